@@ -1,0 +1,2 @@
+//! Placeholder until this crate is written in the next commits.
+fn main() {}

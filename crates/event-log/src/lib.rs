@@ -1,0 +1,23 @@
+//! The event log of one user: the [`EventLog`] trait, its backends, contents by hash, snapshots.
+//!
+//! The log is the truth; everything else is computed from it. A backend acknowledges an append only when it is
+//! durable, keeps the chain of hashes, and never hands out bytes that do not match their hash. It knows nothing of
+//! what events mean: deciding is the kernel's part, and the one writer in [`writer`] joins the two.
+
+pub mod conformance;
+pub mod content;
+pub mod error;
+pub mod lock;
+pub mod log;
+pub mod memory;
+pub mod signal;
+pub mod sqlite;
+pub mod subscription;
+
+pub use content::Staged;
+pub use error::{AppendError, ContentError, OpenError, ReadError};
+pub use lock::LogLock;
+pub use log::{Append, Appended, EventLog, Head, MAX_EVENTS, SliceSnapshot, Snapshot};
+pub use memory::MemoryLog;
+pub use sqlite::SqliteLog;
+pub use subscription::Subscription;

@@ -1,0 +1,172 @@
+//! Deciding: a command and the present make events, or a typed refusal.
+//!
+//! One file per kind of action. All of them put what they want into a [`Draft`], which numbers the events and turns a
+//! long list of file changes into one `file.batch`.
+
+mod capture;
+mod desktop;
+mod owed;
+mod paths;
+mod plan;
+mod restore;
+mod reversal;
+mod undo;
+
+use shared_types::payload::file::{FileBatch, FileChange, FileEvent};
+use shared_types::payload::user::{UserCreate, UserRename};
+use shared_types::{ContentHash, Event, EventId, Payload, Seq};
+
+use crate::{Action, Command, Rejection, View};
+
+/// An append holds at most this many events.
+pub const MAX_EVENTS: usize = 500;
+
+/// What a command leads to: events, and new contents that they name. No events means that all is as wanted already.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[must_use = "a decision takes effect only when its events are appended"]
+pub struct Decision {
+    pub events: Vec<Event>,
+    pub contents: Vec<(ContentHash, Vec<u8>)>,
+}
+
+/// Decides a command against the present.
+pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
+    let mut draft = Draft::default();
+    match &command.action {
+        Action::CreateUser { name } => {
+            check_text("a name", name, 200)?;
+            if view.computer.owner.is_some() {
+                return Err(Rejection::AlreadySetUp);
+            }
+            draft.event(UserCreate { name: name.clone() });
+        }
+        Action::RenameUser { name } => {
+            check_text("a name", name, 200)?;
+            let prev = view.computer.owner.clone().unwrap_or_default();
+            if prev != *name {
+                draft.event(UserRename { name: name.clone(), prev });
+            }
+        }
+        Action::WriteFile { path, node, base } => paths::write(view, &mut draft, path, node, *base)?,
+        Action::DeletePath { path } => paths::delete(view, &mut draft, path)?,
+        Action::MovePath { from, to } => paths::rename(view, &mut draft, from, to)?,
+        Action::CaptureEdits { edits } => capture::capture(view, &mut draft, edits, &command.contents)?,
+        Action::ImportFiles { origin, files } => paths::import(view, &mut draft, origin, files)?,
+        Action::SetWindow { window, state } => desktop::set_window(view, &mut draft, *window, state)?,
+        Action::CloseWindow { window } => desktop::close_window(view, &mut draft, *window)?,
+        Action::SetSetting { key, value } => desktop::set_setting(view, &mut draft, key, value)?,
+        Action::ClearSetting { key } => desktop::clear_setting(view, &mut draft, key)?,
+        Action::WriteNote { note, state } => desktop::write_note(view, &mut draft, *note, state)?,
+        Action::DeleteNote { note } => desktop::delete_note(view, &mut draft, *note)?,
+        Action::StartConversation { conversation, title } => {
+            desktop::start_conversation(view, &mut draft, *conversation, title)?;
+        }
+        Action::PostMessage { conversation, message, role, body, reply_to } => {
+            desktop::post_message(view, &mut draft, *conversation, *message, *role, *body, *reply_to)?;
+        }
+        Action::RequestCheckpoint { effect, reason, message } => {
+            owed::request_checkpoint(view, &mut draft, *effect, *reason, message)?;
+        }
+        Action::RecordCheckpoint { effect, commit, seq, message } => {
+            owed::record_checkpoint(view, &mut draft, *effect, commit, *seq, message)?;
+        }
+        Action::FailCheckpoint { effect, reason } => owed::fail_checkpoint(view, &mut draft, *effect, reason)?,
+        Action::RequestPurge { effect, hashes, reason } => {
+            owed::request_purge(view, &mut draft, *effect, hashes, reason)?;
+        }
+        Action::RecordPurge { effect, dropped } => owed::record_purge(view, &mut draft, *effect, *dropped)?,
+        Action::Undo { target, events, resolutions } => {
+            undo::undo(view, &mut draft, *target, events, resolutions, &command.contents)?;
+        }
+        Action::Restore { seq, target } => restore::restore(view, &mut draft, *seq, target)?,
+    }
+    draft.finish(view.seq(), command)
+}
+
+/// Events in the making.
+#[derive(Debug, Default)]
+struct Draft {
+    payloads: Vec<Payload>,
+    files: Vec<FileChange>,
+    contents: Vec<(ContentHash, Vec<u8>)>,
+}
+
+impl Draft {
+    fn event(&mut self, payload: impl Into<Payload>) {
+        self.payloads.push(payload.into());
+    }
+
+    /// Keeps new bytes and returns their hash.
+    fn content(&mut self, bytes: Vec<u8>) -> ContentHash {
+        let hash = ContentHash::of(&bytes);
+        self.contents.push((hash, bytes));
+        hash
+    }
+
+    fn finish(mut self, after: Seq, command: &Command) -> Result<Decision, Rejection> {
+        let mut payloads = self.payloads;
+        if payloads.len() + self.files.len() > MAX_EVENTS {
+            let (batch, list) = FileBatch::of(std::mem::take(&mut self.files));
+            self.contents.push((batch.list.hash, list));
+            payloads.push(FileEvent::Batch(batch).into());
+        }
+        payloads.extend(self.files.into_iter().map(|change| FileEvent::from(change).into()));
+        if payloads.len() > MAX_EVENTS {
+            let (size, limit) = (payloads.len() as u64, MAX_EVENTS as u64);
+            return Err(Rejection::TooLarge { what: "the number of events", size, limit });
+        }
+        let mut seq = after;
+        let events = payloads.into_iter().enumerate().map(|(index, payload)| {
+            seq = seq.next();
+            event(command, seq, index as u64, payload)
+        });
+        Ok(Decision { events: events.collect(), contents: self.contents })
+    }
+}
+
+fn event(command: &Command, seq: Seq, index: u64, payload: Payload) -> Event {
+    Event {
+        seq,
+        id: EventId::mint(command.ts, event_bits(command, index)),
+        ts: command.ts,
+        source: command.source,
+        op: command.op,
+        actor: command.actor.clone(),
+        run_id: command.run_id,
+        cause: command.cause,
+        taint: command.taint.clone(),
+        payload,
+    }
+}
+
+/// The bits of an event's id: those of its command, stirred with its index, so that a decision repeated gives the
+/// same ids and no two events share one.
+fn event_bits(command: &Command, index: u64) -> [u8; 10] {
+    let bytes = command.id.as_bytes();
+    let word = |range: std::ops::Range<usize>| {
+        bytes[range].iter().fold(0u64, |acc, byte| acc << 8 | u64::from(*byte))
+    };
+    let mut x = word(8..16) ^ word(0..8).rotate_left(32) ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^= x >> 31;
+    let mut bits = [0; 10];
+    bits[..8].copy_from_slice(&x.to_be_bytes());
+    bits[8..].copy_from_slice(&(index as u16).to_be_bytes());
+    bits
+}
+
+fn check_size(what: &'static str, size: u64, limit: u64) -> Result<(), Rejection> {
+    if size > limit { Err(Rejection::TooLarge { what, size, limit }) } else { Ok(()) }
+}
+
+fn check_text(what: &'static str, text: &str, limit: u64) -> Result<(), Rejection> {
+    check_size(what, text.len() as u64, limit)?;
+    if text.trim().is_empty() {
+        return Err(Rejection::Invalid { what, reason: "it is empty".into() });
+    }
+    if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
+        return Err(Rejection::Invalid { what, reason: "it holds control characters".into() });
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Windows, settings, notes and conversations.
+
+use serde_json::Value;
+use shared_types::payload::message::{ConversationStart, MessagePost, Role};
+use shared_types::payload::note::{Note, NoteDelete, NoteWrite};
+use shared_types::payload::setting::{SettingClear, SettingSet};
+use shared_types::payload::window::{Window, WindowClose, WindowSet};
+use shared_types::{ContentRef, ConversationId, MessageId, NoteId, WindowId};
+
+use super::{Draft, check_size, check_text};
+use crate::{Rejection, View};
+
+const TITLE_LIMIT: u64 = 1024;
+const SETTING_LIMIT: u64 = 16 * 1024;
+const BODY_LIMIT: u64 = 16 * 1024 * 1024;
+/// No desktop is larger than this, and nothing is drawn outside it.
+const COORDINATE_LIMIT: u32 = 1 << 20;
+
+pub(super) fn set_window(view: &View, draft: &mut Draft, id: WindowId, state: &Window) -> Result<(), Rejection> {
+    check_text("a window's app", &state.app, 64)?;
+    check_size("a window's title", state.title.len() as u64, TITLE_LIMIT)?;
+    let rect = state.rect;
+    let corners = [rect.x.unsigned_abs(), rect.y.unsigned_abs(), rect.width, rect.height];
+    if corners.into_iter().any(|n| n > COORDINATE_LIMIT) || rect.width == 0 || rect.height == 0 {
+        return Err(Rejection::Invalid { what: "a window's place", reason: "it is empty or off the desktop".into() });
+    }
+    put_window(view, draft, id, Some(state.clone()));
+    Ok(())
+}
+
+pub(super) fn close_window(view: &View, draft: &mut Draft, window: WindowId) -> Result<(), Rejection> {
+    view.windows.get(&window).ok_or(Rejection::NoWindow { window })?;
+    put_window(view, draft, window, None);
+    Ok(())
+}
+
+pub(super) fn put_window(view: &View, draft: &mut Draft, window: WindowId, state: Option<Window>) {
+    match (view.windows.get(&window).cloned(), state) {
+        (prev, Some(state)) if prev.as_ref() != Some(&state) => draft.event(WindowSet { window, state, prev }),
+        (Some(prev), None) => draft.event(WindowClose { window, prev }),
+        (_, Some(_)) | (None, None) => {}
+    }
+}
+
+pub(super) fn set_setting(view: &View, draft: &mut Draft, key: &str, value: &Value) -> Result<(), Rejection> {
+    check_text("a setting's key", key, 128)?;
+    check_size("a setting's value", value.to_string().len() as u64, SETTING_LIMIT)?;
+    if value.is_null() {
+        return Err(Rejection::Invalid { what: "a setting's value", reason: "null; clear the setting instead".into() });
+    }
+    put_setting(view, draft, key, Some(value.clone()));
+    Ok(())
+}
+
+pub(super) fn clear_setting(view: &View, draft: &mut Draft, key: &str) -> Result<(), Rejection> {
+    view.settings.get(key).ok_or_else(|| Rejection::NoSetting { key: key.into() })?;
+    put_setting(view, draft, key, None);
+    Ok(())
+}
+
+pub(super) fn put_setting(view: &View, draft: &mut Draft, key: &str, value: Option<Value>) {
+    let key: Box<str> = key.into();
+    match (view.setting(&key), value) {
+        (prev, Some(value)) if prev.as_ref() != Some(&value) => draft.event(SettingSet { key, value, prev }),
+        (Some(prev), None) => draft.event(SettingClear { key, prev }),
+        (_, Some(_)) | (None, None) => {}
+    }
+}
+
+pub(super) fn write_note(view: &View, draft: &mut Draft, note: NoteId, state: &Note) -> Result<(), Rejection> {
+    check_text("a note's title", &state.title, TITLE_LIMIT)?;
+    check_size("a note", state.body.size, BODY_LIMIT)?;
+    put_note(view, draft, note, Some(state.clone()));
+    Ok(())
+}
+
+pub(super) fn delete_note(view: &View, draft: &mut Draft, note: NoteId) -> Result<(), Rejection> {
+    view.notes.get(&note).ok_or(Rejection::NoNote { note })?;
+    put_note(view, draft, note, None);
+    Ok(())
+}
+
+pub(super) fn put_note(view: &View, draft: &mut Draft, note: NoteId, state: Option<Note>) {
+    match (view.notes.get(&note).cloned(), state) {
+        (prev, Some(state)) if prev.as_ref() != Some(&state) => draft.event(NoteWrite { note, state, prev }),
+        (Some(prev), None) => draft.event(NoteDelete { note, prev }),
+        (_, Some(_)) | (None, None) => {}
+    }
+}
+
+pub(super) fn start_conversation(
+    view: &View,
+    draft: &mut Draft,
+    conversation: ConversationId,
+    title: &str,
+) -> Result<(), Rejection> {
+    check_text("a conversation's title", title, TITLE_LIMIT)?;
+    if view.conversations.contains(&conversation) {
+        return Err(Rejection::Invalid { what: "a conversation's id", reason: "it is taken".into() });
+    }
+    draft.event(ConversationStart { conversation, title: title.into() });
+    Ok(())
+}
+
+pub(super) fn post_message(
+    view: &View,
+    draft: &mut Draft,
+    conversation: ConversationId,
+    message: MessageId,
+    role: Role,
+    body: ContentRef,
+    reply_to: Option<MessageId>,
+) -> Result<(), Rejection> {
+    check_size("a message", body.size, BODY_LIMIT)?;
+    view.conversations.get(&conversation).ok_or(Rejection::NoConversation { conversation })?;
+    draft.event(MessagePost { conversation, message, role, body, reply_to });
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Gestures on paths: write, delete, move, and files that arrive from another computer.
+
+use shared_types::payload::file::FileNode;
+use shared_types::payload::system::SystemImport;
+use shared_types::{ContentHash, FilePath};
+
+use super::Draft;
+use super::plan::{Targets, plan};
+use crate::{Base, Rejection, View};
+
+pub(super) fn write(
+    view: &View,
+    draft: &mut Draft,
+    path: &FilePath,
+    node: &FileNode,
+    base: Base,
+) -> Result<(), Rejection> {
+    check_base(view, path, base)?;
+    draft.files = plan(view, Targets::from([(path.clone(), Some(node.clone()))]))?;
+    Ok(())
+}
+
+fn check_base(view: &View, path: &FilePath, base: Base) -> Result<(), Rejection> {
+    let actual: Option<ContentHash> = view.files.get(path).and_then(FileNode::content).map(|c| c.hash);
+    let (fits, expected) = match base {
+        Base::Any => (true, None),
+        Base::Absent => (view.files.get(path).is_none(), None),
+        Base::Content(hash) => (actual == Some(hash), Some(hash)),
+    };
+    if fits { Ok(()) } else { Err(Rejection::Stale { path: path.clone(), expected, actual }) }
+}
+
+pub(super) fn delete(view: &View, draft: &mut Draft, path: &FilePath) -> Result<(), Rejection> {
+    let found = view.files.within(path);
+    if found.is_empty() {
+        return Err(Rejection::NotFound { path: path.clone() });
+    }
+    draft.files = plan(view, found.into_iter().map(|(path, _)| (path.clone(), None)).collect())?;
+    Ok(())
+}
+
+pub(super) fn rename(view: &View, draft: &mut Draft, from: &FilePath, to: &FilePath) -> Result<(), Rejection> {
+    if from == to {
+        return Ok(());
+    }
+    if to.is_within(from) {
+        return Err(Rejection::IntoItself { path: from.clone() });
+    }
+    if view.files.get(to).is_some() || view.files.count_below(to) > 0 {
+        return Err(Rejection::Occupied { path: to.clone() });
+    }
+    let found = view.files.within(from);
+    if found.is_empty() {
+        return Err(Rejection::NotFound { path: from.clone() });
+    }
+    let mut targets = Targets::new();
+    for (path, node) in found {
+        let Some(moved) = path.rebase(from, to) else { continue };
+        let moved = moved.map_err(|reason| Rejection::BadPath { reason })?;
+        targets.insert(moved, Some(node.clone()));
+        targets.insert(path.clone(), None);
+    }
+    draft.files = plan(view, targets)?;
+    Ok(())
+}
+
+pub(super) fn import(
+    view: &View,
+    draft: &mut Draft,
+    origin: &SystemImport,
+    files: &[(FilePath, FileNode)],
+) -> Result<(), Rejection> {
+    let taken: Vec<FilePath> = files
+        .iter()
+        .filter(|(path, node)| view.files.get(path).is_some_and(|today| today != node))
+        .map(|(path, _)| path.clone())
+        .collect();
+    if !taken.is_empty() {
+        return Err(Rejection::Taken { paths: taken });
+    }
+    draft.files = plan(view, files.iter().map(|(path, node)| (path.clone(), Some(node.clone()))).collect())?;
+    draft.event(origin.clone());
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! From what should stand at some paths to the changes that lead there.
+//!
+//! Every action on files ends here, so there is one place that keeps the tree a tree: nothing lies below a file, a
+//! file never replaces a folder that has something in it, links stay inside.
+
+use std::collections::BTreeMap;
+
+use shared_types::FilePath;
+use shared_types::path::link_stays_inside;
+use shared_types::payload::file::{FileChange, FileDelete, FileMove, FileNode, FileWrite};
+
+use crate::{Rejection, View};
+
+/// What should stand at a path; nothing for a path that should be empty.
+pub(super) type Targets = BTreeMap<FilePath, Option<FileNode>>;
+
+/// The changes that lead from the view to the targets: deletions, then moves, then writes.
+pub(super) fn plan(view: &View, mut targets: Targets) -> Result<Vec<FileChange>, Rejection> {
+    targets.retain(|path, target| view.files.get(path) != target.as_ref());
+    check_tree(view, &targets)?;
+
+    let mut deleted = Vec::new();
+    let mut written = Vec::new();
+    for (path, target) in targets {
+        match (view.files.get(&path), target) {
+            (Some(prev), None) => deleted.push((path, prev.clone())),
+            (prev, Some(node)) => written.push(FileWrite { path, node, prev: prev.cloned() }),
+            (None, None) => {}
+        }
+    }
+    let moves = pair_moves(&mut deleted, &mut written);
+
+    let deletions = deleted.into_iter().map(|(path, prev)| FileChange::Delete(FileDelete { path, prev }));
+    let moves = moves.into_iter().map(FileChange::Move);
+    let writes = written.into_iter().map(FileChange::Write);
+    Ok(deletions.chain(moves).chain(writes).collect())
+}
+
+/// Finds files that went away at one path and appeared unchanged at another, and takes them out of both lists. Of
+/// several candidates, one with the same name is preferred.
+fn pair_moves(deleted: &mut Vec<(FilePath, FileNode)>, written: &mut Vec<FileWrite>) -> Vec<FileMove> {
+    let mut sources: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (index, (_, node)) in deleted.iter().enumerate() {
+        if let Some(content) = node.content().filter(|content| content.size > 0) {
+            sources.entry(content.hash).or_default().push(index);
+        }
+    }
+    let mut gone = vec![false; deleted.len()];
+    let mut moves = Vec::new();
+    written.retain(|write| {
+        let candidates = write.node.content().and_then(|content| sources.get_mut(&content.hash));
+        let (Some(candidates), None) = (candidates, &write.prev) else { return true };
+        let fits = |index: &usize| deleted[*index].1 == write.node;
+        let same_name = |index: &usize| deleted[*index].0.name() == write.path.name();
+        let chosen = candidates
+            .iter()
+            .position(|i| fits(i) && same_name(i))
+            .or_else(|| candidates.iter().position(fits));
+        let Some(chosen) = chosen else { return true };
+        let index = candidates.remove(chosen);
+        gone[index] = true;
+        let (from, node) = deleted[index].clone();
+        moves.push(FileMove { from, to: write.path.clone(), node });
+        false
+    });
+    let mut index = 0;
+    deleted.retain(|_| {
+        index += 1;
+        !gone[index - 1]
+    });
+    moves
+}
+
+fn check_tree(view: &View, targets: &Targets) -> Result<(), Rejection> {
+    for (path, target) in targets {
+        let Some(node) = target else { continue };
+        if let FileNode::Symlink { target } = node
+            && !link_stays_inside(path, target)
+        {
+            return Err(Rejection::LinkLeaves { path: path.clone() });
+        }
+        for above in path.ancestors() {
+            let stands = match targets.get(&above) {
+                Some(target) => target.as_ref(),
+                None => view.files.get(&above),
+            };
+            if stands.is_some_and(|node| *node != FileNode::Folder) {
+                return Err(Rejection::NotAFolder { path: above });
+            }
+        }
+        if *node != FileNode::Folder && remains_below(view, targets, path) {
+            return Err(Rejection::IsAFolder { path: path.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// True if something below the path stays when the targets are reached. What the targets add below it is found by
+/// the check of its own ancestors.
+fn remains_below(view: &View, targets: &Targets, path: &FilePath) -> bool {
+    let below = view.files.count_below(path) as usize;
+    if below == 0 {
+        return false;
+    }
+    let removed = targets
+        .range::<FilePath, _>(path..)
+        .take_while(|(other, _)| other.as_str().starts_with(path.as_str()))
+        .filter(|(other, target)| *other != path && other.is_within(path) && target.is_none())
+        .count();
+    removed < below
+}

@@ -1,0 +1,61 @@
+//! What the computer owes the world: effects, their kinds, and how far each can be taken back.
+
+use serde::{Deserialize, Serialize};
+use shared_types::payload::checkpoint::{CheckpointEvent, CheckpointRequest};
+use shared_types::payload::system::{SystemEvent, SystemPurge};
+use shared_types::{ContentHash, EffectId, Event, Payload, Reversal};
+
+use crate::View;
+
+/// Something to be done outside the kernel, once its event is durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    pub id: EffectId,
+    pub kind: EffectKind,
+}
+
+/// The kinds of effects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EffectKind {
+    /// Commit the workspace to the checkpoint repository.
+    MakeCheckpoint { message: Box<str> },
+    /// Drop bytes for good.
+    DropContents { hashes: Vec<ContentHash> },
+}
+
+impl EffectKind {
+    pub fn reversal(&self) -> Reversal {
+        match self {
+            // A commit can be left alone or dropped; nothing of the person's depends on it.
+            Self::MakeCheckpoint { .. } => Reversal::Compensable,
+            Self::DropContents { .. } => Reversal::Final,
+        }
+    }
+}
+
+/// The effect that an event asks for, if it asks for one.
+pub(crate) fn requested(payload: &Payload) -> Option<Effect> {
+    match payload {
+        Payload::Checkpoint(CheckpointEvent::Request(CheckpointRequest { effect, message, .. })) => {
+            Some(Effect { id: *effect, kind: EffectKind::MakeCheckpoint { message: message.clone() } })
+        }
+        Payload::System(SystemEvent::Purge(SystemPurge { effect, hashes, .. })) => {
+            Some(Effect { id: *effect, kind: EffectKind::DropContents { hashes: hashes.clone() } })
+        }
+        Payload::Checkpoint(CheckpointEvent::Create(_) | CheckpointEvent::Fail(_))
+        | Payload::System(SystemEvent::Purged(_) | SystemEvent::Import(_))
+        | Payload::File(_)
+        | Payload::Window(_)
+        | Payload::Setting(_)
+        | Payload::Message(_)
+        | Payload::Note(_)
+        | Payload::Revert(_)
+        | Payload::User(_)
+        | Payload::Unknown(_) => None,
+    }
+}
+
+/// What to start now that this event is durable. The view already holds it as pending; this only wakes the runner.
+pub fn react(view: &View, event: &Event) -> Vec<Effect> {
+    requested(&event.payload).into_iter().filter(|effect| view.pending.contains(&effect.id)).collect()
+}

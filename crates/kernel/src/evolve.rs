@@ -1,0 +1,103 @@
+//! The one function that changes a view. It is total: every event that was recorded can be applied, it never
+//! refuses, never merges and never looks outside.
+
+use shared_types::payload::checkpoint::CheckpointEvent;
+use shared_types::payload::file::{FileChange, FileDelete, FileEvent, FileMove, FileWrite};
+use shared_types::payload::message::MessageEvent;
+use shared_types::payload::note::NoteEvent;
+use shared_types::payload::revert::RevertEvent;
+use shared_types::payload::setting::SettingEvent;
+use shared_types::payload::system::SystemEvent;
+use shared_types::payload::user::UserEvent;
+use shared_types::payload::window::WindowEvent;
+use shared_types::{Event, Payload};
+
+use crate::effect::requested;
+use crate::{Conversation, View};
+
+/// Applies one event. Live and replay share it.
+pub fn evolve(view: &mut View, event: &Event) {
+    view.seq = event.seq;
+    if let Some(effect) = requested(&event.payload) {
+        view.pending.insert(effect.id, effect.kind);
+    }
+    match &event.payload {
+        Payload::File(file) => {
+            evolve_files(view, file);
+            count_operation(view, event);
+        }
+        Payload::Window(WindowEvent::Set(p)) => drop(view.windows.insert(p.window, p.state.clone())),
+        Payload::Window(WindowEvent::Close(p)) => drop(view.windows.remove(&p.window)),
+        Payload::Setting(SettingEvent::Set(p)) => {
+            view.settings.insert(p.key.clone(), p.value.to_string().into());
+        }
+        Payload::Setting(SettingEvent::Clear(p)) => drop(view.settings.remove(&p.key)),
+        Payload::Note(NoteEvent::Write(p)) => drop(view.notes.insert(p.note, p.state.clone())),
+        Payload::Note(NoteEvent::Delete(p)) => drop(view.notes.remove(&p.note)),
+        Payload::Message(MessageEvent::Start(p)) => {
+            let conversation = Conversation { title: p.title.clone(), messages: 0, last: event.seq };
+            view.conversations.insert(p.conversation, conversation);
+        }
+        Payload::Message(MessageEvent::Post(p)) => {
+            if let Some(known) = view.conversations.get(&p.conversation) {
+                let grown = Conversation { messages: known.messages + 1, last: event.seq, ..known.clone() };
+                view.conversations.insert(p.conversation, grown);
+            }
+        }
+        Payload::Checkpoint(CheckpointEvent::Request(_)) => {}
+        Payload::Checkpoint(CheckpointEvent::Create(p)) => {
+            view.pending.remove(&p.effect);
+            view.computer.checkpoint = Some((p.commit.clone(), p.seq));
+            view.computer.unsaved = 0;
+            view.computer.unsaved_since = None;
+        }
+        Payload::Checkpoint(CheckpointEvent::Fail(p)) => drop(view.pending.remove(&p.effect)),
+        Payload::Revert(RevertEvent::Undo(p)) => drop(view.undone.insert(p.root, event.op)),
+        Payload::Revert(RevertEvent::Redo(p)) => drop(view.undone.remove(&p.root)),
+        Payload::Revert(RevertEvent::Restore(_)) => {}
+        Payload::User(UserEvent::Create(p)) => view.computer.owner = Some(p.name.clone()),
+        Payload::User(UserEvent::Rename(p)) => view.computer.owner = Some(p.name.clone()),
+        Payload::System(SystemEvent::Purge(_) | SystemEvent::Import(_)) => {}
+        Payload::System(SystemEvent::Purged(p)) => drop(view.pending.remove(&p.effect)),
+        Payload::Unknown(_) => {}
+    }
+}
+
+fn evolve_files(view: &mut View, event: &FileEvent) {
+    match event {
+        FileEvent::Write(p) => write(view, p),
+        FileEvent::Delete(p) => delete(view, p),
+        FileEvent::Move(p) => rename(view, p),
+        FileEvent::Batch(batch) => {
+            for change in &batch.changes {
+                match change {
+                    FileChange::Write(p) => write(view, p),
+                    FileChange::Delete(p) => delete(view, p),
+                    FileChange::Move(p) => rename(view, p),
+                }
+            }
+        }
+    }
+}
+
+fn write(view: &mut View, p: &FileWrite) {
+    view.files.set(p.path.clone(), p.node.clone());
+}
+
+fn delete(view: &mut View, p: &FileDelete) {
+    view.files.remove(&p.path);
+}
+
+fn rename(view: &mut View, p: &FileMove) {
+    view.files.remove(&p.from);
+    view.files.set(p.to.clone(), p.node.clone());
+}
+
+fn count_operation(view: &mut View, event: &Event) {
+    let computer = &mut view.computer;
+    if computer.last_file_op != Some(event.op) {
+        computer.last_file_op = Some(event.op);
+        computer.unsaved += 1;
+        computer.unsaved_since.get_or_insert(event.ts);
+    }
+}

@@ -1,0 +1,29 @@
+//! The pure model of one user's computer.
+//!
+//! [`decide`] is the only way to make an event, [`evolve`] the only way to change a [`View`], [`react`] says what is
+//! owed to the world. None of them reads a clock, a disk or a random number: time, ids and contents come in with the
+//! command, so that the server, a replay on another machine and the browser reach the same state.
+
+pub mod command;
+pub mod conflict;
+mod decide;
+pub mod diff;
+mod effect;
+mod evolve;
+mod files;
+pub mod merge;
+mod operation;
+pub mod rejection;
+mod slice;
+pub mod view;
+
+pub use command::{Action, Base, Choice, Command, Contents, Resolutions};
+pub use conflict::{Conflict, State, Subject};
+pub use decide::{Decision, MAX_EVENTS, decide};
+pub use effect::{Effect, EffectKind, react};
+pub use evolve::evolve;
+pub use files::Files;
+pub use operation::{FileEffect, file_effects};
+pub use rejection::Rejection;
+pub use slice::Slice;
+pub use view::{Conversation, SliceBytes, SnapshotError, View};

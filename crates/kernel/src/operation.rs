@@ -1,0 +1,139 @@
+//! What an operation did, taken as a whole: the first state before it and the last state after it, key by key.
+//!
+//! Every reversible event carries what was there before, so this reads the operation's own events and no others.
+
+use std::collections::BTreeMap;
+
+use shared_types::payload::file::{FileChange, FileEvent, FileNode};
+use shared_types::payload::note::{Note, NoteEvent};
+use shared_types::payload::revert::RevertEvent;
+use shared_types::payload::setting::SettingEvent;
+use shared_types::payload::window::{Window, WindowEvent};
+use shared_types::{Event, FilePath, NoteId, OpId, Payload, WindowId};
+
+/// Before and after, for one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Net<V> {
+    pub(crate) before: Option<V>,
+    pub(crate) after: Option<V>,
+}
+
+pub(crate) type NetMap<K, V> = BTreeMap<K, Net<V>>;
+
+fn note<K: Ord, V>(map: &mut NetMap<K, V>, key: K, before: Option<V>, after: Option<V>) {
+    match map.entry(key) {
+        std::collections::btree_map::Entry::Vacant(slot) => drop(slot.insert(Net { before, after })),
+        std::collections::btree_map::Entry::Occupied(mut slot) => slot.get_mut().after = after,
+    }
+}
+
+/// How an operation stands to undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It did something of its own.
+    Ordinary,
+    /// It took `root` back.
+    Undo { root: OpId },
+    /// It brought `root` back.
+    Redo { root: OpId },
+}
+
+/// The net effect of an operation on everything that can be undone.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub(crate) kind: Kind,
+    pub(crate) files: NetMap<FilePath, FileNode>,
+    pub(crate) windows: NetMap<WindowId, Window>,
+    pub(crate) settings: NetMap<Box<str>, serde_json::Value>,
+    pub(crate) notes: NetMap<NoteId, Note>,
+}
+
+impl Operation {
+    pub(crate) fn of(events: &[Event]) -> Self {
+        let mut op = Self {
+            kind: Kind::Ordinary,
+            files: BTreeMap::new(),
+            windows: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            notes: BTreeMap::new(),
+        };
+        for event in events {
+            op.add(&event.payload);
+        }
+        op.files.retain(|_, net| net.before != net.after);
+        op.windows.retain(|_, net| net.before != net.after);
+        op.settings.retain(|_, net| net.before != net.after);
+        op.notes.retain(|_, net| net.before != net.after);
+        op
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.windows.is_empty() && self.settings.is_empty() && self.notes.is_empty()
+    }
+
+    fn add(&mut self, payload: &Payload) {
+        match payload {
+            Payload::File(event) => add_files(&mut self.files, event),
+            Payload::Window(WindowEvent::Set(p)) => {
+                note(&mut self.windows, p.window, p.prev.clone(), Some(p.state.clone()));
+            }
+            Payload::Window(WindowEvent::Close(p)) => note(&mut self.windows, p.window, Some(p.prev.clone()), None),
+            Payload::Setting(SettingEvent::Set(p)) => {
+                note(&mut self.settings, p.key.clone(), p.prev.clone(), Some(p.value.clone()));
+            }
+            Payload::Setting(SettingEvent::Clear(p)) => {
+                note(&mut self.settings, p.key.clone(), Some(p.prev.clone()), None);
+            }
+            Payload::Note(NoteEvent::Write(p)) => {
+                note(&mut self.notes, p.note, p.prev.clone(), Some(p.state.clone()));
+            }
+            Payload::Note(NoteEvent::Delete(p)) => note(&mut self.notes, p.note, Some(p.prev.clone()), None),
+            Payload::Revert(RevertEvent::Undo(p)) => self.kind = Kind::Undo { root: p.root },
+            Payload::Revert(RevertEvent::Redo(p)) => self.kind = Kind::Redo { root: p.root },
+            Payload::Revert(RevertEvent::Restore(_))
+            | Payload::Message(_)
+            | Payload::Checkpoint(_)
+            | Payload::User(_)
+            | Payload::System(_)
+            | Payload::Unknown(_) => {}
+        }
+    }
+}
+
+fn add_files(files: &mut NetMap<FilePath, FileNode>, event: &FileEvent) {
+    let mut add = |change: &FileChange| match change {
+        FileChange::Write(p) => note(files, p.path.clone(), p.prev.clone(), Some(p.node.clone())),
+        FileChange::Delete(p) => note(files, p.path.clone(), Some(p.prev.clone()), None),
+        FileChange::Move(p) => {
+            note(files, p.from.clone(), Some(p.node.clone()), None);
+            note(files, p.to.clone(), None, Some(p.node.clone()));
+        }
+    };
+    match event {
+        FileEvent::Batch(batch) => batch.changes.iter().for_each(add),
+        FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_) => event.changes().iter().for_each(&mut add),
+    }
+}
+
+/// What a run of events did to one path, taken as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileEffect {
+    pub path: FilePath,
+    pub before: Option<FileNode>,
+    pub after: Option<FileNode>,
+}
+
+/// The net effect of some events on files, by path.
+pub fn file_effects<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<FileEffect> {
+    let mut files = BTreeMap::new();
+    for event in events {
+        if let Payload::File(event) = &event.payload {
+            add_files(&mut files, event);
+        }
+    }
+    files
+        .into_iter()
+        .filter(|(_, net)| net.before != net.after)
+        .map(|(path, Net { before, after })| FileEffect { path, before, after })
+        .collect()
+}

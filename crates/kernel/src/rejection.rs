@@ -1,0 +1,61 @@
+//! Why a command is refused. A refused command changes nothing.
+
+use serde::Serialize;
+use shared_types::{ContentHash, ConversationId, EffectId, FilePath, NoteId, OpId, PathError, Seq, WindowId};
+use thiserror::Error;
+
+use crate::Conflict;
+
+/// The typed reason for a refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Rejection {
+    #[error("there is nothing at {path}")]
+    NotFound { path: FilePath },
+    #[error("{path} is in the way: it is not a folder")]
+    NotAFolder { path: FilePath },
+    #[error("{path} is a folder with files in it")]
+    IsAFolder { path: FilePath },
+    #[error("there is already something at {path}; remove or rename it first")]
+    Occupied { path: FilePath },
+    #[error("{path} cannot be moved into itself")]
+    IntoItself { path: FilePath },
+    #[error("the moved path would not be valid")]
+    BadPath { reason: PathError },
+    #[error("the link {path} would point out of the workspace")]
+    LinkLeaves { path: FilePath },
+    #[error("{path} is not as you last saw it; read it again, then repeat the change")]
+    Stale { path: FilePath, expected: Option<ContentHash>, actual: Option<ContentHash> },
+    #[error("{what} is {size} bytes, the limit is {limit}")]
+    TooLarge { what: &'static str, size: u64, limit: u64 },
+    #[error("{what} is not valid: {reason}")]
+    Invalid { what: &'static str, reason: String },
+    #[error("{0} paths of the import are taken; import into another folder", paths.len())]
+    Taken { paths: Vec<FilePath> },
+    #[error("this computer belongs to somebody already")]
+    AlreadySetUp,
+    #[error("window {window} is not open")]
+    NoWindow { window: WindowId },
+    #[error("note {note} does not exist")]
+    NoNote { note: NoteId },
+    #[error("setting {key} is not set")]
+    NoSetting { key: Box<str> },
+    #[error("conversation {conversation} does not exist")]
+    NoConversation { conversation: ConversationId },
+    #[error("effect {effect} is not owed")]
+    NotOwed { effect: EffectId },
+    #[error("operation {op} does not exist")]
+    NoOperation { op: OpId },
+    #[error("operation {op} is undone already")]
+    AlreadyUndone { op: OpId },
+    #[error("operation {op} is not undone, or something else undid it since")]
+    NotUndone { op: OpId },
+    #[error("nothing in operation {op} can be undone")]
+    NotReversible { op: OpId },
+    #[error("{} later change(s) stand in the way; nothing was changed", conflicts.len())]
+    Conflicts { conflicts: Vec<Conflict> },
+    #[error("the log has no event {seq} yet")]
+    NotYet { seq: Seq },
+    #[error("{} contents are needed to decide", hashes.len())]
+    Missing { hashes: Vec<ContentHash> },
+}

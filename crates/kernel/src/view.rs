@@ -1,0 +1,164 @@
+//! The present: all state of one user's computer, in slices, each with its own hash.
+//!
+//! A `View` holds no history; that stays in the log. Only [`evolve`](crate::evolve) changes it.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use shared_types::payload::file::FileNode;
+use shared_types::payload::note::Note;
+use shared_types::payload::window::Window;
+use shared_types::{ConversationId, EffectId, FilePath, NoteId, OpId, RootHash, Seq, Timestamp, WindowId};
+use thiserror::Error;
+
+use crate::effect::EffectKind;
+use crate::files::Files;
+use crate::slice::Slice;
+
+/// What is kept in mind of a conversation; its messages are in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    pub title: Box<str>,
+    pub messages: u64,
+    pub last: Seq,
+}
+
+/// Facts about the computer as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Computer {
+    pub owner: Option<Box<str>>,
+    /// The newest checkpoint: its commit and the seq it holds.
+    pub checkpoint: Option<(Box<str>, Seq)>,
+    /// Operations on files since that checkpoint, and when the first of them was.
+    pub unsaved: u64,
+    pub unsaved_since: Option<Timestamp>,
+    pub(crate) last_file_op: Option<OpId>,
+}
+
+/// All state, computed from the log.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    pub(crate) seq: Seq,
+    pub files: Files,
+    pub windows: Slice<WindowId, Window>,
+    /// Settings as JSON text, by key.
+    pub settings: Slice<Box<str>, Box<str>>,
+    pub notes: Slice<NoteId, Note>,
+    pub conversations: Slice<ConversationId, Conversation>,
+    /// Operations that are undone now, with the operation that undid them.
+    pub undone: Slice<OpId, OpId>,
+    /// Effects that are owed. On open all of them start again, with the same id.
+    pub pending: Slice<EffectId, EffectKind>,
+    pub computer: Computer,
+}
+
+/// One slice as bytes, with its hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SliceBytes {
+    pub name: &'static str,
+    pub root: RootHash,
+    pub bytes: Vec<u8>,
+}
+
+/// Why a snapshot cannot be used. Snapshots are disposable: the caller replays from an earlier one, or from nothing.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+pub enum SnapshotError {
+    #[error("the snapshot has no {0} slice")]
+    Missing(&'static str),
+    #[error("the snapshot's {0} slice cannot be read")]
+    Unreadable(&'static str),
+}
+
+impl View {
+    /// The last event that this view has seen.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    pub fn setting(&self, key: &str) -> Option<serde_json::Value> {
+        self.settings.get(key).and_then(|text| serde_json::from_str(text).ok())
+    }
+
+    /// The hash of every slice, by name, always in this order.
+    pub fn roots(&mut self) -> [(&'static str, RootHash); 8] {
+        let computer = Sha256::digest(postcard::to_stdvec(&self.computer).unwrap_or_default());
+        [
+            ("files", RootHash(self.files.nodes.sum().to_bytes())),
+            ("windows", RootHash(self.windows.sum().to_bytes())),
+            ("settings", RootHash(self.settings.sum().to_bytes())),
+            ("notes", RootHash(self.notes.sum().to_bytes())),
+            ("conversations", RootHash(self.conversations.sum().to_bytes())),
+            ("undone", RootHash(self.undone.sum().to_bytes())),
+            ("pending", RootHash(self.pending.sum().to_bytes())),
+            ("computer", RootHash(computer.into())),
+        ]
+    }
+
+    /// The hash of everything.
+    pub fn root(&mut self) -> RootHash {
+        let mut hasher = Sha256::new();
+        hasher.update(b"choir view 1\n");
+        for (name, root) in self.roots() {
+            hasher.update(name.as_bytes());
+            hasher.update(root.as_bytes());
+        }
+        RootHash(hasher.finalize().into())
+    }
+
+    /// The view as bytes, slice by slice; equal views give equal bytes.
+    pub fn to_slices(&mut self) -> Vec<SliceBytes> {
+        let roots = self.roots();
+        let bytes = [
+            encode_sorted(&self.files.nodes),
+            encode_sorted(&self.windows),
+            encode_sorted(&self.settings),
+            encode_sorted(&self.notes),
+            encode_sorted(&self.conversations),
+            encode_sorted(&self.undone),
+            encode_sorted(&self.pending),
+            postcard::to_stdvec(&self.computer).unwrap_or_default(),
+        ];
+        roots.into_iter().zip(bytes).map(|((name, root), bytes)| SliceBytes { name, root, bytes }).collect()
+    }
+
+    /// The view behind such bytes. Its root must then be compared with the recorded one.
+    pub fn from_slices<'a>(
+        seq: Seq,
+        slice: impl Fn(&'static str) -> Option<&'a [u8]>,
+    ) -> Result<Self, SnapshotError> {
+        fn read<T: DeserializeOwned>(name: &'static str, bytes: Option<&[u8]>) -> Result<T, SnapshotError> {
+            let bytes = bytes.ok_or(SnapshotError::Missing(name))?;
+            postcard::from_bytes(bytes).map_err(|_| SnapshotError::Unreadable(name))
+        }
+        macro_rules! slice {
+            ($name:literal) => {
+                Slice::from_entries(read::<Vec<_>>($name, slice($name))?.into_iter().collect())
+            };
+        }
+        let nodes: Slice<FilePath, FileNode> = slice!("files");
+        Ok(Self {
+            seq,
+            files: Files::from_nodes(nodes),
+            windows: slice!("windows"),
+            settings: slice!("settings"),
+            notes: slice!("notes"),
+            conversations: slice!("conversations"),
+            undone: slice!("undone"),
+            pending: slice!("pending"),
+            computer: read("computer", slice("computer"))?,
+        })
+    }
+
+    /// How many entries a snapshot would hold.
+    pub fn weight(&self) -> usize {
+        self.files.len() + self.windows.len() + self.notes.len() + self.conversations.len() + self.undone.len()
+    }
+}
+
+fn encode_sorted<K, V>(slice: &Slice<K, V>) -> Vec<u8>
+where
+    K: std::hash::Hash + Eq + Ord + Clone + Serialize,
+    V: Clone + Serialize,
+{
+    postcard::to_stdvec(&slice.sorted()).unwrap_or_default()
+}

@@ -1,0 +1,150 @@
+//! Putting a node at a path. A file is complete before it gets its name: whoever looks sees the old bytes or the
+//! new ones, and whoever holds the old file open keeps it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode, fchmod, fstat, mkdirat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+use shared_types::path::link_stays_inside;
+use shared_types::payload::file::FileNode;
+use shared_types::FilePath;
+
+use super::folder::{ATTEMPTS, Missing};
+use super::scratch::Draft;
+use super::{DiskError, Kind, Observed, Stat, Workspace};
+
+const CHUNK: usize = 64 * 1024;
+
+impl Workspace {
+    /// Puts a node at a path, in place of whatever file, link or empty folder is there, and makes the folders above
+    /// it. Durable only after [`Workspace::sync`].
+    pub fn place(
+        &self,
+        path: &FilePath,
+        node: &FileNode,
+        content: Option<&mut dyn Read>,
+    ) -> Result<Observed, DiskError> {
+        match node {
+            FileNode::File { size, mode, .. } => {
+                let content = content.ok_or_else(|| DiskError::NoContent { path: path.clone() })?;
+                self.place_file(path, *size, *mode, content)
+            }
+            FileNode::Symlink { target } => self.place_link(path, target),
+            FileNode::Folder => self.place_folder(path),
+        }
+    }
+
+    fn place_file(
+        &self,
+        path: &FilePath,
+        size: u64,
+        mode: u16,
+        content: &mut dyn Read,
+    ) -> Result<Observed, DiskError> {
+        let failed = |errno| DiskError::of(path, errno);
+        let (draft, mut file) = Draft::file(self.scratch.as_fd()).map_err(failed)?;
+        let written = copy(path, size, content, &mut file)?;
+        if written != size {
+            return Err(DiskError::WrongSize { path: path.clone(), expected: size, found: written });
+        }
+        fchmod(&file, Mode::from_raw_mode(u32::from(mode & 0o777))).map_err(failed)?;
+        let before = Stat::of(&fstat(&file).map_err(failed)?);
+        self.rename_into_place(path, draft)?;
+        let after = Stat::of(&fstat(&file).map_err(failed)?);
+        let stat = settled(before, after);
+        Ok(Observed { stat, kind: stat.kind() })
+    }
+
+    fn place_link(&self, path: &FilePath, target: &str) -> Result<Observed, DiskError> {
+        if !link_stays_inside(path, target) {
+            return Err(DiskError::LinkLeaves { path: path.clone(), target: target.into() });
+        }
+        let failed = |errno| DiskError::of(path, errno);
+        let draft = Draft::link(self.scratch.as_fd(), target).map_err(failed)?;
+        let before = statat(&self.scratch, draft.name(), AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+        let before = Stat::of(&before);
+        self.rename_into_place(path, draft)?;
+        let after = self.observe(path)?.map_or(before, |seen| seen.stat);
+        Ok(Observed { stat: settled(before, after), kind: Kind::Symlink { target: target.into() } })
+    }
+
+    fn place_folder(&self, path: &FilePath) -> Result<Observed, DiskError> {
+        for _ in 0..ATTEMPTS {
+            let Some(above) = self.above(path, Missing::Create)? else { continue };
+            match mkdirat(&above, path.name(), Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                // The folder above went away after it was opened.
+                Err(Errno::NOENT) => continue,
+                Err(errno) => return Err(DiskError::of(path, errno)),
+            }
+            let raw = match statat(&above, path.name(), AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(raw) => raw,
+                Err(Errno::NOENT) => continue,
+                Err(errno) => return Err(DiskError::of(path, errno)),
+            };
+            if FileType::from_raw_mode(raw.st_mode) == FileType::Directory {
+                return Ok(Observed { stat: Stat::of(&raw), kind: Kind::Folder });
+            }
+            match unlinkat(&above, path.name(), AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT | Errno::ISDIR) => {}
+                Err(errno) => return Err(DiskError::of(path, errno)),
+            }
+        }
+        Err(DiskError::Busy { path: path.clone() })
+    }
+
+    fn rename_into_place(&self, path: &FilePath, draft: Draft<'_>) -> Result<(), DiskError> {
+        for _ in 0..ATTEMPTS {
+            let Some(above) = self.above(path, Missing::Create)? else { continue };
+            match renameat(&self.scratch, draft.name(), &above, path.name()) {
+                Ok(()) => {
+                    draft.is_in_place();
+                    return Ok(());
+                }
+                Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => {
+                    clear_folder(above.as_fd(), path)?;
+                }
+                // The folder above went away after it was opened.
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(DiskError::of(path, errno)),
+            }
+        }
+        Err(DiskError::Busy { path: path.clone() })
+    }
+}
+
+/// Removes the empty folder that stands where a file should go.
+fn clear_folder(above: BorrowedFd<'_>, path: &FilePath) -> Result<(), DiskError> {
+    match unlinkat(above, path.name(), AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Err(DiskError::FolderInTheWay { path: path.clone() }),
+        Err(errno) => Err(DiskError::of(path, errno)),
+    }
+}
+
+/// The stat to remember. A rename moves only the change time; if anything else moved, somebody wrote to the file
+/// already, and the older stat makes the next scan look at the content.
+fn settled(before: Stat, after: Stat) -> Stat {
+    let same = Stat { ctime_ns: after.ctime_ns, ..before } == after;
+    if same { after } else { before }
+}
+
+fn copy(path: &FilePath, size: u64, from: &mut dyn Read, to: &mut impl Write) -> Result<u64, DiskError> {
+    let room = usize::try_from(size).unwrap_or(CHUNK).saturating_add(1).min(CHUNK);
+    let mut buffer = vec![0; room];
+    let mut written = 0;
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => return Ok(written),
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(source) => return Err(DiskError::Content { path: path.clone(), source }),
+        };
+        to.write_all(&buffer[..count]).map_err(|error| DiskError::of_io(path, error))?;
+        written += count as u64;
+        if written > size {
+            return Ok(written);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Taking things away: a file, a link, an empty folder, and the empty folders that this leaves above it. Nothing
+//! here removes a folder with something in it.
+
+use rustix::fs::{AtFlags, unlinkat};
+use rustix::io::Errno;
+use shared_types::FilePath;
+
+use super::folder::{ATTEMPTS, Missing};
+use super::{DiskError, Workspace};
+
+impl Workspace {
+    /// Removes the file, link or empty folder at a path; that nothing is there is fine.
+    pub fn remove(&self, path: &FilePath) -> Result<(), DiskError> {
+        let Some(above) = self.above(path, Missing::Stop)? else { return Ok(()) };
+        for _ in 0..ATTEMPTS {
+            match unlinkat(&above, path.name(), AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => return Ok(()),
+                // POSIX says EPERM for a folder, Linux says EISDIR.
+                Err(Errno::ISDIR | Errno::PERM) => {}
+                Err(errno) => return Err(DiskError::of(path, errno)),
+            }
+            match unlinkat(&above, path.name(), AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOENT) => return Ok(()),
+                Err(Errno::NOTEMPTY | Errno::EXIST) => {
+                    return Err(DiskError::FolderInTheWay { path: path.clone() });
+                }
+                // No folder after all: either it just changed, or the first refusal was about permission.
+                Err(Errno::NOTDIR) => {}
+                Err(errno) => return Err(DiskError::of(path, errno)),
+            }
+        }
+        Err(DiskError::Denied { path: path.clone() })
+    }
+
+    /// Removes the empty folders above a path, from the nearest upwards, until one is not empty or is to be kept.
+    pub fn prune(&self, path: &FilePath, keep: &dyn Fn(&FilePath) -> bool) -> Result<(), DiskError> {
+        for folder in path.ancestors() {
+            if keep(&folder) {
+                return Ok(());
+            }
+            let Some(above) = self.above(&folder, Missing::Stop)? else { continue };
+            match unlinkat(&above, folder.name(), AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                // Something is in it, or it is no folder at all; either way it stays.
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => return Ok(()),
+                Err(errno) => return Err(DiskError::of(&folder, errno)),
+            }
+        }
+        Ok(())
+    }
+}

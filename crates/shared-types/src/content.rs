@@ -1,0 +1,23 @@
+//! References to bytes by their hash. Events never carry bytes, only what names and measures them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ContentHash;
+
+/// Bytes up to this size live in the log's own database, in the same transaction as the event that names them;
+/// larger ones live in the blob store and are durable before the append.
+pub const INLINE_LIMIT: usize = 64 * 1024;
+
+/// The name and the size of some bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ContentRef {
+    pub hash: ContentHash,
+    pub size: u64,
+}
+
+impl ContentRef {
+    /// Names the given bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { hash: ContentHash::of(bytes), size: bytes.len() as u64 }
+    }
+}

@@ -1,0 +1,23 @@
+//! What every part of ChoirOS agrees on: ids, hashes, paths, the event envelope and its typed payloads.
+//!
+//! This crate knows nothing of storage, time or randomness; it compiles for native and for wasm, and everything
+//! above it depends on it. Adding a family of events is one file under `payload/` and one line in [`payload`].
+
+pub mod content;
+pub mod event;
+pub mod hash;
+pub mod id;
+pub mod name;
+pub mod path;
+pub mod payload;
+
+pub use content::{ContentRef, INLINE_LIMIT};
+pub use event::{Actor, Event, Source, StoredEvent, Taint, Timestamp};
+pub use hash::{ChainHash, ContentHash, RootHash};
+pub use id::{
+    CommandId, ConversationId, EffectId, EventId, IdError, MessageId, NoteId, OpId, RunId, Seq, UserId,
+    WindowId,
+};
+pub use name::EventName;
+pub use path::{FilePath, PathError};
+pub use payload::{Payload, Reversal};

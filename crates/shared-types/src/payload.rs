@@ -1,0 +1,194 @@
+//! The typed payloads, one family a file, and the table that joins them.
+//!
+//! To add a family: write `payload/NAME.rs` with [`events!`] and name it once in [`families!`] below.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::EventName;
+
+/// What can be done about something once it has happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reversal {
+    /// Undo brings back what was there before.
+    Reversible,
+    /// It cannot be taken back, but something else makes up for it.
+    Compensable,
+    /// It stays done.
+    Final,
+}
+
+/// Why a stored event cannot be understood.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+#[error("the {part} of a {name} event is not what this version expects: {reason}")]
+pub struct DecodeError {
+    pub name: String,
+    pub part: &'static str,
+    pub reason: String,
+}
+
+impl DecodeError {
+    pub(crate) fn envelope(name: &str, reason: String) -> Self {
+        Self { name: name.to_owned(), part: "envelope", reason }
+    }
+}
+
+/// One event type, for the documentation and for the desktop.
+#[derive(Debug, Clone, Copy)]
+pub struct TypeInfo {
+    pub name: &'static str,
+    pub version: u16,
+    pub reversal: Reversal,
+    pub doc: &'static str,
+}
+
+/// Declares the events of one family: name, version, payload and what undo can do about it.
+macro_rules! events {
+    ($(#[doc = $family_doc:literal])* $family:ident {
+        $($(#[doc = $doc:literal])* $name:literal v $version:literal $reversal:ident => $variant:ident($payload:ty),)*
+    }) => {
+        $(#[doc = $family_doc])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum $family {
+            $($(#[doc = $doc])* $variant($payload),)*
+        }
+
+        impl $family {
+            pub(crate) const DOC: &'static str = concat!($($family_doc, "\n"),*);
+            pub(crate) const TYPES: &'static [crate::payload::TypeInfo] = &[
+                $(crate::payload::TypeInfo {
+                    name: $name,
+                    version: $version,
+                    reversal: crate::payload::Reversal::$reversal,
+                    doc: concat!($($doc, "\n"),*),
+                },)*
+            ];
+
+            pub(crate) fn info(&self) -> &'static crate::payload::TypeInfo {
+                const BY_NAME: &[&str] = &[$($name),*];
+                let name = match self {
+                    $(Self::$variant(_) => $name,)*
+                };
+                let index = BY_NAME.iter().position(|n| *n == name).unwrap_or_default();
+                &Self::TYPES[index]
+            }
+
+            pub(crate) fn decode(name: &str, version: u16, json: &str) -> Option<serde_json::Result<Self>> {
+                match (name, version) {
+                    $(($name, $version) => Some(serde_json::from_str(json).map(Self::$variant)),)*
+                    _ => None,
+                }
+            }
+
+            pub(crate) fn encode(&self) -> serde_json::Result<String> {
+                match self {
+                    $(Self::$variant(payload) => serde_json::to_string(payload),)*
+                }
+            }
+        }
+
+        $(impl From<$payload> for crate::payload::Payload {
+            fn from(payload: $payload) -> Self {
+                $family::$variant(payload).into()
+            }
+        })*
+    };
+}
+
+/// Joins the families into [`Payload`].
+macro_rules! families {
+    ($($module:ident::$family:ident => $variant:ident, $($prefix:literal)|+;)*) => {
+        $(pub mod $module;)*
+
+        /// Every payload that this version understands, and those it only carries.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Payload {
+            $($variant($module::$family),)*
+            /// A type, or a version of a type, that was written by newer software.
+            Unknown(UnknownPayload),
+        }
+
+        impl Payload {
+            /// Understands a stored payload.
+            pub fn decode(name: &str, version: u16, json: &str) -> Result<Self, DecodeError> {
+                let family = name.split('.').next().unwrap_or_default();
+                let decoded = match family {
+                    $($($prefix)|+ => $module::$family::decode(name, version, json).map(|p| p.map(Self::$variant)),)*
+                    _ => None,
+                };
+                match decoded {
+                    Some(Ok(payload)) => Ok(payload),
+                    Some(Err(e)) => {
+                        Err(DecodeError { name: name.to_owned(), part: "payload", reason: e.to_string() })
+                    }
+                    None => Ok(Self::Unknown(UnknownPayload {
+                        name: EventName::parse(name).map_err(|e| DecodeError::envelope(name, e.to_string()))?,
+                        version,
+                        json: json.into(),
+                    })),
+                }
+            }
+
+            /// Name, version and JSON: what is recorded.
+            pub(crate) fn encode(&self) -> (Cow<'static, str>, u16, String) {
+                let (info, json) = match self {
+                    $(Self::$variant(event) => (event.info(), event.encode()),)*
+                    Self::Unknown(p) => {
+                        return (Cow::Owned(p.name.as_str().to_owned()), p.version, p.json.to_string());
+                    }
+                };
+                // Payload structs are plain data with string keys, for which serde_json has no failure.
+                (Cow::Borrowed(info.name), info.version, json.unwrap_or_default())
+            }
+
+            pub fn name(&self) -> EventName {
+                match self {
+                    $(Self::$variant(event) => EventName::known(event.info().name),)*
+                    Self::Unknown(p) => p.name.clone(),
+                }
+            }
+
+            /// What undo can do about it. Nothing is known of the unknown, so it stays.
+            pub fn reversal(&self) -> Reversal {
+                match self {
+                    $(Self::$variant(event) => event.info().reversal,)*
+                    Self::Unknown(_) => Reversal::Final,
+                }
+            }
+
+            /// Every family with its description and its types, in the order of the documentation.
+            pub fn families() -> Vec<(&'static str, &'static [TypeInfo])> {
+                vec![$(($module::$family::DOC, $module::$family::TYPES),)*]
+            }
+        }
+
+        $(impl From<$module::$family> for Payload {
+            fn from(event: $module::$family) -> Self {
+                Self::$variant(event)
+            }
+        })*
+    };
+}
+
+families! {
+    file::FileEvent => File, "file";
+    window::WindowEvent => Window, "window";
+    setting::SettingEvent => Setting, "setting";
+    message::MessageEvent => Message, "message";
+    note::NoteEvent => Note, "note";
+    checkpoint::CheckpointEvent => Checkpoint, "checkpoint";
+    revert::RevertEvent => Revert, "undo" | "redo" | "restore";
+    user::UserEvent => User, "user";
+    system::SystemEvent => System, "system";
+}
+
+/// A payload that is carried unread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownPayload {
+    pub name: EventName,
+    pub version: u16,
+    pub json: Box<str>,
+}

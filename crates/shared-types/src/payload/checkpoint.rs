@@ -1,0 +1,53 @@
+//! `checkpoint.*`: git commits of the whole workspace. A request is owed until it is created or has failed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{EffectId, Seq};
+
+/// Why a checkpoint was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckpointReason {
+    /// The person asked.
+    Manual,
+    /// Enough operations or enough time have passed.
+    Automatic,
+    /// A restore is about to change everything.
+    Restore,
+}
+
+/// A checkpoint was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CheckpointRequest {
+    pub effect: EffectId,
+    pub reason: CheckpointReason,
+    pub message: Box<str>,
+}
+
+/// A checkpoint was made: this commit holds the workspace as of that seq.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CheckpointCreate {
+    pub effect: EffectId,
+    pub commit: Box<str>,
+    pub seq: Seq,
+    pub message: Box<str>,
+}
+
+/// A checkpoint could not be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointFail {
+    pub effect: EffectId,
+    pub reason: Box<str>,
+}
+
+events! {
+    /// Git checkpoints of the workspace.
+    CheckpointEvent {
+        /// A checkpoint was asked for; it is owed until one of the next two answers it.
+        "checkpoint.request" v 1 Final => Request(CheckpointRequest),
+        /// A checkpoint was made.
+        "checkpoint.create" v 1 Final => Create(CheckpointCreate),
+        /// A checkpoint could not be made, and why.
+        "checkpoint.fail" v 1 Final => Fail(CheckpointFail),
+    }
+}

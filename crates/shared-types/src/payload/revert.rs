@@ -1,0 +1,42 @@
+//! `undo`, `redo`, `restore`: marks on operations. What they change stands beside them as ordinary events of the
+//! same operation, so that replay never merges anything.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{OpId, Seq};
+
+/// An operation was taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undo {
+    /// The operation whose inverse was applied.
+    pub target: OpId,
+    /// The ordinary operation at the bottom of a chain of undo and redo.
+    pub root: OpId,
+}
+
+/// An undo was taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redo {
+    /// The undo operation whose inverse was applied.
+    pub target: OpId,
+    /// The ordinary operation that is in effect again.
+    pub root: OpId,
+}
+
+/// The computer returned to a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restore {
+    pub seq: Seq,
+}
+
+events! {
+    /// Going back.
+    RevertEvent {
+        /// An operation was taken back.
+        "undo" v 1 Reversible => Undo(Undo),
+        /// An undo was taken back.
+        "redo" v 1 Reversible => Redo(Redo),
+        /// Files, windows, settings and notes returned to how they were at a seq.
+        "restore" v 1 Reversible => Restore(Restore),
+    }
+}

@@ -1,0 +1,30 @@
+//! `setting.*`: preferences, one value a key. Secrets are never settings.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A setting got a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingSet {
+    pub key: Box<str>,
+    pub value: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prev: Option<Value>,
+}
+
+/// A setting went back to its default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingClear {
+    pub key: Box<str>,
+    pub prev: Value,
+}
+
+events! {
+    /// Preferences of the person.
+    SettingEvent {
+        /// A setting got a value.
+        "setting.set" v 1 Reversible => Set(SettingSet),
+        /// A setting went back to its default.
+        "setting.clear" v 1 Reversible => Clear(SettingClear),
+    }
+}

@@ -1,0 +1,197 @@
+//! Every event type has a frozen fixture, and every fixture decodes, for good.
+//!
+//! A new type gets its fixture with `FREEZE=1 cargo test -p shared-types`, which writes what is missing and never
+//! changes what is there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use shared_types::payload::checkpoint::*;
+use shared_types::payload::file::*;
+use shared_types::payload::message::*;
+use shared_types::payload::note::*;
+use shared_types::payload::revert::*;
+use shared_types::payload::setting::*;
+use shared_types::payload::system::*;
+use shared_types::payload::user::*;
+use shared_types::payload::window::*;
+use shared_types::*;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/events/v1")
+}
+
+const AT: Timestamp = Timestamp::from_millis(1_763_194_320_000);
+
+fn samples() -> Vec<Payload> {
+    let bits = [7; 10];
+    let path = |text: &str| FilePath::parse(text).unwrap();
+    let old = FileNode::file(ContentRef::of(b"old\n"), 0o644);
+    let new = FileNode::file(ContentRef::of(b"new\n"), 0o600);
+    let window = Window {
+        app: "files".into(),
+        title: "Files".into(),
+        rect: Rect { x: -4, y: 20, width: 800, height: 600 },
+        mode: WindowMode::Normal,
+        z: 3,
+    };
+    let note = Note { title: "Tone".into(), body: ContentRef::of(b"Plain words.") };
+    let effect = EffectId::mint(AT, bits);
+    let (op, conversation) = (OpId::mint(AT, bits), ConversationId::mint(AT, bits));
+    let change = FileChange::Delete(FileDelete { path: path("a"), prev: FileNode::Folder });
+    vec![
+        FileWrite { path: path("notes/today.md"), node: new.clone(), prev: Some(old.clone()) }.into(),
+        FileDelete { path: path("link"), prev: FileNode::Symlink { target: "notes/today.md".into() } }.into(),
+        FileMove { from: path("a.txt"), to: path("b/ü.txt"), node: old }.into(),
+        FileBatch::of(vec![change]).0.into(),
+        WindowSet { window: WindowId::mint(AT, bits), state: window.clone(), prev: None }.into(),
+        WindowClose { window: WindowId::mint(AT, bits), prev: window }.into(),
+        SettingSet { key: "theme".into(), value: "dark".into(), prev: Some("light".into()) }.into(),
+        SettingClear { key: "theme".into(), prev: "dark".into() }.into(),
+        ConversationStart { conversation, title: "Plan".into() }.into(),
+        MessagePost {
+            conversation,
+            message: MessageId::mint(AT, bits),
+            role: Role::Person,
+            body: ContentRef::of(b"Hello"),
+            reply_to: None,
+        }
+        .into(),
+        NoteWrite { note: NoteId::mint(AT, bits), state: note.clone(), prev: None }.into(),
+        NoteDelete { note: NoteId::mint(AT, bits), prev: note }.into(),
+        CheckpointRequest { effect, reason: CheckpointReason::Manual, message: "Before the talk".into() }
+            .into(),
+        CheckpointCreate {
+            effect,
+            commit: "0".repeat(40).into(),
+            seq: Seq(41),
+            message: "Before the talk".into(),
+        }
+        .into(),
+        CheckpointFail { effect, reason: "git is not installed".into() }.into(),
+        Undo { target: op, root: op }.into(),
+        Redo { target: op, root: op }.into(),
+        Restore { seq: Seq(17) }.into(),
+        UserCreate { name: "Ada".into() }.into(),
+        UserRename { name: "Ada L.".into(), prev: "Ada".into() }.into(),
+        SystemPurge { effect, hashes: vec![ContentHash::of(b"secret")], reason: "a pasted key".into() }
+            .into(),
+        SystemPurged { effect, dropped: 1 }.into(),
+        SystemImport {
+            user: UserId::parse("ada").unwrap(),
+            seq: Seq(9),
+            hash: ChainHash::default(),
+            files: 2,
+        }
+        .into(),
+    ]
+}
+
+fn envelope(payload: Payload) -> StoredEvent<'static> {
+    let event = Event {
+        seq: Seq(42),
+        id: EventId::mint(AT, [1; 10]),
+        ts: AT,
+        source: Source::User,
+        op: OpId::mint(AT, [2; 10]),
+        actor: Actor::CLI,
+        run_id: Some(RunId::mint(AT, [3; 10])),
+        cause: Some(EventId::mint(AT, [4; 10])),
+        taint: vec![Taint::IMPORT],
+        payload,
+    };
+    event.store(&ChainHash::default())
+}
+
+#[test]
+fn every_type_has_a_frozen_fixture() {
+    if std::env::var_os("FREEZE").is_some() {
+        for payload in samples() {
+            let file = folder().join(format!("{}.json", payload.name()));
+            if !file.exists() {
+                fs::write(file, serde_json::to_string_pretty(&envelope(payload)).unwrap() + "\n").unwrap();
+            }
+        }
+    }
+    let frozen: BTreeSet<String> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    let known: BTreeSet<String> =
+        Payload::families().iter().flat_map(|(_, types)| *types).map(|t| t.name.to_owned()).collect();
+    assert_eq!(frozen, known, "run with FREEZE=1 after adding a type; never remove one");
+}
+
+#[test]
+fn every_fixture_decodes_to_what_it_was_and_still_hashes_the_same() {
+    let samples = samples();
+    for entry in fs::read_dir(folder()).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        let stored: StoredEvent<'static> = serde_json::from_str(&text).unwrap();
+        let compact = StoredEvent {
+            payload: serde_json::from_str::<serde_json::Value>(&stored.payload).unwrap().to_string().into(),
+            ..stored.clone()
+        };
+        let event = stored.decode().unwrap();
+        let mut expected = samples.iter().find(|p| p.name() == event.payload.name()).unwrap().clone();
+        if let Payload::File(FileEvent::Batch(batch)) = &mut expected {
+            batch.changes.clear();
+        }
+        assert_eq!(event.payload, expected);
+        let again = event.store(&ChainHash::default());
+        assert_eq!(again.hash, stored.hash, "{} is encoded differently now", stored.name);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&again.payload).unwrap(),
+            serde_json::from_str::<serde_json::Value>(&compact.payload).unwrap(),
+        );
+    }
+}
+
+#[test]
+fn unknown_fields_survive_a_round_trip() {
+    let mut value = serde_json::to_value(envelope(samples().remove(0))).unwrap();
+    value["payload"]["colour"] = "violet".into();
+    let stored: StoredEvent<'static> = serde_json::from_value(value.clone()).unwrap();
+    assert!(matches!(stored.decode().unwrap().payload, Payload::File(FileEvent::Write(_))));
+    assert_eq!(serde_json::to_value(&stored).unwrap(), value);
+}
+
+#[test]
+fn unknown_types_and_versions_survive_a_round_trip() {
+    for (name, version) in [("dream.begin", 1), ("file.write", 99), ("file.levitate", 1)] {
+        let mut value = serde_json::to_value(envelope(samples().remove(0))).unwrap();
+        value["type"] = name.into();
+        value["v"] = version.into();
+        value["payload"] = serde_json::json!({ "deep": [1, { "x": null }] });
+        let stored: StoredEvent<'static> = serde_json::from_value(value).unwrap();
+        let event = stored.decode().unwrap();
+        assert!(matches!(event.payload, Payload::Unknown(_)), "{name}");
+        let again = event.store(&ChainHash::default());
+        assert_eq!((again.name.as_ref(), again.version, &again.payload), (name, version, &stored.payload));
+    }
+}
+
+#[test]
+fn malformed_events_are_refused_with_a_reason() {
+    let good = serde_json::to_value(envelope(samples().remove(0))).unwrap();
+    let cases: Vec<(&str, serde_json::Value)> = vec![
+        ("seq", serde_json::json!(-1)),
+        ("source", serde_json::json!("robot")),
+        ("type", serde_json::json!("file write")),
+        ("op", serde_json::json!("nope")),
+        ("actor", serde_json::json!("")),
+        ("taint", serde_json::json!(["a,b"])),
+        ("hash", serde_json::json!("xyz")),
+    ];
+    for (field, bad) in cases {
+        let mut value = good.clone();
+        value[field] = bad;
+        let error = serde_json::from_value::<StoredEvent<'static>>(value).unwrap_err();
+        assert!(!error.to_string().is_empty(), "{field}");
+    }
+    for bad in [r#"{"path":"../x","node":"folder"}"#, r#"{"path":1}"#, "{}", "[]", "\"", "{\"path\":\"a\"}"] {
+        let error = Payload::decode("file.write", 1, bad).unwrap_err();
+        assert_eq!(error.part, "payload", "{bad}");
+    }
+}

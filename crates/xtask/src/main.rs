@@ -1,0 +1,96 @@
+//! `cargo xtask`: everything a developer does in this repository, one command each.
+//!
+//! The commands live in a module of their own name; this file only reads the command line and turns the
+//! outcome into an exit code. What a command needs of the workspace it takes from [`workspace::Workspace`].
+
+mod bench;
+mod check;
+mod crash;
+mod fuzz;
+mod process;
+mod steps;
+mod test;
+mod tidy;
+mod wasm;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser, Subcommand};
+use workspace::Workspace;
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo xtask check                     before a commit: format, lints, wasm
+  cargo xtask check clippy              only the lints
+  cargo xtask tidy --fix                the repository's own rules; rewrites docs/events.md
+  cargo xtask test                      everything that CI runs
+  cargo xtask crash --points 200        kill the real process 200 times, compare what is left
+  cargo xtask bench append              one benchmark, as JSON lines
+  cargo xtask fuzz --seconds 60         random operations for a minute
+
+Each command explains itself: cargo xtask <command> --help";
+
+/// What a developer can do in this repository.
+#[derive(Debug, Parser)]
+#[command(name = "xtask", bin_name = "cargo xtask", after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Task>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    Check(check::Args),
+    Tidy(tidy::Args),
+    Test(test::Args),
+    Crash(crash::Args),
+    Bench(bench::Args),
+    Fuzz(fuzz::Args),
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            process::exit_code(&error)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<()> {
+    let Some(task) = cli.command else {
+        return Ok(Cli::command().print_help()?);
+    };
+    let workspace = Workspace::load()?;
+    match task {
+        Task::Check(args) => check::run(&workspace, &args),
+        Task::Tidy(args) => tidy::run(&workspace, &args),
+        Task::Test(args) => test::run(&workspace, &args),
+        Task::Crash(args) => crash::run(&workspace, &args),
+        Task::Bench(args) => bench::run(&workspace, &args),
+        Task::Fuzz(args) => fuzz::run(&workspace, &args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example_in_the_overview_and_in_its_own_help() {
+        for command in Cli::command().get_subcommands() {
+            let call = format!("cargo xtask {}", command.get_name());
+            assert!(EXAMPLES.contains(&call), "the overview lacks `{call}`");
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains(&call), "the help of `{call}` lacks an example");
+        }
+    }
+}

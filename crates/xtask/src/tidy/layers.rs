@@ -1,0 +1,135 @@
+//! Rule: dependencies between the crates point one way, as the table in this file says.
+//!
+//! The table is the architecture: a crate that is not in it does not belong to the system yet. Tests may use any
+//! crate, since no product code follows them, except those of the pure crates at the bottom, which must be able to
+//! show their laws alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{finding::Finding, manifests};
+use crate::workspace::{Dependency, DependencyKind, Package};
+
+const TABLE: &str = "the table in crates/xtask/src/tidy/layers.rs";
+
+/// A crate, and the crates that it builds upon; what those may use, it may use as well.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("shared-types", &[]),
+    ("kernel", &["shared-types"]),
+    ("event-log", &["kernel"]),
+    ("projector", &["kernel", "event-log"]),
+    ("isolation", &["shared-types"]),
+    ("models", &["shared-types"]),
+    ("agents", &["kernel", "isolation", "models"]),
+    ("sandbox", &["projector", "agents"]),
+    ("hypervisor", &["sandbox"]),
+    ("dioxus-desktop", &["shared-types", "kernel"]),
+    ("choir", &["hypervisor", "dioxus-desktop"]),
+    ("xtask", &[]),
+];
+
+/// Crates that also run in the browser and replay the past: they reach no disk, no clock and no chance.
+const PURE: [&str; 2] = ["shared-types", "kernel"];
+const IMPURE: [&str; 5] = ["tokio", "rusqlite", "rustix", "notify", "getrandom"];
+
+pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> =
+        packages.iter().flat_map(|package| check_package(package, packages)).collect();
+    findings.extend(cycle(packages));
+    findings
+}
+
+fn check_package(package: &Package, packages: &[Package]) -> Vec<Finding> {
+    let Some(allowed) = reach(&package.name) else {
+        let message = format!("`{}` has no place in the architecture; give it one in {TABLE}", package.name);
+        return vec![Finding::error(&package.manifest.path, 1, message)];
+    };
+    let complaint = |dependency: &Dependency| {
+        let message = if is_internal(dependency, packages) {
+            direction(package, dependency, &allowed)
+        } else {
+            purity(package, dependency)
+        };
+        let line = || manifests::line_of(&package.manifest, &dependency.key, dependency.kind);
+        message.map(|message| Finding::error(&package.manifest.path, line(), message))
+    };
+    package.dependencies.iter().filter_map(complaint).collect()
+}
+
+fn is_internal(dependency: &Dependency, packages: &[Package]) -> bool {
+    packages.iter().any(|package| package.name == dependency.package)
+}
+
+fn direction(package: &Package, dependency: &Dependency, allowed: &BTreeSet<&str>) -> Option<String> {
+    let (from, to) = (package.name.as_str(), dependency.package.as_str());
+    let is_pure = |name| PURE.contains(&name);
+    match dependency.kind {
+        DependencyKind::Dev if is_pure(from) && !is_pure(to) => Some(format!(
+            "the tests of `{from}` may not use `{to}`, which lies above it; move the test to `{to}`"
+        )),
+        DependencyKind::Normal | DependencyKind::Build if !allowed.contains(to) => Some(format!(
+            "`{from}` may not depend on `{to}`; move the code to where the arrows allow it, or change {TABLE} \
+             and say why in docs/adr"
+        )),
+        DependencyKind::Dev | DependencyKind::Normal | DependencyKind::Build => None,
+    }
+}
+
+fn purity(package: &Package, dependency: &Dependency) -> Option<String> {
+    let impure = PURE.contains(&package.name.as_str())
+        && IMPURE.contains(&dependency.package.as_str())
+        && dependency.kind != DependencyKind::Dev;
+    impure.then(|| {
+        let (from, to) = (&package.name, &dependency.package);
+        format!("`{from}` may not depend on `{to}`: no I/O, no clock; let the caller do that and pass the result in")
+    })
+}
+
+/// All crates that a crate may depend on, or `None` if the table does not know it.
+fn reach(name: &str) -> Option<BTreeSet<&'static str>> {
+    let below = |name: &str| LAYERS.iter().find(|(known, _)| *known == name).map(|(_, below)| *below);
+    let mut reached = BTreeSet::new();
+    let mut open = below(name)?.to_vec();
+    while let Some(next) = open.pop() {
+        if reached.insert(next) {
+            open.extend(below(next)?);
+        }
+    }
+    Some(reached)
+}
+
+/// The first circle that product code makes. The table allows none, but a crate may not be in it yet.
+fn cycle(packages: &[Package]) -> Option<Finding> {
+    let edges: BTreeMap<&str, Vec<&str>> =
+        packages.iter().map(|p| (p.name.as_str(), product_edges(p))).collect();
+    let start = packages.iter().find(|package| path_back(&package.name, &edges).is_some())?;
+    let circle = path_back(&start.name, &edges)?.join(" -> ");
+    let message =
+        format!("the crates depend on each other in a circle ({circle}); move what they share below them");
+    Some(Finding::error(&start.manifest.path, 1, message))
+}
+
+fn product_edges(package: &Package) -> Vec<&str> {
+    let product = package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Dev);
+    product.map(|dependency| dependency.package.as_str()).collect()
+}
+
+/// A way along the edges from a crate to itself.
+fn path_back<'a>(start: &'a str, edges: &BTreeMap<&'a str, Vec<&'a str>>) -> Option<Vec<&'a str>> {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![vec![start]];
+    while let Some(path) = open.pop() {
+        for &next in path.last().and_then(|last| edges.get(last)).into_iter().flatten() {
+            let longer = [path.as_slice(), &[next]].concat();
+            if next == start {
+                return Some(longer);
+            }
+            if seen.insert(next) {
+                open.push(longer);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;
