@@ -1,2 +1,7 @@
-//! Placeholder until this crate is written in the next commits.
-fn main() {}
+//! The `choir` binary.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    choir::main()
+}

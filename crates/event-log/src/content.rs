@@ -1,6 +1,10 @@
-//! Bytes on their way into the log.
+//! Bytes on their way into the log, and out of it.
 
-use shared_types::{ContentHash, ContentRef};
+use std::io::Read;
+
+use shared_types::{ContentHash, ContentRef, INLINE_LIMIT};
+
+use crate::{ContentError, EventLog};
 
 /// Bytes taken in. Either they are a durable blob already, or they must travel with the append that names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,4 +28,26 @@ impl Staged {
             Self::Blob { .. } => None,
         }
     }
+}
+
+/// All bytes behind a hash, checked.
+pub fn read_content(log: &dyn EventLog, hash: &ContentHash) -> Result<Vec<u8>, ContentError> {
+    let mut bytes = Vec::new();
+    log.content(hash)?.read_to_end(&mut bytes).map_err(ContentError::from_read)?;
+    Ok(bytes)
+}
+
+/// Bytes as far as they tell where they belong.
+pub(crate) enum Intake {
+    /// All of them, few enough to travel with an append.
+    Small(Vec<u8>),
+    /// The beginning of what must become a blob.
+    Large(Vec<u8>),
+}
+
+/// Reads until it is known whether the bytes fit the inline limit.
+pub(crate) fn take_in(bytes: &mut dyn Read) -> std::io::Result<Intake> {
+    let mut start = Vec::new();
+    bytes.take(INLINE_LIMIT as u64 + 1).read_to_end(&mut start)?;
+    Ok(if start.len() > INLINE_LIMIT { Intake::Large(start) } else { Intake::Small(start) })
 }

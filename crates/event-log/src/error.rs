@@ -36,6 +36,10 @@ pub enum AppendError {
     WrongSeq { expected: Seq, actual: Seq },
     #[error("an append holds 1 to 500 events, this one {0}")]
     Size(usize),
+    #[error("event {found} stands in the place of event {place}")]
+    Misplaced { found: Seq, place: Seq },
+    #[error("content {hash} has {size} bytes, too many to travel with an append: stage it as a blob")]
+    ContentSize { hash: ContentHash, size: usize },
     #[error("content {0} does not have that hash")]
     WrongHash(ContentHash),
     #[error("the log could not be written; nothing was changed")]
@@ -48,13 +52,29 @@ pub enum ReadError {
     #[error("the chain breaks at event {seq}: {reason}; everything before it is intact")]
     Broken { seq: Seq, reason: String },
     #[error("event {seq} cannot be understood")]
-    Undecodable { seq: Seq, #[source] source: DecodeError },
+    Undecodable {
+        seq: Seq,
+        #[source]
+        source: DecodeError,
+    },
     #[error("the list of event {seq} cannot be understood")]
-    Batch { seq: Seq, #[source] source: BatchError },
+    Batch {
+        seq: Seq,
+        #[source]
+        source: BatchError,
+    },
     #[error("the list of event {seq} cannot be read")]
-    BatchContent { seq: Seq, #[source] source: ContentError },
+    BatchContent {
+        seq: Seq,
+        #[source]
+        source: ContentError,
+    },
     #[error("the log of {user} cannot be read")]
-    Storage { user: UserId, #[source] source: Cause },
+    Storage {
+        user: UserId,
+        #[source]
+        source: Cause,
+    },
 }
 
 /// Why bytes cannot be stored or read.
@@ -68,4 +88,15 @@ pub enum ContentError {
     Damaged(ContentHash),
     #[error("the content could not be stored or read")]
     Storage(#[source] Cause),
+}
+
+impl ContentError {
+    pub(crate) fn storage(cause: impl Into<Cause>) -> Self {
+        Self::Storage(cause.into())
+    }
+
+    /// The error behind a failed read of a content: readers of the log wrap their own into an [`std::io::Error`].
+    pub fn from_read(error: std::io::Error) -> Self {
+        error.downcast::<Self>().unwrap_or_else(|other| Self::Storage(Box::new(other)))
+    }
 }

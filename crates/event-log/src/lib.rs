@@ -4,20 +4,31 @@
 //! durable, keeps the chain of hashes, and never hands out bytes that do not match their hash. It knows nothing of
 //! what events mean: deciding is the kernel's part, and the one writer in [`writer`] joins the two.
 
+mod blobs;
+mod check;
 pub mod conformance;
 pub mod content;
+mod disk;
 pub mod error;
 pub mod lock;
 pub mod log;
 pub mod memory;
+mod references;
+pub mod replay;
 pub mod signal;
 pub mod sqlite;
 pub mod subscription;
+pub mod understand;
+mod verified;
+pub mod writer;
 
-pub use content::Staged;
+pub use content::{Staged, read_content};
 pub use error::{AppendError, ContentError, OpenError, ReadError};
 pub use lock::LogLock;
 pub use log::{Append, Appended, EventLog, Head, MAX_EVENTS, SliceSnapshot, Snapshot};
 pub use memory::MemoryLog;
+pub use references::each_name;
+pub use signal::HeadSignal;
 pub use sqlite::SqliteLog;
 pub use subscription::Subscription;
+pub use understand::understand;

@@ -8,8 +8,7 @@ use shared_types::{ChainHash, CommandId, ContentHash, Event, OpId, RootHash, Seq
 
 use crate::{AppendError, ContentError, ReadError, Staged};
 
-/// An append holds at most this many events; a larger change is one `file.batch`.
-pub const MAX_EVENTS: usize = 500;
+pub use kernel::MAX_EVENTS;
 
 /// The newest durable event: its place and its link of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,6 +81,10 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
 
     /// Takes bytes in: small ones are returned to travel with their append, large ones become a durable blob.
     fn stage(&self, bytes: &mut dyn Read) -> Result<Staged, ContentError>;
+
+    /// Keeps small contents ahead of the append that will name them, so that a large change need not hold all of its
+    /// bytes in memory.
+    fn store(&self, contents: Vec<(ContentHash, Vec<u8>)>) -> Result<(), ContentError>;
 
     /// The bytes behind a hash, checked against it before the last of them is handed out.
     fn content(&self, hash: &ContentHash) -> Result<Box<dyn Read + Send>, ContentError>;

@@ -48,8 +48,11 @@ pub fn evolve(view: &mut View, event: &Event) {
         Payload::Checkpoint(CheckpointEvent::Create(p)) => {
             view.pending.remove(&p.effect);
             view.computer.checkpoint = Some((p.commit.clone(), p.seq));
-            view.computer.unsaved = 0;
-            view.computer.unsaved_since = None;
+            // What was written while the commit was made is not in it, so at least that is still to be saved.
+            let newer = view.computer.last_file_change.filter(|(seq, _)| *seq > p.seq);
+            view.computer.unsaved = u64::from(newer.is_some());
+            view.computer.unsaved_since = newer.map(|_| event.ts);
+            view.computer.last_file_change = newer;
         }
         Payload::Checkpoint(CheckpointEvent::Fail(p)) => drop(view.pending.remove(&p.effect)),
         Payload::Revert(RevertEvent::Undo(p)) => drop(view.undone.insert(p.root, event.op)),
@@ -95,9 +98,9 @@ fn rename(view: &mut View, p: &FileMove) {
 
 fn count_operation(view: &mut View, event: &Event) {
     let computer = &mut view.computer;
-    if computer.last_file_op != Some(event.op) {
-        computer.last_file_op = Some(event.op);
+    if computer.last_file_change.is_none_or(|(_, op)| op != event.op) {
         computer.unsaved += 1;
         computer.unsaved_since.get_or_insert(event.ts);
     }
+    computer.last_file_change = Some((event.seq, event.op));
 }

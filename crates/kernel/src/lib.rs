@@ -23,7 +23,7 @@ pub use decide::{Decision, MAX_EVENTS, decide};
 pub use effect::{Effect, EffectKind, react};
 pub use evolve::evolve;
 pub use files::Files;
-pub use operation::{FileEffect, file_effects};
+pub use operation::{FileEffect, file_effects, touched_files};
 pub use rejection::Rejection;
 pub use slice::Slice;
 pub use view::{Conversation, SliceBytes, SnapshotError, View};

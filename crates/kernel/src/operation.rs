@@ -3,6 +3,7 @@
 //! Every reversible event carries what was there before, so this reads the operation's own events and no others.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use shared_types::payload::file::{FileChange, FileEvent, FileNode};
 use shared_types::payload::note::{Note, NoteEvent};
@@ -11,19 +12,25 @@ use shared_types::payload::setting::SettingEvent;
 use shared_types::payload::window::{Window, WindowEvent};
 use shared_types::{Event, FilePath, NoteId, OpId, Payload, WindowId};
 
-/// Before and after, for one key.
+/// Before and after, for one key. It is torn if something else changed it between two parts of the operation; then
+/// the way back would take that with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Net<V> {
     pub(crate) before: Option<V>,
     pub(crate) after: Option<V>,
+    pub(crate) torn: bool,
 }
 
 pub(crate) type NetMap<K, V> = BTreeMap<K, Net<V>>;
 
-fn note<K: Ord, V>(map: &mut NetMap<K, V>, key: K, before: Option<V>, after: Option<V>) {
+fn note<K: Ord, V: PartialEq>(map: &mut NetMap<K, V>, key: K, before: Option<V>, after: Option<V>) {
     match map.entry(key) {
-        std::collections::btree_map::Entry::Vacant(slot) => drop(slot.insert(Net { before, after })),
-        std::collections::btree_map::Entry::Occupied(mut slot) => slot.get_mut().after = after,
+        Entry::Vacant(slot) => drop(slot.insert(Net { before, after, torn: false })),
+        Entry::Occupied(slot) => {
+            let net = slot.into_mut();
+            net.torn |= net.after != before;
+            net.after = after;
+        }
     }
 }
 
@@ -43,6 +50,8 @@ pub(crate) enum Kind {
 pub(crate) struct Operation {
     pub(crate) kind: Kind,
     pub(crate) files: NetMap<FilePath, FileNode>,
+    /// Where moved files came from, by where they went.
+    pub(crate) moves: BTreeMap<FilePath, FilePath>,
     pub(crate) windows: NetMap<WindowId, Window>,
     pub(crate) settings: NetMap<Box<str>, serde_json::Value>,
     pub(crate) notes: NetMap<NoteId, Note>,
@@ -53,6 +62,7 @@ impl Operation {
         let mut op = Self {
             kind: Kind::Ordinary,
             files: BTreeMap::new(),
+            moves: BTreeMap::new(),
             windows: BTreeMap::new(),
             settings: BTreeMap::new(),
             notes: BTreeMap::new(),
@@ -73,7 +83,10 @@ impl Operation {
 
     fn add(&mut self, payload: &Payload) {
         match payload {
-            Payload::File(event) => add_files(&mut self.files, event),
+            Payload::File(event) => {
+                add_files(&mut self.files, event);
+                add_moves(&mut self.moves, event);
+            }
             Payload::Window(WindowEvent::Set(p)) => {
                 note(&mut self.windows, p.window, p.prev.clone(), Some(p.state.clone()));
             }
@@ -101,17 +114,30 @@ impl Operation {
 }
 
 fn add_files(files: &mut NetMap<FilePath, FileNode>, event: &FileEvent) {
-    let mut add = |change: &FileChange| match change {
+    each_change(event, |change| match change {
         FileChange::Write(p) => note(files, p.path.clone(), p.prev.clone(), Some(p.node.clone())),
         FileChange::Delete(p) => note(files, p.path.clone(), Some(p.prev.clone()), None),
         FileChange::Move(p) => {
             note(files, p.from.clone(), Some(p.node.clone()), None);
             note(files, p.to.clone(), None, Some(p.node.clone()));
         }
-    };
+    });
+}
+
+/// A file that moved twice has moved once, from the first place to the last.
+fn add_moves(moves: &mut BTreeMap<FilePath, FilePath>, event: &FileEvent) {
+    each_change(event, |change| {
+        if let FileChange::Move(p) = change {
+            let origin = moves.remove(&p.from).unwrap_or_else(|| p.from.clone());
+            moves.insert(p.to.clone(), origin);
+        }
+    });
+}
+
+fn each_change(event: &FileEvent, each: impl FnMut(&FileChange)) {
     match event {
-        FileEvent::Batch(batch) => batch.changes.iter().for_each(add),
-        FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_) => event.changes().iter().for_each(&mut add),
+        FileEvent::Batch(batch) => batch.changes.iter().for_each(each),
+        FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_) => event.changes().iter().for_each(each),
     }
 }
 
@@ -125,6 +151,19 @@ pub struct FileEffect {
 
 /// The net effect of some events on files, by path.
 pub fn file_effects<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<FileEffect> {
+    net_files(events)
+        .into_iter()
+        .filter(|(_, net)| net.before != net.after)
+        .map(|(path, Net { before, after, .. })| FileEffect { path, before, after })
+        .collect()
+}
+
+/// What stands at every path that some events touched, once they have happened.
+pub fn touched_files<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<(FilePath, Option<FileNode>)> {
+    net_files(events).into_iter().map(|(path, net)| (path, net.after)).collect()
+}
+
+fn net_files<'a>(events: impl IntoIterator<Item = &'a Event>) -> NetMap<FilePath, FileNode> {
     let mut files = BTreeMap::new();
     for event in events {
         if let Payload::File(event) = &event.payload {
@@ -132,8 +171,4 @@ pub fn file_effects<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<File
         }
     }
     files
-        .into_iter()
-        .filter(|(_, net)| net.before != net.after)
-        .map(|(path, Net { before, after })| FileEffect { path, before, after })
-        .collect()
 }

@@ -32,7 +32,7 @@ pub struct Computer {
     /// Operations on files since that checkpoint, and when the first of them was.
     pub unsaved: u64,
     pub unsaved_since: Option<Timestamp>,
-    pub(crate) last_file_op: Option<OpId>,
+    pub(crate) last_file_change: Option<(Seq, OpId)>,
 }
 
 /// All state, computed from the log.

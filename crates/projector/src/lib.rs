@@ -1,1 +1,27 @@
-//! Placeholder until this crate is written in the next commits.
+//! From events to SQLite read models and workspace files, and from outside edits back to events.
+//!
+//! Everything here is a projection of the log: it follows behind, is idempotent by its positions, and is rebuilt from
+//! nothing to the same content. No append ever waits for it, and it never writes outside the workspace.
+
+mod capture;
+mod error;
+mod identify;
+mod label;
+mod ledger;
+mod materialize;
+mod projector;
+pub mod query;
+mod reconcile;
+mod recover;
+mod rows;
+pub mod scan;
+pub mod verify;
+mod views;
+pub mod watch;
+pub mod workspace;
+
+pub use capture::{CaptureIds, Captured, Extent};
+pub use error::ProjectError;
+pub use label::label;
+pub use projector::{CaughtUp, Lag, Mint, Phase, Progress, Projector};
+pub use views::{Position, READ_MODELS, Views, ViewsError};

@@ -90,8 +90,7 @@ impl Workspace {
         if !is_file(&seen) {
             return Err(DiskError::NotAFile { path: path.clone() });
         }
-        let flags =
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(&above, path.name(), flags, Mode::empty()).map_err(failed)?;
         if !is_file(&fstat(&file).map_err(failed)?) {
             return Err(DiskError::NotAFile { path: path.clone() });

@@ -161,7 +161,12 @@ impl StoredEvent<'_> {
     /// The link that follows `previous`: SHA-256 over it and every stored field in table order, each with its
     /// length before it. The user's id is the log's address and stays outside.
     pub fn link(&self, previous: &ChainHash) -> ChainHash {
-        let mut bytes = Vec::with_capacity(256 + self.payload.len());
+        self.link_into(previous, &mut Vec::with_capacity(256 + self.payload.len()))
+    }
+
+    /// The same with a buffer of the caller's, for those who link many events.
+    pub fn link_into(&self, previous: &ChainHash, bytes: &mut Vec<u8>) -> ChainHash {
+        bytes.clear();
         bytes.extend_from_slice(previous.as_bytes());
         let mut field = |value: Option<&[u8]>| match value {
             Some(value) => {
@@ -182,7 +187,7 @@ impl StoredEvent<'_> {
         field(self.cause.as_ref().map(|id| id.as_bytes().as_slice()));
         field(Some(self.taint.as_bytes()));
         field(Some(self.payload.as_bytes()));
-        ChainHash(Sha256::digest(&bytes).into())
+        ChainHash(Sha256::digest(&*bytes).into())
     }
 
     /// Understands the event. A type or a version that is not known here becomes [`Payload::Unknown`].
@@ -225,6 +230,11 @@ pub struct Event {
 impl Event {
     /// The form that is recorded, linked to the event before it.
     pub fn store(&self, previous: &ChainHash) -> StoredEvent<'static> {
+        self.store_into(previous, &mut Vec::new())
+    }
+
+    /// The same with a buffer of the caller's, for those who store many events.
+    pub fn store_into(&self, previous: &ChainHash, buffer: &mut Vec<u8>) -> StoredEvent<'static> {
         let (name, version, payload) = self.payload.encode();
         let taint = self.taint.iter().map(Taint::as_str).collect::<Vec<_>>().join(",");
         let mut stored = StoredEvent {
@@ -242,7 +252,7 @@ impl Event {
             payload: Cow::Owned(payload),
             hash: ChainHash::default(),
         };
-        stored.hash = stored.link(previous);
+        stored.hash = stored.link_into(previous, buffer);
         stored
     }
 }

@@ -176,6 +176,11 @@ impl UserId {
         if fits && clean { Ok(Self(text.into())) } else { Err(IdError::User) }
     }
 
+    /// The user of a computer whose owner has no usable login name.
+    pub fn owner() -> Self {
+        Self("owner".into())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

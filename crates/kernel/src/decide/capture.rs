@@ -24,17 +24,17 @@ pub(super) fn capture(
         if now == base || now == today {
             continue;
         }
-        if today == base || now.is_none() && today.is_none() {
+        if today == base {
             targets.insert(edit.path.clone(), edit.now.clone());
             continue;
         }
         match merge_nodes(&edit.path, base, today, now, contents) {
             Merged::Node(node, bytes) => {
-                draft.contents.extend(bytes.map(|bytes| (shared_types::ContentHash::of(&bytes), bytes)));
+                bytes.map(|bytes| draft.content(bytes));
                 targets.insert(edit.path.clone(), Some(node));
             }
             Merged::Missing(hashes) => missing.extend(hashes),
-            Merged::Clash => keep_both(view, &mut targets, edit, today),
+            Merged::Clash => settle(view, &mut targets, edit, today),
         }
     }
     if !missing.is_empty() {
@@ -45,49 +45,88 @@ pub(super) fn capture(
     Ok(())
 }
 
-/// The disk's version takes the path; the log's version moves beside it under a name that says so. If the file was
-/// deleted outside but changed in the log, the log's version simply stays.
-fn keep_both(view: &View, targets: &mut Targets, edit: &OutsideEdit, today: Option<&FileNode>) {
-    let Some(now) = &edit.now else { return };
-    targets.insert(edit.path.clone(), Some(now.clone()));
-    if let Some(today) = today
-        && let Some(beside) = free_name(view, targets, &edit.path, today.content())
-    {
-        targets.insert(beside, Some(today.clone()));
+/// The disk's version takes the path and the log's goes beside it. What was deleted outside but changed in the log
+/// simply stays. A repository is taken as the disk has it: stray files inside would break it.
+fn settle(view: &View, targets: &mut Targets, edit: &OutsideEdit, today: Option<&FileNode>) {
+    if edit.now.is_none() && edit.path.repository().is_none() {
+        return;
+    }
+    targets.insert(edit.path.clone(), edit.now.clone());
+    if let Some(today) = today {
+        keep_beside(view, targets, &edit.path, today);
     }
 }
 
-fn free_name(view: &View, targets: &Targets, path: &FilePath, content: Option<ContentRef>) -> Option<FilePath> {
-    let tag = content.map(|c| c.hash.to_string()[..8].to_owned()).unwrap_or_else(|| "other".into());
+/// Keeps what stood at a path under a free name beside it. A folder holds nothing of its own, and in a repository
+/// nothing is put beside.
+fn keep_beside(view: &View, targets: &mut Targets, path: &FilePath, node: &FileNode) {
+    if *node == FileNode::Folder || path.repository().is_some() {
+        return;
+    }
+    for beside in names_beside(path, node.content()) {
+        let stands = match targets.get(&beside) {
+            Some(target) => target.as_ref(),
+            None => view.files.get(&beside),
+        };
+        if stands == Some(node) {
+            return;
+        }
+        if stands.is_none() && view.files.count_below(&beside) == 0 {
+            targets.insert(beside, Some(node.clone()));
+            return;
+        }
+    }
+}
+
+/// Names that say whose version this is, shortened where they would be too long.
+fn names_beside(path: &FilePath, content: Option<ContentRef>) -> impl Iterator<Item = FilePath> {
+    let tag = content.map_or_else(|| "other".into(), |content| content.hash.to_string()[..8].to_owned());
     let (stem, extension) = match path.name().rsplit_once('.') {
-        Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
+        Some((stem, extension)) if !stem.is_empty() && extension.len() <= 16 => (stem, format!(".{extension}")),
         _ => (path.name(), String::new()),
     };
-    let name = format!("{stem}.conflict-{tag}{extension}");
-    let beside = match path.parent() {
-        Some(folder) => folder.join(&name),
-        None => FilePath::parse(&name),
-    };
-    beside.ok().filter(|p| view.files.get(p).is_none() && !targets.contains_key(p))
+    (1..1000).filter_map(move |n| {
+        let count = if n == 1 { String::new() } else { format!("-{n}") };
+        let tail = format!(".conflict-{tag}{count}{extension}");
+        let room = FilePath::MAX_PART - tail.len();
+        let name = format!("{}{tail}", &stem[..stem.floor_char_boundary(room)]);
+        let beside = path.parent().and_then(|folder| folder.join(&name).ok());
+        beside.or_else(|| FilePath::parse(&name).ok())
+    })
 }
 
 /// On disk a file may have replaced a folder or the other way round while the log put something new there. The disk
-/// is what the person sees, so what stands in its way in the log is taken out; it stays in history.
+/// is what the person sees, so what stands in its way in the log moves aside.
 fn make_room(view: &View, targets: &mut Targets) {
     let arrivals: Vec<(FilePath, FileNode)> =
         targets.iter().filter_map(|(path, node)| Some((path.clone(), node.clone()?))).collect();
     for (path, node) in arrivals {
         for above in path.ancestors() {
-            if view.files.get(&above).is_some_and(|n| *n != FileNode::Folder) && !targets.contains_key(&above) {
-                targets.insert(above, None);
+            if let Some(file) = view.files.get(&above).filter(|node| **node != FileNode::Folder)
+                && !targets.contains_key(&above)
+            {
+                targets.insert(above.clone(), None);
+                keep_beside(view, targets, &above, file);
             }
         }
         if node != FileNode::Folder && view.files.count_below(&path) > 0 {
-            for (below, _) in view.files.within(&path) {
-                if *below != path && !targets.contains_key(below) {
-                    targets.insert(below.clone(), None);
-                }
-            }
+            move_aside(view, targets, &path);
+        }
+    }
+}
+
+/// Moves what the log has below a path, and the disk does not know of, into a folder beside it.
+fn move_aside(view: &View, targets: &mut Targets, path: &FilePath) {
+    let is_free = |beside: &FilePath| view.files.get(beside).is_none() && view.files.count_below(beside) == 0;
+    let aside = names_beside(path, None).find(is_free).filter(|_| path.repository().is_none());
+    for (below, node) in view.files.within(path) {
+        if below == path || targets.contains_key(below) {
+            continue;
+        }
+        targets.insert(below.clone(), None);
+        let moved = aside.as_ref().and_then(|aside| below.rebase(path, aside)?.ok());
+        if let Some(moved) = moved.filter(|_| *node != FileNode::Folder) {
+            targets.insert(moved, Some(node.clone()));
         }
     }
 }

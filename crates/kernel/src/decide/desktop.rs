@@ -12,6 +12,8 @@ use crate::{Rejection, View};
 
 const TITLE_LIMIT: u64 = 1024;
 const SETTING_LIMIT: u64 = 16 * 1024;
+/// Readers of JSON give up at some depth; what is recorded must stay far from it.
+const SETTING_DEPTH: usize = 32;
 const BODY_LIMIT: u64 = 16 * 1024 * 1024;
 /// No desktop is larger than this, and nothing is drawn outside it.
 const COORDINATE_LIMIT: u32 = 1 << 20;
@@ -48,8 +50,20 @@ pub(super) fn set_setting(view: &View, draft: &mut Draft, key: &str, value: &Val
     if value.is_null() {
         return Err(Rejection::Invalid { what: "a setting's value", reason: "null; clear the setting instead".into() });
     }
+    if is_deeper(value, SETTING_DEPTH) {
+        return Err(Rejection::Invalid { what: "a setting's value", reason: "it is nested too deeply".into() });
+    }
     put_setting(view, draft, key, Some(value.clone()));
     Ok(())
+}
+
+fn is_deeper(value: &Value, limit: usize) -> bool {
+    let too_deep = |inner: &Value| limit == 0 || is_deeper(inner, limit - 1);
+    match value {
+        Value::Array(items) => items.iter().any(too_deep),
+        Value::Object(fields) => fields.values().any(too_deep),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 pub(super) fn clear_setting(view: &View, draft: &mut Draft, key: &str) -> Result<(), Rejection> {
@@ -59,10 +73,11 @@ pub(super) fn clear_setting(view: &View, draft: &mut Draft, key: &str) -> Result
 }
 
 pub(super) fn put_setting(view: &View, draft: &mut Draft, key: &str, value: Option<Value>) {
-    let key: Box<str> = key.into();
-    match (view.setting(&key), value) {
-        (prev, Some(value)) if prev.as_ref() != Some(&value) => draft.event(SettingSet { key, value, prev }),
-        (Some(prev), None) => draft.event(SettingClear { key, prev }),
+    // Compared as the text that is kept, since numbers can be equal in value and not in writing.
+    let is_set = |value: &Value| view.settings.get(key).is_some_and(|text| **text == *value.to_string());
+    match (view.setting(key), value) {
+        (prev, Some(value)) if !is_set(&value) => draft.event(SettingSet { key: key.into(), value, prev }),
+        (Some(prev), None) => draft.event(SettingClear { key: key.into(), prev }),
         (_, Some(_)) | (None, None) => {}
     }
 }

@@ -2,15 +2,36 @@
 
 use shared_types::payload::checkpoint::{CheckpointCreate, CheckpointFail, CheckpointReason, CheckpointRequest};
 use shared_types::payload::system::{SystemPurge, SystemPurged};
-use shared_types::{ContentHash, EffectId, Seq};
+use shared_types::{ContentHash, EffectId, Payload, Seq};
 
 use super::{Draft, check_size, check_text};
-use crate::{Rejection, View};
+use crate::effect::requested;
+use crate::{EffectKind, Rejection, View};
 
 const MESSAGE_LIMIT: u64 = 4 * 1024;
 
-fn owed(view: &View, effect: EffectId) -> Result<(), Rejection> {
-    if view.pending.contains(&effect) { Ok(()) } else { Err(Rejection::NotOwed { effect }) }
+/// Only a result of its own kind settles what is owed.
+fn owed(view: &View, effect: EffectId, fits: fn(&EffectKind) -> bool) -> Result<(), Rejection> {
+    if view.pending.get(&effect).is_some_and(fits) { Ok(()) } else { Err(Rejection::NotOwed { effect }) }
+}
+
+fn is_checkpoint(kind: &EffectKind) -> bool {
+    matches!(kind, EffectKind::MakeCheckpoint { .. })
+}
+
+fn is_purge(kind: &EffectKind) -> bool {
+    matches!(kind, EffectKind::DropContents { .. })
+}
+
+/// Records a request unless the very same is owed already.
+fn request(view: &View, draft: &mut Draft, effect: EffectId, payload: impl Into<Payload>) -> Result<(), Rejection> {
+    let payload = payload.into();
+    match view.pending.get(&effect) {
+        None => draft.event(payload),
+        Some(kind) if requested(&payload).is_some_and(|wanted| wanted.kind == *kind) => {}
+        Some(_) => return Err(Rejection::Invalid { what: "an effect's id", reason: "it is taken".into() }),
+    }
+    Ok(())
 }
 
 pub(super) fn request_checkpoint(
@@ -21,10 +42,7 @@ pub(super) fn request_checkpoint(
     message: &str,
 ) -> Result<(), Rejection> {
     check_text("a checkpoint's message", message, MESSAGE_LIMIT)?;
-    if !view.pending.contains(&effect) {
-        draft.event(CheckpointRequest { effect, reason, message: message.into() });
-    }
-    Ok(())
+    request(view, draft, effect, CheckpointRequest { effect, reason, message: message.into() })
 }
 
 pub(super) fn record_checkpoint(
@@ -35,7 +53,8 @@ pub(super) fn record_checkpoint(
     seq: Seq,
     message: &str,
 ) -> Result<(), Rejection> {
-    owed(view, effect)?;
+    owed(view, effect, is_checkpoint)?;
+    check_size("a checkpoint's message", message.len() as u64, MESSAGE_LIMIT)?;
     let is_commit = matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
     if !is_commit {
         return Err(Rejection::Invalid { what: "a commit", reason: "expected a full hash".into() });
@@ -53,7 +72,7 @@ pub(super) fn fail_checkpoint(
     effect: EffectId,
     reason: &str,
 ) -> Result<(), Rejection> {
-    owed(view, effect)?;
+    owed(view, effect, is_checkpoint)?;
     let reason: String = reason.chars().take(1000).collect();
     draft.event(CheckpointFail { effect, reason: reason.into() });
     Ok(())
@@ -71,10 +90,7 @@ pub(super) fn request_purge(
     if hashes.is_empty() {
         return Err(Rejection::Invalid { what: "a purge", reason: "it names nothing".into() });
     }
-    if !view.pending.contains(&effect) {
-        draft.event(SystemPurge { effect, hashes: hashes.to_vec(), reason: reason.into() });
-    }
-    Ok(())
+    request(view, draft, effect, SystemPurge { effect, hashes: hashes.to_vec(), reason: reason.into() })
 }
 
 pub(super) fn record_purge(
@@ -83,7 +99,7 @@ pub(super) fn record_purge(
     effect: EffectId,
     dropped: u64,
 ) -> Result<(), Rejection> {
-    owed(view, effect)?;
+    owed(view, effect, is_purge)?;
     draft.event(SystemPurged { effect, dropped });
     Ok(())
 }

@@ -28,7 +28,7 @@ pub(super) fn plan(view: &View, mut targets: Targets) -> Result<Vec<FileChange>,
             (None, None) => {}
         }
     }
-    let moves = pair_moves(&mut deleted, &mut written);
+    let moves = pair_moves(view, &mut deleted, &mut written);
 
     let deletions = deleted.into_iter().map(|(path, prev)| FileChange::Delete(FileDelete { path, prev }));
     let moves = moves.into_iter().map(FileChange::Move);
@@ -38,7 +38,7 @@ pub(super) fn plan(view: &View, mut targets: Targets) -> Result<Vec<FileChange>,
 
 /// Finds files that went away at one path and appeared unchanged at another, and takes them out of both lists. Of
 /// several candidates, one with the same name is preferred.
-fn pair_moves(deleted: &mut Vec<(FilePath, FileNode)>, written: &mut Vec<FileWrite>) -> Vec<FileMove> {
+fn pair_moves(view: &View, deleted: &mut Vec<(FilePath, FileNode)>, written: &mut Vec<FileWrite>) -> Vec<FileMove> {
     let mut sources: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, (_, node)) in deleted.iter().enumerate() {
         if let Some(content) = node.content().filter(|content| content.size > 0) {
@@ -56,7 +56,7 @@ fn pair_moves(deleted: &mut Vec<(FilePath, FileNode)>, written: &mut Vec<FileWri
             .iter()
             .position(|i| fits(i) && same_name(i))
             .or_else(|| candidates.iter().position(fits));
-        let Some(chosen) = chosen else { return true };
+        let Some(chosen) = chosen.filter(|_| is_open(view, &write.path)) else { return true };
         let index = candidates.remove(chosen);
         gone[index] = true;
         let (from, node) = deleted[index].clone();
@@ -69,6 +69,13 @@ fn pair_moves(deleted: &mut Vec<(FilePath, FileNode)>, written: &mut Vec<FileWri
         !gone[index - 1]
     });
     moves
+}
+
+/// True if a file can come to this path before anything else has changed its shape, so that the tree is one after
+/// every single change.
+fn is_open(view: &View, path: &FilePath) -> bool {
+    let is_folder = |above: FilePath| view.files.get(&above).is_none_or(|node| *node == FileNode::Folder);
+    view.files.count_below(path) == 0 && path.ancestors().all(is_folder)
 }
 
 fn check_tree(view: &View, targets: &Targets) -> Result<(), Rejection> {

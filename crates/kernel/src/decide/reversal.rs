@@ -14,15 +14,15 @@ pub(super) enum Outcome<V> {
     Nothing,
     /// It becomes this.
     Becomes(Option<V>),
-    /// Something changed it since.
+    /// Something changed it since, or in the middle.
     Changed,
 }
 
-/// The plain rule: what nobody touched since goes back.
+/// The plain rule: what nobody else touched goes back.
 pub(super) fn revert<V: PartialEq + Clone>(net: &Net<V>, today: Option<&V>) -> Outcome<V> {
     if today == net.before.as_ref() {
         Outcome::Nothing
-    } else if today == net.after.as_ref() {
+    } else if today == net.after.as_ref() && !net.torn {
         Outcome::Becomes(net.before.clone())
     } else {
         Outcome::Changed
@@ -35,6 +35,17 @@ pub(super) enum Merged {
     Node(FileNode, Option<Vec<u8>>),
     Missing(Vec<ContentHash>),
     Clash,
+}
+
+/// The mode after two changes of it, unless they are different ones.
+pub(super) fn merge_modes(base: u16, ours: u16, theirs: u16) -> Option<u16> {
+    if ours == theirs || theirs == base {
+        Some(ours)
+    } else if ours == base {
+        Some(theirs)
+    } else {
+        None
+    }
 }
 
 /// Merges two changes of one file. Only regular files of text can be merged, and never a git repository's own.
@@ -53,7 +64,7 @@ pub(super) fn merge_nodes(
     else {
         return Merged::Clash;
     };
-    let mode = if o_mode == b_mode { *t_mode } else { *o_mode };
+    let Some(mode) = merge_modes(*b_mode, *o_mode, *t_mode) else { return Merged::Clash };
     let known = |hash: &ContentHash, size: &u64| FileNode::file(ContentRef { hash: *hash, size: *size }, mode);
     if o == t || b == t {
         return Merged::Node(known(o, o_size), None);

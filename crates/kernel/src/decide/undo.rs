@@ -3,14 +3,14 @@
 //! The cost is that of the operation, not of the log. Where something changed since, text is merged; where that
 //! fails, the conflict is returned with both sides, and nothing happens until the caller chooses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use shared_types::payload::file::FileNode;
+use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::payload::revert::{Redo, Undo};
 use shared_types::{ContentHash, Event, FilePath, OpId};
 
 use super::plan::{Targets, plan};
-use super::reversal::{Merged, Outcome, merge_nodes, revert};
+use super::reversal::{Merged, Outcome, merge_modes, merge_nodes, revert};
 use super::{Draft, desktop};
 use crate::command::Contents;
 use crate::operation::{Kind, Net, Operation};
@@ -36,16 +36,17 @@ pub(super) fn undo(
     let mut reversal = Reversal::new(view, resolutions, contents);
     reversal.files(&operation.files);
     reversal.desktop(draft, &operation);
-    let Reversal { targets, merged, conflicts, missing, .. } = reversal;
-    if !missing.is_empty() {
-        return Err(Rejection::Missing { hashes: missing });
+    if !reversal.missing.is_empty() {
+        return Err(Rejection::Missing { hashes: reversal.missing });
     }
-    if !conflicts.is_empty() {
-        return Err(Rejection::Conflicts { conflicts });
+    if !reversal.conflicts.is_empty() {
+        return Err(Rejection::Conflicts { conflicts: reversal.conflicts });
     }
-    draft.files = plan_or_conflict(view, targets, resolutions)?;
-    for bytes in merged {
-        draft.content(bytes);
+    draft.files = reversal.plan(&operation.moves)?;
+    for (path, bytes) in reversal.merged {
+        if reversal.targets.contains_key(&path) {
+            draft.content(bytes);
+        }
     }
     Ok(())
 }
@@ -75,7 +76,10 @@ struct Reversal<'a> {
     resolutions: &'a Resolutions,
     contents: &'a Contents,
     targets: Targets,
-    merged: Vec<Vec<u8>>,
+    /// Paths in conflict that stay as they are.
+    kept: BTreeSet<FilePath>,
+    /// The new contents of merged files.
+    merged: BTreeMap<FilePath, Vec<u8>>,
     conflicts: Vec<Conflict>,
     missing: Vec<ContentHash>,
 }
@@ -87,7 +91,8 @@ impl<'a> Reversal<'a> {
             resolutions,
             contents,
             targets: Targets::new(),
-            merged: Vec::new(),
+            kept: BTreeSet::new(),
+            merged: BTreeMap::new(),
             conflicts: Vec::new(),
             missing: Vec::new(),
         }
@@ -111,25 +116,32 @@ impl<'a> Reversal<'a> {
         let target = match revert(net, today) {
             Outcome::Nothing => return,
             Outcome::Becomes(target) => target,
-            Outcome::Changed => {
-                match merge_nodes(path, net.after.as_ref(), today, net.before.as_ref(), self.contents) {
-                    Merged::Node(node, bytes) => {
-                        self.merged.extend(bytes);
-                        Some(node)
-                    }
-                    Merged::Missing(hashes) => return self.missing.extend(hashes),
-                    Merged::Clash => {
-                        let subject = Subject::File(path.clone());
-                        let sides = (node_state(today), node_state(net.before.as_ref()));
-                        match self.choose(subject, sides, reason(net, today)) {
-                            Some(Choice::Take) => net.before.clone(),
-                            Some(Choice::Keep) | None => return,
+            Outcome::Changed => match self.merge(path, net, today) {
+                Merged::Node(node, bytes) => {
+                    self.merged.extend(bytes.map(|bytes| (path.clone(), bytes)));
+                    Some(node)
+                }
+                Merged::Missing(hashes) => return self.missing.extend(hashes),
+                Merged::Clash => {
+                    let sides = (node_state(today), node_state(net.before.as_ref()));
+                    match self.choose(Subject::File(path.clone()), sides, reason(net, today)) {
+                        Some(Choice::Take) => net.before.clone(),
+                        Some(Choice::Keep) | None => {
+                            self.kept.insert(path.clone());
+                            return;
                         }
                     }
                 }
-            }
+            },
         };
         self.targets.insert(path.clone(), target);
+    }
+
+    fn merge(&self, path: &FilePath, net: &Net<FileNode>, today: Option<&FileNode>) -> Merged {
+        if net.torn {
+            return Merged::Clash;
+        }
+        merge_nodes(path, net.after.as_ref(), today, net.before.as_ref(), self.contents)
     }
 
     /// A repository goes back as a whole or not at all.
@@ -199,33 +211,51 @@ impl<'a> Reversal<'a> {
         }
         choice
     }
-}
 
-/// A path that cannot be put back because the tree has another shape now is a conflict like any other.
-fn plan_or_conflict(
-    view: &View,
-    mut targets: Targets,
-    resolutions: &Resolutions,
-) -> Result<Vec<shared_types::payload::file::FileChange>, Rejection> {
-    loop {
-        let (path, reason) = match plan(view, targets.clone()) {
-            Err(Rejection::NotAFolder { path }) => (path, "a file stands where a folder is needed"),
-            Err(Rejection::IsAFolder { path }) => (path, "a folder with other files stands there now"),
-            other => return other,
-        };
-        let subject = Subject::File(path.clone());
-        match resolutions.choice(&subject) {
-            Some(Choice::Keep) => targets.retain(|other, _| !other.is_within(&path)),
-            Some(Choice::Take) | None => {
-                let undone = targets.get(&path).cloned().flatten();
-                let conflict = Conflict {
-                    today: node_state(view.files.get(&path)),
-                    undone: node_state(undone.as_ref()),
-                    subject,
-                    reason: reason.into(),
-                };
-                return Err(Rejection::Conflicts { conflicts: vec![conflict] });
+    /// The changes that lead back. A path that cannot be put back because the tree has another shape now is a
+    /// conflict like any other.
+    fn plan(&mut self, moves: &BTreeMap<FilePath, FilePath>) -> Result<Vec<FileChange>, Rejection> {
+        let kept = std::mem::take(&mut self.kept);
+        self.leave(moves, |path| kept.contains(path));
+        loop {
+            let (path, in_the_way, today, reason) = match plan(self.view, self.targets.clone()) {
+                Err(Rejection::NotAFolder { path }) => {
+                    let today = node_state(self.view.files.get(&path));
+                    (path.clone(), vec![path], today, "a file stands where a folder is needed")
+                }
+                Err(Rejection::IsAFolder { path }) => {
+                    let others = self.others_below(&path);
+                    let today = State::Several(others.len() as u64);
+                    (path, others, today, "a folder with other files stands there now")
+                }
+                Ok(changes) if self.conflicts.is_empty() => return Ok(changes),
+                Ok(_) => return Err(Rejection::Conflicts { conflicts: std::mem::take(&mut self.conflicts) }),
+                Err(other) => return Err(other),
+            };
+            let undone = node_state(self.targets.get(&path).and_then(Option::as_ref));
+            let (subject, whole) = match path.repository() {
+                Some(repository) => (Subject::Repository(repository.clone()), repository),
+                None => (Subject::File(path.clone()), path),
+            };
+            match self.choose(subject, (today, undone), reason.into()) {
+                Some(Choice::Take) => self.targets.extend(in_the_way.into_iter().map(|path| (path, None))),
+                Some(Choice::Keep) | None => self.leave(moves, |path| path.is_within(&whole)),
             }
+        }
+    }
+
+    fn others_below(&self, folder: &FilePath) -> Vec<FilePath> {
+        let below = self.view.files.within(folder).into_iter().map(|(path, _)| path);
+        below.filter(|path| *path != folder && self.targets.get(*path) != Some(&None)).cloned().collect()
+    }
+
+    /// Leaves these paths as they are today. What was moved goes back as a whole or not at all: to put back one end
+    /// of a move without the other could lose the file.
+    fn leave(&mut self, moves: &BTreeMap<FilePath, FilePath>, stays: impl Fn(&FilePath) -> bool) {
+        self.targets.retain(|path, _| !stays(path));
+        for (to, from) in moves.iter().filter(|(to, from)| stays(to) || stays(from)) {
+            self.targets.remove(to);
+            self.targets.remove(from);
         }
     }
 }
@@ -234,7 +264,23 @@ fn node_state(node: Option<&FileNode>) -> State {
     node.cloned().map_or(State::Absent, State::File)
 }
 
+fn file_mode(node: &FileNode) -> Option<u16> {
+    match node {
+        FileNode::File { mode, .. } => Some(*mode),
+        FileNode::Symlink { .. } | FileNode::Folder => None,
+    }
+}
+
 fn reason(net: &Net<FileNode>, today: Option<&FileNode>) -> String {
+    if net.torn {
+        return "something else changed it in the middle of the operation".into();
+    }
+    let mode = |node: Option<&FileNode>| node.and_then(file_mode);
+    if let (Some(base), Some(ours), Some(theirs)) = (mode(net.after.as_ref()), mode(today), mode(net.before.as_ref()))
+        && merge_modes(base, ours, theirs).is_none()
+    {
+        return "its mode was changed since".into();
+    }
     match (&net.before, today) {
         (_, None) => "it was deleted or moved since".into(),
         (None, Some(_)) => "it was changed since it was made".into(),

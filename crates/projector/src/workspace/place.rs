@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{AtFlags, FileType, Mode, fchmod, fstat, mkdirat, renameat, statat, unlinkat};
 use rustix::io::Errno;
+use shared_types::FilePath;
 use shared_types::path::link_stays_inside;
 use shared_types::payload::file::FileNode;
-use shared_types::FilePath;
 
 use super::folder::{ATTEMPTS, Missing};
 use super::scratch::Draft;
@@ -99,7 +99,7 @@ impl Workspace {
             let Some(above) = self.above(path, Missing::Create)? else { continue };
             match renameat(&self.scratch, draft.name(), &above, path.name()) {
                 Ok(()) => {
-                    draft.is_in_place();
+                    draft.moved();
                     return Ok(());
                 }
                 Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => {

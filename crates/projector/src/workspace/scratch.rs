@@ -40,7 +40,7 @@ impl<'w> Draft<'w> {
     }
 
     /// Called once the rename has happened.
-    pub(super) fn is_in_place(mut self) {
+    pub(super) fn moved(mut self) {
         self.in_place = true;
     }
 

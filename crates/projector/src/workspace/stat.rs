@@ -1,7 +1,7 @@
 //! What stands at a path, as the file system tells it without reading a byte of content.
 
 use rustix::fs::FileType;
-use shared_types::FileNode;
+use shared_types::payload::file::FileNode;
 
 /// The facts that a stat cache keeps: if all of them are the same, so is the content (see `scan::stat_cache`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,8 +18,8 @@ impl Stat {
     pub(crate) fn of(raw: &rustix::fs::Stat) -> Self {
         Self {
             size: raw.st_size as u64,
-            mtime_ns: nanoseconds(raw.st_mtime as i64, raw.st_mtime_nsec as i64),
-            ctime_ns: nanoseconds(raw.st_ctime as i64, raw.st_ctime_nsec as i64),
+            mtime_ns: nanoseconds(raw.st_mtime, raw.st_mtime_nsec as i64),
+            ctime_ns: nanoseconds(raw.st_ctime, raw.st_ctime_nsec as i64),
             ino: raw.st_ino,
             mode: raw.st_mode,
         }

@@ -1,0 +1,103 @@
+//! Adopting an archive: an empty computer becomes the one that was exported.
+//!
+//! A whole new log is built in `import-new/` beside the present one and only then put in its place, so a crash or a
+//! failure leaves either the old computer or the new one (see [`swap`]).
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use event_log::replay::snapshot_of;
+use event_log::sqlite::AdoptError;
+use event_log::{EventLog, LogLock, SqliteLog};
+use shared_types::{Seq, UserId};
+
+use super::contents::take_in;
+use super::error::disk;
+use super::events::Events;
+use super::{ImportError, Progress, Verified, swap};
+
+/// A computer is empty as long as nothing but its making is in its log.
+const EMPTY: Seq = Seq(1);
+
+/// Makes the archive's log the log of `state_dir`, for `user`. No process may hold the log.
+pub fn adopt(
+    verified: &Verified,
+    state_dir: &Path,
+    user: UserId,
+    progress: Progress<'_>,
+) -> Result<(), ImportError> {
+    fs::create_dir_all(state_dir).map_err(disk("make", state_dir))?;
+    let lock = LogLock::take(state_dir)?;
+    swap::settle(state_dir)?;
+    let present = SqliteLog::head_of(state_dir, &lock)?.seq;
+    if present > EMPTY {
+        return Err(ImportError::NotEmpty(present));
+    }
+    let new = state_dir.join(swap::NEW);
+    let built = build(verified, &new, user, progress).and_then(|()| swap::commit(state_dir));
+    if built.is_err() {
+        // A failure here changes nothing: what is left is rolled back at the next opening.
+        let _ = fs::remove_dir_all(&new);
+        return built;
+    }
+    swap::settle(state_dir).map(drop)
+}
+
+fn build(
+    verified: &Verified,
+    folder: &Path,
+    user: UserId,
+    progress: Progress<'_>,
+) -> Result<(), ImportError> {
+    let archive = &verified.archive;
+    let manifest = archive.manifest();
+    let log = SqliteLog::create(folder, user)?;
+    let total = manifest.contents.size.saturating_add(manifest.events.size);
+    take_in(archive, &log, archive.contents(), progress, total)?;
+
+    let mut zip = archive.zip();
+    let mut failure = None;
+    let mut events = Events::new(archive, &mut zip)?;
+    let adopted = log.adopt(&mut std::iter::from_fn(|| {
+        let event = events.next()?;
+        progress(manifest.contents.size.saturating_add(events.position()), total);
+        event
+            .map_err(|error| {
+                failure = Some(error);
+                "the archive's events cannot be read".into()
+            })
+            .into()
+    }));
+    match (adopted, failure) {
+        (_, Some(error)) => return Err(error),
+        (Err(error), None) => return Err(refusal(error)),
+        (Ok(_), None) => {}
+    }
+    if !manifest.purged.is_empty() {
+        log.purge(&manifest.purged).map_err(ImportError::Contents)?;
+    }
+    log.save_snapshot(&snapshot_of(&mut verified.view.clone())).map_err(ImportError::Snapshot)?;
+    drop(log);
+    flush(folder)
+}
+
+fn refusal(error: AdoptError) -> ImportError {
+    match error {
+        AdoptError::Misplaced { found, place } => ImportError::Misplaced { line: place.0, found },
+        AdoptError::Unlinked(seq) => ImportError::Unlinked { seq },
+        other @ (AdoptError::NotEmpty(_) | AdoptError::Source(_) | AdoptError::Storage(_)) => {
+            ImportError::Adopt(other)
+        }
+    }
+}
+
+/// Closing the log has moved everything into the database; what is renamed must hold all of it.
+fn flush(folder: &Path) -> Result<(), ImportError> {
+    let wal = folder.join(format!("{}-wal", SqliteLog::FILE));
+    if fs::metadata(&wal).is_ok_and(|found| found.len() > 0) {
+        return Err(disk("empty", &wal)(std::io::Error::other("the log was not closed")));
+    }
+    let database = folder.join(SqliteLog::FILE);
+    File::open(&database).and_then(|file| file.sync_all()).map_err(disk("flush", &database))?;
+    swap::sync(folder)
+}

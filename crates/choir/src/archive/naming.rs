@@ -1,0 +1,53 @@
+//! Which contents events name.
+//!
+//! A content belongs into an archive if its 64 digits stand anywhere in an event or in the list of a batch, whether or
+//! not this version understands the event: that is the rule by which the log keeps it. Of the events that are
+//! understood it is also known which contents they cannot do without; those must be there or declared absent.
+
+use shared_types::payload::file::{FileChange, FileEvent, FileNode};
+use shared_types::payload::message::MessageEvent;
+use shared_types::payload::note::NoteEvent;
+use shared_types::{ContentHash, ContentRef, Event, Payload, StoredEvent};
+
+/// The type whose payload names lists of further names.
+pub(super) fn names_lists(event: &StoredEvent<'_>) -> bool {
+    event.name == "file.batch"
+}
+
+/// Visits the contents that an event, understood and with its list attached, is about.
+pub(super) fn each_needed(event: &Event, visit: &mut dyn FnMut(ContentHash)) {
+    let mut content = |found: &ContentRef| visit(found.hash);
+    match &event.payload {
+        Payload::File(FileEvent::Batch(batch)) => {
+            content(&batch.list);
+            batch.changes.iter().for_each(|change| change_contents(change, visit));
+        }
+        Payload::File(file @ (FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_))) => {
+            file.changes().iter().for_each(|change| change_contents(change, visit));
+        }
+        Payload::Note(NoteEvent::Write(p)) => {
+            content(&p.state.body);
+            p.prev.iter().for_each(|note| content(&note.body));
+        }
+        Payload::Note(NoteEvent::Delete(p)) => content(&p.prev.body),
+        Payload::Message(MessageEvent::Post(p)) => content(&p.body),
+        Payload::Message(MessageEvent::Start(_))
+        | Payload::Window(_)
+        | Payload::Setting(_)
+        | Payload::Checkpoint(_)
+        | Payload::Revert(_)
+        | Payload::User(_)
+        | Payload::System(_)
+        | Payload::Unknown(_) => {}
+    }
+}
+
+fn change_contents(change: &FileChange, visit: &mut dyn FnMut(ContentHash)) {
+    let nodes = match change {
+        FileChange::Write(p) => [Some(&p.node), p.prev.as_ref()],
+        FileChange::Delete(p) => [Some(&p.prev), None],
+        FileChange::Move(p) => [Some(&p.node), None],
+    };
+    let contents = nodes.into_iter().flatten().filter_map(FileNode::content);
+    contents.for_each(|content| visit(content.hash));
+}

@@ -1,0 +1,91 @@
+//! Replay: every event of a log, its chain checked, decoded and evolved, and the root; against a bare scan. And
+//! what opening a log takes, in time and in memory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use event_log::replay::view_from_nothing;
+use event_log::writer::{Options, Writer};
+use event_log::{EventLog, SqliteLog};
+
+use super::figures::{median, milliseconds, timed};
+use super::history::{build, now};
+use super::memory::{self, Subject};
+use super::reference::{bare_scan, open_reader, open_writer};
+use super::{Line, Scale};
+
+const BAR: &str = "ratio >= 0.4";
+const OPEN_BAR: &str = "ours <= 10 ms";
+const MEMORY_BAR: &str = "ours < 100 MB";
+
+pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> anyhow::Result<()> {
+    let (share, opens) = match scale {
+        Scale::Full => (1, 41),
+        Scale::Quick => (100, 5),
+    };
+    let small = folder.join("small");
+    let log = build(&small, 1_500, 1_000)?;
+    emit(&replay("1500 events", &small, &*log, 41)?);
+    drop(log);
+    emit(&open(&small, opens)?);
+
+    let middle = folder.join("middle");
+    emit(&replay("100k events", &middle, &*build(&middle, 100_000 / share, 10_000)?, 9)?);
+
+    let large = folder.join("large");
+    let log = build(&large, 1_000_000 / share, 50_000)?;
+    emit(&replay("1M events", &large, &*log, 5)?);
+    drop(log);
+    emit(&open_memory(&large)?);
+    Ok(())
+}
+
+fn replay(case: &str, folder: &Path, log: &dyn EventLog, rounds: usize) -> anyhow::Result<Line> {
+    let head = log.head().seq;
+    let rate = |seconds: f64| head.0 as f64 / seconds;
+    let (mut ours, mut reference) = (Vec::new(), Vec::new());
+    let conn = open_reader(folder)?;
+    // Once without a clock, so that both find the file in the system's cache.
+    bare_scan(&conn)?;
+    for _ in 0..rounds {
+        let (scanned, time) = timed(|| bare_scan(&conn));
+        anyhow::ensure!(scanned?.0 == head.0, "the scan reads every event");
+        reference.push(rate(time.as_secs_f64()));
+        let (root, time) = timed(|| view_from_nothing(log, head).map(|mut view| (view.seq(), view.root())));
+        anyhow::ensure!(root?.0 == head, "the replay reaches the head");
+        ours.push(rate(time.as_secs_f64()));
+    }
+    let line = Line::new("replay", case, median(ours), median(reference), "events/s");
+    let met = line.ratio >= 0.4;
+    Ok(line.bar(BAR, met))
+}
+
+/// From a closed log to one that takes commands; against opening the database and scanning it.
+fn open(folder: &Path, rounds: usize) -> anyhow::Result<Line> {
+    let (mut ours, mut reference) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let (scanned, time) = timed(|| bare_scan(&open_writer(folder)?));
+        scanned?;
+        reference.push(milliseconds(time));
+        let (opened, time) = timed(|| -> anyhow::Result<_> {
+            let log = Arc::new(SqliteLog::open(folder)?);
+            Ok(Writer::start(log, Options { clock: Box::new(now), effects: None })?)
+        });
+        let (writer, thread) = opened?;
+        ours.push(milliseconds(time));
+        // The lock is free again when the writer's thread has ended.
+        drop(writer);
+        thread.join().map_err(|_| anyhow::anyhow!("the writer panicked"))?;
+    }
+    let line = Line::new("replay", "open 1500", median(ours), median(reference), "ms");
+    let met = line.ours <= 10.0;
+    Ok(line.bar(OPEN_BAR, met))
+}
+
+fn open_memory(folder: &Path) -> anyhow::Result<Line> {
+    let ours = memory::measure(folder, Subject::Ours)?;
+    let reference = memory::measure(folder, Subject::Reference)?;
+    let line = Line::new("replay", "memory 1M", ours, reference, "MB");
+    let met = line.ours < 100.0;
+    Ok(line.bar(MEMORY_BAR, met))
+}

@@ -1,0 +1,334 @@
+//! The arguments of every command. Each has an example in its help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use shared_types::Seq;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed (the message says why)
+  2  misuse: an argument or a path that cannot be right
+  3  conflict: later changes stand in the way, nothing was changed
+  4  not found
+  5  refused: the computer does not allow it as it stands
+  6  damaged: something does not verify
+  7  busy: another process holds the computer and does not answer
+
+Example:
+  choir init notes && cd notes
+  echo hello | choir write a.txt
+  choir rm a.txt
+  choir undo";
+
+/// The automatic computer: every change is an event, every event can be undone.
+#[derive(Debug, Parser)]
+#[command(name = "choir", version, after_help = EXIT_CODES, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    /// Where the computer is (default: this folder or the nearest one above it)
+    #[arg(short = 'C', long = "dir", global = true, value_name = "DIR", env = "CHOIR_DIR")]
+    pub dir: Option<PathBuf>,
+    /// Print one JSON object a line, for machines
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a computer of a folder, with the files it already has
+    #[command(after_help = "Example:\n  choir init ~/notes --name 'Ada Lovelace'")]
+    Init(Init),
+    /// Record outside edits and say how the computer stands
+    #[command(after_help = "Example:\n  choir status --json")]
+    Status,
+    /// Write a file, from standard input or another file
+    #[command(after_help = "Examples:\n  echo hello | choir write a.txt\n  choir write photo.jpg --from ~/photo.jpg")]
+    Write(Write),
+    /// Print a file as it is now, or as it was at an event
+    #[command(after_help = "Examples:\n  choir cat a.txt\n  choir cat a.txt --at 17")]
+    Cat(Cat),
+    /// Delete a file, or a folder with all below it
+    #[command(after_help = "Example:\n  choir rm src/old")]
+    Rm(Rm),
+    /// Move or rename a file or a folder
+    #[command(after_help = "Example:\n  choir mv draft.md chapters/one.md")]
+    Mv(Mv),
+    /// List events, newest last
+    #[command(after_help = "Examples:\n  choir log --path src --since 2h\n  choir log --type file.write --follow")]
+    Log(Log),
+    /// Show one operation with its diff
+    #[command(after_help = "Examples:\n  choir show 3f2a9c1b\n  choir show @42")]
+    Show(Show),
+    /// Take an operation back: the latest of yours, or any other
+    #[command(
+        after_help = "Examples:\n  choir undo --preview\n  choir undo 3f2a9c1b\n  choir undo @42 --keep notes.md\n\n\
+        Later edits are spared: text is merged, and a real conflict changes nothing until you choose."
+    )]
+    Undo(Revert),
+    /// Bring an undone operation back
+    #[command(after_help = "Example:\n  choir redo")]
+    Redo(Revert),
+    /// Return files, settings, windows and notes to a moment
+    #[command(after_help = "Examples:\n  choir restore 17 --preview\n  choir restore 17")]
+    Restore(Restore),
+    /// Compare the files of two moments
+    #[command(after_help = "Examples:\n  choir diff 10..20\n  choir diff 10..")]
+    Diff(Diff),
+    /// Find files by name and content
+    #[command(after_help = "Example:\n  choir search living document")]
+    Search(Search),
+    /// Compute the state anew from the first event
+    #[command(after_help = "Example:\n  choir replay --to 1000")]
+    Replay(Replay),
+    /// Replay and compare chain, roots, read models and files
+    #[command(after_help = "Example:\n  choir verify && echo intact")]
+    Verify,
+    /// Make, list, compare and restore git checkpoints
+    #[command(after_help = "Examples:\n  choir checkpoint -m 'Before the talk'\n  choir checkpoint list\n  \
+        choir checkpoint diff 3f2a9c1b\n  choir checkpoint restore 3f2a9c1b --preview")]
+    Checkpoint(Checkpoint),
+    /// Write the whole computer to one file
+    #[command(after_help = "Example:\n  choir export backup.zip")]
+    Export(Export),
+    /// Take in an export: an empty computer adopts its log, another gets its files as one operation
+    #[command(after_help = "Examples:\n  choir init new && choir -C new import backup.zip\n  \
+        choir import backup.zip --into from-laptop")]
+    Import(Import),
+    /// Drop bytes for good, such as a pasted secret; the hashes stay, so the chain still verifies
+    #[command(after_help = "Examples:\n  choir rm secrets.txt && choir purge secrets.txt --reason 'pasted key'\n  \
+        choir purge --orphans")]
+    Purge(Purge),
+    /// Keep the computer open: record outside edits as they happen, serve other commands
+    #[command(after_help = "Example:\n  choir watch &")]
+    Watch,
+    /// Check the machine, the configuration and the computer
+    #[command(after_help = "Example:\n  choir doctor")]
+    Doctor,
+    /// Measure against a reference in the same run on the same disk
+    #[command(after_help = "Examples:\n  choir bench append --json\n  choir bench replay --folder /mnt/disk")]
+    Bench(Bench),
+}
+
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The folder; it is made if it is not there
+    pub folder: PathBuf,
+    /// The user's id: a-z, 0-9 and '-' (default: from your login name)
+    #[arg(long)]
+    pub user: Option<String>,
+    /// How you are called (default: your login name)
+    #[arg(long)]
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Write {
+    pub path: PathBuf,
+    /// Read from this file instead of standard input
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// Permission bits in octal (default: those it has, or 644)
+    #[arg(long, value_parser = octal)]
+    pub mode: Option<u16>,
+    /// Only if the file still has this content hash
+    #[arg(long, value_name = "HASH", conflicts_with = "new")]
+    pub base: Option<shared_types::ContentHash>,
+    /// Only if nothing is there yet
+    #[arg(long)]
+    pub new: bool,
+}
+
+fn octal(text: &str) -> Result<u16, String> {
+    match u16::from_str_radix(text, 8) {
+        Ok(mode) if mode <= 0o777 => Ok(mode),
+        Ok(_) | Err(_) => Err("expected octal permission bits such as 644".into()),
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Cat {
+    pub path: PathBuf,
+    /// As it was after this event
+    #[arg(long, value_name = "SEQ")]
+    pub at: Option<Seq>,
+}
+
+#[derive(Debug, Args)]
+pub struct Rm {
+    pub path: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Mv {
+    pub from: PathBuf,
+    pub to: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Log {
+    /// Only events that touched this file, or anything in this folder
+    #[arg(long)]
+    pub path: Option<PathBuf>,
+    /// Only events of this operation
+    #[arg(long)]
+    pub op: Option<String>,
+    /// Only this type (file.write) or family (file)
+    #[arg(long = "type", value_name = "TYPE")]
+    pub name: Option<String>,
+    /// Only events since then: 90s, 2h, 3d, 2026-11-15, 2026-11-15T08:00
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<String>,
+    /// The newest so many
+    #[arg(short = 'n', long, default_value_t = 50, conflicts_with = "all")]
+    pub limit: usize,
+    /// All of them
+    #[arg(long)]
+    pub all: bool,
+    /// Go on with new events as they happen
+    #[arg(short, long)]
+    pub follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Show {
+    /// An id, a part of it (four digits or more), or @SEQ
+    pub op: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Revert {
+    /// An id, a part of it (four digits or more), or @SEQ (default: the latest)
+    pub op: Option<String>,
+    /// Only show what would change
+    #[arg(long)]
+    pub preview: bool,
+    /// In a conflict, leave this file (or setting:KEY) as it is today
+    #[arg(long, value_name = "PATH")]
+    pub keep: Vec<String>,
+    /// In a conflict, put this file (or setting:KEY) back, over later changes
+    #[arg(long, value_name = "PATH")]
+    pub take: Vec<String>,
+    /// Leave everything in conflict as it is today
+    #[arg(long, conflicts_with = "take_all")]
+    pub keep_all: bool,
+    /// Put everything in conflict back, over later changes
+    #[arg(long)]
+    pub take_all: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// The event to return to
+    pub seq: Seq,
+    /// Only show what would change
+    #[arg(long)]
+    pub preview: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// Two events, as FROM..TO; an empty TO is now
+    #[arg(value_name = "SEQ..SEQ")]
+    pub range: String,
+    /// Only names, no lines
+    #[arg(long)]
+    pub names: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Search {
+    #[arg(required = true)]
+    pub words: Vec<String>,
+    #[arg(short = 'n', long, default_value_t = 20)]
+    pub limit: u32,
+}
+
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// Stop after this event
+    #[arg(long, value_name = "SEQ")]
+    pub to: Option<Seq>,
+}
+
+#[derive(Debug, Args)]
+pub struct Checkpoint {
+    /// What to say about it
+    #[arg(short, long)]
+    pub message: Option<String>,
+    #[command(subcommand)]
+    pub action: Option<CheckpointAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CheckpointAction {
+    /// List checkpoints, newest first
+    #[command(after_help = "Example:\n  choir checkpoint list")]
+    List,
+    /// Compare a checkpoint with another, or with now
+    #[command(after_help = "Example:\n  choir checkpoint diff 3f2a9c1b")]
+    Diff { from: String, to: Option<String> },
+    /// Return to a checkpoint; today is kept under a backup ref first
+    #[command(after_help = "Example:\n  choir checkpoint restore 3f2a9c1b --preview")]
+    Restore {
+        commit: String,
+        #[arg(long)]
+        preview: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The file to make; '-' is standard output
+    pub file: PathBuf,
+    /// As of this event (default: now)
+    #[arg(long, value_name = "SEQ")]
+    pub at: Option<Seq>,
+}
+
+#[derive(Debug, Args)]
+pub struct Import {
+    pub file: PathBuf,
+    /// Put the files below this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub into: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[group(id = "what", required = true, multiple = true)]
+pub struct Purge {
+    /// Content hashes, or paths (every version that was ever there)
+    #[arg(group = "what", value_name = "HASH|PATH")]
+    pub targets: Vec<String>,
+    /// Drop what no event names
+    #[arg(long, group = "what")]
+    pub orphans: bool,
+    /// Why, for the log
+    #[arg(long, default_value = "asked by the person")]
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum BenchKind {
+    Append,
+    Replay,
+    Undo,
+}
+
+#[derive(Debug, Args)]
+pub struct Bench {
+    #[arg(value_enum, required_unless_present = "probe_memory")]
+    pub kind: Option<BenchKind>,
+    /// A folder on the disk to measure (default: the temporary folder)
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Small and short, to see that it works
+    #[arg(long)]
+    pub quick: bool,
+    #[arg(long, hide = true, value_name = "DIR", requires = "probe_subject")]
+    pub probe_memory: Option<PathBuf>,
+    #[arg(long, hide = true)]
+    pub probe_subject: Option<String>,
+}

@@ -1,0 +1,92 @@
+//! One file per command: from arguments to a request or a reading of the log, and from the answer to words.
+
+mod bench;
+mod checkpoint;
+mod content;
+mod diff;
+mod doctor;
+mod export;
+mod files;
+mod init;
+mod log;
+mod purge;
+mod replay;
+mod revert;
+mod search;
+mod show;
+mod status;
+mod verify;
+mod watch;
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use event_log::SqliteLog;
+
+use crate::cli::{Cli, Command};
+use crate::failure::{Code, Failure};
+use crate::place::Place;
+use crate::protocol::{Answer, Done, Request};
+use crate::render::{Bar, Style};
+use crate::session;
+
+/// What every command is given.
+pub(crate) struct Context {
+    pub(crate) dir: Option<PathBuf>,
+    pub(crate) style: Style,
+}
+
+impl Context {
+    pub(crate) fn place(&self) -> Result<Place> {
+        Place::find(self.dir.as_deref())
+    }
+
+    /// The log for reading only: beside its holder, on a read-only disk, or with a broken end.
+    pub(crate) fn reading(&self) -> Result<SqliteLog> {
+        Ok(SqliteLog::open_read_only(&self.place()?.state).map_err(Failure::from)?)
+    }
+
+    pub(crate) fn ask(&self, request: Request, body: &mut dyn Read) -> Result<Answer> {
+        let bar = Bar::new(self.style);
+        let place = self.place()?;
+        Ok(session::ask(&place, request, body, &|phase, done, total| bar.tell(phase, done, total))?)
+    }
+
+    pub(crate) fn change(&self, request: Request, body: &mut dyn Read) -> Result<Done> {
+        match self.ask(request, body)? {
+            Answer::Done(done) => Ok(done),
+            Answer::Status(_) | Answer::Progress { .. } | Answer::Failure(_) => {
+                Err(Failure::new(Code::Failed, "the computer gave another answer than was asked for").into())
+            }
+        }
+    }
+}
+
+pub(crate) fn run(cli: Cli) -> Result<()> {
+    let context = Context { dir: cli.dir, style: Style::choose(cli.json) };
+    match cli.command {
+        Command::Init(args) => init::run(&context, &args),
+        Command::Status => status::run(&context),
+        Command::Write(args) => files::write(&context, &args),
+        Command::Cat(args) => content::run(&context, &args),
+        Command::Rm(args) => files::remove(&context, &args),
+        Command::Mv(args) => files::rename(&context, &args),
+        Command::Log(args) => log::run(&context, &args),
+        Command::Show(args) => show::run(&context, &args),
+        Command::Undo(args) => revert::undo(&context, &args),
+        Command::Redo(args) => revert::redo(&context, &args),
+        Command::Restore(args) => revert::restore(&context, &args),
+        Command::Diff(args) => diff::run(&context, &args),
+        Command::Search(args) => search::run(&context, &args),
+        Command::Replay(args) => replay::run(&context, &args),
+        Command::Verify => verify::run(&context),
+        Command::Checkpoint(args) => checkpoint::run(&context, &args),
+        Command::Export(args) => export::export(&context, &args),
+        Command::Import(args) => export::import(&context, &args),
+        Command::Purge(args) => purge::run(&context, &args),
+        Command::Watch => watch::run(&context),
+        Command::Doctor => doctor::run(&context),
+        Command::Bench(args) => bench::run(&context, &args),
+    }
+}

@@ -1,0 +1,31 @@
+//! `choir cat`: a file as it is in the log, now or at an event.
+
+use std::io::{Write, copy, stdout};
+
+use anyhow::Result;
+use event_log::EventLog;
+use event_log::replay::view_at;
+use shared_types::payload::file::FileNode;
+
+use super::Context;
+use crate::cli::Cat;
+use crate::failure::{Code, Failure};
+
+pub(crate) fn run(context: &Context, args: &Cat) -> Result<()> {
+    let path = context.place()?.path(&args.path)?;
+    let log = context.reading()?;
+    let at = args.at.unwrap_or(log.head().seq);
+    let view = view_at(&log, at).map_err(Failure::from)?;
+    match view.files.get(&path) {
+        Some(FileNode::File { hash, .. }) => {
+            let mut bytes = log.content(hash).map_err(Failure::from)?;
+            let mut out = stdout().lock();
+            copy(&mut bytes, &mut out)?;
+            out.flush()?;
+            Ok(())
+        }
+        Some(FileNode::Symlink { target }) => Ok(writeln!(stdout(), "{target}")?),
+        Some(FileNode::Folder) => Err(Failure::new(Code::Refused, format!("{path} is a folder")).into()),
+        None => Err(Failure::new(Code::NotFound, format!("there is nothing at {path} at event {at}")).into()),
+    }
+}

@@ -1,0 +1,88 @@
+//! `choir diff`: the files of two moments, compared.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+use event_log::EventLog;
+use event_log::replay::{advance, view_at};
+use kernel::View;
+use shared_types::{FilePath, Seq};
+
+use super::Context;
+use crate::cli::Diff;
+use crate::computer::unified;
+use crate::failure::{Code, Failure};
+use crate::protocol::Change;
+use crate::render::{self, json, line};
+
+pub(crate) fn run(context: &Context, args: &Diff) -> Result<()> {
+    let log = context.reading()?;
+    let (from, to) = parse(&args.range, log.head().seq)?;
+    between(context, &log, from, to, args.names)
+}
+
+/// Shows what differs between two seqs.
+pub(crate) fn between(context: &Context, log: &dyn EventLog, from: Seq, to: Seq, names: bool) -> Result<()> {
+    let head = log.head().seq;
+    if from.max(to) > head {
+        bail!(Failure::new(Code::NotFound, format!("the log ends at event {head}")));
+    }
+    let mut changed = differences(log, from, to).map_err(Failure::from)?;
+    if !names {
+        for change in &mut changed {
+            change.diff = unified(log, &|_| None, change.before.as_ref(), change.after.as_ref());
+        }
+    }
+    if context.style.is_json() {
+        changed.iter().for_each(json);
+        return Ok(());
+    }
+    if changed.is_empty() {
+        line(&format!("no file differs between event {from} and event {to}"));
+    }
+    let total = changed.len() as u64;
+    render::changes(context.style, &changed, total);
+    Ok(())
+}
+
+fn differences(log: &dyn EventLog, from: Seq, to: Seq) -> Result<Vec<Change>, event_log::ReadError> {
+    let (early, late) = (from.min(to), from.max(to));
+    let mut newer = view_at(log, early)?;
+    let older = newer.clone();
+    advance(log, &mut newer, late)?;
+    let (before, after): (&View, &View) = if from <= to { (&older, &newer) } else { (&newer, &older) };
+    let paths: BTreeSet<&FilePath> = before.files.iter().chain(after.files.iter()).map(|(path, _)| path).collect();
+    Ok(paths
+        .into_iter()
+        .filter(|path| before.files.get(path) != after.files.get(path))
+        .map(|path| Change {
+            path: path.clone(),
+            from: None,
+            before: before.files.get(path).cloned(),
+            after: after.files.get(path).cloned(),
+            diff: None,
+        })
+        .collect())
+}
+
+fn parse(range: &str, head: Seq) -> Result<(Seq, Seq)> {
+    let bad = || Failure::new(Code::BadRequest, format!("{range:?} is not a range: expected FROM..TO, such as 10..20"));
+    let (from, to) = range.split_once("..").ok_or_else(bad)?;
+    let number = |text: &str, empty: Seq| if text.is_empty() { Ok(empty) } else { text.parse().map_err(|_| bad()) };
+    Ok((number(from, Seq::ZERO)?, number(to, head)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_end_is_the_beginning_or_now() {
+        assert_eq!(parse("3..5", Seq(9)).unwrap(), (Seq(3), Seq(5)));
+        assert_eq!(parse("3..", Seq(9)).unwrap(), (Seq(3), Seq(9)));
+        assert_eq!(parse("..", Seq(9)).unwrap(), (Seq(0), Seq(9)));
+        for bad in ["", "3", "a..b", "3...5", "-1..2"] {
+            assert!(parse(bad, Seq(9)).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `choir doctor`: the machine, the configuration and the computer, with what to do about what is wrong.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use event_log::EventLog;
+use serde::Serialize;
+
+use super::Context;
+use crate::config::Config;
+use crate::place::Place;
+use crate::render::{Style, json, line, safe, size};
+use crate::socket;
+
+/// One finding.
+#[derive(Debug, Serialize)]
+struct Finding {
+    what: &'static str,
+    ok: bool,
+    detail: String,
+}
+
+pub(crate) fn run(context: &Context) -> Result<()> {
+    let mut findings = machine();
+    let mut settings = Vec::new();
+    match context.place() {
+        Ok(place) => {
+            findings.extend(computer(&place));
+            match Config::load(&place.state) {
+                Ok(config) => settings = config.shown,
+                Err(e) => findings.push(bad("configuration", format!("{e:#}"))),
+            }
+        }
+        Err(e) => findings.push(ok("computer", e.to_string())),
+    }
+    if context.style.is_json() {
+        json(&serde_json::json!({ "findings": findings, "configuration": settings }));
+    } else {
+        findings.iter().for_each(|finding| show(context.style, finding));
+        for setting in &settings {
+            let origin = context.style.dim(&format!("({}; {})", setting.origin, setting.help));
+            line(&format!("     {:<22} {} {origin}", setting.key, safe(&setting.value)));
+        }
+    }
+    match findings.iter().find(|finding| !finding.ok) {
+        None => Ok(()),
+        Some(finding) => anyhow::bail!("{}: {}", finding.what, finding.detail),
+    }
+}
+
+fn ok(what: &'static str, detail: impl Into<String>) -> Finding {
+    Finding { what, ok: true, detail: detail.into() }
+}
+
+fn bad(what: &'static str, detail: impl Into<String>) -> Finding {
+    Finding { what, ok: false, detail: detail.into() }
+}
+
+fn show(style: Style, finding: &Finding) {
+    let mark = if finding.ok { style.paint("32", "ok  ") } else { style.paint("31", "FAIL") };
+    line(&format!("{mark} {:<14} {}", finding.what, safe(&finding.detail)));
+}
+
+fn machine() -> Vec<Finding> {
+    let git = Command::new("git").arg("--version").output();
+    let git = match git {
+        Ok(output) if output.status.success() => {
+            ok("git", String::from_utf8_lossy(&output.stdout).trim().trim_start_matches("git version ").to_owned())
+        }
+        Ok(_) | Err(_) => bad("git", "not found; checkpoints need it: apt-get install git"),
+    };
+    let watches = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches")
+        .ok()
+        .and_then(|text| text.trim().parse::<u64>().ok());
+    let watches = match watches {
+        Some(count) if count >= 8192 => ok("watching", format!("{count} folders can be watched")),
+        Some(count) => {
+            bad("watching", format!("only {count} folders can be watched: sysctl fs.inotify.max_user_watches=1048576"))
+        }
+        None => ok("watching", "the limit is not told on this system"),
+    };
+    vec![
+        ok("choir", format!("{} with SQLite {}", env!("CARGO_PKG_VERSION"), rusqlite::version())),
+        git,
+        watches,
+    ]
+}
+
+fn computer(place: &Place) -> Vec<Finding> {
+    let mut findings = vec![ok("workspace", place.workspace.display().to_string())];
+    findings.push(free_space(&place.state));
+    findings.push(private(&place.state));
+    match event_log::SqliteLog::open_read_only(&place.state) {
+        Ok(log) => findings.push(ok("log", format!("{} events of {}", log.head().seq, log.user()))),
+        Err(e) => findings.push(bad("log", crate::failure::Failure::from(e).message)),
+    }
+    findings.push(match socket::connect(place) {
+        Ok(Some(_)) => ok("holder", "another process holds the computer and answers"),
+        Ok(None) => ok("holder", "nobody; commands open the computer themselves"),
+        Err(e) => bad("holder", format!("the socket cannot be reached: {e}")),
+    });
+    findings
+}
+
+fn free_space(folder: &Path) -> Finding {
+    const LITTLE: u64 = 256 * 1024 * 1024;
+    match rustix::fs::statvfs(folder) {
+        Ok(stat) => {
+            let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+            let detail = format!("{} free", size(free));
+            if free < LITTLE { bad("disk", format!("only {detail}")) } else { ok("disk", detail) }
+        }
+        Err(e) => bad("disk", e.to_string()),
+    }
+}
+
+fn private(folder: &Path) -> Finding {
+    use std::os::unix::fs::PermissionsExt;
+    match std::fs::metadata(folder) {
+        Ok(meta) if meta.permissions().mode() & 0o077 == 0 => ok("privacy", "only you can read the computer's state"),
+        Ok(_) => bad("privacy", format!("others can read the state: chmod 700 {}", folder.display())),
+        Err(e) => bad("privacy", e.to_string()),
+    }
+}

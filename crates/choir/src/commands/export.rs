@@ -1,0 +1,114 @@
+//! `choir export` and `choir import`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write, stdout};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use event_log::EventLog;
+
+use super::{Context, status};
+use crate::archive::{self, Archive, Limits, Manifest};
+use crate::cli::{Export, Import};
+use crate::failure::{Code, Failure};
+use crate::ids;
+use crate::protocol::Request;
+use crate::render::{Bar, count, done, json, line, safe, size};
+use crate::socket;
+
+pub(crate) fn export(context: &Context, args: &Export) -> Result<()> {
+    // What was edited outside belongs to now.
+    if args.at.is_none() {
+        context.ask(Request::Status, &mut std::io::empty())?;
+    }
+    let log = context.reading()?;
+    let at = args.at.unwrap_or(log.head().seq);
+    let bar = Bar::new(context.style);
+    let progress = |done, total| bar.tell("exporting", done, total);
+    let manifest = if args.file == Path::new("-") {
+        archive::export(&log, at, ids::now(), stdout().lock(), &progress).map_err(refused)?
+    } else {
+        to_file(&args.file, |out| archive::export(&log, at, ids::now(), out, &progress).map_err(refused))?
+    };
+    drop(bar);
+    if args.file != Path::new("-") {
+        report(context, &args.file, &manifest);
+    }
+    Ok(())
+}
+
+/// The file appears under its name only when it is complete.
+fn to_file(file: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> Result<Manifest>) -> Result<Manifest> {
+    let folder = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        Some(_) | None => Path::new("."),
+    };
+    let draft = tempfile::Builder::new()
+        .prefix(".choir-export-")
+        .tempfile_in(folder)
+        .with_context(|| format!("nothing can be written in {}", folder.display()))?;
+    let mut out = BufWriter::new(draft.as_file());
+    let manifest = write(&mut out)?;
+    out.flush()?;
+    drop(out);
+    draft.as_file().sync_all()?;
+    draft.persist(file).with_context(|| format!("{} cannot be written", file.display()))?;
+    Ok(manifest)
+}
+
+fn report(context: &Context, file: &Path, manifest: &Manifest) {
+    if context.style.is_json() {
+        return json(manifest);
+    }
+    let bytes = std::fs::metadata(file).map(|m| m.len()).unwrap_or_default();
+    line(&format!(
+        "exported {} and {} to {} ({})",
+        count(manifest.seq.0, "event"),
+        count(manifest.contents.count, "content"),
+        safe(&file.display().to_string()),
+        size(bytes)
+    ));
+    line(&format!("  head {}, root {}", manifest.hash.short(), manifest.root.short()));
+}
+
+fn refused(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
+    let text = crate::failure::of_anyhow(&anyhow::Error::new(error)).message;
+    Failure::new(Code::Refused, text).into()
+}
+
+pub(crate) fn import(context: &Context, args: &Import) -> Result<()> {
+    let place = context.place()?;
+    let file = args.file.canonicalize().with_context(|| format!("{} cannot be read", args.file.display()))?;
+    let into = args.into.as_ref().map(|folder| place.path(folder)).transpose()?;
+    let log = context.reading()?;
+    let is_empty = log.head().seq.0 <= 1;
+    if !is_empty || into.is_some() {
+        let answer = context.change(Request::Import { file, into }, &mut std::io::empty())?;
+        done(context.style, "imported", &answer);
+        return Ok(());
+    }
+    let user = log.user().clone();
+    drop(log);
+    if socket::connect(&place)?.is_some() {
+        let message = "an empty computer adopts the whole log, which needs it closed; end choir watch first";
+        return Err(Failure::new(Code::Busy, message).into());
+    }
+    // Files that lie in the folder but not in the log yet would be taken for edits of the imported ones.
+    let answer = context.ask(Request::Status, &mut std::io::empty())?;
+    if let crate::protocol::Answer::Status(status) = &answer
+        && status.head.0 > 1
+    {
+        let message = "the folder holds files of its own; import into an empty one, or with --into FOLDER";
+        return Err(Failure::new(Code::Refused, message).into());
+    }
+    let bar = Bar::new(context.style);
+    let source = File::open(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+    let verified = Archive::verify(source, Limits::default(), &|d, t| bar.tell("verifying", d, t)).map_err(refused)?;
+    archive::adopt(&verified, &place.state, user, &|d, t| bar.tell("adopting", d, t)).map_err(refused)?;
+    drop(bar);
+    let answer = context.ask(Request::Status, &mut std::io::empty())?;
+    if !context.style.is_json() {
+        line(&format!("adopted the log of {}", verified.manifest().user));
+    }
+    status::show(context, &answer)
+}

@@ -1,0 +1,57 @@
+//! `choir write`, `choir rm`, `choir mv`.
+
+use std::fs::File;
+use std::io::{IsTerminal, Read, stdin};
+use std::os::unix::fs::PermissionsExt;
+
+use anyhow::{Context as _, Result};
+use kernel::Base;
+
+use super::Context;
+use crate::cli::{Mv, Rm, Write};
+use crate::protocol::Request;
+use crate::render::done;
+
+pub(crate) fn write(context: &Context, args: &Write) -> Result<()> {
+    let path = context.place()?.path(&args.path)?;
+    let base = match (&args.base, args.new) {
+        (Some(hash), _) => Base::Content(*hash),
+        (None, true) => Base::Absent,
+        (None, false) => Base::Any,
+    };
+    let mut mode = args.mode;
+    let mut body: Box<dyn Read> = match &args.from {
+        Some(from) => {
+            let file = File::open(from).with_context(|| format!("{} cannot be read", from.display()))?;
+            let meta = file.metadata().with_context(|| format!("{} cannot be read", from.display()))?;
+            anyhow::ensure!(meta.is_file(), "{} is not a regular file", from.display());
+            // An executable stays one.
+            mode = mode.or((meta.permissions().mode() & 0o111 != 0).then_some(0o755));
+            Box::new(file)
+        }
+        None => {
+            if stdin().is_terminal() && !context.style.is_json() {
+                eprintln!("reading from the terminal; end with Ctrl-D");
+            }
+            Box::new(stdin().lock())
+        }
+    };
+    let answer = context.change(Request::Write { path, mode, base }, &mut body)?;
+    done(context.style, "wrote", &answer);
+    Ok(())
+}
+
+pub(crate) fn remove(context: &Context, args: &Rm) -> Result<()> {
+    let path = context.place()?.path(&args.path)?;
+    let answer = context.change(Request::Remove { path }, &mut std::io::empty())?;
+    done(context.style, "removed", &answer);
+    Ok(())
+}
+
+pub(crate) fn rename(context: &Context, args: &Mv) -> Result<()> {
+    let place = context.place()?;
+    let (from, to) = (place.path(&args.from)?, place.path(&args.to)?);
+    let answer = context.change(Request::Move { from, to }, &mut std::io::empty())?;
+    done(context.style, "moved", &answer);
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! `choir init`: a folder becomes a computer, with the files it has.
+
+use anyhow::{Context as _, Result};
+use shared_types::UserId;
+
+use super::{Context, status};
+use crate::cli::Init;
+use crate::computer::Computer;
+use crate::failure::{Code, Failure};
+use crate::place::Place;
+use crate::render::{Bar, line, safe};
+
+pub(crate) fn run(context: &Context, args: &Init) -> Result<()> {
+    let login = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "owner".into());
+    let user = match &args.user {
+        Some(text) => UserId::parse(text).map_err(|e| Failure::new(Code::BadRequest, format!("--user {text:?}: {e}")))?,
+        None => user_from(&login),
+    };
+    let existed = args.folder.exists();
+    std::fs::create_dir_all(&args.folder).with_context(|| format!("{} cannot be made", args.folder.display()))?;
+    let folder = args.folder.canonicalize().with_context(|| format!("{} cannot be read", args.folder.display()))?;
+    let place = Place::at(&folder);
+    if place.exists() {
+        let message = format!("{} is a computer already; see it with: choir status", folder.display());
+        return Err(Failure::new(Code::Refused, message).into());
+    }
+    let bar = Bar::new(context.style);
+    let name = args.name.as_deref().unwrap_or(&login);
+    let made = Computer::create(&place, user, name, &|phase, done, total| bar.tell(phase, done, total));
+    drop(bar);
+    let (_computer, answer) = match made {
+        Ok(made) => made,
+        Err(failure) => {
+            // Half a computer would be in the way of the next try; the person's own files are not touched.
+            let _ = std::fs::remove_dir_all(&place.state);
+            if !existed {
+                let _ = std::fs::remove_dir(&folder);
+            }
+            return Err(failure.into());
+        }
+    };
+    if !context.style.is_json() {
+        line(&format!("{} is a computer now", safe(&folder.display().to_string())));
+    }
+    status::show(context, &answer)
+}
+
+/// The nearest valid id to a login name.
+fn user_from(login: &str) -> UserId {
+    let clean: String = login
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' })
+        .take(UserId::MAX_LEN)
+        .collect();
+    let clean = clean.trim_matches('-');
+    UserId::parse(clean).unwrap_or_else(|_| UserId::owner())
+}

@@ -1,0 +1,30 @@
+//! `choir purge`: bytes go for good, hashes stay.
+
+use anyhow::Result;
+use shared_types::ContentHash;
+
+use super::Context;
+use crate::cli::Purge;
+use crate::protocol::Request;
+use crate::render::done;
+
+pub(crate) fn run(context: &Context, args: &Purge) -> Result<()> {
+    if !args.targets.is_empty() {
+        let place = context.place()?;
+        let (mut hashes, mut paths) = (Vec::new(), Vec::new());
+        for target in &args.targets {
+            match ContentHash::parse(target) {
+                Ok(hash) => hashes.push(hash),
+                Err(_) => paths.push(place.path(target.as_ref())?),
+            }
+        }
+        let request = Request::Purge { hashes, paths, reason: args.reason.clone() };
+        let answer = context.change(request, &mut std::io::empty())?;
+        done(context.style, "purged", &answer);
+    }
+    if args.orphans {
+        let answer = context.change(Request::Collect, &mut std::io::empty())?;
+        done(context.style, "collected", &answer);
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! `choir search`: files by name and content.
+
+use anyhow::Result;
+use projector::Views;
+
+use super::Context;
+use crate::cli::Search;
+use crate::failure::Failure;
+use crate::protocol::Request;
+use crate::render::{json, line, safe, size};
+
+pub(crate) fn run(context: &Context, args: &Search) -> Result<()> {
+    // The index must hold the person's own last edit.
+    context.ask(Request::Status, &mut std::io::empty())?;
+    let views = Views::open(&context.place()?.state).map_err(Failure::from)?;
+    let hits = views.search(&args.words.join(" "), args.limit).map_err(Failure::from)?;
+    if context.style.is_json() {
+        for hit in &hits {
+            json(&serde_json::json!({ "path": hit.path, "size": hit.size }));
+        }
+        return Ok(());
+    }
+    if hits.is_empty() {
+        line("no file matches all of these words");
+    }
+    for hit in &hits {
+        line(&format!("{}  {}", safe(&hit.path), context.style.dim(&size(hit.size))));
+    }
+    Ok(())
+}

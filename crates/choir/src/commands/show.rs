@@ -1,0 +1,87 @@
+//! `choir show`: one operation with its diff.
+
+use std::ops::ControlFlow;
+
+use anyhow::{Result, bail};
+use event_log::{EventLog, understand};
+use shared_types::{Event, OpId, Payload, Reversal, Seq};
+
+use super::Context;
+use crate::cli::Show;
+use crate::computer::{changes, operation_at, other_changes};
+use crate::failure::{Code, Failure};
+use crate::render::{self, json, line, safe};
+
+pub(crate) fn run(context: &Context, args: &Show) -> Result<()> {
+    let log = context.reading()?;
+    let op = find(&log, &args.op)?;
+    let stored = log.operation(op).map_err(Failure::from)?;
+    let events: Vec<Event> =
+        stored.iter().map(|s| understand(&log, s)).collect::<Result<_, _>>().map_err(Failure::from)?;
+    let Some(first) = events.first() else {
+        bail!(Failure::new(Code::NotFound, format!("there is no operation {}", args.op)));
+    };
+    let (changed, total) = changes(&log, &events, &|_| None, true);
+    if context.style.is_json() {
+        json(&serde_json::json!({ "op": op, "events": stored, "changes": changed, "total": total }));
+        return Ok(());
+    }
+    line(&context.style.bold(&safe(&projector::label(&first.payload))));
+    line(&format!("  operation  {op}"));
+    line(&format!("  when       {}", render::time(first.ts)));
+    line(&format!("  who        {}/{}", first.source, first.actor));
+    let last = events.last().map_or(first.seq, |event| event.seq);
+    line(&format!("  events     {}..{last}", first.seq));
+    line(&format!("  undo       {}", undo_words(&events)));
+    if !first.taint.is_empty() {
+        let labels: Vec<_> = first.taint.iter().map(ToString::to_string).collect();
+        line(&format!("  taint      {}", labels.join(", ")));
+    }
+    for note in other_changes(&events) {
+        line(&format!("  {}", safe(&note)));
+    }
+    render::changes(context.style, &changed, total);
+    Ok(())
+}
+
+fn undo_words(events: &[Event]) -> &'static str {
+    let is_mark = |event: &Event| matches!(event.payload, Payload::Revert(_));
+    if events.iter().any(|e| e.payload.reversal() == Reversal::Reversible && !is_mark(e)) {
+        "can be undone"
+    } else if events.iter().any(|e| e.payload.reversal() == Reversal::Compensable) {
+        "cannot be undone, only made up for"
+    } else {
+        "stays done"
+    }
+}
+
+/// The operation that a person means, found in the log itself, so that it works without read models.
+pub(crate) fn find(log: &dyn EventLog, text: &str) -> Result<OpId> {
+    if let Ok(op) = text.parse() {
+        return Ok(op);
+    }
+    if let Some(seq) = text.strip_prefix('@').and_then(|seq| seq.parse::<Seq>().ok()) {
+        return Ok(operation_at(log, seq)?);
+    }
+    let part: String = text.chars().filter(|c| *c != '-').collect::<String>().to_lowercase();
+    if part.len() < 4 || !part.bytes().all(|b| b.is_ascii_hexdigit()) {
+        bail!(Failure::new(
+            Code::BadRequest,
+            format!("{text:?} is not an operation: give four or more digits of its id, or @SEQ")
+        ));
+    }
+    let mut found: Vec<OpId> = Vec::new();
+    let scanned = log.scan(Seq(1), &mut |stored| {
+        let id = stored.op.to_string().replace('-', "");
+        if (id.ends_with(&part) || id.starts_with(&part)) && !found.contains(&stored.op) {
+            found.push(stored.op);
+        }
+        ControlFlow::Continue(())
+    });
+    match (found.as_slice(), scanned) {
+        ([op], _) => Ok(*op),
+        (_, Err(e)) => Err(Failure::from(e).into()),
+        ([], _) => bail!(Failure::new(Code::NotFound, format!("there is no operation {text}; choir log lists them"))),
+        (_, _) => bail!(Failure::new(Code::BadRequest, format!("several operations match {text}; give more digits"))),
+    }
+}

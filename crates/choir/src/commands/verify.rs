@@ -1,0 +1,188 @@
+//! `choir verify`: replays the log and compares everything that was computed from it. Names the first difference.
+
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+use event_log::{EventLog, ReadError, SqliteLog, understand};
+use kernel::{View, evolve};
+use projector::verify::{computed_rows, first_file_difference, first_row_difference};
+use projector::workspace::Workspace;
+use projector::{Views, ViewsError};
+use serde::Serialize;
+use shared_types::{RootHash, Seq};
+
+use super::Context;
+use crate::failure::{Code, Failure};
+use crate::place::Place;
+use crate::protocol::Request;
+use crate::render::{Bar, json, line, safe};
+
+/// One thing that was compared.
+#[derive(Debug, Serialize)]
+struct Check {
+    what: &'static str,
+    ok: bool,
+    detail: String,
+}
+
+impl Check {
+    fn ok(what: &'static str, detail: impl Into<String>) -> Self {
+        Self { what, ok: true, detail: detail.into() }
+    }
+
+    fn bad(what: &'static str, detail: impl Into<String>) -> Self {
+        Self { what, ok: false, detail: detail.into() }
+    }
+}
+
+pub(crate) fn run(context: &Context) -> Result<()> {
+    let place = context.place()?;
+    // Outside edits are recorded and projections finished first; a log that is too damaged for that is read as it is.
+    let settled = context.ask(Request::Status, &mut std::io::empty());
+    let log = context.reading()?;
+    let mut checks = Vec::new();
+    if let Err(e) = &settled {
+        checks.push(Check::bad("open", crate::failure::of_anyhow(e).message));
+    }
+    let bar = Bar::new(context.style);
+    let (view, mut replayed) = replay(&log, &bar);
+    checks.append(&mut replayed);
+    if let Some(view) = &view {
+        checks.push(rows(&place, &log));
+        checks.push(files(&place, &log, view, &bar));
+        checks.push(contents(&log, view, &bar));
+    }
+    drop(bar);
+    report(context, &checks)
+}
+
+fn report(context: &Context, checks: &[Check]) -> Result<()> {
+    let failed = checks.iter().find(|check| !check.ok);
+    if context.style.is_json() {
+        json(&serde_json::json!({ "ok": failed.is_none(), "checks": checks }));
+    } else {
+        for check in checks {
+            let mark = if check.ok { context.style.paint("32", "ok  ") } else { context.style.paint("31", "FAIL") };
+            line(&format!("{mark} {:<12} {}", check.what, safe(&check.detail)));
+        }
+    }
+    match failed {
+        None => Ok(()),
+        Some(check) => Err(Failure::new(Code::Damaged, format!("{}: {}", check.what, check.detail)).into()),
+    }
+}
+
+/// Replays from nothing: the chain is checked on the way, and the root at every snapshot.
+fn replay(log: &SqliteLog, bar: &Bar) -> (Option<View>, Vec<Check>) {
+    let snapshots = match log.snapshots() {
+        Ok(snapshots) => snapshots,
+        Err(e) => return (None, vec![Check::bad("snapshots", Failure::from(e).message)]),
+    };
+    let head = log.head().seq;
+    let mut view = View::default();
+    let mut due = snapshots.iter().peekable();
+    let mut agreed = Seq::ZERO;
+    let mut wrong: Option<(Seq, Seq, RootHash, RootHash)> = None;
+    let mut failure: Option<ReadError> = None;
+    let scanned = log.scan(Seq(1), &mut |stored| {
+        match understand(log, stored) {
+            Ok(event) => evolve(&mut view, &event),
+            Err(e) => {
+                failure = Some(e);
+                return ControlFlow::Break(());
+            }
+        }
+        if stored.seq.0 % 4096 == 0 {
+            bar.tell("replaying", stored.seq.0, head.0);
+        }
+        if let Some((_, expected)) = due.next_if(|(seq, _)| *seq == stored.seq) {
+            let root = view.root();
+            if root != *expected && wrong.is_none() {
+                wrong = Some((agreed, stored.seq, *expected, root));
+            }
+            agreed = stored.seq;
+        }
+        ControlFlow::Continue(())
+    });
+    let chain = match scanned.err().or(failure) {
+        None => Check::ok("chain", format!("{head} events, each linked to the one before")),
+        Some(e) => Check::bad("chain", Failure::from(e).message),
+    };
+    let intact = chain.ok;
+    let roots = match wrong {
+        None => Check::ok("roots", format!("{} snapshots reached again", snapshots.len())),
+        Some((after, at, expected, found)) => Check::bad(
+            "roots",
+            format!("between event {after} and {at} the replay gives {found}, recorded was {expected}"),
+        ),
+    };
+    (intact.then_some(view), vec![chain, roots])
+}
+
+fn rows(place: &Place, log: &SqliteLog) -> Check {
+    let compare = || -> Result<Option<_>, Failure> {
+        let expected = computed_rows(log)?;
+        let found = Views::open(&place.state)?;
+        Ok(first_row_difference(&found, &expected).map_err(|e: ViewsError| Failure::from(e))?)
+    };
+    match compare() {
+        Ok(None) => Check::ok("read models", format!("{} tables computed again, equal", projector::READ_MODELS.len())),
+        Ok(Some(d)) => Check::bad(
+            "read models",
+            format!(
+                "table {}: found {}, should be {}; choir doctor --rebuild computes them again",
+                d.table,
+                d.found.as_deref().unwrap_or("nothing"),
+                d.expected.as_deref().unwrap_or("nothing")
+            ),
+        ),
+        Err(e) => Check::bad("read models", e.message),
+    }
+}
+
+fn files(place: &Place, log: &SqliteLog, view: &View, bar: &Bar) -> Check {
+    let compare = || -> Result<Option<_>, Failure> {
+        let workspace = Workspace::open(&place.workspace, &place.state.join("tmp"))
+            .map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+        let purged = |path: &shared_types::FilePath| {
+            let content = view.files.get(path).and_then(shared_types::payload::file::FileNode::content);
+            content.is_some_and(|c| !log.has_content(&c.hash).unwrap_or(true))
+        };
+        Ok(first_file_difference(&workspace, view, &purged, &|done, total| bar.tell("files", done, total))?)
+    };
+    match compare() {
+        Ok(None) => Check::ok("files", format!("{} on disk as the log has them", view.files.len())),
+        Ok(Some(d)) => Check::bad("files", format!("{} is {}, should be {}", d.path, words(d.found), words(d.expected))),
+        Err(e) => Check::bad("files", e.message),
+    }
+}
+
+fn words(node: Option<shared_types::payload::file::FileNode>) -> String {
+    use shared_types::payload::file::FileNode;
+    match node {
+        None => "missing".into(),
+        Some(FileNode::File { hash, size, mode }) => format!("{size} bytes {} mode {mode:o}", hash.short()),
+        Some(FileNode::Symlink { target }) => format!("a link to {target}"),
+        Some(FileNode::Folder) => "a folder".into(),
+    }
+}
+
+/// The bytes of today's files in the log, each against its hash.
+fn contents(log: &SqliteLog, view: &View, bar: &Bar) -> Check {
+    let total = view.files.len() as u64;
+    let mut gone = 0;
+    for (index, (path, node)) in view.files.sorted().into_iter().enumerate() {
+        bar.tell("contents", index as u64, total);
+        let Some(content) = node.content() else { continue };
+        let read = log.content(&content.hash).map(|mut bytes| std::io::copy(&mut bytes, &mut std::io::sink()));
+        match read {
+            Ok(Ok(size)) if size == content.size => {}
+            Ok(Ok(size)) => return Check::bad("contents", format!("{path}: {size} bytes instead of {}", content.size)),
+            Ok(Err(e)) => return Check::bad("contents", format!("{path}: {e}")),
+            Err(event_log::ContentError::Purged(_)) => gone += 1,
+            Err(e) => return Check::bad("contents", format!("{path}: {e}")),
+        }
+    }
+    let purged = if gone > 0 { format!(", {gone} purged") } else { String::new() };
+    Check::ok("contents", format!("{total} files' bytes have their hashes{purged}"))
+}

@@ -1,0 +1,32 @@
+//! `choir watch`: holds the computer until Ctrl-C.
+
+use anyhow::Result;
+
+use super::Context;
+use crate::computer::Computer;
+use crate::hold::{Notice, hold};
+use crate::render::{count, json, line, safe};
+
+pub(crate) fn run(context: &Context) -> Result<()> {
+    let place = context.place()?;
+    let computer = Computer::open(&place)?;
+    let style = context.style;
+    let shown = safe(&place.workspace.display().to_string());
+    hold(computer, &|notice| {
+        if style.is_json() {
+            return json(&match notice {
+                Notice::Ready => serde_json::json!({ "ready": true, "pid": std::process::id() }),
+                Notice::Captured { edits, op } => serde_json::json!({ "captured": edits, "op": op }),
+                Notice::Trouble(message) => serde_json::json!({ "trouble": message }),
+            });
+        }
+        match notice {
+            Notice::Ready => line(&format!("watching {shown}; other commands work as usual, Ctrl-C ends")),
+            Notice::Captured { edits, op } => {
+                line(&format!("recorded {} made outside (operation {})", count(edits as u64, "edit"), &op[op.len() - 8..]));
+            }
+            Notice::Trouble(message) => eprintln!("trouble: {}", safe(&message)),
+        }
+    })?;
+    Ok(())
+}

@@ -1,0 +1,330 @@
+//! One computer, held by this process: the log with its writer, the projector, and what is owed to the world.
+//!
+//! Every request ends here, whether it came over the socket or from the command itself, so there is one way through:
+//! record what was edited outside, submit, project, run what is owed, answer.
+
+mod changes;
+mod effects;
+mod import;
+mod target;
+
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use event_log::writer::{Intent, Mode, Options, Outcome, Submission, Writer};
+use event_log::{EventLog, SqliteLog};
+use kernel::{Action, Effect, Resolutions, Subject};
+use projector::{Extent, Phase, Projector};
+use shared_types::payload::file::FileNode;
+use shared_types::{Actor, CommandId, FilePath, OpId, Source, Taint, UserId};
+
+pub(crate) use changes::{changes, other_changes, unified};
+pub(crate) use target::operation_at;
+
+use crate::config::Config;
+use crate::failure::{Code, Failure};
+use crate::ids;
+use crate::place::Place;
+use crate::protocol::{Answer, Choices, Done, Envelope, Request, Status, VERSION};
+
+/// Told how far something is: phase, done, total.
+pub type Progress<'a> = &'a (dyn Fn(&str, u64, u64) + 'a);
+
+/// The open computer. Fields are dropped in order: the projector lets go of the writer, the writer of the log.
+#[derive(Debug)]
+pub struct Computer {
+    pub place: Place,
+    pub config: Config,
+    /// Set when a watcher records outside edits as they happen.
+    watched: AtomicBool,
+    projector: Mutex<Projector>,
+    owed: Mutex<Receiver<Effect>>,
+    writer: Writer,
+    log: Arc<SqliteLog>,
+}
+
+/// Who asks, and under which ids.
+#[derive(Debug, Clone)]
+struct Caller {
+    command: CommandId,
+    op: OpId,
+    source: Source,
+    actor: Actor,
+    taint: Vec<Taint>,
+}
+
+impl Caller {
+    fn person(envelope: &Envelope) -> Self {
+        let (command, op) = (envelope.command, envelope.op);
+        Self { command, op, source: Source::User, actor: Actor::CLI, taint: Vec::new() }
+    }
+
+    fn system(actor: Actor) -> Self {
+        Self { command: ids::command(), op: ids::op(), source: Source::System, actor, taint: Vec::new() }
+    }
+}
+
+impl Computer {
+    /// Makes a new computer over a folder, which may hold files already.
+    pub fn create(place: &Place, user: UserId, owner: &str, progress: Progress<'_>) -> Result<(Self, Answer), Failure> {
+        let log = SqliteLog::create(&place.state, user)?;
+        let computer = Self::wire(place, log)?;
+        let caller = Caller { source: Source::User, ..Caller::system(Actor::CLI) };
+        computer.submit(&caller, Intent::Do(Action::CreateUser { name: owner.into() }), Vec::new(), Mode::Commit)?;
+        let status = computer.status(progress)?;
+        Ok((computer, status))
+    }
+
+    /// Opens the computer; fails with [`Code::Busy`] if another process holds it.
+    pub fn open(place: &Place) -> Result<Self, Failure> {
+        crate::archive::finish_interrupted(&place.state)
+            .map_err(|e| Failure::new(Code::Damaged, format!("an interrupted import cannot be settled: {e}")))?;
+        let log = SqliteLog::open(&place.state)?;
+        Self::wire(place, log)
+    }
+
+    fn wire(place: &Place, log: SqliteLog) -> Result<Self, Failure> {
+        let config = Config::load(&place.state).map_err(|e| crate::failure::of_anyhow(&e))?;
+        let log = Arc::new(log);
+        let (sender, owed) = mpsc::channel();
+        let options = Options { clock: Box::new(ids::now), effects: Some(sender) };
+        let (writer, _thread) = Writer::start(Arc::clone(&log) as Arc<dyn EventLog>, options)?;
+        let projector = Projector::open(
+            Arc::clone(&log) as Arc<dyn EventLog>,
+            writer.clone(),
+            &place.state,
+            &place.workspace,
+            Box::new(ids::capture),
+        )?;
+        let (projector, owed) = (Mutex::new(projector), Mutex::new(owed));
+        let watched = AtomicBool::new(false);
+        Ok(Self { place: place.clone(), config, watched, projector, owed, writer, log })
+    }
+
+    /// From now on somebody else looks after outside edits.
+    pub fn set_watched(&self) {
+        self.watched.store(true, Ordering::Relaxed);
+    }
+
+    pub fn log(&self) -> &Arc<SqliteLog> {
+        &self.log
+    }
+
+    pub fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    pub fn projector(&self) -> MutexGuard<'_, Projector> {
+        self.projector.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does what was asked.
+    pub fn handle(&self, envelope: &Envelope, body: &mut dyn Read, progress: Progress<'_>) -> Answer {
+        if envelope.version != VERSION {
+            let message = format!("protocol {} is not spoken here, only {VERSION}", envelope.version);
+            return Answer::Failure(Failure::new(Code::BadRequest, message));
+        }
+        self.answer(envelope, body, progress).unwrap_or_else(Answer::Failure)
+    }
+
+    fn answer(&self, envelope: &Envelope, body: &mut dyn Read, progress: Progress<'_>) -> Result<Answer, Failure> {
+        let caller = Caller::person(envelope);
+        let done = match &envelope.request {
+            Request::Status => return self.status(progress),
+            Request::Write { path, mode, base } => {
+                if !self.watched.load(Ordering::Relaxed) {
+                    self.record_outside(progress)?;
+                }
+                let staged = self.log.stage(body)?;
+                let mode = mode.unwrap_or(self.mode_of(path)?);
+                let node = FileNode::file(staged.content(), mode);
+                let action = Action::WriteFile { path: path.clone(), node, base: *base };
+                let contents = staged.into_inline().into_iter().collect();
+                self.change(&caller, Intent::Do(action), contents, Mode::Commit, progress)?
+            }
+            Request::Remove { path } => {
+                self.record_outside(progress)?;
+                let action = Action::DeletePath { path: path.clone() };
+                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+            }
+            Request::Move { from, to } => {
+                self.record_outside(progress)?;
+                let action = Action::MovePath { from: from.clone(), to: to.clone() };
+                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+            }
+            Request::Undo { target, choices, preview } => {
+                self.record_outside(progress)?;
+                let target = self.undo_target(target.as_deref())?;
+                self.revert(&caller, target, choices, *preview, progress)?
+            }
+            Request::Redo { target, choices, preview } => {
+                self.record_outside(progress)?;
+                let target = self.redo_target(target.as_deref())?;
+                self.revert(&caller, target, choices, *preview, progress)?
+            }
+            Request::Restore { seq, preview } => {
+                self.record_outside(progress)?;
+                if !preview {
+                    self.checkpoint_before_restore(*seq, progress)?;
+                }
+                self.change(&caller, Intent::Restore { seq: *seq }, Vec::new(), mode(*preview), progress)?
+            }
+            Request::Checkpoint { message } => {
+                self.record_outside(progress)?;
+                self.checkpoint(&caller, message, progress)?
+            }
+            Request::Import { file, into } => {
+                self.record_outside(progress)?;
+                self.import(&caller, file, into.as_ref(), progress)?
+            }
+            Request::Purge { hashes, paths, reason } => {
+                self.record_outside(progress)?;
+                self.purge(&caller, hashes, paths, reason, progress)?
+            }
+            Request::Collect => {
+                let (count, bytes) = self.log.collect()?;
+                Done { notes: vec![format!("{count} unnamed contents dropped, {bytes} bytes freed")], ..Done::default() }
+            }
+        };
+        Ok(Answer::Done(done))
+    }
+
+    fn submit(
+        &self,
+        caller: &Caller,
+        intent: Intent,
+        contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
+        mode: Mode,
+    ) -> Result<Outcome, Failure> {
+        let submission = Submission {
+            command: caller.command,
+            op: caller.op,
+            source: caller.source,
+            actor: caller.actor.clone(),
+            run_id: None,
+            cause: None,
+            taint: caller.taint.clone(),
+            intent,
+            contents,
+        };
+        Ok(self.writer.submit(submission, mode)?)
+    }
+
+    /// Submits, and does not return before the person can see their own work on disk and in the lists.
+    fn change(
+        &self,
+        caller: &Caller,
+        intent: Intent,
+        contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
+        mode: Mode,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let outcome = self.submit(caller, intent, contents, mode)?;
+        let mut done = self.describe(caller.op, &outcome, mode);
+        if mode == Mode::Commit && outcome.appended.is_some() {
+            // The change is durable whatever happens now, so a disk that cannot be written is a note, not a failure.
+            match self.project(progress) {
+                Ok(notes) => done.notes.extend(notes),
+                Err(e) => done.notes.push(format!("recorded, but not yet on disk: {e}")),
+            }
+            self.checkpoint_if_due(progress);
+        }
+        Ok(done)
+    }
+
+    fn revert(
+        &self,
+        caller: &Caller,
+        target: OpId,
+        choices: &Choices,
+        preview: bool,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let resolutions =
+            Resolutions { each: choices.each.iter().cloned().flat_map(both_spellings).collect(), others: choices.others };
+        let intent = Intent::Undo { target, resolutions };
+        let mut done = self.change(caller, intent, Vec::new(), mode(preview), progress)?;
+        done.target = Some(target);
+        Ok(done)
+    }
+
+    /// Brings the read models and the disk up to date; what could not be written is returned in words.
+    pub fn project(&self, progress: Progress<'_>) -> Result<Vec<String>, Failure> {
+        let projector = self.projector();
+        let caught = projector.catch_up(&|phase, done, total| progress(name(phase), done, total))?;
+        Ok(caught.unavailable.iter().map(|path| format!("{path}: its bytes were purged or are damaged")).collect())
+    }
+
+    /// Records edits made outside and brings everything up to date.
+    pub fn record_outside(&self, progress: Progress<'_>) -> Result<projector::Captured, Failure> {
+        let told = |phase, done, total| progress(name(phase), done, total);
+        let projector = self.projector();
+        let captured = projector.capture(&Extent::Everything, &told)?;
+        projector.catch_up(&told)?;
+        Ok(captured)
+    }
+
+    /// The mode that a file keeps when only its content is written.
+    fn mode_of(&self, path: &FilePath) -> Result<u16, Failure> {
+        let path = path.clone();
+        let mode = self.writer.inspect(move |view| match view.files.get(&path) {
+            Some(FileNode::File { mode, .. }) => *mode,
+            Some(FileNode::Symlink { .. } | FileNode::Folder) | None => FileNode::DEFAULT_MODE,
+        })?;
+        Ok(mode)
+    }
+
+    fn status(&self, progress: Progress<'_>) -> Result<Answer, Failure> {
+        let captured = self.record_outside(progress)?;
+        let unavailable = self.projector().catch_up(&|_, _, _| ())?.unavailable;
+        self.checkpoint_if_due(progress);
+        let lag = self.projector().lag()?.events();
+        let head = self.log.head();
+        let workspace = self.place.workspace.clone();
+        let user = self.log.user().to_string();
+        let status = self.writer.inspect(move |view| Status {
+            user,
+            owner: view.computer.owner.as_ref().map(ToString::to_string),
+            workspace,
+            head: head.seq,
+            hash: head.hash,
+            root: view.root(),
+            files: view.files.iter().filter(|(_, node)| **node != FileNode::Folder).count() as u64,
+            bytes: view.files.iter().filter_map(|(_, node)| node.content()).map(|c| c.size).sum(),
+            lag,
+            captured: captured.edits as u64,
+            captured_op: captured.op,
+            skipped: captured.skipped.iter().map(|(path, why)| (path.clone(), why.to_string())).collect(),
+            unavailable,
+            checkpoint: view.computer.checkpoint.as_ref().map(|(commit, seq)| (commit.to_string(), *seq)),
+            unsaved_operations: view.computer.unsaved,
+            pending_effects: view.pending.len() as u64,
+            undone_operations: view.undone.len() as u64,
+        })?;
+        Ok(Answer::Status(Box::new(status)))
+    }
+}
+
+fn mode(preview: bool) -> Mode {
+    if preview { Mode::Preview } else { Mode::Commit }
+}
+
+fn name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Scanning => "scanning",
+        Phase::Indexing => "indexing",
+        Phase::Writing => "writing",
+    }
+}
+
+/// A person names a repository by its path, as they would a file.
+fn both_spellings((subject, choice): (Subject, kernel::Choice)) -> Vec<(Subject, kernel::Choice)> {
+    match &subject {
+        Subject::File(path) => vec![(Subject::Repository(path.clone()), choice), (subject, choice)],
+        Subject::Repository(_) | Subject::Setting(_) | Subject::Window(_) | Subject::Note(_) => {
+            vec![(subject, choice)]
+        }
+    }
+}

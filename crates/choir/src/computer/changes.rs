@@ -1,0 +1,119 @@
+//! Decisions in words and diffs, for a person who wants to see what happened or what would.
+
+use event_log::writer::{Mode, Outcome};
+use event_log::{EventLog, read_content};
+use kernel::diff::{TextDiff, diff};
+use shared_types::payload::file::{FileChange, FileNode};
+use shared_types::{ContentHash, Event, OpId, Payload};
+
+use super::Computer;
+use crate::protocol::{Change, Done};
+
+/// Changes that are listed one by one, and those that are shown with their lines.
+const LISTED: usize = 1000;
+const SHOWN: usize = 200;
+/// Larger files are named, not shown.
+const DIFF_LIMIT: u64 = 256 * 1024;
+
+impl Computer {
+    pub(super) fn describe(&self, op: OpId, outcome: &Outcome, mode: Mode) -> Done {
+        let given = |hash: &ContentHash| {
+            outcome.decision.contents.iter().find(|(known, _)| known == hash).map(|(_, bytes)| bytes.clone())
+        };
+        let events = &outcome.decision.events;
+        let with_diffs = mode == Mode::Preview;
+        let (changes, total) = changes(&**self.log(), events, &given, with_diffs);
+        Done {
+            op: (!events.is_empty()).then(|| events.first().map_or(op, |event| event.op)),
+            first: outcome.appended.map(|a| a.first),
+            last: outcome.appended.map(|a| a.last),
+            target: None,
+            resent: outcome.resent,
+            preview: with_diffs,
+            changes,
+            total,
+            notes: other_changes(events),
+        }
+    }
+}
+
+/// The file changes of some events, the first of them with their diffs, and how many there are.
+pub(crate) fn changes(
+    log: &dyn EventLog,
+    events: &[Event],
+    given: &dyn Fn(&ContentHash) -> Option<Vec<u8>>,
+    with_diffs: bool,
+) -> (Vec<Change>, u64) {
+    let mut listed = Vec::new();
+    let mut total = 0;
+    for event in events {
+        let Payload::File(file) = &event.payload else { continue };
+        for change in file.changes() {
+            total += 1;
+            if listed.len() < LISTED {
+                listed.push(plain(change));
+            }
+        }
+    }
+    if with_diffs {
+        for change in listed.iter_mut().take(SHOWN) {
+            change.diff = unified(log, given, change.before.as_ref(), change.after.as_ref());
+        }
+    }
+    (listed, total)
+}
+
+fn plain(change: FileChange) -> Change {
+    match change {
+        FileChange::Write(p) => Change { path: p.path, from: None, before: p.prev, after: Some(p.node), diff: None },
+        FileChange::Delete(p) => Change { path: p.path, from: None, before: Some(p.prev), after: None, diff: None },
+        FileChange::Move(p) => {
+            let node = Some(p.node);
+            Change { path: p.to, from: Some(p.from), before: node.clone(), after: node, diff: None }
+        }
+    }
+}
+
+/// The lines that differ between two nodes, if both are text of a moderate size.
+pub(crate) fn unified(
+    log: &dyn EventLog,
+    given: &dyn Fn(&ContentHash) -> Option<Vec<u8>>,
+    before: Option<&FileNode>,
+    after: Option<&FileNode>,
+) -> Option<String> {
+    let text = |node: Option<&FileNode>| match node {
+        None => Some(Vec::new()),
+        Some(FileNode::File { size, .. }) if *size > DIFF_LIMIT => None,
+        Some(FileNode::File { hash, .. }) => given(hash).or_else(|| read_content(log, hash).ok()),
+        Some(FileNode::Symlink { target }) => Some(target.as_bytes().to_vec()),
+        Some(FileNode::Folder) => Some(Vec::new()),
+    };
+    let (before, after) = (text(before)?, text(after)?);
+    match diff(&before, &after) {
+        TextDiff::Lines { unified, .. } if !unified.is_empty() => Some(unified),
+        TextDiff::Lines { .. } | TextDiff::Binary => None,
+    }
+}
+
+/// Changes to anything but files, a line each.
+pub(crate) fn other_changes(events: &[Event]) -> Vec<String> {
+    use shared_types::payload::note::NoteEvent;
+    use shared_types::payload::setting::SettingEvent;
+    use shared_types::payload::window::WindowEvent;
+    let line = |event: &Event| match &event.payload {
+        Payload::Setting(SettingEvent::Set(p)) => Some(format!("setting {} becomes {}", p.key, p.value)),
+        Payload::Setting(SettingEvent::Clear(p)) => Some(format!("setting {} is cleared", p.key)),
+        Payload::Window(WindowEvent::Set(p)) => Some(format!("window {} is put in its place", p.state.title)),
+        Payload::Window(WindowEvent::Close(p)) => Some(format!("window {} is closed", p.prev.title)),
+        Payload::Note(NoteEvent::Write(p)) => Some(format!("note {} is written", p.state.title)),
+        Payload::Note(NoteEvent::Delete(p)) => Some(format!("note {} is deleted", p.prev.title)),
+        Payload::File(_)
+        | Payload::Message(_)
+        | Payload::Checkpoint(_)
+        | Payload::Revert(_)
+        | Payload::User(_)
+        | Payload::System(_)
+        | Payload::Unknown(_) => None,
+    };
+    events.iter().filter_map(line).collect()
+}

@@ -1,0 +1,72 @@
+//! Which operation a person means: none named, an id or a part of it, or the event at a seq.
+
+use std::ops::ControlFlow;
+
+use event_log::EventLog;
+use shared_types::{OpId, Seq};
+
+use super::Computer;
+use crate::failure::{Code, Failure};
+
+impl Computer {
+    pub(super) fn undo_target(&self, named: Option<&str>) -> Result<OpId, Failure> {
+        match named {
+            Some(text) => self.operation_named(text),
+            None => match self.projector().views().undoable()? {
+                Some(row) => Ok(row.op),
+                None => Err(Failure::new(Code::NotFound, "there is nothing of yours to undo")),
+            },
+        }
+    }
+
+    /// Redo takes the undo itself; naming the operation that was undone works as well.
+    pub(super) fn redo_target(&self, named: Option<&str>) -> Result<OpId, Failure> {
+        let Some(text) = named else {
+            return match self.projector().views().redoable()? {
+                Some(row) => Ok(row.op),
+                None => Err(Failure::new(Code::NotFound, "there is nothing to redo")),
+            };
+        };
+        let op = self.operation_named(text)?;
+        let undone_by = self.writer.inspect(move |view| {
+            let is_undo = view.undone.iter().any(|(_, by)| *by == op);
+            if is_undo { Some(op) } else { view.undone.get(&op).copied() }
+        })?;
+        undone_by.ok_or_else(|| Failure::new(Code::Refused, format!("operation {text} is not undone")))
+    }
+
+    fn operation_named(&self, text: &str) -> Result<OpId, Failure> {
+        if let Ok(op) = text.parse() {
+            return Ok(op);
+        }
+        if let Some(seq) = text.strip_prefix('@').and_then(|seq| seq.parse().ok()) {
+            return operation_at(&**self.log(), seq);
+        }
+        named(self.projector().views(), text)
+    }
+}
+
+/// The operation that a part of an id stands for.
+pub(crate) fn named(views: &projector::Views, text: &str) -> Result<OpId, Failure> {
+    let digits = text.chars().filter(char::is_ascii_hexdigit).count();
+    let others = text.chars().filter(|c| !c.is_ascii_hexdigit() && *c != '-').count();
+    if digits < 4 || others > 0 {
+        let message = format!("{text:?} is not an operation: give four or more digits of its id, or @SEQ");
+        return Err(Failure::new(Code::BadRequest, message));
+    }
+    match views.matching(text)?.as_slice() {
+        [op] => Ok(*op),
+        [] => Err(Failure::new(Code::NotFound, format!("there is no operation {text}; choir log lists them"))),
+        _ => Err(Failure::new(Code::BadRequest, format!("several operations match {text}; give more digits"))),
+    }
+}
+
+/// The operation of the event at a seq.
+pub(crate) fn operation_at(log: &dyn EventLog, seq: Seq) -> Result<OpId, Failure> {
+    let mut found = None;
+    log.scan(seq, &mut |stored| {
+        found = (stored.seq == seq).then_some(stored.op);
+        ControlFlow::Break(())
+    })?;
+    found.ok_or_else(|| Failure::new(Code::NotFound, format!("the log has no event {seq}")))
+}

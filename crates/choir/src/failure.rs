@@ -1,0 +1,214 @@
+//! What the person is told when something does not work: a stable code, a sentence that says what to do, an exit
+//! code. The same value travels over the socket.
+
+use event_log::writer::SubmitError;
+use event_log::{AppendError, ContentError, OpenError, ReadError};
+use kernel::{Conflict, Rejection};
+use projector::ProjectError;
+use serde::{Deserialize, Serialize};
+
+/// Stable codes; `choir --help` lists the exit codes they map to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    Failed,
+    BadPath,
+    BadRequest,
+    NoComputer,
+    NotFound,
+    Conflict,
+    Refused,
+    Damaged,
+    Busy,
+    StorageFull,
+}
+
+impl Code {
+    /// The exit code of the process.
+    pub fn exit(self) -> u8 {
+        match self {
+            Self::Failed | Self::StorageFull => 1,
+            Self::BadPath | Self::BadRequest => 2,
+            Self::Conflict => 3,
+            Self::NotFound | Self::NoComputer => 4,
+            Self::Refused => 5,
+            Self::Damaged => 6,
+            Self::Busy => 7,
+        }
+    }
+}
+
+/// A failure as the person sees it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Failure {
+    pub code: Code,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<Conflict>,
+}
+
+impl Failure {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), conflicts: Vec::new() }
+    }
+
+    fn of(code: Code, error: &(dyn std::error::Error + 'static)) -> Self {
+        Self::new(code, chain(error))
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// An error with all its causes, each said once.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+impl From<Rejection> for Failure {
+    fn from(rejection: Rejection) -> Self {
+        let code = match &rejection {
+            Rejection::NotFound { .. }
+            | Rejection::NoOperation { .. }
+            | Rejection::NoWindow { .. }
+            | Rejection::NoNote { .. }
+            | Rejection::NoSetting { .. }
+            | Rejection::NoConversation { .. }
+            | Rejection::NotYet { .. } => Code::NotFound,
+            Rejection::Conflicts { .. } | Rejection::Stale { .. } | Rejection::Taken { .. } => Code::Conflict,
+            Rejection::BadPath { .. } | Rejection::LinkLeaves { .. } => Code::BadPath,
+            Rejection::NotAFolder { .. }
+            | Rejection::IsAFolder { .. }
+            | Rejection::Occupied { .. }
+            | Rejection::IntoItself { .. }
+            | Rejection::TooLarge { .. }
+            | Rejection::Invalid { .. }
+            | Rejection::AlreadySetUp
+            | Rejection::NotOwed { .. }
+            | Rejection::AlreadyUndone { .. }
+            | Rejection::NotUndone { .. }
+            | Rejection::NotReversible { .. }
+            | Rejection::Missing { .. } => Code::Refused,
+        };
+        let mut failure = Self::new(code, rejection.to_string());
+        if let Rejection::Taken { paths } = &rejection {
+            let shown: Vec<_> = paths.iter().take(5).map(ToString::to_string).collect();
+            failure.message = format!("{}: {}", failure.message, shown.join(", "));
+        }
+        if let Rejection::Conflicts { conflicts } = rejection {
+            failure.conflicts = conflicts;
+        }
+        failure
+    }
+}
+
+impl From<SubmitError> for Failure {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Rejected(rejection) => rejection.into(),
+            SubmitError::Append(e) => e.into(),
+            SubmitError::Read(e) => e.into(),
+            SubmitError::Content(e) => e.into(),
+            SubmitError::NoContent(_) => Self::of(Code::Refused, &error),
+            SubmitError::Stopped(_) => Self::of(Code::Failed, &error),
+        }
+    }
+}
+
+impl From<AppendError> for Failure {
+    fn from(error: AppendError) -> Self {
+        let full = chain(&error).contains("disk is full");
+        Self::of(if full { Code::StorageFull } else { Code::Failed }, &error)
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        let code = if matches!(error, ReadError::Storage { .. }) { Code::Failed } else { Code::Damaged };
+        Self::of(code, &error)
+    }
+}
+
+impl From<ContentError> for Failure {
+    fn from(error: ContentError) -> Self {
+        let code = match &error {
+            ContentError::Missing(_) | ContentError::Purged(_) => Code::NotFound,
+            ContentError::Damaged(_) => Code::Damaged,
+            _ => Code::Failed,
+        };
+        Self::of(code, &error)
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let code = match &error {
+            OpenError::Missing(_) => Code::NoComputer,
+            OpenError::Exists(_) | OpenError::TooNew { .. } | OpenError::User(_) => Code::Refused,
+            OpenError::Locked { .. } => Code::Busy,
+            OpenError::Damaged(_) => Code::Damaged,
+            OpenError::Storage(_) => Code::Failed,
+            OpenError::Read(e) if matches!(e, ReadError::Storage { .. }) => Code::Failed,
+            OpenError::Read(_) => Code::Damaged,
+        };
+        Self::of(code, &error)
+    }
+}
+
+impl From<ProjectError> for Failure {
+    fn from(error: ProjectError) -> Self {
+        use projector::workspace::DiskError;
+        match error {
+            ProjectError::Submit(e) => e.into(),
+            ProjectError::Log(e) => e.into(),
+            ProjectError::Content(e) => e.into(),
+            ProjectError::Disk(DiskError::Full { .. }) => Self::of(Code::StorageFull, &error),
+            ProjectError::Unrest => Self::of(Code::Busy, &error),
+            ProjectError::Views(_) | ProjectError::Disk(_) | ProjectError::Workspace(_) | ProjectError::Scan(_) => {
+                Self::of(Code::Failed, &error)
+            }
+        }
+    }
+}
+
+impl From<projector::ViewsError> for Failure {
+    fn from(error: projector::ViewsError) -> Self {
+        Self::of(Code::Failed, &error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        let full = error.kind() == std::io::ErrorKind::StorageFull;
+        Self::of(if full { Code::StorageFull } else { Code::Failed }, &error)
+    }
+}
+
+/// Whatever reached `main`, as a failure.
+pub fn of_anyhow(error: &anyhow::Error) -> Failure {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return failure.clone();
+    }
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+    }
+    Failure::new(Code::Failed, text)
+}

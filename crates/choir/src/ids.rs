@@ -1,0 +1,37 @@
+//! The clock and the randomness of the command line: the only places where either is read.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use projector::CaptureIds;
+use shared_types::{CommandId, EffectId, OpId, Timestamp};
+
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn bits() -> [u8; 10] {
+    let mut bits = [0; 10];
+    // Without randomness the kernel's own counter still keeps ids apart within one machine.
+    if getrandom::fill(&mut bits).is_err() {
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        bits.copy_from_slice(&nanos.to_le_bytes()[..10]);
+    }
+    bits
+}
+
+pub fn command() -> CommandId {
+    CommandId::mint(now(), bits())
+}
+
+pub fn op() -> OpId {
+    OpId::mint(now(), bits())
+}
+
+pub fn effect() -> EffectId {
+    EffectId::mint(now(), bits())
+}
+
+pub fn capture() -> CaptureIds {
+    CaptureIds { command: command(), op: op() }
+}

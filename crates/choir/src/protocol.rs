@@ -1,0 +1,216 @@
+//! What a command says to the process that holds the log, and what it hears back: frames over a unix socket.
+//!
+//! A frame is a little-endian length of four bytes and that many bytes. A caller sends one JSON [`Envelope`], then the
+//! bytes of the request (none for most) in frames that an empty frame ends. The answer is any number of
+//! [`Answer::Progress`] frames and one last [`Answer`].
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use kernel::{Base, Choice, Subject};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use shared_types::payload::file::FileNode;
+use shared_types::{ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq};
+
+use crate::failure::Failure;
+
+pub const VERSION: u32 = 1;
+const JSON_LIMIT: usize = 16 * 1024 * 1024;
+const CHUNK_LIMIT: usize = 1024 * 1024;
+
+/// A request with the ids that make a resend harmless.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Envelope {
+    pub version: u32,
+    pub command: CommandId,
+    pub op: OpId,
+    pub request: Request,
+}
+
+impl Envelope {
+    pub fn new(request: Request) -> Self {
+        Self { version: VERSION, command: crate::ids::command(), op: crate::ids::op(), request }
+    }
+}
+
+/// How conflicts are to be settled.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choices {
+    #[serde(default)]
+    pub each: Vec<(Subject, Choice)>,
+    #[serde(default)]
+    pub others: Option<Choice>,
+}
+
+/// Everything that changes a computer, or needs its holder.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Records outside edits, brings everything up to date and says how it stands.
+    Status,
+    /// Writes the bytes that follow.
+    Write { path: FilePath, mode: Option<u16>, base: Base },
+    Remove { path: FilePath },
+    Move { from: FilePath, to: FilePath },
+    /// An operation by its id, a part of it or `@SEQ`; without one, the person's latest.
+    Undo { target: Option<String>, choices: Choices, preview: bool },
+    Redo { target: Option<String>, choices: Choices, preview: bool },
+    Restore { seq: Seq, preview: bool },
+    Checkpoint { message: String },
+    /// Files of an export, into a computer that is not empty.
+    Import { file: PathBuf, into: Option<FilePath> },
+    Purge { hashes: Vec<ContentHash>, paths: Vec<FilePath>, reason: String },
+    /// Drops contents that nothing names.
+    Collect,
+}
+
+/// The last word on a request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Progress { phase: String, done: u64, total: u64 },
+    Done(Done),
+    Status(Box<Status>),
+    Failure(Failure),
+}
+
+/// What a change came to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Done {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub op: Option<OpId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<Seq>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Seq>,
+    /// The operation that was undone or redone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<OpId>,
+    /// True if this command was answered before.
+    pub resent: bool,
+    /// True if nothing was done, only shown.
+    pub preview: bool,
+    /// The first changes; `total` counts all of them.
+    pub changes: Vec<Change>,
+    pub total: u64,
+    /// Changes to windows, settings and notes, and anything the person should know.
+    pub notes: Vec<String>,
+}
+
+/// One file that changed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Change {
+    pub path: FilePath,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<FilePath>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<FileNode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<FileNode>,
+    /// In unified form, where both sides are text and not too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+/// How a computer stands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Status {
+    pub user: String,
+    pub owner: Option<String>,
+    pub workspace: PathBuf,
+    pub head: Seq,
+    pub hash: ChainHash,
+    pub root: RootHash,
+    pub files: u64,
+    pub bytes: u64,
+    pub lag: u64,
+    /// Outside edits that this very call recorded.
+    pub captured: u64,
+    pub captured_op: Option<OpId>,
+    pub skipped: Vec<(String, String)>,
+    pub unavailable: Vec<FilePath>,
+    pub checkpoint: Option<(String, Seq)>,
+    pub unsaved_operations: u64,
+    pub pending_effects: u64,
+    pub undone_operations: u64,
+}
+
+/// Writes one JSON frame.
+pub fn send(out: &mut dyn Write, message: &impl Serialize) -> io::Result<()> {
+    let bytes = serde_json::to_vec(message)?;
+    send_bytes(out, &bytes)
+}
+
+fn send_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(|_| io::Error::other("a frame is too large"))?;
+    out.write_all(&length.to_le_bytes())?;
+    out.write_all(bytes)?;
+    out.flush()
+}
+
+/// Reads one JSON frame. Bytes that are not a request are an error that says so.
+pub fn receive<T: DeserializeOwned>(input: &mut dyn Read) -> io::Result<T> {
+    let bytes = receive_bytes(input, JSON_LIMIT)?;
+    serde_json::from_slice(&bytes).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+}
+
+fn receive_bytes(input: &mut dyn Read, limit: usize) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    input.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > limit {
+        let message = format!("a frame of {length} bytes is over the limit of {limit}");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    let mut bytes = vec![0; length];
+    input.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Sends all bytes of a reader, ended by an empty frame.
+pub fn send_body(out: &mut dyn Write, body: &mut dyn Read) -> io::Result<()> {
+    let mut chunk = vec![0; CHUNK_LIMIT / 4];
+    loop {
+        match body.read(&mut chunk)? {
+            0 => return send_bytes(out, &[]),
+            count => send_bytes(out, &chunk[..count])?,
+        }
+    }
+}
+
+/// The bytes that follow an envelope, as a reader.
+pub struct Body<'a> {
+    input: &'a mut dyn Read,
+    chunk: Vec<u8>,
+    at: usize,
+    ended: bool,
+}
+
+impl<'a> Body<'a> {
+    pub fn new(input: &'a mut dyn Read) -> Self {
+        Self { input, chunk: Vec::new(), at: 0, ended: false }
+    }
+}
+
+impl std::fmt::Debug for Body<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body").field("ended", &self.ended).finish_non_exhaustive()
+    }
+}
+
+impl Read for Body<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.chunk.len() && !self.ended {
+            self.chunk = receive_bytes(self.input, CHUNK_LIMIT)?;
+            self.at = 0;
+            self.ended = self.chunk.is_empty();
+        }
+        let count = out.len().min(self.chunk.len() - self.at);
+        out[..count].copy_from_slice(&self.chunk[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}

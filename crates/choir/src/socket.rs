@@ -1,0 +1,135 @@
+//! The socket of the process that holds a computer: `.choir/choir.sock`, for the same user only.
+
+use std::io::{self, BufReader, BufWriter};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::net::sockopt::socket_peercred;
+
+use crate::computer::Computer;
+use crate::failure::{Code, Failure};
+use crate::place::Place;
+use crate::protocol::{Answer, Body, Envelope, receive, send, send_body};
+
+/// Commands that may be under way at once; more wait at the door.
+const CONNECTIONS: usize = 128;
+/// A caller that says nothing for so long is let go.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Unix sockets have short names; going through the folder's descriptor makes any folder do.
+fn with_short_path<T>(place: &Place, act: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
+    use std::os::fd::AsRawFd;
+    let folder = open(&place.state, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    act(PathBuf::from(format!("/proc/self/fd/{}/choir.sock", folder.as_raw_fd())))
+}
+
+/// The listening side. The caller holds the log, so a socket that is already there is a leftover.
+#[derive(Debug)]
+pub struct Server {
+    listener: UnixListener,
+    place: Place,
+}
+
+impl Server {
+    pub fn bind(place: &Place) -> io::Result<Self> {
+        match std::fs::remove_file(place.socket()) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            Ok(()) | Err(_) => {}
+        }
+        let listener = with_short_path(place, UnixListener::bind)?;
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(place.socket(), std::fs::Permissions::from_mode(0o600))?;
+        Ok(Self { listener, place: place.clone() })
+    }
+
+    /// Something that makes [`Server::run`] return.
+    pub fn stopper(&self) -> io::Result<impl FnOnce() + Send + 'static + use<>> {
+        let listener = self.listener.try_clone()?;
+        Ok(move || {
+            let _ = rustix::net::shutdown(listener.as_fd(), rustix::net::Shutdown::Both);
+        })
+    }
+
+    /// Answers callers until it is stopped, then waits for those under way.
+    pub fn run(self, computer: &Arc<Computer>) {
+        let busy = Arc::new(AtomicUsize::new(0));
+        let mut threads = Vec::new();
+        while let Ok((stream, _)) = self.listener.accept() {
+            threads.retain(|thread: &std::thread::JoinHandle<()>| !thread.is_finished());
+            while busy.load(Ordering::Acquire) >= CONNECTIONS {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            busy.fetch_add(1, Ordering::AcqRel);
+            let (computer, busy) = (Arc::clone(computer), Arc::clone(&busy));
+            threads.push(std::thread::spawn(move || {
+                // A caller that went away has nobody to be told about it.
+                let _ = serve(&computer, stream);
+                busy.fetch_sub(1, Ordering::AcqRel);
+            }));
+        }
+        for thread in threads {
+            let _ = thread.join();
+        }
+        let _ = std::fs::remove_file(self.place.socket());
+    }
+}
+
+fn serve(computer: &Computer, stream: UnixStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(SILENCE))?;
+    stream.set_write_timeout(Some(SILENCE))?;
+    let out = Mutex::new(BufWriter::new(stream.try_clone()?));
+    let say = |answer: &Answer| send(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), answer);
+    let peer = socket_peercred(&stream)?.uid;
+    if peer != rustix::process::geteuid() {
+        return say(&Answer::Failure(Failure::new(Code::Refused, "this computer belongs to another user")));
+    }
+    let mut input = BufReader::new(stream);
+    let envelope: Envelope = match receive(&mut input) {
+        Ok(envelope) => envelope,
+        Err(e) if e.kind() == io::ErrorKind::InvalidData => {
+            return say(&Answer::Failure(Failure::new(Code::BadRequest, format!("not a request: {e}"))));
+        }
+        Err(e) => return Err(e),
+    };
+    let progress = |phase: &str, done, total| {
+        // Progress is a courtesy; a caller that does not read it gets the answer all the same.
+        let _ = say(&Answer::Progress { phase: phase.to_owned(), done, total });
+    };
+    let answer = computer.handle(&envelope, &mut Body::new(&mut input), &progress);
+    say(&answer)
+}
+
+/// The calling side. `None` if nobody listens.
+pub fn connect(place: &Place) -> io::Result<Option<UnixStream>> {
+    match with_short_path(place, UnixStream::connect) {
+        Ok(stream) => Ok(Some(stream)),
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Sends one request and waits for its answer.
+pub fn call(
+    stream: UnixStream,
+    envelope: &Envelope,
+    body: &mut dyn io::Read,
+    progress: &dyn Fn(&str, u64, u64),
+) -> io::Result<Answer> {
+    let mut input = BufReader::new(stream.try_clone()?);
+    let mut out = BufWriter::new(stream);
+    send(&mut out, envelope)?;
+    // A holder that refuses at once closes its side while we still send; its answer is what counts.
+    let sent = send_body(&mut out, body);
+    loop {
+        match receive(&mut input) {
+            Ok(Answer::Progress { phase, done, total }) => progress(&phase, done, total),
+            Ok(answer) => return Ok(answer),
+            Err(e) => return Err(sent.err().unwrap_or(e)),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Connections to `state.sqlite`: one that writes, and a few that read beside it.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::schema;
+
+/// How long a connection waits for another process, or for a reader that keeps a checkpoint from ending.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// `synchronous=FULL` flushes every commit: an acknowledged append survives a power cut. A checkpoint every 16 MB
+/// keeps its flushes rare. `mmap_size` stays zero because mapped pages count as the process's memory and a read
+/// error in them kills it.
+pub(super) const WRITER: &str = "
+    PRAGMA page_size = 4096;
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL;
+    PRAGMA secure_delete = ON;
+    PRAGMA wal_autocheckpoint = 4000;
+    PRAGMA journal_size_limit = 67108864;
+    PRAGMA cache_size = -16384;
+    PRAGMA mmap_size = 0;
+    PRAGMA temp_store = MEMORY;
+    PRAGMA trusted_schema = OFF;";
+
+pub(super) const READER: &str = "
+    PRAGMA cell_size_check = ON;
+    PRAGMA cache_size = -4096;
+    PRAGMA mmap_size = 0;
+    PRAGMA temp_store = MEMORY;
+    PRAGMA trusted_schema = OFF;";
+
+/// Opens the connection that writes.
+pub(super) fn open_writer(path: &Path) -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(BUSY)?;
+    conn.set_prepared_statement_cache_capacity(32);
+    conn.execute_batch(WRITER)?;
+    Ok(conn)
+}
+
+/// How the disk lets a reader work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Beside a writer, under SQLite's locks.
+    Shared,
+    /// On a disk that cannot be written, where a crash left a write-ahead log: SQLite cannot make its index there,
+    /// so it keeps one in memory, which it does for a connection that has the file to itself.
+    Alone,
+    /// On a disk that cannot be written, where all there is stands in the database.
+    Immutable,
+}
+
+/// Connections that only read, opened when needed and kept for the next one.
+#[derive(Debug)]
+pub(super) struct ReadPool {
+    path: PathBuf,
+    access: Access,
+    /// The schema's version, where it is older than today's and cannot be brought up.
+    version: i64,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl ReadPool {
+    const KEPT: usize = 4;
+
+    /// Reads beside the writer of this process.
+    pub(super) fn beside_writer(path: &Path) -> Self {
+        let idle = Mutex::default();
+        Self { path: path.to_owned(), access: Access::Shared, version: schema::KNOWN, idle }
+    }
+
+    /// Reads whatever lies there, also on a disk that cannot be written.
+    pub(super) fn alone(path: &Path) -> Result<Self, crate::OpenError> {
+        let mut access = Access::Shared;
+        let mut opened = open_reader(path, access);
+        if opened.as_ref().is_err_and(wants_to_write) {
+            let leftover = std::fs::metadata(beside(path, "-wal")).is_ok_and(|wal| wal.len() > 0);
+            access = if leftover { Access::Alone } else { Access::Immutable };
+            opened = open_reader(path, access);
+        }
+        let conn = opened.map_err(super::fault::open_error)?;
+        let version = schema::version(&conn)?;
+        schema::stand_in(&conn, version).map_err(super::fault::open_error)?;
+        Ok(Self { path: path.to_owned(), access, version, idle: Mutex::new(vec![conn]) })
+    }
+
+    pub(super) fn version(&self) -> i64 {
+        self.version
+    }
+
+    /// Lends a connection. It comes back unless `work` panics.
+    pub(super) fn with<T, E: From<rusqlite::Error>>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let conn = idle.map_or_else(|| self.open(), Ok)?;
+        let result = work(&conn);
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < Self::KEPT {
+            idle.push(conn);
+        }
+        result
+    }
+
+    fn open(&self) -> rusqlite::Result<Connection> {
+        let conn = open_reader(&self.path, self.access)?;
+        schema::stand_in(&conn, self.version)?;
+        Ok(conn)
+    }
+}
+
+/// True if SQLite failed because it could not make its files beside the database.
+fn wants_to_write(error: &rusqlite::Error) -> bool {
+    [Some(ErrorCode::CannotOpen), Some(ErrorCode::ReadOnly)].contains(&error.sqlite_error_code())
+}
+
+fn open_reader(path: &Path, access: Access) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = match access {
+        Access::Shared => Connection::open_with_flags(path, flags)?,
+        Access::Alone => {
+            let conn = Connection::open_with_flags_and_vfs(path, flags, c"unix-none")?;
+            conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+            conn
+        }
+        Access::Immutable => {
+            Connection::open_with_flags(immutable_uri(path), flags | OpenFlags::SQLITE_OPEN_URI)?
+        }
+    };
+    conn.busy_timeout(BUSY)?;
+    conn.set_prepared_statement_cache_capacity(32);
+    conn.execute_batch(READER)?;
+    // SQLite opens the files only now; a disk that does not allow it must be known here.
+    conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(conn)
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// The only name under which SQLite believes that a file never changes.
+fn immutable_uri(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(*byte))
+            }
+            other => uri.push_str(&format!("%{other:02x}")),
+        }
+    }
+    uri + "?immutable=1"
+}

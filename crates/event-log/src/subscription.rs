@@ -1,0 +1,73 @@
+//! Following a log from any place, without gaps or repeats.
+//!
+//! Events always come from the log itself; the head's signal only says when to look. So a slow follower loses
+//! nothing, costs the writer nothing, and one that starts at an old seq takes the same path as one at the end.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use shared_types::{Seq, StoredEvent};
+
+use crate::{EventLog, ReadError};
+
+/// One call returns at most this many events.
+const MAX_BATCH: usize = 1024;
+/// One call stops after this much payload, so that a follower's memory does not depend on what was written.
+const MAX_BATCH_BYTES: usize = 4 << 20;
+
+/// A place in a log that moves forward.
+#[derive(Debug)]
+pub struct Subscription {
+    log: Arc<dyn EventLog>,
+    after: Seq,
+}
+
+impl Subscription {
+    /// Follows the events after a seq; [`Seq::ZERO`] is before the first.
+    pub fn new(log: Arc<dyn EventLog>, after: Seq) -> Self {
+        Self { log, after }
+    }
+
+    /// The last event that was returned.
+    pub fn position(&self) -> Seq {
+        self.after
+    }
+
+    /// The next events in order; none if none came within `patience`. What stands before a break of the chain is
+    /// returned first, and the break is the error of the call after.
+    pub fn next(&mut self, patience: Duration) -> Result<Vec<StoredEvent<'static>>, ReadError> {
+        let start = Instant::now();
+        loop {
+            if self.log.head().seq > self.after {
+                let batch = self.read()?;
+                if let Some(last) = batch.last() {
+                    self.after = last.seq;
+                    return Ok(batch);
+                }
+            }
+            match patience.checked_sub(start.elapsed()) {
+                None | Some(Duration::ZERO) => return Ok(Vec::new()),
+                Some(left) => self.log.wait(self.after, left),
+            };
+        }
+    }
+
+    fn read(&self) -> Result<Vec<StoredEvent<'static>>, ReadError> {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        let scanned = self.log.scan(self.after.next(), &mut |event| {
+            bytes += event.payload.len();
+            batch.push(event.clone().into_owned());
+            if batch.len() < MAX_BATCH && bytes < MAX_BATCH_BYTES {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        match scanned {
+            Err(error) if batch.is_empty() => Err(error),
+            _ => Ok(batch),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The kernel from outside: tables of what each command leads to, and the laws that hold for all of them.
+//!
+//! Everything runs in [`shell::Shell`], a log in memory that records, decodes and replays as the real one does.
+
+// Helpers of a test may panic like the test itself; clippy's exception covers only the marked functions.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "kernel/shell.rs"]
+mod shell;
+#[path = "kernel/show.rs"]
+mod show;
+#[path = "kernel/steps.rs"]
+mod steps;
+
+#[path = "kernel/batches.rs"]
+mod batches;
+#[path = "kernel/capture.rs"]
+mod capture;
+#[path = "kernel/desktop.rs"]
+mod desktop;
+#[path = "kernel/owed.rs"]
+mod owed;
+#[path = "kernel/paths.rs"]
+mod paths;
+#[path = "kernel/redo.rs"]
+mod redo;
+#[path = "kernel/restore.rs"]
+mod restore;
+#[path = "kernel/undo.rs"]
+mod undo;
+#[path = "kernel/undo_desktop.rs"]
+mod undo_desktop;
+#[path = "kernel/undo_shapes.rs"]
+mod undo_shapes;
+
+#[path = "kernel/commands.rs"]
+mod commands;
+#[path = "kernel/edits.rs"]
+mod edits;
+#[path = "kernel/laws.rs"]
+mod laws;
+#[path = "kernel/total.rs"]
+mod total;

@@ -1,0 +1,202 @@
+//! Commands at random, over few paths and keys so that they meet each other often.
+
+use kernel::{Action, Base, Choice, Rejection};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::{Value, json};
+use shared_types::payload::checkpoint::CheckpointReason;
+use shared_types::payload::file::FileNode;
+use shared_types::payload::message::Role;
+use shared_types::payload::window::WindowMode;
+use shared_types::{ContentHash, ContentRef, Event, FilePath, MessageId, OpId, Seq};
+
+use crate::shell::{Shell, all};
+use crate::steps::*;
+
+/// Something to do, to be made concrete in the shell where it happens.
+#[derive(Debug, Clone)]
+pub(crate) enum Doing {
+    Step(Step),
+    /// Continues an earlier operation.
+    Continue(Index, Step),
+    /// Edits on disk: of what was known, and of something else.
+    Capture(Vec<(FilePath, Option<Option<FileNode>>, Option<FileNode>)>),
+    Undo(Index, Option<Choice>),
+    Restore(Index),
+}
+
+pub(crate) fn paths() -> impl Strategy<Value = FilePath> {
+    select(vec!["a", "b", "d", "d/a", "d/e", "d/e/f", "d-x", "p/.git/x", "p/.git/y", "p/.git", "ü"]).prop_map(path)
+}
+
+/// Texts of seven lines that differ in some of them, so that merges succeed and fail.
+fn texts() -> impl Strategy<Value = Vec<u8>> {
+    let line = |n: usize| select(vec![format!("{n}"), format!("{n}"), format!("{n} other"), String::new()]);
+    prop_oneof![
+        8 => (0..7usize).map(line).collect::<Vec<_>>().prop_map(|lines| text(&lines.join("|"))),
+        1 => select(vec![b"".to_vec(), b"no newline".to_vec(), b"\0binary\n".to_vec(), b"\0other\n".to_vec()]),
+    ]
+}
+
+/// A node, and the bytes it names.
+fn nodes() -> impl Strategy<Value = (FileNode, Vec<Vec<u8>>)> {
+    let modes = select(vec![0o644, 0o644, 0o755, 0o600]);
+    prop_oneof![
+        8 => (texts(), modes).prop_map(|(bytes, mode)| (FileNode::file(ContentRef::of(&bytes), mode), vec![bytes])),
+        1 => select(vec!["a", "../a", "/etc/passwd"]).prop_map(|target| (link_node(target), Vec::new())),
+        1 => Just((FileNode::Folder, Vec::new())),
+    ]
+}
+
+fn files() -> impl Strategy<Value = Step> {
+    let base = || {
+        let seen = texts().prop_map(|bytes| Base::Content(ContentHash::of(&bytes)));
+        prop_oneof![8 => Just(Base::Any), 1 => Just(Base::Absent), 1 => seen]
+    };
+    prop_oneof![
+        6 => (paths(), nodes(), base()).prop_map(|(path, (node, contents), base)| {
+            Step { action: Action::WriteFile { path, node, base }, contents }
+        }),
+        2 => paths().prop_map(|path| Action::DeletePath { path }.into()),
+        3 => (paths(), paths()).prop_map(|(from, to)| Action::MovePath { from, to }.into()),
+    ]
+}
+
+pub(crate) fn values() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(|number| json!(number)),
+        "\\PC{0,8}".prop_map(Value::from),
+        select(vec![json!(0.0), json!(-0.0), json!(null), json!(true), json!({"b": [1, 2], "a": {}})]),
+    ]
+}
+
+fn desktop() -> impl Strategy<Value = Step> {
+    let keys = || select(vec!["theme", "zoom", ""]);
+    let titles = || select(vec!["A", "B", "C"]);
+    let windows = (0..3u8, titles(), -9..9i32, any::<bool>()).prop_map(|(n, title, x, small)| {
+        let mut state = window_at(title, x);
+        state.mode = if small { WindowMode::Minimized } else { WindowMode::Normal };
+        Action::SetWindow { window: window_id(n), state }.into()
+    });
+    prop_oneof![
+        3 => windows,
+        1 => (0..3u8).prop_map(close),
+        3 => (keys(), values()).prop_map(|(key, value)| set(key, value)),
+        1 => keys().prop_map(clear),
+        2 => (0..3u8, titles()).prop_map(|(n, title)| note(n, title)),
+        1 => (0..3u8).prop_map(forget_note),
+    ]
+}
+
+fn others() -> impl Strategy<Value = Step> {
+    let effects = || (0..3u8).prop_map(effect_id);
+    let post = |n| Action::PostMessage {
+        conversation: conversation_id(n),
+        message: MessageId::from_bytes([n; 16]),
+        role: Role::Agent,
+        body: ContentRef::of(b"hello"),
+        reply_to: None,
+    };
+    let ask = |effect| Action::RequestCheckpoint { effect, reason: CheckpointReason::Automatic, message: "m".into() };
+    let made = |(effect, seq)| Action::RecordCheckpoint {
+        effect,
+        commit: "c".repeat(40).into(),
+        seq: Seq(seq),
+        message: "m".into(),
+    };
+    let purge = |(effect, bytes): (_, Vec<u8>)| Action::RequestPurge {
+        effect,
+        hashes: vec![ContentHash::of(&bytes)],
+        reason: "r".into(),
+    };
+    prop_oneof![
+        (0..2u8).prop_map(|n| start(n, "Plans")),
+        (0..2u8).prop_map(move |n| post(n).into()),
+        effects().prop_map(move |effect| ask(effect).into()),
+        (effects(), 0..20u64).prop_map(move |result| made(result).into()),
+        effects().prop_map(|effect| Action::FailCheckpoint { effect, reason: "r".into() }.into()),
+        (effects(), texts()).prop_map(move |request| purge(request).into()),
+        effects().prop_map(|effect| Action::RecordPurge { effect, dropped: 1 }.into()),
+        select(vec!["Ada", "Bo"]).prop_map(|name| Action::CreateUser { name: name.into() }.into()),
+        select(vec!["Ada", "Bo"]).prop_map(|name| Action::RenameUser { name: name.into() }.into()),
+    ]
+}
+
+pub(crate) fn steps() -> impl Strategy<Value = Step> {
+    prop_oneof![6 => files(), 3 => desktop(), 1 => others()]
+}
+
+fn captures() -> impl Strategy<Value = Doing> {
+    let node = || prop::option::weighted(0.8, nodes());
+    let edit = (paths(), prop::option::weighted(0.4, node()), node());
+    prop::collection::vec(edit, 1..4).prop_map(|edits| {
+        let bare = |node: Option<(FileNode, Vec<Vec<u8>>)>| node.map(|(node, _)| node);
+        Doing::Capture(edits.into_iter().map(|(path, base, now)| (path, base.map(bare), bare(now))).collect())
+    })
+}
+
+pub(crate) fn doings() -> impl Strategy<Value = Doing> {
+    let choices = || select(vec![None, None, Some(Choice::Keep), Some(Choice::Take)]);
+    prop_oneof![
+        12 => steps().prop_map(Doing::Step),
+        2 => (any::<Index>(), steps()).prop_map(|(op, step)| Doing::Continue(op, step)),
+        3 => captures(),
+        6 => (any::<Index>(), choices()).prop_map(|(op, choice)| Doing::Undo(op, choice)),
+        1 => any::<Index>().prop_map(Doing::Restore),
+    ]
+}
+
+impl Shell {
+    /// Every operation so far, in the order of its first event.
+    pub(crate) fn ops(&self) -> Vec<OpId> {
+        let mut ops = Vec::new();
+        for event in &self.log {
+            if !ops.contains(&event.op) {
+                ops.push(event.op);
+            }
+        }
+        ops
+    }
+
+    fn pick(&self, index: &Index) -> Option<OpId> {
+        let ops = self.ops();
+        if ops.is_empty() { None } else { Some(*index.get(&ops)) }
+    }
+
+    /// Does it, whatever comes of it.
+    pub(crate) fn attempt(&mut self, doing: &Doing) -> Result<Vec<Event>, Rejection> {
+        match doing {
+            Doing::Step(step) => self.run(step.clone()),
+            Doing::Continue(op, step) => match self.pick(op) {
+                // An undo is one command; the operations that go on are the ordinary ones.
+                Some(op) if !self.is_revert(op) => self.run_in(op, step.clone()),
+                Some(_) | None => Ok(Vec::new()),
+            },
+            Doing::Capture(edits) => {
+                let known = |path: &FilePath| self.view.files.get(path).cloned();
+                let edits: Vec<_> = edits
+                    .iter()
+                    .map(|(path, base, now)| kernel::command::OutsideEdit {
+                        path: path.clone(),
+                        base: base.clone().unwrap_or_else(|| known(path)),
+                        now: now.clone(),
+                    })
+                    .collect();
+                self.run(Action::CaptureEdits { edits })
+            }
+            Doing::Undo(op, choice) => match (self.pick(op), choice) {
+                (Some(op), Some(choice)) => self.undo_with(op, all(*choice)),
+                (Some(op), None) => self.undo(op),
+                (None, _) => Ok(Vec::new()),
+            },
+            Doing::Restore(index) => self.restore(Seq(index.index(self.log.len() + 1) as u64)),
+        }
+    }
+
+    fn is_revert(&self, op: OpId) -> bool {
+        let names = ["undo", "redo", "restore"];
+        self.events_of(op).iter().any(|event| names.contains(&event.payload.name().as_str()))
+    }
+}

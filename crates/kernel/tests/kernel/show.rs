@@ -1,0 +1,113 @@
+//! Events, trees and conflicts as short lines, the way the tables write them.
+
+use kernel::{Conflict, Rejection, State};
+use shared_types::payload::checkpoint::CheckpointEvent;
+use shared_types::payload::file::{FileChange, FileEvent, FileNode};
+use shared_types::payload::message::MessageEvent;
+use shared_types::payload::note::NoteEvent;
+use shared_types::payload::revert::RevertEvent;
+use shared_types::payload::setting::SettingEvent;
+use shared_types::payload::system::SystemEvent;
+use shared_types::payload::user::UserEvent;
+use shared_types::payload::window::WindowEvent;
+use shared_types::{ContentHash, Event, Payload};
+
+use crate::shell::Shell;
+use crate::steps::Step;
+
+impl Shell {
+    fn text(&self, hash: &ContentHash) -> String {
+        let bytes = self.content(hash).expect("the shell has every content that is shown");
+        let text = String::from_utf8_lossy(bytes);
+        text.strip_suffix('\n').unwrap_or(&text).replace('\n', "|")
+    }
+
+    fn node(&self, node: &FileNode) -> String {
+        match node {
+            FileNode::File { hash, mode: FileNode::DEFAULT_MODE, .. } => format!(": {}", self.text(hash)),
+            FileNode::File { hash, mode, .. } => format!(": {} ({mode:o})", self.text(hash)),
+            FileNode::Symlink { target } => format!(" -> {target}"),
+            FileNode::Folder => "/".into(),
+        }
+    }
+
+    /// Everything in the workspace, such as `a: 1|2; d/; l -> a; x: run (755)`.
+    pub(crate) fn tree(&self) -> String {
+        let lines = self.view.files.sorted().into_iter().map(|(path, node)| format!("{path}{}", self.node(node)));
+        lines.collect::<Vec<_>>().join("; ")
+    }
+
+    fn change(&self, change: &FileChange) -> String {
+        match change {
+            FileChange::Write(p) if p.prev.is_some() => format!("replace {}{}", p.path, self.node(&p.node)),
+            FileChange::Write(p) => format!("write {}{}", p.path, self.node(&p.node)),
+            FileChange::Delete(p) => format!("delete {}", p.path),
+            FileChange::Move(p) => format!("move {} to {}", p.from, p.to),
+        }
+    }
+
+    pub(crate) fn event(&self, event: &Event) -> String {
+        match &event.payload {
+            Payload::File(FileEvent::Batch(batch)) => format!("batch of {}", batch.count),
+            Payload::File(file) => self.change(&file.changes()[0]),
+            Payload::Window(WindowEvent::Set(p)) => format!("set window {}", p.state.title),
+            Payload::Window(WindowEvent::Close(p)) => format!("close window {}", p.prev.title),
+            Payload::Setting(SettingEvent::Set(p)) => format!("set {} = {}", p.key, p.value),
+            Payload::Setting(SettingEvent::Clear(p)) => format!("clear {}", p.key),
+            Payload::Note(NoteEvent::Write(p)) => format!("write note {}", p.state.title),
+            Payload::Note(NoteEvent::Delete(p)) => format!("delete note {}", p.prev.title),
+            Payload::Message(MessageEvent::Start(p)) => format!("start {}", p.title),
+            Payload::Message(MessageEvent::Post(p)) => format!("post {} bytes", p.body.size),
+            Payload::Checkpoint(CheckpointEvent::Request(p)) => format!("request checkpoint {}", p.message),
+            Payload::Checkpoint(CheckpointEvent::Create(p)) => format!("checkpoint of {}", p.seq),
+            Payload::Checkpoint(CheckpointEvent::Fail(p)) => format!("checkpoint failed: {}", p.reason),
+            Payload::Revert(RevertEvent::Undo(_)) => "undo".into(),
+            Payload::Revert(RevertEvent::Redo(_)) => "redo".into(),
+            Payload::Revert(RevertEvent::Restore(p)) => format!("restore {}", p.seq),
+            Payload::User(UserEvent::Create(p)) => format!("create user {}", p.name),
+            Payload::User(UserEvent::Rename(p)) => format!("rename user {} to {}", p.prev, p.name),
+            Payload::System(SystemEvent::Purge(p)) => format!("purge {}", p.hashes.len()),
+            Payload::System(SystemEvent::Purged(p)) => format!("purged {}", p.dropped),
+            Payload::System(SystemEvent::Import(p)) => format!("import {}", p.files),
+            Payload::Unknown(p) => p.name.to_string(),
+        }
+    }
+
+    pub(crate) fn events(&self, events: &[Event]) -> Vec<String> {
+        events.iter().map(|event| self.event(event)).collect()
+    }
+
+    fn side(&self, state: &State) -> String {
+        match state {
+            State::Absent => "nothing".into(),
+            State::File(node) => self.node(node).trim_start_matches([':', ' ']).to_owned(),
+            State::Several(count) => format!("{count} files"),
+            State::Setting(value) => value.to_string(),
+            State::Window(window) => window.title.to_string(),
+            State::Note(note) => note.title.to_string(),
+        }
+    }
+
+    /// A conflict such as `a: 1|2 or 1, the same lines were changed since`.
+    pub(crate) fn conflict(&self, conflict: &Conflict) -> String {
+        let Conflict { subject, today, undone, reason } = conflict;
+        format!("{subject}: {} or {}, {reason}", self.side(today), self.side(undone))
+    }
+}
+
+/// Given these steps, this one makes these events.
+#[track_caller]
+pub(crate) fn makes(given: impl IntoIterator<Item = Step>, when: impl Into<Step>, then: &[&str]) {
+    let (mut shell, _) = Shell::after(given);
+    let events = shell.run(when).expect("it is not refused");
+    assert_eq!(shell.events(&events), then);
+}
+
+/// Given these steps, this one is refused for this reason, and nothing changes.
+#[track_caller]
+pub(crate) fn refuses(given: impl IntoIterator<Item = Step>, when: impl Into<Step>, then: Rejection) {
+    let (mut shell, _) = Shell::after(given);
+    let before = (shell.root(), shell.view.seq());
+    assert_eq!(shell.run(when), Err(then));
+    assert_eq!((shell.root(), shell.view.seq()), before, "a refused command changes nothing");
+}

@@ -1,0 +1,149 @@
+//! Short names for the steps of a table. In texts `|` stands for the end of a line.
+
+use kernel::{Action, Base};
+use kernel::command::OutsideEdit;
+use shared_types::payload::file::FileNode;
+use shared_types::payload::note::Note;
+use shared_types::payload::window::{Rect, Window, WindowMode};
+use shared_types::{ContentRef, ConversationId, EffectId, FilePath, NoteId, WindowId};
+
+/// An action and the bytes that come with it.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) action: Action,
+    pub(crate) contents: Vec<Vec<u8>>,
+}
+
+impl From<Action> for Step {
+    fn from(action: Action) -> Self {
+        Self { action, contents: Vec::new() }
+    }
+}
+
+pub(crate) fn path(text: &str) -> FilePath {
+    FilePath::parse(text).unwrap()
+}
+
+/// The bytes that a text of a table stands for.
+pub(crate) fn text(lines: &str) -> Vec<u8> {
+    match lines {
+        "" => Vec::new(),
+        lines => format!("{}\n", lines.replace('|', "\n")).into_bytes(),
+    }
+}
+
+/// The node of a file with such a text.
+pub(crate) fn file(lines: &str) -> FileNode {
+    FileNode::file(ContentRef::of(&text(lines)), FileNode::DEFAULT_MODE)
+}
+
+pub(crate) fn link_node(target: &str) -> FileNode {
+    FileNode::Symlink { target: target.into() }
+}
+
+pub(crate) fn put(at: &str, node: FileNode) -> Step {
+    Action::WriteFile { path: path(at), node, base: Base::Any }.into()
+}
+
+pub(crate) fn write_bytes(at: &str, bytes: &[u8]) -> Step {
+    let node = FileNode::file(ContentRef::of(bytes), FileNode::DEFAULT_MODE);
+    Step { contents: vec![bytes.to_vec()], ..put(at, node) }
+}
+
+pub(crate) fn write(at: &str, lines: &str) -> Step {
+    write_bytes(at, &text(lines))
+}
+
+pub(crate) fn write_mode(at: &str, lines: &str, mode: u16) -> Step {
+    let bytes = text(lines);
+    let node = FileNode::file(ContentRef::of(&bytes), mode);
+    Step { contents: vec![bytes], ..put(at, node) }
+}
+
+pub(crate) fn write_on(at: &str, lines: &str, base: Base) -> Step {
+    let bytes = text(lines);
+    let node = FileNode::file(ContentRef::of(&bytes), FileNode::DEFAULT_MODE);
+    Step { action: Action::WriteFile { path: path(at), node, base }, contents: vec![bytes] }
+}
+
+pub(crate) fn folder(at: &str) -> Step {
+    put(at, FileNode::Folder)
+}
+
+pub(crate) fn link(at: &str, target: &str) -> Step {
+    put(at, link_node(target))
+}
+
+pub(crate) fn delete(at: &str) -> Step {
+    Action::DeletePath { path: path(at) }.into()
+}
+
+pub(crate) fn rename(from: &str, to: &str) -> Step {
+    Action::MovePath { from: path(from), to: path(to) }.into()
+}
+
+/// One edit on disk: at a path, what was known there and what is there now.
+pub(crate) type Edit<'a> = (&'a str, Option<FileNode>, Option<FileNode>);
+
+pub(crate) fn capture(edits: &[Edit<'_>]) -> Step {
+    let edits = edits.iter().map(|(at, base, now)| OutsideEdit { path: path(at), base: base.clone(), now: now.clone() });
+    Action::CaptureEdits { edits: edits.collect() }.into()
+}
+
+/// The same step with texts whose bytes come with it.
+pub(crate) fn with(step: Step, texts: &[&str]) -> Step {
+    Step { contents: texts.iter().map(|lines| text(lines)).collect(), ..step }
+}
+
+pub(crate) fn window_id(n: u8) -> WindowId {
+    WindowId::from_bytes([n; 16])
+}
+
+pub(crate) fn window_at(title: &str, x: i32) -> Window {
+    let rect = Rect { x, y: 0, width: 800, height: 600 };
+    Window { app: "files".into(), title: title.into(), rect, mode: WindowMode::Normal, z: 1 }
+}
+
+pub(crate) fn window(n: u8, title: &str) -> Step {
+    Action::SetWindow { window: window_id(n), state: window_at(title, 0) }.into()
+}
+
+pub(crate) fn close(n: u8) -> Step {
+    Action::CloseWindow { window: window_id(n) }.into()
+}
+
+pub(crate) fn set(key: &str, value: impl Into<serde_json::Value>) -> Step {
+    Action::SetSetting { key: key.into(), value: value.into() }.into()
+}
+
+pub(crate) fn clear(key: &str) -> Step {
+    Action::ClearSetting { key: key.into() }.into()
+}
+
+pub(crate) fn note_id(n: u8) -> NoteId {
+    NoteId::from_bytes([n; 16])
+}
+
+pub(crate) fn note_of(title: &str) -> Note {
+    Note { title: title.into(), body: ContentRef::of(title.as_bytes()) }
+}
+
+pub(crate) fn note(n: u8, title: &str) -> Step {
+    Action::WriteNote { note: note_id(n), state: note_of(title) }.into()
+}
+
+pub(crate) fn forget_note(n: u8) -> Step {
+    Action::DeleteNote { note: note_id(n) }.into()
+}
+
+pub(crate) fn conversation_id(n: u8) -> ConversationId {
+    ConversationId::from_bytes([n; 16])
+}
+
+pub(crate) fn start(n: u8, title: &str) -> Step {
+    Action::StartConversation { conversation: conversation_id(n), title: title.into() }.into()
+}
+
+pub(crate) fn effect_id(n: u8) -> EffectId {
+    EffectId::from_bytes([n; 16])
+}

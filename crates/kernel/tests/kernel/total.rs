@@ -1,0 +1,202 @@
+//! `evolve` is total: any event that can be decoded can be applied, whether or not the kernel made it. A log may come
+//! from another version or another hand, and opening it must never fail in the middle.
+
+use std::sync::Arc;
+
+use kernel::{Action, Choice, View, evolve, react};
+use proptest::prelude::*;
+use proptest::sample::select;
+use shared_types::payload::checkpoint::*;
+use shared_types::payload::file::*;
+use shared_types::payload::message::*;
+use shared_types::payload::note::{NoteDelete, NoteWrite};
+use shared_types::payload::revert::{Redo, Restore, Undo};
+use shared_types::payload::setting::{SettingClear, SettingSet};
+use shared_types::payload::system::{SystemImport, SystemPurge, SystemPurged};
+use shared_types::payload::user::{UserCreate, UserRename};
+use shared_types::payload::window::{WindowClose, WindowSet};
+use shared_types::*;
+
+use crate::commands::{paths, steps, values};
+use crate::laws::{check_counts, config, reopened};
+use crate::shell::{Shell, all};
+use crate::steps::*;
+
+fn nodes() -> impl Strategy<Value = FileNode> {
+    let files = (any::<[u8; 32]>(), any::<u64>(), any::<u16>());
+    prop_oneof![
+        files.prop_map(|(hash, size, mode)| FileNode::File { hash: ContentHash(hash), size, mode }),
+        "\\PC{0,6}".prop_map(|target| FileNode::Symlink { target: target.into() }),
+        Just(FileNode::Folder),
+    ]
+}
+
+fn changes() -> impl Strategy<Value = FileChange> {
+    prop_oneof![
+        (paths(), nodes(), prop::option::of(nodes()))
+            .prop_map(|(path, node, prev)| FileChange::Write(FileWrite { path, node, prev })),
+        (paths(), nodes()).prop_map(|(path, prev)| FileChange::Delete(FileDelete { path, prev })),
+        (paths(), paths(), nodes()).prop_map(|(from, to, node)| FileChange::Move(FileMove { from, to, node })),
+    ]
+}
+
+fn file_payloads() -> impl Strategy<Value = Payload> {
+    prop_oneof![
+        6 => changes().prop_map(|change| FileEvent::from(change).into()),
+        1 => prop::collection::vec(changes(), 0..5).prop_map(|changes| FileBatch::of(changes).0.into()),
+    ]
+}
+
+fn desktop_payloads() -> impl Strategy<Value = Payload> {
+    let keys = || select(vec!["theme", "zoom", ""]).prop_map(Box::<str>::from);
+    let windows = || "[A-C]{0,1}".prop_map(|title| window_at(&title, i32::MIN));
+    let notes = || "[A-C]{0,1}".prop_map(|title| note_of(&title));
+    prop_oneof![
+        (0..2u8, windows(), prop::option::of(windows()))
+            .prop_map(|(n, state, prev)| WindowSet { window: window_id(n), state, prev }.into()),
+        (0..2u8, windows()).prop_map(|(n, prev)| WindowClose { window: window_id(n), prev }.into()),
+        (keys(), values(), prop::option::of(values().prop_filter("null is none", |v| !v.is_null())))
+            .prop_map(|(key, value, prev)| SettingSet { key, value, prev }.into()),
+        (keys(), values()).prop_map(|(key, prev)| SettingClear { key, prev }.into()),
+        (0..2u8, notes(), prop::option::of(notes()))
+            .prop_map(|(n, state, prev)| NoteWrite { note: note_id(n), state, prev }.into()),
+        (0..2u8, notes()).prop_map(|(n, prev)| NoteDelete { note: note_id(n), prev }.into()),
+    ]
+}
+
+fn ops() -> impl Strategy<Value = OpId> {
+    (0..4u8).prop_map(|n| OpId::from_bytes([n; 16]))
+}
+
+fn other_payloads() -> impl Strategy<Value = Payload> {
+    let effects = || (0..3u8).prop_map(effect_id);
+    let message = |n| MessagePost {
+        conversation: conversation_id(n),
+        message: MessageId::from_bytes([n; 16]),
+        role: Role::System,
+        body: ContentRef::of(b""),
+        reply_to: Some(MessageId::from_bytes([9; 16])),
+    };
+    let request = |effect| CheckpointRequest { effect, reason: CheckpointReason::Restore, message: "".into() };
+    let create = |(effect, seq)| CheckpointCreate { effect, commit: "?".into(), seq: Seq(seq), message: "".into() };
+    let import = |seq| SystemImport {
+        user: UserId::parse("x").unwrap(),
+        seq: Seq(seq),
+        hash: ChainHash::default(),
+        files: seq,
+    };
+    prop_oneof![
+        (0..2u8).prop_map(|n| ConversationStart { conversation: conversation_id(n), title: "".into() }.into()),
+        (0..3u8).prop_map(move |n| message(n).into()),
+        effects().prop_map(move |effect| request(effect).into()),
+        (effects(), any::<u64>()).prop_map(move |made| create(made).into()),
+        effects().prop_map(|effect| CheckpointFail { effect, reason: "".into() }.into()),
+        (ops(), ops()).prop_map(|(target, root)| Undo { target, root }.into()),
+        (ops(), ops()).prop_map(|(target, root)| Redo { target, root }.into()),
+        any::<u64>().prop_map(|seq| Restore { seq: Seq(seq) }.into()),
+        Just(UserCreate { name: "".into() }.into()),
+        Just(UserRename { name: "".into(), prev: "".into() }.into()),
+        effects().prop_map(|effect| SystemPurge { effect, hashes: Vec::new(), reason: "".into() }.into()),
+        effects().prop_map(|effect| SystemPurged { effect, dropped: u64::MAX }.into()),
+        any::<u64>().prop_map(move |seq| import(seq).into()),
+        Just(Payload::decode("mail.send", 1, "{\"to\":1}").unwrap()),
+        Just(Payload::decode("file.write", 99, "[]").unwrap()),
+    ]
+}
+
+fn payloads() -> impl Strategy<Value = Payload> {
+    prop_oneof![4 => file_payloads(), 2 => desktop_payloads(), 2 => other_payloads()]
+}
+
+fn event((op, payload, seq, ts): (OpId, Payload, u64, i64)) -> Event {
+    Event {
+        seq: Seq(seq),
+        id: EventId::from_bytes([1; 16]),
+        ts: Timestamp::from_millis(ts),
+        source: Source::System,
+        op,
+        actor: Actor::CLI,
+        run_id: None,
+        cause: None,
+        taint: Vec::new(),
+        payload,
+    }
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let seqs = prop_oneof![0..50u64, any::<u64>()];
+    prop::collection::vec((ops(), payloads(), seqs, any::<i64>()).prop_map(event), 0..40)
+}
+
+/// What the log gives back for an event; a batch has its list again.
+fn recorded(event: &Event) -> Event {
+    let mut decoded = event.store(&ChainHash::default()).decode().expect("what was recorded can be read");
+    if let (Payload::File(FileEvent::Batch(read)), Payload::File(FileEvent::Batch(made))) =
+        (&mut decoded.payload, &event.payload)
+    {
+        read.changes.clone_from(&made.changes);
+    }
+    decoded
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn any_events_can_be_applied_and_give_one_root(events in events()) {
+        let (mut live, mut replayed) = (View::default(), View::default());
+        for event in &events {
+            evolve(&mut live, event);
+            react(&live, event);
+            evolve(&mut replayed, &recorded(event));
+            prop_assert_eq!(live.seq(), event.seq);
+        }
+        prop_assert_eq!(live.root(), replayed.root());
+        prop_assert_eq!(reopened(&mut live).root(), live.root());
+        check_counts(&live)?;
+    }
+
+    /// A view that no decision led to is still decided upon without a panic.
+    #[test]
+    fn any_view_can_be_decided_upon(
+        events in events(),
+        steps in prop::collection::vec(steps(), 0..6),
+        target in ops(),
+        choice in prop::option::of(select(vec![Choice::Keep, Choice::Take])),
+    ) {
+        let mut shell = Shell::new();
+        let mut seq = Seq::ZERO;
+        for event in &events {
+            seq = seq.next();
+            evolve(&mut shell.view, &Event { seq, ..event.clone() });
+        }
+        for step in steps {
+            let _ = shell.run(step);
+        }
+        let resolutions = choice.map(all).unwrap_or_default();
+        let events = events.into_iter().filter(|event| event.op == target).collect();
+        let _ = shell.run(Action::Undo { target, events, resolutions });
+        shell.run(Action::Restore { seq: Seq::ZERO, target: Arc::default() }).expect("there is a way back to nothing");
+        prop_assert_eq!(shell.state(), Shell::new().state());
+    }
+}
+
+#[test]
+fn a_view_without_its_slices_is_refused() {
+    let mut view = View::default();
+    let slices = view.to_slices();
+    for lost in &slices {
+        let without = |name| {
+            let others = slices.iter().filter(|slice| slice.name != lost.name);
+            others.into_iter().find(|slice| slice.name == name).map(|slice| slice.bytes.as_slice())
+        };
+        let error = View::from_slices(Seq::ZERO, without).expect_err(lost.name);
+        assert_eq!(error, kernel::SnapshotError::Missing(lost.name));
+        let broken = |name| {
+            let found = slices.iter().find(|slice| slice.name == name)?;
+            Some(if name == lost.name { &[0xff_u8, 0xff][..] } else { found.bytes.as_slice() })
+        };
+        let error = View::from_slices(Seq::ZERO, broken).expect_err(lost.name);
+        assert_eq!(error, kernel::SnapshotError::Unreadable(lost.name));
+    }
+}

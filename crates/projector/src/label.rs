@@ -1,0 +1,42 @@
+//! Events in words, for lists that a person reads.
+
+use shared_types::Payload;
+use shared_types::payload::file::FileEvent;
+use shared_types::payload::message::MessageEvent;
+use shared_types::payload::revert::RevertEvent;
+
+/// One event in a few words.
+pub fn label(payload: &Payload) -> String {
+    use shared_types::payload::{checkpoint, note, setting, system, user, window};
+    match payload {
+        Payload::File(FileEvent::Write(p)) if p.prev.is_none() => format!("create {}", p.path),
+        Payload::File(FileEvent::Write(p)) => format!("edit {}", p.path),
+        Payload::File(FileEvent::Delete(p)) => format!("delete {}", p.path),
+        Payload::File(FileEvent::Move(p)) => format!("move {} to {}", p.from, p.to),
+        Payload::File(FileEvent::Batch(p)) => format!("change {} files", p.count),
+        Payload::Window(window::WindowEvent::Set(p)) => format!("window {}", p.state.title),
+        Payload::Window(window::WindowEvent::Close(p)) => format!("close window {}", p.prev.title),
+        Payload::Setting(setting::SettingEvent::Set(p)) => format!("set {} to {}", p.key, p.value),
+        Payload::Setting(setting::SettingEvent::Clear(p)) => format!("clear {}", p.key),
+        Payload::Message(MessageEvent::Start(p)) => format!("start conversation {}", p.title),
+        Payload::Message(MessageEvent::Post(_)) => "post a message".into(),
+        Payload::Note(note::NoteEvent::Write(p)) => format!("note {}", p.state.title),
+        Payload::Note(note::NoteEvent::Delete(p)) => format!("delete note {}", p.prev.title),
+        Payload::Checkpoint(checkpoint::CheckpointEvent::Request(p)) => format!("checkpoint: {}", p.message),
+        Payload::Checkpoint(checkpoint::CheckpointEvent::Create(p)) => {
+            format!("checkpoint made: {}", p.message)
+        }
+        Payload::Checkpoint(checkpoint::CheckpointEvent::Fail(p)) => {
+            format!("checkpoint failed: {}", p.reason)
+        }
+        Payload::Revert(RevertEvent::Undo(p)) => format!("undo {}", p.target),
+        Payload::Revert(RevertEvent::Redo(p)) => format!("redo {}", p.root),
+        Payload::Revert(RevertEvent::Restore(p)) => format!("restore to {}", p.seq),
+        Payload::User(user::UserEvent::Create(p)) => format!("set up for {}", p.name),
+        Payload::User(user::UserEvent::Rename(p)) => format!("rename to {}", p.name),
+        Payload::System(system::SystemEvent::Purge(p)) => format!("purge {} contents", p.hashes.len()),
+        Payload::System(system::SystemEvent::Purged(p)) => format!("purged {} contents", p.dropped),
+        Payload::System(system::SystemEvent::Import(p)) => format!("import {} files of {}", p.files, p.user),
+        Payload::Unknown(p) => p.name.to_string(),
+    }
+}

@@ -1,0 +1,66 @@
+//! The `operations` table: one row a gesture, with a label that a person understands.
+
+use shared_types::payload::file::FileEvent;
+use shared_types::payload::revert::RevertEvent;
+use shared_types::{Event, OpId, Payload, Reversal};
+
+use crate::label::label;
+use crate::views::{Views, ViewsError};
+
+/// Adds an event to the row of its operation.
+pub(super) fn note(views: &Views, event: &Event) -> Result<(), ViewsError> {
+    let files = match &event.payload {
+        Payload::File(FileEvent::Batch(batch)) => batch.count as i64,
+        Payload::File(FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_)) => 1,
+        Payload::Window(_)
+        | Payload::Setting(_)
+        | Payload::Message(_)
+        | Payload::Note(_)
+        | Payload::Checkpoint(_)
+        | Payload::Revert(_)
+        | Payload::User(_)
+        | Payload::System(_)
+        | Payload::Unknown(_) => 0,
+    };
+    let reverts = match &event.payload {
+        Payload::Revert(RevertEvent::Undo(p)) => Some(p.target),
+        Payload::Revert(RevertEvent::Redo(p)) => Some(p.target),
+        Payload::Revert(RevertEvent::Restore(_))
+        | Payload::File(_)
+        | Payload::Window(_)
+        | Payload::Setting(_)
+        | Payload::Message(_)
+        | Payload::Note(_)
+        | Payload::Checkpoint(_)
+        | Payload::User(_)
+        | Payload::System(_)
+        | Payload::Unknown(_) => None,
+    };
+    let reversible = i64::from(event.payload.reversal() == Reversal::Reversible);
+    let name = event.payload.name();
+    let mut upsert = views.prepare(
+        "INSERT INTO operations (op, first, last, ts, source, actor, family, label, events, files, reversible, reverts)
+         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10)
+         ON CONFLICT (op) DO UPDATE SET last = ?2, events = events + 1, files = files + ?8,
+            reversible = max(reversible, ?9), reverts = coalesce(reverts, ?10)",
+    )?;
+    views
+        .map(upsert.execute((
+            event.op.as_bytes(),
+            event.seq.0 as i64,
+            event.ts.millis(),
+            event.source.as_str(),
+            event.actor.as_str(),
+            name.family(),
+            label(&event.payload),
+            files,
+            reversible,
+            reverts.as_ref().map(OpId::as_bytes),
+        )))
+        .map(drop)
+}
+
+pub(super) fn set_undone(views: &Views, root: OpId, by: Option<OpId>) -> Result<(), ViewsError> {
+    let mut update = views.prepare("UPDATE operations SET undone_by = ?2 WHERE op = ?1")?;
+    views.map(update.execute((root.as_bytes(), by.as_ref().map(OpId::as_bytes)))).map(drop)
+}

@@ -1,0 +1,33 @@
+//! When a file need not be read again, as git decides it. Pure: the caller keeps the entries and the clock.
+
+use shared_types::payload::file::FileNode;
+
+use crate::workspace::Stat;
+
+/// File systems stamp with the tick of the kernel's clock, which is coarser than the nanoseconds they store.
+const TICK_NS: i64 = 100_000_000;
+/// Some store whole seconds only, or even pairs of them.
+const COARSE_TICK_NS: i64 = 3_000_000_000;
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// What was at a path when it was last read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheEntry {
+    pub stat: Stat,
+    pub node: FileNode,
+    /// The wall clock, in nanoseconds since 1970, from before the content was read.
+    pub checked_at_ns: i64,
+}
+
+/// True if a file that looks like `now` still holds what the entry says. A file that was changed at about the time
+/// it was checked can be changed once more within the same tick of the clock, and look the same: such an entry is
+/// never trusted, and the file is to be read again.
+pub fn is_trusted(entry: &CacheEntry, now: &Stat) -> bool {
+    let quiet_before = entry.checked_at_ns.saturating_sub(tick(now));
+    entry.stat == *now && now.mtime_ns < quiet_before && now.ctime_ns < quiet_before
+}
+
+fn tick(stat: &Stat) -> i64 {
+    let whole_seconds = stat.mtime_ns % SECOND_NS == 0 && stat.ctime_ns % SECOND_NS == 0;
+    if whole_seconds { COARSE_TICK_NS } else { TICK_NS }
+}
