@@ -105,8 +105,8 @@ pub enum Command {
     #[command(after_help = "Example:\n  choir watch &")]
     Watch,
     /// Check the machine, the configuration and the computer
-    #[command(after_help = "Example:\n  choir doctor")]
-    Doctor,
+    #[command(after_help = "Examples:\n  choir doctor\n  choir doctor --rebuild")]
+    Doctor(Doctor),
     /// Measure against a reference in the same run on the same disk
     #[command(after_help = "Examples:\n  choir bench append --json\n  choir bench replay --folder /mnt/disk")]
     Bench(Bench),
@@ -308,6 +308,13 @@ pub struct Purge {
     /// Why, for the log
     #[arg(long, default_value = "asked by the person")]
     pub reason: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Compute the read models again from the first event
+    #[arg(long)]
+    pub rebuild: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

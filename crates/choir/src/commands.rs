@@ -86,7 +86,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Import(args) => export::import(&context, &args),
         Command::Purge(args) => purge::run(&context, &args),
         Command::Watch => watch::run(&context),
-        Command::Doctor => doctor::run(&context),
+        Command::Doctor(args) => doctor::run(&context, &args),
         Command::Bench(args) => bench::run(&context, &args),
     }
 }

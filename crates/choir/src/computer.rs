@@ -183,6 +183,7 @@ impl Computer {
                 self.record_outside(progress)?;
                 self.purge(&caller, hashes, paths, reason, progress)?
             }
+            Request::Rebuild => self.rebuild(progress)?,
             Request::Collect => {
                 let (count, bytes) = self.log.collect()?;
                 Done { notes: vec![format!("{count} unnamed contents dropped, {bytes} bytes freed")], ..Done::default() }
@@ -255,6 +256,13 @@ impl Computer {
         let projector = self.projector();
         let caught = projector.catch_up(&|phase, done, total| progress(name(phase), done, total))?;
         Ok(caught.unavailable.iter().map(|path| format!("{path}: its bytes were purged or are damaged")).collect())
+    }
+
+    fn rebuild(&self, progress: Progress<'_>) -> Result<Done, Failure> {
+        self.record_outside(progress)?;
+        self.projector().rebuild(&|phase, done, total| progress(name(phase), done, total))?;
+        let note = format!("read models computed again from {} events", self.log.head().seq);
+        Ok(Done { notes: vec![note], ..Done::default() })
     }
 
     /// Records edits made outside and brings everything up to date.

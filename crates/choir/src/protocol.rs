@@ -65,6 +65,8 @@ pub enum Request {
     Purge { hashes: Vec<ContentHash>, paths: Vec<FilePath>, reason: String },
     /// Drops contents that nothing names.
     Collect,
+    /// Computes the read models again from the first event, and compares the whole disk with the log.
+    Rebuild,
 }
 
 /// The last word on a request.

@@ -53,7 +53,8 @@ pub(crate) struct Operation {
     /// Where moved files came from, by where they went.
     pub(crate) moves: BTreeMap<FilePath, FilePath>,
     pub(crate) windows: NetMap<WindowId, Window>,
-    pub(crate) settings: NetMap<Box<str>, serde_json::Value>,
+    /// Settings as JSON text, as a view keeps them.
+    pub(crate) settings: NetMap<Box<str>, Box<str>>,
     pub(crate) notes: NetMap<NoteId, Note>,
 }
 
@@ -92,10 +93,10 @@ impl Operation {
             }
             Payload::Window(WindowEvent::Close(p)) => note(&mut self.windows, p.window, Some(p.prev.clone()), None),
             Payload::Setting(SettingEvent::Set(p)) => {
-                note(&mut self.settings, p.key.clone(), p.prev.clone(), Some(p.value.clone()));
+                note(&mut self.settings, p.key.clone(), p.prev.as_ref().map(json), Some(json(&p.value)));
             }
             Payload::Setting(SettingEvent::Clear(p)) => {
-                note(&mut self.settings, p.key.clone(), Some(p.prev.clone()), None);
+                note(&mut self.settings, p.key.clone(), Some(json(&p.prev)), None);
             }
             Payload::Note(NoteEvent::Write(p)) => {
                 note(&mut self.notes, p.note, p.prev.clone(), Some(p.state.clone()));
@@ -111,6 +112,10 @@ impl Operation {
             | Payload::Unknown(_) => {}
         }
     }
+}
+
+fn json(value: &serde_json::Value) -> Box<str> {
+    value.to_string().into()
 }
 
 fn add_files(files: &mut NetMap<FilePath, FileNode>, event: &FileEvent) {

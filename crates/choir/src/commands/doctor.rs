@@ -8,9 +8,11 @@ use event_log::EventLog;
 use serde::Serialize;
 
 use super::Context;
+use crate::cli::Doctor;
 use crate::config::Config;
 use crate::place::Place;
-use crate::render::{Style, json, line, safe, size};
+use crate::protocol::Request;
+use crate::render::{Style, done, json, line, safe, size};
 use crate::socket;
 
 /// One finding.
@@ -21,7 +23,12 @@ struct Finding {
     detail: String,
 }
 
-pub(crate) fn run(context: &Context) -> Result<()> {
+pub(crate) fn run(context: &Context, args: &Doctor) -> Result<()> {
+    if args.rebuild {
+        let answer = context.change(Request::Rebuild, &mut std::io::empty())?;
+        done(context.style, "rebuilt", &answer);
+        return Ok(());
+    }
     let mut findings = machine();
     let mut settings = Vec::new();
     match context.place() {

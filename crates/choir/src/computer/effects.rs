@@ -4,10 +4,11 @@
 use std::sync::PoisonError;
 
 use event_log::writer::{Intent, Mode};
+use event_log::replay::view_at;
 use event_log::{EventLog, understand};
 use kernel::{Action, Effect, EffectKind, touched_files};
 use shared_types::payload::checkpoint::CheckpointReason;
-use shared_types::payload::file::FileNode;
+use shared_types::payload::file::{FileEvent, FileNode};
 use shared_types::{Actor, ContentHash, EffectId, FilePath, Payload, Seq, UserId};
 
 use super::{Caller, Computer, Progress};
@@ -47,9 +48,22 @@ impl Computer {
             },
             EffectKind::DropContents { hashes } => {
                 let dropped = self.log.purge(&hashes)?;
+                let forgotten = self.forget_checkpoints()?;
                 self.settle(Action::RecordPurge { effect: effect.id, dropped })?;
-                Ok(vec![format!("{dropped} of {} contents dropped for good", hashes.len())])
+                let mut notes = vec![format!("{dropped} of {} contents dropped for good", hashes.len())];
+                notes.extend(forgotten);
+                Ok(notes)
             }
+        }
+    }
+
+    /// Commits hold copies of the bytes, so they go too. Every checkpoint can still be restored from the log; the next
+    /// one starts the repository afresh.
+    fn forget_checkpoints(&self) -> Result<Option<String>, Failure> {
+        match std::fs::remove_dir_all(self.place.state.join("checkpoints.git")) {
+            Ok(()) => Ok(Some("the git copies of checkpoints were dropped too; restoring them still works".into())),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e.into()),
         }
     }
 
@@ -86,8 +100,7 @@ impl Computer {
         let incremental = since.map(|changes| repo.commit(&request(parent, Changes::Since(changes)), &mut contents));
         let made = match incremental {
             Some(Err(CheckpointError::NeedsFull)) | None => {
-                let files = self.files_now()?;
-                repo.commit(&request(None, Changes::Full(files)), &mut contents)?
+                repo.commit(&request(None, Changes::Full(self.files_at(seq)?)), &mut contents)?
             }
             Some(made) => made?,
         };
@@ -97,7 +110,8 @@ impl Computer {
             notes.push(format!("{} files are not in the checkpoint: their bytes are gone", made.left_out.len()));
         }
         notes.extend(self.push(&repo));
-        Ok((made.commit, seq, notes))
+        // After a crash this is the commit that was made before it, which may hold an older moment.
+        Ok((made.commit, made.seq, notes))
     }
 
     fn checkpoint_repo(&self) -> Result<CheckpointRepo, CheckpointError> {
@@ -110,11 +124,9 @@ impl Computer {
         repo.push(&remote).err().map(|e| format!("the checkpoint was made but not pushed: {e}"))
     }
 
-    fn files_now(&self) -> Result<Vec<(FilePath, FileNode)>, Failure> {
-        let files = self.writer.inspect(|view| {
-            view.files.sorted().into_iter().map(|(path, node)| (path.clone(), node.clone())).collect()
-        })?;
-        Ok(files)
+    fn files_at(&self, seq: Seq) -> Result<Vec<(FilePath, FileNode)>, Failure> {
+        let view = view_at(&*self.log, seq)?;
+        Ok(view.files.sorted().into_iter().map(|(path, node)| (path.clone(), node.clone())).collect())
     }
 
     fn touched_since(&self, from: Seq, to: Seq) -> Result<Vec<(FilePath, Option<FileNode>)>, Failure> {
@@ -230,6 +242,10 @@ impl Computer {
                 return Err(Failure::new(Code::NotFound, format!("content {hash} is not here")));
             }
         }
+        if let Some(seq) = self.list_among(&named)? {
+            let message = format!("one of these is the list of event {seq}, which the log cannot do without");
+            return Err(Failure::new(Code::Refused, message));
+        }
         let wanted = named.clone();
         let in_use = self.writer.inspect(move |view| {
             let held = |node: &FileNode| node.content().is_some_and(|c| wanted.binary_search(&c.hash).is_ok());
@@ -246,6 +262,22 @@ impl Computer {
         done.notes.extend(self.run_owed(progress)?);
         self.project(progress)?;
         Ok(done)
+    }
+
+    /// The event whose list of files is among the hashes: a part of the log's own structure, not of the person's bytes.
+    fn list_among(&self, hashes: &[ContentHash]) -> Result<Option<Seq>, Failure> {
+        let mut found = None;
+        self.log.scan(Seq(1), &mut |stored| {
+            if stored.name == "file.batch"
+                && let Ok(Payload::File(FileEvent::Batch(batch))) = stored.decode().map(|event| event.payload)
+                && hashes.contains(&batch.list.hash)
+            {
+                found = Some(stored.seq);
+                return std::ops::ControlFlow::Break(());
+            }
+            std::ops::ControlFlow::Continue(())
+        })?;
+        Ok(found)
     }
 
     /// Every content that ever stood at a path.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use choir::archive::{Archive, ImportError, Limits, Manifest, Verified, export};
 use event_log::conformance::sample;

@@ -22,7 +22,7 @@ fn an_archive_holds_events_contents_and_a_manifest_and_nothing_else() {
 
     assert_eq!(manifest.format, Manifest::FORMAT);
     assert_eq!((manifest.user, manifest.created), (user("ada"), NOW));
-    assert_eq!((manifest.seq, manifest.hash), (computer.head(), computer.log.head().hash));
+    assert_eq!((manifest.seq, manifest.hash), (computer.head(), computer.log_head().hash));
     assert_eq!(manifest.root, computer.root());
     assert_eq!(manifest.events.sha256, ContentHash::of(parts.get(EVENTS)));
     assert_eq!(manifest.events.size, parts.get(EVENTS).len() as u64);

@@ -46,14 +46,15 @@ pub(super) fn put_window(view: &View, draft: &mut Draft, window: WindowId, state
 
 pub(super) fn set_setting(view: &View, draft: &mut Draft, key: &str, value: &Value) -> Result<(), Rejection> {
     check_text("a setting's key", key, 128)?;
-    check_size("a setting's value", value.to_string().len() as u64, SETTING_LIMIT)?;
+    let text = value.to_string();
+    check_size("a setting's value", text.len() as u64, SETTING_LIMIT)?;
     if value.is_null() {
         return Err(Rejection::Invalid { what: "a setting's value", reason: "null; clear the setting instead".into() });
     }
     if is_deeper(value, SETTING_DEPTH) {
         return Err(Rejection::Invalid { what: "a setting's value", reason: "it is nested too deeply".into() });
     }
-    put_setting(view, draft, key, Some(value.clone()));
+    put_setting(view, draft, key, Some(&text));
     Ok(())
 }
 
@@ -72,13 +73,15 @@ pub(super) fn clear_setting(view: &View, draft: &mut Draft, key: &str) -> Result
     Ok(())
 }
 
-pub(super) fn put_setting(view: &View, draft: &mut Draft, key: &str, value: Option<Value>) {
-    // Compared as the text that is kept, since numbers can be equal in value and not in writing.
-    let is_set = |value: &Value| view.settings.get(key).is_some_and(|text| **text == *value.to_string());
-    match (view.setting(key), value) {
-        (prev, Some(value)) if !is_set(&value) => draft.event(SettingSet { key: key.into(), value, prev }),
+/// Settings are compared as the text that is kept: numbers can be equal in value and not in writing.
+pub(super) fn put_setting(view: &View, draft: &mut Draft, key: &str, text: Option<&str>) {
+    if view.settings.get(key).map(|today| &**today) == text {
+        return;
+    }
+    match (view.setting(key), text.and_then(|text| serde_json::from_str(text).ok())) {
+        (prev, Some(value)) => draft.event(SettingSet { key: key.into(), value, prev }),
         (Some(prev), None) => draft.event(SettingClear { key: key.into(), prev }),
-        (_, Some(_)) | (None, None) => {}
+        (None, None) => {}
     }
 }
 

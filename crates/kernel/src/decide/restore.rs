@@ -26,9 +26,8 @@ pub(super) fn restore(view: &View, draft: &mut Draft, seq: Seq, target: &View) -
     for (window, state) in differences(&view.windows, &target.windows) {
         desktop::put_window(view, draft, window, state);
     }
-    for (key, value) in differences(&view.settings, &target.settings) {
-        let value = value.and_then(|text| serde_json::from_str(&text).ok());
-        desktop::put_setting(view, draft, &key, value);
+    for (key, text) in differences(&view.settings, &target.settings) {
+        desktop::put_setting(view, draft, &key, text.as_deref());
     }
     for (note, state) in differences(&view.notes, &target.notes) {
         desktop::put_note(view, draft, note, state);

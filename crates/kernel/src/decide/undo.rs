@@ -164,10 +164,10 @@ impl<'a> Reversal<'a> {
 
     fn desktop(&mut self, draft: &mut Draft, operation: &Operation) {
         for (key, net) in &operation.settings {
-            let today = self.view.setting(key);
-            let subject = Subject::Setting(key.clone());
-            if let Some(value) = self.value(subject, net, today.as_ref(), State::Setting) {
-                desktop::put_setting(self.view, draft, key, value);
+            let today = self.view.settings.get(key);
+            let state = |text: Box<str>| State::Setting(serde_json::from_str(&text).unwrap_or_default());
+            if let Some(text) = self.value(Subject::Setting(key.clone()), net, today, state) {
+                desktop::put_setting(self.view, draft, key, text.as_deref());
             }
         }
         for (window, net) in &operation.windows {

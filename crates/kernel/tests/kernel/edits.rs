@@ -293,7 +293,20 @@ proptest! {
     fn undo_in_any_order_never_loses_a_later_edit(acts in prop::collection::vec(acts(), 1..50)) {
         let mut world = World::new();
         for act in &acts {
-            world.act(act)?;
+            if let Err(e) = world.act(act) {
+                let ops = world.shell.ops();
+                let mut out = String::new();
+                for event in &world.shell.log {
+                    let n = ops.iter().position(|op| *op == event.op).unwrap();
+                    let extra = match &event.payload {
+                        Payload::Revert(RevertEvent::Undo(p)) => format!("target {:?} root {:?}", ops.iter().position(|o| *o == p.target), ops.iter().position(|o| *o == p.root)),
+                        Payload::Revert(RevertEvent::Redo(p)) => format!("target {:?} root {:?}", ops.iter().position(|o| *o == p.target), ops.iter().position(|o| *o == p.root)),
+                        _ => String::new(),
+                    };
+                    out += &format!("  op{n} {} {extra}\n", world.shell.event(event));
+                }
+                return Err(TestCaseError::fail(format!("{e}\n{out}")));
+            }
         }
     }
 }

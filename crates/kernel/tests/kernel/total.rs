@@ -49,15 +49,16 @@ fn file_payloads() -> impl Strategy<Value = Payload> {
 
 fn desktop_payloads() -> impl Strategy<Value = Payload> {
     let keys = || select(vec!["theme", "zoom", ""]).prop_map(Box::<str>::from);
+    let some = || values().prop_filter("null is no value", |value| !value.is_null());
     let windows = || "[A-C]{0,1}".prop_map(|title| window_at(&title, i32::MIN));
     let notes = || "[A-C]{0,1}".prop_map(|title| note_of(&title));
     prop_oneof![
         (0..2u8, windows(), prop::option::of(windows()))
             .prop_map(|(n, state, prev)| WindowSet { window: window_id(n), state, prev }.into()),
         (0..2u8, windows()).prop_map(|(n, prev)| WindowClose { window: window_id(n), prev }.into()),
-        (keys(), values(), prop::option::of(values().prop_filter("null is none", |v| !v.is_null())))
+        (keys(), some(), prop::option::of(some()))
             .prop_map(|(key, value, prev)| SettingSet { key, value, prev }.into()),
-        (keys(), values()).prop_map(|(key, prev)| SettingClear { key, prev }.into()),
+        (keys(), some()).prop_map(|(key, prev)| SettingClear { key, prev }.into()),
         (0..2u8, notes(), prop::option::of(notes()))
             .prop_map(|(n, state, prev)| NoteWrite { note: note_id(n), state, prev }.into()),
         (0..2u8, notes()).prop_map(|(n, prev)| NoteDelete { note: note_id(n), prev }.into()),
