@@ -9,7 +9,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  failed (the message says why)
-  2  misuse: an argument or a path that cannot be right
+  2  misuse: an argument, a path or a setting that cannot be right
   3  conflict: later changes stand in the way, nothing was changed
   4  not found
   5  refused: the computer does not allow it as it stands
@@ -47,7 +47,7 @@ pub enum Command {
     /// Write a file, from standard input or another file
     #[command(after_help = "Examples:\n  echo hello | choir write a.txt\n  choir write photo.jpg --from ~/photo.jpg")]
     Write(Write),
-    /// Print a file as it is now, or as it was at an event
+    /// Print a file as the log has it, now or at an event
     #[command(after_help = "Examples:\n  choir cat a.txt\n  choir cat a.txt --at 17")]
     Cat(Cat),
     /// Delete a file, or a folder with all below it
@@ -297,13 +297,12 @@ pub struct Import {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "what", required = true, multiple = true)]
 pub struct Purge {
     /// Content hashes, or paths (every version that was ever there)
-    #[arg(group = "what", value_name = "HASH|PATH")]
+    #[arg(value_name = "HASH|PATH", required_unless_present = "orphans")]
     pub targets: Vec<String>,
     /// Drop what no event names
-    #[arg(long, group = "what")]
+    #[arg(long)]
     pub orphans: bool,
     /// Why, for the log
     #[arg(long, default_value = "asked by the person")]

@@ -12,6 +12,7 @@ use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use event_log::writer::{Intent, Mode, Options, Outcome, Submission, Writer};
 use event_log::{EventLog, SqliteLog};
@@ -42,7 +43,21 @@ pub struct Computer {
     projector: Mutex<Projector>,
     owed: Mutex<Receiver<Effect>>,
     writer: Writer,
+    _writing: Joined,
     log: Arc<SqliteLog>,
+}
+
+/// The writer's thread, which ends when its last handle is gone. Waiting for it lets go of the log's lock: whoever
+/// dropped a computer can open it again at once.
+#[derive(Debug)]
+struct Joined(Option<JoinHandle<()>>);
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 /// Who asks, and under which ids.
@@ -90,7 +105,7 @@ impl Computer {
         let log = Arc::new(log);
         let (sender, owed) = mpsc::channel();
         let options = Options { clock: Box::new(ids::now), effects: Some(sender) };
-        let (writer, _thread) = Writer::start(Arc::clone(&log) as Arc<dyn EventLog>, options)?;
+        let (writer, thread) = Writer::start(Arc::clone(&log) as Arc<dyn EventLog>, options)?;
         let projector = Projector::open(
             Arc::clone(&log) as Arc<dyn EventLog>,
             writer.clone(),
@@ -100,7 +115,8 @@ impl Computer {
         )?;
         let (projector, owed) = (Mutex::new(projector), Mutex::new(owed));
         let watched = AtomicBool::new(false);
-        Ok(Self { place: place.clone(), config, watched, projector, owed, writer, log })
+        let _writing = Joined(Some(thread));
+        Ok(Self { place: place.clone(), config, watched, projector, owed, writer, _writing, log })
     }
 
     /// From now on somebody else looks after outside edits.

@@ -21,6 +21,7 @@ pub enum Code {
     Damaged,
     Busy,
     StorageFull,
+    ReadOnly,
 }
 
 impl Code {
@@ -31,7 +32,7 @@ impl Code {
             Self::BadPath | Self::BadRequest => 2,
             Self::Conflict => 3,
             Self::NotFound | Self::NoComputer => 4,
-            Self::Refused => 5,
+            Self::Refused | Self::ReadOnly => 5,
             Self::Damaged => 6,
             Self::Busy => 7,
         }
@@ -54,6 +55,35 @@ impl Failure {
 
     fn of(code: Code, error: &(dyn std::error::Error + 'static)) -> Self {
         Self::new(code, chain(error))
+    }
+
+    /// A failure of the storage underneath: what the disk said decides the code.
+    fn of_storage(error: &(dyn std::error::Error + 'static)) -> Self {
+        let code = std::iter::successors(Some(error), |error| error.source()).find_map(disk_code);
+        match code.unwrap_or(Code::Failed) {
+            Code::ReadOnly => Self::new(Code::ReadOnly, format!("the disk is read-only: {}", chain(error))),
+            Code::StorageFull => Self::new(Code::StorageFull, format!("the disk is full: {}", chain(error))),
+            code => Self::of(code, error),
+        }
+    }
+}
+
+/// What the disk said, if this is its own voice.
+fn disk_code(error: &(dyn std::error::Error + 'static)) -> Option<Code> {
+    use rusqlite::{Error, ErrorCode};
+    use std::io::ErrorKind;
+    if let Some(io) = error.downcast_ref::<std::io::Error>() {
+        return match io.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some(Code::StorageFull),
+            ErrorKind::ReadOnlyFilesystem => Some(Code::ReadOnly),
+            _ => None,
+        };
+    }
+    let shared = error.downcast_ref::<std::sync::Arc<Error>>().map(|shared| &**shared);
+    match shared.or_else(|| error.downcast_ref::<Error>())?.sqlite_error_code()? {
+        ErrorCode::DiskFull => Some(Code::StorageFull),
+        ErrorCode::ReadOnly => Some(Code::ReadOnly),
+        _ => None,
     }
 }
 
@@ -131,15 +161,16 @@ impl From<SubmitError> for Failure {
 
 impl From<AppendError> for Failure {
     fn from(error: AppendError) -> Self {
-        let full = chain(&error).contains("disk is full");
-        Self::of(if full { Code::StorageFull } else { Code::Failed }, &error)
+        Self::of_storage(&error)
     }
 }
 
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
-        let code = if matches!(error, ReadError::Storage { .. }) { Code::Failed } else { Code::Damaged };
-        Self::of(code, &error)
+        if matches!(error, ReadError::Storage { .. }) {
+            return Self::of_storage(&error);
+        }
+        Self::of(Code::Damaged, &error)
     }
 }
 
@@ -148,7 +179,7 @@ impl From<ContentError> for Failure {
         let code = match &error {
             ContentError::Missing(_) | ContentError::Purged(_) => Code::NotFound,
             ContentError::Damaged(_) => Code::Damaged,
-            _ => Code::Failed,
+            ContentError::Storage(_) => return Self::of_storage(&error),
         };
         Self::of(code, &error)
     }
@@ -161,8 +192,7 @@ impl From<OpenError> for Failure {
             OpenError::Exists(_) | OpenError::TooNew { .. } | OpenError::User(_) => Code::Refused,
             OpenError::Locked { .. } => Code::Busy,
             OpenError::Damaged(_) => Code::Damaged,
-            OpenError::Storage(_) => Code::Failed,
-            OpenError::Read(e) if matches!(e, ReadError::Storage { .. }) => Code::Failed,
+            OpenError::Storage(_) | OpenError::Read(ReadError::Storage { .. }) => return Self::of_storage(&error),
             OpenError::Read(_) => Code::Damaged,
         };
         Self::of(code, &error)
@@ -171,15 +201,13 @@ impl From<OpenError> for Failure {
 
 impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Self {
-        use projector::workspace::DiskError;
         match error {
             ProjectError::Submit(e) => e.into(),
             ProjectError::Log(e) => e.into(),
             ProjectError::Content(e) => e.into(),
-            ProjectError::Disk(DiskError::Full { .. }) => Self::of(Code::StorageFull, &error),
             ProjectError::Unrest => Self::of(Code::Busy, &error),
             ProjectError::Views(_) | ProjectError::Disk(_) | ProjectError::Workspace(_) | ProjectError::Scan(_) => {
-                Self::of(Code::Failed, &error)
+                Self::of_storage(&error)
             }
         }
     }
@@ -187,14 +215,13 @@ impl From<ProjectError> for Failure {
 
 impl From<projector::ViewsError> for Failure {
     fn from(error: projector::ViewsError) -> Self {
-        Self::of(Code::Failed, &error)
+        Self::of_storage(&error)
     }
 }
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        let full = error.kind() == std::io::ErrorKind::StorageFull;
-        Self::of(if full { Code::StorageFull } else { Code::Failed }, &error)
+        Self::of_storage(&error)
     }
 }
 
@@ -210,5 +237,10 @@ pub fn of_anyhow(error: &anyhow::Error) -> Failure {
             text = format!("{text}: {more}");
         }
     }
-    Failure::new(Code::Failed, text)
+    // A file that the person named and that is not there, or a disk that does not take it.
+    let missing = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+    };
+    let code = error.chain().find_map(|cause| disk_code(cause).or(missing(cause).then_some(Code::NotFound)));
+    Failure::new(code.unwrap_or(Code::Failed), text)
 }

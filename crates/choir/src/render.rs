@@ -1,14 +1,15 @@
 //! Words and colours for people, JSON lines for machines. Colours only on a terminal.
 
 use std::cell::RefCell;
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kernel::{Conflict, State, Subject};
+pub(crate) use projector::short;
 use serde::Serialize;
 use shared_types::payload::file::FileNode;
-use shared_types::{OpId, Timestamp};
+use shared_types::{Seq, Timestamp};
 
 use crate::failure::Failure;
 use crate::protocol::{Change, Done};
@@ -50,9 +51,13 @@ impl Style {
 
 /// Writes a line; a reader that went away ends the process quietly, as it does for `cat`.
 pub(crate) fn line(text: &str) {
-    let mut out = stdout().lock();
-    if writeln!(out, "{text}").is_err() {
-        std::process::exit(0);
+    match writeln!(stdout().lock(), "{text}") {
+        Ok(()) => {}
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(e) => {
+            eprintln!("error: the output cannot be written: {e}");
+            std::process::exit(1);
+        }
     }
 }
 
@@ -63,12 +68,6 @@ pub(crate) fn json(value: &impl Serialize) {
 /// Control characters in names must not reach the terminal.
 pub(crate) fn safe(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-}
-
-/// The end of an id, which tells operations apart; its beginning is only the time.
-pub(crate) fn short(op: &OpId) -> String {
-    let text = op.to_string();
-    text[text.len() - 8..].to_owned()
 }
 
 pub(crate) fn time(ts: Timestamp) -> String {
@@ -103,19 +102,23 @@ pub(crate) fn done(style: Style, verb: &str, done: &Done) {
         (_, None) => {}
         (true, Some(_)) => line(&style.bold(&format!("would {verb} {}", count(done.total, "file change")))),
         (false, Some(op)) => {
-            let events = match (done.first, done.last) {
-                (Some(first), Some(last)) if first == last => format!("event {first}"),
-                (Some(first), Some(last)) => format!("events {first}..{last}"),
-                _ => String::new(),
-            };
+            let events = done.first.zip(done.last).map(|(first, last)| format!(", {}", span(first, last)));
+            let events = events.unwrap_or_default();
             let again = if done.resent { ", already done" } else { "" };
-            line(&format!("{} {}", style.bold(verb), style.dim(&format!("(operation {}, {events}{again})", short(&op)))));
+            let detail = format!("(operation {}{events}{again})", short(&op));
+            line(&format!("{} {}", style.bold(verb), style.dim(&detail)));
         }
     }
     changes(style, &done.changes, done.total);
+    let indent = if done.op.is_some() { "  " } else { "" };
     for note in &done.notes {
-        line(&format!("  {}", safe(note)));
+        line(&format!("{indent}{}", safe(note)));
     }
+}
+
+/// Events in a row, in words.
+pub(crate) fn span(first: Seq, last: Seq) -> String {
+    if first == last { format!("event {first}") } else { format!("events {first}..{last}") }
 }
 
 /// Changed files, with their diffs where there are some.
@@ -168,6 +171,7 @@ fn difference(before: &FileNode, after: &FileNode) -> String {
         (FileNode::File { mode: a, hash: x, .. }, FileNode::File { mode: b, hash: y, .. }) if x == y => {
             format!("  mode {a:o} → {b:o}")
         }
+        (FileNode::File { size: a, .. }, FileNode::File { size: b, .. }) if a == b => format!("  {}", size(*b)),
         (FileNode::File { size: a, .. }, FileNode::File { size: b, .. }) => format!("  {} → {}", size(*a), size(*b)),
         (_, after) => kind(after),
     }

@@ -84,26 +84,62 @@ impl Resolutions {
 /// What somebody wants.
 #[derive(Debug, Clone)]
 pub enum Action {
-    CreateUser { name: Box<str> },
-    RenameUser { name: Box<str> },
+    CreateUser {
+        name: Box<str>,
+    },
+    RenameUser {
+        name: Box<str>,
+    },
 
-    WriteFile { path: FilePath, node: FileNode, base: Base },
+    WriteFile {
+        path: FilePath,
+        node: FileNode,
+        base: Base,
+    },
     /// A file, or a folder with all below it.
-    DeletePath { path: FilePath },
+    DeletePath {
+        path: FilePath,
+    },
     /// A file or a folder; the place it goes to must be free.
-    MovePath { from: FilePath, to: FilePath },
+    MovePath {
+        from: FilePath,
+        to: FilePath,
+    },
     /// Edits found on disk. A file that also changed in the log is merged; if that fails, both versions are kept.
-    CaptureEdits { edits: Vec<OutsideEdit> },
+    CaptureEdits {
+        edits: Vec<OutsideEdit>,
+    },
     /// Files of an export; paths that are taken by something else are refused.
-    ImportFiles { origin: SystemImport, files: Vec<(FilePath, FileNode)> },
+    ImportFiles {
+        origin: SystemImport,
+        files: Vec<(FilePath, FileNode)>,
+    },
 
-    SetWindow { window: WindowId, state: Window },
-    CloseWindow { window: WindowId },
-    SetSetting { key: Box<str>, value: serde_json::Value },
-    ClearSetting { key: Box<str> },
-    WriteNote { note: NoteId, state: Note },
-    DeleteNote { note: NoteId },
-    StartConversation { conversation: ConversationId, title: Box<str> },
+    SetWindow {
+        window: WindowId,
+        state: Window,
+    },
+    CloseWindow {
+        window: WindowId,
+    },
+    SetSetting {
+        key: Box<str>,
+        value: serde_json::Value,
+    },
+    ClearSetting {
+        key: Box<str>,
+    },
+    WriteNote {
+        note: NoteId,
+        state: Note,
+    },
+    DeleteNote {
+        note: NoteId,
+    },
+    StartConversation {
+        conversation: ConversationId,
+        title: Box<str>,
+    },
     PostMessage {
         conversation: ConversationId,
         message: MessageId,
@@ -112,14 +148,40 @@ pub enum Action {
         reply_to: Option<MessageId>,
     },
 
-    RequestCheckpoint { effect: EffectId, reason: CheckpointReason, message: Box<str> },
-    RecordCheckpoint { effect: EffectId, commit: Box<str>, seq: Seq, message: Box<str> },
-    FailCheckpoint { effect: EffectId, reason: Box<str> },
-    RequestPurge { effect: EffectId, hashes: Vec<ContentHash>, reason: Box<str> },
-    RecordPurge { effect: EffectId, dropped: u64 },
+    RequestCheckpoint {
+        effect: EffectId,
+        reason: CheckpointReason,
+        message: Box<str>,
+    },
+    RecordCheckpoint {
+        effect: EffectId,
+        commit: Box<str>,
+        seq: Seq,
+        message: Box<str>,
+    },
+    FailCheckpoint {
+        effect: EffectId,
+        reason: Box<str>,
+    },
+    RequestPurge {
+        effect: EffectId,
+        hashes: Vec<ContentHash>,
+        reason: Box<str>,
+    },
+    RecordPurge {
+        effect: EffectId,
+        dropped: u64,
+    },
 
     /// Takes an operation back, or brings it back if it is itself an undo. The shell supplies the events.
-    Undo { target: OpId, events: Vec<Event>, resolutions: Resolutions },
+    Undo {
+        target: OpId,
+        events: Vec<Event>,
+        resolutions: Resolutions,
+    },
     /// Returns files, windows, settings and notes to how they stood at a seq. The shell supplies that view.
-    Restore { seq: Seq, target: Arc<View> },
+    Restore {
+        seq: Seq,
+        target: Arc<View>,
+    },
 }

@@ -70,7 +70,9 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
         Action::RecordCheckpoint { effect, commit, seq, message } => {
             owed::record_checkpoint(view, &mut draft, *effect, commit, *seq, message)?;
         }
-        Action::FailCheckpoint { effect, reason } => owed::fail_checkpoint(view, &mut draft, *effect, reason)?,
+        Action::FailCheckpoint { effect, reason } => {
+            owed::fail_checkpoint(view, &mut draft, *effect, reason)?
+        }
         Action::RequestPurge { effect, hashes, reason } => {
             owed::request_purge(view, &mut draft, *effect, hashes, reason)?;
         }

@@ -35,7 +35,9 @@ mod tests {
 
     #[test]
     fn lines_are_shown_and_counted() {
-        let TextDiff::Lines { unified, added, removed } = diff(b"a\nb\nc\n", b"a\nB\nc\nd\n") else { panic!() };
+        let TextDiff::Lines { unified, added, removed } = diff(b"a\nb\nc\n", b"a\nB\nc\nd\n") else {
+            panic!()
+        };
         assert_eq!((added, removed), (2, 1));
         assert!(unified.contains("-b\n+B\n c\n+d\n"), "{unified}");
         assert_eq!(diff(b"\0", b"x"), TextDiff::Binary);

@@ -98,7 +98,11 @@ mod tests {
 
     fn check(base: &str, ours: &str, theirs: &str, expected: Option<&str>) {
         let merged = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());
-        assert_eq!(merged.as_deref().map(|m| std::str::from_utf8(m).unwrap()), expected, "{base:?} {ours:?} {theirs:?}");
+        assert_eq!(
+            merged.as_deref().map(|m| std::str::from_utf8(m).unwrap()),
+            expected,
+            "{base:?} {ours:?} {theirs:?}"
+        );
         let other = merge(base.as_bytes(), theirs.as_bytes(), ours.as_bytes());
         assert_eq!(merged, other, "a merge does not depend on which side is called ours");
     }

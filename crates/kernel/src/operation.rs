@@ -21,6 +21,12 @@ pub(crate) struct Net<V> {
     pub(crate) torn: bool,
 }
 
+impl<V: PartialEq> Net<V> {
+    fn matters(&self) -> bool {
+        self.torn || self.before != self.after
+    }
+}
+
 pub(crate) type NetMap<K, V> = BTreeMap<K, Net<V>>;
 
 fn note<K: Ord, V: PartialEq>(map: &mut NetMap<K, V>, key: K, before: Option<V>, after: Option<V>) {
@@ -71,10 +77,10 @@ impl Operation {
         for event in events {
             op.add(&event.payload);
         }
-        op.files.retain(|_, net| net.before != net.after);
-        op.windows.retain(|_, net| net.before != net.after);
-        op.settings.retain(|_, net| net.before != net.after);
-        op.notes.retain(|_, net| net.before != net.after);
+        op.files.retain(|_, net| net.matters());
+        op.windows.retain(|_, net| net.matters());
+        op.settings.retain(|_, net| net.matters());
+        op.notes.retain(|_, net| net.matters());
         op
     }
 
@@ -91,7 +97,9 @@ impl Operation {
             Payload::Window(WindowEvent::Set(p)) => {
                 note(&mut self.windows, p.window, p.prev.clone(), Some(p.state.clone()));
             }
-            Payload::Window(WindowEvent::Close(p)) => note(&mut self.windows, p.window, Some(p.prev.clone()), None),
+            Payload::Window(WindowEvent::Close(p)) => {
+                note(&mut self.windows, p.window, Some(p.prev.clone()), None)
+            }
             Payload::Setting(SettingEvent::Set(p)) => {
                 note(&mut self.settings, p.key.clone(), p.prev.as_ref().map(json), Some(json(&p.value)));
             }
@@ -142,7 +150,9 @@ fn add_moves(moves: &mut BTreeMap<FilePath, FilePath>, event: &FileEvent) {
 fn each_change(event: &FileEvent, each: impl FnMut(&FileChange)) {
     match event {
         FileEvent::Batch(batch) => batch.changes.iter().for_each(each),
-        FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_) => event.changes().iter().for_each(each),
+        FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_) => {
+            event.changes().iter().for_each(each)
+        }
     }
 }
 

@@ -151,7 +151,11 @@ impl View {
 
     /// How many entries a snapshot would hold.
     pub fn weight(&self) -> usize {
-        self.files.len() + self.windows.len() + self.notes.len() + self.conversations.len() + self.undone.len()
+        self.files.len()
+            + self.windows.len()
+            + self.notes.len()
+            + self.conversations.len()
+            + self.undone.len()
     }
 }
 

@@ -59,6 +59,13 @@ struct Found {
     now: Option<CacheEntry>,
 }
 
+impl Found {
+    /// False if only the stat is new and the ledger has to learn it.
+    fn is_edit(&self) -> bool {
+        self.base.as_ref() != self.now.as_ref().map(|entry| &entry.node)
+    }
+}
+
 impl Capture<'_> {
     /// Compares the disk with the ledger and records what differs.
     pub(crate) fn run(&self, extent: &Extent, ids: CaptureIds) -> Result<Captured, ProjectError> {
@@ -74,7 +81,8 @@ impl Capture<'_> {
         self.views.transaction(|| {
             found.iter().try_for_each(|f| Ok::<_, ProjectError>(ledger.record(&f.path, f.now.as_ref())?))
         })?;
-        Ok(Captured { edits: found.len(), op: submitted.then_some(ids.op), skipped: scan.skipped })
+        let edits = found.iter().filter(|f| f.is_edit()).count();
+        Ok(Captured { edits, op: submitted.then_some(ids.op), skipped: scan.skipped })
     }
 
     fn differences(
@@ -141,12 +149,12 @@ impl Capture<'_> {
     fn submit(&self, found: &[Found], gathered: Gathered, ids: CaptureIds) -> Result<bool, ProjectError> {
         let edits: Vec<OutsideEdit> = found
             .iter()
+            .filter(|f| f.is_edit())
             .map(|f| OutsideEdit {
                 path: f.path.clone(),
                 base: f.base.clone(),
                 now: f.now.as_ref().map(|entry| entry.node.clone()),
             })
-            .filter(|edit| edit.base != edit.now)
             .collect();
         if edits.is_empty() {
             return Ok(false);

@@ -1,9 +1,15 @@
 //! Events in words, for lists that a person reads.
 
-use shared_types::Payload;
+use shared_types::{OpId, Payload};
 use shared_types::payload::file::FileEvent;
 use shared_types::payload::message::MessageEvent;
 use shared_types::payload::revert::RevertEvent;
+
+/// The end of an id, which tells operations apart; its beginning is only the time.
+pub fn short(op: &OpId) -> String {
+    let text = op.to_string();
+    text[text.len() - 8..].to_owned()
+}
 
 /// One event in a few words.
 pub fn label(payload: &Payload) -> String {
@@ -29,8 +35,8 @@ pub fn label(payload: &Payload) -> String {
         Payload::Checkpoint(checkpoint::CheckpointEvent::Fail(p)) => {
             format!("checkpoint failed: {}", p.reason)
         }
-        Payload::Revert(RevertEvent::Undo(p)) => format!("undo {}", p.target),
-        Payload::Revert(RevertEvent::Redo(p)) => format!("redo {}", p.root),
+        Payload::Revert(RevertEvent::Undo(p)) => format!("undo {}", short(&p.target)),
+        Payload::Revert(RevertEvent::Redo(p)) => format!("redo {}", short(&p.root)),
         Payload::Revert(RevertEvent::Restore(p)) => format!("restore to {}", p.seq),
         Payload::User(user::UserEvent::Create(p)) => format!("set up for {}", p.name),
         Payload::User(user::UserEvent::Rename(p)) => format!("rename to {}", p.name),

@@ -22,6 +22,6 @@ pub mod workspace;
 
 pub use capture::{CaptureIds, Captured, Extent};
 pub use error::ProjectError;
-pub use label::label;
+pub use label::{label, short};
 pub use projector::{CaughtUp, Lag, Mint, Phase, Progress, Projector};
 pub use views::{Position, READ_MODELS, Views, ViewsError};

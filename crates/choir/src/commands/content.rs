@@ -1,9 +1,9 @@
 //! `choir cat`: a file as it is in the log, now or at an event.
 
-use std::io::{Write, copy, stdout};
+use std::io::{ErrorKind, Write, copy, stdout};
 
 use anyhow::Result;
-use event_log::EventLog;
+use event_log::{ContentError, EventLog};
 use event_log::replay::view_at;
 use shared_types::payload::file::FileNode;
 
@@ -14,18 +14,28 @@ use crate::failure::{Code, Failure};
 pub(crate) fn run(context: &Context, args: &Cat) -> Result<()> {
     let path = context.place()?.path(&args.path)?;
     let log = context.reading()?;
-    let at = args.at.unwrap_or(log.head().seq);
+    let head = log.head().seq;
+    let at = args.at.unwrap_or(head);
+    if at > head {
+        return Err(Failure::new(Code::NotFound, format!("the log ends at event {head}")).into());
+    }
     let view = view_at(&log, at).map_err(Failure::from)?;
     match view.files.get(&path) {
         Some(FileNode::File { hash, .. }) => {
             let mut bytes = log.content(hash).map_err(Failure::from)?;
             let mut out = stdout().lock();
-            copy(&mut bytes, &mut out)?;
-            out.flush()?;
-            Ok(())
+            match copy(&mut bytes, &mut out).and_then(|_| out.flush()) {
+                Ok(()) => Ok(()),
+                // Whoever read this has seen enough.
+                Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+                Err(e) => Err(Failure::from(ContentError::from_read(e)).into()),
+            }
         }
         Some(FileNode::Symlink { target }) => Ok(writeln!(stdout(), "{target}")?),
         Some(FileNode::Folder) => Err(Failure::new(Code::Refused, format!("{path} is a folder")).into()),
+        None if view.files.count_below(&path) > 0 => {
+            Err(Failure::new(Code::Refused, format!("{path} is a folder")).into())
+        }
         None => Err(Failure::new(Code::NotFound, format!("there is nothing at {path} at event {at}")).into()),
     }
 }

@@ -9,6 +9,7 @@ use kernel::Base;
 
 use super::Context;
 use crate::cli::{Mv, Rm, Write};
+use crate::failure::{Code, Failure, of_anyhow};
 use crate::protocol::Request;
 use crate::render::done;
 
@@ -36,7 +37,12 @@ pub(crate) fn write(context: &Context, args: &Write) -> Result<()> {
             Box::new(stdin().lock())
         }
     };
-    let answer = context.change(Request::Write { path, mode, base }, &mut body)?;
+    let shown = path.clone();
+    let answer = context.change(Request::Write { path, mode, base }, &mut body).map_err(|error| {
+        let stale = of_anyhow(&error).code == Code::Conflict && base == Base::Absent;
+        let taken = || Failure::new(Code::Conflict, format!("there is already something at {shown}"));
+        if stale { taken().into() } else { error }
+    })?;
     done(context.style, "wrote", &answer);
     Ok(())
 }

@@ -26,12 +26,16 @@ pub(crate) fn run(context: &Context, args: &Show) -> Result<()> {
         json(&serde_json::json!({ "op": op, "events": stored, "changes": changed, "total": total }));
         return Ok(());
     }
-    line(&context.style.bold(&safe(&projector::label(&first.payload))));
+    let more = match &first.payload {
+        Payload::File(_) if events.len() > 1 => format!(" and {} more", events.len() - 1),
+        _ => String::new(),
+    };
+    line(&context.style.bold(&format!("{}{more}", safe(&projector::label(&first.payload)))));
     line(&format!("  operation  {op}"));
     line(&format!("  when       {}", render::time(first.ts)));
     line(&format!("  who        {}/{}", first.source, first.actor));
     let last = events.last().map_or(first.seq, |event| event.seq);
-    line(&format!("  events     {}..{last}", first.seq));
+    line(&format!("  log        {}", render::span(first.seq, last)));
     line(&format!("  undo       {}", undo_words(&events)));
     if !first.taint.is_empty() {
         let labels: Vec<_> = first.taint.iter().map(ToString::to_string).collect();

@@ -7,10 +7,11 @@ use choir::archive::{ImportError, Interrupted, adopt, finish_interrupted};
 use event_log::conformance::sample;
 use event_log::writer::Intent;
 use event_log::{ContentError, EventLog, SqliteLog};
+use kernel::{Action, Base, Choice, Resolutions};
 use shared_types::payload::UnknownPayload;
 use shared_types::{ContentHash, Event, EventName, Payload, Seq};
 
-use crate::computer::{Computer, large, listing, lived_in, user, verify};
+use crate::computer::{Computer, large, listing, lived_in, node, path, user, verify};
 use crate::repack::Parts;
 
 fn quietly(archive: &[u8], state_dir: &Path) -> Result<(), ImportError> {
@@ -44,18 +45,19 @@ fn the_adopted_computer_is_the_exported_one() {
 
     // Going on from there is the same on both: an operation from before the export is undone.
     let target = sample::read(&*ada.log, Seq(2))[0].op;
-    let op = sample::op();
+    let (undo, write) = (sample::op(), sample::op());
     for computer in [&ada, &bob] {
-        let intent = Intent::Undo { target, resolutions: keep_theirs() };
-        computer.submit(op, intent).unwrap();
-        computer.write("new", b"new");
+        computer.submit(undo, Intent::Undo { target, resolutions: go_through() }).unwrap();
+        computer.keep(b"new");
+        let action = Action::WriteFile { path: path("new"), node: node(b"new"), base: Base::Any };
+        computer.submit(write, Intent::Do(action)).unwrap();
     }
     assert_eq!(bob.root(), ada.root());
     assert_eq!(bob.export().1.contents, ada.export().1.contents);
 }
 
-fn keep_theirs() -> kernel::Resolutions {
-    kernel::Resolutions { others: Some(kernel::Choice::Take), ..Default::default() }
+fn go_through() -> Resolutions {
+    Resolutions { others: Some(Choice::Take), ..Default::default() }
 }
 
 #[test]
@@ -124,7 +126,6 @@ fn an_archive_that_changes_after_it_was_verified_is_refused_and_leaves_nothing_b
     let (archive, _) = lived_in(&place.path().join("ada")).export();
     let dir = place.path().join("bob");
     Computer::new(&dir, "bob").close();
-    let before = listing(&dir);
     let file = place.path().join("ada.zip");
     let size = archive.len();
     for at in (40..size).step_by(size / 40) {
@@ -139,6 +140,7 @@ fn an_archive_that_changes_after_it_was_verified_is_refused_and_leaves_nothing_b
             0,
         )
         .unwrap();
+        let before = listing(&dir);
         if adopt(&verified, &dir, user("bob"), &|_, _| {}).is_err() {
             assert_eq!(listing(&dir), before, "byte {at}");
         } else {

@@ -82,7 +82,9 @@ fn keep_beside(view: &View, targets: &mut Targets, path: &FilePath, node: &FileN
 fn names_beside(path: &FilePath, content: Option<ContentRef>) -> impl Iterator<Item = FilePath> {
     let tag = content.map_or_else(|| "other".into(), |content| content.hash.to_string()[..8].to_owned());
     let (stem, extension) = match path.name().rsplit_once('.') {
-        Some((stem, extension)) if !stem.is_empty() && extension.len() <= 16 => (stem, format!(".{extension}")),
+        Some((stem, extension)) if !stem.is_empty() && extension.len() <= 16 => {
+            (stem, format!(".{extension}"))
+        }
         _ => (path.name(), String::new()),
     };
     (1..1000).filter_map(move |n| {

@@ -18,13 +18,21 @@ const BODY_LIMIT: u64 = 16 * 1024 * 1024;
 /// No desktop is larger than this, and nothing is drawn outside it.
 const COORDINATE_LIMIT: u32 = 1 << 20;
 
-pub(super) fn set_window(view: &View, draft: &mut Draft, id: WindowId, state: &Window) -> Result<(), Rejection> {
+pub(super) fn set_window(
+    view: &View,
+    draft: &mut Draft,
+    id: WindowId,
+    state: &Window,
+) -> Result<(), Rejection> {
     check_text("a window's app", &state.app, 64)?;
     check_size("a window's title", state.title.len() as u64, TITLE_LIMIT)?;
     let rect = state.rect;
     let corners = [rect.x.unsigned_abs(), rect.y.unsigned_abs(), rect.width, rect.height];
     if corners.into_iter().any(|n| n > COORDINATE_LIMIT) || rect.width == 0 || rect.height == 0 {
-        return Err(Rejection::Invalid { what: "a window's place", reason: "it is empty or off the desktop".into() });
+        return Err(Rejection::Invalid {
+            what: "a window's place",
+            reason: "it is empty or off the desktop".into(),
+        });
     }
     put_window(view, draft, id, Some(state.clone()));
     Ok(())
@@ -38,7 +46,9 @@ pub(super) fn close_window(view: &View, draft: &mut Draft, window: WindowId) -> 
 
 pub(super) fn put_window(view: &View, draft: &mut Draft, window: WindowId, state: Option<Window>) {
     match (view.windows.get(&window).cloned(), state) {
-        (prev, Some(state)) if prev.as_ref() != Some(&state) => draft.event(WindowSet { window, state, prev }),
+        (prev, Some(state)) if prev.as_ref() != Some(&state) => {
+            draft.event(WindowSet { window, state, prev })
+        }
         (Some(prev), None) => draft.event(WindowClose { window, prev }),
         (_, Some(_)) | (None, None) => {}
     }
@@ -49,10 +59,16 @@ pub(super) fn set_setting(view: &View, draft: &mut Draft, key: &str, value: &Val
     let text = value.to_string();
     check_size("a setting's value", text.len() as u64, SETTING_LIMIT)?;
     if value.is_null() {
-        return Err(Rejection::Invalid { what: "a setting's value", reason: "null; clear the setting instead".into() });
+        return Err(Rejection::Invalid {
+            what: "a setting's value",
+            reason: "null; clear the setting instead".into(),
+        });
     }
     if is_deeper(value, SETTING_DEPTH) {
-        return Err(Rejection::Invalid { what: "a setting's value", reason: "it is nested too deeply".into() });
+        return Err(Rejection::Invalid {
+            what: "a setting's value",
+            reason: "it is nested too deeply".into(),
+        });
     }
     put_setting(view, draft, key, Some(&text));
     Ok(())
@@ -85,7 +101,12 @@ pub(super) fn put_setting(view: &View, draft: &mut Draft, key: &str, text: Optio
     }
 }
 
-pub(super) fn write_note(view: &View, draft: &mut Draft, note: NoteId, state: &Note) -> Result<(), Rejection> {
+pub(super) fn write_note(
+    view: &View,
+    draft: &mut Draft,
+    note: NoteId,
+    state: &Note,
+) -> Result<(), Rejection> {
     check_text("a note's title", &state.title, TITLE_LIMIT)?;
     check_size("a note", state.body.size, BODY_LIMIT)?;
     put_note(view, draft, note, Some(state.clone()));

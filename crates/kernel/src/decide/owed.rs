@@ -1,6 +1,8 @@
 //! Effects that are asked for and answered: checkpoints and purges.
 
-use shared_types::payload::checkpoint::{CheckpointCreate, CheckpointFail, CheckpointReason, CheckpointRequest};
+use shared_types::payload::checkpoint::{
+    CheckpointCreate, CheckpointFail, CheckpointReason, CheckpointRequest,
+};
 use shared_types::payload::system::{SystemPurge, SystemPurged};
 use shared_types::{ContentHash, EffectId, Payload, Seq};
 
@@ -24,7 +26,12 @@ fn is_purge(kind: &EffectKind) -> bool {
 }
 
 /// Records a request unless the very same is owed already.
-fn request(view: &View, draft: &mut Draft, effect: EffectId, payload: impl Into<Payload>) -> Result<(), Rejection> {
+fn request(
+    view: &View,
+    draft: &mut Draft,
+    effect: EffectId,
+    payload: impl Into<Payload>,
+) -> Result<(), Rejection> {
     let payload = payload.into();
     match view.pending.get(&effect) {
         None => draft.event(payload),

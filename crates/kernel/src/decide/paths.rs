@@ -39,7 +39,12 @@ pub(super) fn delete(view: &View, draft: &mut Draft, path: &FilePath) -> Result<
     Ok(())
 }
 
-pub(super) fn rename(view: &View, draft: &mut Draft, from: &FilePath, to: &FilePath) -> Result<(), Rejection> {
+pub(super) fn rename(
+    view: &View,
+    draft: &mut Draft,
+    from: &FilePath,
+    to: &FilePath,
+) -> Result<(), Rejection> {
     if from == to {
         return Ok(());
     }

@@ -38,7 +38,11 @@ pub(super) fn plan(view: &View, mut targets: Targets) -> Result<Vec<FileChange>,
 
 /// Finds files that went away at one path and appeared unchanged at another, and takes them out of both lists. Of
 /// several candidates, one with the same name is preferred.
-fn pair_moves(view: &View, deleted: &mut Vec<(FilePath, FileNode)>, written: &mut Vec<FileWrite>) -> Vec<FileMove> {
+fn pair_moves(
+    view: &View,
+    deleted: &mut Vec<(FilePath, FileNode)>,
+    written: &mut Vec<FileWrite>,
+) -> Vec<FileMove> {
     let mut sources: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, (_, node)) in deleted.iter().enumerate() {
         if let Some(content) = node.content().filter(|content| content.size > 0) {

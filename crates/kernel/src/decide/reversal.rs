@@ -20,9 +20,11 @@ pub(super) enum Outcome<V> {
 
 /// The plain rule: what nobody else touched goes back.
 pub(super) fn revert<V: PartialEq + Clone>(net: &Net<V>, today: Option<&V>) -> Outcome<V> {
-    if today == net.before.as_ref() {
+    if net.torn {
+        Outcome::Changed
+    } else if today == net.before.as_ref() {
         Outcome::Nothing
-    } else if today == net.after.as_ref() && !net.torn {
+    } else if today == net.after.as_ref() {
         Outcome::Becomes(net.before.clone())
     } else {
         Outcome::Changed
@@ -65,7 +67,8 @@ pub(super) fn merge_nodes(
         return Merged::Clash;
     };
     let Some(mode) = merge_modes(*b_mode, *o_mode, *t_mode) else { return Merged::Clash };
-    let known = |hash: &ContentHash, size: &u64| FileNode::file(ContentRef { hash: *hash, size: *size }, mode);
+    let known =
+        |hash: &ContentHash, size: &u64| FileNode::file(ContentRef { hash: *hash, size: *size }, mode);
     if o == t || b == t {
         return Merged::Node(known(o, o_size), None);
     }
@@ -75,7 +78,8 @@ pub(super) fn merge_nodes(
     if path.repository().is_some() || [b_size, o_size, t_size].into_iter().any(|size| *size > MERGE_LIMIT) {
         return Merged::Clash;
     }
-    let missing: Vec<_> = [b, o, t].into_iter().filter(|hash| !contents.contains_key(*hash)).copied().collect();
+    let missing: Vec<_> =
+        [b, o, t].into_iter().filter(|hash| !contents.contains_key(*hash)).copied().collect();
     let (Some(base), Some(ours), Some(theirs)) = (contents.get(b), contents.get(o), contents.get(t)) else {
         return Merged::Missing(missing);
     };

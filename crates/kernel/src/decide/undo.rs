@@ -204,7 +204,12 @@ impl<'a> Reversal<'a> {
         }
     }
 
-    fn choose(&mut self, subject: Subject, (today, undone): (State, State), reason: String) -> Option<Choice> {
+    fn choose(
+        &mut self,
+        subject: Subject,
+        (today, undone): (State, State),
+        reason: String,
+    ) -> Option<Choice> {
         let choice = self.resolutions.choice(&subject);
         if choice.is_none() {
             self.conflicts.push(Conflict { subject, today, undone, reason });
@@ -276,7 +281,8 @@ fn reason(net: &Net<FileNode>, today: Option<&FileNode>) -> String {
         return "something else changed it in the middle of the operation".into();
     }
     let mode = |node: Option<&FileNode>| node.and_then(file_mode);
-    if let (Some(base), Some(ours), Some(theirs)) = (mode(net.after.as_ref()), mode(today), mode(net.before.as_ref()))
+    if let (Some(base), Some(ours), Some(theirs)) =
+        (mode(net.after.as_ref()), mode(today), mode(net.before.as_ref()))
         && merge_modes(base, ours, theirs).is_none()
     {
         return "its mode was changed since".into();

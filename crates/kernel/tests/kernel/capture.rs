@@ -52,7 +52,12 @@ fn what_is_no_change_makes_no_event() {
 #[test]
 fn edits_of_different_lines_are_merged() {
     let steps = [write("a", "1|2|3|4"), write("a", "one|2|3|4")];
-    captures(&steps, &[("a", Some(file("1|2|3|4")), Some(file("1|2|3|four")))], &["1|2|3|four"], "a: one|2|3|four");
+    captures(
+        &steps,
+        &[("a", Some(file("1|2|3|4")), Some(file("1|2|3|four")))],
+        &["1|2|3|four"],
+        "a: one|2|3|four",
+    );
     let run = FileNode::file(ContentRef::of(&text("1|2|3|4")), 0o755);
     captures(&steps, &[("a", Some(file("1|2|3|4")), Some(run))], &[], "a: one|2|3|4 (755)");
 }
@@ -68,7 +73,9 @@ fn the_merge_asks_for_what_it_needs() {
 
 #[test]
 fn a_clash_keeps_both_the_disk_at_the_path_and_the_log_beside() {
-    let aside = |name: &str| format!("{}: log; {name}: disk", beside(name.trim_end_matches(".md"), "log", &name[1..]));
+    let aside = |name: &str| {
+        format!("{}: log; {name}: disk", beside(name.trim_end_matches(".md"), "log", &name[1..]))
+    };
     for name in ["a.md", "b"] {
         let steps = [write(name, "1"), write(name, "log")];
         captures(&steps, &[(name, Some(file("1")), Some(file("disk")))], &["disk"], &sorted(&aside(name)));
@@ -158,7 +165,12 @@ fn tree_beside(line: &str) -> String {
 #[test]
 fn a_repository_is_taken_from_the_disk_without_stray_files() {
     let steps = [write(".git/refs/main", "1"), write(".git/refs/main", "log"), write("a", "1")];
-    captures(&steps, &[(".git/refs/main", Some(file("1")), Some(file("disk")))], &["disk"], ".git/refs/main: disk; a: 1");
+    captures(
+        &steps,
+        &[(".git/refs/main", Some(file("1")), Some(file("disk")))],
+        &["disk"],
+        ".git/refs/main: disk; a: 1",
+    );
     captures(&steps, &[(".git/refs/main", Some(file("1")), None)], &[], "a: 1");
 }
 
@@ -167,7 +179,8 @@ fn what_moved_on_disk_is_a_move() {
     let edits: [Edit<'_>; 2] = [("a", Some(file("1")), None), ("d/b", None, Some(file("1")))];
     makes([write("a", "1")], capture(&edits), &["move a to d/b"]);
     // Of two that fit, the one with the same name.
-    let edits: [Edit<'_>; 3] = [("x/a", Some(file("1")), None), ("y/b", Some(file("1")), None), ("z/b", None, Some(file("1")))];
+    let edits: [Edit<'_>; 3] =
+        [("x/a", Some(file("1")), None), ("y/b", Some(file("1")), None), ("z/b", None, Some(file("1")))];
     makes([write("x/a", "1"), write("y/b", "1")], capture(&edits), &["delete x/a", "move y/b to z/b"]);
     // Empty files are all alike, so nothing follows from their content.
     let edits: [Edit<'_>; 2] = [("a", Some(file("")), None), ("b", None, Some(file("")))];
@@ -180,7 +193,11 @@ fn what_moved_on_disk_is_a_move() {
 
 #[test]
 fn a_link_that_leaves_is_not_captured() {
-    refuses([], capture(&[("l", None, Some(link_node("/etc/passwd")))]), Rejection::LinkLeaves { path: path("l") });
+    refuses(
+        [],
+        capture(&[("l", None, Some(link_node("/etc/passwd")))]),
+        Rejection::LinkLeaves { path: path("l") },
+    );
 }
 
 #[test]

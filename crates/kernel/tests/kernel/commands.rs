@@ -26,7 +26,8 @@ pub(crate) enum Doing {
 }
 
 pub(crate) fn paths() -> impl Strategy<Value = FilePath> {
-    select(vec!["a", "b", "d", "d/a", "d/e", "d/e/f", "d-x", "p/.git/x", "p/.git/y", "p/.git", "ü"]).prop_map(path)
+    select(vec!["a", "b", "d", "d/a", "d/e", "d/e/f", "d-x", "p/.git/x", "p/.git/y", "p/.git", "ü"])
+        .prop_map(path)
 }
 
 /// Texts of seven lines that differ in some of them, so that merges succeed and fail.
@@ -99,7 +100,11 @@ fn others() -> impl Strategy<Value = Step> {
         body: ContentRef::of(b"hello"),
         reply_to: None,
     };
-    let ask = |effect| Action::RequestCheckpoint { effect, reason: CheckpointReason::Automatic, message: "m".into() };
+    let ask = |effect| Action::RequestCheckpoint {
+        effect,
+        reason: CheckpointReason::Automatic,
+        message: "m".into(),
+    };
     let made = |(effect, seq)| Action::RecordCheckpoint {
         effect,
         commit: "c".repeat(40).into(),

@@ -63,7 +63,11 @@ fn a_window_has_limits() {
 fn settings_are_set_and_cleared() {
     makes([], set("theme", "dark"), &["set theme = \"dark\""]);
     makes([set("theme", "dark")], set("theme", "dark"), &[]);
-    makes([set("theme", "dark")], set("theme", json!({"b": 1, "a": [2]})), &["set theme = {\"a\":[2],\"b\":1}"]);
+    makes(
+        [set("theme", "dark")],
+        set("theme", json!({"b": 1, "a": [2]})),
+        &["set theme = {\"a\":[2],\"b\":1}"],
+    );
     makes([set("theme", "dark")], clear("theme"), &["clear theme"]);
     makes([set("n", 1)], set("n", 1.0), &["set n = 1.0"]);
     refuses([], clear("theme"), Rejection::NoSetting { key: "theme".into() });
@@ -119,7 +123,14 @@ fn notes_are_written_and_deleted() {
 fn post(n: u8, size: u64) -> Step {
     let body = ContentRef { size, ..ContentRef::of(b"hello") };
     let message = MessageId::from_bytes([7; 16]);
-    Action::PostMessage { conversation: conversation_id(n), message, role: Role::Person, body, reply_to: None }.into()
+    Action::PostMessage {
+        conversation: conversation_id(n),
+        message,
+        role: Role::Person,
+        body,
+        reply_to: None,
+    }
+    .into()
 }
 
 #[test]

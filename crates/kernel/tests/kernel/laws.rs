@@ -22,7 +22,8 @@ pub(crate) fn check_counts(view: &View) -> Result<(), TestCaseError> {
     }
     for (path, count) in &below {
         prop_assert_eq!(view.files.count_below(path), *count, "below {}", path);
-        let within: Vec<_> = view.files.sorted().into_iter().filter(|(other, _)| other.is_within(path)).collect();
+        let within: Vec<_> =
+            view.files.sorted().into_iter().filter(|(other, _)| other.is_within(path)).collect();
         prop_assert_eq!(view.files.within(path), within);
     }
     Ok(())
@@ -32,7 +33,13 @@ fn check_tree(view: &View) -> Result<(), TestCaseError> {
     for (path, _) in view.files.iter() {
         for above in path.ancestors() {
             let node = view.files.get(&above);
-            prop_assert!(matches!(node, None | Some(FileNode::Folder)), "{} lies below {}: {:?}", path, above, node);
+            prop_assert!(
+                matches!(node, None | Some(FileNode::Folder)),
+                "{} lies below {}: {:?}",
+                path,
+                above,
+                node
+            );
         }
     }
     check_counts(view)
@@ -57,7 +64,7 @@ fn many(count: usize) -> impl Strategy<Value = Vec<Doing>> {
 }
 
 proptest! {
-    #![proptest_config(config(300))]
+    #![proptest_config(config(1500))]
 
     /// A replay of what was recorded, and a snapshot taken anywhere with the rest of the log, both lead to the root
     /// that the live view had.

@@ -44,7 +44,9 @@ fn a_request_is_owed_until_its_result() {
     makes([purge(1, vec![secret()])], purge(1, vec![secret()]), &[]);
     makes([purge(1, vec![secret()])], purged(1), &["purged 1"]);
 
-    for (request, result) in [(ask(1), made(1, 1)), (ask(1), failed(1, "x")), (purge(1, vec![secret()]), purged(1))] {
+    for (request, result) in
+        [(ask(1), made(1, 1)), (ask(1), failed(1, "x")), (purge(1, vec![secret()]), purged(1))]
+    {
         let (mut shell, _) = Shell::after([request]);
         assert!(shell.view.pending.contains(&effect_id(1)));
         shell.done(result.clone());
@@ -131,7 +133,6 @@ fn the_runner_is_woken_once_for_each_request() {
     assert_eq!(wanted[0].kind.reversal(), Reversal::Compensable);
     assert_eq!(wanted[1].kind.reversal(), Reversal::Final);
 }
-
 
 #[test]
 fn a_checkpoint_counts_what_it_does_not_hold() {

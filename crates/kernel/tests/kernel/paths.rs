@@ -94,7 +94,8 @@ fn a_move_takes_a_file_or_a_folder_to_a_free_place() {
     makes([write("a", "1")], rename("a", "d/e/b"), &["move a to d/e/b"]);
     makes([write("a", "1")], rename("a", "a"), &[]);
     let tree = || [folder("d"), write("d/a", "1"), write("d/e/a", "1"), link("d/l", "a")];
-    let events = ["delete d", "delete d/l", "move d/a to x/a", "move d/e/a to x/e/a", "write x/", "write x/l -> a"];
+    let events =
+        ["delete d", "delete d/l", "move d/a to x/a", "move d/e/a to x/e/a", "write x/", "write x/l -> a"];
     makes(tree(), rename("d", "x"), &events);
     makes(tree(), rename("d/e", "e"), &["move d/e/a to e/a"]);
     makes([write_mode("a", "1", 0o755)], rename("a", "b"), &["move a to b"]);
@@ -104,10 +105,7 @@ fn a_move_takes_a_file_or_a_folder_to_a_free_place() {
 fn files_of_one_content_move_to_their_own_names() {
     let (mut shell, _) = Shell::after([write("d/p/x", "1"), write("d/q/x", "1"), write("d/q/y", "1")]);
     let events = shell.run(rename("d", "e")).unwrap();
-    assert_eq!(
-        shell.events(&events),
-        ["move d/p/x to e/p/x", "move d/q/x to e/q/x", "move d/q/y to e/q/y"]
-    );
+    assert_eq!(shell.events(&events), ["move d/p/x to e/p/x", "move d/q/x to e/q/x", "move d/q/y to e/q/y"]);
 }
 
 #[test]
@@ -126,7 +124,11 @@ fn a_move_is_refused_where_it_has_no_sense() {
     let deep = "x".repeat(200) + "/";
     let long = deep.repeat(15) + "x";
     let reason = PathError::TooLong;
-    refuses([write(&format!("d/{}", "y".repeat(100)), "1")], rename("d", &long), Rejection::BadPath { reason });
+    refuses(
+        [write(&format!("d/{}", "y".repeat(100)), "1")],
+        rename("d", &long),
+        Rejection::BadPath { reason },
+    );
 }
 
 fn import(files: &[(&str, FileNode)]) -> Step {
@@ -175,7 +177,10 @@ fn the_envelope_of_an_event_is_that_of_its_command() {
     assert_ne!(decision.events[0].id, decision.events[1].id);
     for event in &decision.events {
         assert_eq!((event.op, event.ts, event.source), (op, command.ts, command.source));
-        assert_eq!((&event.actor, &event.taint, event.cause), (&command.actor, &command.taint, command.cause));
+        assert_eq!(
+            (&event.actor, &event.taint, event.cause),
+            (&command.actor, &command.taint, command.cause)
+        );
     }
     shell.append(decision);
 }

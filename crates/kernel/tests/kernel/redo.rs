@@ -24,7 +24,11 @@ fn the_undo_of_a_redo_takes_the_operation_back_again() {
     let redone = shell.redo(ops[1]).unwrap()[0].op;
     let events = shell.undo(redone).unwrap();
     assert_eq!(shell.events(&events), ["undo", "replace a: 1"]);
-    assert_eq!(shell.view.undone.get(&ops[1]), Some(&events[0].op), "it is the first operation that is undone");
+    assert_eq!(
+        shell.view.undone.get(&ops[1]),
+        Some(&events[0].op),
+        "it is the first operation that is undone"
+    );
     shell.redo(ops[1]).unwrap();
     assert_eq!(shell.tree(), "a: 2");
 }
@@ -44,7 +48,9 @@ fn a_redo_over_an_edit_of_the_same_lines_is_a_conflict() {
     shell.undo(ops[1]).unwrap();
     shell.done(write("a", "mine"));
     let root = shell.root();
-    let Err(Rejection::Conflicts { conflicts }) = shell.redo(ops[1]) else { panic!("a conflict was expected") };
+    let Err(Rejection::Conflicts { conflicts }) = shell.redo(ops[1]) else {
+        panic!("a conflict was expected")
+    };
     assert_eq!(shell.conflict(&conflicts[0]), "a: mine or 2, the same lines were changed since");
     assert_eq!(shell.root(), root);
     let undone = *shell.view.undone.get(&ops[1]).unwrap();

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use kernel::{
-    Action, Choice, Command, Contents, Decision, Effect, MAX_EVENTS, Rejection, Resolutions, Subject, View, decide,
-    evolve, react,
+    Action, Choice, Command, Contents, Decision, Effect, MAX_EVENTS, Rejection, Resolutions, Subject, View,
+    decide, evolve, react,
 };
 use shared_types::payload::file::FileEvent;
 use shared_types::{
-    Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, OpId, Payload, RootHash, Seq, Source, Timestamp,
+    Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, OpId, Payload, RootHash, Seq, Source,
+    Timestamp,
 };
 
 use crate::steps::{Step, path};
@@ -100,11 +101,16 @@ impl Shell {
     pub(crate) fn decided(&self, mut command: Command) -> Result<Decision, Rejection> {
         loop {
             let answer = decide(&self.view, &command);
-            assert_eq!(answer, decide(&self.view, &command), "a decision does not depend on when it is taken");
+            assert_eq!(
+                answer,
+                decide(&self.view, &command),
+                "a decision does not depend on when it is taken"
+            );
             let Err(Rejection::Missing { hashes }) = &answer else { return answer };
             assert!(!hashes.is_empty(), "something is missing, but what?");
             let asked = hashes.iter().filter(|hash| !command.contents.contains_key(*hash));
-            let found: Contents = asked.filter_map(|hash| Some((*hash, self.contents.get(hash)?.clone()))).collect();
+            let found: Contents =
+                asked.filter_map(|hash| Some((*hash, self.contents.get(hash)?.clone()))).collect();
             if found.is_empty() {
                 return answer;
             }
@@ -172,7 +178,11 @@ impl Shell {
         self.undo_with(target, Resolutions::default())
     }
 
-    pub(crate) fn undo_with(&mut self, target: OpId, resolutions: Resolutions) -> Result<Vec<Event>, Rejection> {
+    pub(crate) fn undo_with(
+        &mut self,
+        target: OpId,
+        resolutions: Resolutions,
+    ) -> Result<Vec<Event>, Rejection> {
         let events = self.events_of(target);
         self.run(Action::Undo { target, events, resolutions })
     }

@@ -33,7 +33,8 @@ impl Shell {
 
     /// Everything in the workspace, such as `a: 1|2; d/; l -> a; x: run (755)`.
     pub(crate) fn tree(&self) -> String {
-        let lines = self.view.files.sorted().into_iter().map(|(path, node)| format!("{path}{}", self.node(node)));
+        let lines =
+            self.view.files.sorted().into_iter().map(|(path, node)| format!("{path}{}", self.node(node)));
         lines.collect::<Vec<_>>().join("; ")
     }
 

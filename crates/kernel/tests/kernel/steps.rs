@@ -1,7 +1,7 @@
 //! Short names for the steps of a table. In texts `|` stands for the end of a line.
 
-use kernel::{Action, Base};
 use kernel::command::OutsideEdit;
+use kernel::{Action, Base};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::note::Note;
 use shared_types::payload::window::{Rect, Window, WindowMode};
@@ -86,7 +86,11 @@ pub(crate) fn rename(from: &str, to: &str) -> Step {
 pub(crate) type Edit<'a> = (&'a str, Option<FileNode>, Option<FileNode>);
 
 pub(crate) fn capture(edits: &[Edit<'_>]) -> Step {
-    let edits = edits.iter().map(|(at, base, now)| OutsideEdit { path: path(at), base: base.clone(), now: now.clone() });
+    let edits = edits.iter().map(|(at, base, now)| OutsideEdit {
+        path: path(at),
+        base: base.clone(),
+        now: now.clone(),
+    });
     Action::CaptureEdits { edits: edits.collect() }.into()
 }
 

@@ -36,7 +36,11 @@ fn changes() -> impl Strategy<Value = FileChange> {
         (paths(), nodes(), prop::option::of(nodes()))
             .prop_map(|(path, node, prev)| FileChange::Write(FileWrite { path, node, prev })),
         (paths(), nodes()).prop_map(|(path, prev)| FileChange::Delete(FileDelete { path, prev })),
-        (paths(), paths(), nodes()).prop_map(|(from, to, node)| FileChange::Move(FileMove { from, to, node })),
+        (paths(), paths(), nodes()).prop_map(|(from, to, node)| FileChange::Move(FileMove {
+            from,
+            to,
+            node
+        })),
     ]
 }
 
@@ -53,14 +57,26 @@ fn desktop_payloads() -> impl Strategy<Value = Payload> {
     let windows = || "[A-C]{0,1}".prop_map(|title| window_at(&title, i32::MIN));
     let notes = || "[A-C]{0,1}".prop_map(|title| note_of(&title));
     prop_oneof![
-        (0..2u8, windows(), prop::option::of(windows()))
-            .prop_map(|(n, state, prev)| WindowSet { window: window_id(n), state, prev }.into()),
+        (0..2u8, windows(), prop::option::of(windows())).prop_map(|(n, state, prev)| WindowSet {
+            window: window_id(n),
+            state,
+            prev
+        }
+        .into()),
         (0..2u8, windows()).prop_map(|(n, prev)| WindowClose { window: window_id(n), prev }.into()),
-        (keys(), some(), prop::option::of(some()))
-            .prop_map(|(key, value, prev)| SettingSet { key, value, prev }.into()),
+        (keys(), some(), prop::option::of(some())).prop_map(|(key, value, prev)| SettingSet {
+            key,
+            value,
+            prev
+        }
+        .into()),
         (keys(), some()).prop_map(|(key, prev)| SettingClear { key, prev }.into()),
-        (0..2u8, notes(), prop::option::of(notes()))
-            .prop_map(|(n, state, prev)| NoteWrite { note: note_id(n), state, prev }.into()),
+        (0..2u8, notes(), prop::option::of(notes())).prop_map(|(n, state, prev)| NoteWrite {
+            note: note_id(n),
+            state,
+            prev
+        }
+        .into()),
         (0..2u8, notes()).prop_map(|(n, prev)| NoteDelete { note: note_id(n), prev }.into()),
     ]
 }
@@ -78,8 +94,10 @@ fn other_payloads() -> impl Strategy<Value = Payload> {
         body: ContentRef::of(b""),
         reply_to: Some(MessageId::from_bytes([9; 16])),
     };
-    let request = |effect| CheckpointRequest { effect, reason: CheckpointReason::Restore, message: "".into() };
-    let create = |(effect, seq)| CheckpointCreate { effect, commit: "?".into(), seq: Seq(seq), message: "".into() };
+    let request =
+        |effect| CheckpointRequest { effect, reason: CheckpointReason::Restore, message: "".into() };
+    let create =
+        |(effect, seq)| CheckpointCreate { effect, commit: "?".into(), seq: Seq(seq), message: "".into() };
     let import = |seq| SystemImport {
         user: UserId::parse("x").unwrap(),
         seq: Seq(seq),
@@ -87,7 +105,8 @@ fn other_payloads() -> impl Strategy<Value = Payload> {
         files: seq,
     };
     prop_oneof![
-        (0..2u8).prop_map(|n| ConversationStart { conversation: conversation_id(n), title: "".into() }.into()),
+        (0..2u8)
+            .prop_map(|n| ConversationStart { conversation: conversation_id(n), title: "".into() }.into()),
         (0..3u8).prop_map(move |n| message(n).into()),
         effects().prop_map(move |effect| request(effect).into()),
         (effects(), any::<u64>()).prop_map(move |made| create(made).into()),
@@ -141,7 +160,7 @@ fn recorded(event: &Event) -> Event {
 }
 
 proptest! {
-    #![proptest_config(config(300))]
+    #![proptest_config(config(1500))]
 
     #[test]
     fn any_events_can_be_applied_and_give_one_root(events in events()) {

@@ -42,7 +42,9 @@ pub(crate) fn conflicts(
 ) {
     let (mut shell, ops) = Shell::after(steps);
     let before = (shell.root(), shell.view.seq());
-    let Err(Rejection::Conflicts { conflicts }) = shell.undo(ops[target]) else { panic!("a conflict was expected") };
+    let Err(Rejection::Conflicts { conflicts }) = shell.undo(ops[target]) else {
+        panic!("a conflict was expected")
+    };
     let shown: Vec<String> = conflicts.iter().map(|conflict| shell.conflict(conflict)).collect();
     assert_eq!(shown, listed);
     assert_eq!((shell.root(), shell.view.seq()), before, "a conflict changes nothing");
@@ -250,7 +252,9 @@ fn an_operation_of_several_commands_is_taken_back_as_a_whole() {
     let mut shell = Shell::new();
     shell.done(write("a", "1"));
     let op = shell.op();
-    for step in [write("a", "2"), write("b", "1"), rename("a", "c"), rename("c", "d"), write("b", "2"), start(1, "P")] {
+    for step in
+        [write("a", "2"), write("b", "1"), rename("a", "c"), rename("c", "d"), write("b", "2"), start(1, "P")]
+    {
         shell.run_in(op, step).unwrap();
     }
     undoes_to(&mut shell, op, Resolutions::default(), "a: 1");
@@ -275,7 +279,8 @@ fn an_edit_between_two_parts_of_an_operation_is_not_taken_with_it() {
 
 #[test]
 fn contents_that_are_gone_are_named() {
-    let (mut shell, ops) = Shell::after([write("a", "1|2|3"), write("a", "one|2|3"), write("a", "one|2|3|4")]);
+    let (mut shell, ops) =
+        Shell::after([write("a", "1|2|3"), write("a", "one|2|3"), write("a", "one|2|3|4")]);
     let lost = shared_types::ContentHash::of(&text("1|2|3"));
     shell.forget(&lost);
     let before = shell.root();

@@ -23,7 +23,11 @@ fn settings_windows_and_notes_are_taken_back() {
     undoes_as(&[set("k", 1)], 0, &[]);
     undoes_as(&[set("k", 1), set("k", 2)], 1, &[set("k", 1)]);
     undoes_as(&[set("k", 1), clear("k")], 1, &[set("k", 1)]);
-    undoes_as(&[set("k", json!({"a": [1.5, null]})), set("k", 2), set("l", 3)], 1, &[set("k", json!({"a": [1.5, null]})), set("l", 3)]);
+    undoes_as(
+        &[set("k", json!({"a": [1.5, null]})), set("k", 2), set("l", 3)],
+        1,
+        &[set("k", json!({"a": [1.5, null]})), set("l", 3)],
+    );
     undoes_as(&[window(1, "A")], 0, &[]);
     undoes_as(&[window(1, "A"), window(1, "B")], 1, &[window(1, "A")]);
     undoes_as(&[window(1, "A"), close(1), window(2, "B")], 1, &[window(1, "A"), window(2, "B")]);
@@ -65,7 +69,9 @@ fn a_later_change_of_the_same_thing_is_a_conflict() {
     for (steps, sides, taken) in cases {
         let (mut shell, ops) = Shell::after(steps);
         let (before, root) = (shell.state(), shell.root());
-        let Err(Rejection::Conflicts { conflicts }) = shell.undo(ops[1]) else { panic!("a conflict was expected") };
+        let Err(Rejection::Conflicts { conflicts }) = shell.undo(ops[1]) else {
+            panic!("a conflict was expected")
+        };
         assert_eq!(shell.root(), root, "a conflict changes nothing");
         let [conflict] = &conflicts[..] else { panic!("one conflict was expected") };
         assert_eq!((conflict.subject.clone(), conflict.today.clone(), conflict.undone.clone()), sides);

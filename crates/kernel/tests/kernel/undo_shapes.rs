@@ -11,7 +11,11 @@ use crate::undo::{conflicts, undoes};
 fn a_moved_folder_goes_back() {
     let tree = || [folder("d"), write("d/a", "1"), write("d/e/b", "2"), link("d/l", "a"), rename("d", "x/y")];
     undoes(tree(), 4, "d/; d/a: 1; d/e/b: 2; d/l -> a");
-    undoes(tree().into_iter().chain([write("x/y/new", "3")]), 4, "d/; d/a: 1; d/e/b: 2; d/l -> a; x/y/new: 3");
+    undoes(
+        tree().into_iter().chain([write("x/y/new", "3")]),
+        4,
+        "d/; d/a: 1; d/e/b: 2; d/l -> a; x/y/new: 3",
+    );
 }
 
 #[test]
@@ -71,7 +75,8 @@ fn a_folder_with_other_files_where_a_file_is_needed_is_a_conflict() {
         "d/e/newer: 3; d/new: 2",
         "d: 1",
     );
-    let replaced = || capture(&[("d", Some(file("1")), Some(FileNode::Folder)), ("d/a", None, Some(file("2")))]);
+    let replaced =
+        || capture(&[("d", Some(file("1")), Some(FileNode::Folder)), ("d/a", None, Some(file("2")))]);
     undoes([write("d", "1"), with(replaced(), &["2"])], 1, "d: 1");
     conflicts(
         [write("d", "1"), with(replaced(), &["2"]), write("d/b", "3")],
@@ -85,14 +90,27 @@ fn a_folder_with_other_files_where_a_file_is_needed_is_a_conflict() {
 #[test]
 fn every_place_that_is_in_the_way_is_listed() {
     conflicts(
-        [write("d/a", "1"), write("d/b/c", "2"), write("e/a", "3"), delete("d"), delete("e"), write("d", "x")],
+        [
+            write("d/a", "1"),
+            write("d/b/c", "2"),
+            write("e/a", "3"),
+            delete("d"),
+            delete("e"),
+            write("d", "x"),
+        ],
         3,
         &["d: x or nothing, a file stands where a folder is needed"],
         "d: x",
         "d/a: 1; d/b/c: 2",
     );
     conflicts(
-        [write("top/d/a", "1"), write("top/e/a", "2"), delete("top"), write("top/d", "x"), write("top/e", "y")],
+        [
+            write("top/d/a", "1"),
+            write("top/e/a", "2"),
+            delete("top"),
+            write("top/d", "x"),
+            write("top/e", "y"),
+        ],
         2,
         &[
             "top/d: x or nothing, a file stands where a folder is needed",
@@ -117,7 +135,14 @@ fn a_folder_that_was_made_and_filled_since_keeps_its_files() {
 
 #[test]
 fn one_choice_for_each_conflict() {
-    let steps = [write("d/a", "1"), write("d/b", "1"), write("d/c", "1"), delete("d"), write("d/a", "A"), write("d/b", "B")];
+    let steps = [
+        write("d/a", "1"),
+        write("d/b", "1"),
+        write("d/c", "1"),
+        delete("d"),
+        write("d/a", "A"),
+        write("d/b", "B"),
+    ];
     let (mut shell, ops) = Shell::after(steps);
     let mut resolutions = each([Subject::File(path("d/a"))], Choice::Keep);
     resolutions.others = Some(Choice::Take);
@@ -151,7 +176,9 @@ fn a_repository_that_was_used_since_is_one_conflict_and_never_merged() {
     conflicts(
         committed().into_iter().chain(later),
         4,
-        &["p/.git (a git repository): 2 files or 3 files, the repository was used since, and a repository is never merged"],
+        &[
+            "p/.git (a git repository): 2 files or 3 files, the repository was used since, and a repository is never merged",
+        ],
         "p/.git/HEAD: ref: main; p/.git/log: 0|1|2|3|4; p/.git/main: c3; p/.git/objects/c2: commit; p/a: 1",
         "p/.git/HEAD: ref: main; p/.git/log: 1|2|3; p/.git/main: c1; p/a: 1",
     );
@@ -163,9 +190,17 @@ fn each_repository_is_a_conflict_of_its_own() {
         let edit = |at| (at, Some(file(old)), Some(file(new)));
         with(capture(&[edit("p/.git/x"), edit("p/.git/y"), edit("q/.git/x")]), &[new])
     };
-    let steps = [write("p/.git/x", "1"), write("p/.git/y", "1"), write("q/.git/x", "1"), both("1", "2"), both("2", "3")];
+    let steps = [
+        write("p/.git/x", "1"),
+        write("p/.git/y", "1"),
+        write("q/.git/x", "1"),
+        both("1", "2"),
+        both("2", "3"),
+    ];
     let (mut shell, ops) = Shell::after(steps);
-    let Err(Rejection::Conflicts { conflicts }) = shell.undo(ops[3]) else { panic!("conflicts were expected") };
+    let Err(Rejection::Conflicts { conflicts }) = shell.undo(ops[3]) else {
+        panic!("conflicts were expected")
+    };
     let repositories = [Subject::Repository(path("p/.git")), Subject::Repository(path("q/.git"))];
     assert_eq!(conflicts.into_iter().map(|c| c.subject).collect::<Vec<_>>(), repositories);
     let mut resolutions = each([repositories[1].clone()], Choice::Take);
@@ -176,7 +211,13 @@ fn each_repository_is_a_conflict_of_its_own() {
 
 #[test]
 fn a_repository_is_not_put_back_in_part_where_the_tree_changed() {
-    let steps = [write("p/.git/HEAD", "h"), write("p/.git/refs/a", "1"), write("p/a", "1"), delete("p"), write("p/.git/refs", "x")];
+    let steps = [
+        write("p/.git/HEAD", "h"),
+        write("p/.git/refs/a", "1"),
+        write("p/a", "1"),
+        delete("p"),
+        write("p/.git/refs", "x"),
+    ];
     conflicts(
         steps,
         3,
