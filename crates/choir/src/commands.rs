@@ -22,7 +22,8 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use event_log::SqliteLog;
+use event_log::{EventLog, SqliteLog};
+use shared_types::Seq;
 
 use crate::cli::{Cli, Command};
 use crate::failure::{Code, Failure};
@@ -60,6 +61,16 @@ impl Context {
                 Err(Failure::new(Code::Failed, "the computer gave another answer than was asked for").into())
             }
         }
+    }
+}
+
+/// The event that the person names, or the newest. One that has not happened yet is not found.
+fn moment(log: &dyn EventLog, named: Option<Seq>) -> Result<Seq> {
+    let head = log.head().seq;
+    match named {
+        Some(seq) if seq > head => Err(Failure::new(Code::NotFound, format!("the log ends at event {head}")).into()),
+        Some(seq) => Ok(seq),
+        None => Ok(head),
     }
 }
 

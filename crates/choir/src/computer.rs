@@ -28,7 +28,7 @@ use crate::config::Config;
 use crate::failure::{Code, Failure};
 use crate::ids;
 use crate::place::Place;
-use crate::protocol::{Answer, Choices, Done, Envelope, Request, Status, VERSION};
+use crate::protocol::{Answer, Choices, Done, Envelope, Request, Status};
 
 /// Told how far something is: phase, done, total.
 pub type Progress<'a> = &'a (dyn Fn(&str, u64, u64) + 'a);
@@ -138,10 +138,6 @@ impl Computer {
 
     /// Does what was asked.
     pub fn handle(&self, envelope: &Envelope, body: &mut dyn Read, progress: Progress<'_>) -> Answer {
-        if envelope.version != VERSION {
-            let message = format!("protocol {} is not spoken here, only {VERSION}", envelope.version);
-            return Answer::Failure(Failure::new(Code::BadRequest, message));
-        }
         self.answer(envelope, body, progress).unwrap_or_else(Answer::Failure)
     }
 

@@ -6,6 +6,8 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use toml::{Table, Value};
 
+use crate::failure::{Code, Failure};
+
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -67,6 +69,10 @@ fn keys() -> [Key; 4] {
 impl Config {
     /// Reads the file of a computer, if it has one, and the environment.
     pub fn load(state: &Path) -> Result<Self> {
+        Self::read(state).map_err(|e| Failure::new(Code::BadRequest, format!("{e:#}")).into())
+    }
+
+    fn read(state: &Path) -> Result<Self> {
         let path = match std::env::var_os("CHOIR_CONFIG") {
             Some(path) => PathBuf::from(path),
             None => state.join("choir.toml"),
@@ -111,10 +117,12 @@ fn check_known(table: &Table, path: &Path) -> Result<()> {
         let Value::Table(entries) = value else {
             bail!("{}: '{section}' stands outside of a section such as [git]", path.display());
         };
-        for name in entries.keys() {
-            if !keys().iter().any(|key| key.section == section && key.name == name) {
-                bail!("{}: [{section}] {name} is not a setting; see choir doctor for those there are", path.display());
-            }
+        let known: Vec<_> = keys().iter().filter(|key| key.section == section).map(|key| key.name).collect();
+        if known.is_empty() {
+            bail!("{}: [{section}] is not a section; there is [git]", path.display());
+        }
+        if let Some(name) = entries.keys().find(|name| !known.contains(&name.as_str())) {
+            bail!("{}: [{section}] {name} is not a setting; there are {}", path.display(), known.join(", "));
         }
     }
     Ok(())
@@ -141,7 +149,12 @@ fn value_of(
     };
     let fits = value.same_type(&key.default) && value.as_integer().is_none_or(|n| n >= 0);
     if !fits {
-        bail!("[{}] {} = {value} (from {origin}) should be like {}", key.section, key.name, key.default);
+        let wanted = match &key.default {
+            Value::Integer(_) => "a whole number, 0 or more",
+            Value::Boolean(_) => "true or false",
+            _ => "a text",
+        };
+        bail!("{origin}: [{}] {} = {value} should be {wanted}", key.section, key.name);
     }
     Ok((value, origin))
 }

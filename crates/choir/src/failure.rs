@@ -5,6 +5,7 @@ use event_log::writer::SubmitError;
 use event_log::{AppendError, ContentError, OpenError, ReadError};
 use kernel::{Conflict, Rejection};
 use projector::ProjectError;
+use projector::workspace::DiskError;
 use serde::{Deserialize, Serialize};
 
 /// Stable codes; `choir --help` lists the exit codes they map to.
@@ -60,11 +61,16 @@ impl Failure {
     /// A failure of the storage underneath: what the disk said decides the code.
     fn of_storage(error: &(dyn std::error::Error + 'static)) -> Self {
         let code = std::iter::successors(Some(error), |error| error.source()).find_map(disk_code);
-        match code.unwrap_or(Code::Failed) {
-            Code::ReadOnly => Self::new(Code::ReadOnly, format!("the disk is read-only: {}", chain(error))),
-            Code::StorageFull => Self::new(Code::StorageFull, format!("the disk is full: {}", chain(error))),
-            code => Self::of(code, error),
+        let mut failure = Self::of(code.unwrap_or(Code::Failed), error);
+        let plain = match code {
+            Some(Code::ReadOnly) => "the disk is read-only",
+            Some(Code::StorageFull) => "the disk is full",
+            _ => return failure,
+        };
+        if !failure.message.contains(plain) {
+            failure.message = format!("{plain}: {}", failure.message);
         }
+        failure
     }
 }
 
@@ -72,6 +78,11 @@ impl Failure {
 fn disk_code(error: &(dyn std::error::Error + 'static)) -> Option<Code> {
     use rusqlite::{Error, ErrorCode};
     use std::io::ErrorKind;
+    match error.downcast_ref::<DiskError>() {
+        Some(DiskError::Full { .. }) => return Some(Code::StorageFull),
+        Some(DiskError::ReadOnly { .. }) => return Some(Code::ReadOnly),
+        Some(_) | None => {}
+    }
     if let Some(io) = error.downcast_ref::<std::io::Error>() {
         return match io.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some(Code::StorageFull),
@@ -237,10 +248,15 @@ pub fn of_anyhow(error: &anyhow::Error) -> Failure {
             text = format!("{text}: {more}");
         }
     }
-    // A file that the person named and that is not there, or a disk that does not take it.
-    let missing = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
-    };
-    let code = error.chain().find_map(|cause| disk_code(cause).or(missing(cause).then_some(Code::NotFound)));
+    let code = error.chain().find_map(|cause| disk_code(cause).or_else(|| plain_code(cause)));
     Failure::new(code.unwrap_or(Code::Failed), text)
+}
+
+/// A file that the person named and that is not there, or a log that does not hold together.
+fn plain_code(cause: &(dyn std::error::Error + 'static)) -> Option<Code> {
+    if let Some(io) = cause.downcast_ref::<std::io::Error>() {
+        return (io.kind() == std::io::ErrorKind::NotFound).then_some(Code::NotFound);
+    }
+    let broken = cause.downcast_ref::<ReadError>().is_some_and(|e| !matches!(e, ReadError::Storage { .. }));
+    broken.then_some(Code::Damaged)
 }

@@ -1,9 +1,13 @@
 //! Where a computer is: its workspace and its state. Code takes both paths and derives neither from the other.
 
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use event_log::SqliteLog;
+use shared_types::{FilePath, PathError};
+
+use crate::failure::{Code, Failure};
 
 /// The name of the state folder inside a workspace made by `choir init`.
 pub const STATE: &str = ".choir";
@@ -29,8 +33,8 @@ impl Place {
         };
         match start.ancestors().map(Self::at).find(Self::exists) {
             Some(place) => Ok(place),
-            None => bail!(crate::failure::Failure::new(
-                crate::failure::Code::NoComputer,
+            None => bail!(Failure::new(
+                Code::NoComputer,
                 format!(
                     "there is no computer at {} or above it; make one with: choir init {}",
                     start.display(),
@@ -49,35 +53,54 @@ impl Place {
     }
 
     /// A path as the person typed it, relative to the current folder, as a path of the workspace.
-    pub fn path(&self, typed: &Path) -> Result<shared_types::FilePath> {
-        let absolute = if typed.is_absolute() {
-            typed.to_owned()
-        } else {
-            let here = std::env::current_dir().context("the current folder cannot be read")?;
-            // Outside of the workspace (with --dir) a relative path is one of the workspace.
-            if here.starts_with(&self.workspace) { here.join(typed) } else { self.workspace.join(typed) }
+    pub fn path(&self, typed: &Path) -> Result<FilePath> {
+        let here = std::env::current_dir().context("the current folder cannot be read")?;
+        // Outside of the workspace (with --dir) a relative path is one of the workspace.
+        let base = if here.starts_with(&self.workspace) { &here } else { &self.workspace };
+        let refuse = |why: String| Failure::new(Code::BadPath, format!("{}: {why}", typed.display()));
+        let absolute = settled(&base.join(typed));
+        let Ok(inside) = absolute.strip_prefix(&self.workspace) else {
+            return Err(refuse(format!("it is not in the workspace {}", self.workspace.display())).into());
         };
-        let refuse = |e: shared_types::PathError| {
-            crate::failure::Failure::new(crate::failure::Code::BadPath, format!("{}: {e}", typed.display()))
-        };
-        let inside = absolute
-            .strip_prefix(&self.workspace)
-            .map_err(|_| refuse(shared_types::PathError::Absolute))?;
-        use std::os::unix::ffi::OsStrExt;
-        Ok(shared_types::FilePath::from_bytes(&plain(inside.as_os_str().as_bytes())).map_err(refuse)?)
+        FilePath::from_bytes(inside.as_os_str().as_bytes()).map_err(|e| match e {
+            PathError::Empty => refuse("it is the workspace itself; name something in it".into()).into(),
+            e => refuse(e.to_string()).into(),
+        })
     }
 }
 
-/// Drops a leading `./` and a trailing slash, which shells add; everything else is checked as it is.
-fn plain(bytes: &[u8]) -> Vec<u8> {
-    let mut bytes = bytes;
-    while let Some(rest) = bytes.strip_prefix(b"./") {
-        bytes = rest;
+/// The path without `.` and `..`, by its names alone: links are not followed anywhere in a workspace.
+fn settled(path: &Path) -> PathBuf {
+    let mut settled = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(settled.pop()),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => settled.push(part),
+        }
     }
-    while bytes.len() > 1
-        && let Some(rest) = bytes.strip_suffix(b"/")
-    {
-        bytes = rest;
+    settled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typed_path_is_settled_by_its_names_and_must_end_up_inside() {
+        let place = Place::at(Path::new("/home/ada/notes"));
+        let path = |typed: &str| place.path(Path::new(typed)).map(|path| path.to_string());
+        for (typed, expected) in [
+            ("a.txt", "a.txt"),
+            ("./a//b/", "a/b"),
+            ("a/../b", "b"),
+            ("/home/ada/notes/a", "a"),
+            ("../notes/a", "a"),
+        ] {
+            assert_eq!(path(typed).unwrap(), expected, "{typed}");
+        }
+        for hostile in ["..", "../x", "a/../../x", "/etc/passwd", "/home/ada/notes/../x", ".", ".choir/lock", ".CHOIR"] {
+            assert!(path(hostile).is_err(), "{hostile}");
+        }
     }
-    bytes.to_vec()
 }

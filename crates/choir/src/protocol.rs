@@ -33,6 +33,21 @@ impl Envelope {
     pub fn new(request: Request) -> Self {
         Self { version: VERSION, command: crate::ids::command(), op: crate::ids::op(), request }
     }
+
+    /// Reads a request. The version is looked at first: what another one means is not guessed at.
+    pub fn receive(input: &mut dyn Read) -> io::Result<Self> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u32,
+        }
+        let bytes = receive_bytes(input, JSON_LIMIT)?;
+        let invalid = |e: &dyn std::fmt::Display| io::Error::new(io::ErrorKind::InvalidData, e.to_string());
+        let Versioned { version } = serde_json::from_slice(&bytes).map_err(|e| invalid(&e))?;
+        if version != VERSION {
+            return Err(invalid(&format!("version {version} of the protocol is not spoken here, only {VERSION}")));
+        }
+        serde_json::from_slice(&bytes).map_err(|e| invalid(&e))
+    }
 }
 
 /// How conflicts are to be settled.

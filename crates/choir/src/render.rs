@@ -184,7 +184,8 @@ pub(crate) fn failure(style: Style, failure: &Failure) {
     }
     let red = stderr().is_terminal() && style == Style::Colour;
     let word = if red { "\x1b[31merror:\x1b[0m" } else { "error:" };
-    eprintln!("{word} {}", failure.message);
+    let message: Vec<_> = failure.message.lines().map(safe).collect();
+    eprintln!("{word} {}", message.join("\n"));
     for conflict in &failure.conflicts {
         eprintln!("  {}: {}", safe(&conflict.subject.to_string()), conflict.reason);
         eprintln!("    today:        {}", side(&conflict.today));

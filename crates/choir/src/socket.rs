@@ -2,11 +2,12 @@
 
 use std::io::{self, BufReader, BufWriter};
 use std::os::fd::AsFd;
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::net::sockopt::socket_peercred;
@@ -20,6 +21,11 @@ use crate::protocol::{Answer, Body, Envelope, receive, send, send_body};
 const CONNECTIONS: usize = 128;
 /// A caller that says nothing for so long is let go.
 const SILENCE: Duration = Duration::from_secs(60);
+/// When the computer is to be let go, callers have this long to finish what they say.
+const GRACE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(5);
+/// What `accept` says after the listener was shut down.
+const SHUT_DOWN: i32 = rustix::io::Errno::INVAL.raw_os_error();
 
 /// Unix sockets have short names; going through the folder's descriptor makes any folder do.
 fn with_short_path<T>(place: &Place, act: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
@@ -57,25 +63,52 @@ impl Server {
 
     /// Answers callers until it is stopped, then waits for those under way.
     pub fn run(self, computer: &Arc<Computer>) {
-        let busy = Arc::new(AtomicUsize::new(0));
-        let mut threads = Vec::new();
-        while let Ok((stream, _)) = self.listener.accept() {
-            threads.retain(|thread: &std::thread::JoinHandle<()>| !thread.is_finished());
-            while busy.load(Ordering::Acquire) >= CONNECTIONS {
-                std::thread::sleep(Duration::from_millis(1));
+        let mut callers: Vec<Caller> = Vec::new();
+        loop {
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(e) if e.raw_os_error() == Some(SHUT_DOWN) => break,
+                // Too many open files, or a caller that is gone again: the next one may have more luck.
+                Err(_) => {
+                    std::thread::sleep(PAUSE);
+                    continue;
+                }
+            };
+            callers.retain(|caller| !caller.thread.is_finished());
+            while callers.len() >= CONNECTIONS {
+                std::thread::sleep(PAUSE);
+                callers.retain(|caller| !caller.thread.is_finished());
             }
-            busy.fetch_add(1, Ordering::AcqRel);
-            let (computer, busy) = (Arc::clone(computer), Arc::clone(&busy));
-            threads.push(std::thread::spawn(move || {
-                // A caller that went away has nobody to be told about it.
-                let _ = serve(&computer, stream);
-                busy.fetch_sub(1, Ordering::AcqRel);
-            }));
+            callers.extend(Caller::answer(computer, stream));
         }
-        for thread in threads {
-            let _ = thread.join();
-        }
+        // Nobody finds the door any more, and what is under way comes to its end.
         let _ = std::fs::remove_file(self.place.socket());
+        let stopped = Instant::now();
+        while stopped.elapsed() < GRACE && callers.iter().any(|caller| !caller.thread.is_finished()) {
+            std::thread::sleep(PAUSE);
+        }
+        for caller in callers {
+            // One that has not said all of its request by now is not waited for; an answer still goes out.
+            let _ = caller.stream.shutdown(Shutdown::Read);
+            let _ = caller.thread.join();
+        }
+    }
+}
+
+/// A connection and the thread that answers it.
+struct Caller {
+    stream: UnixStream,
+    thread: JoinHandle<()>,
+}
+
+impl Caller {
+    fn answer(computer: &Arc<Computer>, stream: UnixStream) -> io::Result<Self> {
+        let (computer, own) = (Arc::clone(computer), stream.try_clone()?);
+        let thread = std::thread::Builder::new().name("caller".into()).spawn(move || {
+            // A caller that went away has nobody to be told about it.
+            let _ = serve(&computer, own);
+        })?;
+        Ok(Self { stream, thread })
     }
 }
 
@@ -89,7 +122,7 @@ fn serve(computer: &Computer, stream: UnixStream) -> io::Result<()> {
         return say(&Answer::Failure(Failure::new(Code::Refused, "this computer belongs to another user")));
     }
     let mut input = BufReader::new(stream);
-    let envelope: Envelope = match receive(&mut input) {
+    let envelope = match Envelope::receive(&mut input) {
         Ok(envelope) => envelope,
         Err(e) if e.kind() == io::ErrorKind::InvalidData => {
             return say(&Answer::Failure(Failure::new(Code::BadRequest, format!("not a request: {e}"))));

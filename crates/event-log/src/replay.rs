@@ -10,6 +10,8 @@ use crate::{EventLog, ReadError, SliceSnapshot, Snapshot, understand};
 /// A snapshot is due after this many events, or a share of what it would hold if that is more.
 const SNAPSHOT_EVERY: u64 = 1000;
 const SNAPSHOT_SHARE: u64 = 4;
+/// While commands wait, it may come this many times as late.
+const SNAPSHOT_PATIENCE: u64 = 10;
 
 /// The state at a seq, or at the head.
 pub fn view_at(log: &dyn EventLog, at: Seq) -> Result<View, ReadError> {
@@ -66,10 +68,25 @@ fn restore(snapshot: &Snapshot) -> Option<View> {
     (view.root() == snapshot.root).then_some(view)
 }
 
-/// True if enough has happened since the last snapshot for the next one to be worth its bytes.
-pub fn snapshot_is_due(view: &View, last: Seq) -> bool {
+/// How much a snapshot is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SnapshotNeed {
+    None,
+    /// Enough has happened since the last one for the next to be worth its bytes.
+    Due,
+    /// So much has happened that somebody should wait for it: the next opening would be slow.
+    Overdue,
+}
+
+/// Whether it is time for a snapshot of the view.
+pub fn snapshot_need(view: &View, last: Seq) -> SnapshotNeed {
     let since = view.seq().0.saturating_sub(last.0);
-    since >= SNAPSHOT_EVERY.max(view.weight() as u64 / SNAPSHOT_SHARE)
+    let worthwhile = SNAPSHOT_EVERY.max(view.weight() as u64 / SNAPSHOT_SHARE);
+    match since {
+        _ if since >= worthwhile * SNAPSHOT_PATIENCE => SnapshotNeed::Overdue,
+        _ if since >= worthwhile => SnapshotNeed::Due,
+        _ => SnapshotNeed::None,
+    }
 }
 
 /// The view as a snapshot.

@@ -4,6 +4,8 @@
 //! only then answers. If the flush fails, everybody in the group is refused and the view goes back to what the log
 //! holds. It never waits for a model, a network or a command. Dropping the last handle ends the thread.
 
+mod replies;
+
 use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 use std::sync::Arc;
@@ -18,8 +20,9 @@ use shared_types::{
 };
 use thiserror::Error;
 
-use crate::replay::{snapshot_is_due, snapshot_of, view_at};
+use crate::replay::{SnapshotNeed, snapshot_need, snapshot_of, view_at};
 use crate::{Append, AppendError, Appended, ContentError, EventLog, ReadError, understand};
+use replies::{Answer, Replies};
 
 /// Commands that may wait before a caller has to.
 const MAILBOX: usize = 1024;
@@ -127,13 +130,15 @@ impl Writer {
             }
         }
         let snapshot = log.snapshots()?.last().map_or(Seq::ZERO, |(seq, _)| *seq);
-        let mut state = State { log, view, options, snapshot, last_ts: i64::MIN };
-        let spawned = std::thread::Builder::new().name("writer".into()).spawn(move || state.run(&requests));
+        let spawned = Replies::start().and_then(|replies| {
+            let mut state = State { log, view, options, snapshot, replies, last_ts: i64::MIN };
+            std::thread::Builder::new().name("writer".into()).spawn(move || state.run(&requests))
+        });
         let thread = spawned.map_err(|e| ReadError::Broken { seq: Seq::ZERO, reason: e.to_string() })?;
         Ok((Self { mailbox }, thread))
     }
 
-    /// Hands a submission over; `reply` is called on the writer's thread and must not block.
+    /// Hands a submission over; `reply` is called on a thread of the writer's and must not block.
     pub fn submit_with(
         &self,
         submission: Submission,
@@ -175,6 +180,7 @@ struct State {
     view: View,
     options: Options,
     snapshot: Seq,
+    replies: Replies,
     last_ts: i64,
 }
 
@@ -188,7 +194,7 @@ struct Decided {
 
 impl State {
     fn run(&mut self, requests: &Receiver<Request>) {
-        while let Ok(first) = requests.recv() {
+        while let Some(first) = self.next(requests) {
             let mut waiting = VecDeque::from([first]);
             while waiting.len() < GROUP
                 && let Ok(next) = requests.try_recv()
@@ -198,9 +204,17 @@ impl State {
             while !waiting.is_empty() {
                 self.take_group(&mut waiting);
             }
-            self.snapshot_if_due();
         }
-        self.snapshot_if_due();
+    }
+
+    /// The next request. Before it waits for one, there is time for a snapshot.
+    fn next(&mut self, requests: &Receiver<Request>) -> Option<Request> {
+        let need = snapshot_need(&self.view, self.snapshot);
+        let next = requests.try_recv().ok();
+        if need == SnapshotNeed::Overdue || need == SnapshotNeed::Due && next.is_none() {
+            self.save_snapshot();
+        }
+        next.or_else(|| requests.recv().ok())
     }
 
     /// Decides everything that waits and appends it as one group. What has to be decided again goes back to the
@@ -231,7 +245,8 @@ impl State {
         if mode == Mode::Preview {
             return reply(Ok(Outcome { decision, ..Outcome::default() }));
         }
-        if decision.events.is_empty() {
+        // What is as wanted only through events of this group is acknowledged with them.
+        if decision.events.is_empty() && group.is_empty() {
             let nothing = Ok(Outcome::default());
             return reply(self.first_answer(submission.command).unwrap_or(nothing));
         }
@@ -280,7 +295,7 @@ impl State {
         }
         let mut appends = Vec::with_capacity(group.len());
         let mut refused = HashMap::new();
-        for (index, decided) in group.iter().enumerate() {
+        for (index, decided) in group.iter().enumerate().filter(|(_, d)| !d.decision.events.is_empty()) {
             match self.append_of(decided) {
                 Ok(append) => appends.push(append),
                 // The appends after this one no longer fit; the log refuses them and they are decided again.
@@ -289,27 +304,36 @@ impl State {
         }
         let mut answers = self.log.append(appends).into_iter();
         let mut again = Vec::new();
+        let mut replies = Vec::with_capacity(group.len());
         let mut clean = true;
         for (index, decided) in group.into_iter().enumerate() {
+            if decided.decision.events.is_empty() {
+                match clean {
+                    true => replies.push(self.confirm(decided)),
+                    false => again.push(decided),
+                }
+                continue;
+            }
             let answer = match refused.remove(&index) {
                 Some(e) => Err(SubmitError::from(e)),
                 None => answers.next().unwrap_or(Err(AppendError::Size(0))).map_err(SubmitError::from),
             };
             match answer {
                 Ok(appended) if appended.first == decided.expected.next() => {
-                    self.acknowledge(decided, appended)
+                    replies.push(self.acknowledge(decided, appended));
                 }
                 Ok(first) => {
                     clean = false;
-                    (decided.reply)(self.repeat(first));
+                    replies.push((decided.reply, self.repeat(first)));
                 }
                 Err(SubmitError::Append(AppendError::WrongSeq { .. })) if !clean => again.push(decided),
                 Err(error) => {
                     clean = false;
-                    (decided.reply)(Err(error));
+                    replies.push((decided.reply, Err(error)));
                 }
             }
         }
+        self.replies.send(replies);
         if !clean {
             self.reload();
         }
@@ -336,13 +360,20 @@ impl State {
         })
     }
 
-    fn acknowledge(&self, decided: Decided, appended: Appended) {
+    fn acknowledge(&self, decided: Decided, appended: Appended) -> Answer {
         if let Some(effects) = &self.options.effects {
             for effect in decided.decision.events.iter().flat_map(|event| react(&self.view, event)) {
                 let _ = effects.send(effect);
             }
         }
-        (decided.reply)(Ok(Outcome { appended: Some(appended), resent: false, decision: decided.decision }));
+        let outcome = Outcome { appended: Some(appended), resent: false, decision: decided.decision };
+        (decided.reply, Ok(outcome))
+    }
+
+    /// The answer to a command that changes nothing.
+    fn confirm(&self, decided: Decided) -> Answer {
+        let nothing = Ok(Outcome::default());
+        (decided.reply, self.first_answer(decided.submission.command).unwrap_or(nothing))
     }
 
     /// Back to what the log holds. If even reading fails, the view stays at an older seq, and appends are refused by
@@ -445,11 +476,8 @@ impl State {
         named_contents(action).into_iter().try_for_each(check)
     }
 
-    fn snapshot_if_due(&mut self) {
-        if !snapshot_is_due(&self.view, self.snapshot) {
-            return;
-        }
-        // A snapshot only makes opening quicker: one that cannot be saved is tried again later.
+    /// A snapshot only makes opening quicker: one that cannot be saved is tried again later.
+    fn save_snapshot(&mut self) {
         if self.log.save_snapshot(&snapshot_of(&mut self.view)).is_ok() {
             self.snapshot = self.view.seq();
         }

@@ -92,16 +92,32 @@ impl Projector {
     ) -> Result<Self, ProjectError> {
         let views = Views::open(state)?;
         let workspace = Workspace::open(workspace, &state.join("tmp"))?;
-        let head = log.head().seq;
+        let projector = Self { log, writer, views, workspace, mint };
+        projector.healing(|| projector.settle())?;
+        Ok(projector)
+    }
+
+    fn settle(&self) -> Result<(), ProjectError> {
+        let head = self.log.head().seq;
         // Read models that are ahead of the log belong to events that a damaged disk lost: start them again.
-        if views.position(Position::Rows)?.is_some_and(|seq| seq > head) {
-            views.reset_rows()?;
+        if self.views.position(Position::Rows)?.is_some_and(|seq| seq > head) {
+            self.views.reset_rows()?;
         }
-        if views.position(Position::Disk)?.is_some_and(|seq| seq > head) {
-            views.reset_disk()?;
+        if self.views.position(Position::Disk)?.is_some_and(|seq| seq > head) {
+            self.views.reset_disk()?;
         }
-        recover::recover(&workspace, &views, &*log)?;
-        Ok(Self { log, writer, views, workspace, mint })
+        recover::recover(&self.workspace, &self.views, &*self.log)
+    }
+
+    /// Read models are disposable: where they turn out to be damaged, they start from nothing and the work again.
+    fn healing<T>(&self, work: impl Fn() -> Result<T, ProjectError>) -> Result<T, ProjectError> {
+        match work() {
+            Err(ProjectError::Views(e)) if e.is_damage() => {
+                self.views.start_anew()?;
+                work()
+            }
+            done => done,
+        }
     }
 
     pub fn views(&self) -> &Views {
@@ -121,6 +137,10 @@ impl Projector {
 
     /// Records outside edits as one operation.
     pub fn capture(&self, extent: &Extent, progress: Progress<'_>) -> Result<Captured, ProjectError> {
+        self.healing(|| self.capture_once(extent, progress))
+    }
+
+    fn capture_once(&self, extent: &Extent, progress: Progress<'_>) -> Result<Captured, ProjectError> {
         if self.views.position(Position::Disk)?.is_none() {
             self.adopt_disk(progress)?;
         }
@@ -137,6 +157,10 @@ impl Projector {
 
     /// Brings the read models and the disk to the newest event.
     pub fn catch_up(&self, progress: Progress<'_>) -> Result<CaughtUp, ProjectError> {
+        self.healing(|| self.catch_up_once(progress))
+    }
+
+    fn catch_up_once(&self, progress: Progress<'_>) -> Result<CaughtUp, ProjectError> {
         if self.views.position(Position::Disk)?.is_none() {
             self.adopt_disk(progress)?;
         }
@@ -154,8 +178,10 @@ impl Projector {
 
     /// Computes all read models again from the first event.
     pub fn rebuild(&self, progress: Progress<'_>) -> Result<(), ProjectError> {
-        self.views.reset_rows()?;
-        self.catch_up_rows(progress)
+        self.healing(|| {
+            self.views.reset_rows()?;
+            self.catch_up_rows(progress)
+        })
     }
 
     /// Nothing is known of what is on disk: compare all of it with the present, once.

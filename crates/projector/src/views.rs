@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension};
 use shared_types::Seq;
 use thiserror::Error;
@@ -96,6 +97,13 @@ pub struct Views {
     pub(crate) conn: Connection,
 }
 
+impl ViewsError {
+    /// True if the file's own structure is broken. All of it can be computed again.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Sqlite { source, .. } if is_unusable(source))
+    }
+}
+
 impl Views {
     pub const FILE: &'static str = "views.sqlite";
 
@@ -118,23 +126,26 @@ impl Views {
         Self::connect(&path).map_err(|source| ViewsError::Sqlite { path, source })
     }
 
+    /// Empties a file whose damage only showed while it was in use, so that everything in it is computed again.
+    pub(crate) fn start_anew(&self) -> Result<(), ViewsError> {
+        let reset = || {
+            self.conn.flush_prepared_statement_cache();
+            if !self.conn.is_autocommit() {
+                let _ = self.conn.execute_batch("ROLLBACK");
+            }
+            self.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
+            let emptied = self.conn.execute_batch("VACUUM");
+            self.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
+            emptied.and_then(|()| prepare_file(&self.conn))
+        };
+        self.map(reset())
+    }
+
     fn connect(path: &Path) -> rusqlite::Result<Self> {
         let conn = Connection::open(path)?;
         conn.busy_timeout(std::time::Duration::from_secs(5))?;
         conn.set_prepared_statement_cache_capacity(64);
-        conn.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384;
-             PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;",
-        )?;
-        let found: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        match (found, tables) {
-            (FORMAT, _) => {}
-            (0, 0) => {
-                conn.execute_batch(&format!("BEGIN; {SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;"))?;
-            }
-            _ => return Err(old_format()),
-        }
+        prepare_file(&conn)?;
         Ok(Self { path: path.to_owned(), conn })
     }
 
@@ -198,6 +209,21 @@ impl Views {
 
     pub(crate) fn map<T>(&self, result: rusqlite::Result<T>) -> Result<T, ViewsError> {
         result.map_err(|source| ViewsError::Sqlite { path: self.path.clone(), source })
+    }
+}
+
+/// Settings and tables. A file of another format is an error that says so.
+fn prepare_file(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384;
+         PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;",
+    )?;
+    let found: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (found, tables) {
+        (FORMAT, _) => Ok(()),
+        (0, 0) => conn.execute_batch(&format!("BEGIN; {SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")),
+        _ => Err(old_format()),
     }
 }
 

@@ -28,7 +28,7 @@ Examples:
   cargo xtask test                      everything that CI runs
   cargo xtask crash --points 200        kill the real process 200 times, compare what is left
   cargo xtask bench append              one benchmark, as JSON lines
-  cargo xtask fuzz --seconds 60         random operations for a minute
+  cargo xtask fuzz --seconds 60         mutated events and archives for a minute
 
 Each command explains itself: cargo xtask <command> --help";
 

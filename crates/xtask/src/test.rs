@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use crate::{
     check::Part,
-    crash, process,
+    crash, fuzz, process,
     steps::{self, Step},
     tidy,
     workspace::Workspace,
@@ -28,6 +28,7 @@ enum Stage {
     Tidy,
     Tests(Runner),
     Crash,
+    Fuzz,
 }
 
 /// nextest where it is installed: quicker, and each test in a process of its own.
@@ -45,6 +46,7 @@ pub(crate) fn run(workspace: &Workspace, _: &Args) -> Result<()> {
         Stage::Tidy,
         Stage::Tests(Runner::found()),
         Stage::Crash,
+        Stage::Fuzz,
     ];
     let summary = steps::run_in_order("test", &stages, workspace)?;
     println!("\n{summary}");
@@ -58,6 +60,7 @@ impl Step for Stage {
             Self::Tidy => "tidy",
             Self::Tests(_) => "tests",
             Self::Crash => "crash",
+            Self::Fuzz => "fuzz",
         }
     }
 
@@ -68,6 +71,7 @@ impl Step for Stage {
             Self::Tests(Runner::Nextest) => "cargo nextest run --workspace --locked",
             Self::Tests(Runner::Cargo) => "cargo test --workspace --locked",
             Self::Crash => "cargo xtask crash --points 50",
+            Self::Fuzz => "cargo xtask fuzz --seconds 20",
         }
     }
 
@@ -77,6 +81,7 @@ impl Step for Stage {
             Self::Tidy => tidy::run(workspace, &tidy::Args::default()),
             Self::Tests(runner) => runner.run(workspace),
             Self::Crash => crash::run(workspace, &crash::Args::default()),
+            Self::Fuzz => fuzz::run(workspace, &fuzz::Args::short()),
         }
     }
 }

@@ -15,9 +15,27 @@ use crate::repack::{MANIFEST, Parts};
 use crate::trying;
 
 const TOKENS: &[&str] = &[
-    "PK\u{1}\u{2}", "PK\u{3}\u{4}", "PK\u{5}\u{6}", "PK\u{6}\u{6}", "PK\u{6}\u{7}", "PK\u{7}\u{8}", "\0\0\0\0", "../",
-    "manifest.json", "log/events.jsonl", "contents/", "{}", "null", "\n", "\"seq\":", "0", "-1", "\"", "file.batch",
-    "18446744073709551615", "\u{7f}\u{7f}\u{7f}\u{7f}",
+    "PK\u{1}\u{2}",
+    "PK\u{3}\u{4}",
+    "PK\u{5}\u{6}",
+    "PK\u{6}\u{6}",
+    "PK\u{6}\u{7}",
+    "PK\u{7}\u{8}",
+    "\0\0\0\0",
+    "../",
+    "manifest.json",
+    "log/events.jsonl",
+    "contents/",
+    "{}",
+    "null",
+    "\n",
+    "\"seq\":",
+    "0",
+    "-1",
+    "\"",
+    "file.batch",
+    "18446744073709551615",
+    "\u{7f}\u{7f}\u{7f}\u{7f}",
 ];
 
 /// What an untouched archive comes to.
@@ -32,7 +50,7 @@ pub(crate) struct Archives(Vec<Base>);
 impl Archives {
     pub(crate) fn new() -> Self {
         let logs = [lived_in(3), lived_in(12), MemoryLog::new(user("empty"))];
-        Self(logs.iter().map(|log| Base::of(log)).collect())
+        Self(logs.iter().map(Base::of).collect())
     }
 
     /// True if the archive was taken.
@@ -105,7 +123,9 @@ impl Base {
         let odd = |text: &str, random: &mut Random| {
             let mut bytes = text.as_bytes().to_vec();
             random.mutate(&mut bytes, TOKENS);
-            String::from_utf8(bytes).ok().filter(|text| serde_json::from_str::<serde_json::Value>(text).is_ok())
+            String::from_utf8(bytes)
+                .ok()
+                .filter(|text| serde_json::from_str::<serde_json::Value>(text).is_ok())
         };
         parts.edit_events(|events| {
             for _ in 0..=random.below(3) {
@@ -160,7 +180,8 @@ fn verify(bytes: &[u8]) -> Result<Verified, ImportError> {
 fn take_in(verified: &Verified) -> Result<(), String> {
     let log = MemoryLog::new(user("bob"));
     let plan = plan_import(verified, Some(&FilePath::parse("from").map_err(|e| e.to_string())?));
-    stage_contents(verified, &log, &|_, _| {}).map_err(|e| format!("what was verified is not taken in: {e:?}"))?;
+    stage_contents(verified, &log, &|_, _| {})
+        .map_err(|e| format!("what was verified is not taken in: {e:?}"))?;
     for (path, node) in plan.map_or(Vec::new(), |plan| plan.files) {
         let here = node.content().is_none_or(|content| log.has_content(&content.hash).unwrap_or_default());
         if !here {
@@ -241,7 +262,11 @@ fn lived_in(files: u64) -> MemoryLog {
     }
     let (batch, list) = FileBatch::of(changes);
     append(&log, batch, &[&list, b"e"]);
-    append(&log, SettingSet { key: "theme".into(), value: serde_json::json!([0.1, "dark"]), prev: None }, &[]);
+    append(
+        &log,
+        SettingSet { key: "theme".into(), value: serde_json::json!([0.1, "dark"]), prev: None },
+        &[],
+    );
     let name = EventName::parse("hologram.show").unwrap();
     let json = format!("{{\"content\":\"{}\"}}", ContentHash::of(b"seen")).into();
     append(&log, Payload::Unknown(UnknownPayload { name, version: 3, json }), &[b"seen"]);

@@ -12,9 +12,35 @@ use crate::random::Random;
 use crate::trying;
 
 const TOKENS: &[&str] = &[
-    "null", "true", "{}", "[]", "\"\"", "-1", "18446744073709551616", "1e999", "0.1", "-0.0", "\\u0000", "\\ud800",
-    "FILE_WRITE", "file.batch", "\"v\":65535,", "\"v\":0,", "\"payload\":", "\"taint\":[\"a,b\"],", "..", "/", ".choir",
-    "\n", "{\"a\":{\"a\":{\"a\":", "[[[[[[[[[[[[[[[[", "\u{feff}", "\"seq\":18446744073709551615,", ",", ":", "\"",
+    "null",
+    "true",
+    "{}",
+    "[]",
+    "\"\"",
+    "-1",
+    "18446744073709551616",
+    "1e999",
+    "0.1",
+    "-0.0",
+    "\\u0000",
+    "\\ud800",
+    "FILE_WRITE",
+    "file.batch",
+    "\"v\":65535,",
+    "\"v\":0,",
+    "\"payload\":",
+    "\"taint\":[\"a,b\"],",
+    "..",
+    "/",
+    ".choir",
+    "\n",
+    "{\"a\":{\"a\":{\"a\":",
+    "[[[[[[[[[[[[[[[[",
+    "\u{feff}",
+    "\"seq\":18446744073709551615,",
+    ",",
+    ":",
+    "\"",
 ];
 
 /// The frozen events, and the words that occur in them.
@@ -46,7 +72,9 @@ impl Fixtures {
                 self.gather(value);
             }),
             Value::Array(list) => list.iter().for_each(|value| self.gather(value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => self.leaves.push(value.clone()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                self.leaves.push(value.clone())
+            }
         }
     }
 

@@ -7,10 +7,40 @@ use crate::random::Random;
 use crate::trying;
 
 const PIECES: &[&str] = &[
-    "a", "B", "z9", "-", "_", ".", "..", "/", "//", "\\", " ", ":", "*", ">", "\0", "\n", "é", "\u{200b}", "\u{feff}",
-    "\u{ad}", ".choir", ".CHOIR", ".Choir", "choir", ".git", "file", "write", "FILE_WRITE", "0", "🦀", "\u{212a}",
+    "a",
+    "B",
+    "z9",
+    "-",
+    "_",
+    ".",
+    "..",
+    "/",
+    "//",
+    "\\",
+    " ",
+    ":",
+    "*",
+    ">",
+    "\0",
+    "\n",
+    "é",
+    "\u{200b}",
+    "\u{feff}",
+    "\u{ad}",
+    ".choir",
+    ".CHOIR",
+    ".Choir",
+    "choir",
+    ".git",
+    "file",
+    "write",
+    "FILE_WRITE",
+    "0",
+    "🦀",
+    "\u{212a}",
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "019a8692-3480-7101-8101-010101010101",
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "019a8692-3480-7101-8101-010101010101",
 ];
 
 pub(crate) fn case(seed: u64, random: &mut Random) -> Result<(), String> {
@@ -56,7 +86,10 @@ fn check_path(path: &FilePath, text: &str) -> Result<(), String> {
     hold(!path.parts().any(bad), "a path has a part that is no name")?;
     let reserved = |part: &str| part.trim_end_matches(['.', ' ']).eq_ignore_ascii_case(".choir");
     hold(!path.parts().any(reserved), "a path reaches the computer's own state")?;
-    hold(!text.starts_with('/') && !text.contains('\0') && text.len() <= FilePath::MAX_LEN, "a path escapes")?;
+    hold(
+        !text.starts_with('/') && !text.contains('\0') && text.len() <= FilePath::MAX_LEN,
+        "a path escapes",
+    )?;
     for above in path.ancestors() {
         hold(FilePath::parse(above.as_str()).as_ref() == Ok(&above), "a folder above a path is none")?;
         hold(path.is_within(&above), "a path is not within its folder")?;

@@ -3,7 +3,8 @@
 //! A whole new log is built in `import-new/` beside the present one and only then put in its place, so a crash or a
 //! failure leaves either the old computer or the new one (see [`swap`]).
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use event_log::replay::snapshot_of;
@@ -26,7 +27,7 @@ pub fn adopt(
     user: UserId,
     progress: Progress<'_>,
 ) -> Result<(), ImportError> {
-    fs::create_dir_all(state_dir).map_err(disk("make", state_dir))?;
+    DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(disk("make", state_dir))?;
     let lock = LogLock::take(state_dir)?;
     swap::settle(state_dir)?;
     let present = SqliteLog::head_of(state_dir, &lock)?.seq;

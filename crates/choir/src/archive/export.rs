@@ -23,7 +23,6 @@ use super::entry::Entry;
 use super::naming::{each_needed, names_lists};
 use super::{ContentsSummary, EventsSummary, ExportError, Limits, Manifest, Progress};
 
-
 const CHUNK: usize = 256 * 1024;
 
 type Zip<W> = ZipWriter<StreamWriter<Gate<W>>>;

@@ -208,7 +208,8 @@ impl Slots {
 }
 
 fn read_manifest(zip: &mut Zip, index: usize, limits: &Limits) -> Result<Vec<u8>, ImportError> {
-    let too_large = |size| ImportError::TooLarge { what: Entry::MANIFEST.into(), size, limit: limits.manifest };
+    let too_large =
+        |size| ImportError::TooLarge { what: Entry::MANIFEST.into(), size, limit: limits.manifest };
     let file = zip.by_index(index).map_err(ImportError::Zip)?;
     let declared = file.size();
     if declared > limits.manifest {

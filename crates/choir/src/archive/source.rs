@@ -46,7 +46,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The start of a source, of which at most `budget` bytes may be read until [`unlimited`](Self::unlimited).
+    /// The start of a source, of which at most `budget` bytes may be read unless the [`budget`](Self::budget) is raised.
     pub(super) fn start(source: Arc<dyn Source>, budget: u64) -> io::Result<Self> {
         let size = source.size()?;
         let budget = Arc::new(AtomicU64::new(budget));
@@ -57,17 +57,16 @@ impl Place {
         self.size
     }
 
-    /// Lifts the bound for this place and for all that were cloned from it.
+    /// How much may still be read here and wherever else this place was cloned to; the greatest number is no bound.
     pub(super) fn budget(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.budget)
     }
 
     fn spend(&self, count: usize) -> io::Result<()> {
-        let spent =
-            self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| match left {
-                u64::MAX => Some(left),
-                left => left.checked_sub(count as u64),
-            });
+        let spent = self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| match left {
+            u64::MAX => Some(left),
+            left => left.checked_sub(count as u64),
+        });
         spent.map(drop).map_err(|_| io::Error::other(TooMuch))
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use event_log::replay::{snapshot_is_due, snapshot_of};
+use event_log::replay::{SnapshotNeed, snapshot_need, snapshot_of};
 use event_log::{Append, EventLog, SqliteLog};
 use kernel::command::OutsideEdit;
 use kernel::{Action, Base, Command, Contents, Resolutions, View, decide, evolve};
@@ -85,15 +85,16 @@ pub(super) fn build(folder: &Path, events: u64, paths: u64) -> anyhow::Result<Ar
     let log = SqliteLog::create(folder, user()?)?;
     let mut life = Life::new(paths)?;
     let mut snapshot = Seq::ZERO;
+    let due = |view: &View, last| snapshot_need(view, last) != SnapshotNeed::None;
     while life.view.seq().0 < events {
         let mut group = Vec::with_capacity(GROUP);
-        while group.len() < GROUP && life.view.seq().0 < events && !snapshot_is_due(&life.view, snapshot) {
+        while group.len() < GROUP && life.view.seq().0 < events && !due(&life.view, snapshot) {
             group.extend(life.step()?);
         }
         for answer in log.append(group) {
             answer.context("building a log to measure")?;
         }
-        if snapshot_is_due(&life.view, snapshot) {
+        if due(&life.view, snapshot) {
             log.save_snapshot(&snapshot_of(&mut life.view))?;
             snapshot = life.view.seq();
         }
@@ -202,9 +203,7 @@ impl Life {
     }
 
     fn message(&mut self) -> Action {
-        let mut bits = [0; 10];
-        bits[..8].copy_from_slice(&self.dice.below(CONVERSATIONS).to_le_bytes());
-        let conversation = ConversationId::mint(Timestamp::from_millis(0), bits);
+        let conversation = ConversationId::mint(Timestamp::from_millis(self.dice.below(CONVERSATIONS) as i64), [0; 10]);
         if !self.view.conversations.contains(&conversation) {
             return Action::StartConversation { conversation, title: "About the parser".into() };
         }
@@ -218,12 +217,11 @@ impl Life {
     }
 
     fn window(&mut self) -> Action {
-        let mut bits = [0; 10];
-        bits[..8].copy_from_slice(&self.dice.below(WINDOWS).to_le_bytes());
+        let window = WindowId::mint(Timestamp::from_millis(self.dice.below(WINDOWS) as i64), [0; 10]);
         let rect = Rect { x: self.dice.below(2000) as i32, y: 80, width: 800, height: 600 };
         let (app, title) = ("files".into(), "src".into());
         let state = Window { app, title, rect, mode: WindowMode::Normal, z: self.dice.below(50) as u32 };
-        Action::SetWindow { window: WindowId::mint(Timestamp::from_millis(0), bits), state }
+        Action::SetWindow { window, state }
     }
 
     fn node(&mut self) -> FileNode {

@@ -7,18 +7,14 @@ use event_log::{ContentError, EventLog};
 use event_log::replay::view_at;
 use shared_types::payload::file::FileNode;
 
-use super::Context;
+use super::{Context, moment};
 use crate::cli::Cat;
 use crate::failure::{Code, Failure};
 
 pub(crate) fn run(context: &Context, args: &Cat) -> Result<()> {
     let path = context.place()?.path(&args.path)?;
     let log = context.reading()?;
-    let head = log.head().seq;
-    let at = args.at.unwrap_or(head);
-    if at > head {
-        return Err(Failure::new(Code::NotFound, format!("the log ends at event {head}")).into());
-    }
+    let at = moment(&log, args.at)?;
     let view = view_at(&log, at).map_err(Failure::from)?;
     match view.files.get(&path) {
         Some(FileNode::File { hash, .. }) => {

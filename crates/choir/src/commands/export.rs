@@ -7,10 +7,10 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use event_log::EventLog;
 
-use super::{Context, status};
+use super::{Context, moment, status};
 use crate::archive::{self, Archive, Limits, Manifest};
 use crate::cli::{Export, Import};
-use crate::failure::{Code, Failure};
+use crate::failure::{Code, Failure, of_anyhow};
 use crate::ids;
 use crate::protocol::Request;
 use crate::render::{Bar, count, done, json, line, safe, size};
@@ -19,10 +19,15 @@ use crate::socket;
 pub(crate) fn export(context: &Context, args: &Export) -> Result<()> {
     // What was edited outside belongs to now.
     if args.at.is_none() {
-        context.ask(Request::Status, &mut std::io::empty())?;
+        match context.ask(Request::Status, &mut std::io::empty()).map_err(|e| of_anyhow(&e)) {
+            Ok(_) => {}
+            // A disk that takes no writing has no new edits either, and its log can still be carried off.
+            Err(failure) if failure.code == Code::ReadOnly => {}
+            Err(failure) => return Err(failure.into()),
+        }
     }
     let log = context.reading()?;
-    let at = args.at.unwrap_or(log.head().seq);
+    let at = moment(&log, args.at)?;
     let bar = Bar::new(context.style);
     let progress = |done, total| bar.tell("exporting", done, total);
     let manifest = if args.file == Path::new("-") {
@@ -72,8 +77,9 @@ fn report(context: &Context, file: &Path, manifest: &Manifest) {
 }
 
 fn refused(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
-    let text = crate::failure::of_anyhow(&anyhow::Error::new(error)).message;
-    Failure::new(Code::Refused, text).into()
+    let failure = of_anyhow(&anyhow::Error::new(error));
+    let code = if failure.code == Code::Failed { Code::Refused } else { failure.code };
+    Failure { code, ..failure }.into()
 }
 
 pub(crate) fn import(context: &Context, args: &Import) -> Result<()> {

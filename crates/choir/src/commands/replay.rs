@@ -3,21 +3,16 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use event_log::EventLog;
 use event_log::replay::view_from_nothing;
 
-use super::Context;
+use super::{Context, moment};
 use crate::cli::Replay;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::render::{count, json, line};
 
 pub(crate) fn run(context: &Context, args: &Replay) -> Result<()> {
     let log = context.reading()?;
-    let head = log.head().seq;
-    let to = args.to.unwrap_or(head);
-    if to > head {
-        return Err(Failure::new(Code::NotFound, format!("the log ends at event {head}")).into());
-    }
+    let to = moment(&log, args.to)?;
     let started = Instant::now();
     let mut view = view_from_nothing(&log, to).map_err(Failure::from)?;
     let root = view.root();

@@ -12,10 +12,10 @@ use serde::Serialize;
 use shared_types::{RootHash, Seq};
 
 use super::Context;
-use crate::failure::{Code, Failure};
+use crate::failure::{Code, Failure, of_anyhow};
 use crate::place::Place;
 use crate::protocol::Request;
-use crate::render::{Bar, json, line, safe};
+use crate::render::{Bar, count, json, line, safe};
 
 /// One thing that was compared.
 #[derive(Debug, Serialize)]
@@ -23,34 +23,42 @@ struct Check {
     what: &'static str,
     ok: bool,
     detail: String,
+    #[serde(skip)]
+    code: Code,
 }
 
 impl Check {
     fn ok(what: &'static str, detail: impl Into<String>) -> Self {
-        Self { what, ok: true, detail: detail.into() }
+        Self { what, ok: true, detail: detail.into(), code: Code::Damaged }
     }
 
     fn bad(what: &'static str, detail: impl Into<String>) -> Self {
-        Self { what, ok: false, detail: detail.into() }
+        Self { what, ok: false, detail: detail.into(), code: Code::Damaged }
     }
 }
 
 pub(crate) fn run(context: &Context) -> Result<()> {
     let place = context.place()?;
     // Outside edits are recorded and projections finished first; a log that is too damaged for that is read as it is.
-    let settled = context.ask(Request::Status, &mut std::io::empty());
+    let settled = context.ask(Request::Status, &mut std::io::empty()).map_err(|e| of_anyhow(&e));
     let log = context.reading()?;
-    let mut checks = Vec::new();
-    if let Err(e) = &settled {
-        checks.push(Check::bad("open", crate::failure::of_anyhow(e).message));
-    }
     let bar = Bar::new(context.style);
-    let (view, mut replayed) = replay(&log, &bar);
-    checks.append(&mut replayed);
+    let (view, mut checks) = replay(&log, &bar);
     if let Some(view) = &view {
-        checks.push(rows(&place, &log));
+        // Read models cannot even be opened on a disk that takes no writing; they are disposable, so that is no damage.
+        let frozen = matches!(&settled, Err(failure) if failure.code == Code::ReadOnly);
+        checks.push(if frozen {
+            Check::ok("read models", "not compared: the disk is read-only")
+        } else {
+            rows(&place, &log)
+        });
         checks.push(files(&place, &log, view, &bar));
         checks.push(contents(&log, view, &bar));
+        if let Err(Failure { code, message, .. }) = settled
+            && !frozen
+        {
+            checks.insert(0, Check { code, ..Check::bad("open", message) });
+        }
     }
     drop(bar);
     report(context, &checks)
@@ -68,7 +76,7 @@ fn report(context: &Context, checks: &[Check]) -> Result<()> {
     }
     match failed {
         None => Ok(()),
-        Some(check) => Err(Failure::new(Code::Damaged, format!("{}: {}", check.what, check.detail)).into()),
+        Some(check) => Err(Failure::new(check.code, format!("{}: {}", check.what, check.detail)).into()),
     }
 }
 
@@ -105,12 +113,12 @@ fn replay(log: &SqliteLog, bar: &Bar) -> (Option<View>, Vec<Check>) {
         ControlFlow::Continue(())
     });
     let chain = match scanned.err().or(failure) {
-        None => Check::ok("chain", format!("{head} events, each linked to the one before")),
+        None => Check::ok("chain", format!("{}, each linked to the one before", count(head.0, "event"))),
         Some(e) => Check::bad("chain", Failure::from(e).message),
     };
     let intact = chain.ok;
     let roots = match wrong {
-        None => Check::ok("roots", format!("{} snapshots reached again", snapshots.len())),
+        None => Check::ok("roots", format!("{} reached again", count(snapshots.len() as u64, "snapshot"))),
         Some((after, at, expected, found)) => Check::bad(
             "roots",
             format!("between event {after} and {at} the replay gives {found}, recorded was {expected}"),
@@ -136,7 +144,7 @@ fn rows(place: &Place, log: &SqliteLog) -> Check {
                 d.expected.as_deref().unwrap_or("nothing")
             ),
         ),
-        Err(e) => Check::bad("read models", e.message),
+        Err(e) => Check::bad("read models", format!("{}; choir doctor --rebuild computes them again", e.message)),
     }
 }
 
@@ -151,7 +159,7 @@ fn files(place: &Place, log: &SqliteLog, view: &View, bar: &Bar) -> Check {
         Ok(first_file_difference(&workspace, view, &purged, &|done, total| bar.tell("files", done, total))?)
     };
     match compare() {
-        Ok(None) => Check::ok("files", format!("{} on disk as the log has them", view.files.len())),
+        Ok(None) => Check::ok("files", format!("{} on disk as in the log", count(view.files.len() as u64, "path"))),
         Ok(Some(d)) => Check::bad("files", format!("{} is {}, should be {}", d.path, words(d.found), words(d.expected))),
         Err(e) => Check::bad("files", e.message),
     }
@@ -184,5 +192,5 @@ fn contents(log: &SqliteLog, view: &View, bar: &Bar) -> Check {
         }
     }
     let purged = if gone > 0 { format!(", {gone} purged") } else { String::new() };
-    Check::ok("contents", format!("{total} files' bytes have their hashes{purged}"))
+    Check::ok("contents", format!("the bytes of {} have their hashes{purged}", count(total, "path")))
 }

@@ -3,13 +3,13 @@
 use anyhow::Result;
 
 use super::Context;
-use crate::computer::Computer;
 use crate::hold::{Notice, hold};
 use crate::render::{count, json, line, safe};
+use crate::session;
 
 pub(crate) fn run(context: &Context) -> Result<()> {
     let place = context.place()?;
-    let computer = Computer::open(&place)?;
+    let computer = session::take(&place)?;
     let style = context.style;
     let shown = safe(&place.workspace.display().to_string());
     hold(computer, &|notice| {

@@ -59,7 +59,9 @@ fn paths_that_are_taken_are_refused_and_the_computer_stays() {
     let plan = plan_import(&verified, None).unwrap();
     let action = Action::ImportFiles { origin: plan.origin, files: plan.files };
     let refused = bob.submit(sample::op(), Intent::Do(action));
-    assert!(matches!(refused, Err(SubmitError::Rejected(Rejection::Taken { paths })) if paths == [path("large.bin")]));
+    assert!(
+        matches!(refused, Err(SubmitError::Rejected(Rejection::Taken { paths })) if paths == [path("large.bin")])
+    );
     assert_eq!(bob.head(), head);
     bob.close();
     let bob = Computer::open(&place.path().join("bob"));

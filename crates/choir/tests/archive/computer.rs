@@ -13,7 +13,9 @@ use event_log::{EventLog, Head, SqliteLog};
 use kernel::{Action, Base};
 use sha2::{Digest, Sha256};
 use shared_types::payload::file::FileNode;
-use shared_types::{Actor, ContentHash, ContentRef, FilePath, OpId, RootHash, Seq, Source, Timestamp, UserId};
+use shared_types::{
+    Actor, ContentHash, ContentRef, FilePath, OpId, RootHash, Seq, Source, Timestamp, UserId,
+};
 
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_763_194_320_000);
 

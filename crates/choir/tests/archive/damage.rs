@@ -111,7 +111,8 @@ fn only_the_entries_of_an_archive_may_be_in_it() {
         assert_refused!(bench.edited(|p| p.remove(gone)), ImportError::NoEntry(name) if *name == gone);
     }
     let wrong_folder = format!("contents/00/{}", &name[12..]);
-    let error = bench.edited(|p| p.0.iter_mut().filter(|e| e.0 == name).for_each(|e| e.0 = wrong_folder.clone()));
+    let error =
+        bench.edited(|p| p.0.iter_mut().filter(|e| e.0 == name).for_each(|e| e.0 = wrong_folder.clone()));
     assert_refused!(error, ImportError::Entry { fault: EntryFault::Name, .. });
 }
 
@@ -152,7 +153,7 @@ fn entries_of_the_wrong_kind_are_refused() {
 
 /// Where the zip's directory begins.
 fn find_directory(archive: &[u8]) -> usize {
-    (0..archive.len()).rev().filter(|at| archive[*at..].starts_with(b"PK\x01\x02")).last().unwrap()
+    (0..archive.len()).find(|at| archive[*at..].starts_with(b"PK\x01\x02")).unwrap()
 }
 
 #[test]

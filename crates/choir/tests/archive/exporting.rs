@@ -1,12 +1,15 @@
 //! What is in an archive, and what writing one takes.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use choir::archive::{Archive, ExportError, Limits, Manifest, export};
-use kernel::Action;
+use event_log::conformance::sample;
+use event_log::{EventLog, MemoryLog};
+use kernel::{Action, Base};
+use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, EffectId, Seq};
 
-use crate::computer::{Computer, NOW, lived_in, node, path, user, verify};
+use crate::computer::{Computer, NOW, large, lived_in, node, path, user, verify};
 use crate::repack::{EVENTS, MANIFEST, Parts};
 
 #[test]
@@ -17,7 +20,12 @@ fn an_archive_holds_events_contents_and_a_manifest_and_nothing_else() {
     let mut parts = Parts::of(&bytes);
     assert_eq!(parts.0.first().unwrap().0, EVENTS);
     assert_eq!(parts.0.last().unwrap().0, MANIFEST);
-    assert!(parts.0.iter().all(|(name, _)| [EVENTS, MANIFEST].contains(&&**name) || name.starts_with("contents/")));
+    assert!(
+        parts
+            .0
+            .iter()
+            .all(|(name, _)| [EVENTS, MANIFEST].contains(&&**name) || name.starts_with("contents/"))
+    );
     assert_eq!(parts.manifest(), manifest);
 
     assert_eq!(manifest.format, Manifest::FORMAT);
@@ -120,7 +128,7 @@ fn many_contents_go_out_and_in_as_a_stream() {
     let contents: Vec<Vec<u8>> = (0..count).map(|n| format!("content {n}").repeat(20).into_bytes()).collect();
     for group in contents.chunks(500) {
         let group = group.iter().map(|bytes| (ContentHash::of(bytes), bytes.clone())).collect();
-        event_log::EventLog::store(&*computer.log, group).unwrap();
+        computer.log.store(group).unwrap();
     }
     let blob = vec![7; 40 << 20];
     computer.write("blob", &blob);
@@ -145,9 +153,43 @@ fn many_contents_go_out_and_in_as_a_stream() {
     let file = place.path().join("ada.zip");
     let out = io::BufWriter::new(std::fs::File::create(&file).unwrap());
     export(&*computer.log, computer.head(), NOW, out, &|_, _| {}).unwrap();
-    let verified = Archive::verify(std::fs::File::open(&file).unwrap(), Limits::default(), &|_, _| {}).unwrap();
+    let verified =
+        Archive::verify(std::fs::File::open(&file).unwrap(), Limits::default(), &|_, _| {}).unwrap();
     let other = place.path().join("bob");
     choir::archive::adopt(&verified, &other, user("bob"), &|_, _| {}).unwrap();
     let adopted = Computer::open(&other);
     assert_eq!((adopted.log_head(), adopted.contents()), (computer.log_head(), computer.contents()));
+}
+
+#[test]
+fn more_contents_than_a_plain_zip_can_list_are_listed() {
+    let log = MemoryLog::new(user("ada"));
+    while log.head().seq < Seq(66_000) {
+        let after = log.head().seq;
+        sample::append_one(&log, sample::append(after, 500)).unwrap();
+    }
+    let mut out = Vec::new();
+    export(&log, log.head().seq, NOW, &mut out, &|_, _| {}).unwrap();
+    let verified = verify(&out).unwrap();
+    assert_eq!(verified.manifest().contents.count, 66_000);
+}
+
+/// Run by hand: `cargo nextest run -p choir --test archive --run-ignored only`.
+#[test]
+#[ignore = "writes 10 GB"]
+fn a_content_of_more_than_four_gigabytes_goes_out_and_in() {
+    let place = tempfile::tempdir().unwrap();
+    let computer = Computer::new(&place.path().join("ada"), "ada");
+    let staged = computer.log.stage(&mut io::repeat(7).take((4 << 30) + 5)).unwrap();
+    let node = FileNode::file(staged.content(), FileNode::DEFAULT_MODE);
+    computer.run(Action::WriteFile { path: path("huge"), node, base: Base::Any });
+    computer.write("after", b"after the huge one, or before it");
+    computer.write("also", &large());
+    let file = place.path().join("ada.zip");
+    export(&*computer.log, computer.head(), NOW, std::fs::File::create(&file).unwrap(), &|_, _| {}).unwrap();
+    let source = std::fs::File::open(&file).unwrap();
+    let verified = Archive::verify(source, Limits::default(), &|_, _| {}).unwrap();
+    assert_eq!(verified.manifest().contents.count, 3);
+    choir::archive::adopt(&verified, &place.path().join("bob"), user("bob"), &|_, _| {}).unwrap();
+    assert_eq!(Computer::open(&place.path().join("bob")).log_head(), computer.log_head());
 }

@@ -62,6 +62,17 @@ impl Writer {
         in_transaction(&self.conn, work)
     }
 
+    /// A change that may be lost in a power cut, though never in part, and that therefore waits for no flush.
+    pub(super) fn change_unflushed<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        self.conn.execute_batch("PRAGMA synchronous = NORMAL")?;
+        let result = in_transaction(&self.conn, work);
+        self.conn.execute_batch("PRAGMA synchronous = FULL")?;
+        result
+    }
+
     /// Moves the write-ahead log into the database and empties it. False if a reader was in the way.
     pub(super) fn checkpoint(&mut self) -> rusqlite::Result<bool> {
         let busy: i64 = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;

@@ -168,7 +168,8 @@ impl EventLog for SqliteLog {
         if snapshot.seq > actual {
             return Err(AppendError::WrongSeq { expected: snapshot.seq, actual });
         }
-        writer.change(|conn| snapshots::save(conn, snapshot)).map_err(storage)
+        // Snapshots are disposable, and the events before this one are flushed already.
+        writer.change_unflushed(|conn| snapshots::save(conn, snapshot)).map_err(storage)
     }
 
     fn snapshot(&self, at: Seq) -> Result<Option<Snapshot>, ReadError> {

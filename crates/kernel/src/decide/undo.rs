@@ -154,6 +154,7 @@ impl<'a> Reversal<'a> {
             let sides = (State::Several(changed as u64), State::Several(members.len() as u64));
             let reason = "the repository was used since, and a repository is never merged".into();
             if self.choose(Subject::Repository(repository), sides, reason) != Some(Choice::Take) {
+                self.kept.extend(members.iter().map(|(path, _)| (*path).clone()));
                 return;
             }
         }

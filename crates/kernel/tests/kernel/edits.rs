@@ -22,8 +22,7 @@ use kernel::{Action, Base, Choice, Rejection};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use shared_types::payload::file::FileNode;
-use shared_types::payload::revert::RevertEvent;
-use shared_types::{ContentRef, Event, FilePath, OpId, Payload, Seq};
+use shared_types::{ContentRef, Event, FilePath, OpId, Seq};
 
 use crate::laws::config;
 use crate::shell::{Shell, all};
@@ -230,7 +229,7 @@ impl World {
             prop_assert_eq!(self.tokens(), tokens, "a refused undo changes nothing");
             return Ok(());
         };
-        self.reverted.extend([target, op, root_of(&self.shell.events_of(op))]);
+        self.reverted.extend([target, op]);
         let undone = &self.did[&target];
         prop_assert!(did.took.is_subset(&undone.gave), "lost: {:?}", did.took.difference(&undone.gave));
         prop_assert!(
@@ -295,15 +294,6 @@ fn save(at: &str, lines: &[String], mode: u16) -> Step {
     let bytes = text(&lines.join("|"));
     let node = FileNode::file(ContentRef::of(&bytes), mode);
     Step { action: Action::WriteFile { path: path(at), node, base: Base::Any }, contents: vec![bytes] }
-}
-
-/// The operation that an undo or a redo is about.
-fn root_of(events: &[Event]) -> OpId {
-    match &events[0].payload {
-        Payload::Revert(RevertEvent::Undo(p)) => p.root,
-        Payload::Revert(RevertEvent::Redo(p)) => p.root,
-        other => panic!("an undo begins with its mark, not with {other:?}"),
-    }
 }
 
 proptest! {

@@ -71,7 +71,10 @@ fn a_swap_cut_off_after_any_step_is_completed() {
         let state = fs::read_to_string(dir.join("state.sqlite")).ok();
         let blob = dir.join("blobs/aa/one").exists();
         assert!(state.as_deref() != Some("old") || blob, "the old log never has the new contents, cut {cut}");
-        assert!(state.as_deref() != Some("new") || !blob, "the new log never has the old contents, cut {cut}");
+        assert!(
+            state.as_deref() != Some("new") || !blob,
+            "the new log never has the old contents, cut {cut}"
+        );
 
         let ended = finish_interrupted(dir).unwrap();
         let expected = if cut + 2 > all.len() { Interrupted::None } else { Interrupted::Completed };

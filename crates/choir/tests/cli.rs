@@ -1,0 +1,35 @@
+//! The real binary on real folders: what a person types, what they are told, and what the disk holds afterwards.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "cli/commands.rs"]
+mod commands;
+#[path = "cli/concurrency.rs"]
+mod concurrency;
+#[path = "cli/conflicts.rs"]
+mod conflicts;
+#[path = "cli/damage.rs"]
+mod damage;
+#[path = "cli/disks.rs"]
+mod disks;
+#[path = "cli/help.rs"]
+mod help;
+#[path = "cli/history.rs"]
+mod history;
+#[path = "cli/holder.rs"]
+mod holder;
+#[path = "cli/home.rs"]
+mod home;
+#[path = "cli/input.rs"]
+mod input;
+#[path = "cli/large.rs"]
+mod large;
+#[path = "cli/outside.rs"]
+mod outside;
+#[path = "cli/process.rs"]
+mod process;
+#[path = "cli/undo.rs"]
+mod undo;
+#[path = "cli/watching.rs"]
+mod watching;
+#[path = "cli/wire.rs"]
+mod wire;
