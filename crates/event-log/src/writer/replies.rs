@@ -1,7 +1,7 @@
 //! Answers on their way to the callers.
 //!
 //! Waking a caller is a system call, and waking those of a large group takes as long as its flush. So that the writer
-//! can go on with the next group, another thread wakes them. Answers keep their order, and none is dropped: the
+//! can decide the next group meanwhile, another thread wakes them. Answers keep their order, and none is dropped: the
 //! thread ends after the last one.
 
 use std::sync::Arc;
@@ -38,9 +38,14 @@ impl Replies {
         Ok(Self { thread: Some((sender, thread)), unanswered })
     }
 
+    /// True while callers are being woken.
+    pub(super) fn are_under_way(&self) -> bool {
+        self.unanswered.load(Ordering::Acquire) > 0
+    }
+
     /// Answers a group after all before it.
     pub(super) fn send(&self, group: Vec<Answer>) {
-        let quick = group.len() <= AT_ONCE && self.unanswered.load(Ordering::Acquire) == 0;
+        let quick = group.len() <= AT_ONCE && !self.are_under_way();
         match &self.thread {
             Some((sender, _)) if !quick => {
                 self.unanswered.fetch_add(1, Ordering::Release);

@@ -189,7 +189,9 @@ fn what_was_moved_out_of_a_repository_is_not_lost_when_the_repository_is_kept() 
     conflicts(
         [write("p/.git/x", "1"), rename("p/.git/x", "y"), write("p/.git/x", "new")],
         1,
-        &["p/.git (a git repository): 1 files or 1 files, the repository was used since, and a repository is never merged"],
+        &[
+            "p/.git (a git repository): 1 files or 1 files, the repository was used since, and a repository is never merged",
+        ],
         "p/.git/x: new; y: 1",
         "p/.git/x: 1",
     );
