@@ -83,19 +83,30 @@ impl Caller {
 
 impl Computer {
     /// Makes a new computer over a folder, which may hold files already.
-    pub fn create(place: &Place, user: UserId, owner: &str, progress: Progress<'_>) -> Result<(Self, Answer), Failure> {
+    pub fn create(
+        place: &Place,
+        user: UserId,
+        owner: &str,
+        progress: Progress<'_>,
+    ) -> Result<(Self, Answer), Failure> {
         let log = SqliteLog::create(&place.state, user)?;
         let computer = Self::wire(place, log)?;
         let caller = Caller { source: Source::User, ..Caller::system(Actor::CLI) };
-        computer.submit(&caller, Intent::Do(Action::CreateUser { name: owner.into() }), Vec::new(), Mode::Commit)?;
+        computer.submit(
+            &caller,
+            Intent::Do(Action::CreateUser { name: owner.into() }),
+            Vec::new(),
+            Mode::Commit,
+        )?;
         let status = computer.status(progress)?;
         Ok((computer, status))
     }
 
     /// Opens the computer; fails with [`Code::Busy`] if another process holds it.
     pub fn open(place: &Place) -> Result<Self, Failure> {
-        crate::archive::finish_interrupted(&place.state)
-            .map_err(|e| Failure::new(Code::Damaged, format!("an interrupted import cannot be settled: {e}")))?;
+        crate::archive::finish_interrupted(&place.state).map_err(|e| {
+            Failure::new(Code::Damaged, format!("an interrupted import cannot be settled: {e}"))
+        })?;
         let log = SqliteLog::open(&place.state)?;
         Self::wire(place, log)
     }
@@ -141,7 +152,12 @@ impl Computer {
         self.answer(envelope, body, progress).unwrap_or_else(Answer::Failure)
     }
 
-    fn answer(&self, envelope: &Envelope, body: &mut dyn Read, progress: Progress<'_>) -> Result<Answer, Failure> {
+    fn answer(
+        &self,
+        envelope: &Envelope,
+        body: &mut dyn Read,
+        progress: Progress<'_>,
+    ) -> Result<Answer, Failure> {
         let caller = Caller::person(envelope);
         let done = match &envelope.request {
             Request::Status => return self.status(progress),
@@ -198,7 +214,10 @@ impl Computer {
             Request::Rebuild => self.rebuild(progress)?,
             Request::Collect => {
                 let (count, bytes) = self.log.collect()?;
-                Done { notes: vec![format!("{count} unnamed contents dropped, {bytes} bytes freed")], ..Done::default() }
+                Done {
+                    notes: vec![format!("{count} unnamed contents dropped, {bytes} bytes freed")],
+                    ..Done::default()
+                }
             }
         };
         Ok(Answer::Done(done))
@@ -255,8 +274,10 @@ impl Computer {
         preview: bool,
         progress: Progress<'_>,
     ) -> Result<Done, Failure> {
-        let resolutions =
-            Resolutions { each: choices.each.iter().cloned().flat_map(both_spellings).collect(), others: choices.others };
+        let resolutions = Resolutions {
+            each: choices.each.iter().cloned().flat_map(both_spellings).collect(),
+            others: choices.others,
+        };
         let intent = Intent::Undo { target, resolutions };
         let mut done = self.change(caller, intent, Vec::new(), mode(preview), progress)?;
         done.target = Some(target);
@@ -267,7 +288,11 @@ impl Computer {
     pub fn project(&self, progress: Progress<'_>) -> Result<Vec<String>, Failure> {
         let projector = self.projector();
         let caught = projector.catch_up(&|phase, done, total| progress(name(phase), done, total))?;
-        Ok(caught.unavailable.iter().map(|path| format!("{path}: its bytes were purged or are damaged")).collect())
+        Ok(caught
+            .unavailable
+            .iter()
+            .map(|path| format!("{path}: its bytes were purged or are damaged"))
+            .collect())
     }
 
     fn rebuild(&self, progress: Progress<'_>) -> Result<Done, Failure> {

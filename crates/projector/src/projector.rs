@@ -10,6 +10,7 @@ use event_log::writer::Writer;
 use event_log::{EventLog, understand};
 use kernel::touched_files;
 use shared_types::payload::file::{FileEvent, FileNode};
+use shared_types::payload::system::SystemEvent;
 use shared_types::{Event, FilePath, Payload, Seq};
 
 use crate::capture::{Capture, CaptureIds, Captured, Extent};
@@ -211,6 +212,9 @@ impl Projector {
                 }
                 self.views.set_position(Position::Rows, last)
             })?;
+            if batch.iter().any(is_purge) {
+                self.views.checkpoint()?;
+            }
             progress(Phase::Indexing, last.0, head.0);
         }
     }
@@ -288,6 +292,10 @@ impl Projector {
         let all = Ledger::new(&self.views).all()?;
         Ok(all.into_iter().map(|(path, entry)| (path, entry.node)).collect())
     }
+}
+
+fn is_purge(event: &Event) -> bool {
+    matches!(event.payload, Payload::System(SystemEvent::Purge(_)))
 }
 
 fn change_count(event: &Event) -> usize {

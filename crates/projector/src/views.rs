@@ -203,6 +203,11 @@ impl Views {
         ))
     }
 
+    /// Leaves nothing of what was deleted in the write-ahead log; a reader that is in the way keeps it for now.
+    pub(crate) fn checkpoint(&self) -> Result<(), ViewsError> {
+        self.map(self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
+    }
+
     pub(crate) fn prepare(&self, sql: &str) -> Result<rusqlite::CachedStatement<'_>, ViewsError> {
         self.map(self.conn.prepare_cached(sql))
     }

@@ -32,7 +32,9 @@ pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> a
         Scale::Quick => (2, 20),
     };
     for (writers, commands) in [(1, 3_000), (64, 40_000), (512, 60_000)] {
-        if std::env::var("ONLY").is_ok_and(|o| o != writers.to_string()) { continue; }
+        if std::env::var("ONLY").is_ok_and(|o| o != writers.to_string()) {
+            continue;
+        }
         let case = Case { writers, commands: commands / share };
         emit(&case.measure(rounds, folder)?);
     }

@@ -49,6 +49,8 @@ fn write_takes_standard_input_or_a_file_and_says_what_it_did() {
     assert_eq!(home.read("a.txt"), "hello\n");
     home.feed(&["write", "a.txt"], b"hello\n").exits(0).says("nothing to do");
     home.feed(&["write", "deep/down/b.txt"], b"x").exits(0).says("+ deep/down/b.txt");
+    home.feed(&["write", "raw"], b"\xff\xfe\0\x80").exits(0);
+    assert_eq!(fs::read(home.path("raw")).unwrap(), b"\xff\xfe\0\x80");
 
     let tool = home.path(".choir/tool");
     fs::write(&tool, "#!/bin/sh\n").unwrap();
@@ -234,6 +236,53 @@ fn purge_drops_bytes_for_good_and_the_chain_still_verifies() {
             let bytes = fs::read(&path).unwrap();
             assert!(!bytes.windows(7).any(|window| window == b"hunter2"), "{}", path.display());
         }
+    }
+    home.assert_intact();
+}
+
+#[test]
+fn every_command_speaks_json_a_line_at_a_time() {
+    let home = Home::over(&[("a", "one\n"), ("b", "two\n")]);
+    home.write("a", "three\n");
+    for args in [
+        "status",
+        "mv b c",
+        "log",
+        "log -n 1",
+        "show @2",
+        "undo --preview",
+        "undo",
+        "redo",
+        "redo @4",
+        "diff 1..",
+        "diff 3..3",
+        "rm c",
+        "restore 3 --preview",
+        "restore 3",
+        "search one",
+        "search nothing",
+        "replay",
+        "verify",
+        "checkpoint -m x",
+        "checkpoint list",
+        "export ../e.zip",
+        "export ../f.zip --at 2",
+        "write d",
+        "rm d",
+        "purge d",
+        "purge --orphans",
+        "import ../e.zip --into e",
+        "doctor",
+        "doctor --rebuild",
+        "init ../other",
+        "bench undo --quick",
+    ] {
+        let words: Vec<_> = args.split(' ').chain(["--json"]).collect();
+        let ran = home.run(&words);
+        assert!(ran.code == 0 || args == "redo @4", "{args}: {ran:?}");
+        assert_eq!(ran.err, "", "{args}");
+        let lines = ran.json_lines();
+        assert!(!lines.is_empty() || ["diff 3..3", "search nothing"].contains(&args), "{args}");
     }
     home.assert_intact();
 }

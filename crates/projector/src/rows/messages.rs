@@ -65,5 +65,9 @@ pub(super) fn forget(views: &Views, hashes: &[ContentHash]) -> Result<(), ViewsE
             views.map(statement.execute([hash]))?;
         }
     }
-    Ok(())
+    // A search index only marks what was deleted, now or earlier; rewriting it lets go of the words themselves.
+    views.map(views.conn.execute_batch(
+        "INSERT INTO messages_text (messages_text) VALUES ('optimize');
+         INSERT INTO files_text (files_text) VALUES ('optimize');",
+    ))
 }
