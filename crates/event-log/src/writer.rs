@@ -11,7 +11,6 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TryRecvError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use kernel::{Action, Command, Decision, Effect, Rejection, Resolutions, View, decide, evolve, react};
 use shared_types::payload::file::FileNode;
@@ -29,8 +28,6 @@ use replies::{Answer, Replies};
 const MAILBOX: usize = 1024;
 /// Commands that share one flush at most.
 const GROUP: usize = 512;
-/// How often the writer looks whether the last group is answered while nobody asks for anything.
-const GLANCE: Duration = Duration::from_micros(50);
 
 /// What somebody wants, before it is stamped.
 #[derive(Debug, Clone)]
@@ -230,11 +227,8 @@ impl State {
     fn more(&self, requests: &Receiver<Request>) -> Option<Request> {
         loop {
             match requests.try_recv() {
-                Err(TryRecvError::Empty) if self.replies.are_under_way() => {}
+                Err(TryRecvError::Empty) if self.replies.give_next() => {}
                 other => return other.ok(),
-            }
-            if let Ok(next) = requests.recv_timeout(GLANCE) {
-                return Some(next);
             }
         }
     }
