@@ -118,7 +118,7 @@ impl Case {
 
 fn submission(dice: &mut Dice, number: usize) -> anyhow::Result<Submission> {
     let mut contents = Vec::new();
-    let action = if number % 10 == 0 {
+    let action = if number.is_multiple_of(10) {
         let key = format!("bench.setting-{}", dice.below(100)).into();
         Action::SetSetting { key, value: number.into() }
     } else {
