@@ -63,7 +63,13 @@ pub struct Line {
 }
 
 impl Line {
-    fn new(bench: &'static str, case: impl Into<String>, ours: f64, reference: f64, unit: &'static str) -> Self {
+    fn new(
+        bench: &'static str,
+        case: impl Into<String>,
+        ours: f64,
+        reference: f64,
+        unit: &'static str,
+    ) -> Self {
         Self {
             bench,
             case: case.into(),

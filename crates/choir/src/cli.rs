@@ -45,7 +45,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  choir status --json")]
     Status,
     /// Write a file, from standard input or another file
-    #[command(after_help = "Examples:\n  echo hello | choir write a.txt\n  choir write photo.jpg --from ~/photo.jpg")]
+    #[command(
+        after_help = "Examples:\n  echo hello | choir write a.txt\n  choir write photo.jpg --from ~/photo.jpg"
+    )]
     Write(Write),
     /// Print a file as the log has it, now or at an event
     #[command(after_help = "Examples:\n  choir cat a.txt\n  choir cat a.txt --at 17")]
@@ -57,7 +59,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  choir mv draft.md chapters/one.md")]
     Mv(Mv),
     /// List events, newest last
-    #[command(after_help = "Examples:\n  choir log --path src --since 2h\n  choir log --type file.write --follow")]
+    #[command(
+        after_help = "Examples:\n  choir log --path src --since 2h\n  choir log --type file.write --follow"
+    )]
     Log(Log),
     /// Show one operation with its diff
     #[command(after_help = "Examples:\n  choir show 3f2a9c1b\n  choir show @42")]
@@ -98,8 +102,10 @@ pub enum Command {
         choir import backup.zip --into from-laptop")]
     Import(Import),
     /// Drop bytes for good, such as a pasted secret; the hashes stay, so the chain still verifies
-    #[command(after_help = "Examples:\n  choir rm secrets.txt && choir purge secrets.txt --reason 'pasted key'\n  \
-        choir purge --orphans")]
+    #[command(
+        after_help = "Examples:\n  choir rm secrets.txt && choir purge secrets.txt --reason 'pasted key'\n  \
+        choir purge --orphans"
+    )]
     Purge(Purge),
     /// Keep the computer open: record outside edits as they happen, serve other commands
     #[command(after_help = "Example:\n  choir watch &")]

@@ -68,7 +68,9 @@ impl Context {
 fn moment(log: &dyn EventLog, named: Option<Seq>) -> Result<Seq> {
     let head = log.head().seq;
     match named {
-        Some(seq) if seq > head => Err(Failure::new(Code::NotFound, format!("the log ends at event {head}")).into()),
+        Some(seq) if seq > head => {
+            Err(Failure::new(Code::NotFound, format!("the log ends at event {head}")).into())
+        }
         Some(seq) => Ok(seq),
         None => Ok(head),
     }

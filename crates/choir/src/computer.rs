@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use event_log::writer::{Intent, Mode, Options, Outcome, Submission, Writer};
 use event_log::{EventLog, SqliteLog};
 use kernel::{Action, Effect, Resolutions, Subject};
-use projector::{Extent, Phase, Projector};
+use projector::{CaughtUp, Extent, Phase, Projector};
 use shared_types::payload::file::FileNode;
 use shared_types::{Actor, CommandId, FilePath, OpId, Source, Taint, UserId};
 
@@ -83,19 +83,30 @@ impl Caller {
 
 impl Computer {
     /// Makes a new computer over a folder, which may hold files already.
-    pub fn create(place: &Place, user: UserId, owner: &str, progress: Progress<'_>) -> Result<(Self, Answer), Failure> {
+    pub fn create(
+        place: &Place,
+        user: UserId,
+        owner: &str,
+        progress: Progress<'_>,
+    ) -> Result<(Self, Answer), Failure> {
         let log = SqliteLog::create(&place.state, user)?;
         let computer = Self::wire(place, log)?;
         let caller = Caller { source: Source::User, ..Caller::system(Actor::CLI) };
-        computer.submit(&caller, Intent::Do(Action::CreateUser { name: owner.into() }), Vec::new(), Mode::Commit)?;
+        computer.submit(
+            &caller,
+            Intent::Do(Action::CreateUser { name: owner.into() }),
+            Vec::new(),
+            Mode::Commit,
+        )?;
         let status = computer.status(progress)?;
         Ok((computer, status))
     }
 
     /// Opens the computer; fails with [`Code::Busy`] if another process holds it.
     pub fn open(place: &Place) -> Result<Self, Failure> {
-        crate::archive::finish_interrupted(&place.state)
-            .map_err(|e| Failure::new(Code::Damaged, format!("an interrupted import cannot be settled: {e}")))?;
+        crate::archive::finish_interrupted(&place.state).map_err(|e| {
+            Failure::new(Code::Damaged, format!("an interrupted import cannot be settled: {e}"))
+        })?;
         let log = SqliteLog::open(&place.state)?;
         Self::wire(place, log)
     }
@@ -141,7 +152,12 @@ impl Computer {
         self.answer(envelope, body, progress).unwrap_or_else(Answer::Failure)
     }
 
-    fn answer(&self, envelope: &Envelope, body: &mut dyn Read, progress: Progress<'_>) -> Result<Answer, Failure> {
+    fn answer(
+        &self,
+        envelope: &Envelope,
+        body: &mut dyn Read,
+        progress: Progress<'_>,
+    ) -> Result<Answer, Failure> {
         let caller = Caller::person(envelope);
         let done = match &envelope.request {
             Request::Status => return self.status(progress),
@@ -198,7 +214,10 @@ impl Computer {
             Request::Rebuild => self.rebuild(progress)?,
             Request::Collect => {
                 let (count, bytes) = self.log.collect()?;
-                Done { notes: vec![format!("{count} unnamed contents dropped, {bytes} bytes freed")], ..Done::default() }
+                Done {
+                    notes: vec![format!("{count} unnamed contents dropped, {bytes} bytes freed")],
+                    ..Done::default()
+                }
             }
         };
         Ok(Answer::Done(done))
@@ -255,8 +274,10 @@ impl Computer {
         preview: bool,
         progress: Progress<'_>,
     ) -> Result<Done, Failure> {
-        let resolutions =
-            Resolutions { each: choices.each.iter().cloned().flat_map(both_spellings).collect(), others: choices.others };
+        let resolutions = Resolutions {
+            each: choices.each.iter().cloned().flat_map(both_spellings).collect(),
+            others: choices.others,
+        };
         let intent = Intent::Undo { target, resolutions };
         let mut done = self.change(caller, intent, Vec::new(), mode(preview), progress)?;
         done.target = Some(target);
@@ -267,7 +288,10 @@ impl Computer {
     pub fn project(&self, progress: Progress<'_>) -> Result<Vec<String>, Failure> {
         let projector = self.projector();
         let caught = projector.catch_up(&|phase, done, total| progress(name(phase), done, total))?;
-        Ok(caught.unavailable.iter().map(|path| format!("{path}: its bytes were purged or are damaged")).collect())
+        let blocked = caught.blocked.iter().map(|(_, what)| format!("recorded, but not yet on disk: {what}"));
+        let gone =
+            caught.unavailable.iter().map(|path| format!("{path}: its bytes were purged or are damaged"));
+        Ok(gone.chain(blocked).collect())
     }
 
     fn rebuild(&self, progress: Progress<'_>) -> Result<Done, Failure> {
@@ -298,7 +322,7 @@ impl Computer {
 
     fn status(&self, progress: Progress<'_>) -> Result<Answer, Failure> {
         let captured = self.record_outside(progress)?;
-        let unavailable = self.projector().catch_up(&|_, _, _| ())?.unavailable;
+        let CaughtUp { unavailable, blocked, .. } = self.projector().catch_up(&|_, _, _| ())?;
         self.checkpoint_if_due(progress);
         let lag = self.projector().lag()?.events();
         let head = self.log.head();
@@ -318,6 +342,7 @@ impl Computer {
             captured_op: captured.op,
             skipped: captured.skipped.iter().map(|(path, why)| (path.clone(), why.to_string())).collect(),
             unavailable,
+            blocked: blocked.into_iter().map(|(_, what)| what).collect(),
             checkpoint: view.computer.checkpoint.as_ref().map(|(commit, seq)| (commit.to_string(), *seq)),
             unsaved_operations: view.computer.unsaved,
             pending_effects: view.pending.len() as u64,
@@ -336,6 +361,7 @@ fn name(phase: Phase) -> &'static str {
         Phase::Scanning => "scanning",
         Phase::Indexing => "indexing",
         Phase::Writing => "writing",
+        Phase::Syncing => "syncing",
     }
 }
 

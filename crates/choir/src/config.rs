@@ -59,7 +59,11 @@ struct Key {
 fn keys() -> [Key; 4] {
     let key = |name, default, help| Key { section: "git", name, default, help };
     [
-        key("auto_operations", Value::Integer(50), "checkpoint after this many operations on files (0: never)"),
+        key(
+            "auto_operations",
+            Value::Integer(50),
+            "checkpoint after this many operations on files (0: never)",
+        ),
         key("auto_seconds", Value::Integer(900), "checkpoint when one has waited this long (0: never)"),
         key("remote", Value::String(String::new()), "where checkpoints are pushed; {user} is the user's id"),
         key("push", Value::Boolean(false), "push every checkpoint to the remote"),
@@ -78,7 +82,9 @@ impl Config {
             None => state.join("choir.toml"),
         };
         let table = match std::fs::read_to_string(&path) {
-            Ok(text) => text.parse::<Table>().with_context(|| format!("{} is not valid TOML", path.display()))?,
+            Ok(text) => {
+                text.parse::<Table>().with_context(|| format!("{} is not valid TOML", path.display()))?
+            }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Table::new(),
             Err(e) => return Err(e).with_context(|| format!("{} cannot be read", path.display())),
         };
@@ -100,7 +106,8 @@ impl Config {
             shown.push(Shown { key: full, value: value.to_string(), origin, help: key.help });
             values.push(value);
         }
-        let number = |at: usize| values[at].as_integer().and_then(|n| u64::try_from(n).ok()).unwrap_or_default();
+        let number =
+            |at: usize| values[at].as_integer().and_then(|n| u64::try_from(n).ok()).unwrap_or_default();
         Ok(Self {
             auto_operations: number(0),
             auto_seconds: number(1),
@@ -139,7 +146,9 @@ fn value_of(
         let parsed = match &key.default {
             Value::Integer(_) => text.parse().ok().map(Value::Integer),
             Value::Boolean(_) => text.parse().ok().map(Value::Boolean),
-            _ => Some(Value::String(text.clone())),
+            Value::String(_) | Value::Float(_) | Value::Datetime(_) | Value::Array(_) | Value::Table(_) => {
+                Some(Value::String(text.clone()))
+            }
         };
         (parsed.unwrap_or(Value::String(text)), Origin::Variable(name))
     } else if let Some(value) = table.get(key.section).and_then(|section| section.get(key.name)) {
@@ -152,7 +161,9 @@ fn value_of(
         let wanted = match &key.default {
             Value::Integer(_) => "a whole number, 0 or more",
             Value::Boolean(_) => "true or false",
-            _ => "a text",
+            Value::String(_) | Value::Float(_) | Value::Datetime(_) | Value::Array(_) | Value::Table(_) => {
+                "a text"
+            }
         };
         bail!("{origin}: [{}] {} = {value} should be {wanted}", key.section, key.name);
     }
@@ -170,7 +181,9 @@ mod tests {
 
     #[test]
     fn a_variable_wins_over_the_file_and_the_file_over_the_default() {
-        let config = resolve("[git]\nauto_operations = 7\nauto_seconds = 8", &[("CHOIR_GIT_AUTO_SECONDS", "9")]).unwrap();
+        let config =
+            resolve("[git]\nauto_operations = 7\nauto_seconds = 8", &[("CHOIR_GIT_AUTO_SECONDS", "9")])
+                .unwrap();
         assert_eq!((config.auto_operations, config.auto_seconds, config.push), (7, 9, false));
         let origins: Vec<_> = config.shown.iter().map(|s| s.origin.to_string()).collect();
         assert_eq!(origins, ["choir.toml", "$CHOIR_GIT_AUTO_SECONDS", "default", "default"]);

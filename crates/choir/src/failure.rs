@@ -65,7 +65,7 @@ impl Failure {
         let plain = match code {
             Some(Code::ReadOnly) => "the disk is read-only",
             Some(Code::StorageFull) => "the disk is full",
-            _ => return failure,
+            Some(_) | None => return failure,
         };
         if !failure.message.contains(plain) {
             failure.message = format!("{plain}: {}", failure.message);
@@ -83,19 +83,17 @@ fn disk_code(error: &(dyn std::error::Error + 'static)) -> Option<Code> {
         Some(DiskError::ReadOnly { .. }) => return Some(Code::ReadOnly),
         Some(_) | None => {}
     }
-    if let Some(io) = error.downcast_ref::<std::io::Error>() {
-        return match io.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some(Code::StorageFull),
-            ErrorKind::ReadOnlyFilesystem => Some(Code::ReadOnly),
-            _ => None,
-        };
-    }
-    let shared = error.downcast_ref::<std::sync::Arc<Error>>().map(|shared| &**shared);
-    match shared.or_else(|| error.downcast_ref::<Error>())?.sqlite_error_code()? {
-        ErrorCode::DiskFull => Some(Code::StorageFull),
-        ErrorCode::ReadOnly => Some(Code::ReadOnly),
-        _ => None,
-    }
+    let (full, read_only) = if let Some(io) = error.downcast_ref::<std::io::Error>() {
+        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded].contains(&io.kind());
+        (full, io.kind() == ErrorKind::ReadOnlyFilesystem)
+    } else {
+        let shared = error.downcast_ref::<std::sync::Arc<Error>>().map(|shared| &**shared);
+        let sqlite = shared.or_else(|| error.downcast_ref::<Error>())?.sqlite_error()?;
+        // Where not even the index of the write-ahead log finds room, SQLite speaks of input and output.
+        let no_room = sqlite.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
+        (no_room || sqlite.code == ErrorCode::DiskFull, sqlite.code == ErrorCode::ReadOnly)
+    };
+    if full { Some(Code::StorageFull) } else { read_only.then_some(Code::ReadOnly) }
 }
 
 impl std::fmt::Display for Failure {
@@ -203,7 +201,9 @@ impl From<OpenError> for Failure {
             OpenError::Exists(_) | OpenError::TooNew { .. } | OpenError::User(_) => Code::Refused,
             OpenError::Locked { .. } => Code::Busy,
             OpenError::Damaged(_) => Code::Damaged,
-            OpenError::Storage(_) | OpenError::Read(ReadError::Storage { .. }) => return Self::of_storage(&error),
+            OpenError::Storage(_) | OpenError::Read(ReadError::Storage { .. }) => {
+                return Self::of_storage(&error);
+            }
             OpenError::Read(_) => Code::Damaged,
         };
         Self::of(code, &error)
@@ -216,10 +216,10 @@ impl From<ProjectError> for Failure {
             ProjectError::Submit(e) => e.into(),
             ProjectError::Log(e) => e.into(),
             ProjectError::Content(e) => e.into(),
-            ProjectError::Unrest => Self::of(Code::Busy, &error),
-            ProjectError::Views(_) | ProjectError::Disk(_) | ProjectError::Workspace(_) | ProjectError::Scan(_) => {
-                Self::of_storage(&error)
-            }
+            ProjectError::Views(_)
+            | ProjectError::Disk(_)
+            | ProjectError::Workspace(_)
+            | ProjectError::Scan(_) => Self::of_storage(&error),
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Holding a computer open: outside edits are recorded as they happen, other commands are served over the socket,
 //! and the read models and files follow the log.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use event_log::EventLog;
+use event_log::{EventLog, ReadError, understand};
 use projector::Extent;
 use projector::watch::{Touched, Watch};
+use shared_types::{Actor, OpId, Payload, Seq};
 
 use crate::computer::Computer;
 use crate::failure::{Code, Failure};
@@ -34,18 +36,16 @@ pub fn hold(computer: Computer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), Fa
     let watch = Watch::start(&computer.place.workspace, &computer.place.state)
         .map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
     // The watcher runs before the first scan, so nothing falls between the two.
-    let first = computer.record_outside(&|_, _, _| ())?;
+    let from = computer.log().head().seq;
+    computer.record_outside(&|_, _, _| ())?;
     let server = Server::bind(&computer.place)?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopper = server.stopper()?;
     end_on_signals(Arc::clone(&stop), stopper)?;
     tell(Notice::Ready);
-    if let Some(op) = first.op {
-        tell(Notice::Captured { edits: first.edits, op: op.to_string() });
-    }
     std::thread::scope(|scope| {
         scope.spawn(|| record_edits(&computer, &watch, &stop, tell));
-        scope.spawn(|| follow(&computer, &stop, tell));
+        scope.spawn(|| follow(&computer, from, &stop, tell));
         server.run(&computer);
         stop.store(true, Ordering::Relaxed);
     });
@@ -75,35 +75,66 @@ fn record_edits(computer: &Computer, watch: &Watch, stop: &AtomicBool, tell: &(d
         if let Some(trouble) = watch.take_trouble() {
             tell(Notice::Trouble(trouble.to_string()));
         }
-        let captured = {
+        // What was recorded is on disk already; saying so before the next edit keeps that one whole.
+        let recorded = {
             let projector = computer.projector();
-            projector.capture(&extent, &|_, _, _| ())
+            let captured = projector.capture(&extent, &|_, _, _| ());
+            captured.and_then(|_| projector.catch_up(&|_, _, _| ()))
         };
-        match captured {
-            Ok(captured) => {
-                if let Some(op) = captured.op {
-                    tell(Notice::Captured { edits: captured.edits, op: op.to_string() });
-                }
-            }
-            Err(e) => tell(Notice::Trouble(Failure::from(e).message)),
+        if let Err(e) = recorded {
+            tell(Notice::Trouble(Failure::from(e).message));
         }
     }
 }
 
-/// The log, as others append to it.
-fn follow(computer: &Computer, stop: &AtomicBool, tell: &(dyn Fn(Notice) + Sync)) {
-    let mut seen = computer.log().head().seq;
+/// The log, as others append to it. Outside edits are told from here: whoever came across them, they are in the log.
+fn follow(computer: &Computer, from: Seq, stop: &AtomicBool, tell: &(dyn Fn(Notice) + Sync)) {
+    let (mut told, mut seen) = (from, from);
     while !stop.load(Ordering::Relaxed) {
         let head = computer.log().wait(seen, TICK);
-        if head > seen {
-            match computer.project(&|_, _, _| ()) {
-                Ok(_) => seen = head,
-                Err(e) => {
-                    tell(Notice::Trouble(e.message));
-                    std::thread::sleep(TICK);
-                }
+        let projected = if head > seen { computer.project(&|_, _, _| ()).map(drop) } else { Ok(()) };
+        if head > told {
+            match captures(computer, told, head) {
+                Ok(captures) => captures.into_iter().for_each(tell),
+                Err(e) => tell(Notice::Trouble(Failure::from(e).message)),
+            }
+            told = head;
+        }
+        match projected {
+            Ok(()) => seen = head,
+            Err(e) => {
+                tell(Notice::Trouble(e.message));
+                std::thread::sleep(TICK);
             }
         }
         computer.checkpoint_if_due(&|_, _, _| ());
     }
+}
+
+/// The outside edits that were recorded after a seq, an operation each.
+fn captures(computer: &Computer, after: Seq, through: Seq) -> Result<Vec<Notice>, ReadError> {
+    let mut found: Vec<(OpId, usize)> = Vec::new();
+    let mut failure = None;
+    computer.log().scan(after.next(), &mut |stored| {
+        if stored.seq > through {
+            return ControlFlow::Break(());
+        }
+        if stored.actor == Actor::CAPTURE.as_str() {
+            let edits = match understand(&**computer.log(), stored).map(|event| event.payload) {
+                Ok(Payload::File(file)) => file.changes().len(),
+                Ok(_) => 0,
+                Err(e) => {
+                    failure = Some(e);
+                    return ControlFlow::Break(());
+                }
+            };
+            match found.last_mut() {
+                Some((op, count)) if *op == stored.op => *count += edits,
+                Some(_) | None => found.push((stored.op, edits)),
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    let told = found.into_iter().map(|(op, edits)| Notice::Captured { edits, op: op.to_string() });
+    failure.map_or(Ok(told.collect()), Err)
 }

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use event_log::SqliteLog;
-use shared_types::{FilePath, PathError};
+use shared_types::FilePath;
 
 use crate::failure::{Code, Failure};
 
@@ -28,7 +28,9 @@ impl Place {
     /// The computer that a folder belongs to: the nearest one at or above it.
     pub fn find(start: Option<&Path>) -> Result<Self> {
         let start = match start {
-            Some(folder) => folder.canonicalize().with_context(|| format!("{} is not there", folder.display()))?,
+            Some(folder) => {
+                folder.canonicalize().with_context(|| format!("{} is not there", folder.display()))?
+            }
             None => std::env::current_dir().context("the current folder cannot be read")?,
         };
         match start.ancestors().map(Self::at).find(Self::exists) {
@@ -62,10 +64,10 @@ impl Place {
         let Ok(inside) = absolute.strip_prefix(&self.workspace) else {
             return Err(refuse(format!("it is not in the workspace {}", self.workspace.display())).into());
         };
-        FilePath::from_bytes(inside.as_os_str().as_bytes()).map_err(|e| match e {
-            PathError::Empty => refuse("it is the workspace itself; name something in it".into()).into(),
-            e => refuse(e.to_string()).into(),
-        })
+        if inside == Path::new("") {
+            return Err(refuse("it is the workspace itself; name something in it".into()).into());
+        }
+        Ok(FilePath::from_bytes(inside.as_os_str().as_bytes()).map_err(|e| refuse(e.to_string()))?)
     }
 }
 
@@ -88,18 +90,20 @@ mod tests {
 
     #[test]
     fn a_typed_path_is_settled_by_its_names_and_must_end_up_inside() {
-        let place = Place::at(Path::new("/home/ada/notes"));
+        let place = Place::at(Path::new("/srv/ada/notes"));
         let path = |typed: &str| place.path(Path::new(typed)).map(|path| path.to_string());
         for (typed, expected) in [
             ("a.txt", "a.txt"),
             ("./a//b/", "a/b"),
             ("a/../b", "b"),
-            ("/home/ada/notes/a", "a"),
+            ("/srv/ada/notes/a", "a"),
             ("../notes/a", "a"),
         ] {
             assert_eq!(path(typed).unwrap(), expected, "{typed}");
         }
-        for hostile in ["..", "../x", "a/../../x", "/etc/passwd", "/home/ada/notes/../x", ".", ".choir/lock", ".CHOIR"] {
+        for hostile in
+            ["..", "../x", "a/../../x", "/etc/passwd", "/srv/ada/notes/../x", ".", ".choir/lock", ".CHOIR"]
+        {
             assert!(path(hostile).is_err(), "{hostile}");
         }
     }

@@ -44,7 +44,9 @@ impl Envelope {
         let invalid = |e: &dyn std::fmt::Display| io::Error::new(io::ErrorKind::InvalidData, e.to_string());
         let Versioned { version } = serde_json::from_slice(&bytes).map_err(|e| invalid(&e))?;
         if version != VERSION {
-            return Err(invalid(&format!("version {version} of the protocol is not spoken here, only {VERSION}")));
+            return Err(invalid(&format!(
+                "version {version} of the protocol is not spoken here, only {VERSION}"
+            )));
         }
         serde_json::from_slice(&bytes).map_err(|e| invalid(&e))
     }
@@ -67,17 +69,46 @@ pub enum Request {
     /// Records outside edits, brings everything up to date and says how it stands.
     Status,
     /// Writes the bytes that follow.
-    Write { path: FilePath, mode: Option<u16>, base: Base },
-    Remove { path: FilePath },
-    Move { from: FilePath, to: FilePath },
+    Write {
+        path: FilePath,
+        mode: Option<u16>,
+        base: Base,
+    },
+    Remove {
+        path: FilePath,
+    },
+    Move {
+        from: FilePath,
+        to: FilePath,
+    },
     /// An operation by its id, a part of it or `@SEQ`; without one, the person's latest.
-    Undo { target: Option<String>, choices: Choices, preview: bool },
-    Redo { target: Option<String>, choices: Choices, preview: bool },
-    Restore { seq: Seq, preview: bool },
-    Checkpoint { message: String },
+    Undo {
+        target: Option<String>,
+        choices: Choices,
+        preview: bool,
+    },
+    Redo {
+        target: Option<String>,
+        choices: Choices,
+        preview: bool,
+    },
+    Restore {
+        seq: Seq,
+        preview: bool,
+    },
+    Checkpoint {
+        message: String,
+    },
     /// Files of an export, into a computer that is not empty.
-    Import { file: PathBuf, into: Option<FilePath> },
-    Purge { hashes: Vec<ContentHash>, paths: Vec<FilePath>, reason: String },
+    Import {
+        file: PathBuf,
+        into: Option<FilePath>,
+    },
+    Purge {
+        hashes: Vec<ContentHash>,
+        paths: Vec<FilePath>,
+        reason: String,
+    },
     /// Drops contents that nothing names.
     Collect,
     /// Computes the read models again from the first event, and compares the whole disk with the log.
@@ -149,6 +180,8 @@ pub struct Status {
     pub captured_op: Option<OpId>,
     pub skipped: Vec<(String, String)>,
     pub unavailable: Vec<FilePath>,
+    /// Files that are in the log and wait for something on disk to get out of their way.
+    pub blocked: Vec<String>,
     pub checkpoint: Option<(String, Seq)>,
     pub unsaved_operations: u64,
     pub pending_effects: u64,

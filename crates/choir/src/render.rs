@@ -171,8 +171,12 @@ fn difference(before: &FileNode, after: &FileNode) -> String {
         (FileNode::File { mode: a, hash: x, .. }, FileNode::File { mode: b, hash: y, .. }) if x == y => {
             format!("  mode {a:o} → {b:o}")
         }
-        (FileNode::File { size: a, .. }, FileNode::File { size: b, .. }) if a == b => format!("  {}", size(*b)),
-        (FileNode::File { size: a, .. }, FileNode::File { size: b, .. }) => format!("  {} → {}", size(*a), size(*b)),
+        (FileNode::File { size: a, .. }, FileNode::File { size: b, .. }) if a == b => {
+            format!("  {}", size(*b))
+        }
+        (FileNode::File { size: a, .. }, FileNode::File { size: b, .. }) => {
+            format!("  {} → {}", size(*a), size(*b))
+        }
         (_, after) => kind(after),
     }
 }
@@ -205,7 +209,9 @@ pub(crate) fn failure(style: Style, failure: &Failure) {
 fn side(state: &State) -> String {
     match state {
         State::Absent => "nothing".into(),
-        State::File(FileNode::File { size: bytes, hash, .. }) => format!("{} ({})", size(*bytes), hash.short()),
+        State::File(FileNode::File { size: bytes, hash, .. }) => {
+            format!("{} ({})", size(*bytes), hash.short())
+        }
         State::File(node) => kind(node).trim().to_owned(),
         State::Several(files) => count(*files, "file"),
         State::Setting(value) => value.to_string(),

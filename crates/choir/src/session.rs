@@ -70,7 +70,9 @@ fn last_word(answer: Answer) -> Result<Answer, Failure> {
 }
 
 fn lost(error: io::Error) -> Failure {
-    let message = format!("the process that holds this computer went away before it answered ({error}); \
-        whether the change was made is in choir log");
+    let message = format!(
+        "the process that holds this computer went away before it answered ({error}); \
+        whether the change was made is in choir log"
+    );
     Failure::new(Code::Failed, message)
 }

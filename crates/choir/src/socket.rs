@@ -1,11 +1,11 @@
 //! The socket of the process that holds a computer: `.choir/choir.sock`, for the same user only.
 
 use std::io::{self, BufReader, BufWriter};
-use std::os::fd::AsFd;
 use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -89,35 +89,38 @@ impl Server {
         }
         for caller in callers {
             // One that has not said all of its request by now is not waited for; an answer still goes out.
-            let _ = caller.stream.shutdown(Shutdown::Read);
+            if let Some(stream) = caller.stream.upgrade() {
+                let _ = stream.shutdown(Shutdown::Read);
+            }
             let _ = caller.thread.join();
         }
     }
 }
 
-/// A connection and the thread that answers it.
+/// The thread that answers a connection, and the connection for as long as it does.
 struct Caller {
-    stream: UnixStream,
+    stream: Weak<UnixStream>,
     thread: JoinHandle<()>,
 }
 
 impl Caller {
     fn answer(computer: &Arc<Computer>, stream: UnixStream) -> io::Result<Self> {
-        let (computer, own) = (Arc::clone(computer), stream.try_clone()?);
+        let (computer, own) = (Arc::clone(computer), Arc::new(stream));
+        let stream = Arc::downgrade(&own);
         let thread = std::thread::Builder::new().name("caller".into()).spawn(move || {
             // A caller that went away has nobody to be told about it.
-            let _ = serve(&computer, own);
+            let _ = serve(&computer, &own);
         })?;
         Ok(Self { stream, thread })
     }
 }
 
-fn serve(computer: &Computer, stream: UnixStream) -> io::Result<()> {
+fn serve(computer: &Computer, stream: &UnixStream) -> io::Result<()> {
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
-    let out = Mutex::new(BufWriter::new(stream.try_clone()?));
+    let out = Mutex::new(BufWriter::new(stream));
     let say = |answer: &Answer| send(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), answer);
-    let peer = socket_peercred(&stream)?.uid;
+    let peer = socket_peercred(stream)?.uid;
     if peer != rustix::process::geteuid() {
         return say(&Answer::Failure(Failure::new(Code::Refused, "this computer belongs to another user")));
     }

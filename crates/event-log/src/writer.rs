@@ -8,7 +8,7 @@ mod replies;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TryRecvError};
 use std::thread::JoinHandle;
 
 use kernel::{Action, Command, Decision, Effect, Rejection, Resolutions, View, decide, evolve, react};
@@ -195,18 +195,23 @@ impl State {
     fn run(&mut self, requests: &Receiver<Request>) {
         while let Some(first) = self.next(requests) {
             let mut waiting = VecDeque::from([first]);
-            while waiting.len() < GROUP
-                && let Ok(next) = requests.try_recv()
+            let mut group = Vec::new();
+            while self.take_all(&mut waiting, &mut group)
+                && group.len() < GROUP
+                && let Some(next) = self.more(requests)
             {
                 waiting.push_back(next);
             }
+            self.commit(group, &mut waiting);
             while !waiting.is_empty() {
-                self.take_group(&mut waiting);
+                let mut group = Vec::new();
+                self.take_all(&mut waiting, &mut group);
+                self.commit(group, &mut waiting);
             }
         }
     }
 
-    /// The next request. Before it waits for one, there is time for a snapshot.
+    /// The first request of a group. Before it waits for one, there is time for a snapshot.
     fn next(&mut self, requests: &Receiver<Request>) -> Option<Request> {
         let need = snapshot_need(&self.view, self.snapshot);
         let next = requests.try_recv().ok();
@@ -216,24 +221,31 @@ impl State {
         next.or_else(|| requests.recv().ok())
     }
 
-    /// Decides everything that waits and appends it as one group. What has to be decided again goes back to the
-    /// front.
-    fn take_group(&mut self, waiting: &mut VecDeque<Request>) {
-        let mut group = Vec::with_capacity(waiting.len());
-        while let Some(request) = waiting.pop_front() {
-            match request {
-                Request::Inspect(look) => {
-                    // Nobody is shown what is not durable: the group so far is committed first.
-                    if !group.is_empty() {
-                        waiting.push_front(Request::Inspect(look));
-                        break;
-                    }
-                    look(&mut self.view);
-                }
-                Request::Submit { submission, mode, reply } => self.take(submission, mode, reply, &mut group),
+    /// One more for the group. While callers of the last group are still being answered, more will come: a flush
+    /// for the few who are early would keep the others waiting.
+    fn more(&self, requests: &Receiver<Request>) -> Option<Request> {
+        loop {
+            match requests.try_recv() {
+                Err(TryRecvError::Empty) if self.replies.give_next() => {}
+                other => return other.ok(),
             }
         }
-        self.commit(group, waiting);
+    }
+
+    /// Decides what waits, in order. False if something waits for the group to be committed first.
+    fn take_all(&mut self, waiting: &mut VecDeque<Request>, group: &mut Vec<Decided>) -> bool {
+        while let Some(request) = waiting.pop_front() {
+            match request {
+                // Nobody is shown what is not durable.
+                Request::Inspect(look) if !group.is_empty() => {
+                    waiting.push_front(Request::Inspect(look));
+                    return false;
+                }
+                Request::Inspect(look) => look(&mut self.view),
+                Request::Submit { submission, mode, reply } => self.take(submission, mode, reply, group),
+            }
+        }
+        true
     }
 
     fn take(&mut self, submission: Box<Submission>, mode: Mode, reply: Reply, group: &mut Vec<Decided>) {
@@ -288,6 +300,7 @@ impl State {
         }
     }
 
+    /// Appends the group. What has to be decided again goes back to the front of those that wait.
     fn commit(&mut self, group: Vec<Decided>, waiting: &mut VecDeque<Request>) {
         if group.is_empty() {
             return;

@@ -135,7 +135,9 @@ impl Capture<'_> {
             }
         }
         for path in known.paths().filter(|path| scan.covers(path) && scan.get(path).is_none()) {
-            let Some(entry) = known.get(path).filter(|entry| !self.is_held_folder(path, entry)) else { continue };
+            let Some(entry) = known.get(path).filter(|entry| !self.is_held_folder(path, entry)) else {
+                continue;
+            };
             found.push(Found { path: path.clone(), base: Some(entry.node), now: None });
         }
         Ok(found)

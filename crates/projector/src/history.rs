@@ -94,7 +94,9 @@ pub(crate) fn each_change(
 pub(crate) fn changes_of(event: &FileEvent, visit: &mut dyn FnMut(&FileChange)) {
     match event {
         FileEvent::Batch(batch) => batch.changes.iter().for_each(visit),
-        FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_) => event.changes().iter().for_each(visit),
+        FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_) => {
+            event.changes().iter().for_each(visit)
+        }
     }
 }
 

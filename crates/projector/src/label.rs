@@ -1,9 +1,9 @@
 //! Events in words, for lists that a person reads.
 
-use shared_types::{OpId, Payload};
 use shared_types::payload::file::FileEvent;
 use shared_types::payload::message::MessageEvent;
 use shared_types::payload::revert::RevertEvent;
+use shared_types::{OpId, Payload};
 
 /// The end of an id, which tells operations apart; its beginning is only the time.
 pub fn short(op: &OpId) -> String {

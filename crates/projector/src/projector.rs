@@ -105,7 +105,8 @@ impl Projector {
 
     fn settle(&self) -> Result<(), ProjectError> {
         // A position that the log does not have belongs to another history, as after a backup was put back.
-        let is_strange = |of| Ok::<_, ProjectError>(self.views.position(of)?.is_some_and(|at| !holds(&*self.log, at)));
+        let is_strange =
+            |of| Ok::<_, ProjectError>(self.views.position(of)?.is_some_and(|at| !holds(&*self.log, at)));
         if is_strange(Position::Rows)? {
             self.views.reset_rows()?;
         }

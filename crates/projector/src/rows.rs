@@ -71,7 +71,9 @@ fn text_of(log: &dyn EventLog, content: ContentRef) -> Result<Option<String>, Pr
     }
     match read_content(log, &content.hash) {
         Ok(bytes) if kernel::merge::is_text(&bytes) => Ok(String::from_utf8(bytes).ok()),
-        Ok(_) | Err(ContentError::Missing(_) | ContentError::Purged(_) | ContentError::Damaged(_)) => Ok(None),
+        Ok(_) | Err(ContentError::Missing(_) | ContentError::Purged(_) | ContentError::Damaged(_)) => {
+            Ok(None)
+        }
         // A log that cannot be read now must not leave rows without their text for good.
         Err(e @ ContentError::Storage(_)) => Err(e.into()),
     }

@@ -146,7 +146,8 @@ impl Views {
 
     /// Read models to compare with, in a file without a name that is gone when it is closed.
     pub fn temporary() -> Result<Self, ViewsError> {
-        Self::connect(Path::new("")).map_err(|source| ViewsError::Sqlite { path: "(temporary)".into(), source })
+        Self::connect(Path::new(""))
+            .map_err(|source| ViewsError::Sqlite { path: "(temporary)".into(), source })
     }
 
     /// Empties a file whose damage only showed while it was in use, so that everything in it is computed again.

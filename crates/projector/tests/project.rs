@@ -4,10 +4,18 @@
 
 #[path = "project/computer.rs"]
 mod computer;
+#[path = "project/finding.rs"]
+mod finding;
 #[path = "project/full.rs"]
 mod full;
 #[path = "project/history.rs"]
 mod history;
+#[path = "project/ignoring.rs"]
+mod ignoring;
+#[path = "project/lagging.rs"]
+mod lagging;
+#[path = "project/losing.rs"]
+mod losing;
 #[path = "project/obstacles.rs"]
 mod obstacles;
 #[path = "project/outside.rs"]
@@ -20,3 +28,5 @@ mod rebuilding;
 mod scale;
 #[path = "project/stopping.rs"]
 mod stopping;
+#[path = "project/undoing.rs"]
+mod undoing;

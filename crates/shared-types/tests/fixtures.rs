@@ -3,6 +3,8 @@
 //! A new type gets its fixture with `FREEZE=1 cargo test -p shared-types`, which writes what is missing and never
 //! changes what is there.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its sample has failed")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;

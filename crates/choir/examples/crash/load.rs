@@ -48,7 +48,8 @@ impl Load {
                 }
             }));
         }
-        let (workspace, stopped, mut rng) = (place.workspace.clone(), Arc::clone(&stop), Rng::new(rng.next()));
+        let (workspace, stopped, mut rng) =
+            (place.workspace.clone(), Arc::clone(&stop), Rng::new(rng.next()));
         threads.push(std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
                 let file = workspace.join(format!("edited-{}.txt", rng.below(5)));
@@ -85,7 +86,9 @@ fn call(place: &Place, request: Request, body: Vec<u8>, sent: &Mutex<Vec<Sent>>)
 
 fn choose(rng: &mut Rng, client: u64, life: u64) -> (Request, Vec<u8>) {
     let path = |n: u64| FilePath::parse(&format!("c{client}/f{n}.txt"));
-    let (Ok(file), Ok(other)) = (path(rng.below(8)), path(8 + rng.below(8))) else { return (Request::Status, Vec::new()) };
+    let (Ok(file), Ok(other)) = (path(rng.below(8)), path(8 + rng.below(8))) else {
+        return (Request::Status, Vec::new());
+    };
     let choices = Choices { each: Vec::new(), others: Some(Choice::Keep) };
     match rng.below(40) {
         0..=1 => (Request::Remove { path: file }, Vec::new()),

@@ -61,7 +61,10 @@ struct Totals {
 impl std::fmt::Display for Totals {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { acknowledged, unanswered, recovered } = self;
-        write!(f, "{acknowledged} acknowledged, {unanswered} unanswered of which {recovered} had taken effect whole")
+        write!(
+            f,
+            "{acknowledged} acknowledged, {unanswered} unanswered of which {recovered} had taken effect whole"
+        )
     }
 }
 
@@ -107,7 +110,13 @@ impl Home {
         let place = Place::at(&workspace);
         let made = Command::new(binary).arg("init").arg(&workspace).stdout(Stdio::null()).status()?;
         ensure!(made.success(), "init failed");
-        Ok(Self { folder: Some(folder), place, binary: binary.to_owned(), acknowledged: Vec::new(), lives: 0 })
+        Ok(Self {
+            folder: Some(folder),
+            place,
+            binary: binary.to_owned(),
+            acknowledged: Vec::new(),
+            lives: 0,
+        })
     }
 
     fn keep(&mut self) -> PathBuf {
@@ -191,7 +200,9 @@ impl Home {
         for sent in self.acknowledged.iter().chain(sent) {
             let found = log.answer(sent.envelope.command)?;
             match (sent.answer, found) {
-                (Some(told), Some(found)) => ensure!(told == found, "{:?} was told {told:?}, found {found:?}", sent.envelope),
+                (Some(told), Some(found)) => {
+                    ensure!(told == found, "{:?} was told {told:?}, found {found:?}", sent.envelope)
+                }
                 (Some(told), None) => bail!("acknowledged as {told:?} and lost: {:?}", sent.envelope),
                 (None, Some(_)) => totals.recovered += 1,
                 (None, None) => {}
@@ -209,7 +220,11 @@ impl Home {
     }
 
     fn verify(&self) -> Result<()> {
-        let output = Command::new(&self.binary).arg("-C").arg(&self.place.workspace).args(["verify", "--json"]).output()?;
+        let output = Command::new(&self.binary)
+            .arg("-C")
+            .arg(&self.place.workspace)
+            .args(["verify", "--json"])
+            .output()?;
         let said = String::from_utf8_lossy(&output.stdout);
         ensure!(output.status.success(), "verify: {said} {}", String::from_utf8_lossy(&output.stderr));
         Ok(())

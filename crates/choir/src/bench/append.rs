@@ -32,6 +32,9 @@ pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> a
         Scale::Quick => (2, 20),
     };
     for (writers, commands) in [(1, 3_000), (64, 40_000), (512, 60_000)] {
+        if std::env::var("ONLY").is_ok_and(|o| o != writers.to_string()) {
+            continue;
+        }
         let case = Case { writers, commands: commands / share };
         emit(&case.measure(rounds, folder)?);
     }
@@ -115,7 +118,7 @@ impl Case {
 
 fn submission(dice: &mut Dice, number: usize) -> anyhow::Result<Submission> {
     let mut contents = Vec::new();
-    let action = if number % 10 == 0 {
+    let action = if number.is_multiple_of(10) {
         let key = format!("bench.setting-{}", dice.below(100)).into();
         Action::SetSetting { key, value: number.into() }
     } else {

@@ -203,12 +203,19 @@ impl Life {
     }
 
     fn message(&mut self) -> Action {
-        let conversation = ConversationId::mint(Timestamp::from_millis(self.dice.below(CONVERSATIONS) as i64), [0; 10]);
+        let conversation =
+            ConversationId::mint(Timestamp::from_millis(self.dice.below(CONVERSATIONS) as i64), [0; 10]);
         if !self.view.conversations.contains(&conversation) {
             return Action::StartConversation { conversation, title: "About the parser".into() };
         }
         let message = MessageId::mint(now(), self.dice.bits());
-        Action::PostMessage { conversation, message, role: Role::Person, body: self.content(), reply_to: None }
+        Action::PostMessage {
+            conversation,
+            message,
+            role: Role::Person,
+            body: self.content(),
+            reply_to: None,
+        }
     }
 
     fn setting(&mut self) -> Action {

@@ -24,9 +24,11 @@ pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> a
         Scale::Quick => (20, 11),
     };
     let mut computers = Vec::new();
-    for (case, events, paths) in
-        [("1k events", 1_000, 1_000), ("100k events", 100_000 / share, 10_000), ("1M events", 1_000_000 / share, 50_000)]
-    {
+    for (case, events, paths) in [
+        ("1k events", 1_000, 1_000),
+        ("100k events", 100_000 / share, 10_000),
+        ("1M events", 1_000_000 / share, 50_000),
+    ] {
         computers.push(Computer::start(case, &folder.join(case), events, paths)?);
     }
     // Round by round through all logs, so that a slow moment of the disk is not one log's alone.
@@ -35,7 +37,8 @@ pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> a
             computer.change_and_undo()?;
         }
     }
-    let times: Vec<_> = computers.into_iter().map(|computer| (computer.case, median(computer.times))).collect();
+    let times: Vec<_> =
+        computers.into_iter().map(|computer| (computer.case, median(computer.times))).collect();
     let reference = times.first().map_or(f64::NAN, |(_, time)| *time);
     for (case, time) in times {
         let line = Line::new("undo", case, time, reference, "ms");

@@ -30,7 +30,8 @@ pub(crate) fn run(context: &Context, args: &Checkpoint) -> Result<()> {
         }
         Some(CheckpointAction::Restore { commit, preview }) => {
             let seq = find(&rows(context)?, commit)?;
-            let answer = context.change(Request::Restore { seq, preview: *preview }, &mut std::io::empty())?;
+            let answer =
+                context.change(Request::Restore { seq, preview: *preview }, &mut std::io::empty())?;
             done(context.style, if *preview { "restore" } else { "restored" }, &answer);
             Ok(())
         }
@@ -69,8 +70,11 @@ fn list(context: &Context) -> Result<()> {
 }
 
 fn find(rows: &[CheckpointRow], part: &str) -> Result<Seq> {
-    let mut seqs: Vec<Seq> =
-        rows.iter().filter(|row| part.len() >= 4 && row.commit.starts_with(part)).map(|row| row.seq).collect();
+    let mut seqs: Vec<Seq> = rows
+        .iter()
+        .filter(|row| part.len() >= 4 && row.commit.starts_with(part))
+        .map(|row| row.seq)
+        .collect();
     seqs.dedup();
     match seqs.as_slice() {
         [seq] => Ok(*seq),
@@ -78,6 +82,9 @@ fn find(rows: &[CheckpointRow], part: &str) -> Result<Seq> {
             Code::NotFound,
             format!("there is no checkpoint {part}; choir checkpoint list shows them (four digits or more)")
         )),
-        _ => bail!(Failure::new(Code::BadRequest, format!("several checkpoints begin with {part}; give more digits"))),
+        _ => bail!(Failure::new(
+            Code::BadRequest,
+            format!("several checkpoints begin with {part}; give more digits")
+        )),
     }
 }

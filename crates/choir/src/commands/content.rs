@@ -3,8 +3,8 @@
 use std::io::{ErrorKind, Write, copy, stdout};
 
 use anyhow::Result;
-use event_log::{ContentError, EventLog};
 use event_log::replay::view_at;
+use event_log::{ContentError, EventLog};
 use shared_types::payload::file::FileNode;
 
 use super::{Context, moment};

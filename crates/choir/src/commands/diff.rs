@@ -51,7 +51,8 @@ fn differences(log: &dyn EventLog, from: Seq, to: Seq) -> Result<Vec<Change>, ev
     let older = newer.clone();
     advance(log, &mut newer, late)?;
     let (before, after): (&View, &View) = if from <= to { (&older, &newer) } else { (&newer, &older) };
-    let paths: BTreeSet<&FilePath> = before.files.iter().chain(after.files.iter()).map(|(path, _)| path).collect();
+    let paths: BTreeSet<&FilePath> =
+        before.files.iter().chain(after.files.iter()).map(|(path, _)| path).collect();
     Ok(paths
         .into_iter()
         .filter(|path| before.files.get(path) != after.files.get(path))
@@ -66,9 +67,12 @@ fn differences(log: &dyn EventLog, from: Seq, to: Seq) -> Result<Vec<Change>, ev
 }
 
 fn parse(range: &str, head: Seq) -> Result<(Seq, Seq)> {
-    let bad = || Failure::new(Code::BadRequest, format!("{range:?} is not a range: expected FROM..TO, such as 10..20"));
+    let bad = || {
+        Failure::new(Code::BadRequest, format!("{range:?} is not a range: expected FROM..TO, such as 10..20"))
+    };
     let (from, to) = range.split_once("..").ok_or_else(bad)?;
-    let number = |text: &str, empty: Seq| if text.is_empty() { Ok(empty) } else { text.parse().map_err(|_| bad()) };
+    let number =
+        |text: &str, empty: Seq| if text.is_empty() { Ok(empty) } else { text.parse().map_err(|_| bad()) };
     Ok((number(from, Seq::ZERO)?, number(to, head)?))
 }
 

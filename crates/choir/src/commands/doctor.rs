@@ -72,9 +72,10 @@ fn show(style: Style, finding: &Finding) {
 fn machine() -> Vec<Finding> {
     let git = Command::new("git").arg("--version").output();
     let git = match git {
-        Ok(output) if output.status.success() => {
-            ok("git", String::from_utf8_lossy(&output.stdout).trim().trim_start_matches("git version ").to_owned())
-        }
+        Ok(output) if output.status.success() => ok(
+            "git",
+            String::from_utf8_lossy(&output.stdout).trim().trim_start_matches("git version ").to_owned(),
+        ),
         Ok(_) | Err(_) => bad("git", "not found; checkpoints need it: apt-get install git"),
     };
     let watches = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches")
@@ -82,9 +83,10 @@ fn machine() -> Vec<Finding> {
         .and_then(|text| text.trim().parse::<u64>().ok());
     let watches = match watches {
         Some(count) if count >= 8192 => ok("watching", format!("{count} folders can be watched")),
-        Some(count) => {
-            bad("watching", format!("only {count} folders can be watched: sysctl fs.inotify.max_user_watches=1048576"))
-        }
+        Some(count) => bad(
+            "watching",
+            format!("only {count} folders can be watched: sysctl fs.inotify.max_user_watches=1048576"),
+        ),
         None => ok("watching", "the limit is not told on this system"),
     };
     vec![
@@ -125,7 +127,9 @@ fn free_space(folder: &Path) -> Finding {
 fn private(folder: &Path) -> Finding {
     use std::os::unix::fs::PermissionsExt;
     match std::fs::metadata(folder) {
-        Ok(meta) if meta.permissions().mode() & 0o077 == 0 => ok("privacy", "only you can read the computer's state"),
+        Ok(meta) if meta.permissions().mode() & 0o077 == 0 => {
+            ok("privacy", "only you can read the computer's state")
+        }
         Ok(_) => bad("privacy", format!("others can read the state: chmod 700 {}", folder.display())),
         Err(e) => bad("privacy", e.to_string()),
     }

@@ -109,7 +109,8 @@ pub(crate) fn import(context: &Context, args: &Import) -> Result<()> {
     }
     let bar = Bar::new(context.style);
     let source = File::open(&file).with_context(|| format!("{} cannot be read", file.display()))?;
-    let verified = Archive::verify(source, Limits::default(), &|d, t| bar.tell("verifying", d, t)).map_err(refused)?;
+    let verified =
+        Archive::verify(source, Limits::default(), &|d, t| bar.tell("verifying", d, t)).map_err(refused)?;
     archive::adopt(&verified, &place.state, user, &|d, t| bar.tell("adopting", d, t)).map_err(refused)?;
     drop(bar);
     let answer = context.ask(Request::Status, &mut std::io::empty())?;

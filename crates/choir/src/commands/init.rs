@@ -11,14 +11,18 @@ use crate::place::Place;
 use crate::render::{Bar, line, safe};
 
 pub(crate) fn run(context: &Context, args: &Init) -> Result<()> {
-    let login = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "owner".into());
+    let login =
+        std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "owner".into());
     let user = match &args.user {
-        Some(text) => UserId::parse(text).map_err(|e| Failure::new(Code::BadRequest, format!("--user {text:?}: {e}")))?,
+        Some(text) => UserId::parse(text)
+            .map_err(|e| Failure::new(Code::BadRequest, format!("--user {text:?}: {e}")))?,
         None => user_from(&login),
     };
     let existed = args.folder.exists();
-    std::fs::create_dir_all(&args.folder).with_context(|| format!("{} cannot be made", args.folder.display()))?;
-    let folder = args.folder.canonicalize().with_context(|| format!("{} cannot be read", args.folder.display()))?;
+    std::fs::create_dir_all(&args.folder)
+        .with_context(|| format!("{} cannot be made", args.folder.display()))?;
+    let folder =
+        args.folder.canonicalize().with_context(|| format!("{} cannot be read", args.folder.display()))?;
     let place = Place::at(&folder);
     if place.exists() {
         let message = format!("{} is a computer already; see it with: choir status", folder.display());

@@ -147,7 +147,9 @@ fn since(text: &str, now: Timestamp) -> Result<Timestamp> {
     let moment = text
         .parse::<jiff::Timestamp>()
         .ok()
-        .or_else(|| text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(zone.clone()).ok().map(|z| z.timestamp()))
+        .or_else(|| {
+            text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(zone.clone()).ok().map(|z| z.timestamp())
+        })
         .or_else(|| text.parse::<jiff::civil::Date>().ok()?.to_zoned(zone).ok().map(|z| z.timestamp()));
     match moment {
         Some(at) => Ok(Timestamp::from_millis(at.as_millisecond())),

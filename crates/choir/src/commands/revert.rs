@@ -10,14 +10,16 @@ use crate::protocol::{Choices, Request};
 use crate::render::done;
 
 pub(crate) fn undo(context: &Context, args: &Revert) -> Result<()> {
-    let request = Request::Undo { target: args.op.clone(), choices: choices(context, args)?, preview: args.preview };
+    let request =
+        Request::Undo { target: args.op.clone(), choices: choices(context, args)?, preview: args.preview };
     let answer = context.change(request, &mut std::io::empty())?;
     done(context.style, if args.preview { "undo" } else { "undone" }, &answer);
     Ok(())
 }
 
 pub(crate) fn redo(context: &Context, args: &Revert) -> Result<()> {
-    let request = Request::Redo { target: args.op.clone(), choices: choices(context, args)?, preview: args.preview };
+    let request =
+        Request::Redo { target: args.op.clone(), choices: choices(context, args)?, preview: args.preview };
     let answer = context.change(request, &mut std::io::empty())?;
     done(context.style, if args.preview { "redo" } else { "redone" }, &answer);
     Ok(())

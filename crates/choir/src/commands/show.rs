@@ -26,8 +26,9 @@ pub(crate) fn run(context: &Context, args: &Show) -> Result<()> {
         json(&serde_json::json!({ "op": op, "events": stored, "changes": changed, "total": total }));
         return Ok(());
     }
-    let more = match &first.payload {
-        Payload::File(_) if events.len() > 1 => format!(" and {} more", events.len() - 1),
+    let is_file = matches!(first.payload, Payload::File(_));
+    let more = match events.len() - 1 {
+        more if more > 0 && is_file => format!(" and {more} more"),
         _ => String::new(),
     };
     line(&context.style.bold(&format!("{}{more}", safe(&projector::label(&first.payload)))));
@@ -85,7 +86,12 @@ pub(crate) fn find(log: &dyn EventLog, text: &str) -> Result<OpId> {
     match (found.as_slice(), scanned) {
         ([op], _) => Ok(*op),
         (_, Err(e)) => Err(Failure::from(e).into()),
-        ([], _) => bail!(Failure::new(Code::NotFound, format!("there is no operation {text}; choir log lists them"))),
-        (_, _) => bail!(Failure::new(Code::BadRequest, format!("several operations match {text}; give more digits"))),
+        ([], _) => {
+            bail!(Failure::new(Code::NotFound, format!("there is no operation {text}; choir log lists them")))
+        }
+        (_, _) => bail!(Failure::new(
+            Code::BadRequest,
+            format!("several operations match {text}; give more digits")
+        )),
     }
 }

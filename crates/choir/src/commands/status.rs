@@ -18,7 +18,12 @@ pub(crate) fn show(context: &Context, answer: &Answer) -> Result<()> {
         return Ok(());
     }
     let owner = status.owner.as_deref().unwrap_or("nobody");
-    line(&format!("{} ({}) at {}", context.style.bold(&safe(owner)), status.user, safe(&status.workspace.display().to_string())));
+    line(&format!(
+        "{} ({}) at {}",
+        context.style.bold(&safe(owner)),
+        status.user,
+        safe(&status.workspace.display().to_string())
+    ));
     line(&format!("  files        {}, {}", count(status.files, "file"), size(status.bytes)));
     line(&format!("  log          {}, root {}", count(status.head.0, "event"), status.root.short()));
     match &status.checkpoint {
@@ -27,13 +32,22 @@ pub(crate) fn show(context: &Context, answer: &Answer) -> Result<()> {
             &commit[..12.min(commit.len())],
             count(status.unsaved_operations, "operation")
         )),
-        None => line(&format!("  checkpoint   none yet, {} since", count(status.unsaved_operations, "operation"))),
+        None => {
+            line(&format!("  checkpoint   none yet, {} since", count(status.unsaved_operations, "operation")))
+        }
     }
     if status.undone_operations > 0 {
-        line(&format!("  undone       {} (choir redo brings the last one back)", count(status.undone_operations, "operation")));
+        line(&format!(
+            "  undone       {} (choir redo brings the last one back)",
+            count(status.undone_operations, "operation")
+        ));
     }
     if let Some(op) = &status.captured_op {
-        line(&format!("  recorded     {} made outside, as operation {}", count(status.captured, "edit"), short(op)));
+        line(&format!(
+            "  recorded     {} made outside, as operation {}",
+            count(status.captured, "edit"),
+            short(op)
+        ));
     }
     if status.pending_effects > 0 {
         line(&format!("  owed         {}", count(status.pending_effects, "effect")));
@@ -46,6 +60,9 @@ pub(crate) fn show(context: &Context, answer: &Answer) -> Result<()> {
     }
     for path in &status.unavailable {
         line(&format!("  missing      {}: its bytes were purged or are damaged", safe(path.as_str())));
+    }
+    for what in &status.blocked {
+        line(&format!("  blocked      {}", safe(what)));
     }
     Ok(())
 }

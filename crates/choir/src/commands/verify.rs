@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use anyhow::Result;
 use event_log::{EventLog, ReadError, SqliteLog, understand};
 use kernel::{View, evolve};
+use projector::Views;
 use projector::verify::{computed_rows, first_file_difference, first_row_difference};
 use projector::workspace::Workspace;
-use projector::{Views, ViewsError};
 use serde::Serialize;
 use shared_types::{RootHash, Seq};
 
@@ -70,7 +70,8 @@ fn report(context: &Context, checks: &[Check]) -> Result<()> {
         json(&serde_json::json!({ "ok": failed.is_none(), "checks": checks }));
     } else {
         for check in checks {
-            let mark = if check.ok { context.style.paint("32", "ok  ") } else { context.style.paint("31", "FAIL") };
+            let mark =
+                if check.ok { context.style.paint("32", "ok  ") } else { context.style.paint("31", "FAIL") };
             line(&format!("{mark} {:<12} {}", check.what, safe(&check.detail)));
         }
     }
@@ -131,10 +132,12 @@ fn rows(place: &Place, log: &SqliteLog) -> Check {
     let compare = || -> Result<Option<_>, Failure> {
         let expected = computed_rows(log)?;
         let found = Views::open(&place.state)?;
-        Ok(first_row_difference(&found, &expected).map_err(|e: ViewsError| Failure::from(e))?)
+        first_row_difference(&found, &expected).map_err(Failure::from)
     };
     match compare() {
-        Ok(None) => Check::ok("read models", format!("{} tables computed again, equal", projector::READ_MODELS.len())),
+        Ok(None) => {
+            Check::ok("read models", format!("{} tables computed again, equal", projector::READ_MODELS.len()))
+        }
         Ok(Some(d)) => Check::bad(
             "read models",
             format!(
@@ -144,7 +147,9 @@ fn rows(place: &Place, log: &SqliteLog) -> Check {
                 d.expected.as_deref().unwrap_or("nothing")
             ),
         ),
-        Err(e) => Check::bad("read models", format!("{}; choir doctor --rebuild computes them again", e.message)),
+        Err(e) => {
+            Check::bad("read models", format!("{}; choir doctor --rebuild computes them again", e.message))
+        }
     }
 }
 
@@ -159,8 +164,12 @@ fn files(place: &Place, log: &SqliteLog, view: &View, bar: &Bar) -> Check {
         Ok(first_file_difference(&workspace, view, &purged, &|done, total| bar.tell("files", done, total))?)
     };
     match compare() {
-        Ok(None) => Check::ok("files", format!("{} on disk as in the log", count(view.files.len() as u64, "path"))),
-        Ok(Some(d)) => Check::bad("files", format!("{} is {}, should be {}", d.path, words(d.found), words(d.expected))),
+        Ok(None) => {
+            Check::ok("files", format!("{} on disk as in the log", count(view.files.len() as u64, "path")))
+        }
+        Ok(Some(d)) => {
+            Check::bad("files", format!("{} is {}, should be {}", d.path, words(d.found), words(d.expected)))
+        }
         Err(e) => Check::bad("files", e.message),
     }
 }
@@ -182,10 +191,13 @@ fn contents(log: &SqliteLog, view: &View, bar: &Bar) -> Check {
     for (index, (path, node)) in view.files.sorted().into_iter().enumerate() {
         bar.tell("contents", index as u64, total);
         let Some(content) = node.content() else { continue };
-        let read = log.content(&content.hash).map(|mut bytes| std::io::copy(&mut bytes, &mut std::io::sink()));
+        let read =
+            log.content(&content.hash).map(|mut bytes| std::io::copy(&mut bytes, &mut std::io::sink()));
         match read {
             Ok(Ok(size)) if size == content.size => {}
-            Ok(Ok(size)) => return Check::bad("contents", format!("{path}: {size} bytes instead of {}", content.size)),
+            Ok(Ok(size)) => {
+                return Check::bad("contents", format!("{path}: {size} bytes instead of {}", content.size));
+            }
             Ok(Err(e)) => return Check::bad("contents", format!("{path}: {e}")),
             Err(event_log::ContentError::Purged(_)) => gone += 1,
             Err(e) => return Check::bad("contents", format!("{path}: {e}")),

@@ -23,7 +23,11 @@ pub(crate) fn run(context: &Context) -> Result<()> {
         match notice {
             Notice::Ready => line(&format!("watching {shown}; other commands work as usual, Ctrl-C ends")),
             Notice::Captured { edits, op } => {
-                line(&format!("recorded {} made outside (operation {})", count(edits as u64, "edit"), &op[op.len() - 8..]));
+                line(&format!(
+                    "recorded {} made outside (operation {})",
+                    count(edits as u64, "edit"),
+                    &op[op.len() - 8..]
+                ));
             }
             Notice::Trouble(message) => eprintln!("trouble: {}", safe(&message)),
         }

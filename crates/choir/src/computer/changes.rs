@@ -65,8 +65,12 @@ pub(crate) fn changes(
 
 fn plain(change: FileChange) -> Change {
     match change {
-        FileChange::Write(p) => Change { path: p.path, from: None, before: p.prev, after: Some(p.node), diff: None },
-        FileChange::Delete(p) => Change { path: p.path, from: None, before: Some(p.prev), after: None, diff: None },
+        FileChange::Write(p) => {
+            Change { path: p.path, from: None, before: p.prev, after: Some(p.node), diff: None }
+        }
+        FileChange::Delete(p) => {
+            Change { path: p.path, from: None, before: Some(p.prev), after: None, diff: None }
+        }
         FileChange::Move(p) => {
             let node = Some(p.node);
             Change { path: p.to, from: Some(p.from), before: node.clone(), after: node, diff: None }

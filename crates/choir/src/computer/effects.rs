@@ -3,8 +3,8 @@
 
 use std::sync::PoisonError;
 
-use event_log::writer::{Intent, Mode};
 use event_log::replay::view_at;
+use event_log::writer::{Intent, Mode};
 use event_log::{EventLog, understand};
 use kernel::{Action, Effect, EffectKind, touched_files};
 use shared_types::payload::checkpoint::CheckpointReason;
@@ -61,14 +61,17 @@ impl Computer {
     /// one starts the repository afresh.
     fn forget_checkpoints(&self) -> Result<Option<String>, Failure> {
         match std::fs::remove_dir_all(self.place.state.join("checkpoints.git")) {
-            Ok(()) => Ok(Some("the git copies of checkpoints were dropped too; restoring them still works".into())),
+            Ok(()) => {
+                Ok(Some("the git copies of checkpoints were dropped too; restoring them still works".into()))
+            }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e.into()),
         }
     }
 
     fn settle(&self, action: Action) -> Result<(), Failure> {
-        self.submit(&Caller::system(Actor::CHECKPOINTS), Intent::Do(action), Vec::new(), Mode::Commit).map(drop)
+        self.submit(&Caller::system(Actor::CHECKPOINTS), Intent::Do(action), Vec::new(), Mode::Commit)
+            .map(drop)
     }
 
     /// Commits the workspace as of now: only what changed since the last checkpoint, if git still has that one.
@@ -97,7 +100,8 @@ impl Computer {
         };
         let mut contents = |hash: &ContentHash| self.log.content(hash);
         progress("checkpointing", 0, 1);
-        let incremental = since.map(|changes| repo.commit(&request(parent, Changes::Since(changes)), &mut contents));
+        let incremental =
+            since.map(|changes| repo.commit(&request(parent, Changes::Since(changes)), &mut contents));
         let made = match incremental {
             Some(Err(CheckpointError::NeedsFull)) | None => {
                 repo.commit(&request(None, Changes::Full(self.files_at(seq)?)), &mut contents)?
@@ -107,7 +111,10 @@ impl Computer {
         progress("checkpointing", 1, 1);
         let mut notes = Vec::new();
         if !made.left_out.is_empty() {
-            notes.push(format!("{} files are not in the checkpoint: their bytes are gone", made.left_out.len()));
+            notes.push(format!(
+                "{} files are not in the checkpoint: their bytes are gone",
+                made.left_out.len()
+            ));
         }
         notes.extend(self.push(&repo));
         // After a crash this is the commit that was made before it, which may hold an older moment.
@@ -197,7 +204,9 @@ impl Computer {
             let commit = commit.parse::<CommitId>()?;
             self.checkpoint_repo()?.backup(&format!("before-restore-{at}"), &commit)
         };
-        keep().map_err(|e| Failure::new(Code::Failed, format!("no backup could be made, so nothing was restored: {e}")))
+        keep().map_err(|e| {
+            Failure::new(Code::Failed, format!("no backup could be made, so nothing was restored: {e}"))
+        })
     }
 
     /// Makes a checkpoint if enough has happened since the last one. It is a convenience: what goes wrong is recorded
@@ -248,7 +257,8 @@ impl Computer {
         }
         let wanted = named.clone();
         let in_use = self.writer.inspect(move |view| {
-            let held = |node: &FileNode| node.content().is_some_and(|c| wanted.binary_search(&c.hash).is_ok());
+            let held =
+                |node: &FileNode| node.content().is_some_and(|c| wanted.binary_search(&c.hash).is_ok());
             view.files.sorted().into_iter().find(|(_, node)| held(node)).map(|(path, _)| path.clone())
         })?;
         if let Some(path) = in_use {

@@ -21,7 +21,8 @@ impl Computer {
         into: Option<&FilePath>,
         progress: Progress<'_>,
     ) -> Result<Done, Failure> {
-        let source = File::open(file).map_err(|e| Failure::new(Code::NotFound, format!("{}: {e}", file.display())))?;
+        let source =
+            File::open(file).map_err(|e| Failure::new(Code::NotFound, format!("{}: {e}", file.display())))?;
         let verifying = |done, total| progress("verifying", done, total);
         let verified = Archive::verify(source, Limits::default(), &verifying).map_err(refused)?;
         let Plan { origin, files, left_out } = plan_import(&verified, into).map_err(refused)?;
@@ -29,14 +30,16 @@ impl Computer {
         let taken = {
             let files = files.clone();
             self.writer.inspect(move |view| {
-                let clashes = |(path, node): &&(FilePath, _)| view.files.get(path).is_some_and(|today| today != node);
+                let clashes =
+                    |(path, node): &&(FilePath, _)| view.files.get(path).is_some_and(|today| today != node);
                 files.iter().filter(clashes).map(|(path, _)| path.clone()).collect::<Vec<_>>()
             })?
         };
         if !taken.is_empty() {
             return Err(kernel::Rejection::Taken { paths: taken }.into());
         }
-        stage_contents(&verified, &**self.log(), &|done, total| progress("importing", done, total)).map_err(refused)?;
+        stage_contents(&verified, &**self.log(), &|done, total| progress("importing", done, total))
+            .map_err(refused)?;
         let caller = Caller { taint: vec![Taint::IMPORT], ..caller.clone() };
         let action = Action::ImportFiles { origin, files };
         let mut done = self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?;

@@ -56,8 +56,12 @@ pub(crate) fn named(views: &projector::Views, text: &str) -> Result<OpId, Failur
     }
     match views.matching(text)?.as_slice() {
         [op] => Ok(*op),
-        [] => Err(Failure::new(Code::NotFound, format!("there is no operation {text}; choir log lists them"))),
-        _ => Err(Failure::new(Code::BadRequest, format!("several operations match {text}; give more digits"))),
+        [] => {
+            Err(Failure::new(Code::NotFound, format!("there is no operation {text}; choir log lists them")))
+        }
+        _ => {
+            Err(Failure::new(Code::BadRequest, format!("several operations match {text}; give more digits")))
+        }
     }
 }
 

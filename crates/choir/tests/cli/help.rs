@@ -20,10 +20,13 @@ fn listed(help: &str) -> Vec<String> {
 fn every_command_has_help_with_an_example() {
     let top = help(&["--help"]);
     let commands = listed(&top);
-    for expected in ["init", "status", "write", "rm", "mv", "log", "show", "undo", "redo", "restore", "diff"] {
+    for expected in ["init", "status", "write", "rm", "mv", "log", "show", "undo", "redo", "restore", "diff"]
+    {
         assert!(commands.iter().any(|name| name == expected), "{expected} is not listed in {commands:?}");
     }
-    for expected in ["replay", "verify", "checkpoint", "export", "import", "purge", "doctor", "bench", "watch"] {
+    for expected in
+        ["replay", "verify", "checkpoint", "export", "import", "purge", "doctor", "bench", "watch"]
+    {
         assert!(commands.iter().any(|name| name == expected), "{expected} is not listed in {commands:?}");
     }
     assert!(top.contains("Example") && top.contains("Exit codes"), "{top}");
@@ -40,7 +43,14 @@ fn every_command_has_help_with_an_example() {
 #[test]
 fn misuse_is_told_apart_from_failure() {
     let home = Home::new();
-    for args in [&["nonsense"][..], &[], &["log", "--no-such-flag"], &["restore", "x"], &["purge"], &["purge", "--reason", "x"]] {
+    for args in [
+        &["nonsense"][..],
+        &[],
+        &["log", "--no-such-flag"],
+        &["restore", "x"],
+        &["purge"],
+        &["purge", "--reason", "x"],
+    ] {
         home.run(args).exits(2);
     }
     home.run(&["write", "a", "--mode", "888"]).exits(2).says("octal");
@@ -67,7 +77,9 @@ fn a_folder_that_is_no_computer_is_said_to_be_none() {
 fn output_that_is_no_terminal_has_no_colours() {
     let home = Home::over(&[("a.txt", "one\n")]);
     home.write("a.txt", "two\n");
-    for args in [&["status"][..], &["log"], &["show", "@2"], &["diff", "1.."], &["undo", "--preview"], &["verify"]] {
+    for args in
+        [&["status"][..], &["log"], &["show", "@2"], &["diff", "1.."], &["undo", "--preview"], &["verify"]]
+    {
         let ran = home.command(args).env("CLICOLOR_FORCE", "1").output().unwrap();
         assert!(!ran.stdout.contains(&0x1b), "{args:?}");
         assert!(!ran.stderr.contains(&0x1b), "{args:?}");

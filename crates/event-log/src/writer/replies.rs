@@ -1,12 +1,11 @@
 //! Answers on their way to the callers.
 //!
-//! Waking a caller is a system call, and waking those of a large group takes as long as its flush. So that the writer
-//! can go on with the next group, another thread wakes them. Answers keep their order, and none is dropped: the
-//! thread ends after the last one.
+//! Waking a caller is a system call, and waking those of a large group takes as long as its flush. So a second thread
+//! wakes them too, and the writer helps it only while nobody asks for anything. Every answer is given, the first
+//! ones first; the thread ends after the last.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use super::{Outcome, Reply, SubmitError};
@@ -16,54 +15,74 @@ const AT_ONCE: usize = 8;
 
 pub(super) type Answer = (Reply, Result<Outcome, SubmitError>);
 
-/// The thread that wakes callers; dropping this waits for it.
+/// The answers to be given, with the thread that gives them; dropping this waits for it.
 pub(super) struct Replies {
-    thread: Option<(Sender<Vec<Answer>>, JoinHandle<()>)>,
-    /// Groups that were handed over and are not yet answered.
-    unanswered: Arc<AtomicUsize>,
+    queue: Arc<Queue>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    answers: VecDeque<Answer>,
+    closed: bool,
 }
 
 impl Replies {
     pub(super) fn start() -> std::io::Result<Self> {
-        let unanswered = Arc::new(AtomicUsize::new(0));
-        let (sender, groups) = mpsc::channel::<Vec<Answer>>();
-        let left = Arc::clone(&unanswered);
-        let run = move || {
-            for group in groups {
-                give(group);
-                left.fetch_sub(1, Ordering::Release);
-            }
-        };
-        let thread = std::thread::Builder::new().name("replies".into()).spawn(run)?;
-        Ok(Self { thread: Some((sender, thread)), unanswered })
+        let queue = Arc::new(Queue::default());
+        let same = Arc::clone(&queue);
+        let thread = std::thread::Builder::new().name("replies".into()).spawn(move || same.serve())?;
+        Ok(Self { queue, thread: Some(thread) })
     }
 
-    /// Answers a group after all before it.
+    /// Hands a group over, to be answered after all before it.
     pub(super) fn send(&self, group: Vec<Answer>) {
-        let quick = group.len() <= AT_ONCE && self.unanswered.load(Ordering::Acquire) == 0;
-        match &self.thread {
-            Some((sender, _)) if !quick => {
-                self.unanswered.fetch_add(1, Ordering::Release);
-                if let Err(mpsc::SendError(group)) = sender.send(group) {
-                    give(group);
-                }
-            }
-            _ => give(group),
+        let quick = group.len() <= AT_ONCE;
+        self.queue.lock().answers.extend(group);
+        if quick {
+            while self.give_next() {}
+        } else {
+            self.queue.filled.notify_one();
         }
+    }
+
+    /// Gives one answer, if there are any left to give.
+    pub(super) fn give_next(&self) -> bool {
+        let next = self.queue.lock().answers.pop_front();
+        next.map(|(reply, answer)| reply(answer)).is_some()
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self) {
+        while let Some((reply, answer)) = self.wait() {
+            reply(answer);
+        }
+    }
+
+    fn wait(&self) -> Option<Answer> {
+        let idle = |state: &mut State| state.answers.is_empty() && !state.closed;
+        let state = self.filled.wait_while(self.lock(), idle);
+        state.unwrap_or_else(PoisonError::into_inner).answers.pop_front()
     }
 }
 
 impl Drop for Replies {
     fn drop(&mut self) {
-        if let Some((sender, thread)) = self.thread.take() {
-            drop(sender);
+        self.queue.lock().closed = true;
+        self.queue.filled.notify_one();
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-fn give(group: Vec<Answer>) {
-    for (reply, answer) in group {
-        reply(answer);
     }
 }

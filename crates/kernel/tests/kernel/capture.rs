@@ -172,6 +172,16 @@ fn a_repository_is_taken_from_the_disk_without_stray_files() {
         ".git/refs/main: disk; a: 1",
     );
     captures(&steps, &[(".git/refs/main", Some(file("1")), None)], &[], "a: 1");
+    captures(
+        &[write(".git/HEAD", "log")],
+        &[(".git", None, Some(file("gitdir")))],
+        &["gitdir"],
+        ".git: gitdir",
+    );
+    // As ordinary text these two edits would be merged.
+    let steps = [write(".git/log", "1|2|3|4"), write(".git/log", "one|2|3|4")];
+    let edits: [Edit<'_>; 1] = [(".git/log", Some(file("1|2|3|4")), Some(file("1|2|3|four")))];
+    captures(&steps, &edits, &["1|2|3|four"], ".git/log: 1|2|3|four");
 }
 
 #[test]

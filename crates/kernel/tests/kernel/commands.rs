@@ -1,5 +1,8 @@
 //! Commands at random, over few paths and keys so that they meet each other often.
 
+use std::collections::BTreeMap;
+
+use kernel::command::OutsideEdit;
 use kernel::{Action, Base, Choice, Rejection};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -21,6 +24,8 @@ pub(crate) enum Doing {
     Continue(Index, Step),
     /// Edits on disk: of what was known, and of something else.
     Capture(Vec<(FilePath, Option<Option<FileNode>>, Option<FileNode>)>),
+    /// Renames on disk, all at once: of what is there, to anywhere.
+    Shuffle(Vec<(Index, FilePath)>),
     Undo(Index, Option<Choice>),
     Restore(Index),
 }
@@ -148,6 +153,7 @@ pub(crate) fn doings() -> impl Strategy<Value = Doing> {
         12 => steps().prop_map(Doing::Step),
         2 => (any::<Index>(), steps()).prop_map(|(op, step)| Doing::Continue(op, step)),
         3 => captures(),
+        2 => prop::collection::vec((any::<Index>(), paths()), 1..4).prop_map(Doing::Shuffle),
         6 => (any::<Index>(), choices()).prop_map(|(op, choice)| Doing::Undo(op, choice)),
         1 => any::<Index>().prop_map(Doing::Restore),
     ]
@@ -183,12 +189,27 @@ impl Shell {
                 let known = |path: &FilePath| self.view.files.get(path).cloned();
                 let edits: Vec<_> = edits
                     .iter()
-                    .map(|(path, base, now)| kernel::command::OutsideEdit {
+                    .map(|(path, base, now)| OutsideEdit {
                         path: path.clone(),
                         base: base.clone().unwrap_or_else(|| known(path)),
                         now: now.clone(),
                     })
                     .collect();
+                self.run(Action::CaptureEdits { edits })
+            }
+            Doing::Shuffle(renames) => {
+                let today = self.view.files.sorted();
+                let mut edits = BTreeMap::new();
+                for (index, to) in renames.iter().filter(|_| !today.is_empty()) {
+                    let (from, node) = *index.get(&today);
+                    edits.entry(from.clone()).or_insert(None);
+                    edits.insert(to.clone(), Some(node.clone()));
+                }
+                let edits = edits.into_iter().map(|(path, now)| {
+                    let base = self.view.files.get(&path).cloned();
+                    OutsideEdit { path, base, now }
+                });
+                let edits = edits.collect();
                 self.run(Action::CaptureEdits { edits })
             }
             Doing::Undo(op, choice) => match (self.pick(op), choice) {

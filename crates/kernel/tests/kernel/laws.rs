@@ -92,6 +92,7 @@ proptest! {
             evolve(&mut opened, event);
         }
         prop_assert_eq!(opened.root(), live);
+        check_tree(&opened)?;
     }
 
     /// Whatever an undo did, and however its conflicts were settled, taking it back leads to what was there.

@@ -3,13 +3,14 @@
 //! Every event goes through its stored form and back before it enters the log, so that a replay sees only what was
 //! recorded. Every decision is taken twice, since the same command on the same view must give the same answer.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kernel::{
     Action, Choice, Command, Contents, Decision, Effect, MAX_EVENTS, Rejection, Resolutions, Subject, View,
     decide, evolve, react,
 };
-use shared_types::payload::file::FileEvent;
+use shared_types::payload::file::{FileChange, FileEvent};
 use shared_types::{
     Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, OpId, Payload, RootHash, Seq, Source,
     Timestamp,
@@ -143,8 +144,13 @@ impl Shell {
 
     pub(crate) fn append(&mut self, Decision { events, contents }: Decision) -> Vec<Event> {
         assert!(events.len() <= MAX_EVENTS);
+        let named: BTreeSet<ContentHash> = events.iter().flat_map(named_contents).collect();
         for (hash, bytes) in contents {
             assert_eq!(hash, ContentHash::of(&bytes));
+            assert!(
+                named.contains(&hash) || self.contents.contains_key(&hash),
+                "new contents are named by an event"
+            );
             self.contents.insert(hash, bytes);
         }
         for event in &events {
@@ -220,6 +226,18 @@ impl Shell {
     pub(crate) fn bytes(&self, at: &str) -> Option<&[u8]> {
         self.content(&self.view.files.get(&path(at))?.content()?.hash)
     }
+}
+
+/// The contents of files and lists that an event names.
+fn named_contents(event: &Event) -> Vec<ContentHash> {
+    let Payload::File(file) = &event.payload else { return Vec::new() };
+    let nodes = file.changes().into_iter().filter_map(|change| match change {
+        FileChange::Write(p) => p.node.content(),
+        FileChange::Delete(_) => None,
+        FileChange::Move(p) => p.node.content(),
+    });
+    let list = if let FileEvent::Batch(batch) = file { Some(batch.list) } else { None };
+    nodes.chain(list).map(|content| content.hash).collect()
 }
 
 pub(crate) fn reversible_roots(view: &mut View) -> Vec<(&'static str, RootHash)> {

@@ -56,6 +56,19 @@ fn what_was_moved_is_not_lost_when_its_old_place_is_kept() {
 }
 
 #[test]
+fn a_merge_that_is_left_out_after_all_leaves_no_contents_behind() {
+    let (mut shell, _) = Shell::after([write("a", "1|2|3|4")]);
+    let op = shell.op();
+    shell.run_in(op, rename("a", "b")).unwrap();
+    shell.run_in(op, write("a", "one|2|3|4")).unwrap();
+    shell.done(write("a", "one|2|3|4|5"));
+    shell.done(write("b", "edited"));
+    // The shell checks that what a decision brings is named by one of its events.
+    shell.undo_with(op, all(Choice::Keep)).unwrap();
+    assert_eq!(shell.tree(), "a: one|2|3|4|5; b: edited");
+}
+
+#[test]
 fn a_file_where_a_folder_is_needed_is_a_conflict() {
     conflicts(
         [write("d/a", "1"), write("d/b", "2"), delete("d"), write("d", "file")],
@@ -189,7 +202,9 @@ fn what_was_moved_out_of_a_repository_is_not_lost_when_the_repository_is_kept() 
     conflicts(
         [write("p/.git/x", "1"), rename("p/.git/x", "y"), write("p/.git/x", "new")],
         1,
-        &["p/.git (a git repository): 1 files or 1 files, the repository was used since, and a repository is never merged"],
+        &[
+            "p/.git (a git repository): 1 files or 1 files, the repository was used since, and a repository is never merged",
+        ],
         "p/.git/x: new; y: 1",
         "p/.git/x: 1",
     );

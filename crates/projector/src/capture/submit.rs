@@ -56,8 +56,9 @@ impl Capture<'_> {
     ) -> Result<bool, ProjectError> {
         let Some(gone) = gone else { return Ok(false) };
         let paths: Vec<_> = edits.iter().map(|edit| edit.path.clone()).collect();
-        let today: Vec<Option<FileNode>> =
-            self.writer.inspect(move |view| paths.iter().map(|path| view.files.get(path).cloned()).collect())?;
+        let today: Vec<Option<FileNode>> = self
+            .writer
+            .inspect(move |view| paths.iter().map(|path| view.files.get(path).cloned()).collect())?;
         let mut found = false;
         for (edit, today) in edits.iter_mut().zip(today) {
             let needs = |node: &Option<FileNode>| {

@@ -67,7 +67,8 @@ impl Ledger<'_> {
     }
 
     fn gather(&self, known: &mut Known, which: &str, with: impl Params) -> Result<(), ViewsError> {
-        let mut statement = self.views.prepare(&format!("SELECT path, node, stat, checked FROM disk {which}"))?;
+        let mut statement =
+            self.views.prepare(&format!("SELECT path, node, stat, checked FROM disk {which}"))?;
         let mut rows = self.views.map(statement.query(with))?;
         while let Some(row) = self.views.map(rows.next())? {
             known.lines.extend(self.views.map(line(row))?);

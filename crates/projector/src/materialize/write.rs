@@ -52,7 +52,9 @@ impl From<DiskError> for Failure {
 impl From<ContentError> for Failure {
     fn from(error: ContentError) -> Self {
         match error {
-            ContentError::Missing(_) | ContentError::Purged(_) | ContentError::Damaged(_) => Self::Unavailable,
+            ContentError::Missing(_) | ContentError::Purged(_) | ContentError::Damaged(_) => {
+                Self::Unavailable
+            }
             ContentError::Storage(_) => Self::Fatal(error.into()),
         }
     }

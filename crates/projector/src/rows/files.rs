@@ -92,7 +92,8 @@ pub(super) fn forget(views: &Views, hash: &ContentHash) -> Result<(), ProjectErr
 
 /// Replaces what the search index has of a file.
 fn index(views: &Views, id: i64, path: &str, body: &str) -> Result<(), ViewsError> {
-    let mut insert = views.prepare("INSERT OR REPLACE INTO files_text (rowid, path, body) VALUES (?1, ?2, ?3)")?;
+    let mut insert =
+        views.prepare("INSERT OR REPLACE INTO files_text (rowid, path, body) VALUES (?1, ?2, ?3)")?;
     views.map(insert.execute((id, path, body))).map(drop)
 }
 

@@ -78,7 +78,12 @@ impl Home {
     }
 
     pub(crate) fn place_link(&self, path: &str, target: &str) -> Result<Observed, DiskError> {
-        self.workspace.place(&at(path), &FileNode::Symlink { target: target.into() }, None, Expected::Anything)
+        self.workspace.place(
+            &at(path),
+            &FileNode::Symlink { target: target.into() },
+            None,
+            Expected::Anything,
+        )
     }
 
     pub(crate) fn place_folder(&self, path: &str) -> Result<Observed, DiskError> {

@@ -17,7 +17,8 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use shared_types::payload::file::FileNode;
 use shared_types::{
-    Actor, CommandId, ContentHash, ContentRef, EffectId, FilePath, OpId, RootHash, Seq, Source, Timestamp, UserId,
+    Actor, CommandId, ContentHash, ContentRef, EffectId, FilePath, OpId, RootHash, Seq, Source, Timestamp,
+    UserId,
 };
 use tempfile::TempDir;
 
@@ -97,7 +98,8 @@ impl Computer {
         let (writer, thread) = Writer::start(Arc::clone(&log) as Arc<dyn EventLog>, options).unwrap();
         let mint = Box::new(|| CaptureIds { command: new_command(), op: new_op() });
         let shared = Arc::clone(&log) as Arc<dyn EventLog>;
-        let projector = Projector::open(shared, writer.clone(), &self.state(), &self.workspace(), mint).unwrap();
+        let projector =
+            Projector::open(shared, writer.clone(), &self.state(), &self.workspace(), mint).unwrap();
         self.running = Some(Running { projector, writer, log, thread });
     }
 

@@ -8,7 +8,9 @@ use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::message::Role;
 use shared_types::payload::note::Note;
-use shared_types::{ContentHash, ContentRef, ConversationId, MessageId, NoteId, OpId, Seq, Source, Timestamp};
+use shared_types::{
+    ContentHash, ContentRef, ConversationId, MessageId, NoteId, OpId, Seq, Source, Timestamp,
+};
 
 use crate::computer::{Computer, at, new_effect};
 
@@ -24,24 +26,64 @@ pub(crate) fn config(cases: u32) -> ProptestConfig {
 /// One thing that happens.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    Write { path: usize, text: usize, mode: u16, source: Source },
-    Link { path: usize },
-    Folder { path: usize },
-    Delete { path: usize },
-    Move { from: usize, to: usize },
+    Write {
+        path: usize,
+        text: usize,
+        mode: u16,
+        source: Source,
+    },
+    Link {
+        path: usize,
+    },
+    Folder {
+        path: usize,
+    },
+    Delete {
+        path: usize,
+    },
+    Move {
+        from: usize,
+        to: usize,
+    },
     /// A program that knows nothing of all this.
-    Edit { path: usize, text: usize },
-    Remove { path: usize },
-    Many { round: usize },
-    Set { key: usize, value: i64 },
-    Clear { key: usize },
-    Note { note: u8, text: usize },
-    Forget { note: u8 },
-    Say { conversation: u8, text: usize },
-    Undo { back: usize },
-    Restore { percent: u64 },
+    Edit {
+        path: usize,
+        text: usize,
+    },
+    Remove {
+        path: usize,
+    },
+    Many {
+        round: usize,
+    },
+    Set {
+        key: usize,
+        value: i64,
+    },
+    Clear {
+        key: usize,
+    },
+    Note {
+        note: u8,
+        text: usize,
+    },
+    Forget {
+        note: u8,
+    },
+    Say {
+        conversation: u8,
+        text: usize,
+    },
+    Undo {
+        back: usize,
+    },
+    Restore {
+        percent: u64,
+    },
     Checkpoint,
-    Purge { text: usize },
+    Purge {
+        text: usize,
+    },
     Capture,
     CatchUp,
     Settle,
@@ -223,7 +265,8 @@ fn say(computer: &Computer, conversation: u8, number: usize) {
 /// What is still used is not purged, as on the command line.
 fn purge(computer: &Computer, bytes: &[u8]) {
     let hash = ContentHash::of(bytes);
-    let used = computer.nodes().values().any(|node| node.content().is_some_and(|content| content.hash == hash));
+    let used =
+        computer.nodes().values().any(|node| node.content().is_some_and(|content| content.hash == hash));
     if !used && computer.holds(bytes) {
         computer.purge(bytes);
     }

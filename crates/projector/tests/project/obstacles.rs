@@ -103,7 +103,8 @@ fn an_ignored_file_in_the_way_is_kept_before_the_log_writes_there() {
     computer.settle();
     assert_eq!(computer.read("free").as_deref(), Some("free\n"));
     for text in ["their=secret\n", "ours=1\n", "built by hand\n", "written by an agent\n"] {
-        let here = computer.disk().into_keys().any(|path| computer.read(path.as_str()).as_deref() == Some(text));
+        let here =
+            computer.disk().into_keys().any(|path| computer.read(path.as_str()).as_deref() == Some(text));
         assert!(here, "{text:?} is not on disk");
     }
 }

@@ -47,7 +47,11 @@ fn a_clash_keeps_both() {
     computer.write("x.md", lines(&[(4, "from the log")]));
     computer.edit("x.md", lines(&[(4, "from the disk")]));
     computer.catch_up();
-    assert_eq!(computer.read("x.md"), Some(lines(&[(4, "from the disk")])), "the person's text stays where it is");
+    assert_eq!(
+        computer.read("x.md"),
+        Some(lines(&[(4, "from the disk")])),
+        "the person's text stays where it is"
+    );
     let beside: Vec<_> = computer.disk().into_keys().filter(|path| path.as_str() != "x.md").collect();
     assert_eq!(beside.len(), 1, "{beside:?}");
     assert!(beside[0].as_str().starts_with("x.conflict-") && beside[0].as_str().ends_with(".md"));
@@ -82,7 +86,12 @@ fn a_new_file_in_the_place_of_a_new_file_is_kept() {
     computer.edit("new", "from the disk\n");
     computer.catch_up();
     assert_eq!(computer.read("new").as_deref(), Some("from the disk\n"));
-    assert!(computer.nodes().keys().any(|path| computer.logged(path.as_str()).as_deref() == Some("from the log\n")));
+    assert!(
+        computer
+            .nodes()
+            .keys()
+            .any(|path| computer.logged(path.as_str()).as_deref() == Some("from the log\n"))
+    );
     computer.assert_faithful();
 }
 
@@ -121,7 +130,8 @@ fn shapes_that_clash_keep_both() {
     assert_eq!(computer.read("folder").as_deref(), Some("a file\n"));
     assert_eq!(computer.read("x.md/y").as_deref(), Some("below\n"));
     for text in ["newer\n", "newer too\n"] {
-        let here = computer.disk().into_keys().any(|path| computer.read(path.as_str()).as_deref() == Some(text));
+        let here =
+            computer.disk().into_keys().any(|path| computer.read(path.as_str()).as_deref() == Some(text));
         assert!(here, "{text:?} is not on disk");
     }
 }

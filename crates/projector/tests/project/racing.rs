@@ -45,7 +45,12 @@ fn a_file_that_appears_where_one_is_about_to_be_made_is_kept() {
     assert_eq!(computer.read("new").as_deref(), Some("from the disk\n"));
     computer.settle();
     computer.assert_faithful();
-    assert!(computer.disk().into_keys().any(|path| computer.read(path.as_str()).as_deref() == Some("from the log\n")));
+    assert!(
+        computer
+            .disk()
+            .into_keys()
+            .any(|path| computer.read(path.as_str()).as_deref() == Some("from the log\n"))
+    );
 }
 
 #[test]

@@ -22,7 +22,8 @@ fn many_files_are_captured_and_projected() {
     let mut computer = Computer::new();
     let count = scale();
     for number in 0..count {
-        computer.edit(&format!("folder{:03}/file{number:06}", number % 500), format!("text number {number}\n"));
+        computer
+            .edit(&format!("folder{:03}/file{number:06}", number % 500), format!("text number {number}\n"));
     }
     time("first capture", || computer.capture());
     time("catch up after it", || computer.catch_up());

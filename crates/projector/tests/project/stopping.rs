@@ -11,7 +11,9 @@ use crate::computer::Computer;
 /// A computer whose disk is behind by a batch in which everything happens.
 fn behind() -> Computer {
     let computer = Computer::new();
-    for path in ["kept", "edited", "deleted", "moved", "was_file", "was_folder/x", "was_folder/y/z", "deep/er/x"] {
+    for path in
+        ["kept", "edited", "deleted", "moved", "was_file", "was_folder/x", "was_folder/y/z", "deep/er/x"]
+    {
         computer.write(path, format!("the old text of {path}\n"));
     }
     computer.place("was_link", FileNode::Symlink { target: "kept".into() });
@@ -144,7 +146,8 @@ fn a_whole_edit_at_the_place_of_an_intent_is_kept() {
         computer.assert_faithful();
         assert_eq!(computer.read("edited").as_deref(), Some(edit), "the person's text keeps its path");
         let ours = "the new text of a file that was edited\n".repeat(40);
-        let kept = computer.nodes().into_keys().any(|path| computer.logged(path.as_str()).as_ref() == Some(&ours));
+        let kept =
+            computer.nodes().into_keys().any(|path| computer.logged(path.as_str()).as_ref() == Some(&ours));
         assert!(kept, "the log's text went beside it");
     });
 }
