@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use event_log::writer::{Intent, Mode, Options, Outcome, Submission, Writer};
 use event_log::{EventLog, SqliteLog};
 use kernel::{Action, Effect, Resolutions, Subject};
-use projector::{Extent, Phase, Projector};
+use projector::{CaughtUp, Extent, Phase, Projector};
 use shared_types::payload::file::FileNode;
 use shared_types::{Actor, CommandId, FilePath, OpId, Source, Taint, UserId};
 
@@ -288,11 +288,10 @@ impl Computer {
     pub fn project(&self, progress: Progress<'_>) -> Result<Vec<String>, Failure> {
         let projector = self.projector();
         let caught = projector.catch_up(&|phase, done, total| progress(name(phase), done, total))?;
-        Ok(caught
-            .unavailable
-            .iter()
-            .map(|path| format!("{path}: its bytes were purged or are damaged"))
-            .collect())
+        let blocked = caught.blocked.iter().map(|(_, what)| format!("recorded, but not yet on disk: {what}"));
+        let gone =
+            caught.unavailable.iter().map(|path| format!("{path}: its bytes were purged or are damaged"));
+        Ok(gone.chain(blocked).collect())
     }
 
     fn rebuild(&self, progress: Progress<'_>) -> Result<Done, Failure> {
@@ -323,7 +322,7 @@ impl Computer {
 
     fn status(&self, progress: Progress<'_>) -> Result<Answer, Failure> {
         let captured = self.record_outside(progress)?;
-        let unavailable = self.projector().catch_up(&|_, _, _| ())?.unavailable;
+        let CaughtUp { unavailable, blocked, .. } = self.projector().catch_up(&|_, _, _| ())?;
         self.checkpoint_if_due(progress);
         let lag = self.projector().lag()?.events();
         let head = self.log.head();
@@ -343,6 +342,7 @@ impl Computer {
             captured_op: captured.op,
             skipped: captured.skipped.iter().map(|(path, why)| (path.clone(), why.to_string())).collect(),
             unavailable,
+            blocked: blocked.into_iter().map(|(_, what)| what).collect(),
             checkpoint: view.computer.checkpoint.as_ref().map(|(commit, seq)| (commit.to_string(), *seq)),
             unsaved_operations: view.computer.unsaved,
             pending_effects: view.pending.len() as u64,
@@ -361,6 +361,7 @@ fn name(phase: Phase) -> &'static str {
         Phase::Scanning => "scanning",
         Phase::Indexing => "indexing",
         Phase::Writing => "writing",
+        Phase::Syncing => "syncing",
     }
 }
 

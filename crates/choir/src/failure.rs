@@ -216,7 +216,6 @@ impl From<ProjectError> for Failure {
             ProjectError::Submit(e) => e.into(),
             ProjectError::Log(e) => e.into(),
             ProjectError::Content(e) => e.into(),
-            ProjectError::Unrest => Self::of(Code::Busy, &error),
             ProjectError::Views(_)
             | ProjectError::Disk(_)
             | ProjectError::Workspace(_)

@@ -180,6 +180,8 @@ pub struct Status {
     pub captured_op: Option<OpId>,
     pub skipped: Vec<(String, String)>,
     pub unavailable: Vec<FilePath>,
+    /// Files that are in the log and wait for something on disk to get out of their way.
+    pub blocked: Vec<String>,
     pub checkpoint: Option<(String, Seq)>,
     pub unsaved_operations: u64,
     pub pending_effects: u64,

@@ -6,8 +6,7 @@
 
 mod replies;
 
-use std::collections::{HashMap, VecDeque};
-use std::io::Read;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TryRecvError};
 use std::thread::JoinHandle;
@@ -21,7 +20,7 @@ use shared_types::{
 use thiserror::Error;
 
 use crate::replay::{SnapshotNeed, snapshot_need, snapshot_of, view_at};
-use crate::{Append, AppendError, Appended, ContentError, EventLog, ReadError, understand};
+use crate::{Append, AppendError, Appended, ContentError, EventLog, ReadError, read_content, understand};
 use replies::{Answer, Replies};
 
 /// Commands that may wait before a caller has to.
@@ -441,10 +440,10 @@ impl State {
         if !matches!(action, Action::Undo { .. } | Action::Restore { .. }) {
             return Ok(());
         }
+        let new: HashSet<_> = decision.contents.iter().map(|(hash, _)| *hash).collect();
         for (_, node) in kernel::touched_files(&decision.events) {
             let Some(content) = node.as_ref().and_then(FileNode::content) else { continue };
-            let new = decision.contents.iter().any(|(hash, _)| *hash == content.hash);
-            if !new && !self.log.has_content(&content.hash)? {
+            if !new.contains(&content.hash) && !self.log.has_content(&content.hash)? {
                 return Err(SubmitError::NoContent(content.hash));
             }
         }
@@ -455,10 +454,7 @@ impl State {
         if let Some((_, bytes)) = given.iter().find(|(known, _)| known == hash) {
             return Ok(bytes.clone());
         }
-        let mut bytes = Vec::new();
-        let read = self.log.content(hash)?.read_to_end(&mut bytes);
-        read.map_err(|e| ContentError::Storage(Box::new(e)))?;
-        Ok(bytes)
+        Ok(read_content(&*self.log, hash)?)
     }
 
     fn action(&self, intent: &Intent) -> Result<Action, SubmitError> {
@@ -481,9 +477,9 @@ impl State {
 
     /// No event may name bytes that are not here.
     fn check_contents(&self, action: &Action, given: &[(ContentHash, Vec<u8>)]) -> Result<(), SubmitError> {
+        let given: HashSet<_> = given.iter().map(|(hash, _)| *hash).collect();
         let check = |content: ContentRef| {
-            let here =
-                given.iter().any(|(hash, _)| *hash == content.hash) || self.log.has_content(&content.hash)?;
+            let here = given.contains(&content.hash) || self.log.has_content(&content.hash)?;
             if here { Ok(()) } else { Err(SubmitError::NoContent(content.hash)) }
         };
         named_contents(action).into_iter().try_for_each(check)

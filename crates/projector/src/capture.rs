@@ -1,24 +1,27 @@
 //! Outside edits become events: what the disk holds is compared with the ledger, and all that differs is submitted
 //! as one operation of the person's. Nothing that was edited outside is ever overwritten unseen.
 
-use std::collections::{BTreeSet, HashMap};
+mod gather;
+mod own;
+mod submit;
 
-use event_log::writer::{Intent, Mode, Submission, Writer};
-use event_log::{EventLog, Staged};
-use kernel::Action;
-use kernel::command::OutsideEdit;
+use std::collections::BTreeSet;
+
+use event_log::EventLog;
+use event_log::writer::Writer;
 use shared_types::payload::file::FileNode;
-use shared_types::{Actor, CommandId, ContentHash, FilePath, OpId, Source};
+use shared_types::{CommandId, FilePath, OpId};
 
 use crate::error::ProjectError;
-use crate::identify::{identify, now_ns};
-use crate::ledger::Ledger;
-use crate::scan::{CacheEntry, Scan, SkipReason, is_trusted, scan, scan_paths};
+use crate::identify::identify;
+use crate::ledger::{Known, Ledger};
+use crate::scan::{CacheEntry, Looked, Scan, SkipReason};
 use crate::views::Views;
 use crate::workspace::{Kind, Observed, Workspace};
+use gather::Gathered;
 
-/// Small contents are handed to the log whenever this much has gathered, so that memory stays bounded.
-const FLUSH_AT: usize = 8 * 1024 * 1024;
+/// How often a file that changes under the reader is read again.
+const ATTEMPTS: usize = 3;
 
 /// What to look at.
 #[derive(Debug, Clone)]
@@ -60,35 +63,57 @@ struct Found {
 }
 
 impl Found {
+    fn node(&self) -> Option<&FileNode> {
+        self.now.as_ref().map(|entry| &entry.node)
+    }
+
     /// False if only the stat is new and the ledger has to learn it.
     fn is_edit(&self) -> bool {
-        self.base.as_ref() != self.now.as_ref().map(|entry| &entry.node)
+        self.base.as_ref() != self.node()
     }
 }
 
+/// What reading a path came to.
+enum Taken {
+    Is(CacheEntry),
+    Gone,
+    /// It does not come to rest, or this user may not read it. It is looked at again the next time.
+    Unreadable,
+}
+
 impl Capture<'_> {
-    /// Compares the disk with the ledger and records what differs.
-    pub(crate) fn run(&self, extent: &Extent, ids: CaptureIds) -> Result<Captured, ProjectError> {
+    /// Compares the disk with the ledger and records what differs. Paths in `wanted` are never ignored: the log is
+    /// about to write there.
+    pub(crate) fn run(
+        &self,
+        extent: &Extent,
+        wanted: &BTreeSet<FilePath>,
+        ids: CaptureIds,
+    ) -> Result<Captured, ProjectError> {
         let ledger = Ledger::new(self.views);
-        let known = ledger.all()?;
-        let scan = match extent {
-            Extent::Everything => scan(self.workspace, known.keys())?,
-            Extent::Paths(paths) => scan_paths(self.workspace, paths, known.keys())?,
+        let looked = match extent {
+            Extent::Everything => Looked::everywhere(self.workspace)?,
+            Extent::Paths(paths) => Looked::at(self.workspace, paths)?,
         };
+        let known = ledger.known(looked.scope())?;
+        let mut scan = looked.finish(known.paths().chain(wanted));
         let mut gathered = Gathered::default();
-        let found = self.differences(&scan, &known, &mut gathered)?;
+        let mut found = self.differences(&mut scan, &known, &mut gathered)?;
+        self.recognise_own(&mut found)?;
         let submitted = self.submit(&found, gathered, ids)?;
-        self.views.transaction(|| {
-            found.iter().try_for_each(|f| Ok::<_, ProjectError>(ledger.record(&f.path, f.now.as_ref())?))
-        })?;
+        if !found.is_empty() {
+            self.views.transaction(|| {
+                found.iter().try_for_each(|f| Ok::<_, ProjectError>(ledger.record(&f.path, f.now.as_ref())?))
+            })?;
+        }
         let edits = found.iter().filter(|f| f.is_edit()).count();
         Ok(Captured { edits, op: submitted.then_some(ids.op), skipped: scan.skipped })
     }
 
     fn differences(
         &self,
-        scan: &Scan,
-        known: &HashMap<FilePath, CacheEntry>,
+        scan: &mut Scan,
+        known: &Known,
         gathered: &mut Gathered,
     ) -> Result<Vec<Found>, ProjectError> {
         let mut found = Vec::new();
@@ -97,17 +122,23 @@ impl Capture<'_> {
             if index % 256 == 0 {
                 (self.progress)(index as u64, total);
             }
-            let before = known.get(path);
-            if before.is_some_and(|entry| is_trusted(entry, &seen.stat)) {
+            if known.is_trusted(path, &seen.stat) {
                 continue;
             }
-            let Some(now) = self.take(path, seen, before, gathered)? else { continue };
-            found.push(Found { path: path.clone(), base: before.map(|e| e.node.clone()), now: Some(now) });
-        }
-        for (path, entry) in known {
-            if scan.covers(path) && scan.get(path).is_none() && !self.is_held_folder(path, entry) {
-                found.push(Found { path: path.clone(), base: Some(entry.node.clone()), now: None });
+            let before = known.get(path);
+            match self.take(path, seen, before.as_ref(), gathered)? {
+                Taken::Is(now) => {
+                    found.push(Found { path: path.clone(), base: before.map(|e| e.node), now: Some(now) });
+                }
+                Taken::Gone => {}
+                Taken::Unreadable => scan.skipped.push((path.to_string(), SkipReason::Unreadable)),
             }
+        }
+        for path in known.paths().filter(|path| scan.covers(path) && scan.get(path).is_none()) {
+            let Some(entry) = known.get(path).filter(|entry| !self.is_held_folder(path, entry)) else {
+                continue;
+            };
+            found.push(Found { path: path.clone(), base: Some(entry.node), now: None });
         }
         Ok(found)
     }
@@ -125,80 +156,28 @@ impl Capture<'_> {
         seen: &Observed,
         before: Option<&CacheEntry>,
         gathered: &mut Gathered,
-    ) -> Result<Option<CacheEntry>, ProjectError> {
-        let Some(entry) = identify(self.workspace, path, seen, before)? else { return Ok(None) };
-        if before.is_some_and(|b| b.node == entry.node) {
-            return Ok(Some(entry));
+    ) -> Result<Taken, ProjectError> {
+        for _ in 0..ATTEMPTS {
+            let entry = match identify(self.workspace, path, seen, before) {
+                Ok(Some(entry)) => entry,
+                Ok(None) => return Ok(Taken::Gone),
+                Err(_) => return Ok(Taken::Unreadable),
+            };
+            let content = match entry.node.content() {
+                Some(content) if before.is_none_or(|b| b.node != entry.node) => content,
+                Some(_) | None => return Ok(Taken::Is(entry)),
+            };
+            if gathered.has(&content.hash) || self.log.has_content(&content.hash)? {
+                return Ok(Taken::Is(entry));
+            }
+            let Ok(mut file) = self.workspace.open_file(path) else { return Ok(Taken::Unreadable) };
+            let staged = self.log.stage(&mut file)?;
+            // What is recorded was there as a whole: a file that changed between the two readings is read again.
+            if staged.content() == content {
+                gathered.add(self.log, staged)?;
+                return Ok(Taken::Is(entry));
+            }
         }
-        let Some(content) = entry.node.content() else { return Ok(Some(entry)) };
-        if self.log.has_content(&content.hash)? || gathered.has(&content.hash) {
-            return Ok(Some(entry));
-        }
-        let mut file = self.workspace.open_file(path)?;
-        let checked_at_ns = now_ns();
-        let staged = self.log.stage(&mut file)?;
-        let FileNode::File { mode, .. } = entry.node else { return Ok(Some(entry)) };
-        let node = FileNode::file(staged.content(), mode);
-        gathered.add(self.log, staged)?;
-        // What was staged is what is recorded, even if the file was changed between the two readings; its stat then
-        // does not fit and the next scan reads it again.
-        Ok(Some(CacheEntry { node, stat: entry.stat, checked_at_ns: entry.checked_at_ns.min(checked_at_ns) }))
-    }
-
-    /// True if there was something to record.
-    fn submit(&self, found: &[Found], gathered: Gathered, ids: CaptureIds) -> Result<bool, ProjectError> {
-        let edits: Vec<OutsideEdit> = found
-            .iter()
-            .filter(|f| f.is_edit())
-            .map(|f| OutsideEdit {
-                path: f.path.clone(),
-                base: f.base.clone(),
-                now: f.now.as_ref().map(|entry| entry.node.clone()),
-            })
-            .collect();
-        if edits.is_empty() {
-            return Ok(false);
-        }
-        let submission = Submission {
-            command: ids.command,
-            op: ids.op,
-            source: Source::User,
-            actor: Actor::CAPTURE,
-            run_id: None,
-            cause: None,
-            taint: Vec::new(),
-            intent: Intent::Do(Action::CaptureEdits { edits }),
-            contents: gathered.contents,
-        };
-        let outcome = self.writer.submit(submission, Mode::Commit)?;
-        Ok(outcome.appended.is_some())
-    }
-}
-
-/// Small contents on their way.
-#[derive(Default)]
-struct Gathered {
-    contents: Vec<(ContentHash, Vec<u8>)>,
-    hashes: BTreeSet<ContentHash>,
-    bytes: usize,
-}
-
-impl Gathered {
-    fn has(&self, hash: &ContentHash) -> bool {
-        self.hashes.contains(hash)
-    }
-
-    fn add(&mut self, log: &dyn EventLog, staged: Staged) -> Result<(), ProjectError> {
-        let Some((hash, bytes)) = staged.into_inline() else { return Ok(()) };
-        self.bytes += bytes.len();
-        if self.hashes.insert(hash) {
-            self.contents.push((hash, bytes));
-        }
-        if self.bytes > FLUSH_AT {
-            log.store(std::mem::take(&mut self.contents))?;
-            self.bytes = 0;
-            self.hashes.clear();
-        }
-        Ok(())
+        Ok(Taken::Unreadable)
     }
 }

@@ -25,6 +25,4 @@ pub enum ProjectError {
     Content(#[from] ContentError),
     #[error("an outside edit could not be recorded")]
     Submit(#[from] SubmitError),
-    #[error("the workspace changes faster than it can be recorded; try again when it is quieter")]
-    Unrest,
 }

@@ -1,27 +1,26 @@
-//! What the projector last put on disk, path by path, and what it is about to put there.
+//! What the projector last put on disk, path by path, what it is about to put there, and what it still owes.
 //!
 //! Own writes are recognised by this ledger's content, never by timing. An intent is recorded before the disk is
-//! touched, so that after an unclean stop it is known which paths may hold half of a batch.
+//! touched, so that after an unclean stop it is known which paths may hold half of a batch. What could not be put on
+//! disk is owed: the position goes on, and it is tried again.
 
-use std::collections::HashMap;
+mod intents;
+mod known;
+mod owed;
 
 use rusqlite::OptionalExtension;
 use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 
+pub(crate) use intents::Intent;
+pub(crate) use known::Known;
+pub(crate) use owed::{Owed, Reason};
+
 use crate::scan::CacheEntry;
 use crate::views::{Views, ViewsError};
 use crate::workspace::Stat;
 
-/// A change that may have been interrupted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Intent {
-    pub(crate) path: FilePath,
-    pub(crate) old: Option<FileNode>,
-    pub(crate) new: Option<FileNode>,
-}
-
-/// The `disk` and `intents` tables.
+/// The tables `disk`, `intents` and `owed`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ledger<'v> {
     views: &'v Views,
@@ -35,23 +34,18 @@ impl<'v> Ledger<'v> {
     pub(crate) fn get(&self, path: &FilePath) -> Result<Option<CacheEntry>, ViewsError> {
         let mut statement = self.views.prepare("SELECT node, stat, checked FROM disk WHERE path = ?1")?;
         let row = statement
-            .query_row([path.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .query_row([path.as_str()], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?, row.get(2)?))
+            })
             .optional();
-        Ok(self.views.map(row)?.and_then(entry))
+        Ok(self.views.map(row)?.and_then(|(text, stat, checked_at_ns)| {
+            Some(CacheEntry { node: node(&text)?, stat: unpack(&stat)?, checked_at_ns })
+        }))
     }
 
-    pub(crate) fn all(&self) -> Result<HashMap<FilePath, CacheEntry>, ViewsError> {
-        let mut statement = self.views.prepare("SELECT path, node, stat, checked FROM disk")?;
-        let rows = statement
-            .query_map([], |row| Ok((row.get::<_, String>(0)?, (row.get(1)?, row.get(2)?, row.get(3)?))));
-        let mut all = HashMap::new();
-        for row in self.views.map(rows)? {
-            let (path, columns) = self.views.map(row)?;
-            if let (Ok(path), Some(entry)) = (FilePath::parse(&path), entry(columns)) {
-                all.insert(path, entry);
-            }
-        }
-        Ok(all)
+    pub(crate) fn has(&self, path: &FilePath) -> Result<bool, ViewsError> {
+        let mut statement = self.views.prepare("SELECT 1 FROM disk WHERE path = ?1")?;
+        self.views.map(statement.exists([path.as_str()]))
     }
 
     pub(crate) fn put(&self, path: &FilePath, entry: &CacheEntry) -> Result<(), ViewsError> {
@@ -62,48 +56,15 @@ impl<'v> Ledger<'v> {
         self.views.map(statement.execute(row)).map(drop)
     }
 
-    pub(crate) fn remove(&self, path: &FilePath) -> Result<(), ViewsError> {
-        let mut statement = self.views.prepare("DELETE FROM disk WHERE path = ?1")?;
-        self.views.map(statement.execute([path.as_str()])).map(drop)
-    }
-
     /// Sets or removes, as the disk has it.
     pub(crate) fn record(&self, path: &FilePath, entry: Option<&CacheEntry>) -> Result<(), ViewsError> {
         match entry {
             Some(entry) => self.put(path, entry),
-            None => self.remove(path),
-        }
-    }
-
-    pub(crate) fn intents(&self) -> Result<Vec<Intent>, ViewsError> {
-        let mut statement = self.views.prepare("SELECT path, old, new FROM intents ORDER BY path")?;
-        let rows = statement.query_map([], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<String>>(2)?))
-        });
-        let mut intents = Vec::new();
-        for row in self.views.map(rows)? {
-            let (path, old, new) = self.views.map(row)?;
-            if let Ok(path) = FilePath::parse(&path) {
-                intents.push(Intent {
-                    path,
-                    old: old.as_deref().and_then(node),
-                    new: new.as_deref().and_then(node),
-                });
+            None => {
+                let mut statement = self.views.prepare("DELETE FROM disk WHERE path = ?1")?;
+                self.views.map(statement.execute([path.as_str()])).map(drop)
             }
         }
-        Ok(intents)
-    }
-
-    pub(crate) fn intend(&self, intent: &Intent) -> Result<(), ViewsError> {
-        let mut statement =
-            self.views.prepare("INSERT OR REPLACE INTO intents (path, old, new) VALUES (?1, ?2, ?3)")?;
-        let row = (intent.path.as_str(), intent.old.as_ref().map(text), intent.new.as_ref().map(text));
-        self.views.map(statement.execute(row)).map(drop)
-    }
-
-    pub(crate) fn clear_intents(&self) -> Result<(), ViewsError> {
-        let mut statement = self.views.prepare("DELETE FROM intents")?;
-        self.views.map(statement.execute([])).map(drop)
     }
 }
 
@@ -114,10 +75,6 @@ fn text(node: &FileNode) -> String {
 
 fn node(text: &str) -> Option<FileNode> {
     serde_json::from_str(text).ok()
-}
-
-fn entry((text, stat, checked_at_ns): (String, Vec<u8>, i64)) -> Option<CacheEntry> {
-    Some(CacheEntry { node: node(&text)?, stat: unpack(&stat)?, checked_at_ns })
 }
 
 fn pack(stat: &Stat) -> [u8; 36] {

@@ -5,6 +5,7 @@
 
 mod capture;
 mod error;
+mod history;
 mod identify;
 mod label;
 mod ledger;

@@ -1,34 +1,62 @@
 //! From desired nodes to files on disk, a batch at a time: check, intend, write, one `syncfs`, advance.
 //!
 //! Before a path is written, the disk must still hold what was put there last. If it does not, somebody edited it
-//! outside: nothing is written, and the caller captures that edit first.
+//! outside: it is not written, and the caller captures that edit first. A path that cannot be written does not hold
+//! up the others; in the end it is owed.
+
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 
-use event_log::{ContentError, EventLog};
+use event_log::{EventLog, Head};
+use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
-use shared_types::{FilePath, Seq};
 
 use crate::error::ProjectError;
-use crate::identify::{look, now_ns};
-use crate::ledger::{Intent, Ledger};
+use crate::identify::look;
+use crate::ledger::{Ledger, Reason};
+use crate::projector::Progress;
 use crate::scan::CacheEntry;
 use crate::views::{Position, Views};
-use crate::workspace::{DiskError, Workspace};
+use crate::workspace::Workspace;
 
 /// What should stand at some paths.
 pub(crate) type Desired = BTreeMap<FilePath, Option<FileNode>>;
 
-/// How a batch ended.
-#[derive(Debug)]
-pub(crate) enum Materialized {
-    /// All of it is on disk; these files could not be written because their bytes were purged or are damaged.
-    Done { unavailable: Vec<FilePath> },
-    /// These paths were edited outside and have to be captured first; nothing was written.
-    Edited(BTreeSet<FilePath>),
-    /// Something that the ledger does not know stands in the way of a path; the position stays.
-    Blocked(DiskError),
+/// What happens to a batch in which something is in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// The position stays: the caller captures what is in the way and tries again.
+    Wait,
+    /// The position goes on, and what is in the way is owed.
+    Postpone,
+}
+
+/// What a batch could not do.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// Edited outside, so not touched.
+    pub(crate) edited: BTreeSet<FilePath>,
+    /// Something that is not the projector's stands in the way, or the disk refuses; in words.
+    blocked: BTreeMap<FilePath, String>,
+    unavailable: BTreeSet<FilePath>,
+}
+
+impl Left {
+    /// Paths that a capture may clear.
+    pub(crate) fn in_the_way(&self) -> BTreeSet<FilePath> {
+        self.edited.iter().chain(self.blocked.keys()).cloned().collect()
+    }
+
+    fn reason(&self, path: &FilePath) -> Option<Reason> {
+        if self.unavailable.contains(path) {
+            return Some(Reason::Unavailable);
+        }
+        if self.edited.contains(path) {
+            return Some(Reason::Blocked("it is being edited".into()));
+        }
+        self.blocked.get(path).cloned().map(Reason::Blocked)
+    }
 }
 
 /// One path that has to change.
@@ -38,140 +66,113 @@ struct Step {
     new: Option<FileNode>,
 }
 
-/// Brings the disk to the desired state and advances the position.
-pub(crate) fn materialize(
-    workspace: &Workspace,
-    views: &Views,
-    log: &dyn EventLog,
-    desired: &Desired,
-    through: Seq,
-) -> Result<Materialized, ProjectError> {
-    let ledger = Ledger::new(views);
-    let mut edited = BTreeSet::new();
-    let mut steps = Vec::new();
-    let mut records: Vec<(FilePath, Option<CacheEntry>)> = Vec::new();
-    for (path, wanted) in desired {
-        let known = ledger.get(path)?;
-        let found = look(workspace, path, known.as_ref())?;
-        let is = found.as_ref().map(|entry| &entry.node);
-        let was = known.as_ref().map(|entry| &entry.node);
-        if is == wanted.as_ref() {
-            if found != known {
-                records.push((path.clone(), found));
+/// A batch on its way to the disk.
+pub(crate) struct Materialize<'a> {
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) views: &'a Views,
+    pub(crate) log: &'a dyn EventLog,
+    pub(crate) progress: Progress<'a>,
+    pub(crate) desired: &'a Desired,
+    /// Where the disk is when all of it is there; none for what is owed.
+    pub(crate) through: Option<Head>,
+}
+
+impl Materialize<'_> {
+    /// Brings the disk to the desired state and advances the position.
+    pub(crate) fn run(&self, patience: Patience) -> Result<Left, ProjectError> {
+        let ledger = Ledger::new(self.views);
+        let mut left = Left::default();
+        let mut records = Vec::new();
+        let steps = self.steps(&ledger, &mut left, &mut records)?;
+        if patience == Patience::Wait && !left.edited.is_empty() {
+            return Ok(left);
+        }
+        if !steps.is_empty() {
+            self.views.durable_transaction(|| {
+                steps.iter().try_for_each(|step| {
+                    let old = step.old.as_ref().map(|entry| &entry.node);
+                    Ok::<_, ProjectError>(ledger.intend(&step.path, old, step.new.as_ref())?)
+                })
+            })?;
+            self.write(&ledger, steps, &mut left, &mut records)?;
+        }
+        let done = patience == Patience::Postpone || left.in_the_way().is_empty();
+        self.views.transaction(|| {
+            for (path, entry) in &records {
+                ledger.record(path, entry.as_ref())?;
             }
-        } else if is == was || is_implied_folder(is, was) {
-            steps.push(Step { path: path.clone(), old: found, new: wanted.clone() });
-        } else {
-            edited.insert(path.clone());
+            ledger.clear_intents()?;
+            if done {
+                self.advance(&ledger, &left)?;
+            }
+            Ok::<_, ProjectError>(())
+        })?;
+        Ok(left)
+    }
+
+    /// Compares what is wanted with the ledger and the disk. What is there already only has to be recorded.
+    fn steps(
+        &self,
+        ledger: &Ledger<'_>,
+        left: &mut Left,
+        records: &mut Vec<(FilePath, Option<CacheEntry>)>,
+    ) -> Result<Vec<Step>, ProjectError> {
+        let mut steps = Vec::new();
+        for (path, wanted) in self.desired {
+            let known = ledger.get(path)?;
+            let found = match look(self.workspace, path, known.as_ref()) {
+                Ok(found) => found,
+                Err(e) => {
+                    left.blocked.insert(path.clone(), e.to_string());
+                    continue;
+                }
+            };
+            let is = found.as_ref().map(|entry| &entry.node);
+            let was = known.as_ref().map(|entry| &entry.node);
+            if is == wanted.as_ref() {
+                if found != known {
+                    records.push((path.clone(), found));
+                }
+            } else if wanted.is_none() && was.is_none() {
+                // What stands there is not the projector's: a capture will find it, or the rules ignore it.
+            } else if is == was || is_implied_folder(is, was) {
+                if self.through.is_none() && self.is_unavailable(wanted.as_ref())? {
+                    left.unavailable.insert(path.clone());
+                } else {
+                    steps.push(Step { path: path.clone(), old: found, new: wanted.clone() });
+                }
+            } else {
+                left.edited.insert(path.clone());
+            }
+        }
+        Ok(steps)
+    }
+
+    /// What is owed for want of its bytes is not begun again and again.
+    fn is_unavailable(&self, wanted: Option<&FileNode>) -> Result<bool, ProjectError> {
+        match wanted.and_then(FileNode::content) {
+            Some(content) => Ok(!self.log.has_content(&content.hash)?),
+            None => Ok(false),
         }
     }
-    if !edited.is_empty() {
-        return Ok(Materialized::Edited(edited));
-    }
-    intend(views, &ledger, &steps)?;
-    let unavailable = match write(workspace, &ledger, log, desired, steps, &mut records)? {
-        Written::All { unavailable } => unavailable,
-        Written::Blocked(by) => return Ok(Materialized::Blocked(by)),
-    };
-    views.transaction(|| {
-        for (path, entry) in &records {
-            ledger.record(path, entry.as_ref())?;
+
+    fn advance(&self, ledger: &Ledger<'_>, left: &Left) -> Result<(), ProjectError> {
+        let owes = ledger.owes()?;
+        for (path, wanted) in self.desired {
+            match left.reason(path) {
+                Some(reason) => ledger.owe(path, wanted.as_ref(), &reason)?,
+                None if owes => ledger.pay(path)?,
+                None => {}
+            }
         }
-        ledger.clear_intents()?;
-        views.set_position(Position::Disk, through)
-    })?;
-    Ok(Materialized::Done { unavailable })
+        match self.through {
+            Some(through) => Ok(self.views.set_position(Position::Disk, through)?),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A folder on disk that the ledger does not list is only there because of what is in it.
 fn is_implied_folder(is: Option<&FileNode>, was: Option<&FileNode>) -> bool {
     is == Some(&FileNode::Folder) && was.is_none()
-}
-
-fn intend(views: &Views, ledger: &Ledger<'_>, steps: &[Step]) -> Result<(), ProjectError> {
-    if steps.is_empty() {
-        return Ok(());
-    }
-    views.transaction(|| {
-        for step in steps {
-            let old = step.old.as_ref().map(|entry| entry.node.clone());
-            ledger.intend(&Intent { path: step.path.clone(), old, new: step.new.clone() })?;
-        }
-        Ok::<_, ProjectError>(())
-    })?;
-    Ok(views.flush()?)
-}
-
-enum Written {
-    All { unavailable: Vec<FilePath> },
-    Blocked(DiskError),
-}
-
-fn write(
-    workspace: &Workspace,
-    ledger: &Ledger<'_>,
-    log: &dyn EventLog,
-    desired: &Desired,
-    steps: Vec<Step>,
-    records: &mut Vec<(FilePath, Option<CacheEntry>)>,
-) -> Result<Written, ProjectError> {
-    if steps.is_empty() {
-        return Ok(Written::All { unavailable: Vec::new() });
-    }
-    let (places, removals): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| step.new.is_some());
-    let keeps = |folder: &FilePath| match desired.get(folder) {
-        Some(wanted) => wanted.is_some(),
-        None => matches!(ledger.get(folder), Ok(Some(_))),
-    };
-    // What is deepest goes first, so that a folder is empty when its turn comes.
-    for Step { path, .. } in removals.into_iter().rev() {
-        match workspace.remove(&path) {
-            Ok(()) => workspace.prune(&path, &keeps)?,
-            Err(DiskError::FolderInTheWay { .. }) => {}
-            Err(e) => return Err(e.into()),
-        }
-        records.push((path, None));
-    }
-    let mut unavailable = Vec::new();
-    for Step { path, new, .. } in places {
-        let Some(node) = new else { continue };
-        match place(workspace, log, &path, &node) {
-            Ok(entry) => records.push((path, Some(entry))),
-            Err(Failure::Disk(DiskError::Content { .. })) => unavailable.push(path),
-            Err(Failure::Disk(e)) if is_obstacle(&e) => return Ok(Written::Blocked(e)),
-            Err(Failure::Disk(e)) => return Err(e.into()),
-            Err(Failure::Content(ContentError::Storage(e))) => return Err(ContentError::Storage(e).into()),
-            Err(Failure::Content(_)) => unavailable.push(path),
-        }
-    }
-    workspace.sync()?;
-    Ok(Written::All { unavailable })
-}
-
-fn is_obstacle(error: &DiskError) -> bool {
-    matches!(
-        error,
-        DiskError::FolderInTheWay { .. } | DiskError::NotAFolder { .. } | DiskError::LinkInPath { .. }
-    )
-}
-
-enum Failure {
-    Disk(DiskError),
-    Content(ContentError),
-}
-
-fn place(
-    workspace: &Workspace,
-    log: &dyn EventLog,
-    path: &FilePath,
-    node: &FileNode,
-) -> Result<CacheEntry, Failure> {
-    let mut content: Option<Box<dyn Read + Send>> = match node.content() {
-        Some(content) => Some(log.content(&content.hash).map_err(Failure::Content)?),
-        None => None,
-    };
-    let reader = content.as_mut().map(|reader| reader as &mut dyn Read);
-    let checked_at_ns = now_ns();
-    let seen = workspace.place(path, node, reader).map_err(Failure::Disk)?;
-    Ok(CacheEntry { node: node.clone(), stat: seen.stat, checked_at_ns })
 }

@@ -2,30 +2,31 @@
 //! edits back. One thread owns it; an append never waits for it.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use event_log::writer::Writer;
-use event_log::{EventLog, understand};
+use event_log::{EventLog, Head};
 use kernel::touched_files;
-use shared_types::payload::file::{FileEvent, FileNode};
+use shared_types::payload::file::FileNode;
 use shared_types::payload::system::SystemEvent;
 use shared_types::{Event, FilePath, Payload, Seq};
 
 use crate::capture::{Capture, CaptureIds, Captured, Extent};
 use crate::error::ProjectError;
-use crate::ledger::Ledger;
-use crate::materialize::{Desired, Materialized, materialize};
+use crate::history::{head_at, holds, read_batch};
+use crate::ledger::{Ledger, Owed, Reason};
+use crate::materialize::{Desired, Left, Materialize, Patience};
+use crate::recover::{Stop, recover};
 use crate::views::{Position, Views};
 use crate::workspace::Workspace;
-use crate::{reconcile, recover, rows};
+use crate::{reconcile, rows};
 
-/// Events that share one transaction at most, and changes after which a batch is full.
-const BATCH_EVENTS: usize = 1000;
-const BATCH_CHANGES: usize = 10_000;
-/// How often outside edits may get in the way of one batch before it is given up for now.
-const PATIENCE: usize = 5;
+/// How often outside edits may get in the way of one batch before it goes on without them, and how often one call
+/// follows what its own captures added.
+const ATTEMPTS: usize = 3;
+/// Paths that are owed and tried together at most.
+const OWED_BATCH: usize = 10_000;
 
 /// What the projector is doing, for a progress bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub enum Phase {
     Indexing,
     /// Writing files.
     Writing,
+    /// Making them durable.
+    Syncing,
 }
 
 /// How far the projector is behind.
@@ -58,6 +61,8 @@ impl Lag {
 pub struct CaughtUp {
     /// Files whose bytes were purged or are damaged, so that they could not be written.
     pub unavailable: Vec<FilePath>,
+    /// Paths where something stands in the way, with what it is. They are tried again every time.
+    pub blocked: Vec<(FilePath, String)>,
     /// Outside edits that were found on the way and are in the log now.
     pub captured: usize,
 }
@@ -99,15 +104,17 @@ impl Projector {
     }
 
     fn settle(&self) -> Result<(), ProjectError> {
-        let head = self.log.head().seq;
-        // Read models that are ahead of the log belong to events that a damaged disk lost: start them again.
-        if self.views.position(Position::Rows)?.is_some_and(|seq| seq > head) {
+        // A position that the log does not have belongs to another history, as after a backup was put back.
+        let is_strange =
+            |of| Ok::<_, ProjectError>(self.views.position(of)?.is_some_and(|at| !holds(&*self.log, at)));
+        if is_strange(Position::Rows)? {
             self.views.reset_rows()?;
         }
-        if self.views.position(Position::Disk)?.is_some_and(|seq| seq > head) {
+        if is_strange(Position::Disk)? {
             self.views.reset_disk()?;
         }
-        recover::recover(&self.workspace, &self.views, &*self.log)
+        self.workspace.clean_scratch()?;
+        recover(&self.workspace, &self.views, &*self.log, Stop::Unclean)
     }
 
     /// Read models are disposable: where they turn out to be damaged, they start from nothing and the work again.
@@ -130,21 +137,22 @@ impl Projector {
     }
 
     pub fn lag(&self) -> Result<Lag, ProjectError> {
-        let head = self.log.head().seq;
-        let rows = self.views.position(Position::Rows)?.unwrap_or_default();
-        let disk = self.views.position(Position::Disk)?.unwrap_or_default();
-        Ok(Lag { head, rows, disk })
+        let seq = |of| Ok::<_, ProjectError>(self.views.position(of)?.unwrap_or_default().seq);
+        Ok(Lag { head: self.log.head().seq, rows: seq(Position::Rows)?, disk: seq(Position::Disk)? })
     }
 
     /// Records outside edits as one operation.
     pub fn capture(&self, extent: &Extent, progress: Progress<'_>) -> Result<Captured, ProjectError> {
-        self.healing(|| self.capture_once(extent, progress))
+        self.healing(|| self.capture_once(extent, &BTreeSet::new(), progress))
     }
 
-    fn capture_once(&self, extent: &Extent, progress: Progress<'_>) -> Result<Captured, ProjectError> {
-        if self.views.position(Position::Disk)?.is_none() {
-            self.adopt_disk(progress)?;
-        }
+    fn capture_once(
+        &self,
+        extent: &Extent,
+        wanted: &BTreeSet<FilePath>,
+        progress: Progress<'_>,
+    ) -> Result<Captured, ProjectError> {
+        self.know_the_disk(progress)?;
         let scanning = |done, total| progress(Phase::Scanning, done, total);
         let capture = Capture {
             workspace: &self.workspace,
@@ -153,151 +161,157 @@ impl Projector {
             writer: &self.writer,
             progress: &scanning,
         };
-        capture.run(extent, (self.mint)())
+        capture.run(extent, wanted, (self.mint)())
     }
 
-    /// Brings the read models and the disk to the newest event.
+    /// Brings the read models and the disk to what is the newest event now. What others append meanwhile is for the
+    /// next call.
     pub fn catch_up(&self, progress: Progress<'_>) -> Result<CaughtUp, ProjectError> {
         self.healing(|| self.catch_up_once(progress))
     }
 
     fn catch_up_once(&self, progress: Progress<'_>) -> Result<CaughtUp, ProjectError> {
-        if self.views.position(Position::Disk)?.is_none() {
-            self.adopt_disk(progress)?;
-        }
-        let mut done = CaughtUp::default();
-        loop {
-            self.catch_up_rows(progress)?;
-            self.catch_up_disk(&mut done, progress)?;
-            // A capture on the way appends, so the rows may have something new to follow.
-            let lag = self.lag()?;
-            if lag.events() == 0 {
-                return Ok(done);
+        self.know_the_disk(progress)?;
+        let mut captured = 0;
+        for _ in 0..ATTEMPTS {
+            let before = captured;
+            let head = self.log.head().seq;
+            self.catch_up_rows(head, progress)?;
+            captured += self.catch_up_disk(head, progress)?;
+            captured += self.pay_owed(progress)?;
+            // A capture on the way appends, so there is something new to follow.
+            if captured == before {
+                break;
             }
         }
+        let mut done = CaughtUp { captured, ..CaughtUp::default() };
+        self.each_owed(&mut |batch| {
+            for owed in batch {
+                match owed.reason {
+                    Reason::Unavailable => done.unavailable.push(owed.path),
+                    Reason::Blocked(reason) => done.blocked.push((owed.path, reason)),
+                }
+            }
+            Ok(())
+        })?;
+        Ok(done)
     }
 
     /// Computes all read models again from the first event.
     pub fn rebuild(&self, progress: Progress<'_>) -> Result<(), ProjectError> {
         self.healing(|| {
             self.views.reset_rows()?;
-            self.catch_up_rows(progress)
+            self.catch_up_rows(self.log.head().seq, progress)
         })
     }
 
-    /// Nothing is known of what is on disk: compare all of it with the present, once.
-    fn adopt_disk(&self, progress: Progress<'_>) -> Result<(), ProjectError> {
+    /// Settles what a failed batch left, and if nothing is known of the disk compares all of it with the present.
+    fn know_the_disk(&self, progress: Progress<'_>) -> Result<(), ProjectError> {
+        if self.views.position(Position::Disk)?.is_some() {
+            return recover(&self.workspace, &self.views, &*self.log, Stop::Failure);
+        }
         let (seq, files) = self.writer.inspect(|view| {
             let files: Vec<(FilePath, FileNode)> =
                 view.files.iter().map(|(path, node)| (path.clone(), node.clone())).collect();
             (view.seq(), files)
         })?;
         let scanning = |done, total| progress(Phase::Scanning, done, total);
-        let files = files.into_iter().collect();
-        reconcile::reconcile(&self.workspace, &self.views, &*self.log, seq, files, &scanning)
+        let (at, files) = (head_at(&*self.log, seq)?, files.into_iter().collect());
+        reconcile::reconcile(&self.workspace, &self.views, &*self.log, at, files, &scanning)
     }
 
-    fn catch_up_rows(&self, progress: Progress<'_>) -> Result<(), ProjectError> {
+    fn catch_up_rows(&self, to: Seq, progress: Progress<'_>) -> Result<(), ProjectError> {
         loop {
-            let from = self.views.position(Position::Rows)?.unwrap_or_default();
-            let head = self.log.head().seq;
-            if from >= head {
+            let from = self.views.position(Position::Rows)?.unwrap_or_default().seq;
+            if from >= to {
                 return Ok(());
             }
-            let batch = self.read_batch(from)?;
-            let Some(last) = batch.last().map(|event| event.seq) else { return Ok(()) };
+            let Some(batch) = read_batch(&*self.log, from)? else { return Ok(()) };
             self.views.transaction(|| {
-                for event in &batch {
+                for event in &batch.events {
                     rows::apply(&self.views, &*self.log, event)?;
                 }
-                self.views.set_position(Position::Rows, last)
+                Ok::<_, ProjectError>(self.views.set_position(Position::Rows, batch.through)?)
             })?;
-            if batch.iter().any(is_purge) {
-                self.views.checkpoint()?;
+            if batch.events.iter().any(is_purge) {
+                self.views.scrub()?;
             }
-            progress(Phase::Indexing, last.0, head.0);
+            progress(Phase::Indexing, batch.through.seq.0, to.0.max(batch.through.seq.0));
         }
     }
 
-    fn catch_up_disk(&self, done: &mut CaughtUp, progress: Progress<'_>) -> Result<(), ProjectError> {
+    /// Brings events to the disk. Returns how many outside edits were captured on the way.
+    fn catch_up_disk(&self, to: Seq, progress: Progress<'_>) -> Result<usize, ProjectError> {
+        let mut captured = 0;
         let mut attempts = 0;
         loop {
-            let from = self.views.position(Position::Disk)?.unwrap_or_default();
-            let head = self.log.head().seq;
-            if from >= head {
+            let from = self.views.position(Position::Disk)?.unwrap_or_default().seq;
+            if from >= to {
+                return Ok(captured);
+            }
+            // Read again after every capture: what it appended may change what should stand there.
+            let Some(batch) = read_batch(&*self.log, from)? else { return Ok(captured) };
+            let desired: Desired = touched_files(&batch.events).into_iter().collect();
+            attempts += 1;
+            let patience = if attempts < ATTEMPTS { Patience::Wait } else { Patience::Postpone };
+            let left = self.materialize(&desired, Some(batch.through), patience, progress)?;
+            if patience == Patience::Postpone || left.in_the_way().is_empty() {
+                attempts = 0;
+            } else {
+                captured += self.capture_in_the_way(&left, progress)?;
+            }
+        }
+    }
+
+    /// Tries again what could not be put on disk before.
+    fn pay_owed(&self, progress: Progress<'_>) -> Result<usize, ProjectError> {
+        let mut captured = 0;
+        self.each_owed(&mut |batch| {
+            let mut desired: Desired = batch.into_iter().map(|owed| (owed.path, owed.node)).collect();
+            let left = self.materialize(&desired, None, Patience::Wait, progress)?;
+            if left.in_the_way().is_empty() {
                 return Ok(());
             }
-            let batch = self.read_batch(from)?;
-            let Some(last) = batch.last().map(|event| event.seq) else { return Ok(()) };
-            let desired: Desired = touched_files(&batch).into_iter().collect();
-            match materialize(&self.workspace, &self.views, &*self.log, &desired, last)? {
-                Materialized::Done { unavailable } => {
-                    attempts = 0;
-                    done.unavailable.extend(unavailable);
-                    progress(Phase::Writing, last.0, head.0);
-                }
-                Materialized::Edited(paths) => {
-                    attempts += 1;
-                    if attempts > PATIENCE {
-                        return Err(ProjectError::Unrest);
-                    }
-                    done.captured += self.capture_in_the_way(attempts, paths, progress)?;
-                }
-                Materialized::Blocked(obstacle) => {
-                    attempts += 1;
-                    if attempts > PATIENCE {
-                        return Err(obstacle.into());
-                    }
-                    done.captured += self.capture(&Extent::Everything, progress)?.edits;
-                }
-            }
-        }
-    }
-
-    /// First only what is in the way; if that does not help, the shape of the tree around it changed too.
-    fn capture_in_the_way(
-        &self,
-        attempt: usize,
-        paths: BTreeSet<FilePath>,
-        progress: Progress<'_>,
-    ) -> Result<usize, ProjectError> {
-        let extent = if attempt == 1 { Extent::Paths(paths) } else { Extent::Everything };
-        Ok(self.capture(&extent, progress)?.edits)
-    }
-
-    fn read_batch(&self, after: Seq) -> Result<Vec<Event>, ProjectError> {
-        let mut batch = Vec::new();
-        let mut changes = 0;
-        let mut failure = None;
-        self.log.scan(after.next(), &mut |stored| {
-            match understand(&*self.log, stored) {
-                Ok(event) => {
-                    changes += change_count(&event);
-                    batch.push(event);
-                }
-                Err(e) => failure = Some(e),
-            }
-            let full = batch.len() >= BATCH_EVENTS || changes >= BATCH_CHANGES || failure.is_some();
-            if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            captured += self.capture_in_the_way(&left, progress)?;
+            // What was edited is in the log now, and the events say what becomes of it.
+            desired.retain(|path, _| !left.edited.contains(path));
+            self.materialize(&desired, None, Patience::Postpone, progress).map(drop)
         })?;
-        match failure {
-            // What could be read is projected; the next call meets the failure again.
-            Some(e) if batch.is_empty() => Err(e.into()),
-            Some(_) | None => Ok(batch),
+        Ok(captured)
+    }
+
+    /// Visits all that is owed, a batch at a time.
+    fn each_owed(
+        &self,
+        visit: &mut dyn FnMut(Vec<Owed>) -> Result<(), ProjectError>,
+    ) -> Result<(), ProjectError> {
+        let mut after: Option<FilePath> = None;
+        loop {
+            let batch = Ledger::new(&self.views).owed(after.as_ref(), OWED_BATCH)?;
+            let Some(last) = batch.last() else { return Ok(()) };
+            after = Some(last.path.clone());
+            visit(batch)?;
         }
     }
 
-    /// Every path the ledger knows, for comparing it with the log.
-    pub fn known_on_disk(&self) -> Result<Vec<(FilePath, FileNode)>, ProjectError> {
-        let all = Ledger::new(&self.views).all()?;
-        Ok(all.into_iter().map(|(path, entry)| (path, entry.node)).collect())
+    fn materialize(
+        &self,
+        desired: &Desired,
+        through: Option<Head>,
+        patience: Patience,
+        progress: Progress<'_>,
+    ) -> Result<Left, ProjectError> {
+        let (workspace, views, log) = (&self.workspace, &self.views, &*self.log);
+        Materialize { workspace, views, log, progress, desired, through }.run(patience)
+    }
+
+    /// Records what stands in the way of a batch, even where the rules would ignore it.
+    fn capture_in_the_way(&self, left: &Left, progress: Progress<'_>) -> Result<usize, ProjectError> {
+        let paths = left.in_the_way();
+        Ok(self.capture_once(&Extent::Paths(paths.clone()), &paths, progress)?.edits)
     }
 }
 
 fn is_purge(event: &Event) -> bool {
     matches!(event.payload, Payload::System(SystemEvent::Purge(_)))
-}
-
-fn change_count(event: &Event) -> usize {
-    if let Payload::File(FileEvent::Batch(batch)) = &event.payload { batch.changes.len() } else { 1 }
 }

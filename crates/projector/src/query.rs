@@ -85,11 +85,14 @@ impl Views {
         Ok(self.operations(&tail, [])?.pop())
     }
 
-    /// What a bare redo takes: the newest undo that is still in effect.
+    /// What a bare redo takes: the person's newest undo of their work that is still in effect.
     pub fn redoable(&self) -> Result<Option<OperationRow>, ViewsError> {
-        let tail = "WHERE op IN (SELECT undone_by FROM operations WHERE undone_by IS NOT NULL)
-                    ORDER BY last DESC LIMIT 1";
-        Ok(self.operations(tail, [])?.pop())
+        let tail = format!(
+            "WHERE source = 'user' AND op IN (
+                SELECT undone_by FROM operations WHERE undone_by IS NOT NULL AND family IN {WORK})
+             ORDER BY last DESC LIMIT 1"
+        );
+        Ok(self.operations(&tail, [])?.pop())
     }
 
     /// Operations whose id begins so, for people who type only the start of it, or its end.
@@ -116,6 +119,7 @@ impl Views {
 
     /// Files whose path or text holds all the words, best first.
     pub fn search(&self, words: &str, count: u32) -> Result<Vec<Hit>, ViewsError> {
+        let words = words.replace('\0', " ");
         let quoted = words.split_whitespace().map(|word| format!("\"{}\"", word.replace('"', "\"\"")));
         let query = quoted.collect::<Vec<_>>().join(" ");
         if query.is_empty() {

@@ -1,7 +1,7 @@
-//! After an unclean stop: paths with an open intent hold the old content, the new one, or, after a power cut, torn
-//! bytes of the new one. Torn bytes are projected again; anything else is somebody's edit and stays.
+//! What an interrupted batch left: a path with an open intent holds the old content, the new one, or, after a power
+//! cut, torn bytes of the new one. Torn bytes are projected again; anything else is somebody's edit and stays.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use event_log::EventLog;
 use shared_types::FilePath;
@@ -13,25 +13,36 @@ use crate::ledger::{Intent, Ledger};
 use crate::views::Views;
 use crate::workspace::Workspace;
 
+/// How the batch was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The process ended, perhaps with the machine.
+    Unclean,
+    /// A step failed in this process, so no file is torn.
+    Failure,
+}
+
 /// Settles every open intent.
-pub(crate) fn recover(workspace: &Workspace, views: &Views, log: &dyn EventLog) -> Result<(), ProjectError> {
-    workspace.clean_scratch()?;
+pub(crate) fn recover(
+    workspace: &Workspace,
+    views: &Views,
+    log: &dyn EventLog,
+    stop: Stop,
+) -> Result<(), ProjectError> {
     let ledger = Ledger::new(views);
-    let intents = ledger.intents()?;
-    if intents.is_empty() {
+    if !ledger.has_intents()? {
         return Ok(());
     }
     let mut records = Vec::new();
-    for intent in intents {
-        let found = look(workspace, &intent.path, None)?;
+    for intent in ledger.intents()? {
+        // What cannot be looked at now keeps what the ledger said of it.
+        let Ok(found) = look(workspace, &intent.path, None) else { continue };
         let is = found.as_ref().map(|entry| &entry.node);
-        if is == intent.old.as_ref() || is == intent.new.as_ref() {
+        let is_own = is == intent.old.as_ref() || is == intent.new.as_ref();
+        // The position did not pass this batch, so what is torn and taken for the projector's own is written again.
+        if is_own || stop == Stop::Unclean && is_torn(workspace, log, &intent, is) {
             records.push((intent.path, found));
-        } else if is_torn(workspace, log, &intent, is) {
-            workspace.remove(&intent.path)?;
-            records.push((intent.path, None));
         }
-        // Otherwise the ledger keeps what it said, and the capture finds the edit.
     }
     workspace.sync()?;
     views.transaction(|| {
@@ -53,8 +64,8 @@ fn is_torn(workspace: &Workspace, log: &dyn EventLog, intent: &Intent, is: Optio
     matches!(is_partial(workspace, &intent.path, &mut whole), Ok(true))
 }
 
-fn is_partial(workspace: &Workspace, path: &FilePath, whole: &mut dyn Read) -> std::io::Result<bool> {
-    let mut found = workspace.open_file(path).map_err(std::io::Error::other)?;
+fn is_partial(workspace: &Workspace, path: &FilePath, whole: &mut dyn Read) -> io::Result<bool> {
+    let mut found = workspace.open_file(path).map_err(io::Error::other)?;
     let mut expected = [0; 8192];
     let mut actual = [0; 8192];
     loop {
@@ -62,12 +73,10 @@ fn is_partial(workspace: &Workspace, path: &FilePath, whole: &mut dyn Read) -> s
         if count == 0 {
             return Ok(true);
         }
-        let mut filled = 0;
-        while filled < count {
-            match whole.read(&mut expected[filled..count])? {
-                0 => return Ok(false),
-                more => filled += more,
-            }
+        match whole.read_exact(&mut expected[..count]) {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            Err(e) => return Err(e),
         }
         if actual[..count].iter().zip(&expected[..count]).any(|(a, e)| a != e && *a != 0) {
             return Ok(false);

@@ -4,20 +4,21 @@ mod files;
 mod messages;
 mod operations;
 
-use event_log::EventLog;
+use event_log::{ContentError, EventLog, read_content};
 use shared_types::payload::checkpoint::CheckpointEvent;
 use shared_types::payload::revert::RevertEvent;
 use shared_types::payload::setting::SettingEvent;
 use shared_types::payload::system::SystemEvent;
-use shared_types::{Event, Payload};
+use shared_types::{ContentHash, ContentRef, Event, Payload};
 
-use crate::views::{Views, ViewsError};
+use crate::error::ProjectError;
+use crate::views::Views;
 
 /// Texts beyond this size are found by name only.
-pub(crate) const INDEX_LIMIT: u64 = 1024 * 1024;
+const INDEX_LIMIT: u64 = 1024 * 1024;
 
 /// Applies one event; the caller holds the transaction.
-pub(crate) fn apply(views: &Views, log: &dyn EventLog, event: &Event) -> Result<(), ViewsError> {
+pub(crate) fn apply(views: &Views, log: &dyn EventLog, event: &Event) -> Result<(), ProjectError> {
     operations::note(views, event)?;
     match &event.payload {
         Payload::File(change) => files::apply(views, log, event, change),
@@ -25,22 +26,25 @@ pub(crate) fn apply(views: &Views, log: &dyn EventLog, event: &Event) -> Result<
         Payload::Setting(SettingEvent::Set(p)) => {
             let mut statement =
                 views.prepare("INSERT OR REPLACE INTO settings (key, value, seq) VALUES (?1, ?2, ?3)")?;
-            views.map(statement.execute((&p.key, p.value.to_string(), event.seq.0 as i64))).map(drop)
+            views.map(statement.execute((&p.key, p.value.to_string(), event.seq.0 as i64)))?;
+            Ok(())
         }
         Payload::Setting(SettingEvent::Clear(p)) => {
             let mut statement = views.prepare("DELETE FROM settings WHERE key = ?1")?;
-            views.map(statement.execute([&p.key])).map(drop)
+            views.map(statement.execute([&p.key]))?;
+            Ok(())
         }
         Payload::Checkpoint(CheckpointEvent::Create(p)) => {
             let mut statement = views.prepare(
                 "INSERT OR REPLACE INTO checkpoints (at, seq, \"commit\", ts, message) VALUES (?1, ?2, ?3, ?4, ?5)",
             )?;
             let row = (event.seq.0 as i64, p.seq.0 as i64, &p.commit, event.ts.millis(), &p.message);
-            views.map(statement.execute(row)).map(drop)
+            views.map(statement.execute(row))?;
+            Ok(())
         }
-        Payload::Revert(RevertEvent::Undo(p)) => operations::set_undone(views, p.root, Some(event.op)),
-        Payload::Revert(RevertEvent::Redo(p)) => operations::set_undone(views, p.root, None),
-        Payload::System(SystemEvent::Purge(p)) => messages::forget(views, &p.hashes),
+        Payload::Revert(RevertEvent::Undo(p)) => Ok(operations::set_undone(views, p.root, Some(event.op))?),
+        Payload::Revert(RevertEvent::Redo(p)) => Ok(operations::set_undone(views, p.root, None)?),
+        Payload::System(SystemEvent::Purge(p)) => forget(views, &p.hashes),
         Payload::System(SystemEvent::Purged(_) | SystemEvent::Import(_))
         | Payload::Checkpoint(CheckpointEvent::Request(_) | CheckpointEvent::Fail(_))
         | Payload::Revert(RevertEvent::Restore(_))
@@ -51,13 +55,26 @@ pub(crate) fn apply(views: &Views, log: &dyn EventLog, event: &Event) -> Result<
     }
 }
 
-/// The text behind a content, if it is small enough, is text and is still there.
-pub(crate) fn text_of(log: &dyn EventLog, content: shared_types::ContentRef) -> Option<String> {
-    use std::io::Read;
-    if content.size > INDEX_LIMIT {
-        return None;
+/// Takes purged words out of the read models too.
+fn forget(views: &Views, hashes: &[ContentHash]) -> Result<(), ProjectError> {
+    for hash in hashes {
+        messages::forget(views, hash)?;
+        files::forget(views, hash)?;
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(content.size).unwrap_or_default());
-    log.content(&content.hash).ok()?.read_to_end(&mut bytes).ok()?;
-    if kernel::merge::is_text(&bytes) { String::from_utf8(bytes).ok() } else { None }
+    Ok(())
+}
+
+/// The text behind a content, if it is small enough, is text and is still there.
+fn text_of(log: &dyn EventLog, content: ContentRef) -> Result<Option<String>, ProjectError> {
+    if content.size > INDEX_LIMIT {
+        return Ok(None);
+    }
+    match read_content(log, &content.hash) {
+        Ok(bytes) if kernel::merge::is_text(&bytes) => Ok(String::from_utf8(bytes).ok()),
+        Ok(_) | Err(ContentError::Missing(_) | ContentError::Purged(_) | ContentError::Damaged(_)) => {
+            Ok(None)
+        }
+        // A log that cannot be read now must not leave rows without their text for good.
+        Err(e @ ContentError::Storage(_)) => Err(e.into()),
+    }
 }

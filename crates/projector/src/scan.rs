@@ -17,10 +17,11 @@ use shared_types::FilePath;
 use thiserror::Error;
 
 pub use rules::IgnoreRules;
+pub(crate) use scope::Scope;
+pub(crate) use stat_cache::is_unchanged;
 pub use stat_cache::{CacheEntry, is_trusted};
 
 use crate::workspace::{Kind, Observed, Workspace};
-use scope::Scope;
 use walk::Walk;
 
 /// With more touched paths than this, one look at everything is cheaper.
@@ -81,9 +82,7 @@ pub fn scan<'k>(
     workspace: &Workspace,
     known: impl IntoIterator<Item = &'k FilePath>,
 ) -> Result<Scan, ScanError> {
-    let mut walk = Walk::new(workspace);
-    walk.top().map_err(|errno| ScanError::Root { source: errno.into() })?;
-    Ok(finish(workspace, walk, Scope::default(), known))
+    Ok(Looked::everywhere(workspace)?.finish(known))
 }
 
 /// Scans only what was touched: the named paths, all below them, and the folders above them as far as these have
@@ -94,37 +93,89 @@ pub fn scan_paths<'t, 'k>(
     touched: impl IntoIterator<Item = &'t FilePath>,
     known: impl IntoIterator<Item = &'k FilePath>,
 ) -> Result<Scan, ScanError> {
-    let mut starts = HashSet::new();
-    for path in touched {
-        let is_rules = path.name() == rules::GIT || path.name() == rules::CHOIR;
-        match path.parent() {
-            None if is_rules => return scan(workspace, known),
-            Some(folder) if is_rules => starts.insert(folder),
-            Some(_) | None => starts.insert(path.clone()),
-        };
+    Ok(Looked::at(workspace, touched)?.finish(known))
+}
+
+/// A look at the disk, to which only the paths that the log holds in its [`Scope`] have to be added.
+pub(crate) struct Looked<'w> {
+    workspace: &'w Workspace,
+    walk: Walk<'w>,
+    scope: Scope,
+}
+
+impl<'w> Looked<'w> {
+    pub(crate) fn everywhere(workspace: &'w Workspace) -> Result<Self, ScanError> {
+        let mut walk = Walk::new(workspace);
+        walk.top().map_err(|errno| ScanError::Root { source: errno.into() })?;
+        Ok(Self { workspace, walk, scope: Scope::default() })
     }
-    if starts.len() > MANY {
-        return scan(workspace, known);
-    }
-    let mut look = Look {
-        workspace,
-        rules: IgnoreRules::new(workspace),
-        walk: Walk::new(workspace),
-        below: HashSet::new(),
-        folders: BTreeSet::new(),
-    };
-    // In order, so that a folder is walked before what is in it is asked for.
-    for start in starts.into_iter().collect::<BTreeSet<_>>() {
-        if !scope::holds(&look.below, &start) {
-            look.at(&start);
+
+    pub(crate) fn at<'t>(
+        workspace: &'w Workspace,
+        touched: impl IntoIterator<Item = &'t FilePath>,
+    ) -> Result<Self, ScanError> {
+        let mut starts = HashSet::new();
+        for path in touched {
+            let is_rules = path.name() == rules::GIT || path.name() == rules::CHOIR;
+            match path.parent() {
+                None if is_rules => return Self::everywhere(workspace),
+                Some(folder) if is_rules => starts.insert(folder),
+                Some(_) | None => starts.insert(path.clone()),
+            };
         }
+        if starts.len() > MANY {
+            return Self::everywhere(workspace);
+        }
+        let mut look = Look {
+            workspace,
+            rules: IgnoreRules::new(workspace),
+            walk: Walk::new(workspace),
+            below: HashSet::new(),
+            folders: BTreeSet::new(),
+        };
+        // In order, so that a folder is walked before what is in it is asked for.
+        for start in starts.into_iter().collect::<BTreeSet<_>>() {
+            if !scope::holds(&look.below, &start) {
+                look.at(&start);
+            }
+        }
+        let Look { mut walk, below, folders, rules, .. } = look;
+        for folder in folders.iter().filter(|folder| !scope::holds(&below, folder)) {
+            walk.surface(folder, rules.inside(folder.parent()));
+        }
+        let scope = Scope { below: Some(below), folders: folders.into_iter().collect(), ..Scope::default() };
+        Ok(Self { workspace, walk, scope })
     }
-    let Look { mut walk, below, folders, rules, .. } = look;
-    for folder in folders.iter().filter(|folder| !scope::holds(&below, folder)) {
-        walk.surface(folder, rules.inside(folder.parent()));
+
+    /// The paths that this look speaks for.
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
     }
-    let scope = Scope { below: Some(below), folders: folders.into_iter().collect(), ..Scope::default() };
-    Ok(finish(workspace, walk, scope, known))
+
+    /// Adds the known paths that the walk passed over, and puts everything in order.
+    pub(crate) fn finish<'k>(self, known: impl IntoIterator<Item = &'k FilePath>) -> Scan {
+        let Self { workspace, mut walk, mut scope } = self;
+        if !walk.ignored.is_empty() || !walk.hollow.is_empty() {
+            for path in known {
+                let passed_over = walk.is_ignored(path) || walk.hollow.contains(path);
+                if !passed_over || !scope.covers(path) {
+                    continue;
+                }
+                match workspace.observe(path) {
+                    Ok(Some(seen)) => walk.found(path.clone(), seen),
+                    Ok(None) => {}
+                    Err(error) if error.is_absence() => {}
+                    Err(_) => walk.lost(path.clone(), SkipReason::Unreadable),
+                }
+            }
+        }
+        let Walk { mut entries, mut skipped, unseen, .. } = walk;
+        scope.unseen = unseen;
+        entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        entries.dedup_by(|a, b| a.0 == b.0);
+        skipped.sort_unstable();
+        Scan { entries, skipped, scope }
+    }
 }
 
 /// A look at some paths only.
@@ -167,33 +218,4 @@ impl Look<'_> {
             return;
         }
     }
-}
-
-/// Adds the known paths that the walk passed over, and puts everything in order.
-fn finish<'k>(
-    workspace: &Workspace,
-    mut walk: Walk<'_>,
-    mut scope: Scope,
-    known: impl IntoIterator<Item = &'k FilePath>,
-) -> Scan {
-    if !walk.ignored.is_empty() || !walk.hollow.is_empty() {
-        for path in known {
-            let passed_over = walk.is_ignored(path) || walk.hollow.contains(path);
-            if !passed_over || !scope.covers(path) {
-                continue;
-            }
-            match workspace.observe(path) {
-                Ok(Some(seen)) => walk.found(path.clone(), seen),
-                Ok(None) => {}
-                Err(error) if error.is_absence() => {}
-                Err(_) => walk.lost(path.clone(), SkipReason::Unreadable),
-            }
-        }
-    }
-    let Walk { mut entries, mut skipped, unseen, .. } = walk;
-    scope.unseen = unseen;
-    entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    entries.dedup_by(|a, b| a.0 == b.0);
-    skipped.sort_unstable();
-    Scan { entries, skipped, scope }
 }

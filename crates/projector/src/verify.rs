@@ -30,15 +30,15 @@ pub struct FileDifference {
     pub found: Option<FileNode>,
 }
 
-/// Read models computed from the whole log, in memory.
+/// Read models computed from the whole log.
 pub fn computed_rows(log: &dyn EventLog) -> Result<Views, ProjectError> {
-    let views = Views::in_memory()?;
+    let views = Views::temporary()?;
     let mut failure: Option<ProjectError> = None;
     views.transaction(|| {
         log.scan(shared_types::Seq(1), &mut |stored| {
             let applied = understand(log, stored)
                 .map_err(ProjectError::from)
-                .and_then(|event| Ok(rows::apply(&views, log, &event)?));
+                .and_then(|event| rows::apply(&views, log, &event));
             match applied {
                 Ok(()) => std::ops::ControlFlow::Continue(()),
                 Err(e) => {

@@ -2,14 +2,19 @@
 //! log, so a file that is damaged or of another format is put aside and made anew.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use event_log::Head;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OptionalExtension};
-use shared_types::Seq;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use shared_types::{ChainHash, Seq};
 use thiserror::Error;
 
+/// How long to wait for somebody else who holds the file.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Raised whenever the tables change; older files are rebuilt.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
 
 /// Tables that are computed from events and must be equal after a rebuild, with the columns to compare in order.
 pub const READ_MODELS: &[(&str, &str)] = &[
@@ -26,10 +31,11 @@ pub const READ_MODELS: &[(&str, &str)] = &[
 ];
 
 const SCHEMA: &str = "
-    CREATE TABLE position (name TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+    CREATE TABLE position (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT;
     CREATE TABLE files (
         id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, hash BLOB, size INTEGER NOT NULL,
         mode INTEGER NOT NULL, target TEXT, seq INTEGER NOT NULL, op BLOB NOT NULL) STRICT;
+    CREATE INDEX files_by_hash ON files (hash) WHERE hash IS NOT NULL;
     CREATE TABLE operations (
         op BLOB PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, ts INTEGER NOT NULL,
         source TEXT NOT NULL, actor TEXT NOT NULL, family TEXT NOT NULL, label TEXT NOT NULL,
@@ -45,6 +51,7 @@ const SCHEMA: &str = "
         seq INTEGER PRIMARY KEY, id BLOB NOT NULL, conversation BLOB NOT NULL, ts INTEGER NOT NULL,
         role TEXT NOT NULL, actor TEXT NOT NULL, hash BLOB NOT NULL, size INTEGER NOT NULL, body TEXT) STRICT;
     CREATE INDEX messages_by_conversation ON messages (conversation, seq);
+    CREATE INDEX messages_by_hash ON messages (hash);
     CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE checkpoints (
         at INTEGER PRIMARY KEY, seq INTEGER NOT NULL, \"commit\" TEXT NOT NULL, ts INTEGER NOT NULL,
@@ -53,7 +60,8 @@ const SCHEMA: &str = "
     CREATE VIRTUAL TABLE messages_text USING fts5(body, content='', contentless_delete=1);
     CREATE TABLE disk (
         path TEXT PRIMARY KEY, node TEXT NOT NULL, stat BLOB, checked INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-    CREATE TABLE intents (path TEXT PRIMARY KEY, old TEXT, new TEXT) STRICT, WITHOUT ROWID;";
+    CREATE TABLE intents (path TEXT PRIMARY KEY, old TEXT, new TEXT) STRICT, WITHOUT ROWID;
+    CREATE TABLE owed (path TEXT PRIMARY KEY, node TEXT, reason TEXT) STRICT, WITHOUT ROWID;";
 
 /// Why the read models cannot be used.
 #[derive(Debug, Error)]
@@ -120,10 +128,26 @@ impl Views {
         }
     }
 
-    /// Read models that live only in memory, to compare with.
-    pub fn in_memory() -> Result<Self, ViewsError> {
-        let path = PathBuf::from(":memory:");
-        Self::connect(&path).map_err(|source| ViewsError::Sqlite { path, source })
+    /// Opens them to read only, beside the process that keeps them.
+    pub fn open_read_only(folder: &Path) -> Result<Self, ViewsError> {
+        let path = folder.join(Self::FILE);
+        let connect = || {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let conn = Connection::open_with_flags(&path, flags)?;
+            conn.busy_timeout(PATIENCE)?;
+            let found: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            if found == FORMAT { Ok(conn) } else { Err(old_format()) }
+        };
+        match connect() {
+            Ok(conn) => Ok(Self { path, conn }),
+            Err(source) => Err(ViewsError::Sqlite { path, source }),
+        }
+    }
+
+    /// Read models to compare with, in a file without a name that is gone when it is closed.
+    pub fn temporary() -> Result<Self, ViewsError> {
+        Self::connect(Path::new(""))
+            .map_err(|source| ViewsError::Sqlite { path: "(temporary)".into(), source })
     }
 
     /// Empties a file whose damage only showed while it was in use, so that everything in it is computed again.
@@ -143,40 +167,43 @@ impl Views {
 
     fn connect(path: &Path) -> rusqlite::Result<Self> {
         let conn = Connection::open(path)?;
-        conn.busy_timeout(std::time::Duration::from_secs(5))?;
+        conn.busy_timeout(PATIENCE)?;
         conn.set_prepared_statement_cache_capacity(64);
         prepare_file(&conn)?;
         Ok(Self { path: path.to_owned(), conn })
     }
 
-    pub fn position(&self, of: Position) -> Result<Option<Seq>, ViewsError> {
-        let mut statement = self.prepare("SELECT seq FROM position WHERE name = ?1")?;
-        let seq: Option<i64> = self.map(statement.query_row([of.name()], |row| row.get(0)).optional())?;
-        Ok(seq.map(|seq| Seq(seq.unsigned_abs())))
+    pub fn position(&self, of: Position) -> Result<Option<Head>, ViewsError> {
+        let mut statement = self.prepare("SELECT seq, hash FROM position WHERE name = ?1")?;
+        let head = |row: &rusqlite::Row<'_>| {
+            Ok(Head { seq: Seq(row.get::<_, i64>(0)?.unsigned_abs()), hash: ChainHash(row.get(1)?) })
+        };
+        self.map(statement.query_row([of.name()], head).optional())
     }
 
-    pub(crate) fn set_position(&self, of: Position, seq: Seq) -> Result<(), ViewsError> {
-        let mut statement = self.prepare("INSERT OR REPLACE INTO position (name, seq) VALUES (?1, ?2)")?;
-        self.map(statement.execute((of.name(), seq.0 as i64))).map(drop)
+    pub(crate) fn set_position(&self, of: Position, at: Head) -> Result<(), ViewsError> {
+        let mut statement =
+            self.prepare("INSERT OR REPLACE INTO position (name, seq, hash) VALUES (?1, ?2, ?3)")?;
+        self.map(statement.execute((of.name(), at.seq.0 as i64, at.hash.as_bytes()))).map(drop)
     }
 
     /// Forgets all rows, so that they are computed again; what is known of the disk stays.
-    pub fn reset_rows(&self) -> Result<(), ViewsError> {
-        let mut script = String::from("BEGIN;");
+    pub(crate) fn reset_rows(&self) -> Result<(), ViewsError> {
+        let mut script = String::new();
         for (table, _) in READ_MODELS {
             script += &format!("DELETE FROM {table};");
         }
         script += "INSERT INTO files_text (files_text) VALUES ('delete-all');
                    INSERT INTO messages_text (messages_text) VALUES ('delete-all');
-                   DELETE FROM position WHERE name = 'rows'; COMMIT;";
-        self.map(self.conn.execute_batch(&script))
+                   DELETE FROM position WHERE name = 'rows';";
+        self.transaction(|| self.map(self.conn.execute_batch(&script)))
     }
 
     /// Forgets what is known of the disk, so that the whole workspace is compared again.
-    pub fn reset_disk(&self) -> Result<(), ViewsError> {
-        let script =
-            "BEGIN; DELETE FROM disk; DELETE FROM intents; DELETE FROM position WHERE name = 'disk'; COMMIT;";
-        self.map(self.conn.execute_batch(script))
+    pub(crate) fn reset_disk(&self) -> Result<(), ViewsError> {
+        let script = "DELETE FROM disk; DELETE FROM intents; DELETE FROM owed;
+                      DELETE FROM position WHERE name = 'disk';";
+        self.transaction(|| self.map(self.conn.execute_batch(script)))
     }
 
     /// Runs a change as one transaction.
@@ -185,26 +212,31 @@ impl Views {
         work: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
         self.map(self.conn.execute_batch("BEGIN IMMEDIATE"))?;
-        let result = work().and_then(|value| {
-            self.map(self.conn.execute_batch("COMMIT"))?;
-            Ok(value)
-        });
-        if result.is_err() && !self.conn.is_autocommit() {
-            let _ = self.conn.execute_batch("ROLLBACK");
-        }
+        let _open = Open(&self.conn);
+        let value = work()?;
+        self.map(self.conn.execute_batch("COMMIT"))?;
+        Ok(value)
+    }
+
+    /// The same, and it survives a power cut when this returns.
+    pub(crate) fn durable_transaction<T, E: From<ViewsError>>(
+        &self,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.map(self.conn.execute_batch("PRAGMA synchronous = FULL"))?;
+        let result = self.transaction(work);
+        self.map(self.conn.execute_batch("PRAGMA synchronous = NORMAL"))?;
         result
     }
 
-    /// Makes what was committed so far survive a power cut.
-    pub(crate) fn flush(&self) -> Result<(), ViewsError> {
+    /// Takes what was deleted out of the files too: the search index drops words only when it is merged, and the
+    /// write-ahead log keeps old pages until it starts again.
+    pub(crate) fn scrub(&self) -> Result<(), ViewsError> {
         self.map(self.conn.execute_batch(
-            "PRAGMA synchronous = FULL; INSERT OR REPLACE INTO position (name, seq) VALUES ('flush', 0);
-             PRAGMA synchronous = NORMAL;",
-        ))
-    }
-
-    /// Leaves nothing of what was deleted in the write-ahead log; a reader that is in the way keeps it for now.
-    pub(crate) fn checkpoint(&self) -> Result<(), ViewsError> {
+            "INSERT INTO files_text (files_text) VALUES ('optimize');
+             INSERT INTO messages_text (messages_text) VALUES ('optimize');",
+        ))?;
+        // Somebody who reads just now keeps the log from starting again; the next scrub or a clean end does it.
         self.map(self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
     }
 
@@ -214,6 +246,17 @@ impl Views {
 
     pub(crate) fn map<T>(&self, result: rusqlite::Result<T>) -> Result<T, ViewsError> {
         result.map_err(|source| ViewsError::Sqlite { path: self.path.clone(), source })
+    }
+}
+
+/// A transaction, which is rolled back unless it was committed, also when somebody panics.
+struct Open<'c>(&'c Connection);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if !self.0.is_autocommit() {
+            let _ = self.0.execute_batch("ROLLBACK");
+        }
     }
 }
 
@@ -227,7 +270,10 @@ fn prepare_file(conn: &Connection) -> rusqlite::Result<()> {
     let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (found, tables) {
         (FORMAT, _) => Ok(()),
-        (0, 0) => conn.execute_batch(&format!("BEGIN; {SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")),
+        (0, 0) => {
+            let _open = Open(conn);
+            conn.execute_batch(&format!("BEGIN; {SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;"))
+        }
         _ => Err(old_format()),
     }
 }

@@ -6,12 +6,14 @@
 //! [`Workspace::sync`]. This module knows paths and nodes, but no events and no database.
 
 mod error;
+mod expected;
 mod folder;
 mod hash;
 mod place;
 mod remove;
 mod scratch;
 mod stat;
+mod swap;
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,6 +24,7 @@ use rustix::io::Errno;
 use shared_types::FilePath;
 
 pub use error::{DiskError, OpenError};
+pub use expected::Expected;
 pub(crate) use folder::open_for_reading;
 pub use hash::hash_file;
 pub use stat::{Kind, Observed, Stat};

@@ -61,5 +61,8 @@ pub(crate) fn show(context: &Context, answer: &Answer) -> Result<()> {
     for path in &status.unavailable {
         line(&format!("  missing      {}: its bytes were purged or are damaged", safe(path.as_str())));
     }
+    for what in &status.blocked {
+        line(&format!("  blocked      {}", safe(what)));
+    }
     Ok(())
 }

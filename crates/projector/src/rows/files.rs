@@ -3,9 +3,11 @@
 use event_log::EventLog;
 use rusqlite::OptionalExtension;
 use shared_types::payload::file::{FileChange, FileEvent, FileNode};
-use shared_types::{Event, FilePath};
+use shared_types::{ContentHash, Event, FilePath};
 
 use super::text_of;
+use crate::error::ProjectError;
+use crate::history::changes_of;
 use crate::views::{Views, ViewsError};
 
 pub(super) fn apply(
@@ -13,18 +15,30 @@ pub(super) fn apply(
     log: &dyn EventLog,
     event: &Event,
     change: &FileEvent,
-) -> Result<(), ViewsError> {
-    for change in change.changes() {
-        match &change {
-            FileChange::Write(p) => set(views, log, event, &p.path, &p.node)?,
-            FileChange::Delete(p) => remove(views, event, &p.path)?,
-            FileChange::Move(p) => {
-                remove(views, event, &p.from)?;
-                set(views, log, event, &p.to, &p.node)?;
-            }
+) -> Result<(), ProjectError> {
+    let mut outcome = Ok(());
+    changes_of(change, &mut |change| {
+        if outcome.is_ok() {
+            outcome = apply_one(views, log, event, change);
+        }
+    });
+    outcome
+}
+
+fn apply_one(
+    views: &Views,
+    log: &dyn EventLog,
+    event: &Event,
+    change: &FileChange,
+) -> Result<(), ProjectError> {
+    match change {
+        FileChange::Write(p) => set(views, log, event, &p.path, &p.node),
+        FileChange::Delete(p) => remove(views, event, &p.path),
+        FileChange::Move(p) => {
+            remove(views, event, &p.from)?;
+            set(views, log, event, &p.to, &p.node)
         }
     }
-    Ok(())
 }
 
 fn set(
@@ -33,7 +47,7 @@ fn set(
     event: &Event,
     path: &FilePath,
     node: &FileNode,
-) -> Result<(), ViewsError> {
+) -> Result<(), ProjectError> {
     touch(views, event, path)?;
     let (kind, hash, size, mode, target) = match node {
         FileNode::File { hash, size, mode } => ("file", Some(hash.as_bytes()), *size as i64, *mode, None),
@@ -47,24 +61,40 @@ fn set(
     )?;
     let row = (path.as_str(), kind, hash, size, mode, target, event.seq.0 as i64, event.op.as_bytes());
     let id: i64 = views.map(upsert.query_row(row, |row| row.get(0)))?;
-    unindex(views, id)?;
-    let body = node.content().and_then(|content| text_of(log, content));
-    let mut index = views.prepare("INSERT INTO files_text (rowid, path, body) VALUES (?1, ?2, ?3)")?;
-    views.map(index.execute((id, path.as_str(), body.unwrap_or_default()))).map(drop)
+    let body = match node.content() {
+        Some(content) => text_of(log, content)?,
+        None => None,
+    };
+    Ok(index(views, id, path.as_str(), &body.unwrap_or_default())?)
 }
 
-fn remove(views: &Views, event: &Event, path: &FilePath) -> Result<(), ViewsError> {
+fn remove(views: &Views, event: &Event, path: &FilePath) -> Result<(), ProjectError> {
     touch(views, event, path)?;
     let mut delete = views.prepare("DELETE FROM files WHERE path = ?1 RETURNING id")?;
-    match views.map(delete.query_row([path.as_str()], |row| row.get(0)).optional())? {
-        Some(id) => unindex(views, id),
-        None => Ok(()),
+    let id: Option<i64> = views.map(delete.query_row([path.as_str()], |row| row.get(0)).optional())?;
+    if let Some(id) = id {
+        let mut unindex = views.prepare("DELETE FROM files_text WHERE rowid = ?1")?;
+        views.map(unindex.execute([id]))?;
     }
+    Ok(())
 }
 
-fn unindex(views: &Views, id: i64) -> Result<(), ViewsError> {
-    let mut delete = views.prepare("DELETE FROM files_text WHERE rowid = ?1")?;
-    views.map(delete.execute([id])).map(drop)
+/// Takes the words of purged files away; they are still found by their names.
+pub(super) fn forget(views: &Views, hash: &ContentHash) -> Result<(), ProjectError> {
+    let mut holders = views.prepare("SELECT id, path FROM files WHERE hash = ?1")?;
+    let rows = holders.query_map([hash.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)));
+    let found: Vec<(i64, String)> = views.map(rows.and_then(Iterator::collect))?;
+    for (id, path) in found {
+        index(views, id, &path, "")?;
+    }
+    Ok(())
+}
+
+/// Replaces what the search index has of a file.
+fn index(views: &Views, id: i64, path: &str, body: &str) -> Result<(), ViewsError> {
+    let mut insert =
+        views.prepare("INSERT OR REPLACE INTO files_text (rowid, path, body) VALUES (?1, ?2, ?3)")?;
+    views.map(insert.execute((id, path, body))).map(drop)
 }
 
 fn touch(views: &Views, event: &Event, path: &FilePath) -> Result<(), ViewsError> {

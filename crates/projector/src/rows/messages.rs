@@ -5,21 +5,22 @@ use shared_types::payload::message::{MessageEvent, Role};
 use shared_types::{ContentHash, Event};
 
 use super::text_of;
-use crate::views::{Views, ViewsError};
+use crate::error::ProjectError;
+use crate::views::Views;
 
 pub(super) fn apply(
     views: &Views,
     log: &dyn EventLog,
     event: &Event,
     message: &MessageEvent,
-) -> Result<(), ViewsError> {
+) -> Result<(), ProjectError> {
     let (seq, ts) = (event.seq.0 as i64, event.ts.millis());
     match message {
         MessageEvent::Start(p) => {
             let mut insert = views.prepare(
                 "INSERT OR REPLACE INTO conversations (id, title, started, messages, last) VALUES (?1, ?2, ?3, 0, ?4)",
             )?;
-            views.map(insert.execute((p.conversation.as_bytes(), &p.title, ts, seq))).map(drop)
+            views.map(insert.execute((p.conversation.as_bytes(), &p.title, ts, seq)))?;
         }
         MessageEvent::Post(p) => {
             let role = match p.role {
@@ -27,7 +28,7 @@ pub(super) fn apply(
                 Role::Agent => "agent",
                 Role::System => "system",
             };
-            let body = text_of(log, p.body);
+            let body = text_of(log, p.body)?;
             let mut insert = views.prepare(
                 "INSERT OR REPLACE INTO messages (seq, id, conversation, ts, role, actor, hash, size, body)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -47,27 +48,20 @@ pub(super) fn apply(
             views.map(index.execute((seq, body.unwrap_or_default())))?;
             let mut count =
                 views.prepare("UPDATE conversations SET messages = messages + 1, last = ?2 WHERE id = ?1")?;
-            views.map(count.execute((p.conversation.as_bytes(), seq))).map(drop)
+            views.map(count.execute((p.conversation.as_bytes(), seq)))?;
         }
     }
+    Ok(())
 }
 
-/// Takes purged words out of the read models too, messages and file texts alike.
-pub(super) fn forget(views: &Views, hashes: &[ContentHash]) -> Result<(), ViewsError> {
-    for hash in hashes {
-        let hash = hash.as_bytes();
-        for sql in [
-            "DELETE FROM messages_text WHERE rowid IN (SELECT seq FROM messages WHERE hash = ?1)",
-            "UPDATE messages SET body = NULL WHERE hash = ?1",
-            "DELETE FROM files_text WHERE rowid IN (SELECT id FROM files WHERE hash = ?1)",
-        ] {
-            let mut statement = views.prepare(sql)?;
-            views.map(statement.execute([hash]))?;
-        }
+/// Takes the words of purged messages away.
+pub(super) fn forget(views: &Views, hash: &ContentHash) -> Result<(), ProjectError> {
+    for sql in [
+        "DELETE FROM messages_text WHERE rowid IN (SELECT seq FROM messages WHERE hash = ?1)",
+        "UPDATE messages SET body = NULL WHERE hash = ?1",
+    ] {
+        let mut statement = views.prepare(sql)?;
+        views.map(statement.execute([hash.as_bytes()]))?;
     }
-    // A search index only marks what was deleted, now or earlier; rewriting it lets go of the words themselves.
-    views.map(views.conn.execute_batch(
-        "INSERT INTO messages_text (messages_text) VALUES ('optimize');
-         INSERT INTO files_text (files_text) VALUES ('optimize');",
-    ))
+    Ok(())
 }

@@ -23,8 +23,13 @@ pub struct CacheEntry {
 /// it was checked can be changed once more within the same tick of the clock, and look the same: such an entry is
 /// never trusted, and the file is to be read again.
 pub fn is_trusted(entry: &CacheEntry, now: &Stat) -> bool {
-    let quiet_before = entry.checked_at_ns.saturating_sub(tick(now));
-    entry.stat == *now && now.mtime_ns < quiet_before && now.ctime_ns < quiet_before
+    is_unchanged(&entry.stat, entry.checked_at_ns, now)
+}
+
+/// The same for the parts of an entry.
+pub(crate) fn is_unchanged(then: &Stat, checked_at_ns: i64, now: &Stat) -> bool {
+    let quiet_before = checked_at_ns.saturating_sub(tick(now));
+    then == now && now.mtime_ns < quiet_before && now.ctime_ns < quiet_before
 }
 
 fn tick(stat: &Stat) -> i64 {

@@ -39,6 +39,8 @@ pub enum DiskError {
     WrongSize { path: FilePath, expected: u64, found: u64 },
     #[error("{path}: the content to be written cannot be read")]
     Content { path: FilePath, source: io::Error },
+    #[error("{path}: it was changed a moment ago")]
+    Changed { path: FilePath },
     #[error("{path}: it keeps changing; try again when whoever writes it is done")]
     Busy { path: FilePath },
     #[error("{path}: the disk is full, or its quota is used up")]

@@ -12,26 +12,28 @@ use shared_types::payload::file::FileNode;
 
 use super::folder::{ATTEMPTS, Missing};
 use super::scratch::Draft;
-use super::{DiskError, Kind, Observed, Stat, Workspace};
+use super::swap::{Swapped, keep_both};
+use super::{DiskError, Expected, Kind, Observed, Stat, Workspace};
 
 const CHUNK: usize = 64 * 1024;
 
 impl Workspace {
-    /// Puts a node at a path, in place of whatever file, link or empty folder is there, and makes the folders above
-    /// it. Durable only after [`Workspace::sync`].
+    /// Puts a node at a path, in place of the file, link or empty folder that is expected there, and makes the folders
+    /// above it. Durable only after [`Workspace::sync`].
     pub fn place(
         &self,
         path: &FilePath,
         node: &FileNode,
         content: Option<&mut dyn Read>,
+        over: Expected,
     ) -> Result<Observed, DiskError> {
         match node {
             FileNode::File { size, mode, .. } => {
                 let content = content.ok_or_else(|| DiskError::NoContent { path: path.clone() })?;
-                self.place_file(path, *size, *mode, content)
+                self.place_file(path, *size, *mode, content, over)
             }
-            FileNode::Symlink { target } => self.place_link(path, target),
-            FileNode::Folder => self.place_folder(path),
+            FileNode::Symlink { target } => self.place_link(path, target, over),
+            FileNode::Folder => self.place_folder(path, over),
         }
     }
 
@@ -41,6 +43,7 @@ impl Workspace {
         size: u64,
         mode: u16,
         content: &mut dyn Read,
+        over: Expected,
     ) -> Result<Observed, DiskError> {
         let failed = |errno| DiskError::of(path, errno);
         let (draft, mut file) = Draft::file(self.scratch.as_fd()).map_err(failed)?;
@@ -50,13 +53,13 @@ impl Workspace {
         }
         fchmod(&file, Mode::from_raw_mode(u32::from(mode & 0o777))).map_err(failed)?;
         let before = Stat::of(&fstat(&file).map_err(failed)?);
-        self.rename_into_place(path, draft)?;
+        self.rename_into_place(path, draft, &before, over)?;
         let after = Stat::of(&fstat(&file).map_err(failed)?);
         let stat = settled(before, after);
         Ok(Observed { stat, kind: stat.kind() })
     }
 
-    fn place_link(&self, path: &FilePath, target: &str) -> Result<Observed, DiskError> {
+    fn place_link(&self, path: &FilePath, target: &str, over: Expected) -> Result<Observed, DiskError> {
         if !link_stays_inside(path, target) {
             return Err(DiskError::LinkLeaves { path: path.clone(), target: target.into() });
         }
@@ -64,12 +67,12 @@ impl Workspace {
         let draft = Draft::link(self.scratch.as_fd(), target).map_err(failed)?;
         let before = statat(&self.scratch, draft.name(), AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
         let before = Stat::of(&before);
-        self.rename_into_place(path, draft)?;
+        self.rename_into_place(path, draft, &before, over)?;
         let after = self.observe(path)?.map_or(before, |seen| seen.stat);
         Ok(Observed { stat: settled(before, after), kind: Kind::Symlink { target: target.into() } })
     }
 
-    fn place_folder(&self, path: &FilePath) -> Result<Observed, DiskError> {
+    fn place_folder(&self, path: &FilePath, over: Expected) -> Result<Observed, DiskError> {
         for _ in 0..ATTEMPTS {
             let Some(above) = self.above(path, Missing::Create)? else { continue };
             match mkdirat(&above, path.name(), Mode::from_raw_mode(0o777)) {
@@ -86,6 +89,7 @@ impl Workspace {
             if FileType::from_raw_mode(raw.st_mode) == FileType::Directory {
                 return Ok(Observed { stat: Stat::of(&raw), kind: Kind::Folder });
             }
+            over.check(above.as_fd(), path)?;
             match unlinkat(&above, path.name(), AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT | Errno::ISDIR) => {}
                 Err(errno) => return Err(DiskError::of(path, errno)),
@@ -94,18 +98,37 @@ impl Workspace {
         Err(DiskError::Busy { path: path.clone() })
     }
 
-    fn rename_into_place(&self, path: &FilePath, draft: Draft<'_>) -> Result<(), DiskError> {
+    fn rename_into_place(
+        &self,
+        path: &FilePath,
+        draft: Draft<'_>,
+        own: &Stat,
+        over: Expected,
+    ) -> Result<(), DiskError> {
+        let scratch = self.scratch.as_fd();
         for _ in 0..ATTEMPTS {
             let Some(above) = self.above(path, Missing::Create)? else { continue };
-            match renameat(&self.scratch, draft.name(), &above, path.name()) {
+            let now = over.check(above.as_fd(), path)?;
+            let renamed = match (over, now) {
+                (Expected::Seen(seen), Some(now)) if now.file_type() != FileType::Directory => {
+                    match self.swap_in(&draft, own, above.as_fd(), path.name(), &seen) {
+                        Ok(Swapped::Done) => return Ok(()),
+                        Ok(Swapped::Changed) => return Err(DiskError::Changed { path: path.clone() }),
+                        Err(errno) => Err(errno),
+                    }
+                }
+                (Expected::Anything, _) => renameat(scratch, draft.name(), &above, path.name()),
+                (Expected::Nothing | Expected::Seen(_), _) => {
+                    keep_both(scratch, draft.name(), above.as_fd(), path.name())
+                }
+            };
+            match renamed {
                 Ok(()) => {
                     draft.moved();
                     return Ok(());
                 }
-                Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => {
-                    clear_folder(above.as_fd(), path)?;
-                }
-                // The folder above went away after it was opened.
+                Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => clear_folder(above.as_fd(), path)?,
+                // The folder above, or what was to be replaced, went away after it was looked at.
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(DiskError::of(path, errno)),
             }
@@ -126,8 +149,7 @@ fn clear_folder(above: BorrowedFd<'_>, path: &FilePath) -> Result<(), DiskError>
 /// The stat to remember. A rename moves only the change time; if anything else moved, somebody wrote to the file
 /// already, and the older stat makes the next scan look at the content.
 fn settled(before: Stat, after: Stat) -> Stat {
-    let same = Stat { ctime_ns: after.ctime_ns, ..before } == after;
-    if same { after } else { before }
+    if before.is_same_but_moved(&after) { after } else { before }
 }
 
 fn copy(path: &FilePath, size: u64, from: &mut dyn Read, to: &mut impl Write) -> Result<u64, DiskError> {

@@ -1,18 +1,31 @@
 //! Taking things away: a file, a link, an empty folder, and the empty folders that this leaves above it. Nothing
 //! here removes a folder with something in it.
 
-use rustix::fs::{AtFlags, unlinkat};
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, FileType, unlinkat};
 use rustix::io::Errno;
 use shared_types::FilePath;
 
 use super::folder::{ATTEMPTS, Missing};
-use super::{DiskError, Workspace};
+use super::swap::Swapped;
+use super::{DiskError, Expected, Workspace};
 
 impl Workspace {
-    /// Removes the file, link or empty folder at a path; that nothing is there is fine.
-    pub fn remove(&self, path: &FilePath) -> Result<(), DiskError> {
+    /// Removes the file, link or empty folder that is expected at a path; that nothing is there is fine.
+    pub fn remove(&self, path: &FilePath, expected: Expected) -> Result<(), DiskError> {
         let Some(above) = self.above(path, Missing::Stop)? else { return Ok(()) };
         for _ in 0..ATTEMPTS {
+            let Some(now) = expected.check(above.as_fd(), path)? else { return Ok(()) };
+            if let Expected::Seen(seen) = expected
+                && now.file_type() != FileType::Directory
+            {
+                match self.swap_out(above.as_fd(), path, &seen) {
+                    Ok(Swapped::Done) | Err(DiskError::Missing { .. }) => return Ok(()),
+                    Ok(Swapped::Changed) => return Err(DiskError::Changed { path: path.clone() }),
+                    Err(error) => return Err(error),
+                }
+            }
             match unlinkat(&above, path.name(), AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => return Ok(()),
                 // POSIX says EPERM for a folder, Linux says EISDIR.

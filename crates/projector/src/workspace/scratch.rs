@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, mkdirat, openat, symlinkat, un
 use rustix::io::Errno;
 
 use super::folder::open_for_reading;
+use super::swap::keep_both;
 use super::{DiskError, Workspace};
 
 const PREFIX: &str = "place-";
@@ -33,6 +34,11 @@ impl<'w> Draft<'w> {
 
     pub(super) fn link(scratch: BorrowedFd<'w>, target: &str) -> Result<Self, Errno> {
         Self::make(scratch, |name| symlinkat(target, scratch, name)).map(|(draft, ())| draft)
+    }
+
+    /// What stands at a path, taken out of it.
+    pub(super) fn taken(scratch: BorrowedFd<'w>, above: BorrowedFd<'_>, from: &str) -> Result<Self, Errno> {
+        Self::make(scratch, |name| keep_both(above, from, scratch, name)).map(|(draft, ())| draft)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -84,7 +90,9 @@ impl Workspace {
         }
         for name in &leftovers {
             match unlinkat(&self.scratch, name, AtFlags::empty()) {
-                Ok(()) | Err(Errno::NOENT) => {}
+                // No draft is a folder: somebody's was taken out of its place by mistake, and the crash came before it
+                // went back. It stays for them to find.
+                Ok(()) | Err(Errno::NOENT | Errno::ISDIR | Errno::PERM) => {}
                 Err(errno) => return Err(failed(errno)),
             }
         }

@@ -34,6 +34,11 @@ impl Stat {
         (self.mode & 0o777) as u16
     }
 
+    /// True if it is the same thing: a rename moves only the change time.
+    pub(crate) fn is_same_but_moved(&self, now: &Self) -> bool {
+        Self { ctime_ns: now.ctime_ns, ..*self } == *now
+    }
+
     /// What this is, if it is not a link: a link's target takes a second look at the disk.
     pub(crate) fn kind(&self) -> Kind {
         match self.file_type() {

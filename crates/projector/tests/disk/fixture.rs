@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use projector::scan::{Scan, SkipReason, scan};
-use projector::workspace::{DiskError, Kind, Observed, Workspace};
+use projector::workspace::{DiskError, Expected, Kind, Observed, Workspace};
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentRef, FilePath};
 
@@ -74,15 +74,20 @@ impl Home {
 
     pub(crate) fn place(&self, path: &str, text: &str, mode: u16) -> Result<Observed, DiskError> {
         let node = FileNode::file(ContentRef::of(text.as_bytes()), mode);
-        self.workspace.place(&at(path), &node, Some(&mut text.as_bytes()))
+        self.workspace.place(&at(path), &node, Some(&mut text.as_bytes()), Expected::Anything)
     }
 
     pub(crate) fn place_link(&self, path: &str, target: &str) -> Result<Observed, DiskError> {
-        self.workspace.place(&at(path), &FileNode::Symlink { target: target.into() }, None)
+        self.workspace.place(
+            &at(path),
+            &FileNode::Symlink { target: target.into() },
+            None,
+            Expected::Anything,
+        )
     }
 
     pub(crate) fn place_folder(&self, path: &str) -> Result<Observed, DiskError> {
-        self.workspace.place(&at(path), &FileNode::Folder, None)
+        self.workspace.place(&at(path), &FileNode::Folder, None, Expected::Anything)
     }
 
     pub(crate) fn scan(&self) -> Scan {

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 
-use projector::workspace::{DiskError, Kind, hash_file};
+use projector::workspace::{DiskError, Expected, Kind, hash_file};
 use shared_types::ContentRef;
 use shared_types::payload::file::FileNode;
 
@@ -69,7 +69,7 @@ fn a_folder_with_something_in_it_is_in_the_way() {
     home.write("x/mine", "keep");
     let file = home.place("x", "text", 0o644).unwrap_err();
     let link = home.place_link("x", "y").unwrap_err();
-    let gone = home.workspace.remove(&at("x")).unwrap_err();
+    let gone = home.workspace.remove(&at("x"), Expected::Anything).unwrap_err();
     for error in [file, link, gone] {
         assert!(matches!(error, DiskError::FolderInTheWay { .. }), "{error}");
     }
@@ -100,7 +100,9 @@ fn content_that_fails_or_has_another_size_leaves_the_old_file() {
     let home = Home::new();
     home.place("x", "old", 0o644).unwrap();
     let node = FileNode::file(ContentRef::of(b"four"), 0o644);
-    let place = |content: Option<&mut dyn Read>| home.workspace.place(&at("x"), &node, content).unwrap_err();
+    let place = |content: Option<&mut dyn Read>| {
+        home.workspace.place(&at("x"), &node, content, Expected::Anything).unwrap_err()
+    };
     assert!(matches!(place(None), DiskError::NoContent { .. }));
     assert!(matches!(place(Some(&mut Broken)), DiskError::Content { .. }));
     assert!(matches!(place(Some(&mut &b"abc"[..])), DiskError::WrongSize { expected: 4, found: 3, .. }));
@@ -115,16 +117,16 @@ fn removing_is_fine_with_absence_and_prunes_upwards() {
     home.place("a/b/c/d", "x", 0o644).unwrap();
     home.place("a/other", "x", 0o644).unwrap();
     let path = at("a/b/c/d");
-    home.workspace.remove(&path).unwrap();
-    home.workspace.remove(&path).unwrap();
+    home.workspace.remove(&path, Expected::Anything).unwrap();
+    home.workspace.remove(&path, Expected::Anything).unwrap();
     home.workspace.prune(&path, &|_| false).unwrap();
     assert!(home.on_disk("a").is_dir() && !home.on_disk("a/b").exists());
 
     home.folder("k/l/m");
-    home.workspace.remove(&at("k/l/m")).unwrap();
+    home.workspace.remove(&at("k/l/m"), Expected::Anything).unwrap();
     home.workspace.prune(&at("k/l/m"), &|folder| folder == &at("k")).unwrap();
     assert!(home.on_disk("k").is_dir() && !home.on_disk("k/l").exists());
-    home.workspace.remove(&at("never/was/here")).unwrap();
+    home.workspace.remove(&at("never/was/here"), Expected::Anything).unwrap();
     home.workspace.prune(&at("never/was/here"), &|_| false).unwrap();
 }
 

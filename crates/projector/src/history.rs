@@ -1,0 +1,112 @@
+//! The log as the projector reads it: a batch after a position, and what was put at paths.
+
+use std::ops::ControlFlow;
+
+use event_log::{EventLog, Head, ReadError, understand};
+use shared_types::payload::file::{FileChange, FileEvent, FileNode};
+use shared_types::{Event, FilePath, Payload, Seq, StoredEvent};
+
+/// Events that are projected together at most, and changes after which a batch is full.
+const BATCH_EVENTS: usize = 1000;
+const BATCH_CHANGES: usize = 10_000;
+
+/// Events in a row, and the place of the last of them.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) events: Vec<Event>,
+    pub(crate) through: Head,
+}
+
+/// The next batch, or none at the end of the log.
+pub(crate) fn read_batch(log: &dyn EventLog, after: Seq) -> Result<Option<Batch>, ReadError> {
+    let mut events = Vec::new();
+    let mut through = Head::default();
+    let mut changes = 0;
+    let mut failure = None;
+    log.scan(after.next(), &mut |stored| {
+        match understand(log, stored) {
+            Ok(event) => {
+                changes += change_count(&event);
+                events.push(event);
+                through = Head { seq: stored.seq, hash: stored.hash };
+            }
+            Err(e) => failure = Some(e),
+        }
+        let full = events.len() >= BATCH_EVENTS || changes >= BATCH_CHANGES || failure.is_some();
+        if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    match failure {
+        // What could be read is projected; the next call meets the failure again.
+        Some(e) if events.is_empty() => Err(e),
+        Some(_) | None => Ok((!events.is_empty()).then_some(Batch { events, through })),
+    }
+}
+
+fn change_count(event: &Event) -> usize {
+    if let Payload::File(FileEvent::Batch(batch)) = &event.payload { batch.changes.len() } else { 1 }
+}
+
+/// The place of the event at a seq.
+pub(crate) fn head_at(log: &dyn EventLog, seq: Seq) -> Result<Head, ReadError> {
+    let mut head = Head::default();
+    if seq > Seq::ZERO {
+        log.scan(seq, &mut |stored| {
+            head = Head { seq: stored.seq, hash: stored.hash };
+            ControlFlow::Break(())
+        })?;
+    }
+    Ok(head)
+}
+
+/// True if the log has this very event at its place. One that cannot be read counts as the right one: whoever follows
+/// the log meets the fault and names it.
+pub(crate) fn holds(log: &dyn EventLog, place: Head) -> bool {
+    place.seq <= log.head().seq && head_at(log, place.seq).map_or(true, |found| found == place)
+}
+
+/// Visits what was put at every path, or taken away there, change by change, from a seq on.
+pub(crate) fn each_change(
+    log: &dyn EventLog,
+    from: Seq,
+    visit: &mut dyn FnMut(&FilePath, Option<&FileNode>),
+) -> Result<(), ReadError> {
+    let mut failure = None;
+    log.scan(from, &mut |stored: &StoredEvent<'_>| {
+        if !stored.name.starts_with("file.") {
+            return ControlFlow::Continue(());
+        }
+        match understand(log, stored) {
+            Ok(Event { payload: Payload::File(file), .. }) => {
+                changes_of(&file, &mut |change| visit_change(change, visit));
+                ControlFlow::Continue(())
+            }
+            Ok(_) => ControlFlow::Continue(()),
+            Err(e) => {
+                failure = Some(e);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// Every change of an event, without copying a long list.
+pub(crate) fn changes_of(event: &FileEvent, visit: &mut dyn FnMut(&FileChange)) {
+    match event {
+        FileEvent::Batch(batch) => batch.changes.iter().for_each(visit),
+        FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_) => {
+            event.changes().iter().for_each(visit)
+        }
+    }
+}
+
+fn visit_change(change: &FileChange, visit: &mut dyn FnMut(&FilePath, Option<&FileNode>)) {
+    match change {
+        FileChange::Write(p) => visit(&p.path, Some(&p.node)),
+        FileChange::Delete(p) => visit(&p.path, None),
+        FileChange::Move(p) => {
+            visit(&p.from, None);
+            visit(&p.to, Some(&p.node));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Taking the place of what was seen without a moment in which somebody's save could get lost.
+//!
+//! A look before the change leaves a gap, however small. So the two change places in one step, and what came out is
+//! compared with what was seen; if it is something else, it goes back. Where the file system cannot do that, the look
+//! right before has to be enough.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{AtFlags, RenameFlags, renameat, renameat_with, statat};
+use rustix::io::Errno;
+use shared_types::FilePath;
+
+use super::scratch::Draft;
+use super::{DiskError, Stat, Workspace};
+
+/// How a step ended that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Swapped {
+    Done,
+    /// Something else than what was seen stands at the path, as before.
+    Changed,
+}
+
+impl Workspace {
+    /// Lets a draft take the place of the file or link that was seen; the draft is then what stood there.
+    pub(super) fn swap_in(
+        &self,
+        draft: &Draft<'_>,
+        own: &Stat,
+        above: BorrowedFd<'_>,
+        name: &str,
+        seen: &Stat,
+    ) -> Result<Swapped, Errno> {
+        let scratch = self.scratch.as_fd();
+        let exchange = || renameat_with(scratch, draft.name(), above, name, RenameFlags::EXCHANGE);
+        match exchange() {
+            Ok(()) => {}
+            Err(errno) if cannot(errno) => {
+                return renameat(scratch, draft.name(), above, name).map(|()| Swapped::Done);
+            }
+            Err(errno) => return Err(errno),
+        }
+        let out = || statat(scratch, draft.name(), AtFlags::SYMLINK_NOFOLLOW).map(|raw| Stat::of(&raw));
+        if seen.is_same_but_moved(&out()?) {
+            return Ok(Swapped::Done);
+        }
+        exchange()?;
+        if out()?.ino != own.ino {
+            // They saved once more while their file was here: the newer one is theirs to keep.
+            exchange()?;
+        }
+        Ok(Swapped::Changed)
+    }
+
+    /// Takes the file or link that was seen out of its place; the draft that comes back is what stood there.
+    pub(super) fn swap_out(
+        &self,
+        above: BorrowedFd<'_>,
+        path: &FilePath,
+        seen: &Stat,
+    ) -> Result<Swapped, DiskError> {
+        let failed = |errno| DiskError::of(path, errno);
+        let scratch = self.scratch.as_fd();
+        let taken = Draft::taken(scratch, above, path.name()).map_err(failed)?;
+        let out = statat(scratch, taken.name(), AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+        if seen.is_same_but_moved(&Stat::of(&out)) {
+            return Ok(Swapped::Done);
+        }
+        match keep_both(scratch, taken.name(), above, path.name()) {
+            Ok(()) => taken.moved(),
+            // They saved once more while their file was here: the newer one is theirs to keep.
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        Ok(Swapped::Changed)
+    }
+}
+
+/// Renames without replacing anything, if the file system can promise that.
+pub(super) fn keep_both(
+    from: BorrowedFd<'_>,
+    name: &str,
+    to: BorrowedFd<'_>,
+    new_name: &str,
+) -> Result<(), Errno> {
+    match renameat_with(from, name, to, new_name, RenameFlags::NOREPLACE) {
+        Err(errno) if cannot(errno) => renameat(from, name, to, new_name),
+        outcome => outcome,
+    }
+}
+
+fn cannot(errno: Errno) -> bool {
+    [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&errno)
+}

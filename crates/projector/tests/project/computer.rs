@@ -1,0 +1,374 @@
+//! One computer in a folder of its own: log, writer and projector, with ids and a clock that count.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread::JoinHandle;
+
+use event_log::writer::{Intent, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::{EventLog, SqliteLog};
+use kernel::{Action, Base, Resolutions};
+use projector::{CaptureIds, Captured, CaughtUp, Extent, Phase, Projector, Views};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use shared_types::payload::file::FileNode;
+use shared_types::{
+    Actor, CommandId, ContentHash, ContentRef, EffectId, FilePath, OpId, RootHash, Seq, Source, Timestamp,
+    UserId,
+};
+use tempfile::TempDir;
+
+/// Ids and times come from one counter, so that they are never the same and always in order.
+static COUNTER: AtomicI64 = AtomicI64::new(1);
+
+fn count() -> (Timestamp, [u8; 10]) {
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let mut bits = [0; 10];
+    bits[..8].copy_from_slice(&number.to_be_bytes());
+    (Timestamp::from_millis(1_700_000_000_000 + number), bits)
+}
+
+pub(crate) fn new_op() -> OpId {
+    let (at, bits) = count();
+    OpId::mint(at, bits)
+}
+
+pub(crate) fn new_effect() -> EffectId {
+    let (at, bits) = count();
+    EffectId::mint(at, bits)
+}
+
+fn new_command() -> CommandId {
+    let (at, bits) = count();
+    CommandId::mint(at, bits)
+}
+
+pub(crate) fn at(path: &str) -> FilePath {
+    FilePath::parse(path).unwrap()
+}
+
+pub(crate) fn quietly(_: Phase, _: u64, _: u64) {}
+
+/// The parts that are open while the computer runs.
+struct Running {
+    projector: Projector,
+    writer: Writer,
+    log: Arc<SqliteLog>,
+    thread: JoinHandle<()>,
+}
+
+pub(crate) struct Computer {
+    base: TempDir,
+    running: Option<Running>,
+}
+
+impl Computer {
+    /// A computer in memory, where a flush costs nothing.
+    pub(crate) fn new() -> Self {
+        let memory = Path::new("/dev/shm");
+        Self::in_folder(if memory.is_dir() { memory } else { Path::new("/tmp") })
+    }
+
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        let base = tempfile::Builder::new().prefix("choir-project-").tempdir_in(folder).unwrap();
+        let (workspace, state) = (base.path().join("workspace"), base.path().join("state"));
+        fs::create_dir_all(&workspace).unwrap();
+        drop(SqliteLog::create(&state, UserId::parse("tester").unwrap()).unwrap());
+        let mut computer = Self { base, running: None };
+        computer.start();
+        computer
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.base.path().join("workspace")
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.base.path().join("state")
+    }
+
+    pub(crate) fn start(&mut self) {
+        assert!(self.running.is_none());
+        let log = Arc::new(SqliteLog::open(&self.state()).unwrap());
+        let options = Options { clock: Box::new(|| count().0), effects: None };
+        let (writer, thread) = Writer::start(Arc::clone(&log) as Arc<dyn EventLog>, options).unwrap();
+        let mint = Box::new(|| CaptureIds { command: new_command(), op: new_op() });
+        let shared = Arc::clone(&log) as Arc<dyn EventLog>;
+        let projector =
+            Projector::open(shared, writer.clone(), &self.state(), &self.workspace(), mint).unwrap();
+        self.running = Some(Running { projector, writer, log, thread });
+    }
+
+    /// Ends everything without a further step of the projector.
+    pub(crate) fn stop(&mut self) {
+        let Running { projector, writer, log, thread } = self.running.take().unwrap();
+        drop((projector, writer));
+        thread.join().unwrap();
+        drop(log);
+    }
+
+    pub(crate) fn restart(&mut self) {
+        self.stop();
+        self.start();
+    }
+
+    fn running(&self) -> &Running {
+        self.running.as_ref().unwrap()
+    }
+
+    pub(crate) fn projector(&self) -> &Projector {
+        &self.running().projector
+    }
+
+    pub(crate) fn log(&self) -> &SqliteLog {
+        &self.running().log
+    }
+
+    pub(crate) fn views(&self) -> &Views {
+        self.projector().views()
+    }
+
+    pub(crate) fn head(&self) -> Seq {
+        self.log().head().seq
+    }
+
+    pub(crate) fn submit(&self, intent: Intent, contents: &[&[u8]]) -> Result<(OpId, Outcome), SubmitError> {
+        self.submit_as(Source::User, intent, contents)
+    }
+
+    pub(crate) fn submit_as(
+        &self,
+        source: Source,
+        intent: Intent,
+        contents: &[&[u8]],
+    ) -> Result<(OpId, Outcome), SubmitError> {
+        let op = new_op();
+        let submission = Submission {
+            command: new_command(),
+            op,
+            source,
+            actor: Actor::CLI,
+            run_id: None,
+            cause: None,
+            taint: Vec::new(),
+            intent,
+            contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
+        };
+        self.running().writer.submit(submission, Mode::Commit).map(|outcome| (op, outcome))
+    }
+
+    pub(crate) fn act(&self, action: Action) -> OpId {
+        self.submit(Intent::Do(action), &[]).unwrap().0
+    }
+
+    /// Writes a file through the log; the disk follows later.
+    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) -> OpId {
+        let bytes = text.as_ref();
+        let staged = self.log().stage(&mut &bytes[..]).unwrap();
+        let node = FileNode::file(staged.content(), 0o644);
+        let inline = staged.into_inline();
+        let contents: Vec<&[u8]> = inline.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+        let action = Action::WriteFile { path: at(path), node, base: Base::Any };
+        self.submit(Intent::Do(action), &contents).unwrap().0
+    }
+
+    pub(crate) fn place(&self, path: &str, node: FileNode) -> OpId {
+        self.act(Action::WriteFile { path: at(path), node, base: Base::Any })
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> OpId {
+        self.act(Action::DeletePath { path: at(path) })
+    }
+
+    pub(crate) fn rename(&self, from: &str, to: &str) -> OpId {
+        self.act(Action::MovePath { from: at(from), to: at(to) })
+    }
+
+    pub(crate) fn undo(&self, target: OpId) -> OpId {
+        self.submit(Intent::Undo { target, resolutions: Resolutions::default() }, &[]).unwrap().0
+    }
+
+    /// Drops bytes for good, as the command line does: asked for, done, answered.
+    pub(crate) fn purge(&self, text: impl AsRef<[u8]>) {
+        let hashes = vec![ContentHash::of(text.as_ref())];
+        let effect = new_effect();
+        self.act(Action::RequestPurge { effect, hashes: hashes.clone(), reason: "a secret".into() });
+        let dropped = self.log().purge(&hashes).unwrap();
+        self.act(Action::RecordPurge { effect, dropped });
+    }
+
+    /// Drops bytes behind everybody's back, as damage would.
+    pub(crate) fn log_purge(&self, hashes: &[ContentHash]) {
+        assert_eq!(self.log().purge(hashes).unwrap(), hashes.len() as u64);
+    }
+
+    pub(crate) fn capture(&self) -> Captured {
+        self.projector().capture(&Extent::Everything, &quietly).unwrap()
+    }
+
+    pub(crate) fn capture_paths(&self, paths: &[&str]) -> Captured {
+        let paths = paths.iter().map(|path| at(path)).collect();
+        self.projector().capture(&Extent::Paths(paths), &quietly).unwrap()
+    }
+
+    /// Ends the projector's work at its n-th step on the disk, as a crash would. False if there are fewer steps.
+    pub(crate) fn catch_up_until(&self, step: usize) -> bool {
+        let steps = Cell::new(0);
+        let stopping = |phase, _, _| {
+            if matches!(phase, Phase::Writing | Phase::Syncing) {
+                steps.set(steps.get() + 1);
+                if steps.get() > step {
+                    resume_unwind(Box::new("stopped"));
+                }
+            }
+        };
+        catch_unwind(AssertUnwindSafe(|| self.projector().catch_up(&stopping).unwrap())).is_err()
+    }
+
+    /// Catches up and does something before the n-th file is written, if there are so many.
+    pub(crate) fn while_writing(&self, step: usize, work: &dyn Fn()) -> CaughtUp {
+        let steps = Cell::new(0);
+        let working = |phase, _, _| {
+            if phase == Phase::Writing {
+                steps.set(steps.get() + 1);
+                if steps.get() == step {
+                    work();
+                }
+            }
+        };
+        self.projector().catch_up(&working).unwrap()
+    }
+
+    pub(crate) fn catch_up(&self) -> CaughtUp {
+        self.projector().catch_up(&quietly).unwrap()
+    }
+
+    /// Everything that a command of the person's does around its own change.
+    pub(crate) fn settle(&self) {
+        self.capture();
+        self.catch_up();
+        assert_eq!(self.projector().lag().unwrap().events(), 0);
+    }
+
+    /// Removes the read models, as somebody would who wonders what they are.
+    pub(crate) fn forget_views(&self) {
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(self.state().join(format!("{}{suffix}", Views::FILE)));
+        }
+    }
+
+    /// A copy of the read models as they are now, to be put back later.
+    pub(crate) fn copy_views(&self) -> Vec<u8> {
+        let copy = self.base.path().join("copy.sqlite");
+        let conn = Connection::open(self.state().join(Views::FILE)).unwrap();
+        conn.execute("VACUUM INTO ?1", [copy.to_str().unwrap()]).unwrap();
+        let bytes = fs::read(&copy).unwrap();
+        fs::remove_file(copy).unwrap();
+        bytes
+    }
+
+    pub(crate) fn put_back_views(&self, copy: &[u8]) {
+        self.forget_views();
+        fs::write(self.state().join(Views::FILE), copy).unwrap();
+    }
+
+    /// What the log says should stand at every path.
+    pub(crate) fn nodes(&self) -> BTreeMap<FilePath, FileNode> {
+        let look = |view: &mut kernel::View| {
+            view.files.iter().map(|(path, node)| (path.clone(), node.clone())).collect()
+        };
+        self.running().writer.inspect(look).unwrap()
+    }
+
+    pub(crate) fn root(&self) -> RootHash {
+        self.running().writer.inspect(|view| view.root()).unwrap()
+    }
+
+    /// The text that the log has at a path.
+    pub(crate) fn logged(&self, path: &str) -> Option<String> {
+        let content = self.nodes().get(&at(path))?.content()?;
+        let bytes = event_log::read_content(self.log(), &content.hash).unwrap();
+        Some(String::from_utf8(bytes).unwrap())
+    }
+
+    /// True if the log holds these bytes, whatever names them.
+    pub(crate) fn holds(&self, bytes: &[u8]) -> bool {
+        self.log().has_content(&ContentHash::of(bytes)).unwrap()
+    }
+
+    pub(crate) fn on_disk(&self, path: &str) -> PathBuf {
+        self.workspace().join(path)
+    }
+
+    /// Writes a file as another program would.
+    pub(crate) fn edit(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.on_disk(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.on_disk(path)).ok()
+    }
+
+    /// Every file, link and empty folder on disk, as nodes.
+    pub(crate) fn disk(&self) -> BTreeMap<FilePath, FileNode> {
+        let mut found = BTreeMap::new();
+        walk(&self.workspace(), &self.workspace(), &mut found);
+        found
+    }
+
+    /// The disk holds what the log says, byte for byte, and nothing else; the rows are those of a rebuild.
+    #[track_caller]
+    pub(crate) fn assert_faithful(&self) {
+        let mut expected = self.nodes();
+        // A folder that has something in it does not show by itself.
+        let paths: Vec<FilePath> = expected.keys().cloned().collect();
+        expected.retain(|path, node| {
+            *node != FileNode::Folder || !paths.iter().any(|other| other != path && other.is_within(path))
+        });
+        assert_eq!(self.disk(), expected, "the disk is not what the log says");
+        let computed = projector::verify::computed_rows(self.log()).unwrap();
+        let difference = projector::verify::first_row_difference(self.views(), &computed).unwrap();
+        assert_eq!(difference, None, "the rows are not those of a rebuild");
+    }
+
+    /// All rows of all read models, in order.
+    pub(crate) fn rows(&self) -> Vec<(&'static str, Vec<Vec<Value>>)> {
+        let conn = Connection::open(self.state().join(Views::FILE)).unwrap();
+        let table = |(name, columns): &(&'static str, &str)| {
+            let mut statement =
+                conn.prepare(&format!("SELECT {columns} FROM {name} ORDER BY {columns}")).unwrap();
+            let width = statement.column_count();
+            let rows = statement.query_map([], |row| (0..width).map(|column| row.get(column)).collect());
+            (*name, rows.unwrap().collect::<Result<_, _>>().unwrap())
+        };
+        projector::READ_MODELS.iter().map(table).collect()
+    }
+}
+
+fn walk(root: &Path, folder: &Path, found: &mut BTreeMap<FilePath, FileNode>) {
+    use std::os::unix::fs::PermissionsExt;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = at(path.strip_prefix(root).unwrap().to_str().unwrap());
+        let meta = fs::symlink_metadata(&path).unwrap();
+        if meta.is_symlink() {
+            let target = fs::read_link(&path).unwrap().to_str().unwrap().into();
+            found.insert(name, FileNode::Symlink { target });
+        } else if meta.is_dir() {
+            let before = found.len();
+            walk(root, &path, found);
+            if found.len() == before {
+                found.insert(name, FileNode::Folder);
+            }
+        } else {
+            let content = ContentRef::of(&fs::read(&path).unwrap());
+            found.insert(name, FileNode::file(content, (meta.permissions().mode() & 0o777) as u16));
+        }
+    }
+}
