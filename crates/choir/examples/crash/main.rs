@@ -245,7 +245,9 @@ impl Home {
                 ensure!(done.resent && range == told, "a resend was answered {done:?} instead of {told:?}");
                 Ok(())
             }
-            other => bail!("a resend was answered {other:?}"),
+            answer @ (Answer::Failure(_) | Answer::Status(_) | Answer::Progress { .. }) => {
+                bail!("a resend was answered {answer:?}")
+            }
         }
     }
 }
