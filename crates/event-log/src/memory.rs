@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use shared_types::{ChainHash, CommandId, ContentHash, ContentRef, OpId, RootHash, Seq, StoredEvent, UserId};
+use shared_types::{
+    ChainHash, CommandId, ContentHash, ContentRef, OpId, RootHash, Scratch, Seq, StoredEvent, UserId,
+};
 
 use crate::check::{check, check_ahead};
 use crate::content::{Intake, take_in};
@@ -44,7 +46,7 @@ impl State {
         self.events.last().map(|event| Head { seq: event.seq, hash: event.hash }).unwrap_or_default()
     }
 
-    fn append(&mut self, append: Append, buffer: &mut Vec<u8>) -> Result<Appended, AppendError> {
+    fn append(&mut self, append: Append, scratch: &mut Scratch) -> Result<Appended, AppendError> {
         if let Some(answer) = self.commands.get(&append.command) {
             return Ok(*answer);
         }
@@ -52,7 +54,7 @@ impl State {
         let answer = check(&append, head.seq)?;
         let mut previous = head.hash;
         for event in &append.events {
-            let stored = event.store_into(&previous, buffer);
+            let stored = event.store_into(&previous, scratch).into_owned();
             previous = stored.hash;
             self.operations.entry(stored.op).or_default().push(stored.seq);
             self.events.push(Arc::new(stored));
@@ -105,8 +107,8 @@ impl EventLog for MemoryLog {
     fn append(&self, group: Vec<Append>) -> Vec<Result<Appended, AppendError>> {
         let _writing = self.writing();
         let mut state = self.write();
-        let mut buffer = Vec::new();
-        let answers = group.into_iter().map(|append| state.append(append, &mut buffer)).collect();
+        let mut scratch = Scratch::default();
+        let answers = group.into_iter().map(|append| state.append(append, &mut scratch)).collect();
         let head = state.head();
         drop(state);
         self.signal.set(head);

@@ -1,5 +1,7 @@
 //! From the log to a [`View`]: the newest usable snapshot, then the events after it.
 
+mod ahead;
+
 use std::ops::ControlFlow;
 
 use kernel::{View, evolve};
@@ -12,6 +14,8 @@ const SNAPSHOT_EVERY: u64 = 1000;
 const SNAPSHOT_SHARE: u64 = 4;
 /// While commands wait, it may come this many times as late.
 const SNAPSHOT_PATIENCE: u64 = 10;
+/// So many are replayed in the time that it takes to start a thread.
+const FEW_EVENTS: u64 = 200;
 
 /// The state at a seq, or at the head.
 pub fn view_at(log: &dyn EventLog, at: Seq) -> Result<View, ReadError> {
@@ -40,26 +44,30 @@ pub fn view_from_nothing(log: &dyn EventLog, at: Seq) -> Result<View, ReadError>
 
 /// Applies the events after the view's own, up to a seq.
 pub fn advance(log: &dyn EventLog, view: &mut View, to: Seq) -> Result<(), ReadError> {
-    if view.seq() >= to {
-        return Ok(());
+    let from = view.seq().next();
+    let apply = |stored: &StoredEvent<'_>| understand(log, stored).map(|event| evolve(view, &event));
+    match to.0.saturating_sub(from.0 - 1) {
+        0 => Ok(()),
+        1..FEW_EVENTS => each_event(log, from, to, apply),
+        FEW_EVENTS.. => ahead::each_event(log, from, to, apply),
     }
-    let mut failure = None;
-    log.scan(view.seq().next(), &mut |stored: &StoredEvent<'_>| {
-        if stored.seq > to {
-            return ControlFlow::Break(());
+}
+
+/// Visits the events of a range in order, until one cannot be understood or the log breaks or ends.
+fn each_event(
+    log: &dyn EventLog,
+    from: Seq,
+    to: Seq,
+    mut visit: impl FnMut(&StoredEvent<'_>) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    let mut visited = Ok(());
+    log.scan(from, &mut |stored| {
+        if stored.seq <= to {
+            visited = visit(stored);
         }
-        match understand(log, stored) {
-            Ok(event) => {
-                evolve(view, &event);
-                ControlFlow::Continue(())
-            }
-            Err(e) => {
-                failure = Some(e);
-                ControlFlow::Break(())
-            }
-        }
+        if stored.seq >= to || visited.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    failure.map_or(Ok(()), Err)
+    visited
 }
 
 fn restore(snapshot: &Snapshot) -> Option<View> {
@@ -82,10 +90,12 @@ pub enum SnapshotNeed {
 pub fn snapshot_need(view: &View, last: Seq) -> SnapshotNeed {
     let since = view.seq().0.saturating_sub(last.0);
     let worthwhile = SNAPSHOT_EVERY.max(view.weight() as u64 / SNAPSHOT_SHARE);
-    match since {
-        _ if since >= worthwhile * SNAPSHOT_PATIENCE => SnapshotNeed::Overdue,
-        _ if since >= worthwhile => SnapshotNeed::Due,
-        _ => SnapshotNeed::None,
+    if since >= worthwhile * SNAPSHOT_PATIENCE {
+        SnapshotNeed::Overdue
+    } else if since >= worthwhile {
+        SnapshotNeed::Due
+    } else {
+        SnapshotNeed::None
     }
 }
 

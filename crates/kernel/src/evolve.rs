@@ -84,7 +84,7 @@ fn evolve_files(view: &mut View, event: &FileEvent) {
 }
 
 fn write(view: &mut View, p: &FileWrite) {
-    view.files.set(p.path.clone(), p.node.clone());
+    view.files.set(&p.path, p.node.clone());
 }
 
 fn delete(view: &mut View, p: &FileDelete) {
@@ -93,7 +93,7 @@ fn delete(view: &mut View, p: &FileDelete) {
 
 fn rename(view: &mut View, p: &FileMove) {
     view.files.remove(&p.from);
-    view.files.set(p.to.clone(), p.node.clone());
+    view.files.set(&p.to, p.node.clone());
 }
 
 fn count_operation(view: &mut View, event: &Event) {

@@ -20,6 +20,11 @@ impl Files {
         self.nodes.get(path)
     }
 
+    /// The same for a path as text.
+    pub(crate) fn get_at(&self, path: &str) -> Option<&FileNode> {
+        self.nodes.get(path)
+    }
+
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -51,10 +56,9 @@ impl Files {
         found
     }
 
-    pub(crate) fn set(&mut self, path: FilePath, node: FileNode) {
-        let above = path.clone();
-        if self.nodes.insert(path, node).is_none() {
-            self.count(&above, 1);
+    pub(crate) fn set(&mut self, path: &FilePath, node: FileNode) {
+        if self.nodes.set(path, node).is_none() {
+            self.count(path, 1);
         }
     }
 

@@ -7,8 +7,12 @@
 use std::hash::Hash;
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::EntryRef;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+
+/// Entries up to this size are encoded without asking for memory.
+const ENTRY_ROOM: usize = 512;
 
 /// A sum of SHA-256 values modulo 2^256, in four little-endian words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,10 +46,12 @@ impl SetSum {
     }
 }
 
-fn entry_hash<K: Serialize, V: Serialize>(key: &K, value: &V) -> [u64; 4] {
-    // Keys and values are plain data; postcard's encoding of them is canonical and writing to memory cannot fail.
-    let bytes = postcard::to_stdvec(&(key, value)).unwrap_or_default();
-    let digest = Sha256::digest(&bytes);
+fn entry_hash<K: Serialize, V: Serialize>(key: &K, value: &V, room: &mut [u8]) -> [u64; 4] {
+    // Keys and values are plain data; postcard's encoding of them is canonical and fails only for want of room.
+    let digest = match postcard::to_slice(&(key, value), room) {
+        Ok(bytes) => Sha256::digest(bytes),
+        Err(_) => Sha256::digest(postcard::to_stdvec(&(key, value)).unwrap_or_default()),
+    };
     let mut words = [0; 4];
     for (word, chunk) in words.iter_mut().zip(digest.chunks_exact(8)) {
         *word = chunk.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte));
@@ -125,6 +131,22 @@ impl<K: Hash + Eq + Clone + Serialize, V: Clone + Serialize> Slice<K, V> {
         old
     }
 
+    /// Like [`insert`](Self::insert), copying the key only if it is new.
+    pub(crate) fn set(&mut self, key: &K, value: V) -> Option<V> {
+        let old = match self.entries.entry_ref(key) {
+            EntryRef::Occupied(mut entry) => Some(entry.insert(value)),
+            EntryRef::Vacant(entry) => {
+                entry.insert(value);
+                None
+            }
+        };
+        if let Kept::Except(notes) = &mut self.kept {
+            notes.entry_ref(key).or_insert_with(|| old.clone());
+            self.drop_notes_if_many();
+        }
+        old
+    }
+
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         let old = self.entries.remove(key)?;
         if let Kept::Except(notes) = &mut self.kept {
@@ -144,21 +166,22 @@ impl<K: Hash + Eq + Clone + Serialize, V: Clone + Serialize> Slice<K, V> {
 
     /// The hash of all entries; costs what changed since the last time, at most all entries.
     pub(crate) fn sum(&mut self) -> SetSum {
+        let mut room = [0; ENTRY_ROOM];
         match std::mem::replace(&mut self.kept, Kept::Except(HashMap::new())) {
             Kept::Except(notes) => {
                 for (key, old) in notes {
                     if let Some(old) = old {
-                        self.sum.subtract(entry_hash(&key, &old));
+                        self.sum.subtract(entry_hash(&key, &old, &mut room));
                     }
                     if let Some(new) = self.entries.get(&key) {
-                        self.sum.add(entry_hash(&key, new));
+                        self.sum.add(entry_hash(&key, new, &mut room));
                     }
                 }
             }
             Kept::Stale => {
                 self.sum = SetSum::default();
                 for (key, value) in &self.entries {
-                    self.sum.add(entry_hash(key, value));
+                    self.sum.add(entry_hash(key, value, &mut room));
                 }
             }
         }

@@ -234,7 +234,7 @@ impl Projector {
                 Ok::<_, ProjectError>(self.views.set_position(Position::Rows, batch.through)?)
             })?;
             if batch.events.iter().any(is_purge) {
-                self.views.scrub()?;
+                self.views.checkpoint()?;
             }
             progress(Phase::Indexing, batch.through.seq.0, to.0.max(batch.through.seq.0));
         }

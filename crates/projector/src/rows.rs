@@ -61,6 +61,11 @@ fn forget(views: &Views, hashes: &[ContentHash]) -> Result<(), ProjectError> {
         messages::forget(views, hash)?;
         files::forget(views, hash)?;
     }
+    // A search index only marks what was deleted, now or earlier; rewriting it lets go of the words themselves.
+    views.map(views.conn.execute_batch(
+        "INSERT INTO messages_text (messages_text) VALUES ('optimize');
+         INSERT INTO files_text (files_text) VALUES ('optimize');",
+    ))?;
     Ok(())
 }
 

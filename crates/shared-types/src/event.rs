@@ -74,7 +74,7 @@ fn check_label(text: &str) -> Result<(), LabelError> {
 }
 
 macro_rules! label {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident, often $often:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
         #[serde(transparent)]
@@ -82,6 +82,10 @@ macro_rules! label {
 
         impl $name {
             pub fn parse(text: &str) -> Result<Self, LabelError> {
+                // The usual one needs no memory of its own.
+                if text == Self::$often.as_str() {
+                    return Ok(Self::$often);
+                }
                 check_label(text).map(|()| Self(Cow::Owned(text.to_owned())))
             }
 
@@ -107,11 +111,11 @@ macro_rules! label {
 
 label! {
     /// Who in particular: a person's client, an agent, a part of the system.
-    Actor
+    Actor, often CLI
 }
 label! {
     /// A label of untrusted origin: a web page, mail, an import, a networked command.
-    Taint
+    Taint, often IMPORT
 }
 
 impl Actor {
@@ -212,6 +216,14 @@ impl StoredEvent<'_> {
     }
 }
 
+/// Room for the texts of an event on its way into a log, to be used again for the next one.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    payload: Vec<u8>,
+    taint: String,
+    link: Vec<u8>,
+}
+
 /// An event understood: what the kernel works with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
@@ -230,13 +242,20 @@ pub struct Event {
 impl Event {
     /// The form that is recorded, linked to the event before it.
     pub fn store(&self, previous: &ChainHash) -> StoredEvent<'static> {
-        self.store_into(previous, &mut Vec::new())
+        self.store_into(previous, &mut Scratch::default()).into_owned()
     }
 
-    /// The same with a buffer of the caller's, for those who store many events.
-    pub fn store_into(&self, previous: &ChainHash, buffer: &mut Vec<u8>) -> StoredEvent<'static> {
-        let (name, version, payload) = self.payload.encode();
-        let taint = self.taint.iter().map(Taint::as_str).collect::<Vec<_>>().join(",");
+    /// The same with room of the caller's, for those who store many events.
+    pub fn store_into<'a>(&'a self, previous: &ChainHash, scratch: &'a mut Scratch) -> StoredEvent<'a> {
+        let Scratch { payload, taint, link } = scratch;
+        let (name, version) = self.payload.encode_into(payload);
+        taint.clear();
+        for label in &self.taint {
+            if !taint.is_empty() {
+                taint.push(',');
+            }
+            taint.push_str(label.as_str());
+        }
         let mut stored = StoredEvent {
             seq: self.seq,
             id: self.id,
@@ -245,14 +264,15 @@ impl Event {
             name,
             version,
             op: self.op,
-            actor: self.actor.0.clone(),
+            actor: Cow::Borrowed(self.actor.as_str()),
             run_id: self.run_id,
             cause: self.cause,
-            taint: Cow::Owned(taint),
-            payload: Cow::Owned(payload),
+            taint: Cow::Borrowed(taint),
+            // JSON is UTF-8 by its making.
+            payload: String::from_utf8_lossy(payload),
             hash: ChainHash::default(),
         };
-        stored.hash = stored.link_into(previous, buffer);
+        stored.hash = stored.link_into(previous, link);
         stored
     }
 }

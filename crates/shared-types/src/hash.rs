@@ -18,34 +18,21 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-const fn nibble(digit: u8) -> u8 {
-    match digit {
-        b'0'..=b'9' => digit - b'0',
-        b'a'..=b'f' => digit - b'a' + 10,
-        _ => 0xff,
-    }
-}
-
-const NIBBLES: [u8; 256] = {
-    let mut table = [0xff; 256];
-    let mut i = 0;
-    while i < 256 {
-        table[i] = nibble(i as u8);
-        i += 1;
-    }
-    table
-};
-
 fn decode_hex(text: &[u8]) -> Result<[u8; 32], HashError> {
     let digits: &[u8; 64] = text.try_into().map_err(|_| HashError)?;
-    let mut out = [0; 32];
-    let mut seen = 0;
-    for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
-        let (high, low) = (NIBBLES[pair[0] as usize], NIBBLES[pair[1] as usize]);
-        seen |= high | low;
-        *byte = high << 4 | (low & 0x0f);
+    // Without branches and tables, so that the compiler takes many digits at a time.
+    let mut nibbles = [0; 64];
+    let mut all_hex = true;
+    for (nibble, digit) in nibbles.iter_mut().zip(digits) {
+        let (number, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
+        all_hex &= (number < 10) | (letter < 6);
+        *nibble = if number < 10 { number } else { letter.wrapping_add(10) };
     }
-    if seen > 0x0f { Err(HashError) } else { Ok(out) }
+    let mut out = [0; 32];
+    for (byte, pair) in out.iter_mut().zip(nibbles.chunks_exact(2)) {
+        *byte = pair[0] << 4 | (pair[1] & 0x0f);
+    }
+    if all_hex { Ok(out) } else { Err(HashError) }
 }
 
 fn encode_hex(bytes: &[u8; 32]) -> [u8; 64] {

@@ -12,7 +12,7 @@ pub mod path;
 pub mod payload;
 
 pub use content::{ContentRef, INLINE_LIMIT};
-pub use event::{Actor, Event, Source, StoredEvent, Taint, Timestamp};
+pub use event::{Actor, Event, Scratch, Source, StoredEvent, Taint, Timestamp};
 pub use hash::{ChainHash, ContentHash, RootHash};
 pub use id::{
     CommandId, ConversationId, EffectId, EventId, IdError, MessageId, NoteId, OpId, RunId, Seq, UserId,

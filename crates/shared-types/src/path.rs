@@ -65,7 +65,13 @@ impl FilePath {
 
     /// Every folder above this path, nearest first.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> {
-        std::iter::successors(self.parent(), Self::parent)
+        self.above().map(|folder| Self(folder.into()))
+    }
+
+    /// The same as text, which costs nothing.
+    pub fn above(&self) -> impl Iterator<Item = &str> {
+        let ends = self.0.rmatch_indices('/');
+        ends.map(|(end, _)| &self.0[..end])
     }
 
     /// True for the folder itself and for all below it.
@@ -135,12 +141,13 @@ fn check(text: &str) -> Result<(), PathError> {
     if text.len() > FilePath::MAX_LEN {
         return Err(PathError::TooLong);
     }
-    for part in text.split('/') {
+    // Bytes are quicker to split than text, and paths are checked again on every replay.
+    for part in text.as_bytes().split(|byte| *byte == b'/') {
         match part {
-            "" => return Err(PathError::EmptyPart),
-            "." | ".." => return Err(PathError::Escapes),
+            b"" => return Err(PathError::EmptyPart),
+            b"." | b".." => return Err(PathError::Escapes),
             part if part.len() > FilePath::MAX_PART => return Err(PathError::TooLong),
-            part if is_reserved(part) => return Err(PathError::Reserved),
+            part if std::str::from_utf8(part).is_ok_and(is_reserved) => return Err(PathError::Reserved),
             _ => {}
         }
     }

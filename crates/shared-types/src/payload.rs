@@ -83,9 +83,9 @@ macro_rules! events {
                 }
             }
 
-            pub(crate) fn encode(&self) -> serde_json::Result<String> {
+            pub(crate) fn encode_into(&self, json: &mut Vec<u8>) -> serde_json::Result<()> {
                 match self {
-                    $(Self::$variant(payload) => serde_json::to_string(payload),)*
+                    $(Self::$variant(payload) => serde_json::to_writer(json, payload),)*
                 }
             }
         }
@@ -114,8 +114,8 @@ macro_rules! families {
         impl Payload {
             /// Understands a stored payload.
             pub fn decode(name: &str, version: u16, json: &str) -> Result<Self, DecodeError> {
-                let family = name.split('.').next().unwrap_or_default();
-                let decoded = match family {
+                let end = name.bytes().position(|byte| byte == b'.').unwrap_or(name.len());
+                let decoded = match &name[..end] {
                     $($($prefix)|+ => $module::$family::decode(name, version, json).map(|p| p.map(Self::$variant)),)*
                     _ => None,
                 };
@@ -132,16 +132,19 @@ macro_rules! families {
                 }
             }
 
-            /// Name, version and JSON: what is recorded.
-            pub(crate) fn encode(&self) -> (Cow<'static, str>, u16, String) {
-                let (info, json) = match self {
-                    $(Self::$variant(event) => (event.info(), event.encode()),)*
+            /// Name and version, and the JSON that is recorded in place of what the buffer held.
+            pub(crate) fn encode_into(&self, json: &mut Vec<u8>) -> (Cow<'_, str>, u16) {
+                json.clear();
+                let (info, encoded) = match self {
+                    $(Self::$variant(event) => (event.info(), event.encode_into(json)),)*
                     Self::Unknown(p) => {
-                        return (Cow::Owned(p.name.as_str().to_owned()), p.version, p.json.to_string());
+                        json.extend_from_slice(p.json.as_bytes());
+                        return (Cow::Borrowed(p.name.as_str()), p.version);
                     }
                 };
                 // Payload structs are plain data with string keys, for which serde_json has no failure.
-                (Cow::Borrowed(info.name), info.version, json.unwrap_or_default())
+                debug_assert!(encoded.is_ok());
+                (Cow::Borrowed(info.name), info.version)
             }
 
             pub fn name(&self) -> EventName {

@@ -12,7 +12,7 @@ use crate::render::{json, line, safe, size};
 pub(crate) fn run(context: &Context, args: &Search) -> Result<()> {
     // The index must hold the person's own last edit.
     context.ask(Request::Status, &mut std::io::empty())?;
-    let views = Views::open(&context.place()?.state).map_err(Failure::from)?;
+    let views = Views::open_read_only(&context.place()?.state).map_err(Failure::from)?;
     let hits = views.search(&args.words.join(" "), args.limit).map_err(Failure::from)?;
     if context.style.is_json() {
         for hit in &hits {

@@ -131,7 +131,7 @@ fn replay(log: &SqliteLog, bar: &Bar) -> (Option<View>, Vec<Check>) {
 fn rows(place: &Place, log: &SqliteLog) -> Check {
     let compare = || -> Result<Option<_>, Failure> {
         let expected = computed_rows(log)?;
-        let found = Views::open(&place.state)?;
+        let found = Views::open_read_only(&place.state)?;
         first_row_difference(&found, &expected).map_err(Failure::from)
     };
     match compare() {

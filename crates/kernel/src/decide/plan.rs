@@ -90,14 +90,15 @@ fn check_tree(view: &View, targets: &Targets) -> Result<(), Rejection> {
         {
             return Err(Rejection::LinkLeaves { path: path.clone() });
         }
-        for above in path.ancestors() {
-            let stands = match targets.get(&above) {
-                Some(target) => target.as_ref(),
-                None => view.files.get(&above),
-            };
-            if stands.is_some_and(|node| *node != FileNode::Folder) {
-                return Err(Rejection::NotAFolder { path: above });
-            }
+        let stands_at = |above: &str| match targets.get(above) {
+            Some(target) => target.as_ref(),
+            None => view.files.get_at(above),
+        };
+        let blocks = |above: &str| stands_at(above).is_some_and(|node| *node != FileNode::Folder);
+        if path.above().any(blocks) {
+            let mut folders = path.ancestors();
+            let found = folders.find(|above| blocks(above.as_str()));
+            return Err(Rejection::NotAFolder { path: found.unwrap_or_else(|| path.clone()) });
         }
         if *node != FileNode::Folder && remains_below(view, targets, path) {
             return Err(Rejection::IsAFolder { path: path.clone() });

@@ -208,12 +208,16 @@ fn another_history_of_the_same_length_is_noticed() {
 
 #[test]
 fn readers_beside_the_projector_neither_change_nor_replace_anything() {
-    let computer = settled();
+    let mut computer = settled();
     let views = projector::Views::open_read_only(&computer.state()).unwrap();
     assert_eq!(views.search("two", 10).unwrap().len(), 1);
     computer.write("x", "three\n");
     computer.settle();
     assert_eq!(views.search("three", 10).unwrap().len(), 1, "they see what is new");
+    drop(views);
+    computer.stop();
+    let views = projector::Views::open_read_only(&computer.state()).unwrap();
+    assert_eq!(views.search("three", 10).unwrap().len(), 1, "also when nobody keeps them");
     let other = Computer::new();
     fs::remove_file(views_file(&other)).unwrap();
     assert!(projector::Views::open_read_only(&other.state()).is_err());
