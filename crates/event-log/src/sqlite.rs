@@ -54,7 +54,7 @@ pub struct SqliteLog {
 
 #[derive(Debug)]
 enum Access {
-    Writing { writer: Mutex<Writer>, _lock: LogLock },
+    Writing { writer: Box<Mutex<Writer>>, _lock: LogLock },
     Reading,
 }
 
@@ -132,7 +132,7 @@ impl SqliteLog {
             signal: HeadSignal::new(head),
             blobs,
             expected: Expected::default(),
-            access: Access::Writing { writer: Mutex::new(Writer::new(conn, head)), _lock: lock },
+            access: Access::Writing { writer: Box::new(Mutex::new(Writer::new(conn, head))), _lock: lock },
         })
     }
 
