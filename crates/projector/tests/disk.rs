@@ -15,6 +15,8 @@ mod placing;
 mod scanning;
 #[path = "disk/stat_cache.rs"]
 mod stat_cache;
+#[path = "disk/swapping.rs"]
+mod swapping;
 #[path = "disk/touching.rs"]
 mod touching;
 #[path = "disk/watching.rs"]

@@ -12,6 +12,15 @@ use projector::scan::SkipReason;
 
 use crate::computer::Computer;
 
+/// Ends the other side also when this one fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Ten files that the log changed, and the disk does not know it yet.
 fn behind() -> Computer {
     let computer = Computer::new();
@@ -91,6 +100,15 @@ fn a_folder_that_becomes_a_link_in_the_middle_is_not_followed() {
     assert_eq!(computer.read("f1").as_deref(), Some("something to begin with\n"));
 }
 
+/// Ends the thread beside a test also when the test fails; a scope would wait for it forever.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_file_that_never_rests_holds_up_nothing_else() {
     let computer = behind();
@@ -109,6 +127,8 @@ fn a_file_that_never_rests_holds_up_nothing_else() {
                 }
             }
         });
+        let _stop = StopAtEnd(&stop);
+        let _stop = Stop(&stop);
         computer.edit("quiet", "captured all the same\n");
         computer.write("f3", "projected all the same\n");
         let mut passed_over = 0;
@@ -118,7 +138,6 @@ fn a_file_that_never_rests_holds_up_nothing_else() {
             computer.catch_up();
         }
         let found = (computer.logged("quiet"), computer.read("f3"));
-        stop.store(true, Ordering::Relaxed);
         assert_eq!(found, (Some("captured all the same\n".into()), Some("projected all the same\n".into())));
         assert!(passed_over > 0, "the busy file was never seen changing");
     });
@@ -148,14 +167,16 @@ fn no_save_is_lost_to_a_projector_that_writes_the_same_files() {
     let computer = behind();
     let (folder, stop, saves) = (computer.workspace(), AtomicBool::new(false), AtomicUsize::new(0));
     let last = thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         let editor = scope.spawn(|| save_for_ever(&folder, &stop, &saves));
+        let ending = Stop(&stop);
         for round in 0..60 {
             for number in 0..10 {
                 computer.write(&format!("f{number}"), format!("round {round}\nsecond\nthird\nfourth\n"));
             }
             computer.catch_up();
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(ending);
         editor.join().unwrap()
     });
     computer.settle();
