@@ -100,15 +100,6 @@ fn a_folder_that_becomes_a_link_in_the_middle_is_not_followed() {
     assert_eq!(computer.read("f1").as_deref(), Some("something to begin with\n"));
 }
 
-/// Ends the thread beside a test also when the test fails; a scope would wait for it forever.
-struct StopAtEnd<'a>(&'a AtomicBool);
-
-impl Drop for StopAtEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn a_file_that_never_rests_holds_up_nothing_else() {
     let computer = behind();
@@ -127,7 +118,6 @@ fn a_file_that_never_rests_holds_up_nothing_else() {
                 }
             }
         });
-        let _stop = StopAtEnd(&stop);
         let _stop = Stop(&stop);
         computer.edit("quiet", "captured all the same\n");
         computer.write("f3", "projected all the same\n");
@@ -167,7 +157,6 @@ fn no_save_is_lost_to_a_projector_that_writes_the_same_files() {
     let computer = behind();
     let (folder, stop, saves) = (computer.workspace(), AtomicBool::new(false), AtomicUsize::new(0));
     let last = thread::scope(|scope| {
-        let _stop = StopAtEnd(&stop);
         let editor = scope.spawn(|| save_for_ever(&folder, &stop, &saves));
         let ending = Stop(&stop);
         for round in 0..60 {
