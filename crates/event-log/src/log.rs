@@ -60,7 +60,7 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     /// Group commit: the appends of a group become durable with one flush, in order, and are answered one by one.
     /// One that is refused (a wrong seq, too many events) changes nothing and does not stop the others; if the
     /// flush itself fails, all of them are refused and the log is as it was.
-    fn append(&self, group: Vec<Append>) -> Vec<Result<Appended, AppendError>>;
+    fn append(&self, group: &[Append]) -> Vec<Result<Appended, AppendError>>;
 
     /// The answer that a command got, if it was appended.
     fn answer(&self, command: CommandId) -> Result<Option<Appended>, ReadError>;

@@ -46,12 +46,12 @@ impl State {
         self.events.last().map(|event| Head { seq: event.seq, hash: event.hash }).unwrap_or_default()
     }
 
-    fn append(&mut self, append: Append, scratch: &mut Scratch) -> Result<Appended, AppendError> {
+    fn append(&mut self, append: &Append, scratch: &mut Scratch) -> Result<Appended, AppendError> {
         if let Some(answer) = self.commands.get(&append.command) {
             return Ok(*answer);
         }
         let head = self.head();
-        let answer = check(&append, head.seq)?;
+        let answer = check(append, head.seq)?;
         let mut previous = head.hash;
         for event in &append.events {
             let stored = event.store_into(&previous, scratch).into_owned();
@@ -59,8 +59,8 @@ impl State {
             self.operations.entry(stored.op).or_default().push(stored.seq);
             self.events.push(Arc::new(stored));
         }
-        for (hash, bytes) in append.contents {
-            self.contents.entry(hash).or_insert_with(|| bytes.into());
+        for (hash, bytes) in &append.contents {
+            self.contents.entry(*hash).or_insert_with(|| bytes.as_slice().into());
         }
         self.commands.insert(append.command, answer);
         Ok(answer)
@@ -104,11 +104,11 @@ impl EventLog for MemoryLog {
         self.signal.get()
     }
 
-    fn append(&self, group: Vec<Append>) -> Vec<Result<Appended, AppendError>> {
+    fn append(&self, group: &[Append]) -> Vec<Result<Appended, AppendError>> {
         let _writing = self.writing();
         let mut state = self.write();
         let mut scratch = Scratch::default();
-        let answers = group.into_iter().map(|append| state.append(append, &mut scratch)).collect();
+        let answers = group.iter().map(|append| state.append(append, &mut scratch)).collect();
         let head = state.head();
         drop(state);
         self.signal.set(head);

@@ -9,7 +9,7 @@ use shared_types::{Seq, StoredEvent};
 
 use crate::{EventLog, ReadError, SliceSnapshot, Snapshot, understand};
 
-/// A snapshot is due after this many events, or a share of what it would hold if that is more.
+/// A snapshot is due after this many changes, or a share of what it would hold if that is more.
 const SNAPSHOT_EVERY: u64 = 1000;
 const SNAPSHOT_SHARE: u64 = 4;
 /// While commands wait, it may come this many times as late.
@@ -86,9 +86,9 @@ pub enum SnapshotNeed {
     Overdue,
 }
 
-/// Whether it is time for a snapshot of the view.
-pub fn snapshot_need(view: &View, last: Seq) -> SnapshotNeed {
-    let since = view.seq().0.saturating_sub(last.0);
+/// Whether it is time for a snapshot of the view, when the newest one holds so many of its changes.
+pub fn snapshot_need(view: &View, saved: u64) -> SnapshotNeed {
+    let since = view.changes().saturating_sub(saved);
     let worthwhile = SNAPSHOT_EVERY.max(view.weight() as u64 / SNAPSHOT_SHARE);
     if since >= worthwhile * SNAPSHOT_PATIENCE {
         SnapshotNeed::Overdue

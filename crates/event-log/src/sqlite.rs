@@ -6,6 +6,7 @@
 
 mod adopt;
 mod append;
+mod checkpointer;
 mod connection;
 mod contents;
 mod event_log;
@@ -16,7 +17,7 @@ mod schema;
 mod snapshots;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -29,6 +30,7 @@ use crate::references::Expected;
 use crate::{ContentError, Head, HeadSignal, LogLock, OpenError, ReadError};
 pub use adopt::AdoptError;
 use append::Writer;
+use checkpointer::Checkpointer;
 use connection::{ReadPool, open_writer};
 use fault::{Fault, open_error};
 
@@ -54,7 +56,12 @@ pub struct SqliteLog {
 
 #[derive(Debug)]
 enum Access {
-    Writing { writer: Box<Mutex<Writer>>, _lock: LogLock },
+    /// Dropped in order too: the database is closed by whoever is last, which must be the writer.
+    Writing {
+        _checkpointer: Checkpointer,
+        writer: Arc<Mutex<Writer>>,
+        _lock: LogLock,
+    },
     Reading,
 }
 
@@ -125,6 +132,8 @@ impl SqliteLog {
         let head = read::checked_head(&conn).map_err(Fault::into_open_error)?;
         let blobs = Blobs::new(folder);
         blobs.prepare().map_err(|e| OpenError::Storage(Box::new(e)))?;
+        let (checkpointer, writer) =
+            Checkpointer::start(path.clone(), conn, |conn| Writer::new(conn, head)).map_err(open_error)?;
         Ok(Self {
             readers: ReadPool::beside_writer(&path),
             path,
@@ -132,7 +141,7 @@ impl SqliteLog {
             signal: HeadSignal::new(head),
             blobs,
             expected: Expected::default(),
-            access: Access::Writing { writer: Box::new(Mutex::new(Writer::new(conn, head))), _lock: lock },
+            access: Access::Writing { _checkpointer: checkpointer, writer, _lock: lock },
         })
     }
 

@@ -18,6 +18,7 @@ use crate::{Conversation, View};
 /// Applies one event. Live and replay share it.
 pub fn evolve(view: &mut View, event: &Event) {
     view.seq = event.seq;
+    view.changes += 1;
     if let Some(effect) = requested(&event.payload) {
         view.pending.insert(effect.id, effect.kind);
     }
@@ -72,6 +73,7 @@ fn evolve_files(view: &mut View, event: &FileEvent) {
         FileEvent::Delete(p) => delete(view, p),
         FileEvent::Move(p) => rename(view, p),
         FileEvent::Batch(batch) => {
+            view.changes += batch.changes.len() as u64;
             for change in &batch.changes {
                 match change {
                     FileChange::Write(p) => write(view, p),

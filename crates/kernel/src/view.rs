@@ -39,6 +39,7 @@ pub struct Computer {
 #[derive(Debug, Clone, Default)]
 pub struct View {
     pub(crate) seq: Seq,
+    pub(crate) changes: u64,
     pub files: Files,
     pub windows: Slice<WindowId, Window>,
     /// Settings as JSON text, by key.
@@ -73,6 +74,11 @@ impl View {
     /// The last event that this view has seen.
     pub fn seq(&self) -> Seq {
         self.seq
+    }
+
+    /// How many changes were applied since this view was empty or read from a snapshot.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     pub fn setting(&self, key: &str) -> Option<serde_json::Value> {
@@ -138,6 +144,7 @@ impl View {
         let nodes: Slice<FilePath, FileNode> = slice!("files");
         Ok(Self {
             seq,
+            changes: 0,
             files: Files::from_nodes(nodes),
             windows: slice!("windows"),
             settings: slice!("settings"),

@@ -15,7 +15,7 @@ use shared_types::payload::file::FileNode;
 use shared_types::payload::message::Role;
 use shared_types::payload::window::{Rect, Window, WindowMode};
 use shared_types::{
-    Actor, CommandId, ContentHash, ContentRef, ConversationId, Event, FilePath, MessageId, OpId, Seq, Source,
+    Actor, CommandId, ContentHash, ContentRef, ConversationId, Event, FilePath, MessageId, OpId, Source,
     Timestamp, UserId, WindowId,
 };
 
@@ -84,19 +84,19 @@ pub(super) fn path(number: u64) -> anyhow::Result<FilePath> {
 pub(super) fn build(folder: &Path, events: u64, paths: u64) -> anyhow::Result<Arc<SqliteLog>> {
     let log = SqliteLog::create(folder, user()?)?;
     let mut life = Life::new(paths)?;
-    let mut snapshot = Seq::ZERO;
-    let due = |view: &View, last| snapshot_need(view, last) != SnapshotNeed::None;
+    let mut saved = 0;
+    let due = |view: &View, saved| snapshot_need(view, saved) != SnapshotNeed::None;
     while life.view.seq().0 < events {
         let mut group = Vec::with_capacity(GROUP);
-        while group.len() < GROUP && life.view.seq().0 < events && !due(&life.view, snapshot) {
+        while group.len() < GROUP && life.view.seq().0 < events && !due(&life.view, saved) {
             group.extend(life.step()?);
         }
-        for answer in log.append(group) {
+        for answer in log.append(&group) {
             answer.context("building a log to measure")?;
         }
-        if due(&life.view, snapshot) {
+        if due(&life.view, saved) {
             log.save_snapshot(&snapshot_of(&mut life.view))?;
-            snapshot = life.view.seq();
+            saved = life.view.changes();
         }
     }
     Ok(Arc::new(log))

@@ -56,13 +56,13 @@ pub fn a_refused_append_does_not_stop_the_others_of_its_group(harness: &mut dyn 
     damaged.contents[0].1.push(b'!');
     let group = vec![append(Seq(0), 2), append(Seq(0), 2), damaged, append(Seq(2), 3), append(Seq(5), 0)];
     let kept: Vec<_> = group[0].events.iter().chain(&group[3].events).map(|event| event.id).collect();
-    let answers = log.append(group);
+    let answers = log.append(&group);
     assert!(matches!(answers[0], Ok(Appended { first: Seq(1), last: Seq(2) })), "{answers:?}");
     assert!(matches!(answers[1], Err(AppendError::WrongSeq { actual: Seq(2), .. })), "{answers:?}");
     assert!(matches!(answers[2], Err(AppendError::WrongHash(_))), "{answers:?}");
     assert!(matches!(answers[3], Ok(Appended { first: Seq(3), last: Seq(5) })), "{answers:?}");
     assert!(matches!(answers[4], Err(AppendError::Size(0))), "{answers:?}");
-    assert!(log.append(Vec::new()).is_empty(), "an empty group is no work");
+    assert!(log.append(&[]).is_empty(), "an empty group is no work");
     drop(log);
     now_and_after_reopening(harness, |log| {
         let events = read_checked(&**log);
@@ -100,7 +100,7 @@ pub fn a_resend_gets_the_first_answer_and_adds_nothing(harness: &mut dyn Harness
     let log = harness.log();
     fill(&*log, 2);
     let sent = append(Seq(2), 3);
-    let answers = log.append(vec![sent.clone(), sent.clone()]);
+    let answers = log.append(&[sent.clone(), sent.clone()]);
     let first = Appended { first: Seq(3), last: Seq(5) };
     assert!(answers.iter().all(|answer| matches!(answer, Ok(a) if *a == first)), "{answers:?}");
     append_one(&*log, append(Seq(5), 1)).expect("taken");

@@ -72,7 +72,7 @@ pub fn the_chain_links_every_event_to_the_one_before(harness: &mut dyn Harness) 
         for event in group.iter().flat_map(|append| &append.events) {
             expected = event.store(&expected).hash;
         }
-        assert!(log.append(group).iter().all(Result::is_ok));
+        assert!(log.append(&group).iter().all(Result::is_ok));
         assert_eq!(log.head().hash, expected, "the head carries the last link");
     }
     drop(log);

@@ -76,7 +76,7 @@ pub fn naming(after: Seq, content: ContentRef, inline: Option<(ContentHash, Vec<
 
 /// The one answer of an append that stands alone.
 pub fn append_one(log: &dyn EventLog, append: Append) -> Result<Appended, AppendError> {
-    log.append(vec![append]).pop().expect("one append has one answer")
+    log.append(&[append]).pop().expect("one append has one answer")
 }
 
 /// Fills a log up to `count` events, ten to an operation.
@@ -127,7 +127,7 @@ pub fn contend(log: &dyn EventLog, groups: &[Vec<u64>]) -> Vec<EventId> {
                     event.seq = place;
                 }
             }
-            let answers = log.append(waiting.clone());
+            let answers = log.append(&waiting);
             assert_eq!(answers.len(), waiting.len(), "every append has its answer");
             let mut refused = Vec::new();
             for (append, answer) in waiting.into_iter().zip(answers) {

@@ -14,10 +14,10 @@ use shared_types::{Seq, StoredEvent};
 use crate::{EventLog, ReadError};
 
 /// A chunk is handed over when it holds this many events or this much text.
-const CHUNK_EVENTS: usize = 256;
-const CHUNK_TEXT: usize = 256 * 1024;
+const CHUNK_EVENTS: usize = 64;
+const CHUNK_TEXT: usize = 64 * 1024;
 /// Chunks that wait for the caller at most.
-const AHEAD: usize = 4;
+const AHEAD: usize = 16;
 
 /// Visits the events of a range in order, until one cannot be understood or the log breaks or ends.
 pub(super) fn each_event(

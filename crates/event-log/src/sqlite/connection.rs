@@ -12,8 +12,8 @@ use super::schema;
 /// How long a connection waits for another process, or for a reader that keeps a checkpoint from ending.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// `synchronous=FULL` flushes every commit: an acknowledged append survives a power cut. A checkpoint every 16 MB
-/// keeps its flushes rare. `mmap_size` stays zero because mapped pages count as the process's memory and a read
+/// `synchronous=FULL` flushes every commit: an acknowledged append survives a power cut. The automatic checkpoint
+/// is for connections without a checkpointer. `mmap_size` stays zero because mapped pages count as the process's memory and a read
 /// error in them kills it.
 pub(super) const WRITER: &str = "
     PRAGMA page_size = 4096;

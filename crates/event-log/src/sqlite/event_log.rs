@@ -32,12 +32,12 @@ impl EventLog for SqliteLog {
         }
     }
 
-    fn append(&self, group: Vec<Append>) -> Vec<Result<Appended, AppendError>> {
+    fn append(&self, group: &[Append]) -> Vec<Result<Appended, AppendError>> {
         let mut writer = match self.writer() {
             Ok(writer) => writer,
             Err(error) => return group.iter().map(|_| Err(AppendError::Storage(Box::new(error)))).collect(),
         };
-        let answers = writer.append(&group);
+        let answers = writer.append(group);
         // Published under the writer's lock, so that the head never goes back.
         if writer.head() != self.signal.get() {
             self.signal.set(writer.head());

@@ -88,7 +88,7 @@ fn a_full_disk_refuses_appends_and_nothing_else() {
         assert!(matches!(log.stage(&mut vec![1; 1 << 20].as_slice()), Err(ContentError::Storage(_))));
         assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 0, "half a blob is not kept");
         let group = vec![append(log.head().seq, 400), append(log.head().seq, 1)];
-        let refused = log.append(group);
+        let refused = log.append(&group);
         assert!(refused.iter().all(|r| matches!(r, Err(AppendError::Storage(_)))), "{refused:?}");
 
         fs::remove_file(&filler).unwrap();

@@ -1,0 +1,134 @@
+//! From a submission to a decision: the log and the bytes that the kernel, which reads nothing, has to be given.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use kernel::{Action, Command, Decision, Rejection, decide};
+use shared_types::payload::file::FileNode;
+use shared_types::{ContentHash, ContentRef, Event, Timestamp};
+
+use super::groups::State;
+use super::{Intent, Submission, SubmitError};
+use crate::replay::view_at;
+use crate::{read_content, understand};
+
+impl State {
+    pub(super) fn decide(&mut self, submission: &Submission) -> Result<Decision, SubmitError> {
+        if self.view.seq() < self.log.head().seq {
+            self.reload();
+        }
+        let ts = (self.options.clock)().millis().max(self.last_ts);
+        self.last_ts = ts;
+        let action = self.action(&submission.intent)?;
+        self.check_contents(&action, &submission.contents)?;
+        let mut command = Command {
+            id: submission.command,
+            op: submission.op,
+            ts: Timestamp::from_millis(ts),
+            source: submission.source,
+            actor: submission.actor.clone(),
+            run_id: submission.run_id,
+            cause: submission.cause,
+            taint: submission.taint.clone(),
+            action,
+            contents: kernel::Contents::new(),
+        };
+        loop {
+            match decide(&self.view, &command) {
+                Err(Rejection::Missing { hashes })
+                    if !hashes.iter().all(|h| command.contents.contains_key(h)) =>
+                {
+                    for hash in hashes {
+                        let bytes = self.bytes(&hash, &submission.contents)?;
+                        command.contents.insert(hash, bytes);
+                    }
+                }
+                other => {
+                    let decision = other?;
+                    self.check_brought_back(&command.action, &decision)?;
+                    return Ok(decision);
+                }
+            }
+        }
+    }
+
+    /// Going back must not bring back files whose bytes were purged since.
+    fn check_brought_back(&self, action: &Action, decision: &Decision) -> Result<(), SubmitError> {
+        if !matches!(action, Action::Undo { .. } | Action::Restore { .. }) {
+            return Ok(());
+        }
+        let new: HashSet<_> = decision.contents.iter().map(|(hash, _)| *hash).collect();
+        for (_, node) in kernel::touched_files(&decision.events) {
+            let Some(content) = node.as_ref().and_then(FileNode::content) else { continue };
+            if !new.contains(&content.hash) && !self.log.has_content(&content.hash)? {
+                return Err(SubmitError::NoContent(content.hash));
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, hash: &ContentHash, given: &[(ContentHash, Vec<u8>)]) -> Result<Vec<u8>, SubmitError> {
+        if let Some((_, bytes)) = given.iter().find(|(known, _)| known == hash) {
+            return Ok(bytes.clone());
+        }
+        Ok(read_content(&*self.log, hash)?)
+    }
+
+    fn action(&self, intent: &Intent) -> Result<Action, SubmitError> {
+        Ok(match intent {
+            Intent::Do(action) => action.clone(),
+            Intent::Undo { target, resolutions } => {
+                let stored = self.log.operation(*target)?;
+                let events: Result<Vec<Event>, _> =
+                    stored.iter().map(|s| understand(&*self.log, s)).collect();
+                Action::Undo { target: *target, events: events?, resolutions: resolutions.clone() }
+            }
+            Intent::Restore { seq } => {
+                if *seq > self.view.seq() {
+                    return Err(Rejection::NotYet { seq: *seq }.into());
+                }
+                Action::Restore { seq: *seq, target: Arc::new(view_at(&*self.log, *seq)?) }
+            }
+        })
+    }
+
+    /// No event may name bytes that are not here.
+    fn check_contents(&self, action: &Action, given: &[(ContentHash, Vec<u8>)]) -> Result<(), SubmitError> {
+        let given: HashSet<_> = given.iter().map(|(hash, _)| *hash).collect();
+        let check = |content: ContentRef| {
+            let here = given.contains(&content.hash) || self.log.has_content(&content.hash)?;
+            if here { Ok(()) } else { Err(SubmitError::NoContent(content.hash)) }
+        };
+        named_contents(action).into_iter().try_for_each(check)
+    }
+}
+
+/// The contents that an action brings in from outside.
+fn named_contents(action: &Action) -> Vec<ContentRef> {
+    match action {
+        Action::WriteFile { node, .. } => node.content().into_iter().collect(),
+        Action::CaptureEdits { edits } => {
+            edits.iter().filter_map(|edit| edit.now.as_ref()?.content()).collect()
+        }
+        Action::ImportFiles { files, .. } => files.iter().filter_map(|(_, node)| node.content()).collect(),
+        Action::WriteNote { state, .. } => vec![state.body],
+        Action::PostMessage { body, .. } => vec![*body],
+        Action::CreateUser { .. }
+        | Action::RenameUser { .. }
+        | Action::DeletePath { .. }
+        | Action::MovePath { .. }
+        | Action::SetWindow { .. }
+        | Action::CloseWindow { .. }
+        | Action::SetSetting { .. }
+        | Action::ClearSetting { .. }
+        | Action::DeleteNote { .. }
+        | Action::StartConversation { .. }
+        | Action::RequestCheckpoint { .. }
+        | Action::RecordCheckpoint { .. }
+        | Action::FailCheckpoint { .. }
+        | Action::RequestPurge { .. }
+        | Action::RecordPurge { .. }
+        | Action::Undo { .. }
+        | Action::Restore { .. } => Vec::new(),
+    }
+}
