@@ -26,11 +26,11 @@ use event_log::{EventLog, SqliteLog};
 use shared_types::Seq;
 
 use crate::cli::{Cli, Command};
-use crate::failure::{Code, Failure};
-use crate::place::Place;
-use crate::protocol::{Answer, Done, Request};
 use crate::render::{Bar, Style};
-use crate::session;
+use sandbox::failure::{Code, Failure};
+use sandbox::place::Place;
+use sandbox::protocol::{Answer, Done, Request};
+use sandbox::session;
 
 /// What every command is given.
 pub(crate) struct Context {

@@ -1,20 +1,9 @@
-//! The command line of ChoirOS, and the wiring of one computer: log, writer, projector, effects, socket.
+//! The command line of ChoirOS.
 
-pub mod archive;
 pub mod bench;
-pub mod checkpoints;
 pub mod cli;
 mod commands;
-pub mod computer;
-pub mod config;
-pub mod failure;
-pub mod hold;
-pub mod ids;
-pub mod place;
-pub mod protocol;
 mod render;
-pub mod session;
-pub mod socket;
 
 use std::process::ExitCode;
 
@@ -27,7 +16,7 @@ pub fn main() -> ExitCode {
     match commands::run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let failure = failure::of_anyhow(&error);
+            let failure = sandbox::failure::of_anyhow(&error);
             render::failure(style, &failure);
             ExitCode::from(failure.code.exit())
         }

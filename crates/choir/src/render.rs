@@ -11,8 +11,8 @@ use serde::Serialize;
 use shared_types::payload::file::FileNode;
 use shared_types::{Seq, Timestamp};
 
-use crate::failure::Failure;
-use crate::protocol::{Change, Done};
+use sandbox::failure::Failure;
+use sandbox::protocol::{Change, Done};
 
 /// How output is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use choir::place::Place;
-use choir::protocol::{Answer, Choices, Envelope, Request};
-use choir::socket;
 use event_log::Appended;
 use kernel::{Base, Choice};
+use sandbox::place::Place;
+use sandbox::protocol::{Answer, Choices, Envelope, Request};
+use sandbox::socket;
 use shared_types::FilePath;
 
 use crate::rng::Rng;

@@ -12,13 +12,13 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use choir::place::Place;
-use choir::protocol::Answer;
-use choir::socket;
 use clap::Parser;
 use event_log::{EventLog, SqliteLog};
 use load::{Load, Sent};
 use rng::Rng;
+use sandbox::place::Place;
+use sandbox::protocol::Answer;
+use sandbox::socket;
 
 #[derive(Debug, Parser)]
 struct Args {
@@ -37,7 +37,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let seed = args.seed.unwrap_or_else(|| choir::ids::now().millis().unsigned_abs());
+    let seed = args.seed.unwrap_or_else(|| sandbox::ids::now().millis().unsigned_abs());
     println!("crash: {} points, seed {seed}", args.points);
     match run(&args, seed) {
         Ok(totals) => {

@@ -1,8 +1,10 @@
 //! Small archives, broken: each is refused, or is the same computer as before.
 
-use choir::archive::{Archive, ImportError, Limits, Manifest, Verified, export, plan_import, stage_contents};
 use event_log::conformance::sample;
 use event_log::{Append, EventLog, MemoryLog};
+use sandbox::archive::{
+    Archive, ImportError, Limits, Manifest, Verified, export, plan_import, stage_contents,
+};
 use shared_types::payload::UnknownPayload;
 use shared_types::payload::file::{FileBatch, FileChange, FileNode};
 use shared_types::payload::setting::SettingSet;

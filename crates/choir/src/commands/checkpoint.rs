@@ -8,9 +8,9 @@ use shared_types::{Seq, Timestamp};
 
 use super::{Context, diff};
 use crate::cli::{Checkpoint, CheckpointAction};
-use crate::failure::{Code, Failure};
-use crate::protocol::Request;
 use crate::render::{done, json, line, safe, time};
+use sandbox::failure::{Code, Failure};
+use sandbox::protocol::Request;
 
 pub(crate) fn run(context: &Context, args: &Checkpoint) -> Result<()> {
     match &args.action {

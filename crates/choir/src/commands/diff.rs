@@ -10,10 +10,10 @@ use shared_types::{FilePath, Seq};
 
 use super::Context;
 use crate::cli::Diff;
-use crate::computer::unified;
-use crate::failure::{Code, Failure};
-use crate::protocol::Change;
 use crate::render::{self, json, line};
+use sandbox::computer::unified;
+use sandbox::failure::{Code, Failure};
+use sandbox::protocol::Change;
 
 pub(crate) fn run(context: &Context, args: &Diff) -> Result<()> {
     let log = context.reading()?;

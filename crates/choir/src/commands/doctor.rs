@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use super::Context;
 use crate::cli::Doctor;
-use crate::config::Config;
-use crate::place::Place;
-use crate::protocol::Request;
 use crate::render::{Style, done, json, line, safe, size};
-use crate::socket;
+use sandbox::config::Config;
+use sandbox::place::Place;
+use sandbox::protocol::Request;
+use sandbox::socket;
 
 /// One finding.
 #[derive(Debug, Serialize)]
@@ -102,7 +102,7 @@ fn computer(place: &Place) -> Vec<Finding> {
     findings.push(private(&place.state));
     match event_log::SqliteLog::open_read_only(&place.state) {
         Ok(log) => findings.push(ok("log", format!("{} events of {}", log.head().seq, log.user()))),
-        Err(e) => findings.push(bad("log", crate::failure::Failure::from(e).message)),
+        Err(e) => findings.push(bad("log", sandbox::failure::Failure::from(e).message)),
     }
     findings.push(match socket::connect(place) {
         Ok(Some(_)) => ok("holder", "another process holds the computer and answers"),

@@ -9,9 +9,9 @@ use kernel::Base;
 
 use super::Context;
 use crate::cli::{Mv, Rm, Write};
-use crate::failure::{Code, Failure, of_anyhow};
-use crate::protocol::Request;
 use crate::render::done;
+use sandbox::failure::{Code, Failure, of_anyhow};
+use sandbox::protocol::Request;
 
 pub(crate) fn write(context: &Context, args: &Write) -> Result<()> {
     let path = context.place()?.path(&args.path)?;

@@ -5,10 +5,10 @@ use shared_types::UserId;
 
 use super::{Context, status};
 use crate::cli::Init;
-use crate::computer::Computer;
-use crate::failure::{Code, Failure};
-use crate::place::Place;
 use crate::render::{Bar, line, safe};
+use sandbox::computer::Computer;
+use sandbox::failure::{Code, Failure};
+use sandbox::place::Place;
 
 pub(crate) fn run(context: &Context, args: &Init) -> Result<()> {
     let login =

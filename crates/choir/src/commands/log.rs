@@ -12,9 +12,9 @@ use shared_types::{Event, FilePath, Payload, Seq, StoredEvent, Timestamp};
 
 use super::Context;
 use crate::cli::Log;
-use crate::failure::{Code, Failure};
-use crate::ids;
 use crate::render::{self, Style, line, safe, short};
+use sandbox::failure::{Code, Failure};
+use sandbox::ids;
 
 /// How long a follower waits before it looks whether it should go on.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -5,8 +5,8 @@ use shared_types::ContentHash;
 
 use super::Context;
 use crate::cli::Purge;
-use crate::protocol::Request;
 use crate::render::done;
+use sandbox::protocol::Request;
 
 pub(crate) fn run(context: &Context, args: &Purge) -> Result<()> {
     if !args.targets.is_empty() {

@@ -5,9 +5,9 @@ use kernel::{Choice, Subject};
 
 use super::Context;
 use crate::cli::{Restore, Revert};
-use crate::failure::{Code, Failure};
-use crate::protocol::{Choices, Request};
 use crate::render::done;
+use sandbox::failure::{Code, Failure};
+use sandbox::protocol::{Choices, Request};
 
 pub(crate) fn undo(context: &Context, args: &Revert) -> Result<()> {
     let request =

@@ -5,9 +5,9 @@ use projector::Views;
 
 use super::Context;
 use crate::cli::Search;
-use crate::failure::Failure;
-use crate::protocol::Request;
 use crate::render::{json, line, safe, size};
+use sandbox::failure::Failure;
+use sandbox::protocol::Request;
 
 pub(crate) fn run(context: &Context, args: &Search) -> Result<()> {
     // The index must hold the person's own last edit.

@@ -8,9 +8,9 @@ use shared_types::{Event, OpId, Payload, Reversal, Seq};
 
 use super::Context;
 use crate::cli::Show;
-use crate::computer::{changes, operation_at, other_changes};
-use crate::failure::{Code, Failure};
 use crate::render::{self, json, line, safe};
+use sandbox::computer::{changes, operation_at, other_changes};
+use sandbox::failure::{Code, Failure};
 
 pub(crate) fn run(context: &Context, args: &Show) -> Result<()> {
     let log = context.reading()?;

@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use super::Context;
-use crate::protocol::{Answer, Request};
 use crate::render::{count, json, line, safe, short, size};
+use sandbox::protocol::{Answer, Request};
 
 pub(crate) fn run(context: &Context) -> Result<()> {
     let answer = context.ask(Request::Status, &mut std::io::empty())?;

@@ -12,10 +12,10 @@ use serde::Serialize;
 use shared_types::{RootHash, Seq};
 
 use super::Context;
-use crate::failure::{Code, Failure, of_anyhow};
-use crate::place::Place;
-use crate::protocol::Request;
 use crate::render::{Bar, count, json, line, safe};
+use sandbox::failure::{Code, Failure, of_anyhow};
+use sandbox::place::Place;
+use sandbox::protocol::Request;
 
 /// One thing that was compared.
 #[derive(Debug, Serialize)]

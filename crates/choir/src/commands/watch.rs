@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use super::Context;
-use crate::hold::{Notice, hold};
 use crate::render::{count, json, line, safe};
-use crate::session;
+use sandbox::hold::{Notice, hold};
+use sandbox::session;
 
 pub(crate) fn run(context: &Context) -> Result<()> {
     let place = context.place()?;

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use choir::archive::{ImportError, Interrupted, adopt, finish_interrupted};
 use event_log::conformance::sample;
 use event_log::writer::Intent;
 use event_log::{ContentError, EventLog, SqliteLog};
 use kernel::{Action, Base, Choice, Resolutions};
+use sandbox::archive::{ImportError, Interrupted, adopt, finish_interrupted};
 use shared_types::payload::UnknownPayload;
 use shared_types::{ContentHash, Event, EventName, Payload, Seq};
 
@@ -131,7 +131,7 @@ fn an_archive_that_changes_after_it_was_verified_is_refused_and_leaves_nothing_b
     for at in (40..size).step_by(size / 40) {
         fs::write(&file, &archive).unwrap();
         let source = fs::File::open(&file).unwrap();
-        let verified = choir::archive::Archive::verify(source, Default::default(), &|_, _| {}).unwrap();
+        let verified = sandbox::archive::Archive::verify(source, Default::default(), &|_, _| {}).unwrap();
         let mut changed = archive.clone();
         changed[at..(at + 20).min(size)].iter_mut().for_each(|byte| *byte ^= 0x55);
         std::os::unix::fs::FileExt::write_all_at(

@@ -1,10 +1,10 @@
 //! Files of an archive arrive in a computer that has a life of its own.
 
-use choir::archive::{plan_import, stage_contents};
 use event_log::conformance::sample;
 use event_log::writer::{Intent, SubmitError};
 use event_log::{EventLog, read_content};
 use kernel::{Action, Rejection};
+use sandbox::archive::{plan_import, stage_contents};
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, Seq};
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{Cursor, Read, Write};
 
-use choir::archive::Manifest;
+use sandbox::archive::Manifest;
 use shared_types::{ChainHash, ContentHash, StoredEvent};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};

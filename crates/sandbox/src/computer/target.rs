@@ -47,7 +47,7 @@ impl Computer {
 }
 
 /// The operation that a part of an id stands for.
-pub(crate) fn named(views: &projector::Views, text: &str) -> Result<OpId, Failure> {
+pub(super) fn named(views: &projector::Views, text: &str) -> Result<OpId, Failure> {
     let digits = text.chars().filter(char::is_ascii_hexdigit).count();
     let others = text.chars().filter(|c| !c.is_ascii_hexdigit() && *c != '-').count();
     if digits < 4 || others > 0 {
@@ -66,7 +66,7 @@ pub(crate) fn named(views: &projector::Views, text: &str) -> Result<OpId, Failur
 }
 
 /// The operation of the event at a seq.
-pub(crate) fn operation_at(log: &dyn EventLog, seq: Seq) -> Result<OpId, Failure> {
+pub fn operation_at(log: &dyn EventLog, seq: Seq) -> Result<OpId, Failure> {
     let mut found = None;
     log.scan(seq, &mut |stored| {
         found = (stored.seq == seq).then_some(stored.op);

@@ -2,10 +2,10 @@
 
 use std::io::{self, Read, Write};
 
-use choir::archive::{Archive, ExportError, Limits, Manifest, export};
 use event_log::conformance::sample;
 use event_log::{EventLog, MemoryLog};
 use kernel::{Action, Base};
+use sandbox::archive::{Archive, ExportError, Limits, Manifest, export};
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, EffectId, Seq};
 
@@ -156,7 +156,7 @@ fn many_contents_go_out_and_in_as_a_stream() {
     let verified =
         Archive::verify(std::fs::File::open(&file).unwrap(), Limits::default(), &|_, _| {}).unwrap();
     let other = place.path().join("bob");
-    choir::archive::adopt(&verified, &other, user("bob"), &|_, _| {}).unwrap();
+    sandbox::archive::adopt(&verified, &other, user("bob"), &|_, _| {}).unwrap();
     let adopted = Computer::open(&other);
     assert_eq!((adopted.log_head(), adopted.contents()), (computer.log_head(), computer.contents()));
 }
@@ -190,6 +190,6 @@ fn a_content_of_more_than_four_gigabytes_goes_out_and_in() {
     let source = std::fs::File::open(&file).unwrap();
     let verified = Archive::verify(source, Limits::default(), &|_, _| {}).unwrap();
     assert_eq!(verified.manifest().contents.count, 3);
-    choir::archive::adopt(&verified, &place.path().join("bob"), user("bob"), &|_, _| {}).unwrap();
+    sandbox::archive::adopt(&verified, &place.path().join("bob"), user("bob"), &|_, _| {}).unwrap();
     assert_eq!(Computer::open(&place.path().join("bob")).log_head(), computer.log_head());
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use choir::archive::{Archive, EntryFault, ImportError, Limits, adopt};
+use sandbox::archive::{Archive, EntryFault, ImportError, Limits, adopt};
 use shared_types::payload::file::FileNode;
 use shared_types::{ChainHash, ContentHash, RootHash, Seq};
 use zip::CompressionMethod::{Deflated, Stored};
@@ -160,7 +160,7 @@ fn find_directory(archive: &[u8]) -> usize {
 fn a_manifest_that_says_something_else_is_refused() {
     let bench = Bench::new();
     let hash = ContentHash::of(b"never seen");
-    let edited = |edit: &dyn Fn(&mut choir::archive::Manifest)| bench.edited(|p| p.edit_manifest(edit));
+    let edited = |edit: &dyn Fn(&mut sandbox::archive::Manifest)| bench.edited(|p| p.edit_manifest(edit));
     assert_refused!(bench.edited(|p| *p.get(MANIFEST) = b"{".to_vec()), ImportError::Manifest { .. });
     assert_refused!(bench.edited(|p| *p.get(MANIFEST) = Vec::new()), ImportError::Manifest { .. });
     assert_refused!(edited(&|m| m.format = "tar".into()), ImportError::Manifest { .. });

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use choir::checkpoints::{
+use event_log::ContentError;
+use sandbox::checkpoints::{
     Changes, CheckpointError, CheckpointRepo, Commit, CommitId, CommitRequest, PushError, Why,
 };
-use event_log::ContentError;
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, ContentRef, EffectId, FilePath, Seq, Timestamp, UserId};
 use tempfile::TempDir;

@@ -21,8 +21,8 @@ use projector::{CaughtUp, Extent, Phase, Projector};
 use shared_types::payload::file::FileNode;
 use shared_types::{Actor, CommandId, FilePath, OpId, Source, Taint, UserId};
 
-pub(crate) use changes::{changes, other_changes, unified};
-pub(crate) use target::operation_at;
+pub use changes::{changes, other_changes, unified};
+pub use target::operation_at;
 
 use crate::config::Config;
 use crate::failure::{Code, Failure};

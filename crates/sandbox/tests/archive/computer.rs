@@ -5,12 +5,12 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use choir::archive::{Archive, ImportError, Limits, Manifest, Verified, export};
 use event_log::conformance::sample;
 use event_log::replay::view_from_nothing;
 use event_log::writer::{Intent, Mode, Options, Outcome, Submission, SubmitError, Writer};
 use event_log::{EventLog, Head, SqliteLog};
 use kernel::{Action, Base};
+use sandbox::archive::{Archive, ImportError, Limits, Manifest, Verified, export};
 use sha2::{Digest, Sha256};
 use shared_types::payload::file::FileNode;
 use shared_types::{

@@ -38,7 +38,7 @@ impl Computer {
 }
 
 /// The file changes of some events, the first of them with their diffs, and how many there are.
-pub(crate) fn changes(
+pub fn changes(
     log: &dyn EventLog,
     events: &[Event],
     given: &dyn Fn(&ContentHash) -> Option<Vec<u8>>,
@@ -79,7 +79,7 @@ fn plain(change: FileChange) -> Change {
 }
 
 /// The lines that differ between two nodes, if both are text of a moderate size.
-pub(crate) fn unified(
+pub fn unified(
     log: &dyn EventLog,
     given: &dyn Fn(&ContentHash) -> Option<Vec<u8>>,
     before: Option<&FileNode>,
@@ -100,7 +100,7 @@ pub(crate) fn unified(
 }
 
 /// Changes to anything but files, a line each.
-pub(crate) fn other_changes(events: &[Event]) -> Vec<String> {
+pub fn other_changes(events: &[Event]) -> Vec<String> {
     use shared_types::payload::note::NoteEvent;
     use shared_types::payload::setting::SettingEvent;
     use shared_types::payload::window::WindowEvent;

@@ -1,0 +1,13 @@
+//! One user's computer: log, writer, projector and effects wired together, and the ways to reach it.
+
+pub mod archive;
+pub mod checkpoints;
+pub mod computer;
+pub mod config;
+pub mod failure;
+pub mod hold;
+pub mod ids;
+pub mod place;
+pub mod protocol;
+pub mod session;
+pub mod socket;
