@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use kernel::{Base, Choice, Subject};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use shared_types::payload::file::FileNode;
+pub use shared_types::wire::{Change, Done};
 use shared_types::{ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq};
 
 use crate::failure::Failure;
@@ -123,44 +123,6 @@ pub enum Answer {
     Done(Done),
     Status(Box<Status>),
     Failure(Failure),
-}
-
-/// What a change came to.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Done {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub op: Option<OpId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first: Option<Seq>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last: Option<Seq>,
-    /// The operation that was undone or redone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub target: Option<OpId>,
-    /// True if this command was answered before.
-    pub resent: bool,
-    /// True if nothing was done, only shown.
-    pub preview: bool,
-    /// The first changes; `total` counts all of them.
-    pub changes: Vec<Change>,
-    pub total: u64,
-    /// Changes to windows, settings and notes, and anything the person should know.
-    pub notes: Vec<String>,
-}
-
-/// One file that changed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Change {
-    pub path: FilePath,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<FilePath>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<FileNode>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<FileNode>,
-    /// In unified form, where both sides are text and not too large.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diff: Option<String>,
 }
 
 /// How a computer stands.

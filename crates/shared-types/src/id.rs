@@ -127,6 +127,10 @@ uuid_id! {
     ConversationId
 }
 uuid_id! {
+    /// One terminal.
+    TerminalId
+}
+uuid_id! {
     /// One message.
     MessageId
 }

@@ -10,13 +10,14 @@ pub mod id;
 pub mod name;
 pub mod path;
 pub mod payload;
+pub mod wire;
 
 pub use content::{ContentRef, INLINE_LIMIT};
 pub use event::{Actor, Event, Scratch, Source, StoredEvent, Taint, Timestamp};
 pub use hash::{ChainHash, ContentHash, RootHash};
 pub use id::{
-    CommandId, ConversationId, EffectId, EventId, IdError, MessageId, NoteId, OpId, RunId, Seq, UserId,
-    WindowId,
+    CommandId, ConversationId, EffectId, EventId, IdError, MessageId, NoteId, OpId, RunId, Seq, TerminalId,
+    UserId, WindowId,
 };
 pub use name::EventName;
 pub use path::{FilePath, PathError};

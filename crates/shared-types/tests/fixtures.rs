@@ -37,6 +37,7 @@ fn samples() -> Vec<Payload> {
         rect: Rect { x: -4, y: 20, width: 800, height: 600 },
         mode: WindowMode::Normal,
         z: 3,
+        shows: None,
     };
     let note = Note { title: "Tone".into(), body: ContentRef::of(b"Plain words.") };
     let effect = EffectId::mint(AT, bits);

@@ -105,7 +105,7 @@ pub(crate) fn window_id(n: u8) -> WindowId {
 
 pub(crate) fn window_at(title: &str, x: i32) -> Window {
     let rect = Rect { x, y: 0, width: 800, height: 600 };
-    Window { app: "files".into(), title: title.into(), rect, mode: WindowMode::Normal, z: 1 }
+    Window { app: "files".into(), title: title.into(), rect, mode: WindowMode::Normal, z: 1, shows: None }
 }
 
 pub(crate) fn window(n: u8, title: &str) -> Step {

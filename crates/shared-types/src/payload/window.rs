@@ -31,6 +31,9 @@ pub struct Window {
     pub mode: WindowMode,
     /// Its place in the stack; the highest is in front.
     pub z: u32,
+    /// What it shows, in the app's own terms: the path of a file or a folder, a page of the settings.
+    #[serde(default)]
+    pub shows: Option<Box<str>>,
 }
 
 /// A window opened or changed.

@@ -1,0 +1,3 @@
+//! The desktop in the browser.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The control plane: who may reach which computer.
