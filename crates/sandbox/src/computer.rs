@@ -184,12 +184,12 @@ impl Computer {
             }
             Request::Undo { target, choices, preview } => {
                 self.record_outside(progress)?;
-                let target = self.undo_target(target.as_deref())?;
+                let target = self.target(&caller, || self.undo_target(target.as_deref()))?;
                 self.revert(&caller, target, choices, *preview, progress)?
             }
             Request::Redo { target, choices, preview } => {
                 self.record_outside(progress)?;
-                let target = self.redo_target(target.as_deref())?;
+                let target = self.target(&caller, || self.redo_target(target.as_deref()))?;
                 self.revert(&caller, target, choices, *preview, progress)?
             }
             Request::Restore { seq, preview } => {

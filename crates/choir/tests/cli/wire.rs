@@ -197,3 +197,24 @@ fn a_resend_is_answered_and_not_done_twice() {
     assert_eq!(say(&home, &sent).unwrap()["done"]["resent"], true);
     assert_eq!(home.head(), 3);
 }
+
+/// What is newest to undo or redo is something else by then, and may be nothing.
+#[test]
+fn a_resend_of_a_bare_undo_or_redo_is_the_same_one() {
+    let home = Home::new();
+    let _watch = Beside::watch(&home);
+    home.write("a", "1\n");
+    for (kind, command) in [("undo", COMMAND), ("redo", "0193b3c4-0000-7000-8000-000000000003")] {
+        let op = command.replace("8000", "9000");
+        let request = json!({ kind: { "target": null, "choices": {}, "preview": false } });
+        let sent = envelope(json!({ "version": 1, "command": command, "op": op, "request": request }));
+        let first = say(&home, &sent).unwrap();
+        assert_eq!(first["done"]["resent"], false, "{first}");
+        let head = home.head();
+        let again = say(&home, &sent).unwrap();
+        assert_eq!(again["done"]["resent"], true, "{again}");
+        assert_eq!(again["done"]["target"], first["done"]["target"]);
+        assert_eq!(home.head(), head);
+    }
+    assert_eq!(home.read("a"), "1\n");
+}

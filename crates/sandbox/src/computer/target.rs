@@ -3,12 +3,37 @@
 use std::ops::ControlFlow;
 
 use event_log::EventLog;
-use shared_types::{OpId, Seq};
+use shared_types::payload::revert::{Redo, RevertEvent, Undo};
+use shared_types::{OpId, Payload, Seq};
 
-use super::Computer;
+use super::{Caller, Computer};
 use crate::failure::{Code, Failure};
 
 impl Computer {
+    /// What an undo or a redo is of. For a resend that was decided the first time: what is newest now is something
+    /// else, and may be nothing.
+    pub(super) fn target(
+        &self,
+        caller: &Caller,
+        newest: impl FnOnce() -> Result<OpId, Failure>,
+    ) -> Result<OpId, Failure> {
+        let Some(first) = self.log().answer(caller.command)? else { return newest() };
+        let mut target = None;
+        self.log().scan(first.first, &mut |stored| {
+            if stored.seq > first.last {
+                return ControlFlow::Break(());
+            }
+            if let Ok(Payload::Revert(
+                RevertEvent::Undo(Undo { target: of, .. }) | RevertEvent::Redo(Redo { target: of, .. }),
+            )) = stored.decode().map(|event| event.payload)
+            {
+                target = Some(of);
+            }
+            ControlFlow::Continue(())
+        })?;
+        target.map_or_else(newest, Ok)
+    }
+
     pub(super) fn undo_target(&self, named: Option<&str>) -> Result<OpId, Failure> {
         match named {
             Some(text) => self.operation_named(text),
