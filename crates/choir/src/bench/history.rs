@@ -227,7 +227,8 @@ impl Life {
         let window = WindowId::mint(Timestamp::from_millis(self.dice.below(WINDOWS) as i64), [0; 10]);
         let rect = Rect { x: self.dice.below(2000) as i32, y: 80, width: 800, height: 600 };
         let (app, title) = ("files".into(), "src".into());
-        let state = Window { app, title, rect, mode: WindowMode::Normal, z: self.dice.below(50) as u32 };
+        let state =
+            Window { app, title, rect, mode: WindowMode::Normal, z: self.dice.below(50) as u32, shows: None };
         Action::SetWindow { window, state }
     }
 
