@@ -17,7 +17,7 @@ pub mod rejection;
 mod slice;
 pub mod view;
 
-pub use command::{Action, Base, Choice, Command, Contents, Resolutions};
+pub use command::{Action, Base, Choice, Command, Contents, OutsideEdit, Resolutions};
 pub use conflict::{Conflict, State, Subject};
 pub use decide::{Decision, MAX_EVENTS, decide};
 pub use effect::{Effect, EffectKind, react};

@@ -1,6 +1,9 @@
 //! Questions to the read models: operations, history of paths, search.
 
-use shared_types::{FilePath, OpId, Seq};
+use std::collections::BTreeMap;
+
+use shared_types::payload::file::FileNode;
+use shared_types::{ContentHash, FilePath, OpId, Seq};
 
 use crate::views::{Views, ViewsError};
 
@@ -19,6 +22,26 @@ pub struct OperationRow {
     pub files: u64,
     pub reversible: bool,
     pub undone: bool,
+}
+
+/// Which operations a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct OperationFilter {
+    pub source: Option<String>,
+    pub family: Option<String>,
+    /// Words in the label.
+    pub text: Option<String>,
+    /// Only those that ended before this seq.
+    pub before: Option<Seq>,
+}
+
+/// One thing in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Child {
+    pub path: String,
+    pub node: FileNode,
+    pub seq: Seq,
+    pub ts: i64,
 }
 
 /// A file that was found.
@@ -60,6 +83,23 @@ fn operation_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
     })
 }
 
+fn child(row: &rusqlite::Row<'_>) -> rusqlite::Result<Child> {
+    let kind: String = row.get(1)?;
+    let node = match kind.as_str() {
+        "folder" => FileNode::Folder,
+        "symlink" => {
+            FileNode::Symlink { target: row.get::<_, Option<String>>(5)?.unwrap_or_default().into() }
+        }
+        _ => FileNode::File {
+            hash: ContentHash(row.get(2)?),
+            size: row.get::<_, i64>(3)?.unsigned_abs(),
+            mode: u16::try_from(row.get::<_, i64>(4)?).unwrap_or(FileNode::DEFAULT_MODE),
+        },
+    };
+    let seq = Seq(row.get::<_, i64>(6)?.unsigned_abs());
+    Ok(Child { path: row.get(0)?, node, seq, ts: row.get(7)? })
+}
+
 impl Views {
     fn operations(&self, tail: &str, with: impl rusqlite::Params) -> Result<Vec<OperationRow>, ViewsError> {
         let mut statement = self.prepare(&format!("{OPERATION} {tail}"))?;
@@ -74,6 +114,60 @@ impl Views {
     /// The newest operations, newest first.
     pub fn recent(&self, count: u32) -> Result<Vec<OperationRow>, ViewsError> {
         self.operations("ORDER BY last DESC LIMIT ?1", [count])
+    }
+
+    /// A page of the operations that pass, newest first, and how many pass.
+    pub fn page(
+        &self,
+        filter: &OperationFilter,
+        offset: u32,
+        count: u32,
+    ) -> Result<(Vec<OperationRow>, u64), ViewsError> {
+        const PASSES: &str = "(?1 IS NULL OR source = ?1) AND (?2 IS NULL OR family = ?2)
+             AND (?3 IS NULL OR label LIKE '%' || ?3 || '%' ESCAPE '\\') AND (?4 IS NULL OR last < ?4)";
+        let escaped = |text: &String| {
+            let special = |c: char| matches!(c, '%' | '_' | '\\');
+            text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect::<String>()
+        };
+        let text = filter.text.as_ref().map(escaped);
+        let before = filter.before.map(|seq| seq.0 as i64);
+        let passes = (&filter.source, &filter.family, &text, before);
+        let tail = format!("WHERE {PASSES} ORDER BY last DESC LIMIT ?5 OFFSET ?6");
+        let rows = self.operations(&tail, (passes.0, passes.1, passes.2, passes.3, count, offset))?;
+        let mut counting = self.prepare(&format!("SELECT count(*) FROM operations WHERE {PASSES}"))?;
+        let total = self.map(counting.query_row(passes, |row| row.get::<_, i64>(0)))?;
+        Ok((rows, total.unsigned_abs()))
+    }
+
+    /// What is in a folder, by name; folders that only exist through what is in them are there too.
+    pub fn children(&self, folder: Option<&FilePath>) -> Result<Vec<Child>, ViewsError> {
+        let prefix = folder.map_or(String::new(), |folder| format!("{folder}/"));
+        let mut statement = self.prepare(
+            "SELECT path, kind, hash, size, mode, target, files.seq, coalesce(operations.ts, 0)
+             FROM files LEFT JOIN operations ON operations.op = files.op
+             WHERE ?1 = '' OR (path > ?1 AND path < substr(?1, 1, length(?1) - 1) || '0') ORDER BY path",
+        )?;
+        let mut rows = self.map(statement.query([&prefix]))?;
+        let mut found: BTreeMap<String, Child> = BTreeMap::new();
+        while let Some(row) = self.map(rows.next())? {
+            let child = self.map(child(row))?;
+            let Some(below) = child.path.strip_prefix(&prefix) else { continue };
+            match below.split_once('/') {
+                None => drop(found.insert(below.to_owned(), child)),
+                Some((name, _)) => {
+                    let path = format!("{prefix}{name}");
+                    let folder = found.entry(name.to_owned()).or_insert_with(|| Child {
+                        path,
+                        node: FileNode::Folder,
+                        seq: child.seq,
+                        ts: child.ts,
+                    });
+                    folder.seq = folder.seq.max(child.seq);
+                    folder.ts = folder.ts.max(child.ts);
+                }
+            }
+        }
+        Ok(found.into_values().collect())
     }
 
     /// What a bare undo takes: the person's newest operation on their work that is not undone and is no undo itself.
@@ -130,6 +224,21 @@ impl Views {
              WHERE files_text MATCH ?1 ORDER BY rank, files.path LIMIT ?2",
         )?;
         let rows = statement.query_map((query, count), |row| {
+            Ok(Hit { path: row.get(0)?, size: row.get::<_, i64>(1)?.unsigned_abs() })
+        });
+        self.map(rows.and_then(Iterator::collect))
+    }
+
+    /// Files whose path holds a text, the shortest first.
+    pub fn named(&self, text: &str, count: u32) -> Result<Vec<Hit>, ViewsError> {
+        if text.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut statement = self.prepare(
+            "SELECT path, size FROM files WHERE instr(lower(path), lower(?1)) > 0
+             ORDER BY length(path), path LIMIT ?2",
+        )?;
+        let rows = statement.query_map((text.trim(), count), |row| {
             Ok(Hit { path: row.get(0)?, size: row.get::<_, i64>(1)?.unsigned_abs() })
         });
         self.map(rows.and_then(Iterator::collect))

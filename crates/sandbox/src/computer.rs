@@ -16,12 +16,13 @@ use std::thread::JoinHandle;
 
 use event_log::writer::{Intent, Mode, Options, Outcome, Submission, Writer};
 use event_log::{EventLog, SqliteLog};
-use kernel::{Action, Effect, Resolutions, Subject};
+use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions, Subject};
 use projector::{CaughtUp, Extent, Phase, Projector};
 use shared_types::payload::file::FileNode;
+use shared_types::wire::DesktopAction;
 use shared_types::{Actor, CommandId, FilePath, OpId, Source, Taint, UserId};
 
-pub use changes::{changes, other_changes, unified};
+pub use changes::{changes, differences, other_changes, unified};
 pub use target::operation_at;
 
 use crate::config::Config;
@@ -73,7 +74,7 @@ struct Caller {
 impl Caller {
     fn person(envelope: &Envelope) -> Self {
         let (command, op) = (envelope.command, envelope.op);
-        Self { command, op, source: Source::User, actor: Actor::CLI, taint: Vec::new() }
+        Self { command, op, source: Source::User, actor: envelope.actor.clone(), taint: Vec::new() }
     }
 
     fn system(actor: Actor) -> Self {
@@ -171,6 +172,27 @@ impl Computer {
                 let action = Action::WriteFile { path: path.clone(), node, base: *base };
                 let contents = staged.into_inline().into_iter().collect();
                 self.change(&caller, Intent::Do(action), contents, Mode::Commit, progress)?
+            }
+            Request::MakeFolder { path } => {
+                let action =
+                    Action::WriteFile { path: path.clone(), node: FileNode::Folder, base: Base::Absent };
+                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+            }
+            Request::Copy { from, to } => {
+                self.record_outside(progress)?;
+                let action = self.copy(from, to)?;
+                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+            }
+            Request::Gesture(action) => {
+                let action = match action.clone() {
+                    DesktopAction::SetWindow { window, state } => Action::SetWindow { window, state },
+                    DesktopAction::CloseWindow { window } => Action::CloseWindow { window },
+                    DesktopAction::SetSetting { key, value } => Action::SetSetting { key, value },
+                    DesktopAction::ClearSetting { key } => Action::ClearSetting { key },
+                };
+                // Nothing of this is on disk, so nobody has to wait for the projector.
+                let outcome = self.submit(&caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
+                self.describe(caller.op, &outcome, Mode::Commit)
             }
             Request::Remove { path } => {
                 self.record_outside(progress)?;
@@ -308,6 +330,29 @@ impl Computer {
         let captured = projector.capture(&Extent::Everything, &told)?;
         projector.catch_up(&told)?;
         Ok(captured)
+    }
+
+    /// Everything at and below a path once more, at a place that is free.
+    fn copy(&self, from: &FilePath, to: &FilePath) -> Result<Action, Failure> {
+        let (from, to) = (from.clone(), to.clone());
+        let action = self.writer.inspect(move |view| -> Result<Action, Rejection> {
+            if view.files.get(&to).is_some() || view.files.count_below(&to) > 0 {
+                return Err(Rejection::Occupied { path: to });
+            }
+            let mut edits = Vec::new();
+            for (path, node) in view.files.within(&from) {
+                let below = path.as_str().strip_prefix(from.as_str()).unwrap_or_default();
+                let path = FilePath::parse(&format!("{to}{below}"))
+                    .map_err(|e| Rejection::Invalid { what: "a path of the copy", reason: e.to_string() })?;
+                edits.push(OutsideEdit { path, base: None, now: Some(node.clone()) });
+            }
+            if edits.is_empty() {
+                Err(Rejection::NotFound { path: from })
+            } else {
+                Ok(Action::CaptureEdits { edits })
+            }
+        })?;
+        Ok(action?)
     }
 
     /// The mode that a file keeps when only its content is written.

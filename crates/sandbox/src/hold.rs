@@ -45,7 +45,7 @@ pub fn hold(computer: Computer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), Fa
     tell(Notice::Ready);
     std::thread::scope(|scope| {
         scope.spawn(|| record_edits(&computer, &watch, &stop, tell));
-        scope.spawn(|| follow(&computer, from, &stop, tell));
+        scope.spawn(|| follow(&computer, from, &stop, tell, &|_| ()));
         server.run(&computer);
         stop.store(true, Ordering::Relaxed);
     });
@@ -65,7 +65,7 @@ fn end_on_signals(stop: Arc<AtomicBool>, stopper: impl FnOnce() + Send + 'static
 }
 
 /// Outside edits, as the watcher tells of them.
-fn record_edits(computer: &Computer, watch: &Watch, stop: &AtomicBool, tell: &(dyn Fn(Notice) + Sync)) {
+pub(crate) fn record_edits(computer: &Computer, watch: &Watch, stop: &AtomicBool, tell: &dyn Fn(Notice)) {
     while !stop.load(Ordering::Relaxed) {
         let extent = match watch.next(TICK, QUIET) {
             Touched::Nothing => continue,
@@ -88,7 +88,13 @@ fn record_edits(computer: &Computer, watch: &Watch, stop: &AtomicBool, tell: &(d
 }
 
 /// The log, as others append to it. Outside edits are told from here: whoever came across them, they are in the log.
-fn follow(computer: &Computer, from: Seq, stop: &AtomicBool, tell: &(dyn Fn(Notice) + Sync)) {
+pub(crate) fn follow(
+    computer: &Computer,
+    from: Seq,
+    stop: &AtomicBool,
+    tell: &dyn Fn(Notice),
+    caught_up: &dyn Fn(Seq),
+) {
     let (mut told, mut seen) = (from, from);
     while !stop.load(Ordering::Relaxed) {
         let head = computer.log().wait(seen, TICK);
@@ -101,7 +107,10 @@ fn follow(computer: &Computer, from: Seq, stop: &AtomicBool, tell: &(dyn Fn(Noti
             told = head;
         }
         match projected {
-            Ok(()) => seen = head,
+            Ok(()) => {
+                seen = head;
+                caught_up(head);
+            }
             Err(e) => {
                 tell(Notice::Trouble(e.message));
                 std::thread::sleep(TICK);

@@ -1,9 +1,9 @@
-//! The clock and the randomness of the command line: the only places where either is read.
+//! The clock and the randomness of a computer: the only places where either is read.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use projector::CaptureIds;
-use shared_types::{CommandId, EffectId, OpId, Timestamp};
+use shared_types::{CommandId, EffectId, OpId, TerminalId, Timestamp};
 
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -30,6 +30,10 @@ pub fn op() -> OpId {
 
 pub fn effect() -> EffectId {
     EffectId::mint(now(), bits())
+}
+
+pub fn terminal() -> TerminalId {
+    TerminalId::mint(now(), bits())
 }
 
 pub fn capture() -> CaptureIds {

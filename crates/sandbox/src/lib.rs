@@ -1,9 +1,11 @@
 //! One user's computer: log, writer, projector and effects wired together, and the ways to reach it.
 
+pub mod api;
 pub mod archive;
 pub mod checkpoints;
 pub mod computer;
 pub mod config;
+pub mod desk;
 pub mod failure;
 pub mod hold;
 pub mod ids;

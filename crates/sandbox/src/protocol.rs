@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use kernel::{Base, Choice, Subject};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use shared_types::wire::DesktopAction;
 pub use shared_types::wire::{Change, Done};
-use shared_types::{ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq};
+use shared_types::{Actor, ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq};
 
 use crate::failure::Failure;
 
@@ -24,6 +25,9 @@ const CHUNK_LIMIT: usize = 1024 * 1024;
 #[serde(deny_unknown_fields)]
 pub struct Envelope {
     pub version: u32,
+    /// Through what the person asks.
+    #[serde(default = "command_line")]
+    pub actor: Actor,
     pub command: CommandId,
     pub op: OpId,
     pub request: Request,
@@ -31,7 +35,8 @@ pub struct Envelope {
 
 impl Envelope {
     pub fn new(request: Request) -> Self {
-        Self { version: VERSION, command: crate::ids::command(), op: crate::ids::op(), request }
+        let (command, op) = (crate::ids::command(), crate::ids::op());
+        Self { version: VERSION, actor: Actor::CLI, command, op, request }
     }
 
     /// Reads a request. The version is looked at first: what another one means is not guessed at.
@@ -50,6 +55,10 @@ impl Envelope {
         }
         serde_json::from_slice(&bytes).map_err(|e| invalid(&e))
     }
+}
+
+fn command_line() -> Actor {
+    Actor::CLI
 }
 
 /// How conflicts are to be settled.
@@ -74,9 +83,20 @@ pub enum Request {
         mode: Option<u16>,
         base: Base,
     },
+    /// A folder that is kept even when nothing is in it.
+    MakeFolder {
+        path: FilePath,
+    },
     Remove {
         path: FilePath,
     },
+    /// A file, or a folder with all below it, to a place that is free.
+    Copy {
+        from: FilePath,
+        to: FilePath,
+    },
+    /// Windows and settings.
+    Gesture(DesktopAction),
     Move {
         from: FilePath,
         to: FilePath,

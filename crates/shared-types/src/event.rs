@@ -119,6 +119,8 @@ label! {
 }
 
 impl Actor {
+    /// The person, at the desktop in the browser.
+    pub const DESKTOP: Self = Self(Cow::Borrowed("desktop"));
     /// The person, at the command line.
     pub const CLI: Self = Self(Cow::Borrowed("cli"));
     /// The part that turns outside edits of the workspace into events.

@@ -1,19 +1,14 @@
 //! `choir diff`: the files of two moments, compared.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Result, bail};
 use event_log::EventLog;
-use event_log::replay::{advance, view_at};
-use kernel::View;
-use shared_types::{FilePath, Seq};
+use shared_types::Seq;
 
 use super::Context;
 use crate::cli::Diff;
 use crate::render::{self, json, line};
-use sandbox::computer::unified;
+use sandbox::computer::{differences, unified};
 use sandbox::failure::{Code, Failure};
-use sandbox::protocol::Change;
 
 pub(crate) fn run(context: &Context, args: &Diff) -> Result<()> {
     let log = context.reading()?;
@@ -43,27 +38,6 @@ pub(crate) fn between(context: &Context, log: &dyn EventLog, from: Seq, to: Seq,
     let total = changed.len() as u64;
     render::changes(context.style, &changed, total);
     Ok(())
-}
-
-fn differences(log: &dyn EventLog, from: Seq, to: Seq) -> Result<Vec<Change>, event_log::ReadError> {
-    let (early, late) = (from.min(to), from.max(to));
-    let mut newer = view_at(log, early)?;
-    let older = newer.clone();
-    advance(log, &mut newer, late)?;
-    let (before, after): (&View, &View) = if from <= to { (&older, &newer) } else { (&newer, &older) };
-    let paths: BTreeSet<&FilePath> =
-        before.files.iter().chain(after.files.iter()).map(|(path, _)| path).collect();
-    Ok(paths
-        .into_iter()
-        .filter(|path| before.files.get(path) != after.files.get(path))
-        .map(|path| Change {
-            path: path.clone(),
-            from: None,
-            before: before.files.get(path).cloned(),
-            after: after.files.get(path).cloned(),
-            diff: None,
-        })
-        .collect())
 }
 
 fn parse(range: &str, head: Seq) -> Result<(Seq, Seq)> {

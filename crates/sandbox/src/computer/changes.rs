@@ -1,10 +1,14 @@
 //! Decisions in words and diffs, for a person who wants to see what happened or what would.
 
+use std::collections::BTreeSet;
+
+use event_log::replay::{advance, view_at};
 use event_log::writer::{Mode, Outcome};
-use event_log::{EventLog, read_content};
+use event_log::{EventLog, ReadError, read_content};
+use kernel::View;
 use kernel::diff::{TextDiff, diff};
 use shared_types::payload::file::{FileChange, FileNode};
-use shared_types::{ContentHash, Event, OpId, Payload};
+use shared_types::{ContentHash, Event, FilePath, OpId, Payload, Seq};
 
 use super::Computer;
 use crate::protocol::{Change, Done};
@@ -97,6 +101,26 @@ pub fn unified(
         TextDiff::Lines { unified, .. } if !unified.is_empty() => Some(unified),
         TextDiff::Lines { .. } | TextDiff::Binary => None,
     }
+}
+
+/// The files that differ between two moments, without their lines.
+pub fn differences(log: &dyn EventLog, from: Seq, to: Seq) -> Result<Vec<Change>, ReadError> {
+    let (early, late) = (from.min(to), from.max(to));
+    let mut newer = view_at(log, early)?;
+    let older = newer.clone();
+    advance(log, &mut newer, late)?;
+    let (before, after): (&View, &View) = if from <= to { (&older, &newer) } else { (&newer, &older) };
+    let paths: BTreeSet<&FilePath> =
+        before.files.iter().chain(after.files.iter()).map(|(path, _)| path).collect();
+    let differing = paths.into_iter().filter(|path| before.files.get(path) != after.files.get(path));
+    let change = |path: &FilePath| Change {
+        path: path.clone(),
+        from: None,
+        before: before.files.get(path).cloned(),
+        after: after.files.get(path).cloned(),
+        diff: None,
+    };
+    Ok(differing.map(change).collect())
 }
 
 /// Changes to anything but files, a line each.

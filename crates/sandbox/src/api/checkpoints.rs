@@ -1,0 +1,68 @@
+//! Checkpoints, and what differs between two moments.
+
+use axum::Json;
+use event_log::EventLog;
+use serde::Deserialize;
+use shared_types::wire::{Checkpoint, Comparison, Done, NewCheckpoint};
+use shared_types::{FilePath, Seq, Timestamp};
+
+use super::Of;
+use super::files::ask;
+use super::problem::{Body, Params, Refusal};
+use crate::computer::{differences, unified};
+use crate::desk::{Desk, blocking};
+use crate::failure::{Code, Failure};
+use crate::protocol::Request;
+
+/// Changes that are listed, and those that are shown with their lines.
+const LISTED: usize = 1000;
+const SHOWN: usize = 200;
+
+pub(super) async fn list(desk: Of) -> Result<Json<Vec<Checkpoint>>, Refusal> {
+    let desk = desk.0;
+    let rows = blocking(move || Ok(desk.views().checkpoints()?)).await?;
+    let checkpoint = |row: projector::query::CheckpointRow| Checkpoint {
+        commit: row.commit,
+        seq: row.seq,
+        ts: Timestamp::from_millis(row.ts),
+        message: row.message,
+    };
+    Ok(Json(rows.into_iter().map(checkpoint).collect()))
+}
+
+pub(super) async fn make(desk: Of, Body(new): Body<NewCheckpoint>) -> Result<Json<Done>, Refusal> {
+    Ok(Json(ask(&desk, Request::Checkpoint { message: new.message }).await?))
+}
+
+/// Two moments, and a path to look at alone.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Moments {
+    from: Seq,
+    to: Option<Seq>,
+    path: Option<FilePath>,
+}
+
+pub(super) async fn compare(desk: Of, Params(moments): Params<Moments>) -> Result<Json<Comparison>, Refusal> {
+    let desk = desk.0;
+    Ok(Json(blocking(move || comparison(&desk, &moments)).await?))
+}
+
+fn comparison(desk: &Desk, moments: &Moments) -> Result<Comparison, Failure> {
+    let log = &**desk.computer().log();
+    let head = log.head().seq;
+    let to = moments.to.unwrap_or(head);
+    if moments.from.max(to) > head {
+        return Err(Failure::new(Code::NotFound, format!("the log ends at event {head}")));
+    }
+    let mut changes = differences(log, moments.from, to)?;
+    if let Some(path) = &moments.path {
+        changes.retain(|change| change.path.is_within(path));
+    }
+    let total = changes.len() as u64;
+    changes.truncate(LISTED);
+    for change in changes.iter_mut().take(SHOWN) {
+        change.diff = unified(log, &|_| None, change.before.as_ref(), change.after.as_ref());
+    }
+    Ok(Comparison { changes, total })
+}

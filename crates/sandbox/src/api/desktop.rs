@@ -1,0 +1,98 @@
+//! Windows and settings: the state that the desktop holds, and the gestures that change it.
+
+use axum::Json;
+use event_log::EventLog;
+use event_log::replay::view_at;
+use kernel::View;
+use serde::Deserialize;
+use shared_types::Seq;
+use shared_types::payload::file::FileNode;
+use shared_types::wire::{DesktopState, Done, Gesture, Storage};
+use std::path::Path;
+
+use super::Of;
+use super::problem::{Body, Params, Refusal};
+use crate::desk::{Desk, blocking};
+use crate::failure::{Code, Failure};
+use crate::protocol::Request;
+
+/// A moment.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Moment {
+    at: Option<Seq>,
+}
+
+pub(super) async fn state(desk: Of, Params(moment): Params<Moment>) -> Result<Json<DesktopState>, Refusal> {
+    let desk = desk.0;
+    Ok(Json(blocking(move || state_at(&desk, moment.at)).await?))
+}
+
+/// The state of the desktop now, or as it was.
+pub(super) fn state_at(desk: &Desk, at: Option<Seq>) -> Result<DesktopState, Failure> {
+    let computer = desk.computer();
+    match at {
+        None => Ok(computer.writer().inspect(desktop_state)?),
+        Some(seq) if seq > computer.log().head().seq => {
+            Err(Failure::new(Code::NotFound, format!("the log has no event {seq} yet")))
+        }
+        Some(seq) => Ok(desktop_state(&mut view_at(&**computer.log(), seq)?)),
+    }
+}
+
+fn desktop_state(view: &mut View) -> DesktopState {
+    let setting = |key: &str| Some((Box::from(key), view.setting(key)?));
+    let mut settings: Vec<(Box<str>, _)> = view.settings.iter().filter_map(|(key, _)| setting(key)).collect();
+    settings.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut windows: Vec<_> = view.windows.iter().map(|(id, window)| (*id, window.clone())).collect();
+    windows.sort_by_key(|(id, _)| *id);
+    DesktopState {
+        seq: view.seq(),
+        windows,
+        settings,
+        checkpoint: view.computer.checkpoint.clone(),
+        unsaved: view.computer.unsaved,
+        root: view.root(),
+    }
+}
+
+pub(super) async fn gesture(desk: Of, Body(gesture): Body<Gesture>) -> Result<Json<Done>, Refusal> {
+    let Gesture { command, op, action } = gesture;
+    Ok(Json(super::files::ask_with(&desk, command, op, Request::Gesture(action)).await?))
+}
+
+pub(super) async fn storage(desk: Of) -> Result<Json<Storage>, Refusal> {
+    let desk = desk.0;
+    Ok(Json(blocking(move || measure(&desk)).await?))
+}
+
+fn measure(desk: &Desk) -> Result<Storage, Failure> {
+    let computer = desk.computer();
+    let (files, workspace) = computer.writer().inspect(|view| {
+        let files = view.files.iter().filter(|(_, node)| **node != FileNode::Folder).count() as u64;
+        (files, view.files.iter().filter_map(|(_, node)| node.content()).map(|c| c.size).sum())
+    })?;
+    let (_, operations) = desk.views().page(&projector::query::OperationFilter::default(), 0, 1)?;
+    let state = &computer.place.state;
+    let with_journal = |name: &str| size_of(&state.join(name)) + size_of(&state.join(format!("{name}-wal")));
+    Ok(Storage {
+        events: computer.log().head().seq.0,
+        operations,
+        files,
+        workspace,
+        log: with_journal("state.sqlite"),
+        views: with_journal("views.sqlite"),
+        blobs: size_of(&state.join("blobs")),
+        checkpoints: size_of(&state.join("checkpoints.git")),
+    })
+}
+
+/// Bytes of a file, or of all files below a folder.
+fn size_of(path: &Path) -> u64 {
+    let Ok(meta) = std::fs::symlink_metadata(path) else { return 0 };
+    if !meta.is_dir() {
+        return meta.len();
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| size_of(&entry.path())).sum()
+}

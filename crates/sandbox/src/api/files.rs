@@ -1,0 +1,166 @@
+//! Files: what is where, found, moved, copied and deleted, and what each of them was.
+
+use std::ops::ControlFlow;
+
+use axum::Json;
+use event_log::{EventLog, understand};
+use projector::Position;
+use serde::Deserialize;
+use shared_types::payload::file::{FileChange, FileNode};
+use shared_types::wire::{AtPath, Done, Entry, Found, FromTo, Listing, Matched, Version};
+use shared_types::{Actor, CommandId, FilePath, OpId, Payload, Seq, Timestamp};
+
+use super::Of;
+use super::problem::{Body, Params, Refusal};
+use crate::desk::{Desk, blocking};
+use crate::failure::{Code, Failure};
+use crate::ids;
+use crate::protocol::{Answer, Envelope, Request, VERSION};
+
+/// Versions of a file that are listed.
+const VERSIONS: usize = 500;
+const FOUND: u32 = 50;
+
+/// Asks the computer for a change, as a person at the desktop.
+pub(super) async fn ask(desk: &Desk, request: Request) -> Result<Done, Refusal> {
+    ask_with(desk, ids::command(), ids::op(), request).await
+}
+
+pub(super) async fn ask_with(
+    desk: &Desk,
+    command: CommandId,
+    op: OpId,
+    request: Request,
+) -> Result<Done, Refusal> {
+    let envelope = Envelope { version: VERSION, actor: Actor::DESKTOP, command, op, request };
+    let computer = std::sync::Arc::clone(desk.computer());
+    let answered = blocking(move || match computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()) {
+        Answer::Done(done) => Ok(done),
+        Answer::Failure(failure) => Err(failure),
+        Answer::Status(_) | Answer::Progress { .. } => Ok(Done::default()),
+    });
+    answered.await.map_err(|failure| Refusal::with_sides(desk, failure))
+}
+
+/// A folder; none for the workspace.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Folder {
+    path: Option<FilePath>,
+}
+
+pub(super) async fn list(desk: Of, Params(folder): Params<Folder>) -> Result<Json<Listing>, Refusal> {
+    let desk = desk.0;
+    Ok(Json(blocking(move || listing(&desk, folder.path)).await?))
+}
+
+fn listing(desk: &Desk, path: Option<FilePath>) -> Result<Listing, Failure> {
+    let views = desk.views();
+    let children = views.children(path.as_ref())?;
+    let seq = views.position(Position::Rows)?.map_or(Seq::ZERO, |head| head.seq);
+    drop(views);
+    if let Some(path) = &path
+        && children.is_empty()
+    {
+        let folder = path.clone();
+        let node = desk.computer().writer().inspect(move |view| view.files.get(&folder).cloned())?;
+        match node {
+            Some(FileNode::Folder) => {}
+            Some(_) => return Err(Failure::new(Code::BadRequest, format!("{path} is not a folder"))),
+            None => return Err(Failure::new(Code::NotFound, format!("there is no folder {path}"))),
+        }
+    }
+    let mut entries = Vec::with_capacity(children.len());
+    for child in children {
+        let path = FilePath::parse(&child.path).map_err(|e| Failure::new(Code::Damaged, e.to_string()))?;
+        entries.push(Entry { path, node: child.node, ts: Timestamp::from_millis(child.ts), seq: child.seq });
+    }
+    entries.sort_by_key(|entry| entry.node != FileNode::Folder);
+    Ok(Listing { path, entries, seq })
+}
+
+pub(super) async fn make_folder(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, Refusal> {
+    Ok(Json(ask(&desk, Request::MakeFolder { path: at.path }).await?))
+}
+
+pub(super) async fn rename(desk: Of, Body(FromTo { from, to }): Body<FromTo>) -> Result<Json<Done>, Refusal> {
+    Ok(Json(ask(&desk, Request::Move { from, to }).await?))
+}
+
+pub(super) async fn copy(desk: Of, Body(FromTo { from, to }): Body<FromTo>) -> Result<Json<Done>, Refusal> {
+    Ok(Json(ask(&desk, Request::Copy { from, to }).await?))
+}
+
+pub(super) async fn delete(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, Refusal> {
+    Ok(Json(ask(&desk, Request::Remove { path: at.path }).await?))
+}
+
+/// What is looked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Words {
+    q: String,
+    limit: Option<u32>,
+}
+
+pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Json<Vec<Found>>, Refusal> {
+    let desk = desk.0;
+    let limit = words.limit.unwrap_or(FOUND).min(500);
+    let hits = blocking(move || {
+        let views = desk.views();
+        let named = views.named(&words.q, limit)?;
+        let holding = views.search(&words.q, limit)?;
+        let named = named.into_iter().map(|hit| (hit, Matched::Name));
+        Ok(named.chain(holding.into_iter().map(|hit| (hit, Matched::Text))).collect::<Vec<_>>())
+    });
+    let mut found: Vec<Found> = Vec::new();
+    for (hit, matched) in hits.await? {
+        let Ok(path) = FilePath::parse(&hit.path) else { continue };
+        if !found.iter().any(|known| known.path == path) {
+            found.push(Found { path, size: hit.size, matched });
+        }
+    }
+    found.truncate(limit as usize);
+    Ok(Json(found))
+}
+
+pub(super) async fn versions(desk: Of, Params(at): Params<AtPath>) -> Result<Json<Vec<Version>>, Refusal> {
+    let desk = desk.0;
+    Ok(Json(blocking(move || versions_of(&desk, &at.path)).await?))
+}
+
+fn versions_of(desk: &Desk, path: &FilePath) -> Result<Vec<Version>, Failure> {
+    let mut seqs = desk.views().touches(path)?;
+    seqs.reverse();
+    seqs.truncate(VERSIONS);
+    let log = &**desk.computer().log();
+    let mut versions = Vec::with_capacity(seqs.len());
+    for seq in seqs {
+        let mut read = None;
+        log.scan(seq, &mut |stored| {
+            read = Some(understand(log, stored));
+            ControlFlow::Break(())
+        })?;
+        let Some(event) = read.transpose()? else { continue };
+        let Payload::File(file) = &event.payload else { continue };
+        for change in file.changes() {
+            let node = match &change {
+                FileChange::Write(p) if p.path == *path => Some(p.node.clone()),
+                FileChange::Move(p) if p.to == *path => Some(p.node.clone()),
+                FileChange::Move(p) if p.from == *path => None,
+                FileChange::Delete(p) if p.path == *path => None,
+                FileChange::Write(_) | FileChange::Move(_) | FileChange::Delete(_) => continue,
+            };
+            versions.push(Version {
+                seq: event.seq,
+                op: event.op,
+                ts: event.ts,
+                source: event.source,
+                actor: event.actor.as_str().to_owned(),
+                label: projector::label(&event.payload),
+                node,
+            });
+        }
+    }
+    Ok(versions)
+}

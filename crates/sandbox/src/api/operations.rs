@@ -1,0 +1,119 @@
+//! The timeline: operations, what each did, and going back.
+
+use axum::Json;
+use event_log::{EventLog, ReadError, understand};
+use kernel::{Choice, Subject};
+use projector::query::{OperationFilter, OperationRow};
+use serde::Deserialize;
+use shared_types::wire::{Done, Operation, OperationDetail, Operations, RestoreTo, Revert, Side};
+use shared_types::{OpId, Seq, Source, Timestamp};
+
+use super::Of;
+use super::files::ask;
+use super::problem::{Body, Named, Params, Refusal};
+use crate::computer::{changes, other_changes};
+use crate::desk::{Desk, blocking};
+use crate::failure::{Code, Failure};
+use crate::protocol::{Choices, Request};
+
+/// Which operations, and how many.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Page {
+    before: Option<Seq>,
+    limit: Option<u32>,
+    offset: Option<u32>,
+    source: Option<Source>,
+    family: Option<String>,
+    q: Option<String>,
+}
+
+pub(super) async fn list(desk: Of, Params(page): Params<Page>) -> Result<Json<Operations>, Refusal> {
+    let desk = desk.0;
+    let filter = OperationFilter {
+        source: page.source.map(|source| source.as_str().to_owned()),
+        family: page.family.filter(|family| !family.is_empty()),
+        text: page.q.filter(|text| !text.is_empty()),
+        before: page.before,
+    };
+    let (offset, limit) = (page.offset.unwrap_or(0), page.limit.unwrap_or(100).min(1000));
+    let (rows, total) = blocking(move || Ok(desk.views().page(&filter, offset, limit)?)).await?;
+    Ok(Json(Operations { rows: rows.into_iter().map(operation).collect(), total }))
+}
+
+fn operation(row: OperationRow) -> Operation {
+    Operation {
+        op: row.op,
+        first: row.first,
+        last: row.last,
+        ts: Timestamp::from_millis(row.ts),
+        // What the log does not know cannot have been written by it.
+        source: Source::parse(&row.source).unwrap_or(Source::System),
+        actor: row.actor,
+        family: row.family,
+        label: row.label,
+        events: row.events,
+        files: row.files,
+        reversible: row.reversible,
+        undone: row.undone,
+    }
+}
+
+pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetail>, Refusal> {
+    let desk = desk.0;
+    Ok(Json(blocking(move || detail(&desk, op)).await?))
+}
+
+fn detail(desk: &Desk, op: OpId) -> Result<OperationDetail, Failure> {
+    let row = desk.views().operation(op)?;
+    let Some(row) = row else {
+        return Err(Failure::new(Code::NotFound, format!("there is no operation {op}")));
+    };
+    let log = &**desk.computer().log();
+    let events: Result<Vec<_>, ReadError> =
+        log.operation(op)?.iter().map(|stored| understand(log, stored)).collect();
+    let events = events?;
+    let (changes, total) = changes(log, &events, &|_| None, true);
+    Ok(OperationDetail { operation: operation(row), changes, total, notes: other_changes(&events) })
+}
+
+fn choices(revert: &Revert) -> Choices {
+    let choice = |side: Side| match side {
+        Side::Keep => Choice::Keep,
+        Side::Take => Choice::Take,
+    };
+    let each = revert.paths.iter().map(|(path, side)| (Subject::File(path.clone()), choice(*side)));
+    Choices { each: each.collect(), others: revert.conflicts.map(choice) }
+}
+
+pub(super) async fn undo(
+    desk: Of,
+    Named(op): Named<OpId>,
+    Body(revert): Body<Revert>,
+) -> Result<Json<Done>, Refusal> {
+    let (target, choices) = (Some(op.to_string()), choices(&revert));
+    Ok(Json(ask(&desk, Request::Undo { target, choices, preview: revert.preview }).await?))
+}
+
+pub(super) async fn redo(
+    desk: Of,
+    Named(op): Named<OpId>,
+    Body(revert): Body<Revert>,
+) -> Result<Json<Done>, Refusal> {
+    let (target, choices) = (Some(op.to_string()), choices(&revert));
+    Ok(Json(ask(&desk, Request::Redo { target, choices, preview: revert.preview }).await?))
+}
+
+pub(super) async fn undo_latest(desk: Of, Body(revert): Body<Revert>) -> Result<Json<Done>, Refusal> {
+    let choices = choices(&revert);
+    Ok(Json(ask(&desk, Request::Undo { target: None, choices, preview: revert.preview }).await?))
+}
+
+pub(super) async fn redo_latest(desk: Of, Body(revert): Body<Revert>) -> Result<Json<Done>, Refusal> {
+    let choices = choices(&revert);
+    Ok(Json(ask(&desk, Request::Redo { target: None, choices, preview: revert.preview }).await?))
+}
+
+pub(super) async fn restore(desk: Of, Body(to): Body<RestoreTo>) -> Result<Json<Done>, Refusal> {
+    Ok(Json(ask(&desk, Request::Restore { seq: to.seq, preview: to.preview }).await?))
+}

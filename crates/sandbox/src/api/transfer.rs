@@ -1,0 +1,82 @@
+//! Everything out, and files of another computer in.
+
+use std::io::{self, Write};
+
+use axum::Json;
+use axum::body::Body as Bytes;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use event_log::EventLog;
+use futures_util::StreamExt;
+use shared_types::wire::Done;
+use tokio::sync::mpsc;
+
+use super::Of;
+use super::files::ask;
+use super::problem::Refusal;
+use crate::archive;
+use crate::desk::blocking;
+use crate::failure::Failure;
+use crate::ids;
+use crate::protocol::Request;
+
+const CHUNK: usize = 64 << 10;
+const AHEAD: usize = 16;
+
+/// The whole computer as a zip, as it is written; an export that fails half-way ends without its end.
+pub(super) async fn export(desk: Of) -> Response {
+    let desk = desk.0;
+    let (chunks, receiver) = mpsc::channel::<io::Result<Vec<u8>>>(AHEAD);
+    tokio::task::spawn_blocking(move || {
+        let log = desk.computer().log();
+        let out = Chunks { chunks: chunks.clone(), waiting: Vec::with_capacity(CHUNK) };
+        if let Err(e) = archive::export(&**log, log.head().seq, ids::now(), out, &|_, _| ()) {
+            let _ = chunks.blocking_send(Err(io::Error::other(e.to_string())));
+        }
+    });
+    let stream = futures_util::stream::unfold(receiver, |mut receiver| async move {
+        receiver.recv().await.map(|chunk| (chunk, receiver))
+    });
+    let mut response = Bytes::from_stream(stream).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/zip"));
+    let name = HeaderValue::from_static("attachment; filename=\"choir-export.zip\"");
+    headers.insert(header::CONTENT_DISPOSITION, name);
+    response
+}
+
+struct Chunks {
+    chunks: mpsc::Sender<io::Result<Vec<u8>>>,
+    waiting: Vec<u8>,
+}
+
+impl Write for Chunks {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() >= CHUNK {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let chunk = std::mem::replace(&mut self.waiting, Vec::with_capacity(CHUNK));
+        self.chunks.blocking_send(Ok(chunk)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+}
+
+/// Files of an export arrive as one operation; an archive that does not verify changes nothing.
+pub(super) async fn import(desk: Of, body: Bytes) -> Result<Json<Done>, Refusal> {
+    let draft = blocking(|| Ok(tempfile::NamedTempFile::new()?)).await?;
+    let mut stream = body.into_data_stream();
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|e| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", e.to_string()))?;
+        let mut file = draft.as_file();
+        file.write_all(&chunk).map_err(|e| Refusal::from(Failure::from(e)))?;
+    }
+    let request = Request::Import { file: draft.path().to_owned(), into: None };
+    ask(&desk, request).await.map(Json)
+}

@@ -1,0 +1,126 @@
+//! A computer that is in use: kept open, followed, watched and served, by supervised parts.
+//!
+//! A [`Desk`] is a cheap handle on one user's computer and on nothing else: whoever has one can reach that user's
+//! events, files and terminals only. It is what every route of [`crate::api`] is given.
+
+mod bus;
+mod parts;
+mod terminal;
+mod terminals;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use event_log::EventLog;
+use projector::Views;
+use ractor::{Actor, ActorRef};
+use shared_types::Seq;
+use tokio::sync::{broadcast, watch};
+
+pub use bus::{Backlog, Bus};
+pub use parts::{PARTS, Part, Policy};
+pub use terminal::{Attachment, Output};
+pub use terminals::Terminals;
+
+use crate::computer::Computer;
+use crate::failure::{Code, Failure};
+use parts::Supervisor;
+
+/// Notices that wait for a tab at most; a tab that misses some has lost nothing that is in the log.
+const NOTICES: usize = 64;
+
+/// A handle on one user's open computer.
+#[derive(Debug, Clone)]
+pub struct Desk(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    computer: Arc<Computer>,
+    bus: Arc<Bus>,
+    views: Mutex<Views>,
+    terminals: Terminals,
+    notices: broadcast::Sender<String>,
+    stop: Arc<AtomicBool>,
+    supervisor: ActorRef<parts::Message>,
+}
+
+/// What the parts of a desk share.
+#[derive(Debug, Clone)]
+pub(crate) struct Shared {
+    pub(crate) computer: Arc<Computer>,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) notices: broadcast::Sender<String>,
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+impl Desk {
+    /// Opens the parts around a computer: what was edited outside is recorded, what is owed is run, then everything
+    /// is followed until [`Desk::close`].
+    pub async fn open(computer: Computer) -> Result<Self, Failure> {
+        let computer = Arc::new(computer);
+        computer.set_watched();
+        let start = Arc::clone(&computer);
+        blocking(move || start.run_owed(&|_, _, _| ()).map(drop)).await?;
+        let views = Views::open_read_only(&computer.place.state)?;
+        let bus = Arc::new(Bus::new(computer.log().head().seq));
+        let (notices, _) = broadcast::channel(NOTICES);
+        let stop = Arc::new(AtomicBool::new(false));
+        let shared = Shared {
+            computer: Arc::clone(&computer),
+            bus: Arc::clone(&bus),
+            notices: notices.clone(),
+            stop: Arc::clone(&stop),
+        };
+        let (supervisor, _) = Actor::spawn(None, Supervisor, shared)
+            .await
+            .map_err(|e| Failure::new(Code::Failed, format!("the computer could not be started: {e}")))?;
+        let terminals = Terminals::new(computer.place.workspace.clone());
+        let views = Mutex::new(views);
+        Ok(Self(Arc::new(Inner { computer, bus, views, terminals, notices, stop, supervisor })))
+    }
+
+    /// Ends the parts and brings the disk up to date. Nothing is lost if this never runs.
+    pub async fn close(&self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+        self.0.terminals.end_all();
+        let _ = self.0.supervisor.stop_and_wait(None, None).await;
+        let computer = Arc::clone(&self.0.computer);
+        let _ = blocking(move || computer.project(&|_, _, _| ()).map(drop)).await;
+    }
+
+    pub fn computer(&self) -> &Arc<Computer> {
+        &self.0.computer
+    }
+
+    pub fn bus(&self) -> &Arc<Bus> {
+        &self.0.bus
+    }
+
+    pub fn terminals(&self) -> &Terminals {
+        &self.0.terminals
+    }
+
+    pub fn notices(&self) -> broadcast::Receiver<String> {
+        self.0.notices.subscribe()
+    }
+
+    /// Told whenever lists, search and disk have caught up.
+    pub fn projected(&self) -> watch::Receiver<Seq> {
+        self.0.bus.projected()
+    }
+
+    /// The read models, beside the projector that keeps them.
+    pub fn views(&self) -> MutexGuard<'_, Views> {
+        self.0.views.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs something that blocks, away from the threads that serve.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(_) => Err(Failure::new(Code::Failed, "a part of the server failed; it was started again")),
+    }
+}

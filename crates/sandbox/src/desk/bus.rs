@@ -1,0 +1,112 @@
+//! The newest events as text, read from the log once and shared by all tabs.
+//!
+//! Nothing waits here for a tab: each asks for what follows the last event it was sent, and one that is slow or was
+//! away reads from the log what the bus no longer has. So a tab never slows the writer, nor another tab.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use event_log::{EventLog, ReadError};
+use shared_types::Seq;
+use tokio::sync::watch;
+
+/// Events that are kept ready, and how much text of them.
+const EVENTS: usize = 1024;
+const BYTES: usize = 4 << 20;
+/// Events that a tab is handed at once.
+const CHUNK: usize = 256;
+
+/// The newest events, and how far everything is.
+#[derive(Debug)]
+pub struct Bus {
+    newest: Mutex<Newest>,
+    head: watch::Sender<Seq>,
+    projected: watch::Sender<Seq>,
+}
+
+#[derive(Debug, Default)]
+struct Newest {
+    events: VecDeque<(Seq, Arc<str>)>,
+    bytes: usize,
+}
+
+/// Events in a row, with the seq of the last.
+pub type Backlog = Vec<(Seq, Arc<str>)>;
+
+impl Bus {
+    pub(super) fn new(head: Seq) -> Self {
+        Self {
+            newest: Mutex::default(),
+            head: watch::Sender::new(head),
+            projected: watch::Sender::new(Seq::ZERO),
+        }
+    }
+
+    /// Told whenever there are more events.
+    pub fn head(&self) -> watch::Receiver<Seq> {
+        self.head.subscribe()
+    }
+
+    pub(super) fn projected(&self) -> watch::Receiver<Seq> {
+        self.projected.subscribe()
+    }
+
+    pub(super) fn set_projected(&self, seq: Seq) {
+        self.projected.send_if_modified(|known| std::mem::replace(known, seq.max(*known)) != seq);
+    }
+
+    fn newest(&self) -> MutexGuard<'_, Newest> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in what the log has beyond the head, and tells everybody.
+    pub(super) fn fill(&self, log: &dyn EventLog) -> Result<(), ReadError> {
+        let from = self.head.borrow().next();
+        let read = read_after(log, from, usize::MAX)?;
+        let Some((last, _)) = read.last() else { return Ok(()) };
+        let last = *last;
+        let mut newest = self.newest();
+        for (seq, text) in read {
+            newest.bytes += text.len();
+            newest.events.push_back((seq, text));
+            while newest.events.len() > EVENTS || newest.bytes > BYTES {
+                let Some((_, old)) = newest.events.pop_front() else { break };
+                newest.bytes -= old.len();
+            }
+        }
+        drop(newest);
+        self.head.send_replace(last);
+        Ok(())
+    }
+
+    /// What follows a seq: from memory where it is, else from the log, a chunk at a time. This may block.
+    pub fn after(&self, log: &dyn EventLog, seq: Seq) -> Result<Backlog, ReadError> {
+        let head = *self.head.borrow();
+        if seq >= head {
+            return Ok(Backlog::new());
+        }
+        let newest = self.newest();
+        if let Some((first, _)) = newest.events.front()
+            && *first <= seq.next()
+        {
+            let skip = usize::try_from(seq.next().0 - first.0).unwrap_or(usize::MAX);
+            return Ok(newest.events.iter().skip(skip).take(CHUNK).cloned().collect());
+        }
+        drop(newest);
+        let mut read = read_after(log, seq.next(), CHUNK)?;
+        read.retain(|(seq, _)| *seq <= head);
+        Ok(read)
+    }
+}
+
+fn read_after(log: &dyn EventLog, from: Seq, count: usize) -> Result<Backlog, ReadError> {
+    let mut read = Backlog::new();
+    log.scan(from, &mut |stored| {
+        // A stored event always has a JSON form.
+        let text = serde_json::to_string(stored).unwrap_or_default();
+        read.push((stored.seq, text.into()));
+        if read.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    Ok(read)
+}
