@@ -36,8 +36,46 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// Where a machine keeps its computers.
+#[derive(Debug, Clone, Args)]
+pub struct Data {
+    /// The folder of all computers and of who may use them
+    #[arg(long, value_name = "DIR", env = "CHOIR_DATA")]
+    pub data: Option<PathBuf>,
+    /// The port on this machine
+    #[arg(long, value_name = "PORT", env = "CHOIR_PORT", default_value_t = 8080)]
+    pub port: u16,
+}
+
+#[derive(Debug, Args)]
+pub struct Up {
+    #[command(flatten)]
+    pub data: Data,
+    /// The address to listen on; beyond this machine only with --public-url
+    #[arg(long, value_name = "IP", env = "CHOIR_LISTEN", default_value = "127.0.0.1")]
+    pub listen: std::net::IpAddr,
+    /// The https address that people type, where a proxy with TLS stands in front
+    #[arg(long, value_name = "URL", env = "CHOIR_PUBLIC_URL")]
+    pub public_url: Option<url::Url>,
+    /// Do not open a browser
+    #[arg(long)]
+    pub no_browser: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Link {
+    #[command(flatten)]
+    pub data: Data,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Serve the desktop in the browser, with a link that signs you in
+    #[command(after_help = "Examples:\n  choir up\n  choir up --port 9000 --data ~/choir")]
+    Up(Up),
+    /// Make another sign-in link: single use, five minutes
+    #[command(after_help = "Example:\n  choir link")]
+    Link(Link),
     /// Make a computer of a folder, with the files it already has
     #[command(after_help = "Example:\n  choir init ~/notes --name 'Ada Lovelace'")]
     Init(Init),

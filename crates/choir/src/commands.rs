@@ -8,6 +8,7 @@ mod doctor;
 mod export;
 mod files;
 mod init;
+mod link;
 mod log;
 mod purge;
 mod replay;
@@ -15,6 +16,7 @@ mod revert;
 mod search;
 mod show;
 mod status;
+mod up;
 mod verify;
 mod watch;
 
@@ -98,6 +100,8 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Export(args) => export::export(&context, &args),
         Command::Import(args) => export::import(&context, &args),
         Command::Purge(args) => purge::run(&context, &args),
+        Command::Up(args) => up::run(&args),
+        Command::Link(args) => link::run(&context, &args),
         Command::Watch => watch::run(&context),
         Command::Doctor(args) => doctor::run(&context, &args),
         Command::Bench(args) => bench::run(&context, &args),

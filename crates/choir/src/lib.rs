@@ -4,6 +4,7 @@ pub mod bench;
 pub mod cli;
 mod commands;
 mod render;
+pub mod web;
 
 use std::process::ExitCode;
 

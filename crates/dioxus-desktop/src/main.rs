@@ -1,3 +1,20 @@
-//! The desktop in the browser.
+//! The desktop in the browser: windows, taskbar, prompt bar and the apps, on top of one connection to the computer.
 
-fn main() {}
+mod api;
+mod apps;
+mod clock;
+mod connection;
+mod desk;
+mod desktop;
+mod dom;
+mod foreign;
+mod icons;
+mod ids;
+mod model;
+mod parts;
+mod session;
+mod undo;
+
+fn main() {
+    dioxus::launch(session::Root);
+}

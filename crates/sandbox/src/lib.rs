@@ -13,3 +13,4 @@ pub mod place;
 pub mod protocol;
 pub mod session;
 pub mod socket;
+pub mod welcome;

@@ -12,6 +12,9 @@ use crate::failure::{Code, Failure};
 /// The name of the state folder inside a workspace made by `choir init`.
 pub const STATE: &str = ".choir";
 
+/// The name of the workspace beside the state, where a server keeps computers.
+pub const WORKSPACE: &str = "workspace";
+
 /// The two folders of one computer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -33,7 +36,12 @@ impl Place {
             }
             None => std::env::current_dir().context("the current folder cannot be read")?,
         };
-        match start.ancestors().map(Self::at).find(Self::exists) {
+        let served = |folder: &Path| {
+            let home = folder.parent().filter(|_| folder.ends_with(WORKSPACE))?;
+            Some(Self { workspace: folder.to_owned(), state: home.join(STATE) })
+        };
+        let candidates = start.ancestors().flat_map(|folder| [Some(Self::at(folder)), served(folder)]);
+        match candidates.flatten().find(Self::exists) {
             Some(place) => Ok(place),
             None => bail!(Failure::new(
                 Code::NoComputer,

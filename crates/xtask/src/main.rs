@@ -4,6 +4,7 @@
 //! outcome into an exit code. What a command needs of the workspace it takes from [`workspace::Workspace`].
 
 mod bench;
+mod browser;
 mod check;
 mod crash;
 mod fuzz;
@@ -11,7 +12,9 @@ mod process;
 mod steps;
 mod test;
 mod tidy;
+mod up;
 mod wasm;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;
@@ -22,10 +25,13 @@ use workspace::Workspace;
 
 const EXAMPLES: &str = "\
 Examples:
+  cargo xtask up                        build everything and start the computer
+  cargo xtask web                       only what the browser loads
   cargo xtask check                     before a commit: format, lints, wasm
   cargo xtask check clippy              only the lints
   cargo xtask tidy --fix                the repository's own rules; rewrites docs/events.md
   cargo xtask test                      everything that CI runs
+  cargo xtask browser                   the desktop in a real browser, against a real server
   cargo xtask crash --points 200        kill the real process 200 times, compare what is left
   cargo xtask bench append              one benchmark, as JSON lines
   cargo xtask fuzz --seconds 60         mutated events and archives for a minute
@@ -42,9 +48,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    Up(up::Args),
+    Web(web::Args),
     Check(check::Args),
     Tidy(tidy::Args),
     Test(test::Args),
+    Browser(browser::Args),
     Crash(crash::Args),
     Bench(bench::Args),
     Fuzz(fuzz::Args),
@@ -66,9 +75,12 @@ fn run(cli: Cli) -> Result<()> {
     };
     let workspace = Workspace::load()?;
     match task {
+        Task::Up(args) => up::run(&workspace, &args),
+        Task::Web(args) => web::run(&workspace, &args),
         Task::Check(args) => check::run(&workspace, &args),
         Task::Tidy(args) => tidy::run(&workspace, &args),
         Task::Test(args) => test::run(&workspace, &args),
+        Task::Browser(args) => browser::run(&workspace, &args),
         Task::Crash(args) => crash::run(&workspace, &args),
         Task::Bench(args) => bench::run(&workspace, &args),
         Task::Fuzz(args) => fuzz::run(&workspace, &args),

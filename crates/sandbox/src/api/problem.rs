@@ -121,10 +121,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         match axum::Json::from_request(request, state).await {
             Ok(axum::Json(value)) => Ok(Self(value)),
             Err(e) => {
-                let code = match &e {
-                    JsonRejection::MissingJsonContentType(_) => "not_json",
-                    _ => "bad_request",
-                };
+                let untyped = matches!(e, JsonRejection::MissingJsonContentType(_));
+                let code = if untyped { "not_json" } else { "bad_request" };
                 Err(Refusal::new(e.status(), code, e.body_text()))
             }
         }

@@ -155,7 +155,7 @@ impl Tab {
         let Some(at) = self.attached.iter().position(|attachment| attachment.id() == id) else {
             return Ok(());
         };
-        if let Some(output) = self.attached[at].next() {
+        if let Some(output) = self.attached[at].take() {
             let frame = TerminalFrame { terminal: id, bytes: &output.bytes }.encode();
             self.socket.send(Message::Binary(Bytes::from(frame))).await?;
         }

@@ -206,7 +206,7 @@ impl Attachment {
     }
 
     /// What may be sent now: nothing while the tab has not shown what it was sent.
-    pub fn next(&mut self) -> Option<Output> {
+    pub fn take(&mut self) -> Option<Output> {
         if self.sent >= self.shown + AHEAD {
             return None;
         }

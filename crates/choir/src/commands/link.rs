@@ -1,0 +1,30 @@
+//! `choir link`: another sign-in link for the owner.
+
+use anyhow::{Context as _, Result};
+use hypervisor::identity::Identity;
+use hypervisor::server::{clock, site::Site};
+use sandbox::failure::{Code, Failure};
+use serde_json::json;
+
+use super::Context;
+use super::up::data_folder;
+use crate::cli::Link;
+use crate::render::{self, line};
+
+pub(crate) fn run(context: &Context, args: &Link) -> Result<()> {
+    let data = data_folder(&args.data)?;
+    if !data.join("hypervisor.sqlite").exists() {
+        let message = format!("nothing was ever served from {}; start it with: choir up", data.display());
+        return Err(Failure::new(Code::NoComputer, message).into());
+    }
+    let identity = Identity::open(&data, clock())?;
+    let owner = identity.users()?.into_iter().find(|user| user.owner).context("this machine has no owner")?;
+    let site = Site::new(args.data.port, None, &[])?;
+    let link = site.sign_in_link(&identity.make_link(&owner.id)?);
+    if context.style.is_json() {
+        render::json(&json!({ "link": link }));
+    } else {
+        line(&link);
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! What the browser loads, as the binary carries it. It is empty if `cargo xtask web` did not run before the build.
+//!
+//! Everything under `assets/` has the hash of its content in its name and can be kept for ever. `index.html` cannot:
+//! its `{{nonce}}` is filled anew for every answer.
+
+include!(concat!(env!("OUT_DIR"), "/web_assets.rs"));
+
+/// Answers `/` where there is no bundle.
+pub const MISSING: &str = "\
+<!doctype html>
+<html lang=\"en\">
+<meta charset=\"utf-8\">
+<title>ChoirOS</title>
+<h1>The desktop is not in this binary</h1>
+<p>The computer runs, but it was built without what the browser loads. Build that, then the binary:</p>
+<pre>cargo xtask web
+cargo build --release -p choir</pre>
+<p>or both, and start it: <code>cargo xtask up</code></p>
+</html>
+";
+
+/// A file by its path, such as `assets/boot-1a2b3c4d.js`: its bytes, and the same compressed with brotli.
+pub fn find(path: &str) -> Option<(&'static [u8], Option<&'static [u8]>)> {
+    // The table is sorted by path.
+    let at = ASSETS.binary_search_by(|(known, _, _)| (*known).cmp(path)).ok()?;
+    ASSETS.get(at).map(|(_, bytes, small)| (*bytes, *small))
+}
+
+/// The page, if the binary carries one.
+pub fn page() -> Option<&'static str> {
+    find("index.html").and_then(|(bytes, _)| std::str::from_utf8(bytes).ok())
+}
+
+/// What a file is, by its name.
+pub fn content_type(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js" | "mjs") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("wasm") => "application/wasm",
+        Some("woff2") => "font/woff2",
+        Some("json") => "application/json",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some(_) | None => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_found_by_its_path_and_has_a_type() {
+        for (path, bytes, _) in ASSETS {
+            assert_eq!(find(path).map(|(found, _)| found.len()), Some(bytes.len()), "{path}");
+            assert_ne!(content_type(path), "application/octet-stream", "{path}");
+        }
+        assert!(find("assets/nothing.js").is_none());
+    }
+
+    #[test]
+    fn the_page_leaves_the_nonce_to_the_server() {
+        if let Some(page) = page() {
+            assert!(page.contains("{{nonce}}"));
+            assert!(!page.contains("{{script}}") && !page.contains("{{style}}"));
+        }
+    }
+}

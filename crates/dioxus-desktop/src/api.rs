@@ -1,0 +1,170 @@
+//! Typed requests to the computer. Every failure is a sentence for the person, with the server's code behind it.
+
+use dioxus::prelude::*;
+use gloo_net::http::{Request, RequestBuilder, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use shared_types::wire::Problem;
+
+use crate::dom::encode;
+
+const BASE: &str = "/api/v1";
+
+/// Why a request was not done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Failure {
+    /// The computer did not answer. Nothing is known of what it did.
+    Unreachable,
+    /// It answered with something that this version does not understand.
+    Unreadable(String),
+    /// It refused.
+    Refused(Box<Problem>),
+}
+
+impl Failure {
+    /// For the person.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Unreachable => "The computer does not answer. Nothing was lost; try again in a moment.".into(),
+            Self::Unreadable(reason) => format!("The answer could not be read ({reason}). Reload the page."),
+            Self::Refused(problem) if problem.detail.is_empty() => problem.title.clone(),
+            Self::Refused(problem) => problem.detail.clone(),
+        }
+    }
+
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::Refused(problem) => problem.status,
+            Self::Unreachable | Self::Unreadable(_) => 0,
+        }
+    }
+
+    pub(crate) fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Refused(problem) => Some(problem),
+            Self::Unreachable | Self::Unreadable(_) => None,
+        }
+    }
+}
+
+pub(crate) type Answer<T> = std::result::Result<T, Failure>;
+
+/// `path?key=value…`, with empty values left out.
+pub(crate) fn query(path: &str, pairs: &[(&str, &str)]) -> String {
+    let mut out = path.to_owned();
+    for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
+        out.push(if out.contains('?') { '&' } else { '?' });
+        out.push_str(key);
+        out.push('=');
+        out.push_str(&encode(value));
+    }
+    out
+}
+
+/// The full address of a route.
+pub(crate) fn url(path: &str) -> String {
+    format!("{BASE}{path}")
+}
+
+async fn check(response: std::result::Result<Response, gloo_net::Error>) -> Answer<Response> {
+    let response = response.map_err(|_| Failure::Unreachable)?;
+    if response.ok() {
+        return Ok(response);
+    }
+    let status = response.status();
+    let text = response.text().await.unwrap_or_default();
+    Err(problem(status, &text))
+}
+
+/// The failure behind a status and a body.
+pub(crate) fn problem(status: u16, text: &str) -> Failure {
+    match serde_json::from_str::<Problem>(text) {
+        Ok(problem) => Failure::Refused(Box::new(problem)),
+        Err(_) if status == 0 || status >= 502 => Failure::Unreachable,
+        Err(_) => Failure::Refused(Box::new(Problem {
+            kind: String::new(),
+            title: format!("The computer answered {status}."),
+            status,
+            code: String::new(),
+            detail: String::new(),
+            conflicts: Vec::new(),
+            current: None,
+        })),
+    }
+}
+
+async fn read<T: DeserializeOwned>(response: Response) -> Answer<T> {
+    let text = response.text().await.map_err(|_| Failure::Unreachable)?;
+    let text = if text.is_empty() { "null" } else { &text };
+    serde_json::from_str(text).map_err(|e| Failure::Unreadable(e.to_string()))
+}
+
+async fn send_json<T: DeserializeOwned>(request: RequestBuilder, body: &impl Serialize) -> Answer<T> {
+    let request = request.json(body).map_err(|e| Failure::Unreadable(e.to_string()))?;
+    read(check(request.send().await).await?).await
+}
+
+pub(crate) async fn get<T: DeserializeOwned>(path: &str) -> Answer<T> {
+    read(check(Request::get(&url(path)).send().await).await?).await
+}
+
+pub(crate) async fn post<T: DeserializeOwned>(path: &str, body: &impl Serialize) -> Answer<T> {
+    send_json(Request::post(&url(path)), body).await
+}
+
+pub(crate) async fn delete(path: &str) -> Answer<()> {
+    check(Request::delete(&url(path)).send().await).await.map(drop)
+}
+
+/// The bytes behind a route, and the hash that the server names them by.
+pub(crate) async fn bytes(path: &str) -> Answer<(Vec<u8>, Option<String>)> {
+    let response = check(Request::get(&url(path)).send().await).await?;
+    let hash = response.headers().get("x-choir-hash");
+    let bytes = response.binary().await.map_err(|_| Failure::Unreachable)?;
+    Ok((bytes, hash))
+}
+
+/// Sends bytes as they are.
+pub(crate) async fn put_bytes<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Answer<T> {
+    let body = js_sys::Uint8Array::from(bytes);
+    let request = Request::put(&url(path))
+        .header("content-type", "application/octet-stream")
+        .body(body)
+        .map_err(|e| Failure::Unreadable(e.to_string()))?;
+    read(check(request.send().await).await?).await
+}
+
+/// Text from outside the API, such as `/health`.
+pub(crate) async fn plain(path: &str) -> Answer<String> {
+    let response = Request::get(path).send().await.map_err(|_| Failure::Unreachable)?;
+    response.text().await.map_err(|_| Failure::Unreachable)
+}
+
+/// Runs something to its end, whatever happens to the component that began it.
+pub(crate) fn run(future: impl Future<Output = ()> + 'static) {
+    dioxus::core::spawn_forever(future);
+}
+
+/// A read that repeats when what it depends on changes. The old value stays until the new one is there.
+pub(crate) fn use_fetched<T, F, W>(mut depends: F, load: impl Fn() -> W + 'static) -> Signal<Option<Answer<T>>>
+where
+    T: 'static,
+    F: FnMut() + 'static,
+    W: Future<Output = Answer<T>> + 'static,
+{
+    let mut value = use_signal(|| None);
+    let mut turn = use_signal(|| 0u64);
+    use_effect(move || {
+        depends();
+        let mine = *turn.peek() + 1;
+        turn.set(mine);
+        let future = load();
+        spawn(async move {
+            let answer = future.await;
+            if *turn.peek() == mine {
+                value.set(Some(answer));
+            }
+        });
+    });
+    value
+}

@@ -1,0 +1,157 @@
+//! Editor: text and code. It saves operations that can be undone, follows the file while nothing is unsaved, and
+//! never overwrites what somebody else wrote without having shown it.
+
+mod bars;
+mod document;
+mod merging;
+
+use dioxus::prelude::*;
+use dioxus::web::WebEventExt;
+use gloo_timers::future::TimeoutFuture;
+use shared_types::{FilePath, WindowId};
+use wasm_bindgen::JsCast;
+use web_sys::HtmlElement;
+
+use self::bars::{Naming, Stale};
+use self::document::{Document, Stage};
+use self::merging::Merging;
+use crate::desk::{Desk, desk};
+use crate::foreign::Text;
+use crate::parts::{Empty, Trouble, Waiting};
+use crate::{api, dom};
+
+/// A burst of changes is looked at once.
+const SETTLE: u32 = 200;
+/// How long after a key a draft is kept.
+const DRAFT: u32 = 500;
+
+#[component]
+pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
+    let path = shows.as_deref().map(FilePath::parse).transpose();
+    match path {
+        // Another file is another document, with a history of its own.
+        Ok(path) => rsx! { Page { key: "{shows.unwrap_or_default()}", window, path } },
+        Err(error) => rsx! { Empty { icon: "triangle-alert", title: "This is not a path", p { "{error}" } } },
+    }
+}
+
+#[component]
+fn Page(window: WindowId, path: Option<FilePath>) -> Element {
+    let desk = desk();
+    let document = use_hook(|| Document::new(window, path.clone()));
+    let mut naming = use_signal(|| false);
+    let mut merging = use_signal(|| false);
+    let mut absent = use_signal(|| None::<String>);
+    use_drop(move || {
+        document.put_editor(None);
+        if let Some(bar) = dom::by_id(&format!("bar-{window}")) {
+            bar.set_text_content(None);
+        }
+    });
+    let save = move || {
+        if document.path.peek().is_some() {
+            api::run(async move { drop(document.save(desk).await) });
+        } else {
+            naming.set(true);
+        }
+    };
+    // Lists and the disk have caught up: perhaps with a change to this file.
+    let mut turn = use_signal(|| 0u32);
+    use_effect(move || {
+        let _ = desk.projected.read();
+        let mine = *turn.peek() + 1;
+        turn.set(mine);
+        spawn(async move {
+            TimeoutFuture::new(SETTLE).await;
+            if *turn.peek() == mine {
+                document.follow().await;
+            }
+        });
+    });
+    use_effect(move || {
+        let dark = dark(desk);
+        document.with(|editor| editor.set_dark(dark));
+    });
+
+    let stage = document.stage.read().clone();
+    let ready = stage == Stage::Ready;
+    let theirs = document.theirs.read().clone();
+    rsx! {
+        div { class: "editor",
+            if let Some(now) = theirs.filter(|_| !merging()) {
+                Stale { document, theirs: now, onmerge: move |()| merging.set(true) }
+            }
+            if naming() {
+                Naming { document, onclose: move |()| { naming.set(false); document.with(Text::focus); } }
+            }
+            if merging() {
+                Merging { document, onclose: move |()| { merging.set(false); document.with(Text::focus); } }
+            }
+            div {
+                class: "part part-editor",
+                hidden: merging() || !ready,
+                onmounted: move |event| {
+                    let Ok(element) = event.data().as_web_event().dyn_into::<HtmlElement>() else { return };
+                    spawn(async move {
+                        if let Err(reason) = open(desk, document, &element, save).await {
+                            absent.set(Some(reason));
+                        }
+                    });
+                },
+            }
+            if let Some(reason) = absent() {
+                Empty { icon: "triangle-alert", title: "The editor is not here", p { "{reason}" } }
+            } else {
+                match stage {
+                    Stage::Loading => rsx! { Waiting {} },
+                    Stage::Ready => rsx! {},
+                    Stage::Refused(why) => rsx! {
+                        Empty { icon: "file", title: "This file cannot be edited here", p { "{why}" } p { "Files can show or download it." } }
+                    },
+                    Stage::Failed(failure) => rsx! { Trouble { failure } },
+                }
+            }
+        }
+    }
+}
+
+/// Reads the file and the part at the same time, then puts one into the other.
+async fn open(
+    desk: Desk,
+    document: Document,
+    element: &HtmlElement,
+    save: impl FnMut() + 'static,
+) -> Result<(), String> {
+    let Some(text) = document.begin().await else { return Ok(()) };
+    let path = document.path.peek().as_ref().map(ToString::to_string).unwrap_or_default();
+    let mut editor = Text::mount(element, &path, &text, dark(desk)).await?;
+    if !element.is_connected() {
+        // Closed while it was loading.
+        return Ok(());
+    }
+    let mut keys = 0u64;
+    let latest = std::rc::Rc::new(std::cell::Cell::new(0u64));
+    editor.on_change(move || {
+        document.mark(true);
+        keys += 1;
+        latest.set(keys);
+        let (mine, latest) = (keys, latest.clone());
+        api::run(async move {
+            TimeoutFuture::new(DRAFT).await;
+            if latest.get() == mine {
+                document.keep_draft();
+            }
+        });
+    });
+    editor.on_save(save);
+    editor.focus();
+    document.put_editor(Some(editor));
+    Ok(())
+}
+
+/// Whether the theme that is in force is a dark one; reading the settings makes a change of theme known.
+fn dark(desk: Desk) -> bool {
+    let _ = desk.settings.read();
+    let root = dom::document().and_then(|document| document.document_element());
+    root.and_then(|root| root.get_attribute("data-theme")).is_some_and(|theme| theme == "dark")
+}

@@ -1,0 +1,89 @@
+//! The bars above the text: that the file changed underneath, and what an untitled text is to be called.
+
+use dioxus::prelude::*;
+
+use super::document::{Base, Document};
+use crate::api;
+use crate::desk::desk;
+use crate::dom;
+use crate::icons::Icon;
+
+/// Somebody else changed the file, and the person has changes of their own.
+#[component]
+pub(super) fn Stale(document: Document, theirs: Base, onmerge: EventHandler<()>) -> Element {
+    let desk = desk();
+    let deleted = theirs == Base::Absent;
+    let words = if deleted {
+        "The file was deleted or moved away. Your text is still here."
+    } else {
+        "The file has changed since you opened it. Your changes are not saved, and nothing was overwritten."
+    };
+    let keep = move |_| {
+        document.build_on(theirs.clone());
+        api::run(async move { drop(document.save(desk).await) });
+    };
+    rsx! {
+        div { class: "bar warn", role: "alert",
+            Icon { name: "triangle-alert" }
+            span { "{words}" }
+            if deleted {
+                button { class: "btn pri", r#type: "button", onclick: keep, "Save it again" }
+            } else {
+                button { class: "btn pri", r#type: "button", onclick: move |_| onmerge.call(()), "Merge" }
+                button { class: "btn", r#type: "button", onclick: move |_| api::run(document.reload()), "Reload" }
+                button { class: "btn", r#type: "button", onclick: keep, "Overwrite" }
+            }
+        }
+    }
+}
+
+/// Asks for the path of a text that has none.
+#[component]
+pub(super) fn Naming(document: Document, onclose: EventHandler<()>) -> Element {
+    let desk = desk();
+    let mut name = use_signal(|| "untitled.md".to_owned());
+    let mut refused = use_signal(|| None::<String>);
+    let mut busy = use_signal(|| false);
+    let field = format!("name-{}", document.window);
+    let focused = field.clone();
+    use_effect(move || dom::focus_soon(focused.clone()));
+    rsx! {
+        form {
+            class: "bar",
+            "aria-label": "Save as",
+            onsubmit: move |event| {
+                event.prevent_default();
+                busy.set(true);
+                spawn(async move {
+                    let wanted = name.peek().clone();
+                    let saved = document.save_as(desk, &wanted).await;
+                    busy.set(false);
+                    match saved {
+                        Ok(()) => onclose.call(()),
+                        Err(why) => refused.set(Some(why)),
+                    }
+                });
+            },
+            onkeydown: move |event| {
+                if event.key() == Key::Escape {
+                    event.stop_propagation();
+                    onclose.call(());
+                }
+            },
+            label { r#for: "{field}", "Save as" }
+            input {
+                class: "field mono",
+                id: "{field}",
+                value: "{name}",
+                autocomplete: "off",
+                spellcheck: "false",
+                oninput: move |event| name.set(event.value()),
+            }
+            if let Some(why) = refused() {
+                span { class: "trouble", role: "alert", "{why}" }
+            }
+            button { class: "btn pri", r#type: "submit", disabled: busy() || name.read().trim().is_empty(), "Save" }
+            button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), "Cancel" }
+        }
+    }
+}

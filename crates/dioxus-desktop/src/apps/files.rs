@@ -1,0 +1,271 @@
+//! Files: the tree on the left, a folder in the middle, a preview with versions on the right. Live: when anything
+//! writes to the workspace, the lists follow.
+
+pub(crate) mod actions;
+mod list;
+mod markdown;
+mod preview;
+mod tree;
+mod upload;
+mod versions;
+
+use dioxus::prelude::*;
+use shared_types::payload::file::FileNode;
+use shared_types::wire::{Entry, Found, Listing};
+use shared_types::{FilePath, WindowId};
+
+use crate::api::{self, Answer};
+use crate::apps;
+use crate::desk::{Desk, desk};
+use crate::dom;
+use crate::icons::Icon;
+use crate::parts::{Empty, IconButton, Trouble, Waiting};
+
+/// What one window of Files looks at.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Place {
+    pub folder: Signal<Option<FilePath>>,
+    pub chosen: Signal<Option<FilePath>>,
+    pub renaming: Signal<Option<FilePath>>,
+    pub listing: Signal<Option<Answer<Listing>>>,
+    pub versions: Signal<bool>,
+    window: WindowId,
+}
+
+impl Place {
+    pub(crate) fn go(mut self, folder: Option<FilePath>) {
+        self.chosen.set(None);
+        self.renaming.set(None);
+        dom::session_set(&format!("files.{}", self.window), folder.as_ref().map_or("", FilePath::as_str));
+        self.folder.set(folder);
+    }
+
+    pub(crate) fn entries(self) -> Vec<Entry> {
+        match &*self.listing.read() {
+            Some(Ok(listing)) => listing.entries.clone(),
+            Some(Err(_)) | None => Vec::new(),
+        }
+    }
+
+    pub(crate) fn chosen_entry(self) -> Option<Entry> {
+        let chosen = self.chosen.read().clone()?;
+        self.entries().into_iter().find(|entry| entry.path == chosen)
+    }
+
+    /// A name in the folder that is shown.
+    pub(crate) fn join(self, name: &str) -> Result<FilePath, shared_types::PathError> {
+        match &*self.folder.peek() {
+            Some(folder) => folder.join(name),
+            None => FilePath::parse(name),
+        }
+    }
+}
+
+/// What kind of thing a name promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    Markdown,
+    Image(&'static str),
+    Audio(&'static str),
+    Video(&'static str),
+    Pdf,
+    Other,
+}
+
+pub(crate) fn kind(name: &str) -> Kind {
+    let extension = name.rsplit_once('.').map(|(_, e)| e.to_lowercase()).unwrap_or_default();
+    match extension.as_str() {
+        "md" | "markdown" => Kind::Markdown,
+        "png" => Kind::Image("image/png"),
+        "jpg" | "jpeg" => Kind::Image("image/jpeg"),
+        "gif" => Kind::Image("image/gif"),
+        "webp" => Kind::Image("image/webp"),
+        "avif" => Kind::Image("image/avif"),
+        "svg" => Kind::Image("image/svg+xml"),
+        "ico" => Kind::Image("image/x-icon"),
+        "mp3" => Kind::Audio("audio/mpeg"),
+        "wav" => Kind::Audio("audio/wav"),
+        "ogg" | "opus" => Kind::Audio("audio/ogg"),
+        "flac" => Kind::Audio("audio/flac"),
+        "m4a" => Kind::Audio("audio/mp4"),
+        "mp4" | "m4v" | "mov" => Kind::Video("video/mp4"),
+        "webm" => Kind::Video("video/webm"),
+        "pdf" => Kind::Pdf,
+        "zip" | "gz" | "xz" | "bz2" | "7z" | "tar" | "woff" | "woff2" | "ttf" | "otf" | "exe" | "bin" | "wasm"
+        | "sqlite" | "db" | "so" | "o" | "docx" | "xlsx" | "pptx" => Kind::Other,
+        _ => Kind::Text,
+    }
+}
+
+pub(crate) fn icon_for(name: &str) -> &'static str {
+    match kind(name) {
+        Kind::Text => "file-code",
+        Kind::Markdown | Kind::Pdf => "file-text",
+        Kind::Image(_) => "file-image",
+        Kind::Audio(_) => "file-music",
+        Kind::Video(_) => "file-play",
+        Kind::Other => "file",
+    }
+}
+
+/// Opens a path with what fits: text in the editor, the rest here.
+pub(crate) fn open_path(desk: Desk, path: &str) {
+    let editable = matches!(kind(path), Kind::Text | Kind::Markdown | Kind::Image("image/svg+xml"));
+    let app = if editable { "editor" } else { "files" };
+    let path = path.to_owned();
+    api::run(async move {
+        // A folder may look like a text by its name.
+        let folder: Answer<Listing> = api::get(&api::query("/files", &[("path", &path)])).await;
+        let app = if folder.is_ok_and(|l| !l.entries.is_empty()) { "files" } else { app };
+        if let Some(app) = apps::find(app) {
+            desk.open(app, Some(&path));
+        }
+    });
+}
+
+pub(crate) fn open_entry(place: Place, entry: &Entry) {
+    match &entry.node {
+        FileNode::Folder => place.go(Some(entry.path.clone())),
+        FileNode::File { .. } | FileNode::Symlink { .. } => match kind(entry.path.name()) {
+            Kind::Text | Kind::Markdown => {
+                if let Some(app) = apps::find("editor") {
+                    desk().open(app, Some(entry.path.as_str()));
+                }
+            }
+            Kind::Image(_) | Kind::Audio(_) | Kind::Video(_) | Kind::Pdf | Kind::Other => {
+                let mut place = place;
+                place.chosen.set(Some(entry.path.clone()));
+            }
+        },
+    }
+}
+
+/// Where a window begins: what it was told to show, or where it was before a reload.
+fn beginning(window: WindowId, shows: Option<&str>) -> Option<FilePath> {
+    let kept = dom::session_get(&format!("files.{window}"));
+    FilePath::parse(kept.as_deref().or(shows)?).ok()
+}
+
+#[component]
+pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
+    let desk = desk();
+    let first = shows.clone();
+    let mut folder = use_signal(move || beginning(window, first.as_deref()));
+    let mut chosen = use_signal(|| None::<FilePath>);
+    let renaming = use_signal(|| None::<FilePath>);
+    let versions = use_signal(|| false);
+    let mut search = use_signal(String::new);
+    let listing = api::use_fetched(
+        move || drop((desk.projected.read(), folder.read())),
+        move || {
+            let path = folder.peek().as_ref().map(|p| p.to_string()).unwrap_or_default();
+            async move { api::get::<Listing>(&api::query("/files", &[("path", &path)])).await }
+        },
+    );
+    let place = Place { folder, chosen, renaming, listing, versions, window };
+    // Told to show a file: its folder is opened and it is chosen.
+    use_effect(move || {
+        let missing = matches!(&*listing.read(), Some(Err(failure)) if failure.status() == 404 || failure.status() == 400);
+        let path = folder.peek().clone();
+        if missing && let Some(path) = path {
+            folder.set(path.parent());
+            chosen.set(Some(path));
+        }
+    });
+    let mut over = use_signal(|| false);
+    let finding = !search.read().trim().is_empty();
+    rsx! {
+        div {
+            class: if over() { "files over" } else { "files" },
+            ondragover: move |event| {
+                event.prevent_default();
+                if upload::has_files(&event) && !over() {
+                    over.set(true);
+                }
+            },
+            ondragleave: move |_| over.set(false),
+            ondrop: move |event| {
+                event.prevent_default();
+                over.set(false);
+                upload::dropped(place, &event);
+            },
+            aside { class: "rail tree", "aria-label": "Folders", tree::Tree { place } }
+            div { class: "pane",
+                div { class: "bar",
+                    IconButton { icon: "chevron-left", label: "Folder above", onclick: move |_| place.go(folder.peek().as_ref().and_then(FilePath::parent)) }
+                    Crumbs { place }
+                    span { class: "sp" }
+                    div { class: "search",
+                        Icon { name: "search" }
+                        input { r#type: "search", placeholder: "Search names and text", "aria-label": "Search names and text", value: "{search}", oninput: move |e| search.set(e.value()) }
+                    }
+                    IconButton { icon: "file-plus", label: "New file", onclick: move |_| actions::begin_new(place, false) }
+                    IconButton { icon: "folder-plus", label: "New folder", onclick: move |_| actions::begin_new(place, true) }
+                    upload::UploadButton { place }
+                }
+                upload::Progress {}
+                if finding {
+                    SearchResults { search, place }
+                } else {
+                    match &*listing.read() {
+                        None => rsx! { Waiting {} },
+                        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+                        Some(Ok(_)) => rsx! { list::List { place } },
+                    }
+                }
+            }
+            if let Some(entry) = place.chosen_entry() {
+                preview::Preview { key: "{entry.path}", place, entry }
+            }
+        }
+    }
+}
+
+#[component]
+fn Crumbs(place: Place) -> Element {
+    let folder = place.folder.read().clone();
+    let mut crumbs: Vec<FilePath> = folder.iter().flat_map(|f| f.ancestors().collect::<Vec<_>>()).collect();
+    crumbs.reverse();
+    crumbs.extend(folder);
+    rsx! {
+        nav { class: "crumbs", "aria-label": "Path",
+            button { onclick: move |_| place.go(None), Icon { name: "house" } "Workspace" }
+            for crumb in crumbs {
+                span { key: "{crumb}", class: "slash", "/" }
+                button { onclick: { let to = crumb.clone(); move |_| place.go(Some(to.clone())) }, "{crumb.name()}" }
+            }
+        }
+    }
+}
+
+#[component]
+fn SearchResults(search: Signal<String>, place: Place) -> Element {
+    let desk = desk();
+    let found = api::use_fetched(
+        move || drop((search.read(), desk.projected.read())),
+        move || {
+            let words = search.peek().trim().to_owned();
+            async move { api::get::<Vec<Found>>(&api::query("/search", &[("q", &words), ("limit", "100")])).await }
+        },
+    );
+    match &*found.read() {
+        None => rsx! { Waiting {} },
+        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+        Some(Ok(found)) if found.is_empty() => rsx! {
+            Empty { icon: "search", title: "Nothing found", p { "No name and no text holds these words." } }
+        },
+        Some(Ok(found)) => rsx! {
+            div { class: "rows scroll",
+                for hit in found.clone() {
+                    button { key: "{hit.path}", class: "found", onclick: { let path = hit.path.clone(); move |_| open_path(desk, path.as_str()) },
+                        Icon { name: icon_for(hit.path.name()) }
+                        b { "{hit.path.name()}" }
+                        small { "{hit.path}" }
+                        if hit.matched == shared_types::wire::Matched::Text { span { class: "chip", "in its text" } }
+                    }
+                }
+            }
+        },
+    }
+}

@@ -1,0 +1,189 @@
+//! What can be done to files. Everything is done at once; a toast offers Undo.
+
+use dioxus::prelude::*;
+use shared_types::FilePath;
+use shared_types::payload::file::FileNode;
+use shared_types::wire::{AtPath, Done, Entry, FromTo};
+
+use super::{Place, open_entry};
+use crate::api::{self, Answer};
+use crate::apps;
+use crate::desk::{Clip, Desk, Offer, desk};
+use crate::desktop::menu::Item;
+use crate::dom;
+
+/// A name that is not taken yet: `name`, `name 2`, …
+fn free_name(place: Place, stem: &str, extension: &str) -> String {
+    let taken: Vec<String> = place.entries().iter().map(|e| e.path.name().to_owned()).collect();
+    let mut name = format!("{stem}{extension}");
+    let mut n = 2;
+    while taken.contains(&name) {
+        name = format!("{stem} {n}{extension}");
+        n += 1;
+    }
+    name
+}
+
+/// Makes a file or folder with a free name and lets the person name it.
+pub(crate) fn begin_new(mut place: Place, folder: bool) {
+    let name = if folder { free_name(place, "New folder", "") } else { free_name(place, "untitled", ".txt") };
+    let Ok(path) = place.join(&name) else { return };
+    let desk = desk();
+    api::run(async move {
+        let answer = if folder { make_folder(&path).await } else { make_file(&path).await };
+        if desk.did(&format!("Made {}", path.name()), &answer) {
+            place.chosen.set(Some(path.clone()));
+            place.renaming.set(Some(path));
+        }
+    });
+}
+
+async fn make_file(path: &FilePath) -> Answer<Done> {
+    api::put_bytes(&api::query("/content", &[("path", path.as_str()), ("base", "absent")]), &[]).await
+}
+
+async fn make_folder(path: &FilePath) -> Answer<Done> {
+    api::post("/folders", &AtPath { path: path.clone() }).await
+}
+
+pub(crate) fn new_file(desk: Desk, path: FilePath, open: bool) {
+    api::run(async move {
+        let answer = make_file(&path).await;
+        if desk.did(&format!("Made {path}"), &answer)
+            && open
+            && let Some(app) = apps::find("editor")
+        {
+            desk.open(app, Some(path.as_str()));
+        }
+    });
+}
+
+pub(crate) fn new_folder(desk: Desk, path: FilePath) {
+    api::run(async move {
+        let answer = make_folder(&path).await;
+        desk.did(&format!("Made {path}"), &answer);
+    });
+}
+
+pub(crate) fn delete(mut place: Place, path: FilePath) {
+    let desk = desk();
+    place.chosen.set(None);
+    api::run(async move {
+        let answer = api::post("/files/delete", &AtPath { path: path.clone() }).await;
+        desk.did(&format!("Deleted {}", path.name()), &answer);
+    });
+}
+
+pub(crate) fn rename(mut place: Place, path: FilePath, name: &str) {
+    place.renaming.set(None);
+    dom::focus_soon(format!("list-{}", place.window));
+    let name = name.trim();
+    if name.is_empty() || name == path.name() {
+        return;
+    }
+    let to = match path.parent() {
+        Some(parent) => parent.join(name),
+        None => FilePath::parse(name),
+    };
+    match to {
+        Ok(to) => send_move(place, path, to),
+        Err(error) => desk().toast(error.to_string(), true, Offer::Nothing),
+    }
+}
+
+/// Puts a path into a folder; no folder is the workspace itself.
+pub(crate) fn move_into(place: Place, path: FilePath, folder: Option<FilePath>) {
+    if path.parent() == folder || folder.as_ref().is_some_and(|f| f.is_within(&path)) {
+        return;
+    }
+    let to = match folder {
+        Some(folder) => folder.join(path.name()),
+        None => FilePath::parse(path.name()),
+    };
+    if let Ok(to) = to {
+        send_move(place, path, to);
+    }
+}
+
+fn send_move(mut place: Place, from: FilePath, to: FilePath) {
+    let desk = desk();
+    api::run(async move {
+        let text = if from.parent() == to.parent() {
+            format!("Renamed {} to {}", from.name(), to.name())
+        } else {
+            let into = to.parent().map_or_else(|| "the workspace".to_owned(), |p| p.to_string());
+            format!("Moved {} into {into}", from.name())
+        };
+        let answer = api::post("/files/move", &FromTo { from, to: to.clone() }).await;
+        if desk.did(&text, &answer) && place.chosen.peek().is_some() {
+            place.chosen.set(Some(to));
+        }
+    });
+}
+
+pub(crate) fn take(path: FilePath, cut: bool) {
+    let mut desk = desk();
+    desk.toast(format!("{} {}", if cut { "Cut" } else { "Copied" }, path.name()), false, Offer::Nothing);
+    desk.clip.set(Some(Clip { path, cut }));
+}
+
+pub(crate) fn paste(place: Place) {
+    let mut desk = desk();
+    let Some(clip) = desk.clip.peek().clone() else { return };
+    if clip.cut {
+        desk.clip.set(None);
+        return move_into(place, clip.path, place.folder.peek().clone());
+    }
+    let name = clip.path.name().to_owned();
+    let (stem, extension) = match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => (stem.to_owned(), format!(".{extension}")),
+        Some(_) | None => (name.clone(), String::new()),
+    };
+    let Ok(to) = place.join(&free_name(place, &stem, &extension)) else { return };
+    api::run(async move {
+        let answer = api::post("/files/copy", &FromTo { from: clip.path, to: to.clone() }).await;
+        desk.did(&format!("Copied to {}", to.name()), &answer);
+    });
+}
+
+pub(crate) fn download(path: &FilePath) {
+    dom::download(&api::url(&api::query("/content", &[("path", path.as_str()), ("download", "1")])), path.name());
+}
+
+pub(crate) fn entry_menu(mut place: Place, entry: &Entry) -> Vec<Item> {
+    let path = entry.path.clone();
+    let with = move |run: fn(Place, FilePath)| {
+        let path = path.clone();
+        move || run(place, path.clone())
+    };
+    let is_file = matches!(entry.node, FileNode::File { .. });
+    let opened = entry.clone();
+    let mut items = vec![Item::new("folder-open", "Open", move || open_entry(place, &opened)).key("Enter")];
+    if is_file {
+        items.push(Item::new("download", "Download", with(|_, path| download(&path))));
+        items.push(Item::new("history", "Versions", with(|mut place, path| {
+            place.chosen.set(Some(path));
+            place.versions.set(true);
+        })));
+    }
+    items.push(Item::Line);
+    items.push(Item::new("copy", "Copy", with(|_, path| take(path, false))).key("Ctrl C"));
+    items.push(Item::new("scissors", "Cut", with(|_, path| take(path, true))).key("Ctrl X"));
+    items.push(Item::new("pencil", "Rename", with(|mut place, path| place.renaming.set(Some(path)))).key("F2"));
+    items.push(Item::new("link", "Copy path", with(|_, path| dom::copy(path.as_str()))));
+    items.push(Item::Line);
+    items.push(Item::new("trash-2", "Delete", with(delete)).key("Del").bad());
+    place.chosen.set(Some(entry.path.clone()));
+    items
+}
+
+pub(crate) fn folder_menu(place: Place) -> Vec<Item> {
+    let mut items = vec![
+        Item::new("file-plus", "New file", move || begin_new(place, false)),
+        Item::new("folder-plus", "New folder", move || begin_new(place, true)),
+    ];
+    if desk().clip.peek().is_some() {
+        items.push(Item::new("clipboard-paste", "Paste", move || paste(place)).key("Ctrl V"));
+    }
+    items
+}

@@ -1,0 +1,225 @@
+//! The rows of a folder. Only those in sight are in the document.
+
+use dioxus::prelude::*;
+use dioxus::web::WebEventExt;
+use shared_types::FilePath;
+use shared_types::payload::file::FileNode;
+use shared_types::wire::Entry;
+
+use super::{Place, actions, icon_for, open_entry, upload};
+use crate::desk::desk;
+use crate::desktop::menu::Menu;
+use crate::icons::Icon;
+use crate::parts::Empty;
+use crate::{api, clock, dom};
+
+const ROW: usize = 32;
+const SPARE: usize = 12;
+
+#[component]
+pub(crate) fn List(place: Place) -> Element {
+    let mut desk = desk();
+    let entries = place.entries();
+    let mut top = use_signal(|| 0usize);
+    let mut tall = use_signal(|| 900usize);
+    let mut chosen = place.chosen;
+    let mut renaming = place.renaming;
+    let total = entries.len();
+    let first = (top() / ROW).saturating_sub(SPARE).min(total);
+    let last = ((top() + tall()) / ROW + SPARE).min(total);
+    let keys = entries.clone();
+    let keydown = move |event: KeyboardEvent| {
+        if renaming.peek().is_some() {
+            return;
+        }
+        let at = chosen.peek().as_ref().and_then(|c| keys.iter().position(|e| e.path == *c));
+        let key = event.key().to_string();
+        let ctrl = event.modifiers().ctrl() || event.modifiers().meta();
+        let current = at.and_then(|i| keys.get(i)).cloned();
+        match (key.as_str(), ctrl, current) {
+            ("ArrowDown", false, _) => choose(place, &keys, at.map_or(0, |i| i + 1)),
+            ("ArrowUp", false, _) => choose(place, &keys, at.map_or(0, |i| i.saturating_sub(1))),
+            ("Home", false, _) => choose(place, &keys, 0),
+            ("End", false, _) => choose(place, &keys, usize::MAX),
+            ("Enter", false, Some(entry)) => open_entry(place, &entry),
+            ("F2", false, Some(entry)) => renaming.set(Some(entry.path)),
+            ("Delete", false, Some(entry)) => actions::delete(place, entry.path),
+            ("Backspace", false, _) => place.go(place.folder.peek().as_ref().and_then(FilePath::parent)),
+            ("Escape", false, Some(_)) => chosen.set(None),
+            ("c", true, Some(entry)) => actions::take(entry.path, false),
+            ("x", true, Some(entry)) => actions::take(entry.path, true),
+            ("v", true, _) => actions::paste(place),
+            _ => return,
+        }
+        event.prevent_default();
+        event.stop_propagation();
+    };
+    rsx! {
+        div { class: "row head", "aria-hidden": "true",
+            span { class: "name", "Name" }
+            span { class: "size", "Size" }
+            span { class: "when", "Changed" }
+        }
+        div {
+            class: "rows scroll",
+            id: "list-{place.window}",
+            role: "listbox",
+            "aria-label": "Files",
+            tabindex: "0",
+            onkeydown: keydown,
+            onscroll: move |event| {
+                let now = event.data().scroll_top() as usize;
+                if top.peek().abs_diff(now) >= ROW {
+                    top.set(now);
+                    tall.set(event.data().client_height().max(0) as usize);
+                }
+            },
+            onclick: move |_| chosen.set(None),
+            oncontextmenu: move |event| {
+                event.prevent_default();
+                event.stop_propagation();
+                let at = event.client_coordinates();
+                desk.menu.set(Some(Menu::at(at.x, at.y, actions::folder_menu(place))));
+            },
+            if total == 0 {
+                Empty { icon: "folder-open", title: "This folder is empty",
+                    p { "Drop files here, or begin with a new one." }
+                    button { class: "btn", onclick: move |_| actions::begin_new(place, false), Icon { name: "file-plus" } "New file" }
+                }
+            }
+            div { height: "{first * ROW}px" }
+            for entry in entries[first..last].to_vec() {
+                Row { key: "{entry.path}", place, entry: entry.clone(), on: chosen.read().as_ref() == Some(&entry.path), renaming: renaming.read().as_ref() == Some(&entry.path) }
+            }
+            div { height: "{(total - last) * ROW}px" }
+        }
+        footer { class: "status",
+            "{clock::plural(total as u64, \"item\")}"
+        }
+    }
+}
+
+fn choose(mut place: Place, entries: &[Entry], index: usize) {
+    let Some(entry) = entries.get(index.min(entries.len().saturating_sub(1))) else { return };
+    place.chosen.set(Some(entry.path.clone()));
+    let row = format!("row-{}-{}", place.window, entry.path);
+    if let Some(element) = dom::by_id(&row) {
+        let _ = js_sys::Reflect::get(&element, &"scrollIntoViewIfNeeded".into())
+            .ok()
+            .and_then(|f| wasm_bindgen::JsCast::dyn_into::<js_sys::Function>(f).ok())
+            .map(|f| f.call1(&element, &false.into()));
+    }
+}
+
+#[component]
+fn Row(place: Place, entry: Entry, on: bool, renaming: bool) -> Element {
+    let mut desk = desk();
+    let mut target = use_signal(|| false);
+    let folder = matches!(entry.node, FileNode::Folder);
+    let (icon, size) = match &entry.node {
+        FileNode::Folder => ("folder", String::new()),
+        FileNode::File { size, .. } => (icon_for(entry.path.name()), clock::size(*size)),
+        FileNode::Symlink { target } => ("corner-down-right", format!("→ {target}")),
+    };
+    let cut = desk.clip.read().as_ref().is_some_and(|c| c.cut && c.path == entry.path);
+    let class = format!(
+        "row {} {} {} {}",
+        if on { "on" } else { "" },
+        if target() { "target" } else { "" },
+        if cut { "cut" } else { "" },
+        if folder { "folder" } else { "" }
+    );
+    let (path, open, menu, dragged, dropped) =
+        (entry.path.clone(), entry.clone(), entry.clone(), entry.path.clone(), entry.path.clone());
+    let mut chosen = place.chosen;
+    rsx! {
+        div {
+            class,
+            id: "row-{place.window}-{entry.path}",
+            role: "option",
+            "aria-selected": on.to_string(),
+            "data-path": "{entry.path}",
+            draggable: "true",
+            onclick: move |event| {
+                event.stop_propagation();
+                chosen.set(Some(path.clone()));
+            },
+            ondoubleclick: move |_| open_entry(place, &open),
+            oncontextmenu: move |event| {
+                event.prevent_default();
+                event.stop_propagation();
+                let at = event.client_coordinates();
+                desk.menu.set(Some(Menu::at(at.x, at.y, actions::entry_menu(place, &menu))));
+            },
+            ondragstart: move |event| {
+                upload::drag_out(&event.data().as_web_event(), &dragged, folder);
+            },
+            ondragover: move |event| {
+                if folder {
+                    event.prevent_default();
+                    if !target() { target.set(true) }
+                }
+            },
+            ondragleave: move |_| target.set(false),
+            ondrop: move |event| {
+                target.set(false);
+                if folder && let Some(path) = upload::dragged_path(&event.data().as_web_event()) {
+                    event.prevent_default();
+                    event.stop_propagation();
+                    actions::move_into(place, path, Some(dropped.clone()));
+                }
+            },
+            span { class: "name",
+                Icon { name: icon }
+                if renaming { Rename { place, path: entry.path.clone() } } else { span { "{entry.path.name()}" } }
+            }
+            span { class: "size", "{size}" }
+            span { class: "when", title: "{clock::full(entry.ts)}", "{clock::when(entry.ts)}" }
+        }
+    }
+}
+
+#[component]
+fn Rename(place: Place, path: FilePath) -> Element {
+    let mut name = use_signal(|| path.name().to_owned());
+    let id = format!("rename-{}", place.window);
+    let mut renaming = place.renaming;
+    use_effect(move || {
+        let id = format!("rename-{}", place.window);
+        api::run(async move {
+            gloo_timers::future::TimeoutFuture::new(0).await;
+            dom::focus(&id);
+            if let Some(input) = dom::by_id(&id) {
+                if let Some(input) = wasm_bindgen::JsCast::dyn_ref::<web_sys::HtmlInputElement>(&input) {
+                    let stem = input.value().rfind('.').filter(|i| *i > 0).unwrap_or(input.value().len());
+                    let _ = input.set_selection_range(0, stem as u32);
+                }
+            }
+        });
+    });
+    let (done, left) = (path.clone(), path.clone());
+    rsx! {
+        input {
+            id,
+            class: "field rename",
+            "aria-label": "New name",
+            value: "{name}",
+            oninput: move |event| name.set(event.value()),
+            onclick: move |event| event.stop_propagation(),
+            ondoubleclick: move |event| event.stop_propagation(),
+            onkeydown: move |event| {
+                event.stop_propagation();
+                match event.key().to_string().as_str() {
+                    "Enter" => actions::rename(place, done.clone(), &name.peek()),
+                    "Escape" => renaming.set(None),
+                    _ => {}
+                }
+            },
+            onblur: move |_| {
+                if renaming.peek().as_ref() == Some(&left) {
+                    actions::rename(place, left.clone(), &name.peek());
+                }
+            },
+        }
+    }
+}

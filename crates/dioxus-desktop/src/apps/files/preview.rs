@@ -1,0 +1,163 @@
+//! What a file looks like. Bytes become a blob address; nothing of the workspace is ever navigated to.
+
+use dioxus::prelude::*;
+use shared_types::payload::file::FileNode;
+use shared_types::wire::Entry;
+use web_sys::{Blob, BlobPropertyBag, Url};
+
+use super::{Kind, Place, actions, icon_for, kind, markdown, open_entry, versions};
+use crate::api;
+use crate::clock;
+use crate::dom;
+use crate::icons::Icon;
+use crate::parts::{IconButton, Trouble, Waiting, either};
+
+const LARGEST_TEXT: u64 = 400_000;
+const LARGEST_MEDIA: u64 = 200_000_000;
+
+/// What was made of the bytes.
+#[derive(Clone, PartialEq)]
+enum Shown {
+    Text(String),
+    Media(String),
+    Pdf(Vec<u8>),
+    Nothing(&'static str),
+}
+
+/// A blob address that is let go with its owner.
+#[derive(Clone, PartialEq)]
+struct BlobUrl(std::rc::Rc<Held>);
+
+#[derive(PartialEq)]
+struct Held(String);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = Url::revoke_object_url(&self.0);
+    }
+}
+
+fn blob_url(bytes: &[u8], mime: &str) -> Option<BlobUrl> {
+    let parts = js_sys::Array::of1(&js_sys::Uint8Array::from(bytes));
+    let options = BlobPropertyBag::new();
+    options.set_type(mime);
+    let blob = Blob::new_with_u8_array_sequence_and_options(&parts, &options).ok()?;
+    Some(BlobUrl(std::rc::Rc::new(Held(Url::create_object_url_with_blob(&blob).ok()?))))
+}
+
+#[component]
+pub(crate) fn Preview(place: Place, entry: Entry) -> Element {
+    let mut chosen = place.chosen;
+    let mut show_versions = place.versions;
+    let (opened, down) = (entry.clone(), entry.path.clone());
+    let name = entry.path.name().to_owned();
+    let about = match &entry.node {
+        FileNode::File { size, .. } => format!("{} · {}", clock::size(*size), clock::full(entry.ts)),
+        FileNode::Folder => format!("Folder · {}", clock::full(entry.ts)),
+        FileNode::Symlink { target } => format!("Link to {target}"),
+    };
+    let is_file = matches!(entry.node, FileNode::File { .. });
+    rsx! {
+        aside { class: "preview", "aria-label": "Preview of {name}",
+            header {
+                Icon { name: either(is_file, icon_for(&name), "folder") }
+                div { class: "two", b { "{name}" } small { "{about}" } }
+                IconButton { icon: "x", label: "Close the preview", onclick: move |_| chosen.set(None) }
+            }
+            div { class: "acts",
+                button { class: "btn", onclick: move |_| open_entry(place, &opened), "Open" }
+                if is_file {
+                    button { class: "btn", onclick: move |_| actions::download(&down), Icon { name: "download" } "Download" }
+                    button { class: "btn", "aria-pressed": show_versions().to_string(), onclick: move |_| show_versions.toggle(), Icon { name: "history" } "Versions" }
+                }
+            }
+            if is_file {
+                if show_versions() {
+                    versions::Versions { path: entry.path.clone() }
+                } else {
+                    Content { entry }
+                }
+            }
+        }
+    }
+}
+
+#[component]
+fn Content(entry: Entry) -> Element {
+    let mut shown = use_signal(|| None::<api::Answer<Shown>>);
+    let mut held = use_signal(|| None::<BlobUrl>);
+    let what = kind(entry.path.name());
+    let name = entry.path.name().to_owned();
+    let wanted = use_memo(use_reactive!(|(entry,)| entry.clone()));
+    use_effect(move || {
+        let entry = wanted.read().clone();
+        let size = entry.node.content().map(|c| c.size).unwrap_or_default();
+        spawn(async move {
+            let too_large = match what {
+                Kind::Text | Kind::Markdown => size > LARGEST_TEXT,
+                Kind::Image(_) | Kind::Audio(_) | Kind::Video(_) | Kind::Pdf => size > LARGEST_MEDIA,
+                Kind::Other => true,
+            };
+            if too_large {
+                shown.set(Some(Ok(Shown::Nothing("There is no preview for this kind or size of file."))));
+                return;
+            }
+            let path = api::query("/content", &[("path", entry.path.as_str())]);
+            let answer = api::bytes(&path).await.map(|(bytes, _)| match what {
+                Kind::Text | Kind::Markdown => match String::from_utf8(bytes) {
+                    Ok(text) if !text.contains('\0') => Shown::Text(text),
+                    Ok(_) | Err(_) => Shown::Nothing("This is not text."),
+                },
+                Kind::Image(mime) | Kind::Audio(mime) | Kind::Video(mime) => {
+                    let url = blob_url(&bytes, mime);
+                    let text = url.as_ref().map(|u| u.0.0.clone());
+                    held.set(url);
+                    text.map_or(Shown::Nothing("The browser cannot show this."), Shown::Media)
+                }
+                Kind::Pdf => Shown::Pdf(bytes),
+                Kind::Other => Shown::Nothing("There is no preview for this kind of file."),
+            });
+            shown.set(Some(answer));
+        });
+    });
+    match shown.read().clone() {
+        None => rsx! { Waiting {} },
+        Some(Err(failure)) => rsx! { Trouble { failure } },
+        Some(Ok(Shown::Nothing(why))) => rsx! { p { class: "quiet pad", "{why}" } },
+        Some(Ok(Shown::Text(text))) if what == Kind::Markdown => rsx! {
+            div { class: "read scroll", tabindex: "0", markdown::Markdown { text } }
+        },
+        Some(Ok(Shown::Text(text))) => rsx! { pre { class: "code scroll", tabindex: "0", "{text}" } },
+        Some(Ok(Shown::Pdf(bytes))) => rsx! { Pdf { bytes, name } },
+        Some(Ok(Shown::Media(url))) => match what {
+            Kind::Image(_) => rsx! { div { class: "media", img { src: "{url}", alt: "{name}" } } },
+            Kind::Audio(_) => rsx! { div { class: "media", audio { src: "{url}", controls: true } } },
+            Kind::Video(_) => rsx! { div { class: "media", video { src: "{url}", controls: true } } },
+            Kind::Text | Kind::Markdown | Kind::Pdf | Kind::Other => rsx! {},
+        },
+    }
+}
+
+/// The PDF part is a module of its own, fetched when the first PDF is looked at.
+#[component]
+fn Pdf(bytes: Vec<u8>, name: String) -> Element {
+    let id = use_hook(|| format!("pdf-{}", (js_sys::Math::random() * 1e9) as u64));
+    let mut trouble = use_signal(|| false);
+    let mut shown = use_signal(|| None::<crate::foreign::Pdf>);
+    let at = id.clone();
+    use_hook(move || {
+        spawn(async move {
+            gloo_timers::future::TimeoutFuture::new(0).await;
+            let Some(element) = dom::by_id(&at) else { return };
+            match crate::foreign::Pdf::mount(&element, &name, &bytes).await {
+                Ok(pdf) => shown.set(Some(pdf)),
+                Err(_) => trouble.set(true),
+            }
+        });
+    });
+    rsx! {
+        div { class: "pdf scroll", id,
+            if trouble() { p { class: "quiet pad", "This PDF cannot be shown here. Download it to read it." } }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The folders, opened one by one. A folder's children are fetched when it is opened.
+
+use dioxus::prelude::*;
+use dioxus::web::WebEventExt;
+use shared_types::FilePath;
+use shared_types::payload::file::FileNode;
+use shared_types::wire::Listing;
+
+use super::{Place, actions, upload};
+use crate::api;
+use crate::desk::desk;
+use crate::icons::Icon;
+
+#[component]
+pub(crate) fn Tree(place: Place) -> Element {
+    rsx! {
+        div { role: "tree", "aria-label": "Folders",
+            Branch { place, path: None, depth: 0, open_at_first: true }
+        }
+    }
+}
+
+#[component]
+fn Branch(place: Place, path: Option<FilePath>, depth: u32, open_at_first: bool) -> Element {
+    let desk = desk();
+    let shown = place.folder.read().clone();
+    let on = shown == path;
+    let within = match (&shown, &path) {
+        (Some(shown), Some(path)) => shown.is_within(path) && shown != path,
+        (_, None) => true,
+        (None, Some(_)) => false,
+    };
+    let mut open = use_signal(|| open_at_first || within);
+    let mut target = use_signal(|| false);
+    let name = path.as_ref().map_or_else(|| "Workspace".to_owned(), |p| p.name().to_owned());
+    let icon = match (&path, open()) {
+        (None, _) => "house",
+        (Some(_), true) => "folder-open",
+        (Some(_), false) => "folder",
+    };
+    let (to, dropped) = (path.clone(), path.clone());
+    let is_open = open();
+    rsx! {
+        div {
+            class: if on { "branch on" } else if target() { "branch target" } else { "branch" },
+            role: "treeitem",
+            "aria-expanded": is_open.to_string(),
+            "aria-selected": on.to_string(),
+            padding_left: "{4 + depth * 14}px",
+            ondragover: move |event| {
+                event.prevent_default();
+                if !target() { target.set(true) }
+            },
+            ondragleave: move |_| target.set(false),
+            ondrop: move |event| {
+                target.set(false);
+                if let Some(path) = upload::dragged_path(&event.data().as_web_event()) {
+                    event.prevent_default();
+                    event.stop_propagation();
+                    actions::move_into(place, path, dropped.clone());
+                }
+            },
+            button { class: if is_open { "twist open" } else { "twist" }, "aria-label": if is_open { "Close {name}" } else { "Open {name}" }, onclick: move |_| open.toggle(), Icon { name: "chevron-right" } }
+            button { class: "go", onclick: move |_| { open.set(true); place.go(to.clone()) },
+                Icon { name: icon }
+                span { "{name}" }
+            }
+        }
+        if is_open {
+            Children { place, path, depth, seq: *desk.projected.read() }
+        }
+    }
+}
+
+#[component]
+fn Children(place: Place, path: Option<FilePath>, depth: u32, seq: u64) -> Element {
+    let _ = seq;
+    let desk = desk();
+    let at = path.clone();
+    let listing = api::use_fetched(
+        move || drop(desk.projected.read()),
+        move || {
+            let path = at.as_ref().map(|p| p.to_string()).unwrap_or_default();
+            async move { api::get::<Listing>(&api::query("/files", &[("path", &path)])).await }
+        },
+    );
+    let folders: Vec<FilePath> = match &*listing.read() {
+        Some(Ok(listing)) => listing
+            .entries
+            .iter()
+            .filter(|e| matches!(e.node, FileNode::Folder))
+            .map(|e| e.path.clone())
+            .collect(),
+        Some(Err(_)) | None => Vec::new(),
+    };
+    rsx! {
+        for folder in folders {
+            Branch { key: "{folder}", place, path: Some(folder), depth: depth + 1, open_at_first: false }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a file was before: each version with its diff to now, and one press to have it back.
+
+use dioxus::prelude::*;
+use shared_types::payload::file::FileNode;
+use shared_types::wire::{Comparison, Done, Version};
+use shared_types::{FilePath, Seq};
+
+use crate::api::{self, Answer};
+use crate::clock;
+use crate::desk::desk;
+use crate::parts::{Changes, Empty, Trouble, Waiting, author};
+
+#[component]
+pub(crate) fn Versions(path: FilePath) -> Element {
+    let desk = desk();
+    let at = path.clone();
+    let versions = api::use_fetched(
+        move || drop(desk.projected.read()),
+        move || {
+            let path = at.to_string();
+            async move { api::get::<Vec<Version>>(&api::query("/versions", &[("path", &path)])).await }
+        },
+    );
+    let mut open = use_signal(|| None::<Seq>);
+    match &*versions.read() {
+        None => rsx! { Waiting {} },
+        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+        Some(Ok(versions)) if versions.is_empty() => rsx! {
+            Empty { icon: "history", title: "No versions yet", p { "They appear as the file changes." } }
+        },
+        Some(Ok(versions)) => rsx! {
+            ol { class: "versions scroll",
+                for (i, version) in versions.iter().cloned().enumerate() {
+                    li { key: "{version.seq}",
+                        button { class: if open() == Some(version.seq) { "version on" } else { "version" }, onclick: move |_| open.set(if open() == Some(version.seq) { None } else { Some(version.seq) }),
+                            i { class: author(version.source, &version.actor) }
+                            span { "{version.label}" }
+                            time { "{clock::when(version.ts)}" }
+                        }
+                        if open() == Some(version.seq) {
+                            div { class: "version-body",
+                                if i == 0 {
+                                    p { class: "quiet", "This is how it is now." }
+                                } else {
+                                    Difference { path: path.clone(), seq: version.seq }
+                                    if let Some(FileNode::File { hash, .. }) = &version.node {
+                                        button {
+                                            class: "btn",
+                                            onclick: {
+                                                let (path, hash) = (path.clone(), hash.to_string());
+                                                move |_| restore(path.clone(), hash.clone())
+                                            },
+                                            "Restore this version"
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        },
+    }
+}
+
+fn restore(path: FilePath, hash: String) {
+    let desk = desk();
+    api::run(async move {
+        let answer: Answer<Done> = match api::bytes(&api::query("/content", &[("hash", &hash)])).await {
+            Ok((bytes, _)) => {
+                api::put_bytes(&api::query("/content", &[("path", path.as_str()), ("base", "any")]), &bytes).await
+            }
+            Err(failure) => Err(failure),
+        };
+        desk.did(&format!("Restored an older {}", path.name()), &answer);
+    });
+}
+
+#[component]
+fn Difference(path: FilePath, seq: Seq) -> Element {
+    let desk = desk();
+    let difference = api::use_fetched(
+        move || drop(desk.projected.read()),
+        move || {
+            let query = api::query("/compare", &[("from", &seq.to_string()), ("path", path.as_str())]);
+            async move { api::get::<Comparison>(&query).await }
+        },
+    );
+    match &*difference.read() {
+        None => rsx! { Waiting {} },
+        Some(Err(failure)) => rsx! { p { class: "quiet", "{failure.text()}" } },
+        Some(Ok(found)) if found.changes.is_empty() => rsx! { p { class: "quiet", "The same as now." } },
+        Some(Ok(found)) => rsx! { Changes { changes: found.changes.clone(), total: found.total, notes: Vec::new() } },
+    }
+}

@@ -1,0 +1,142 @@
+//! Checkpoints: git commits of the whole workspace. Make one, compare any two or one with now, return to one.
+
+use dioxus::prelude::*;
+use shared_types::wire::{Checkpoint, Comparison, Done, NewCheckpoint};
+use shared_types::{Seq, WindowId};
+
+use crate::api::{self, Answer};
+use crate::clock;
+use crate::desk::desk;
+use crate::icons::Icon;
+use crate::parts::{Changes, Empty, Trouble, Waiting};
+use crate::undo::{self, Plan};
+
+/// The two moments that are compared; no second one is now.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Pair {
+    from: Seq,
+    to: Option<Seq>,
+}
+
+#[component]
+pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
+    let _ = (window, shows);
+    let desk = desk();
+    let mut message = use_signal(String::new);
+    let mut busy = use_signal(|| false);
+    let mut pair = use_signal(|| None::<Pair>);
+    let checkpoints = api::use_fetched(
+        move || drop((desk.projected.read(), desk.unsaved.read())),
+        move || api::get::<Vec<Checkpoint>>("/checkpoints"),
+    );
+    let unsaved = *desk.unsaved.read();
+    let list = match &*checkpoints.read() {
+        Some(Ok(list)) => list.clone(),
+        Some(Err(_)) | None => Vec::new(),
+    };
+    let state = if unsaved == 0 {
+        "Everything is in a checkpoint.".to_owned()
+    } else {
+        format!("{} since the last checkpoint.", clock::plural(unsaved, "change"))
+    };
+    rsx! {
+        div { class: "git",
+            form {
+                class: "bar make",
+                onsubmit: move |event| {
+                    event.prevent_default();
+                    let text = message.peek().trim().to_owned();
+                    let text = if text.is_empty() { "Checkpoint".to_owned() } else { text };
+                    busy.set(true);
+                    spawn(async move {
+                        let answer: Answer<Done> = api::post("/checkpoints", &NewCheckpoint { message: text }).await;
+                        busy.set(false);
+                        if answer.is_ok() {
+                            message.set(String::new());
+                        }
+                        desk.did("Checkpoint made", &answer);
+                    });
+                },
+                input { class: "field", placeholder: "What is this checkpoint about?", "aria-label": "Message of the checkpoint", value: "{message}", oninput: move |e| message.set(e.value()) }
+                button { class: "btn pri", r#type: "submit", disabled: busy(), Icon { name: "git-commit-horizontal" } if busy() { "Saving…" } else { "Make a checkpoint" } }
+            }
+            div { class: "split",
+                div { class: "commits scroll",
+                    p { class: "quiet pad", "{state}" }
+                    match &*checkpoints.read() {
+                        None => rsx! { Waiting {} },
+                        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+                        Some(Ok(list)) if list.is_empty() => rsx! {
+                            Empty { icon: "git-branch", title: "No checkpoints yet", p { "A checkpoint is a git commit of the whole workspace. One is made by itself from time to time; make one now to mark a good moment." } }
+                        },
+                        Some(Ok(list)) => rsx! {
+                            for point in list.clone() {
+                                div { key: "{point.commit}", class: if pair().is_some_and(|p| p.from == point.seq) { "commit on" } else { "commit" },
+                                    button { class: "go", onclick: move |_| pair.set(Some(Pair { from: point.seq, to: None })),
+                                        i { class: "dot s" }
+                                        div { class: "words",
+                                            div { class: "w", "{point.message}" }
+                                            div { class: "d", code { {point.commit.chars().take(7).collect::<String>()} } " · {clock::full(point.ts)} · event {point.seq}" }
+                                        }
+                                    }
+                                    button {
+                                        class: "btn small",
+                                        onclick: {
+                                            let label = format!("“{}”", point.message);
+                                            move |_| undo::ask(desk, Plan::Restore { seq: point.seq, label: label.clone() })
+                                        },
+                                        Icon { name: "rotate-ccw" }
+                                        "Restore…"
+                                    }
+                                }
+                            }
+                        },
+                    }
+                }
+                if let Some(now) = pair() {
+                    aside { class: "detail scroll", "aria-label": "Comparison",
+                        div { class: "bar",
+                            Icon { name: "git-compare" }
+                            span { "Compare with" }
+                            select {
+                                "aria-label": "Compare with",
+                                onchange: move |e| pair.set(Some(Pair { from: now.from, to: e.value().parse().ok() })),
+                                option { value: "", selected: now.to.is_none(), "now" }
+                                for point in list.iter().filter(|p| p.seq != now.from) {
+                                    option { key: "{point.commit}", value: "{point.seq}", selected: now.to == Some(point.seq), "{point.message}" }
+                                }
+                            }
+                        }
+                        Compared { pair: now }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[component]
+fn Compared(pair: Pair) -> Element {
+    let desk = desk();
+    let wanted = use_memo(use_reactive!(|(pair,)| pair));
+    let found = api::use_fetched(
+        move || drop((desk.projected.read(), wanted.read())),
+        move || {
+            let pair = *wanted.peek();
+            // Whatever order they were chosen in, the older one comes first.
+            let (from, to) = match pair.to {
+                Some(to) if to < pair.from => (to, Some(pair.from)),
+                Some(_) | None => (pair.from, pair.to),
+            };
+            let to = to.map(|s| s.to_string()).unwrap_or_default();
+            let query = api::query("/compare", &[("from", &from.to_string()), ("to", &to)]);
+            async move { api::get::<Comparison>(&query).await }
+        },
+    );
+    match &*found.read() {
+        None => rsx! { Waiting {} },
+        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+        Some(Ok(found)) if found.changes.is_empty() => rsx! { p { class: "quiet pad", "No file differs." } },
+        Some(Ok(found)) => rsx! { Changes { changes: found.changes.clone(), total: found.total, notes: Vec::new() } },
+    }
+}

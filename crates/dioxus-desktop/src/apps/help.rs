@@ -1,0 +1,78 @@
+//! Help: short answers that can be searched, the shortcuts, and what is running.
+
+use dioxus::prelude::*;
+use serde_json::Value;
+use shared_types::WindowId;
+
+use crate::api;
+use crate::desk::{Overlay, desk};
+use crate::desktop::shortcuts::ShortcutTable;
+use crate::icons::Icon;
+
+const SECTIONS: &[(&str, &str)] = &[
+    ("Find and open things", "Press Ctrl K (Cmd K on a Mac) anywhere and type. Apps, files and settings are found by name, files also by their text. A line that begins with > is a command: >undo, >checkpoint before the rewrite, >theme dark, >new file notes.md, >open terminal."),
+    ("Move and size windows", "Drag the title bar, or hold Alt and drag from anywhere. Drag to the left or right edge for half the screen, to a corner for a quarter, to the top for all of it. Double-click the title to maximise. Every edge resizes. Ctrl Alt and an arrow key does the same by keyboard."),
+    ("Undo anything", "Ctrl Z takes back your latest change, whatever it was: a deleted file, a moved window, a setting. The toast after each change offers the same. Timeline undoes any row, also an old one; if something changed since, both sides are shown and you choose."),
+    ("Go back to a moment", "In Timeline, drag the bar on top to see the desktop as it was. Restore to here, on a row or in Checkpoints, returns files, windows and settings to that moment. It shows what would change first, and it can itself be undone."),
+    ("Versions of a file", "Choose a file in Files and press Versions. Each version shows how it differs from now, and Restore this version brings it back as a new change."),
+    ("Upload and download", "Drop files on a Files window, or press the upload button. To download, use the context menu, or drag a file out of the window."),
+    ("Checkpoints", "A checkpoint is a git commit of the whole workspace. They are made by themselves from time to time; make your own with a message before something large."),
+    ("The terminal", "The terminal is a real shell in the workspace. What it changes appears in Timeline as an operation, and can be undone like everything else."),
+    ("Sign in elsewhere", "Add a passkey in Settings to sign in from this browser again. On the machine itself, choir link prints a one-time link. Recovery codes are for the day when everything else is lost."),
+    ("When the connection is lost", "What is open stays open. Moved windows and settings are sent when the computer is back, and everything you missed arrives by itself."),
+    ("Take everything with you", "Settings, Storage: Export gives one file with everything, Import brings the files of another computer in."),
+];
+
+#[component]
+pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
+    let _ = (window, shows);
+    let mut desk = desk();
+    let mut words = use_signal(String::new);
+    let health = use_resource(|| async { api::plain("/health").await });
+    let needle = words.read().trim().to_lowercase();
+    let fits = |title: &str, text: &str| {
+        let hay = format!("{title} {text}").to_lowercase();
+        needle.split_whitespace().all(|word| hay.contains(word))
+    };
+    let found: Vec<_> = SECTIONS.iter().filter(|(title, text)| fits(title, text)).collect();
+    let version = desk.me.read().as_ref().map(|me| me.version.clone()).unwrap_or_default();
+    let state = match &*health.read() {
+        None => "asking…".to_owned(),
+        Some(Err(failure)) => failure.text(),
+        Some(Ok(text)) => match serde_json::from_str::<Value>(text) {
+            Ok(value) => value["status"].as_str().unwrap_or("answers").to_owned(),
+            Err(_) => text.trim().chars().take(80).collect(),
+        },
+    };
+    rsx! {
+        div { class: "help scroll",
+            div { class: "help-top",
+                h1 { "Help" }
+                div { class: "search wide",
+                    Icon { name: "search" }
+                    input { r#type: "search", placeholder: "Search help", "aria-label": "Search help", oninput: move |e| words.set(e.value()) }
+                }
+                button { class: "btn", onclick: move |_| desk.overlay.set(Overlay::Tour), "Take the tour" }
+            }
+            if found.is_empty() {
+                p { class: "quiet", "Nothing here has these words." }
+            }
+            div { class: "help-sections",
+                for (title, text) in found {
+                    section { key: "{title}", h3 { "{title}" } p { "{text}" } }
+                }
+            }
+            if needle.is_empty() {
+                h2 { "Keyboard shortcuts" }
+                ShortcutTable {}
+                h2 { "About" }
+                dl { class: "facts",
+                    dt { "Version" } dd { "{version}" }
+                    dt { "Computer" } dd { "{state}" }
+                    dt { "Icons" } dd { "Lucide, ISC License" }
+                    dt { "Type" } dd { "Inter, JetBrains Mono, Source Serif, Open Font License" }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Settings: the person, how things look, how to sign in, and what is kept. Each page is one component.
+
+mod account;
+mod pages;
+pub(crate) mod webauthn;
+
+use dioxus::prelude::*;
+use shared_types::WindowId;
+
+use crate::icons::Icon;
+
+const PAGES: &[(&str, &str, &str)] = &[
+    ("profile", "Profile", "user"),
+    ("appearance", "Appearance", "sun-moon"),
+    ("passkeys", "Passkeys", "key-round"),
+    ("sessions", "Sessions", "monitor"),
+    ("tokens", "Tokens", "ticket"),
+    ("recovery", "Recovery codes", "shield-check"),
+    ("storage", "Storage", "hard-drive"),
+];
+
+#[component]
+pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
+    let mut page = use_signal(|| "profile".to_owned());
+    let mut seen = use_signal(|| None::<String>);
+    // Asked for again with another page, the same window turns to it.
+    if shows.is_some() && *seen.peek() != shows {
+        seen.set(shows.clone());
+        if let Some(name) = shows.filter(|name| PAGES.iter().any(|(id, ..)| id == name)) {
+            page.set(name);
+        }
+    }
+    let title = PAGES.iter().find(|(id, ..)| *id == *page.read()).map(|(_, title, _)| *title).unwrap_or_default();
+    rsx! {
+        div { class: "settings",
+            nav { class: "rail", "aria-label": "Pages",
+                for (id, title, icon) in PAGES {
+                    button {
+                        key: "{id}",
+                        class: if *page.read() == *id { "branch on" } else { "branch" },
+                        "aria-current": (*page.read() == *id).then_some("page"),
+                        onclick: move |_| page.set((*id).to_owned()),
+                        Icon { name: icon }
+                        span { "{title}" }
+                    }
+                }
+            }
+            div { class: "page scroll", id: "settings-{window}",
+                h1 { "{title}" }
+                match page.read().as_str() {
+                    "appearance" => rsx! { pages::Appearance {} },
+                    "passkeys" => rsx! { account::Passkeys {} },
+                    "sessions" => rsx! { account::Sessions {} },
+                    "tokens" => rsx! { account::Tokens {} },
+                    "recovery" => rsx! { account::Recovery {} },
+                    "storage" => rsx! { pages::StorageUse {} },
+                    _ => rsx! { pages::Profile {} },
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Pages about the person, the look and what is kept.
+
+use dioxus::prelude::*;
+use serde_json::{Value, json};
+use shared_types::wire::{Done, Storage};
+use wasm_bindgen::JsCast;
+
+use crate::api::{self, Answer};
+use crate::clock;
+use crate::desk::desk;
+use crate::desktop::prompt_commands::sign_out;
+use crate::dom;
+use crate::icons::Icon;
+use crate::parts::{Trouble, Waiting};
+
+#[component]
+pub(crate) fn Profile() -> Element {
+    let desk = desk();
+    let Some(me) = desk.me.read().clone() else { return rsx! {} };
+    let kind = if me.owner { "Owner of this computer" } else { "User of this computer" };
+    let initial = me.name.chars().next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    rsx! {
+        div { class: "card-row",
+            div { class: "avatar", "aria-hidden": "true", "{initial}" }
+            div { class: "two", b { "{me.name}" } small { "{kind} · {me.user}" } }
+        }
+        dl { class: "facts",
+            dt { "Terminal" } dd { if me.shell { "offered" } else { "not offered to this account" } }
+            dt { "Version" } dd { "{me.version}" }
+        }
+        button { class: "btn", onclick: move |_| sign_out(desk), Icon { name: "log-out" } "Sign out" }
+    }
+}
+
+#[component]
+pub(crate) fn Appearance() -> Element {
+    let desk = desk();
+    let setting = desk.setting("theme");
+    let current = setting.as_ref().and_then(Value::as_str).unwrap_or("system").to_owned();
+    rsx! {
+        p { class: "quiet", "Light and dark are the same desktop; system follows this machine." }
+        div { class: "themes", role: "radiogroup", "aria-label": "Theme",
+            for (id, title, icon) in [("system", "System", "sun-moon"), ("light", "Light", "sun"), ("dark", "Dark", "moon")] {
+                button {
+                    key: "{id}",
+                    class: if current == id { "theme on" } else { "theme" },
+                    role: "radio",
+                    "aria-checked": (current == id).to_string(),
+                    onclick: move |_| desk.set("theme", json!(id)),
+                    div { class: "swatch {id}", i {} i {} }
+                    span { Icon { name: icon } "{title}" }
+                }
+            }
+        }
+    }
+}
+
+#[component]
+pub(crate) fn StorageUse() -> Element {
+    let desk = desk();
+    let storage = api::use_fetched(move || drop(desk.projected.read()), || api::get::<Storage>("/storage"));
+    let mut busy = use_signal(|| false);
+    let body = match &*storage.read() {
+        None => rsx! { Waiting {} },
+        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+        Some(Ok(use_)) => {
+            let parts = [
+                ("Log", use_.log, "a"),
+                ("Large contents", use_.blobs, "p"),
+                ("Checkpoints", use_.checkpoints, "i"),
+                ("Lists and search", use_.views, "s"),
+            ];
+            let total = parts.iter().map(|(_, bytes, _)| bytes).sum::<u64>().max(1);
+            rsx! {
+                p { "The workspace holds {clock::plural(use_.files, \"file\")}, {clock::size(use_.workspace)}. Its history is {clock::plural(use_.operations, \"operation\")} in {clock::plural(use_.events, \"event\")}, and takes {clock::size(total)} on disk." }
+                div { class: "meter", role: "img", "aria-label": "How the disk space is used",
+                    for (name, bytes, class) in parts {
+                        i { key: "{name}", class, width: "{bytes as f64 * 100.0 / total as f64}%" }
+                    }
+                }
+                dl { class: "facts",
+                    for (name, bytes, class) in parts {
+                        dt { i { class: "dot {class}" } "{name}" }
+                        dd { "{clock::size(bytes)}" }
+                    }
+                }
+            }
+        }
+    };
+    rsx! {
+        {body}
+        h2 { "Export and import" }
+        p { class: "quiet", "An export is one file with everything: the log, the contents, the files. An import adds the files of another export to this workspace, as one operation that can be undone." }
+        div { class: "acts",
+            button { class: "btn", onclick: move |_| dom::download(&api::url("/export"), "choir-export.zip"), Icon { name: "download" } "Export everything" }
+            button { class: "btn", disabled: busy(), onclick: move |_| if let Some(input) = dom::by_id("import-file") { input.click() }, Icon { name: "upload" } if busy() { "Importing…" } else { "Import…" } }
+            input {
+                id: "import-file",
+                class: "away",
+                r#type: "file",
+                accept: ".zip",
+                tabindex: "-1",
+                "aria-hidden": "true",
+                onchange: move |_| {
+                    let input = dom::by_id("import-file").and_then(|e| e.dyn_into::<web_sys::HtmlInputElement>().ok());
+                    let Some(file) = input.and_then(|i| i.files()).and_then(|f| f.get(0)) else { return };
+                    busy.set(true);
+                    spawn(async move {
+                        let answer = import(&file).await;
+                        busy.set(false);
+                        desk.did("Imported", &answer);
+                    });
+                },
+            }
+        }
+    }
+}
+
+async fn import(file: &web_sys::File) -> Answer<Done> {
+    let request = gloo_net::http::Request::post(&api::url("/import"))
+        .header("content-type", "application/zip")
+        .body(file.clone())
+        .map_err(|e| api::Failure::Unreadable(e.to_string()))?;
+    let response = request.send().await.map_err(|_| api::Failure::Unreachable)?;
+    let (ok, status) = (response.ok(), response.status());
+    let text = response.text().await.map_err(|_| api::Failure::Unreachable)?;
+    if ok {
+        serde_json::from_str(&text).map_err(|e| api::Failure::Unreadable(e.to_string()))
+    } else {
+        Err(api::problem(status, &text))
+    }
+}

@@ -1,0 +1,176 @@
+//! One shell and its screen: what it writes goes to the screen in order and once, what is typed goes back, and what
+//! has been shown is reported, so that the server sends only a little ahead of it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use dioxus::prelude::*;
+use dioxus::web::WebEventExt;
+use shared_types::TerminalId;
+use shared_types::wire::FromClient;
+use wasm_bindgen::JsCast;
+use web_sys::HtmlElement;
+
+use crate::connection::{self, FromTerminal};
+use crate::dom;
+use crate::foreign::Screen;
+use crate::icons::Icon;
+
+/// Reports of what was shown are put together up to here.
+const REPORT: u64 = 16 << 10;
+
+/// What the callbacks of one shell share.
+#[derive(Default)]
+struct Wire {
+    screen: RefCell<Option<Screen>>,
+    /// Bytes of output since the shell was started, as far as they arrived here.
+    heard: Cell<u64>,
+    /// Bytes that the screen has been given and not shown yet, and those shown and not reported yet.
+    waiting: Cell<u64>,
+    shown: Cell<u64>,
+}
+
+impl Wire {
+    fn with(&self, act: impl FnOnce(&Screen)) {
+        if let Some(screen) = self.screen.borrow().as_ref() {
+            act(screen);
+        }
+    }
+
+    fn attach(&self, terminal: TerminalId) {
+        self.waiting.set(0);
+        self.shown.set(0);
+        connection::send(&FromClient::Attach { terminal, offset: self.heard.get() });
+        self.with(|screen| resize(terminal, screen.size()));
+    }
+
+    /// The server goes on from here. What it no longer keeps is missing, so the screen begins anew.
+    fn attached(&self, offset: u64) {
+        if offset != self.heard.replace(offset) {
+            self.with(Screen::reset);
+        }
+    }
+
+    fn output(&self, bytes: &[u8]) {
+        let count = bytes.len() as u64;
+        self.heard.set(self.heard.get() + count);
+        self.waiting.set(self.waiting.get() + count);
+        self.with(|screen| screen.write(bytes));
+    }
+
+    fn report(&self, terminal: TerminalId, bytes: u64) {
+        let waiting = self.waiting.get().saturating_sub(bytes);
+        self.waiting.set(waiting);
+        let shown = self.shown.get() + bytes;
+        if shown >= REPORT || waiting == 0 {
+            connection::send(&FromClient::Shown { terminal, bytes: shown });
+            self.shown.set(0);
+        } else {
+            self.shown.set(shown);
+        }
+    }
+}
+
+fn resize(terminal: TerminalId, (columns, rows): (u16, u16)) {
+    connection::send(&FromClient::Resize { terminal, columns, rows });
+}
+
+#[component]
+pub(super) fn Shell(
+    terminal: TerminalId,
+    front: bool,
+    ended: Signal<Vec<TerminalId>>,
+    onclose: EventHandler<()>,
+) -> Element {
+    let wire = use_hook(|| Rc::new(Wire::default()));
+    let mut trouble = use_signal(|| None::<String>);
+    let ending = {
+        let wire = wire.clone();
+        move || {
+            connection::ignore(terminal);
+            connection::send(&FromClient::Detach { terminal });
+            // The screen's callbacks hold the wire, so the screen is let go by hand.
+            wire.screen.take();
+        }
+    };
+    use_drop(ending);
+    // A hidden screen has no size; it takes one when it comes to the front.
+    let shown = wire.clone();
+    use_effect(use_reactive!(|front| {
+        if front {
+            shown.with(|screen| {
+                screen.fit();
+                screen.focus();
+            });
+        }
+    }));
+    let mounted = wire.clone();
+    let over = ended.read().contains(&terminal);
+    rsx! {
+        div {
+            class: "part part-terminal",
+            id: "term-{terminal}",
+            role: "tabpanel",
+            hidden: !front,
+            onmounted: move |event| {
+                let wire = mounted.clone();
+                let Ok(element) = event.data().as_web_event().dyn_into::<HtmlElement>() else { return };
+                spawn(async move {
+                    if let Err(absent) = open(terminal, &element, &wire, ended).await {
+                        trouble.set(Some(absent));
+                    }
+                });
+            },
+        }
+        if let Some(text) = trouble() {
+            div { class: "bar bad", role: "alert", hidden: !front, Icon { name: "triangle-alert" } span { "{text}" } }
+        } else if over {
+            div { class: "bar", role: "status", hidden: !front,
+                Icon { name: "info" }
+                span { "This shell has ended. What it wrote stays until you close it." }
+                button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), "Close" }
+            }
+        }
+    }
+}
+
+/// Puts a screen into the element and ties it to the shell.
+async fn open(
+    terminal: TerminalId,
+    element: &HtmlElement,
+    wire: &Rc<Wire>,
+    mut ended: Signal<Vec<TerminalId>>,
+) -> Result<(), String> {
+    let reporting = Rc::downgrade(wire);
+    let shown = move |bytes| {
+        if let Some(wire) = reporting.upgrade() {
+            wire.report(terminal, bytes);
+        }
+    };
+    let mut screen = Screen::mount(element, "Shell", shown).await?;
+    if !element.is_connected() {
+        // Closed while it was loading.
+        return Ok(());
+    }
+    screen.on_typed(move |text| drop(connection::type_into(terminal, text.as_bytes())));
+    screen.on_resized(move |columns, rows| resize(terminal, (columns, rows)));
+    if !element.hidden() && dom::active().is_none_or(|active| !active.is_same_node(Some(element))) {
+        screen.focus();
+    }
+    wire.screen.replace(Some(screen));
+    let listening = Rc::downgrade(wire);
+    connection::listen(terminal, move |said| {
+        let Some(wire) = listening.upgrade() else { return };
+        match said {
+            FromTerminal::Live => wire.attach(terminal),
+            FromTerminal::Attached { offset } => wire.attached(offset),
+            FromTerminal::Output(bytes) => wire.output(&bytes),
+            FromTerminal::Ended { .. } => {
+                if !ended.peek().contains(&terminal) {
+                    ended.write().push(terminal);
+                }
+            }
+        }
+    });
+    Ok(())
+}

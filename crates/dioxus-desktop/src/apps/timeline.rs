@@ -1,0 +1,158 @@
+//! Timeline: everything that happened, newest first, as rows that can be opened, undone and returned to. A hundred
+//! thousand rows scroll, because only those in sight are fetched and drawn.
+
+mod detail;
+mod rows;
+mod scrub;
+
+use std::collections::BTreeMap;
+
+use dioxus::prelude::*;
+use shared_types::wire::{Operation, Operations};
+use shared_types::{OpId, WindowId};
+
+use crate::api::{self, Answer, Failure};
+use crate::desk::desk;
+use crate::icons::Icon;
+use crate::parts::Trouble;
+
+/// Rows are fetched by pages of this many.
+pub(crate) const PAGE: usize = 100;
+
+/// What the rows are filtered by.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Filter {
+    pub source: String,
+    pub family: String,
+    pub text: String,
+}
+
+/// The rows that are known, by page.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Log {
+    pub filter: Signal<Filter>,
+    pub total: Signal<u64>,
+    pub pages: Signal<BTreeMap<usize, Vec<Operation>>>,
+    pub chosen: Signal<Option<OpId>>,
+    pub trouble: Signal<Option<Failure>>,
+    asked: CopyValue<Vec<usize>>,
+    turn: CopyValue<u64>,
+}
+
+impl Log {
+    /// Fetches the pages that hold these rows, if they are not known or on their way.
+    pub(crate) fn want(mut self, first: usize, last: usize) {
+        for page in first / PAGE..=last / PAGE {
+            let known = self.pages.peek().contains_key(&page) || self.asked.read().contains(&page);
+            if !known {
+                self.asked.write().push(page);
+                self.fetch(page);
+            }
+        }
+    }
+
+    fn fetch(mut self, page: usize) {
+        let filter = self.filter.peek().clone();
+        let turn = *self.turn.read();
+        spawn(async move {
+            let (offset, limit) = ((page * PAGE).to_string(), PAGE.to_string());
+            let query = api::query(
+                "/operations",
+                &[
+                    ("offset", &offset),
+                    ("limit", &limit),
+                    ("source", &filter.source),
+                    ("family", &filter.family),
+                    ("q", filter.text.trim()),
+                ],
+            );
+            let answer: Answer<Operations> = api::get(&query).await;
+            if *self.turn.read() != turn {
+                return;
+            }
+            self.asked.write().retain(|asked| *asked != page);
+            match answer {
+                Ok(found) => {
+                    self.total.set(found.total);
+                    self.trouble.set(None);
+                    self.pages.write().insert(page, found.rows);
+                }
+                Err(failure) => self.trouble.set(Some(failure)),
+            }
+        });
+    }
+
+    /// Something happened: what is in sight is fetched again, the rest when it is looked at. The old rows stay until
+    /// then, so that nothing jumps.
+    fn refresh(mut self, keep: usize) {
+        *self.turn.write() += 1;
+        self.asked.write().clear();
+        self.pages.write().retain(|page, _| *page == keep);
+        self.asked.write().push(keep);
+        self.fetch(keep);
+    }
+
+    pub(crate) fn row(self, index: usize) -> Option<Operation> {
+        self.pages.read().get(&(index / PAGE)).and_then(|rows| rows.get(index % PAGE)).cloned()
+    }
+}
+
+const SOURCES: &[(&str, &str)] = &[("", "Everyone"), ("user", "You"), ("agent", "Agents"), ("system", "System")];
+const FAMILIES: &[(&str, &str)] = &[
+    ("", "Everything"),
+    ("file", "Files"),
+    ("window", "Windows"),
+    ("setting", "Settings"),
+    ("checkpoint", "Checkpoints"),
+    ("undo", "Undo"),
+];
+
+#[component]
+pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
+    let _ = shows;
+    let desk = desk();
+    let log = Log {
+        filter: use_signal(Filter::default),
+        total: use_signal(|| 0),
+        pages: use_signal(BTreeMap::new),
+        chosen: use_signal(|| None),
+        trouble: use_signal(|| None),
+        asked: use_hook(|| CopyValue::new(Vec::new())),
+        turn: use_hook(|| CopyValue::new(0)),
+    };
+    let top = use_signal(|| 0usize);
+    use_effect(move || {
+        let _ = (desk.projected.read(), log.filter.read());
+        log.refresh(*top.peek() / rows::ROW / PAGE);
+    });
+    let mut filter = log.filter;
+    let trouble = log.trouble.read().clone();
+    rsx! {
+        div { class: "timeline",
+            scrub::Scrub { log, window }
+            div { class: "bar filters",
+                Icon { name: "funnel" }
+                select { "aria-label": "Who", onchange: move |e| filter.write().source = e.value(),
+                    for (value, name) in SOURCES { option { key: "{value}", value: *value, "{name}" } }
+                }
+                select { "aria-label": "What", onchange: move |e| filter.write().family = e.value(),
+                    for (value, name) in FAMILIES { option { key: "{value}", value: *value, "{name}" } }
+                }
+                div { class: "search",
+                    Icon { name: "search" }
+                    input { r#type: "search", placeholder: "Words", "aria-label": "Words in the row", oninput: move |e| filter.write().text = e.value() }
+                }
+            }
+            if let Some(failure) = trouble {
+                Trouble { failure }
+            } else {
+                div { class: "split",
+                    rows::Rows { log, top }
+                    if let Some(op) = *log.chosen.read() {
+                        detail::Detail { key: "{op}", log, op }
+                    }
+                }
+            }
+        }
+    }
+}

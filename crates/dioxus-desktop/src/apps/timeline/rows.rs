@@ -1,0 +1,166 @@
+//! The rows in sight, at one height, over a space as tall as all of them.
+
+use dioxus::prelude::*;
+use shared_types::wire::Operation;
+
+use super::Log;
+use crate::clock;
+use crate::desk::desk;
+use crate::desktop::menu::{Item, Menu};
+use crate::icons::Icon;
+use crate::parts::{Empty, author, either};
+use crate::undo::{self, Plan, Way};
+
+pub(crate) const ROW: usize = 52;
+const SPARE: usize = 8;
+/// Browsers draw nothing beyond some height; rows past it are reached by the filters.
+const TALLEST: usize = 15_000_000;
+
+#[component]
+pub(crate) fn Rows(log: Log, top: Signal<usize>) -> Element {
+    let mut top = top;
+    let mut tall = use_signal(|| 900usize);
+    let total = *log.total.read() as usize;
+    let first = (top() / ROW).saturating_sub(SPARE).min(total);
+    let last = ((top() + tall()) / ROW + SPARE).min(total);
+    use_effect(move || {
+        let first = (top() / ROW).saturating_sub(SPARE);
+        let last = (top() + tall()) / ROW + SPARE;
+        let total = *log.total.read() as usize;
+        if total > 0 {
+            log.want(first.min(total - 1), last.min(total - 1));
+        }
+    });
+    let height = (total * ROW).min(TALLEST);
+    let mut chosen = log.chosen;
+    let keydown = move |event: KeyboardEvent| {
+        let at = (0..total).take(5000).find(|i| log.row(*i).map(|o| o.op) == *chosen.peek());
+        let next = match event.key().to_string().as_str() {
+            "ArrowDown" => at.map_or(0, |i| i + 1),
+            "ArrowUp" => at.map_or(0, |i| i.saturating_sub(1)),
+            "Escape" if chosen.peek().is_some() => {
+                chosen.set(None);
+                return;
+            }
+            _ => return,
+        };
+        event.prevent_default();
+        if let Some(row) = log.row(next) {
+            chosen.set(Some(row.op));
+        }
+    };
+    rsx! {
+        div {
+            class: "ops scroll",
+            role: "listbox",
+            tabindex: "0",
+            "aria-label": "Operations, newest first",
+            onkeydown: keydown,
+            onscroll: move |event| {
+                let now = event.data().scroll_top().max(0.0) as usize;
+                if top.peek().abs_diff(now) >= ROW / 2 {
+                    top.set(now);
+                    tall.set(event.data().client_height().max(0) as usize);
+                }
+            },
+            if total == 0 {
+                Empty { icon: "history", title: "Nothing here", p { "What happens on this computer appears here, and can be undone. With a filter, try a wider one." } }
+            }
+            div { class: "space", height: "{height}px",
+                div { class: "slab", top: "{first * ROW}px",
+                    for index in first..last {
+                        if let Some(row) = log.row(index) {
+                            Row { key: "{row.op}", on: *chosen.read() == Some(row.op), log, row }
+                        } else {
+                            div { key: "{index}", class: "op blank", i { class: "dot" } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a row says below its label.
+fn about(row: &Operation) -> String {
+    let mut parts = Vec::new();
+    if row.files > 0 {
+        parts.push(clock::plural(row.files, "file"));
+    }
+    if row.events > row.files.max(1) {
+        parts.push(clock::plural(row.events, "event"));
+    }
+    if parts.is_empty() {
+        parts.push(row.family.clone());
+    }
+    parts.push(row.actor.clone());
+    parts.join(" · ")
+}
+
+#[component]
+fn Row(log: Log, row: Operation, on: bool) -> Element {
+    let mut desk = desk();
+    let mut chosen = log.chosen;
+    let (op, seq) = (row.op, row.last);
+    let way = if row.undone { Way::Redo } else { Way::Undo };
+    let can = row.reversible || row.undone;
+    let plan = Plan::Revert { way, op, label: row.label.clone() };
+    let restore = Plan::Restore { seq, label: format!("“{}”", row.label) };
+    let (menu_plan, menu_restore) = (plan.clone(), restore.clone());
+    let class = format!("op {} {}", if on { "on" } else { "" }, if row.undone { "undone" } else { "" });
+    rsx! {
+        div {
+            class,
+            role: "option",
+            "aria-selected": on.to_string(),
+            "data-op": "{op}",
+            onclick: move |_| chosen.set(if on { None } else { Some(op) }),
+            oncontextmenu: move |event| {
+                event.prevent_default();
+                event.stop_propagation();
+                let at = event.client_coordinates();
+                let mut items = Vec::new();
+                if can {
+                    let plan = menu_plan.clone();
+                    items.push(Item::new(if way == Way::Undo { "undo-2" } else { "redo-2" }, format!("{}…", way.verb()), move || undo::ask(desk, plan.clone())));
+                }
+                let restore = menu_restore.clone();
+                items.push(Item::new("rotate-ccw", "Restore to here…", move || undo::ask(desk, restore.clone())));
+                items.push(Item::new("eye", "Look at the desktop then", move || super::scrub::look(desk, seq)));
+                desk.menu.set(Some(Menu::at(at.x, at.y, items)));
+            },
+            i { class: author(row.source, &row.actor) }
+            div { class: "words",
+                div { class: "w", "{row.label}" if row.undone { span { class: "chip", "undone" } } }
+                div { class: "d", "{about(&row)}" }
+            }
+            div { class: "side",
+                time { title: "{clock::full(row.ts)}", "{clock::when(row.ts)}" }
+                span { class: "acts",
+                    if can {
+                        button {
+                            class: "btn small",
+                            "aria-label": "{way.verb()} {row.label}",
+                            onclick: move |event| {
+                                event.stop_propagation();
+                                undo::ask(desk, plan.clone());
+                            },
+                            Icon { name: either(way == Way::Undo, "undo-2", "redo-2") }
+                            "{way.verb()}"
+                        }
+                    }
+                    button {
+                        class: "btn small",
+                        "aria-label": "Restore to here",
+                        title: "Restore to here",
+                        onclick: move |event| {
+                            event.stop_propagation();
+                            undo::ask(desk, restore.clone());
+                        },
+                        Icon { name: "rotate-ccw" }
+                    }
+                }
+            }
+        }
+    }
+}

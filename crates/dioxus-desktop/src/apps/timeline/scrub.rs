@@ -1,0 +1,106 @@
+//! The bar on top: a mark for each recent operation. Dragging shows the desktop as it was, dimmed and read-only.
+
+use std::rc::Rc;
+
+use dioxus::prelude::*;
+use shared_types::wire::{DesktopState, Operation};
+use shared_types::{Seq, WindowId};
+
+use super::Log;
+use crate::api::{self, Answer};
+use crate::desk::{Desk, desk};
+use crate::parts::author;
+use crate::{clock, ids};
+
+const MARKS: usize = 72;
+const STEPS: u64 = 1000;
+
+/// Shows the desktop as it was.
+pub(crate) fn look(mut desk: Desk, seq: Seq) {
+    api::run(async move {
+        let state: Answer<DesktopState> = api::get(&format!("/state?at={seq}")).await;
+        match state {
+            Ok(state) => desk.past.set(Some(Rc::new(state))),
+            Err(failure) => desk.fail(&failure),
+        }
+    });
+}
+
+/// The height of a mark, by how much an operation did.
+fn height(row: &Operation) -> u32 {
+    let size = row.events.max(1) as f64;
+    (5.0 + size.ln() * 4.0).min(22.0) as u32
+}
+
+#[component]
+pub(crate) fn Scrub(log: Log, window: WindowId) -> Element {
+    let mut desk = desk();
+    let now = *desk.seq.read();
+    let mut at = use_signal(|| None::<u64>);
+    let mut asked = use_signal(|| 0u64);
+    // Coming back to now by any way puts the knob back too.
+    use_effect(move || {
+        if desk.past.read().is_none() && at.peek().is_some() {
+            at.set(None);
+        }
+    });
+    let mut marks: Vec<Operation> = log.pages.read().get(&0).map(|rows| rows.iter().take(MARKS).cloned().collect()).unwrap_or_default();
+    marks.reverse();
+    let (first, from) = match marks.first() {
+        Some(row) => (row.first.0.saturating_sub(1), clock::when(row.ts)),
+        None => (0, String::new()),
+    };
+    let span = now.saturating_sub(first).max(1);
+    let value = at().map_or(STEPS, |seq| seq.saturating_sub(first) * STEPS / span);
+    let label = match at() {
+        Some(seq) => format!("Event {}", clock::count(seq)),
+        None => format!("Now · {}", clock::plural(*log.total.read(), "operation")),
+    };
+    rsx! {
+        div { class: "scrub",
+            div { class: "scrub-ends",
+                span { "{from}" }
+                span { class: "scrub-now", "{label}" }
+                span { "{clock::time(ids::now())}" }
+            }
+            div { class: "track",
+                for (i, row) in marks.iter().enumerate() {
+                    i {
+                        key: "{i}",
+                        class: author(row.source, &row.actor),
+                        left: "{(row.last.0.saturating_sub(first)) as f64 * 100.0 / span as f64}%",
+                        height: "{height(row)}px",
+                    }
+                }
+                input {
+                    id: "scrub-{window}",
+                    r#type: "range",
+                    min: "0",
+                    max: "{STEPS}",
+                    value: "{value}",
+                    "aria-label": "Look at the desktop at another moment",
+                    "aria-valuetext": "{label}",
+                    oninput: move |event| {
+                        let step: u64 = event.value().parse().unwrap_or(STEPS);
+                        if step >= STEPS {
+                            at.set(None);
+                            desk.past.set(None);
+                            return;
+                        }
+                        let seq = (first + step * span / STEPS).max(1);
+                        at.set(Some(seq));
+                        let turn = *asked.peek() + 1;
+                        asked.set(turn);
+                        // Only where the hand rests is fetched.
+                        spawn(async move {
+                            gloo_timers::future::TimeoutFuture::new(60).await;
+                            if *asked.peek() == turn && at.peek().is_some() {
+                                look(desk, Seq(seq));
+                            }
+                        });
+                    },
+                }
+            }
+        }
+    }
+}

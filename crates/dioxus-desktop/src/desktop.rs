@@ -1,0 +1,159 @@
+//! The desktop: windows over a quiet wallpaper, the taskbar below, and what lies over both.
+
+pub(crate) mod ask;
+pub(crate) mod drag;
+pub(crate) mod launcher;
+pub(crate) mod menu;
+pub(crate) mod prompt;
+pub(crate) mod prompt_commands;
+pub(crate) mod shortcuts;
+pub(crate) mod snap;
+pub(crate) mod taskbar;
+pub(crate) mod toast;
+pub(crate) mod tour;
+pub(crate) mod window;
+
+use dioxus::prelude::*;
+use serde_json::Value;
+use shared_types::payload::window::Window;
+use shared_types::{Seq, WindowId};
+
+use crate::connection::Link;
+use crate::desk::{Overlay, desk};
+use crate::icons::Icon;
+use crate::undo::{self, Plan};
+use crate::{apps, dom};
+use menu::{Item, Menu};
+
+#[component]
+pub(crate) fn Desktop() -> Element {
+    let mut desk = desk();
+    use_hook(move || {
+        drag::install(desk);
+        shortcuts::install(desk);
+        dom::listen::<web_sys::Event>("resize", false, move |_| desk.screen.set(dom::screen()));
+    });
+    use_effect(move || theme(desk.setting("theme")));
+    use_effect(move || {
+        if *desk.ready.read() && desk.settings.peek().get("tour.done").is_none() {
+            desk.overlay.set(Overlay::Tour);
+        }
+    });
+    let past = desk.past.read().clone();
+    let windows: Vec<(WindowId, Window)> = match &past {
+        Some(past) => past.windows.clone(),
+        None => desk.windows.read().iter().map(|(id, w)| (*id, w.clone())).collect(),
+    };
+    let ready = *desk.ready.read();
+    let none_open = ready && windows.is_empty();
+    rsx! {
+        div { class: if past.is_some() { "desktop past" } else { "desktop" },
+            main {
+                class: "area",
+                id: "area",
+                tabindex: "-1",
+                "aria-label": "Windows",
+                oncontextmenu: move |event| {
+                    event.prevent_default();
+                    let at = event.client_coordinates();
+                    desk.menu.set(Some(Menu::at(at.x, at.y, background_menu())));
+                },
+                if none_open {
+                    Welcome {}
+                }
+                for (id, state) in windows {
+                    window::Frame { key: "{id}", id, state, read_only: past.is_some() }
+                }
+                div { id: "snap", class: "snap", hidden: true }
+            }
+            if let Some(past) = past.as_ref() {
+                PastBar { seq: past.seq }
+            }
+            LinkBanner {}
+            taskbar::Taskbar {}
+            toast::Toasts {}
+            launcher::Launcher {}
+            taskbar::Notices {}
+            shortcuts::CheatSheet {}
+            tour::Tour {}
+            ask::AskDialog {}
+            menu::MenuLayer {}
+        }
+    }
+}
+
+fn background_menu() -> Vec<Item> {
+    let mut items = vec![
+        Item::new("search", "Find or do…", || prompt::open()).key("Ctrl K"),
+        Item::new("layout-grid", "All apps", || desk().overlay.set(Overlay::Launcher)),
+        Item::Line,
+    ];
+    for app in apps::APPS.iter().filter(|app| app.pinned) {
+        items.push(Item::new(app.icon, app.title, move || desk().open(app, None)));
+    }
+    items.push(Item::Line);
+    items.push(Item::new("undo-2", "Undo", || undo::latest(desk(), undo::Way::Undo)).key("Ctrl Z"));
+    items.push(Item::new("keyboard", "Keyboard shortcuts", || desk().overlay.set(Overlay::Shortcuts)).key("?"));
+    items
+}
+
+/// An empty desktop says what can be done.
+#[component]
+fn Welcome() -> Element {
+    let name = desk().me.read().as_ref().map(|me| me.name.clone()).unwrap_or_default();
+    rsx! {
+        div { class: "welcome",
+            h1 { if name.is_empty() { "Hello" } else { "Hello, {name}" } }
+            p { "Press " kbd { "Ctrl K" } " to open or find anything, or begin here." }
+            div { class: "welcome-apps",
+                for app in apps::APPS.iter().filter(|a| matches!(a.id, "files" | "terminal" | "timeline" | "help")) {
+                    button { key: "{app.id}", class: "tile", onclick: move |_| desk().open(app, None),
+                        Icon { name: app.icon }
+                        b { "{app.title}" }
+                        small { "{app.about}" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Sets the theme for the whole document; `system` follows the machine.
+fn theme(setting: Option<Value>) {
+    let Some(root) = dom::document().and_then(|d| d.document_element()) else { return };
+    match setting.as_ref().and_then(Value::as_str) {
+        Some(name @ ("light" | "dark")) => drop(root.set_attribute("data-theme", name)),
+        Some(_) | None => drop(root.remove_attribute("data-theme")),
+    }
+}
+
+#[component]
+fn LinkBanner() -> Element {
+    let desk = desk();
+    let lost = *desk.link.read() == Link::Lost;
+    rsx! {
+        div { class: "banner", role: "status", hidden: !lost,
+            if lost {
+                Icon { name: "wifi-off" }
+                span { "The computer is out of reach. What is open stays open; changes are sent when it is back." }
+            }
+        }
+    }
+}
+
+#[component]
+fn PastBar(seq: Seq) -> Element {
+    let mut desk = desk();
+    rsx! {
+        div { class: "past-bar", role: "status",
+            Icon { name: "history" }
+            span { "The desktop as it was at event {seq}. Nothing can be changed here." }
+            button {
+                class: "btn ghost",
+                onclick: move |_| undo::ask(desk, Plan::Restore { seq, label: format!("event {seq}") }),
+                "Restore to here"
+            }
+            button { class: "btn pri", id: "return-to-now", onclick: move |_| desk.past.set(None), "Return to now" }
+        }
+    }
+}

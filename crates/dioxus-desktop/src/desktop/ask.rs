@@ -1,0 +1,101 @@
+//! What undo, redo or restore would do, before it is done; and for a conflict, both sides of each path.
+
+use std::collections::BTreeMap;
+
+use dioxus::prelude::*;
+use shared_types::wire::{Clash, Side};
+
+use crate::desk::desk;
+use crate::dom;
+use crate::icons::Icon;
+use crate::parts::{Changes, Waiting};
+use crate::undo::{self, Ask, Plan};
+
+#[component]
+pub(crate) fn AskDialog() -> Element {
+    let mut desk = desk();
+    use_effect(move || {
+        if desk.ask.read().is_some() {
+            dom::focus_soon("ask");
+        }
+    });
+    let Some(ask) = desk.ask.read().clone() else { return rsx! {} };
+    rsx! {
+        div { class: "scrim", onpointerdown: move |_| desk.ask.set(None) }
+        Question { ask }
+    }
+}
+
+#[component]
+fn Question(ask: Ask) -> Element {
+    let mut desk = desk();
+    let mut sides = use_signal(BTreeMap::<String, Side>::new);
+    let (title, verb) = match &ask.plan {
+        Plan::Revert { way, label, .. } => (format!("{}: {label}", way.verb()), way.verb().to_owned()),
+        Plan::Restore { label, .. } => (format!("Restore to {label}"), "Restore".to_owned()),
+    };
+    let plan = ask.plan.clone();
+    let conflicts = ask.conflicts.clone();
+    let waiting = ask.preview.is_none() && conflicts.is_empty();
+    let confirm = move |_| {
+        let chosen = conflicts
+            .iter()
+            .filter_map(|clash| Some((clash.path.clone()?, sides.peek().get(&clash.subject).copied().unwrap_or(Side::Keep))))
+            .collect();
+        let rest = (!conflicts.is_empty()).then_some(Side::Keep);
+        undo::confirm(desk, plan.clone(), chosen, rest);
+    };
+    rsx! {
+        section { class: "dialog ask", id: "ask", tabindex: "-1", role: "dialog", "aria-modal": "true", "aria-label": "{title}",
+            header { h2 { "{title}" } }
+            div { class: "ask-body",
+                if waiting {
+                    Waiting {}
+                }
+                if let Some(done) = ask.preview.clone() {
+                    if done.changes.is_empty() && done.notes.is_empty() {
+                        p { class: "quiet pad", "Nothing would change: it is already so." }
+                    }
+                    Changes { changes: done.changes, total: done.total, notes: done.notes }
+                }
+                if !ask.conflicts.is_empty() {
+                    p { class: "note-line", Icon { name: "triangle-alert" } "Something changed since. Choose a side for each; nothing is done until you confirm." }
+                    for clash in ask.conflicts.clone() {
+                        Conflict { key: "{clash.subject}", clash: clash.clone(), side: sides.read().get(&clash.subject).copied().unwrap_or(Side::Keep), onside: move |side| { sides.write().insert(clash.subject.clone(), side); } }
+                    }
+                }
+            }
+            footer {
+                span { class: "quiet", "This can be undone too." }
+                span { class: "sp" }
+                button { class: "btn", onclick: move |_| desk.ask.set(None), "Cancel" }
+                button { class: "btn pri", id: "ask-confirm", disabled: waiting, onclick: confirm, "{verb}" }
+            }
+        }
+    }
+}
+
+#[component]
+fn Conflict(clash: Clash, side: Side, onside: EventHandler<Side>) -> Element {
+    let pane = |title: &'static str, text: Option<String>, mine: Side| {
+        rsx! {
+            button {
+                class: if side == mine { "side on" } else { "side" },
+                "aria-pressed": (side == mine).to_string(),
+                onclick: move |_| onside.call(mine),
+                b { "{title}" }
+                pre { {text.unwrap_or_else(|| "Nothing".to_owned())} }
+            }
+        }
+    };
+    rsx! {
+        div { class: "clash",
+            h3 { "{clash.subject}" }
+            p { class: "quiet", "{clash.reason}" }
+            div { class: "sides",
+                {pane("Keep today's", clash.today.clone(), Side::Keep)}
+                {pane("Take the other", clash.undone.clone(), Side::Take)}
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! All apps, with what each is for.
+
+use dioxus::prelude::*;
+
+use crate::apps;
+use crate::desk::{Overlay, desk};
+use crate::dom;
+use crate::icons::Icon;
+
+#[component]
+pub(crate) fn Launcher() -> Element {
+    let mut desk = desk();
+    let open = *desk.overlay.read() == Overlay::Launcher;
+    use_effect(move || {
+        if *desk.overlay.read() == Overlay::Launcher {
+            dom::focus_soon("launch-0");
+        }
+    });
+    if !open {
+        return rsx! {};
+    }
+    let close = move || {
+        let mut desk = desk;
+        desk.overlay.set(Overlay::None);
+        dom::focus("launcher-button");
+    };
+    rsx! {
+        div { class: "scrim clear", onpointerdown: move |_| close() }
+        section { class: "panel launcher", role: "dialog", "aria-label": "All apps",
+            onkeydown: move |event| {
+                let at = dom::active().and_then(|e| e.id().strip_prefix("launch-")?.parse::<i32>().ok()).unwrap_or(0);
+                let count = apps::APPS.len() as i32;
+                let next = match event.key().to_string().as_str() {
+                    "ArrowRight" => at + 1,
+                    "ArrowLeft" => at - 1,
+                    "ArrowDown" => at + 3,
+                    "ArrowUp" => at - 3,
+                    _ => return,
+                };
+                event.prevent_default();
+                dom::focus(&format!("launch-{}", next.clamp(0, count - 1)));
+            },
+            for (i, app) in apps::APPS.iter().enumerate() {
+                button {
+                    key: "{app.id}",
+                    id: "launch-{i}",
+                    class: "tile",
+                    onclick: move |_| {
+                        desk.overlay.set(Overlay::None);
+                        desk.open(app, None);
+                    },
+                    Icon { name: app.icon }
+                    b { "{app.title}" }
+                    small { "{app.about}" }
+                }
+            }
+        }
+    }
+}

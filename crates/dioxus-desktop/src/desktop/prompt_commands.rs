@@ -1,0 +1,136 @@
+//! The commands of the prompt bar.
+
+use dioxus::prelude::*;
+use serde_json::json;
+use shared_types::FilePath;
+use shared_types::wire::{Done, NewCheckpoint};
+
+use crate::api::{self, Answer};
+use crate::apps;
+use crate::desk::{Desk, Overlay};
+use crate::dom;
+use crate::undo::{self, Way};
+
+/// What the word after `>` means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Undo,
+    Redo,
+    Checkpoint,
+    Theme,
+    NewFile,
+    NewFolder,
+    Open,
+    Shortcuts,
+    Tour,
+    CloseAll,
+    SignOut,
+}
+
+/// One command.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Command {
+    verb: Verb,
+    /// The words that name it.
+    name: &'static str,
+    pub usage: &'static str,
+    pub about: &'static str,
+}
+
+const fn command(verb: Verb, name: &'static str, usage: &'static str, about: &'static str) -> Command {
+    Command { verb, name, usage, about }
+}
+
+const COMMANDS: &[Command] = &[
+    command(Verb::Undo, "undo", ">undo", "Take back the latest change"),
+    command(Verb::Redo, "redo", ">redo", "Do again what was undone"),
+    command(Verb::Checkpoint, "checkpoint", ">checkpoint MESSAGE", "Save the whole workspace under a message"),
+    command(Verb::Theme, "theme", ">theme light, dark or system", "Change the colours"),
+    command(Verb::NewFile, "new file", ">new file NAME", "Make an empty file and open it"),
+    command(Verb::NewFolder, "new folder", ">new folder NAME", "Make a folder"),
+    command(Verb::Open, "open", ">open APP or PATH", "Open an app, a file or a folder"),
+    command(Verb::Shortcuts, "shortcuts", ">shortcuts", "Show the keyboard shortcuts"),
+    command(Verb::Tour, "tour", ">tour", "Show the tour again"),
+    command(Verb::CloseAll, "close all", ">close all", "Close every window"),
+    command(Verb::SignOut, "sign out", ">sign out", "End this session"),
+];
+
+impl Command {
+    fn wants_words(&self) -> bool {
+        match self.verb {
+            Verb::Checkpoint | Verb::Theme | Verb::NewFile | Verb::NewFolder | Verb::Open => true,
+            Verb::Undo | Verb::Redo | Verb::Shortcuts | Verb::Tour | Verb::CloseAll | Verb::SignOut => false,
+        }
+    }
+
+    fn words<'a>(&self, text: &'a str) -> &'a str {
+        text.trim_start_matches('>').trim().get(self.name.len()..).unwrap_or_default().trim()
+    }
+}
+
+/// The commands that the typed text may become.
+pub(crate) fn matching(typed: &str) -> Vec<Command> {
+    let typed = typed.trim_start().to_lowercase();
+    COMMANDS.iter().filter(|c| c.name.starts_with(typed.trim()) || typed.starts_with(c.name)).cloned().collect()
+}
+
+/// What to put into the bar when a command still wants words.
+pub(crate) fn completion(command: &Command, text: &str) -> Option<String> {
+    (command.wants_words() && command.words(text).is_empty()).then(|| format!(">{} ", command.name))
+}
+
+pub(crate) fn run(mut desk: Desk, command: &Command, text: &str) {
+    let words = command.words(text).to_owned();
+    match command.verb {
+        Verb::Undo => undo::latest(desk, Way::Undo),
+        Verb::Redo => undo::latest(desk, Way::Redo),
+        Verb::Checkpoint => api::run(async move {
+            let answer: Answer<Done> = api::post("/checkpoints", &NewCheckpoint { message: words }).await;
+            desk.did("Checkpoint made", &answer);
+        }),
+        Verb::Theme => match words.as_str() {
+            "light" | "dark" | "system" => desk.set("theme", json!(words)),
+            other => desk.toast(format!("There is no theme {other}: light, dark or system."), true, crate::desk::Offer::Nothing),
+        },
+        Verb::NewFile => match FilePath::parse(&words) {
+            Ok(path) => apps::files::actions::new_file(desk, path, true),
+            Err(error) => desk.toast(error.to_string(), true, crate::desk::Offer::Nothing),
+        },
+        Verb::NewFolder => match FilePath::parse(&words) {
+            Ok(path) => apps::files::actions::new_folder(desk, path),
+            Err(error) => desk.toast(error.to_string(), true, crate::desk::Offer::Nothing),
+        },
+        Verb::Open => {
+            let lower = words.to_lowercase();
+            let app = apps::APPS.iter().find(|app| app.id == lower || app.title.to_lowercase().starts_with(&lower));
+            match app {
+                Some(app) => desk.open(app, None),
+                None => apps::files::open_path(desk, &words),
+            }
+        }
+        Verb::Shortcuts => desk.overlay.set(Overlay::Shortcuts),
+        Verb::Tour => desk.overlay.set(Overlay::Tour),
+        Verb::CloseAll => {
+            let ids: Vec<_> = desk.windows.peek().keys().copied().collect();
+            for id in ids {
+                desk.close(id);
+            }
+        }
+        Verb::SignOut => sign_out(desk),
+    }
+}
+
+/// Ends this session and shows the sign-in screen.
+pub(crate) fn sign_out(desk: Desk) {
+    api::run(async move {
+        let answer: Answer<serde_json::Value> = api::post("/auth/logout", &json!({})).await;
+        match answer {
+            Ok(_) => {
+                if let Some(window) = dom::window() {
+                    let _ = window.location().reload();
+                }
+            }
+            Err(failure) => desk.fail(&failure),
+        }
+    });
+}

@@ -1,0 +1,96 @@
+//! Halves and quarters: where the pointer calls for one, its preview, and putting a window there.
+
+use shared_types::WindowId;
+use shared_types::payload::window::{Rect, WindowMode};
+
+use super::drag;
+use crate::desk::{BAR, Desk};
+use crate::dom;
+
+/// A part of the screen that a window can fill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Zone {
+    Full,
+    Left,
+    Right,
+    TopLeft,
+    TopRight,
+    BottomLeft,
+    BottomRight,
+}
+
+const GAP: i32 = 8;
+const NEAR: i32 = 18;
+
+impl Zone {
+    fn rect(self, (width, height): (i32, i32)) -> Rect {
+        let height = height - BAR;
+        let (half_w, half_h) = ((width - 3 * GAP) / 2, (height - 3 * GAP) / 2);
+        let (right, low) = (2 * GAP + half_w, 2 * GAP + half_h);
+        let tall = height - 2 * GAP;
+        let (x, y, w, h) = match self {
+            Self::Full => (0, 0, width, height),
+            Self::Left => (GAP, GAP, half_w, tall),
+            Self::Right => (right, GAP, half_w, tall),
+            Self::TopLeft => (GAP, GAP, half_w, half_h),
+            Self::TopRight => (right, GAP, half_w, half_h),
+            Self::BottomLeft => (GAP, low, half_w, half_h),
+            Self::BottomRight => (right, low, half_w, half_h),
+        };
+        Rect { x, y, width: w.max(1) as u32, height: h.max(1) as u32 }
+    }
+}
+
+/// What a window dropped here would fill.
+pub(crate) fn zone_at((x, y): (i32, i32), (width, height): (i32, i32)) -> Option<Zone> {
+    let corner = height / 5;
+    let bottom = height - BAR;
+    if x <= NEAR {
+        return Some(match y {
+            y if y < corner => Zone::TopLeft,
+            y if y > bottom - corner => Zone::BottomLeft,
+            _ => Zone::Left,
+        });
+    }
+    if x >= width - NEAR {
+        return Some(match y {
+            y if y < corner => Zone::TopRight,
+            y if y > bottom - corner => Zone::BottomRight,
+            _ => Zone::Right,
+        });
+    }
+    (y <= 4).then_some(Zone::Full)
+}
+
+/// Shows where the window would go.
+pub(crate) fn preview(zone: Option<Zone>) {
+    let Some(element) = dom::by_id("snap") else { return };
+    let Some(zone) = zone else { return element.set_hidden(true) };
+    let rect = zone.rect(dom::screen());
+    dom::style(&element, "left", &format!("{}px", rect.x));
+    dom::style(&element, "top", &format!("{}px", rect.y));
+    dom::style(&element, "width", &format!("{}px", rect.width));
+    dom::style(&element, "height", &format!("{}px", rect.height));
+    element.set_hidden(false);
+}
+
+/// Puts a window there.
+pub(crate) fn to_zone(desk: Desk, id: WindowId, zone: Zone) {
+    let Some(state) = desk.window(id) else { return };
+    desk.raise(id);
+    if state.mode == WindowMode::Normal {
+        drag::remember(id, state.rect);
+    }
+    desk.change(id, |w| match zone {
+        Zone::Full => w.mode = WindowMode::Maximized,
+        Zone::Left
+        | Zone::Right
+        | Zone::TopLeft
+        | Zone::TopRight
+        | Zone::BottomLeft
+        | Zone::BottomRight => {
+            w.mode = WindowMode::Normal;
+            w.rect = zone.rect(dom::screen());
+        }
+    });
+}

@@ -1,0 +1,227 @@
+//! The bar at the bottom: launcher, apps, prompt bar, notifications, connection, clock.
+
+use dioxus::prelude::*;
+use shared_types::WindowId;
+use shared_types::payload::window::WindowMode;
+
+use super::menu::{Item, Menu};
+use super::prompt::Prompt;
+use crate::apps::{self, AppInfo};
+use crate::connection::Link;
+use crate::desk::{Desk, Overlay, desk};
+use crate::icons::Icon;
+use crate::parts::either;
+use crate::{clock, dom, ids};
+
+#[component]
+pub(crate) fn Taskbar() -> Element {
+    let mut desk = desk();
+    rsx! {
+        nav { class: "task", id: "taskbar", "aria-label": "Taskbar",
+            div { class: "apps",
+                button {
+                    id: "launcher-button",
+                    class: "app launcher-button",
+                    title: "All apps",
+                    "aria-label": "All apps",
+                    "aria-expanded": (*desk.overlay.read() == Overlay::Launcher).to_string(),
+                    onclick: move |_| toggle(desk, Overlay::Launcher),
+                    Icon { name: "layout-grid" }
+                }
+                for app in apps::APPS {
+                    AppButton { key: "{app.id}", app }
+                }
+            }
+            Prompt {}
+            div { class: "tray",
+                Unsaved {}
+                button {
+                    id: "notices-button",
+                    class: "icon-btn bell",
+                    title: "Notifications",
+                    "aria-label": "Notifications",
+                    "aria-expanded": (*desk.overlay.read() == Overlay::Notices).to_string(),
+                    onclick: move |_| {
+                        toggle(desk, Overlay::Notices);
+                        desk.unread.set(0);
+                    },
+                    Icon { name: "bell" }
+                    if *desk.unread.read() > 0 { i { class: "badge" } }
+                }
+                LinkState {}
+                Clock {}
+            }
+        }
+    }
+}
+
+/// Opens an overlay, or closes it if it is the one that is open.
+pub(crate) fn toggle(mut desk: Desk, overlay: Overlay) {
+    let next = if *desk.overlay.peek() == overlay { Overlay::None } else { overlay };
+    desk.overlay.set(next);
+}
+
+fn windows_of(desk: Desk, app: &AppInfo) -> Vec<(WindowId, String, WindowMode)> {
+    let windows = desk.windows.read();
+    windows.iter().filter(|(_, w)| *w.app == *app.id).map(|(id, w)| (*id, w.title.to_string(), w.mode)).collect()
+}
+
+/// A press shows the app; on the front window it minimises; with several windows it goes through them.
+fn press(desk: Desk, app: &'static AppInfo) {
+    let windows = windows_of(desk, app);
+    let front = desk.front();
+    match windows.as_slice() {
+        [] => desk.open_new(app, None),
+        [(id, ..)] if front == Some(*id) => desk.change(*id, |w| w.mode = WindowMode::Minimized),
+        [(id, ..)] => desk.show(*id),
+        many => {
+            let stack = desk.stack.peek().clone();
+            let order = |id: &WindowId| stack.iter().position(|other| other == id).unwrap_or_default();
+            let next = if many.iter().any(|(id, ..)| front == Some(*id)) {
+                many.iter().map(|(id, ..)| *id).min_by_key(order)
+            } else {
+                many.iter().map(|(id, ..)| *id).max_by_key(order)
+            };
+            if let Some(id) = next {
+                desk.show(id);
+            }
+        }
+    }
+}
+
+#[component]
+fn AppButton(app: &'static AppInfo) -> Element {
+    let mut desk = desk();
+    let windows = windows_of(desk, app);
+    let running = !windows.is_empty();
+    if !running && !app.pinned {
+        return rsx! {};
+    }
+    let front = desk.front().is_some_and(|front| windows.iter().any(|(id, ..)| *id == front));
+    let class = match (running, front) {
+        (_, true) => "app run front",
+        (true, false) => "app run",
+        (false, false) => "app",
+    };
+    rsx! {
+        button {
+            class,
+            title: "{app.title}",
+            "aria-label": if running { format!("{}, running", app.title) } else { app.title.to_owned() },
+            "aria-pressed": front.to_string(),
+            "data-app": app.id,
+            onclick: move |_| press(desk, app),
+            onauxclick: move |_| desk.open_new(app, None),
+            oncontextmenu: move |event| {
+                event.prevent_default();
+                let at = event.client_coordinates();
+                let mut items: Vec<Item> = windows
+                    .iter()
+                    .cloned()
+                    .map(|(id, title, _)| Item::new(app.icon, title, move || desk.show(id)))
+                    .collect();
+                if !items.is_empty() {
+                    items.push(Item::Line);
+                }
+                items.push(Item::new("plus", "New window", move || desk.open_new(app, None)));
+                for (id, title, _) in windows.iter().cloned() {
+                    items.push(Item::new("x", format!("Close {title}"), move || desk.close(id)));
+                }
+                desk.menu.set(Some(Menu::at(at.x, at.y, items)));
+            },
+            Icon { name: app.icon }
+        }
+    }
+}
+
+/// How much happened since the last checkpoint.
+#[component]
+fn Unsaved() -> Element {
+    let desk = desk();
+    let count = *desk.unsaved.read();
+    if count == 0 {
+        return rsx! {};
+    }
+    let label = format!("{} since the last checkpoint", clock::plural(count, "change"));
+    rsx! {
+        button {
+            class: "pill",
+            title: "{label}",
+            "aria-label": "{label}",
+            onclick: move |_| {
+                if let Some(app) = apps::find("git") {
+                    desk.open(app, None);
+                }
+            },
+            Icon { name: "git-commit-horizontal" }
+            "{clock::count(count)}"
+        }
+    }
+}
+
+#[component]
+fn LinkState() -> Element {
+    let (icon, class, label) = match *desk().link.read() {
+        Link::Live => ("wifi", "link live", "Connected"),
+        Link::Connecting => ("wifi", "link connecting", "Connecting"),
+        Link::Lost => ("wifi-off", "link lost", "Not connected"),
+    };
+    rsx! {
+        span { class, id: "link", role: "img", title: label, "aria-label": label, Icon { name: icon } }
+    }
+}
+
+#[component]
+fn Clock() -> Element {
+    let mut now = use_signal(ids::now);
+    use_future(move || async move {
+        loop {
+            let millis = ids::now().millis();
+            let rest = 60_000 - millis.rem_euclid(60_000);
+            gloo_timers::future::TimeoutFuture::new(rest as u32 + 20).await;
+            now.set(ids::now());
+        }
+    });
+    let at = now();
+    rsx! {
+        div { class: "clock", "{clock::time(at)}" small { "{clock::day(at)}" } }
+    }
+}
+
+/// The list behind the bell.
+#[component]
+pub(crate) fn Notices() -> Element {
+    let mut desk = desk();
+    if *desk.overlay.read() != Overlay::Notices {
+        return rsx! {};
+    }
+    let notices = desk.notices.read().clone();
+    let mut close = move || {
+        desk.overlay.set(Overlay::None);
+        dom::focus("notices-button");
+    };
+    rsx! {
+        div { class: "scrim clear", onpointerdown: move |_| close() }
+        section { class: "panel notices", role: "dialog", "aria-label": "Notifications",
+            header {
+                b { "Notifications" }
+                span { class: "sp" }
+                if !notices.is_empty() {
+                    button { class: "btn ghost", onclick: move |_| desk.notices.set(Vec::new()), "Clear" }
+                }
+            }
+            if notices.is_empty() {
+                crate::parts::Empty { icon: "bell", title: "Nothing new", p { "What needs your attention is kept here." } }
+            }
+            ul {
+                for (i, notice) in notices.into_iter().enumerate() {
+                    li { key: "{i}", class: if notice.bad { "bad" } else { "" },
+                        Icon { name: either(notice.bad, "triangle-alert", "info") }
+                        span { "{notice.text}" }
+                        time { "{clock::when(notice.at)}" }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The frame around an app: title bar, controls, edges. Dragging and resizing write styles directly (see `drag`); a
+//! window is rendered again only when its state has changed.
+
+use dioxus::prelude::*;
+use dioxus::web::WebEventExt;
+use shared_types::WindowId;
+use shared_types::payload::window::{Rect, Window, WindowMode};
+
+use super::drag::{self, Edge};
+use super::menu::{Item, Menu};
+use super::snap::{self, Zone};
+use crate::apps;
+use crate::desk::{BAR, Desk, desk};
+use crate::icons::Icon;
+use crate::parts::{IconButton, either};
+
+/// Keeps a window within reach on a screen that may be smaller than the one it was placed on.
+pub(crate) fn reachable(rect: Rect, (width, height): (i32, i32)) -> Rect {
+    let w = (rect.width as i32).clamp(240, width.max(240));
+    let h = (rect.height as i32).clamp(140, (height - BAR).max(140));
+    let x = rect.x.clamp(80 - w, (width - 80).max(0));
+    let y = rect.y.clamp(0, (height - BAR - 34).max(0));
+    Rect { x, y, width: w as u32, height: h as u32 }
+}
+
+pub(crate) fn toggle_max(desk: Desk, id: WindowId) {
+    desk.raise(id);
+    desk.change(id, |w| {
+        w.mode = match w.mode {
+            WindowMode::Maximized => WindowMode::Normal,
+            WindowMode::Normal | WindowMode::Minimized => WindowMode::Maximized,
+        };
+    });
+}
+
+fn window_menu(id: WindowId) -> Vec<Item> {
+    let place = |zone: Zone| move || snap::to_zone(desk(), id, zone);
+    vec![
+        Item::new("maximize-2", "Maximise or restore", move || toggle_max(desk(), id)),
+        Item::new("minus", "Minimise", move || desk().change(id, |w| w.mode = WindowMode::Minimized)),
+        Item::Line,
+        Item::new("columns-2", "Left half", place(Zone::Left)).key("Ctrl Alt ←"),
+        Item::new("columns-2", "Right half", place(Zone::Right)).key("Ctrl Alt →"),
+        Item::Line,
+        Item::new("x", "Close", move || desk().close(id)).key("Alt W"),
+    ]
+}
+
+#[component]
+pub(crate) fn Frame(id: WindowId, state: Window, read_only: bool) -> Element {
+    let mut desk = desk();
+    let depth = desk.stack.read().iter().position(|other| *other == id).unwrap_or_default();
+    let front = desk.front() == Some(id);
+    let rect = reachable(state.rect, *desk.screen.read());
+    let app = apps::find(&state.app);
+    let mode = match state.mode {
+        WindowMode::Normal => "",
+        WindowMode::Minimized => "min",
+        WindowMode::Maximized => "max",
+    };
+    let class = format!("win {mode} {}", if front { "front" } else { "" });
+    let title = state.title.to_string();
+    let is_max = state.mode == WindowMode::Maximized;
+    let hidden = state.mode == WindowMode::Minimized;
+    rsx! {
+        section {
+            class,
+            id: "w-{id}",
+            role: "dialog",
+            "aria-label": "{title}",
+            "aria-hidden": hidden.then_some("true"),
+            "data-app": "{state.app}",
+            tabindex: "-1",
+            left: "{rect.x}px",
+            top: "{rect.y}px",
+            width: "{rect.width}px",
+            height: "{rect.height}px",
+            z_index: "{depth + 1}",
+            onpointerdown: move |event| {
+                desk.raise(id);
+                if event.modifiers().alt() && !read_only {
+                    let native = event.data().as_web_event();
+                    native.prevent_default();
+                    drag::begin_move(desk, id, &native);
+                }
+            },
+            onfocusin: move |_| desk.raise(id),
+            header {
+                class: "title",
+                onpointerdown: move |event| {
+                    let native = event.data().as_web_event();
+                    if native.button() == 0 && !read_only && !event.modifiers().alt() {
+                        drag::begin_move(desk, id, &native);
+                    }
+                },
+                ondoubleclick: move |_| toggle_max(desk, id),
+                oncontextmenu: move |event| {
+                    event.prevent_default();
+                    event.stop_propagation();
+                    let at = event.client_coordinates();
+                    desk.menu.set(Some(Menu::at(at.x, at.y, window_menu(id))));
+                },
+                Icon { name: app.map_or("info", |app| app.icon) }
+                span { class: "name", "{title}" }
+                if let Some(shows) = state.shows.as_ref().filter(|s| s.contains('/') && ***s != *title) {
+                    span { class: "sub", "{shows}" }
+                }
+                span { class: "sp", id: "bar-{id}" }
+                if !read_only {
+                    span {
+                        class: "ctl",
+                        onpointerdown: move |event| {
+                            desk.raise(id);
+                            event.stop_propagation();
+                        },
+                        ondoubleclick: move |event| event.stop_propagation(),
+                        IconButton { icon: "minus", label: "Minimise", onclick: move |_| desk.change(id, |w| w.mode = WindowMode::Minimized) }
+                        IconButton {
+                            icon: either(is_max, "copy", "square"),
+                            label: if is_max { "Restore" } else { "Maximise" },
+                            class: "wide-only",
+                            onclick: move |_| toggle_max(desk, id),
+                        }
+                        IconButton { icon: "x", label: "Close", class: "close", onclick: move |_| desk.close(id) }
+                    }
+                }
+            }
+            div { class: "body",
+                if read_only {
+                    div { class: "ghost-body", Icon { name: app.map_or("info", |app| app.icon) } span { "{title}" } }
+                } else {
+                    apps::Body { app: state.app.to_string(), window: id, shows: state.shows.as_ref().map(|s| s.to_string()) }
+                }
+            }
+            if !read_only && !is_max {
+                for edge in Edge::ALL {
+                    div {
+                        key: "{edge.name()}",
+                        class: "edge {edge.name()}",
+                        onpointerdown: move |event| {
+                            let native = event.data().as_web_event();
+                            drag::begin_resize(desk, id, edge, &native);
+                        },
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The few things that need the document itself: places of elements, focus, direct style writes, listeners.
+
+use std::rc::Rc;
+
+use dioxus::core::{Runtime, ScopeId};
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{Document, Element, Event, HtmlElement, Window};
+
+pub(crate) fn window() -> Option<Window> {
+    web_sys::window()
+}
+
+pub(crate) fn document() -> Option<Document> {
+    window()?.document()
+}
+
+pub(crate) fn by_id(id: &str) -> Option<HtmlElement> {
+    document()?.get_element_by_id(id)?.dyn_into().ok()
+}
+
+pub(crate) fn focus(id: &str) {
+    if let Some(element) = by_id(id) {
+        let _ = element.focus();
+    }
+}
+
+/// Moves the focus once what was just rendered is there.
+pub(crate) fn focus_soon(id: impl Into<String>) {
+    let id = id.into();
+    gloo_timers::callback::Timeout::new(0, move || focus(&id)).forget();
+}
+
+/// A direct style write; the content security policy allows it, unlike a style attribute.
+pub(crate) fn style(element: &HtmlElement, property: &str, value: &str) {
+    let _ = element.style().set_property(property, value);
+}
+
+/// Width and height of the viewport.
+pub(crate) fn screen() -> (i32, i32) {
+    let read = |get: fn(&Window) -> Result<JsValue, JsValue>| {
+        window().and_then(|w| get(&w).ok()).and_then(|v| v.as_f64()).unwrap_or(1024.0) as i32
+    };
+    (read(Window::inner_width), read(Window::inner_height))
+}
+
+pub(crate) fn active() -> Option<Element> {
+    document()?.active_element()
+}
+
+/// Whether keys go into a text.
+pub(crate) fn is_typing() -> bool {
+    let Some(element) = active() else { return false };
+    let tag = element.tag_name();
+    let text_input = tag == "INPUT"
+        && !matches!(element.get_attribute("type").as_deref(), Some("checkbox" | "radio" | "range" | "button"));
+    text_input
+        || tag == "TEXTAREA"
+        || tag == "SELECT"
+        || element.dyn_ref::<HtmlElement>().is_some_and(HtmlElement::is_content_editable)
+}
+
+/// Listens on the window for as long as the page lives, inside the desktop's runtime.
+pub(crate) fn listen<E: JsCast + 'static>(event: &str, capture: bool, mut run: impl FnMut(E) + 'static) {
+    let Some(window) = window() else { return };
+    let runtime = Runtime::current();
+    let closure = Closure::<dyn FnMut(Event)>::new(move |event: Event| {
+        if let Ok(event) = event.dyn_into::<E>() {
+            runtime.in_scope(ScopeId::APP, || run(event));
+        }
+    });
+    let target = closure.as_ref().unchecked_ref();
+    let _ = window.add_event_listener_with_callback_and_bool(event, target, capture);
+    closure.forget();
+}
+
+/// A callback for the browser that runs inside the desktop's runtime.
+pub(crate) fn callback<T: wasm_bindgen::convert::FromWasmAbi + 'static>(
+    mut run: impl FnMut(T) + 'static,
+) -> Closure<dyn FnMut(T)> {
+    let runtime: Rc<Runtime> = Runtime::current();
+    Closure::new(move |value: T| runtime.in_scope(ScopeId::APP, || run(value)))
+}
+
+/// A place to keep small things of this tab.
+pub(crate) fn session_get(key: &str) -> Option<String> {
+    window()?.session_storage().ok()??.get_item(key).ok()?
+}
+
+pub(crate) fn session_set(key: &str, value: &str) {
+    if let Some(Ok(Some(storage))) = window().map(|w| w.session_storage()) {
+        let _ = storage.set_item(key, value);
+    }
+}
+
+/// Puts text on the clipboard.
+pub(crate) fn copy(text: &str) {
+    if let Some(window) = window() {
+        let _ = window.navigator().clipboard().write_text(text);
+    }
+}
+
+/// Part of an address.
+pub(crate) fn encode(text: &str) -> String {
+    js_sys::encode_uri_component(text).into()
+}
+
+/// Lets the browser save something under a name.
+pub(crate) fn download(url: &str, name: &str) {
+    let Some(document) = document() else { return };
+    let Some(anchor) =
+        document.create_element("a").ok().and_then(|a| a.dyn_into::<web_sys::HtmlAnchorElement>().ok())
+    else {
+        return;
+    };
+    anchor.set_href(url);
+    anchor.set_download(name);
+    anchor.click();
+}

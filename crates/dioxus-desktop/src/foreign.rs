@@ -1,0 +1,259 @@
+//! The parts that are not Rust: terminal, editor and PDF view. Each is a JavaScript module of `web/`, loaded on first
+//! use, behind the small typed boundary that is written here and there.
+//!
+//! A handle gives its part back to the browser when it is dropped, together with the callbacks that it was given.
+
+use dioxus::core::{Runtime, ScopeId};
+use js_sys::{Function, Object, Reflect, Uint8Array};
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::HtmlElement;
+
+#[wasm_bindgen]
+extern "C" {
+    /// Set by `web/src/boot.ts`.
+    #[wasm_bindgen(js_name = choirPart, catch)]
+    async fn part(name: &str) -> Result<JsValue, JsValue>;
+
+    type Module;
+    #[wasm_bindgen(method, catch)]
+    async fn mount(this: &Module, element: &HtmlElement, options: &JsValue) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch)]
+    fn merge(this: &Module, element: &HtmlElement, options: &JsValue) -> Result<JsValue, JsValue>;
+
+    type Part;
+    #[wasm_bindgen(method, catch)]
+    fn dispose(this: &Part) -> Result<(), JsValue>;
+    #[wasm_bindgen(method, catch)]
+    fn focus(this: &Part) -> Result<(), JsValue>;
+
+    type TerminalPart;
+    #[wasm_bindgen(method)]
+    fn write(this: &TerminalPart, bytes: &Uint8Array, done: &Function);
+    #[wasm_bindgen(method)]
+    fn reset(this: &TerminalPart);
+    #[wasm_bindgen(method)]
+    fn fit(this: &TerminalPart);
+    #[wasm_bindgen(method)]
+    fn columns(this: &TerminalPart) -> u16;
+    #[wasm_bindgen(method)]
+    fn rows(this: &TerminalPart) -> u16;
+    #[wasm_bindgen(method, js_name = onData)]
+    fn on_data(this: &TerminalPart, callback: &Function);
+    #[wasm_bindgen(method, js_name = onResize)]
+    fn on_resize(this: &TerminalPart, callback: &Function);
+
+    type EditorPart;
+    #[wasm_bindgen(method, js_name = getText)]
+    fn get_text(this: &EditorPart) -> String;
+    #[wasm_bindgen(method, js_name = setText)]
+    fn set_text(this: &EditorPart, text: &str);
+    #[wasm_bindgen(method, js_name = setTheme)]
+    fn set_theme(this: &EditorPart, dark: bool);
+    #[wasm_bindgen(method, js_name = onChange)]
+    fn on_change(this: &EditorPart, callback: &Function);
+    #[wasm_bindgen(method, js_name = onSave)]
+    fn on_save(this: &EditorPart, callback: &Function);
+}
+
+/// Why a part is not there, for the person.
+pub(crate) type Absent = String;
+
+async fn load(name: &str) -> Result<Module, Absent> {
+    part(name).await.map(JsCast::unchecked_into).map_err(|error| why(&error))
+}
+
+fn why(error: &JsValue) -> Absent {
+    let text = error.dyn_ref::<js_sys::Error>().map(|e| String::from(e.message())).unwrap_or_default();
+    format!("This part of the desktop could not be loaded ({text}). Reload the page to try again.")
+}
+
+fn options(pairs: &[(&str, JsValue)]) -> JsValue {
+    let object = Object::new();
+    for (key, value) in pairs {
+        // Setting a field of a new plain object cannot fail.
+        let _ = Reflect::set(&object, &(*key).into(), value);
+    }
+    object.into()
+}
+
+/// A mounted part. It is given back when this is dropped.
+struct Mounted {
+    part: Part,
+    kept: Vec<Closure<dyn FnMut(JsValue, JsValue)>>,
+}
+
+impl Mounted {
+    fn new(handle: JsValue) -> Self {
+        Self { part: handle.unchecked_into(), kept: Vec::new() }
+    }
+
+    /// A callback inside the desktop's runtime, kept for as long as the part is there.
+    fn keep(&mut self, mut run: impl FnMut(JsValue, JsValue) + 'static) -> Function {
+        let runtime = Runtime::current();
+        let closure =
+            Closure::<dyn FnMut(JsValue, JsValue)>::new(move |one: JsValue, two: JsValue| {
+                runtime.in_scope(ScopeId::APP, || run(one, two));
+            });
+        let function = closure.as_ref().unchecked_ref::<Function>().clone();
+        self.kept.push(closure);
+        function
+    }
+
+    fn focus(&self) {
+        let _ = self.part.focus();
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = self.part.dispose();
+    }
+}
+
+fn number(value: &JsValue) -> u64 {
+    value.as_f64().map(|number| number as u64).unwrap_or_default()
+}
+
+/// A screen with a keyboard.
+pub(crate) struct Screen {
+    mounted: Mounted,
+    shown: Function,
+}
+
+impl Screen {
+    /// `shown` hears how many bytes of a [`write`](Self::write) the person has been shown.
+    pub(crate) async fn mount(
+        element: &HtmlElement,
+        label: &str,
+        mut shown: impl FnMut(u64) + 'static,
+    ) -> Result<Self, Absent> {
+        let options = options(&[("label", label.into())]);
+        let handle = load("terminal").await?.mount(element, &options).await.map_err(|error| why(&error))?;
+        let mut mounted = Mounted::new(handle);
+        let shown = mounted.keep(move |bytes, _| shown(number(&bytes)));
+        Ok(Self { mounted, shown })
+    }
+
+    fn part(&self) -> &TerminalPart {
+        self.mounted.part.unchecked_ref()
+    }
+
+    pub(crate) fn write(&self, bytes: &[u8]) {
+        self.part().write(&Uint8Array::from(bytes), &self.shown);
+    }
+
+    pub(crate) fn reset(&self) {
+        self.part().reset();
+    }
+
+    pub(crate) fn fit(&self) {
+        self.part().fit();
+    }
+
+    pub(crate) fn focus(&self) {
+        self.mounted.focus();
+    }
+
+    /// Columns and rows.
+    pub(crate) fn size(&self) -> (u16, u16) {
+        (self.part().columns(), self.part().rows())
+    }
+
+    pub(crate) fn on_typed(&mut self, mut run: impl FnMut(String) + 'static) {
+        let callback = self.mounted.keep(move |text, _| run(text.as_string().unwrap_or_default()));
+        self.part().on_data(&callback);
+    }
+
+    pub(crate) fn on_resized(&mut self, mut run: impl FnMut(u16, u16) + 'static) {
+        let side = |value: &JsValue| u16::try_from(number(value)).unwrap_or(u16::MAX);
+        let callback = self.mounted.keep(move |columns, rows| run(side(&columns), side(&rows)));
+        self.part().on_resize(&callback);
+    }
+}
+
+/// A text that can be edited.
+pub(crate) struct Text {
+    mounted: Mounted,
+}
+
+impl Text {
+    pub(crate) async fn mount(element: &HtmlElement, path: &str, text: &str, dark: bool) -> Result<Self, Absent> {
+        let options = options(&[("path", path.into()), ("text", text.into()), ("dark", dark.into())]);
+        let handle = load("editor").await?.mount(element, &options).await.map_err(|error| why(&error))?;
+        Ok(Self { mounted: Mounted::new(handle) })
+    }
+
+    fn part(&self) -> &EditorPart {
+        self.mounted.part.unchecked_ref()
+    }
+
+    pub(crate) fn get(&self) -> String {
+        self.part().get_text()
+    }
+
+    /// Does not count as a change by the person.
+    pub(crate) fn set(&self, text: &str) {
+        self.part().set_text(text);
+    }
+
+    pub(crate) fn set_dark(&self, dark: bool) {
+        self.part().set_theme(dark);
+    }
+
+    pub(crate) fn focus(&self) {
+        self.mounted.focus();
+    }
+
+    pub(crate) fn on_change(&mut self, mut run: impl FnMut() + 'static) {
+        let callback = self.mounted.keep(move |_, _| run());
+        self.part().on_change(&callback);
+    }
+
+    pub(crate) fn on_save(&mut self, mut run: impl FnMut() + 'static) {
+        let callback = self.mounted.keep(move |_, _| run());
+        self.part().on_save(&callback);
+    }
+}
+
+/// Two versions of a text side by side; the person's can be edited.
+pub(crate) struct Merge {
+    mounted: Mounted,
+}
+
+impl Merge {
+    pub(crate) async fn mount(
+        element: &HtmlElement,
+        path: &str,
+        (mine, theirs): (&str, &str),
+        dark: bool,
+    ) -> Result<Self, Absent> {
+        let options = options(&[
+            ("path", path.into()),
+            ("mine", mine.into()),
+            ("theirs", theirs.into()),
+            ("dark", dark.into()),
+        ]);
+        let handle = load("editor").await?.merge(element, &options).map_err(|error| why(&error))?;
+        Ok(Self { mounted: Mounted::new(handle) })
+    }
+
+    /// The person's side, with what they took over.
+    pub(crate) fn get(&self) -> String {
+        self.mounted.part.unchecked_ref::<EditorPart>().get_text()
+    }
+}
+
+/// The pages of a PDF.
+pub(crate) struct Pdf {
+    _mounted: Mounted,
+}
+
+impl Pdf {
+    pub(crate) async fn mount(element: &HtmlElement, label: &str, bytes: &[u8]) -> Result<Self, Absent> {
+        let options = options(&[("label", label.into()), ("bytes", Uint8Array::from(bytes).into())]);
+        let handle = load("pdf").await?.mount(element, &options).await.map_err(|error| why(&error))?;
+        Ok(Self { _mounted: Mounted::new(handle) })
+    }
+}

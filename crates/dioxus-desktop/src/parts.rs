@@ -1,0 +1,155 @@
+//! Small pieces that every app uses: empty states, failures, diffs, dots of authorship.
+
+use dioxus::prelude::*;
+use shared_types::Source;
+use shared_types::wire::Change;
+
+use crate::api::Failure;
+use crate::clock;
+use crate::icons::Icon;
+
+/// Says what a place is for and offers the first step.
+#[component]
+pub(crate) fn Empty(icon: &'static str, title: String, children: Element) -> Element {
+    rsx! {
+        div { class: "empty",
+            div { class: "empty-icon", Icon { name: icon } }
+            h3 { "{title}" }
+            div { class: "empty-text", {children} }
+        }
+    }
+}
+
+/// A failed read.
+#[component]
+pub(crate) fn Trouble(failure: Failure) -> Element {
+    rsx! {
+        Empty { icon: "triangle-alert", title: "This could not be read", p { "{failure.text()}" } }
+    }
+}
+
+/// A quiet sign that something is on its way; it only shows after a moment.
+#[component]
+pub(crate) fn Waiting() -> Element {
+    rsx! {
+        div { class: "waiting", role: "status", "aria-label": "Loading", i {} i {} i {} }
+    }
+}
+
+/// The colour of whoever did something.
+pub(crate) fn author(source: Source, actor: &str) -> &'static str {
+    match source {
+        Source::User => "dot p",
+        Source::Agent => "dot a",
+        Source::System if actor == "import" => "dot i",
+        Source::System => "dot s",
+    }
+}
+
+/// Lines of a unified diff, coloured.
+#[component]
+pub(crate) fn Diff(text: String) -> Element {
+    const MOST: usize = 600;
+    let lines: Vec<(&'static str, String)> = text
+        .lines()
+        .take(MOST)
+        .map(|line| {
+            let class = match line.as_bytes().first() {
+                Some(b'+') => "add",
+                Some(b'-') => "del",
+                Some(b'@') => "hunk",
+                Some(_) | None => "same",
+            };
+            (class, line.to_owned())
+        })
+        .collect();
+    let more = text.lines().count().saturating_sub(MOST);
+    rsx! {
+        pre { class: "diff", tabindex: "0",
+            for (i, (class, line)) in lines.into_iter().enumerate() {
+                span { key: "{i}", class, "{line}\n" }
+            }
+            if more > 0 {
+                span { class: "hunk", "… {more} more lines\n" }
+            }
+        }
+    }
+}
+
+/// What happened to one file, in a word.
+pub(crate) fn change_word(change: &Change) -> (&'static str, &'static str) {
+    match (&change.from, &change.before, &change.after) {
+        (Some(_), _, _) => ("moved", "chip"),
+        (None, None, Some(_)) => ("new", "chip ok"),
+        (None, Some(_), None) => ("deleted", "chip bad"),
+        (None, Some(_), Some(_)) | (None, None, None) => ("changed", "chip"),
+    }
+}
+
+/// A list of changed files; each opens to its diff.
+#[component]
+pub(crate) fn Changes(changes: Vec<Change>, total: u64, notes: Vec<String>) -> Element {
+    let shown = changes.len() as u64;
+    let one = changes.len() == 1;
+    rsx! {
+        div { class: "changes",
+            for note in notes {
+                p { class: "note-line", Icon { name: "info" } "{note}" }
+            }
+            for change in changes {
+                details { key: "{change.path}", class: "change", open: one,
+                    summary {
+                        span { class: change_word(&change).1, {change_word(&change).0} }
+                        span { class: "path",
+                            if let Some(from) = &change.from { "{from} → " }
+                            "{change.path}"
+                        }
+                        if let Some(diff) = &change.diff {
+                            span { class: "plus", "+{count_lines(diff, '+')}" }
+                            span { class: "minus", "−{count_lines(diff, '-')}" }
+                        }
+                    }
+                    if let Some(diff) = change.diff.clone() {
+                        Diff { text: diff }
+                    } else {
+                        p { class: "quiet pad", "No text to compare." }
+                    }
+                }
+            }
+            if total > shown {
+                p { class: "quiet pad", "and {clock::count(total - shown)} more" }
+            }
+        }
+    }
+}
+
+fn count_lines(diff: &str, sign: char) -> usize {
+    diff.lines().filter(|line| line.starts_with(sign)).count()
+}
+
+/// A thing to press with an icon and no words; the words are its name.
+#[component]
+pub(crate) fn IconButton(
+    icon: &'static str,
+    label: String,
+    #[props(default)] class: &'static str,
+    #[props(default)] pressed: Option<bool>,
+    onclick: EventHandler<MouseEvent>,
+) -> Element {
+    rsx! {
+        button {
+            class: "icon-btn {class}",
+            r#type: "button",
+            title: "{label}",
+            "aria-label": "{label}",
+            "aria-pressed": pressed.map(|on| on.to_string()),
+            onclick: move |event| onclick.call(event),
+            Icon { name: icon }
+        }
+    }
+}
+
+/// One of two names; a place that wants a static text does not take the `if` of the markup.
+pub(crate) const fn either(condition: bool, yes: &'static str, no: &'static str) -> &'static str {
+    if condition { yes } else { no }
+}

@@ -1,0 +1,162 @@
+//! Who is signed in. A link's secret travels in the fragment, is spent once and leaves the address; without a session
+//! there is a sign-in screen with a passkey, a recovery code, and how to get another link.
+
+use dioxus::prelude::*;
+use serde_json::{Value, json};
+use shared_types::wire::{Link, Me};
+use wasm_bindgen::JsValue;
+
+use crate::api::{self, Answer, Failure};
+use crate::desk::Desk;
+use crate::desktop::Desktop;
+use crate::icons::Icon;
+use crate::{connection, dom};
+
+/// How far signing in has come.
+#[derive(Debug, Clone, PartialEq)]
+enum Stage {
+    Asking,
+    SignedOut(Option<String>),
+    SignedIn,
+}
+
+/// The whole page.
+#[component]
+pub(crate) fn Root() -> Element {
+    let mut desk = use_context_provider(Desk::new);
+    let mut stage = use_signal(|| Stage::Asking);
+    use_hook(move || {
+        spawn(async move {
+            let refused = spend_link().await;
+            stage.set(enter(desk, refused).await);
+        });
+    });
+    // The connection clears `me` when the session has ended.
+    use_effect(move || {
+        if desk.me.read().is_none() && *stage.peek() == Stage::SignedIn {
+            stage.set(Stage::SignedOut(Some("This session has ended. Sign in again to go on.".into())));
+        }
+    });
+    use_effect(move || {
+        if *stage.read() != Stage::Asking
+            && let Some(shell) = dom::by_id("shell")
+        {
+            shell.remove();
+        }
+    });
+    match stage() {
+        Stage::Asking => rsx! {},
+        Stage::SignedIn => rsx! { Desktop {} },
+        Stage::SignedOut(why) => rsx! {
+            SignIn {
+                why,
+                onenter: move |()| {
+                    spawn(async move {
+                        let next = enter(desk, None).await;
+                        if next == Stage::SignedIn {
+                            desk.ready.set(false);
+                        }
+                        stage.set(next);
+                    });
+                },
+            }
+        },
+    }
+}
+
+/// Spends the secret in the address, if there is one; says why if it was refused.
+async fn spend_link() -> Option<String> {
+    let window = dom::window()?;
+    let hash = window.location().hash().ok()?;
+    let secret = hash.strip_prefix('#').filter(|s| s.len() >= 16)?.to_owned();
+    let path = window.location().pathname().unwrap_or_else(|_| "/".into());
+    if let Ok(history) = window.history() {
+        let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&path));
+    }
+    let (route, secret) = match secret.strip_prefix("invite-") {
+        Some(secret) => ("/auth/accept", secret.to_owned()),
+        None => ("/auth/link", secret),
+    };
+    let answer: Answer<Value> = api::post(route, &Link { secret }).await;
+    answer.err().map(|failure| failure.text())
+}
+
+async fn enter(mut desk: Desk, refused: Option<String>) -> Stage {
+    let me: Answer<Me> = api::get("/me").await;
+    match me {
+        Ok(me) => {
+            desk.me.set(Some(me));
+            connection::start(desk);
+            Stage::SignedIn
+        }
+        Err(failure) if failure.status() == 401 => Stage::SignedOut(refused),
+        Err(failure) => Stage::SignedOut(Some(failure.text())),
+    }
+}
+
+/// A passkey ceremony from its start to its finish.
+pub(crate) async fn sign_in_with_passkey() -> Answer<()> {
+    let start: Value = api::post("/auth/passkeys/login/start", &json!({})).await?;
+    let credential = crate::apps::settings::webauthn::get(&start["options"]).await?;
+    let body = json!({ "ceremony": start["ceremony"], "credential": credential });
+    let _: Value = api::post("/auth/passkeys/login/finish", &body).await?;
+    Ok(())
+}
+
+#[component]
+fn SignIn(why: Option<String>, onenter: EventHandler<()>) -> Element {
+    let mut trouble = use_signal(|| why.clone());
+    let mut by_code = use_signal(|| false);
+    let mut user = use_signal(|| "owner".to_owned());
+    let mut code = use_signal(String::new);
+    let mut busy = use_signal(|| false);
+    let mut settle = move |answer: std::result::Result<(), Failure>| {
+        busy.set(false);
+        match answer {
+            Ok(()) => onenter.call(()),
+            Err(failure) => trouble.set(Some(failure.text())),
+        }
+    };
+    rsx! {
+        main { class: "sign-in",
+            div { class: "card",
+                div { class: "mark", Icon { name: "feather" } }
+                h1 { "ChoirOS" }
+                p { class: "lead", "This computer is running. Sign in to open its desktop." }
+                if let Some(text) = trouble() {
+                    p { class: "trouble", role: "alert", Icon { name: "triangle-alert" } span { "{text}" } }
+                }
+                button {
+                    class: "btn pri wide",
+                    disabled: busy(),
+                    onclick: move |_| {
+                        busy.set(true);
+                        spawn(async move { settle(sign_in_with_passkey().await) });
+                    },
+                    Icon { name: "key-round" }
+                    "Sign in with a passkey"
+                }
+                if by_code() {
+                    form {
+                        class: "stack",
+                        onsubmit: move |event| {
+                            event.prevent_default();
+                            busy.set(true);
+                            let body = json!({ "user": user(), "code": code().trim() });
+                            spawn(async move {
+                                let answer: Answer<Value> = api::post("/auth/recover", &body).await;
+                                settle(answer.map(drop));
+                            });
+                        },
+                        label { "User" input { class: "field", value: "{user}", autocomplete: "username", oninput: move |e| user.set(e.value()) } }
+                        label { "Recovery code" input { class: "field mono", value: "{code}", autocomplete: "one-time-code", autofocus: true, oninput: move |e| code.set(e.value()) } }
+                        button { class: "btn wide", r#type: "submit", disabled: busy() || code.read().trim().is_empty(), "Sign in with the code" }
+                    }
+                } else {
+                    button { class: "btn wide", onclick: move |_| by_code.set(true), "Use a recovery code" }
+                }
+                p { class: "hint", "No passkey yet? On the machine itself, run " code { "choir link" } " and open the link it prints." }
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Undo, redo and restore: what they would do is shown first where the person asked for that, and a conflict is
+//! answered path by path.
+
+use dioxus::prelude::*;
+use shared_types::wire::{Clash, Done, Operation, OperationDetail, RestoreTo, Revert, Side};
+use shared_types::{FilePath, OpId, Seq};
+
+use crate::api::{self, Answer, Failure};
+use crate::desk::{Desk, Offer};
+
+/// Which way an operation goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Undo,
+    Redo,
+}
+
+impl Way {
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Self::Undo => "Undo",
+            Self::Redo => "Redo",
+        }
+    }
+
+    fn past(self) -> &'static str {
+        match self {
+            Self::Undo => "Undid",
+            Self::Redo => "Redid",
+        }
+    }
+
+    fn route(self) -> &'static str {
+        match self {
+            Self::Undo => "undo",
+            Self::Redo => "redo",
+        }
+    }
+}
+
+/// What is about to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Plan {
+    Revert { way: Way, op: OpId, label: String },
+    Restore { seq: Seq, label: String },
+}
+
+/// The question that the dialog shows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Ask {
+    pub plan: Plan,
+    /// Absent while it is fetched.
+    pub preview: Option<Done>,
+    pub conflicts: Vec<Clash>,
+}
+
+/// The person's latest operation, at once.
+pub(crate) fn latest(desk: Desk, way: Way) {
+    api::run(async move {
+        let answer: Answer<Done> = api::post(&format!("/{}", way.route()), &Revert::default()).await;
+        finish(desk, way, None, answer).await;
+    });
+}
+
+/// One operation, at once.
+pub(crate) fn one(desk: Desk, way: Way, op: OpId, label: Option<String>) {
+    api::run(async move {
+        let answer = revert(way, op, &Revert::default()).await;
+        finish(desk, way, label.map(|label| (op, label)), answer).await;
+    });
+}
+
+async fn revert(way: Way, op: OpId, body: &Revert) -> Answer<Done> {
+    api::post(&format!("/operations/{op}/{}", way.route()), body).await
+}
+
+async fn label_of(op: Option<OpId>) -> Option<Operation> {
+    let detail: Answer<OperationDetail> = api::get(&format!("/operations/{}", op?)).await;
+    detail.ok().map(|d| d.operation)
+}
+
+async fn finish(mut desk: Desk, way: Way, known: Option<(OpId, String)>, answer: Answer<Done>) {
+    match answer {
+        Ok(done) => {
+            let label = match known {
+                Some((_, label)) => Some(label),
+                None => label_of(done.target).await.map(|o| o.label),
+            };
+            let text = label.map_or_else(|| format!("{}: done", way.verb()), |l| format!("{}: {l}", way.past()));
+            let offer = match (way, done.op) {
+                (Way::Undo, Some(op)) => Offer::Redo(op),
+                (Way::Redo, Some(op)) => Offer::Undo(op),
+                (Way::Undo | Way::Redo, None) => Offer::Nothing,
+            };
+            desk.toast(text, false, offer);
+        }
+        Err(failure) => {
+            let conflicts = conflicts(&failure);
+            match (conflicts.is_empty(), known) {
+                (false, Some((op, label))) => {
+                    let plan = Plan::Revert { way, op, label };
+                    desk.ask.set(Some(Ask { plan, preview: None, conflicts }));
+                }
+                (true, _) | (false, None) => desk.fail(&failure),
+            }
+        }
+    }
+}
+
+fn conflicts(failure: &Failure) -> Vec<Clash> {
+    failure.problem().map(|p| p.conflicts.clone()).unwrap_or_default()
+}
+
+/// Asks first: fetches what it would do, and shows it.
+pub(crate) fn ask(mut desk: Desk, plan: Plan) {
+    desk.ask.set(Some(Ask { plan: plan.clone(), preview: None, conflicts: Vec::new() }));
+    api::run(async move {
+        let answer: Answer<Done> = match &plan {
+            Plan::Revert { way, op, .. } => {
+                revert(*way, *op, &Revert { preview: true, ..Revert::default() }).await
+            }
+            Plan::Restore { seq, .. } => api::post("/restore", &RestoreTo { seq: *seq, preview: true }).await,
+        };
+        if desk.ask.peek().as_ref().is_none_or(|ask| ask.plan != plan) {
+            return;
+        }
+        match answer {
+            Ok(done) => desk.ask.set(Some(Ask { plan, preview: Some(done), conflicts: Vec::new() })),
+            Err(failure) => {
+                let conflicts = conflicts(&failure);
+                if conflicts.is_empty() {
+                    desk.ask.set(None);
+                    desk.fail(&failure);
+                } else {
+                    desk.ask.set(Some(Ask { plan, preview: None, conflicts }));
+                }
+            }
+        }
+    });
+}
+
+/// Does what was asked about, with a side for every path in conflict.
+pub(crate) fn confirm(mut desk: Desk, plan: Plan, sides: Vec<(FilePath, Side)>, rest: Option<Side>) {
+    desk.ask.set(None);
+    api::run(async move {
+        match plan {
+            Plan::Revert { way, op, label } => {
+                let body = Revert { preview: false, conflicts: rest, paths: sides };
+                let answer = revert(way, op, &body).await;
+                finish(desk, way, Some((op, label)), answer).await;
+            }
+            Plan::Restore { seq, label } => {
+                let answer: Answer<Done> = api::post("/restore", &RestoreTo { seq, preview: false }).await;
+                desk.past.set(None);
+                desk.did(&format!("Returned to {label}"), &answer);
+            }
+        }
+    });
+}

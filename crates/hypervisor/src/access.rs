@@ -1,0 +1,119 @@
+//! Who may call what. Every route states it, and [`assemble`] is the only way from routes to a router, so there is
+//! no route without such a statement.
+
+mod guard;
+mod origin;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{Extensions, Method};
+use axum::middleware::from_fn_with_state;
+use axum::{Extension, Router};
+pub use sandbox::api::{Access, Route};
+use shared_types::UserId;
+use shared_types::wire::{Problem, Scope};
+use thiserror::Error;
+
+use crate::front::Front;
+use crate::identity::{Holder, User};
+use crate::problem::Refusal;
+use crate::server::door;
+
+/// Bodies are at most so long, unless a route sets another limit itself, as `Route::with_file` does.
+pub const BODY: usize = 1 << 20;
+
+/// Who calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    pub user: UserId,
+    pub name: String,
+    pub owner: bool,
+    pub how: How,
+    /// What the user's passkeys know them by.
+    handle: [u8; 16],
+}
+
+/// What the caller showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    Session { id: String },
+    Token { id: String, scopes: Vec<Scope> },
+}
+
+impl Principal {
+    fn new(user: User, how: How) -> Self {
+        Self { user: user.id, name: user.name, owner: user.owner, how, handle: user.handle }
+    }
+
+    pub(crate) fn as_user(&self) -> User {
+        User { id: self.user.clone(), name: self.name.clone(), owner: self.owner, handle: self.handle }
+    }
+
+    /// The session, if it is one. Routes of the account let nothing else in.
+    pub(crate) fn holder(&self) -> Result<Holder, Refusal> {
+        match &self.how {
+            How::Session { id } => Ok(Holder { session: id.clone(), user: self.as_user() }),
+            How::Token { .. } => Err(Refusal::wrong_scope("A token cannot do this. Sign in with a browser.")),
+        }
+    }
+
+    /// Whether an access lets this caller in.
+    fn check(&self, access: Access) -> Result<(), Refusal> {
+        match (access, &self.how) {
+            (Access::Anyone, _) | (Access::Signed(_), How::Session { .. }) => Ok(()),
+            (Access::Owner, How::Session { .. }) if self.owner => Ok(()),
+            (Access::Owner, How::Session { .. }) => {
+                Err(Refusal::forbidden("Only the owner of this machine may do this."))
+            }
+            (Access::Signed(scope), How::Token { scopes, .. })
+                if scope != Scope::Account && scopes.contains(&scope) =>
+            {
+                Ok(())
+            }
+            (Access::Signed(_) | Access::Owner, How::Token { .. }) => {
+                Err(Refusal::wrong_scope("This token is not good for that. Make one with the right scope."))
+            }
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Principal {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        parts.extensions.get().cloned().ok_or_else(Refusal::signed_out)
+    }
+}
+
+/// Puts what belongs to the principal, and only that, into the request: their own computer. Called for routes that
+/// need a sign-in and are not about the account.
+pub type Attach = Arc<dyn Fn(&Principal, &mut Extensions) -> Result<(), Problem> + Send + Sync>;
+
+/// Why routes do not make a router.
+#[derive(Debug, Error)]
+pub enum AssembleError {
+    #[error("{method} {path} is stated twice")]
+    Twice { method: Method, path: &'static str },
+}
+
+/// Makes the router: each route behind its guard, all of them behind the [`door`].
+pub fn assemble(routes: Vec<Route>, front: Arc<Front>, attach: Attach) -> Result<Router, AssembleError> {
+    let mut stated = BTreeSet::new();
+    let mut router = Router::new();
+    for Route { method, path, access, handler } in routes {
+        if !stated.insert((path, method.to_string())) {
+            return Err(AssembleError::Twice { method, path });
+        }
+        let post = guard::Post { method, path, access, front: Arc::clone(&front), attach: Arc::clone(&attach) };
+        router = router.route(path, handler.layer(from_fn_with_state(Arc::new(post), guard::guard)));
+    }
+    Ok(router
+        .fallback(|| async { Refusal::not_found() })
+        .method_not_allowed_fallback(|| async { Refusal::method_not_allowed() })
+        .layer(Extension(Arc::clone(&front)))
+        .layer(DefaultBodyLimit::max(BODY))
+        .layer(from_fn_with_state(front, door::door)))
+}

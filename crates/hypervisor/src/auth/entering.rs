@@ -1,0 +1,69 @@
+//! Signing in and out.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::http::StatusCode;
+use axum::http::header::SET_COOKIE;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use shared_types::wire::Link;
+
+use crate::access::Principal;
+use crate::body::Json;
+use crate::front::Front;
+use crate::identity::{Caller, NewSession};
+use crate::problem::Refusal;
+
+/// Hands a new session to its browser, in the cookie.
+pub(super) fn enter(front: &Front, session: &NewSession) -> Response {
+    front.metrics.signed_in.add();
+    (StatusCode::NO_CONTENT, [(SET_COOKIE, front.site.set_cookie(session))]).into_response()
+}
+
+pub(super) async fn link(
+    Extension(front): Extension<Arc<Front>>,
+    caller: Caller,
+    Json(link): Json<Link>,
+) -> Result<Response, Refusal> {
+    let session = front.identity.redeem_link(&link.secret, &caller)?;
+    Ok(enter(&front, &session))
+}
+
+pub(super) async fn accept(
+    Extension(front): Extension<Arc<Front>>,
+    caller: Caller,
+    Json(link): Json<Link>,
+) -> Result<Response, Refusal> {
+    let session = front.identity.accept(&link.secret, &caller)?;
+    Ok(enter(&front, &session))
+}
+
+/// A body of `POST /auth/recover`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Recover {
+    user: String,
+    code: String,
+}
+
+pub(super) async fn recover(
+    Extension(front): Extension<Arc<Front>>,
+    caller: Caller,
+    Json(body): Json<Recover>,
+) -> Result<Response, Refusal> {
+    let identity = front.identity.clone();
+    let recovering = move || identity.recover(&body.user, &body.code, &caller);
+    let session = tokio::task::spawn_blocking(recovering).await.map_err(|_| Refusal::internal())??;
+    Ok(enter(&front, &session))
+}
+
+pub(super) async fn logout(
+    Extension(front): Extension<Arc<Front>>,
+    principal: Principal,
+    caller: Caller,
+) -> Result<Response, Refusal> {
+    let holder = principal.holder()?;
+    front.identity.sign_out(&holder.user.id, &holder.session, &caller)?;
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, front.site.clear_cookie())]).into_response())
+}

@@ -1,0 +1,52 @@
+//! Further users: the owner invites them, and nobody else can.
+
+use std::sync::Arc;
+
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::http::header::CACHE_CONTROL;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json as Answer};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::access::Principal;
+use crate::body::Json;
+use crate::front::Front;
+use crate::identity::{Caller, Invitation};
+use crate::problem::Refusal;
+
+/// A body of `POST /auth/invitations`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Invite {
+    name: String,
+}
+
+pub(super) async fn list(
+    Extension(front): Extension<Arc<Front>>,
+) -> Result<Answer<Vec<Invitation>>, Refusal> {
+    Ok(Answer(front.identity.invitations()?))
+}
+
+pub(super) async fn invite(
+    Extension(front): Extension<Arc<Front>>,
+    principal: Principal,
+    caller: Caller,
+    Json(body): Json<Invite>,
+) -> Result<Response, Refusal> {
+    let made = front.identity.invite(&principal.user, &body.name, &caller)?;
+    let link = front.site.invitation_link(&made.secret);
+    let answer = json!({ "link": link, "invitation": made.invitation });
+    Ok(([(CACHE_CONTROL, "no-store")], Answer(answer)).into_response())
+}
+
+pub(super) async fn withdraw(
+    Extension(front): Extension<Arc<Front>>,
+    principal: Principal,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Refusal> {
+    front.identity.withdraw_invitation(&principal.user, &id, &caller)?;
+    Ok(StatusCode::NO_CONTENT)
+}

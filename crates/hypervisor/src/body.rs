@@ -1,0 +1,34 @@
+//! Bodies that are JSON, and what is said about those that are not.
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
+use serde::de::DeserializeOwned;
+
+use crate::problem::Refusal;
+
+/// A JSON body, or a problem that says what is wrong with it.
+#[derive(Debug)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        match axum::Json::from_request(request, state).await {
+            Ok(axum::Json(value)) => Ok(Self(value)),
+            Err(rejection) => Err(refusal(&rejection)),
+        }
+    }
+}
+
+fn refusal(rejection: &JsonRejection) -> Refusal {
+    let status = rejection.status();
+    let code = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "wrong_type",
+        StatusCode::BAD_REQUEST => "bad_json",
+        _ => "invalid",
+    };
+    Refusal::new(status, code, rejection.body_text())
+}

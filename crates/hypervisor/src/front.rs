@@ -1,0 +1,51 @@
+//! What every request needs: who there is, what this place is called, how much is too much.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::header::USER_AGENT;
+use axum::http::request::Parts;
+
+use crate::ceremonies::{Passkeys, PasskeysError};
+use crate::identity::{Caller, Identity};
+use crate::problem::Refusal;
+use crate::server::address::{Address, Network};
+use crate::server::metrics::Metrics;
+use crate::server::rates::{RateLimits, Rates};
+use crate::server::site::Site;
+
+/// The front of the house, shared by all requests.
+#[derive(Debug)]
+pub struct Front {
+    pub identity: Identity,
+    pub passkeys: Passkeys,
+    pub site: Site,
+    pub rates: Rates,
+    pub metrics: Metrics,
+    pub(crate) proxies: Vec<Network>,
+}
+
+impl Front {
+    pub fn new(
+        identity: Identity,
+        site: Site,
+        limits: RateLimits,
+        proxies: Vec<Network>,
+    ) -> Result<Arc<Self>, PasskeysError> {
+        let passkeys = Passkeys::new(site.origin())?;
+        let rates = Rates::new(limits);
+        Ok(Arc::new(Self { identity, passkeys, site, rates, metrics: Metrics::default(), proxies }))
+    }
+}
+
+const BROWSER: usize = 200;
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        let address = parts.extensions.get::<Address>().copied().unwrap_or_default();
+        let browser = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        Ok(Self { address: address.to_string(), browser: browser.chars().take(BROWSER).collect() })
+    }
+}

@@ -1,0 +1,91 @@
+//! The users of a machine: one owner, and those whom the owner invited.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use shared_types::UserId;
+
+use super::audit::{self, What};
+use super::{Caller, Identity, IdentityError, secret, spans};
+
+/// A person with an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    pub id: UserId,
+    pub name: String,
+    /// Whether they own the machine.
+    pub owner: bool,
+    /// What their passkeys know them by.
+    pub handle: [u8; 16],
+}
+
+pub(super) const COLUMNS: &str = "users.id, users.name, users.owner, users.handle";
+
+/// Reads [`COLUMNS`].
+pub(super) fn user_of(row: &Row<'_>) -> rusqlite::Result<User> {
+    let id: String = row.get(0)?;
+    let id = UserId::parse(&id).map_err(|e| {
+        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e))
+    })?;
+    Ok(User { id, name: row.get(1)?, owner: row.get(2)?, handle: row.get(3)? })
+}
+
+pub(super) fn find(connection: &Connection, id: &UserId) -> Result<Option<User>, IdentityError> {
+    let sql = format!("SELECT {COLUMNS} FROM users WHERE id = ?1");
+    Ok(connection.query_row(&sql, [id.as_str()], user_of).optional()?)
+}
+
+pub(super) fn insert(
+    connection: &Connection,
+    id: &UserId,
+    name: &str,
+    owner: bool,
+    now: i64,
+) -> Result<(), IdentityError> {
+    connection.execute(
+        "INSERT INTO users (id, name, owner, handle, created) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![id.as_str(), name, owner, secret::random::<16>()?, now],
+    )?;
+    Ok(())
+}
+
+/// A name as a person gives it: not empty, not endless, and on one line.
+pub(super) fn name(given: &str) -> Result<String, IdentityError> {
+    let name = given.trim();
+    if name.is_empty() || name.chars().count() > spans::NAME || name.chars().any(char::is_control) {
+        return Err(IdentityError::Invalid(format!("a name has 1 to {} letters", spans::NAME)));
+    }
+    Ok(name.to_owned())
+}
+
+impl Identity {
+    /// Makes the owner's account if there is none. A machine has one owner, whose id never changes.
+    pub fn ensure_owner(&self, id: &UserId, given: &str) -> Result<User, IdentityError> {
+        let name = name(given).unwrap_or_else(|_| id.to_string());
+        let now = self.now();
+        self.write(|tx| {
+            let sql = format!("SELECT {COLUMNS} FROM users WHERE owner = 1");
+            if let Some(owner) = tx.query_row(&sql, [], user_of).optional()? {
+                return if owner.id == *id {
+                    Ok(owner)
+                } else {
+                    Err(IdentityError::Invalid(format!("this machine is owned by {}, not by {id}", owner.id)))
+                };
+            }
+            insert(tx, id, &name, true, now.millis())?;
+            audit::record(tx, now, Some(id), What::OwnerCreated, &Caller::default(), &name)?;
+            find(tx, id)?.ok_or(IdentityError::Missing("user"))
+        })
+    }
+
+    pub fn user(&self, id: &UserId) -> Result<Option<User>, IdentityError> {
+        self.read(|connection| find(connection, id))
+    }
+
+    /// Everyone with an account, the owner first.
+    pub fn users(&self) -> Result<Vec<User>, IdentityError> {
+        self.read(|connection| {
+            let sql = format!("SELECT {COLUMNS} FROM users ORDER BY owner DESC, created, id");
+            let mut statement = connection.prepare(&sql)?;
+            Ok(statement.query_map([], user_of)?.collect::<Result<_, _>>()?)
+        })
+    }
+}

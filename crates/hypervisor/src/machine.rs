@@ -1,0 +1,144 @@
+//! One machine: its front, its computers and their routes, put together.
+
+use std::sync::Arc;
+
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Extension, Json};
+use event_log::EventLog;
+use sandbox::api::Shell;
+use sandbox::desk::Desk;
+use sandbox::failure::Failure;
+use shared_types::UserId;
+use shared_types::wire::{Me, Problem, Scope};
+use thiserror::Error;
+
+use crate::access::{Access, AssembleError, Attach, Principal, Route, assemble};
+use crate::assets::Assets;
+use crate::front::Front;
+use crate::identity::{IdentityError, User};
+use crate::pages::{self, Pages};
+use crate::registry::Registry;
+use crate::server::{Server, ServerConfig, ServerError, clock};
+use crate::{auth, server};
+
+/// Why a machine does not start.
+#[derive(Debug, Error)]
+pub enum MachineError {
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error(transparent)]
+    Assemble(#[from] AssembleError),
+    #[error(transparent)]
+    Computer(#[from] Failure),
+}
+
+/// A machine that has its port, with the owner's computer open.
+#[derive(Debug)]
+pub struct Machine {
+    server: Server,
+    registry: Arc<Registry>,
+    router: axum::Router,
+    owner: User,
+}
+
+impl Machine {
+    /// Takes the port, opens the store of identities and the owner's computer.
+    pub async fn start(
+        config: &ServerConfig,
+        owner: &UserId,
+        name: &str,
+        assets: Arc<dyn Assets>,
+        version: &'static str,
+    ) -> Result<Self, MachineError> {
+        let server = Server::bind(config, clock()).await?;
+        let owner = server.front().identity.ensure_owner(owner, name)?;
+        let registry = Arc::new(Registry::new(&config.data));
+        registry.desk(&owner.id, &owner.name).await?;
+        let pages = Pages {
+            assets,
+            version,
+            ready: Arc::new(|| Ok(())),
+            metrics: metrics(&registry),
+        };
+        let me = get(move |principal: Principal, shell: Extension<Shell>| async move { me(principal, *shell, version) });
+        let mut routes = vec![Route {
+            method: Method::GET,
+            path: "/api/v1/me",
+            access: Access::Signed(Scope::Read),
+            handler: me,
+        }];
+        routes.extend(sandbox::api::routes());
+        routes.extend(auth::routes());
+        routes.extend(pages::routes(pages));
+        let router = assemble(routes, Arc::clone(server.front()), attach(server.front(), &registry))?;
+        Ok(Self { server, registry, router, owner })
+    }
+
+    /// The folder of the owner's files.
+    pub fn workspace(&self) -> std::path::PathBuf {
+        self.registry.place(&self.owner.id).workspace
+    }
+
+    /// A link that signs the owner in, once, within five minutes.
+    pub fn link(&self) -> Result<String, MachineError> {
+        let secret = self.server.front().identity.make_link(&self.owner.id)?;
+        Ok(self.server.front().site.sign_in_link(&secret))
+    }
+
+    /// Answers until `stop` is done; then every computer is closed.
+    pub async fn serve(self, stop: impl Future<Output = ()> + Send) -> Result<(), MachineError> {
+        let served = self.server.serve(self.router, stop).await;
+        self.registry.close().await;
+        Ok(served?)
+    }
+}
+
+fn me(principal: Principal, Shell(shell): Shell, version: &str) -> Response {
+    let Principal { user, name, owner, .. } = principal;
+    Json(Me { user, name, owner, shell, version: version.to_owned() }).into_response()
+}
+
+/// Puts the principal's own computer into the request, and whether they may have a shell: the owner, while there is
+/// nobody else.
+fn attach(front: &Arc<Front>, registry: &Arc<Registry>) -> Attach {
+    let (front, registry) = (Arc::clone(front), Arc::clone(registry));
+    Arc::new(move |principal, extensions| {
+        let alone = front.identity.users().is_ok_and(|users| users.len() == 1);
+        let local = !front.site.is_secure();
+        extensions.insert(Shell(principal.owner && alone && local));
+        let handle = tokio::runtime::Handle::current();
+        let desk: Result<Desk, Failure> = tokio::task::block_in_place(|| {
+            handle.block_on(registry.desk(&principal.user, &principal.name))
+        });
+        extensions.insert(desk.map_err(problem)?);
+        Ok(())
+    })
+}
+
+fn problem(failure: Failure) -> Problem {
+    let refusal = sandbox::api::problem::Refusal::from(failure);
+    debug_assert!(refusal.0.status >= StatusCode::BAD_REQUEST.as_u16());
+    *refusal.0
+}
+
+fn metrics(registry: &Arc<Registry>) -> Arc<dyn Fn(&mut String) + Send + Sync> {
+    let registry = Arc::clone(registry);
+    Arc::new(move |text| {
+        let handle = tokio::runtime::Handle::current();
+        let desks = tokio::task::block_in_place(|| handle.block_on(registry.desks()));
+        let gauge = |text: &mut String, name: &str, help: &str, value: u64| {
+            server::metrics::metric(text, name, "gauge", help, value);
+        };
+        gauge(text, "choir_computers_open", "Computers that are open.", desks.len() as u64);
+        let events = desks.iter().map(|desk| desk.computer().log().head().seq.0).sum();
+        gauge(text, "choir_events", "Events in the logs of open computers.", events);
+        let lag = desks.iter().filter_map(|desk| desk.computer().projector().lag().ok());
+        gauge(text, "choir_projection_lag_events", "Events that lists and files have yet to follow.", lag.map(|l| l.events()).sum());
+        let terminals = desks.iter().map(|desk| desk.terminals().list().len() as u64).sum();
+        gauge(text, "choir_terminals", "Terminals that run.", terminals);
+    })
+}

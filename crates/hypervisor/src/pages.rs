@@ -1,0 +1,80 @@
+//! What is there without an account: the page and its files, health, readiness, metrics.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::json;
+
+use crate::access::{Access, Principal, Route};
+use crate::assets::{self, Assets};
+use crate::front::Front;
+use crate::problem::Refusal;
+use crate::server::address::Address;
+use crate::server::metrics::metric;
+
+/// What the caller brings for these routes.
+#[derive(Clone)]
+pub struct Pages {
+    pub assets: Arc<dyn Assets>,
+    pub version: &'static str,
+    /// Says what is not ready yet, if anything.
+    pub ready: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
+    /// Adds its own lines to the metrics.
+    pub metrics: Arc<dyn Fn(&mut String) + Send + Sync>,
+}
+
+impl fmt::Debug for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+pub fn routes(pages: Pages) -> Vec<Route> {
+    let anyone = |path, handler| Route { method: Method::GET, path, access: Access::Anyone, handler };
+    let Pages { assets, version, ready, metrics } = pages;
+    let file = move |Extension(front): Extension<Arc<Front>>, uri: Uri, headers: HeaderMap| async move {
+        assets::serve(&*assets, &front.site, uri.path(), &headers)
+    };
+    vec![
+        anyone("/health", get(move || async move { axum::Json(json!({"status": "ok", "version": version})) })),
+        anyone("/ready", get(move || async move { readiness(ready()) })),
+        anyone(
+            "/metrics",
+            get(
+                move |Extension(front): Extension<Arc<Front>>,
+                      address: Option<Extension<Address>>,
+                      who: Option<Extension<Principal>>| async move {
+                    let address = address.map(|Extension(address)| address).unwrap_or_default();
+                    if !address.0.is_loopback() && !who.is_some_and(|Extension(who)| who.owner) {
+                        return Refusal::forbidden("Metrics are for this machine and its owner.").into_response();
+                    }
+                    measure(&front, &*metrics)
+                },
+            ),
+        ),
+        anyone("/", get(file.clone())),
+        anyone("/{*path}", get(file)),
+    ]
+}
+
+fn readiness(ready: Result<(), String>) -> Response {
+    match ready {
+        Ok(()) => axum::Json(json!({"status": "ready"})).into_response(),
+        Err(why) => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", why).into_response(),
+    }
+}
+
+fn measure(front: &Front, more: &(dyn Fn(&mut String) + Send + Sync)) -> Response {
+    let mut text = String::new();
+    front.metrics.write(&mut text);
+    if let Ok(users) = front.identity.users() {
+        metric(&mut text, "choir_users", "gauge", "Accounts on this machine.", users.len() as u64);
+    }
+    more(&mut text);
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}

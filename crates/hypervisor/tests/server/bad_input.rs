@@ -1,0 +1,70 @@
+//! Bodies that are too long, broken or of the wrong kind: a problem in its one form, and nothing changed.
+
+use axum::http::{Method, StatusCode};
+use serde_json::json;
+
+use crate::house::{HERE, House, ask, get, owner, post};
+
+const TOKENS: &str = "/api/v1/auth/tokens";
+
+#[tokio::test]
+async fn what_cannot_be_read_changes_nothing() {
+    let house = House::new();
+    let cookie = house.cookie_of(&owner());
+    let good = json!({ "name": "script", "scopes": ["read"] }).to_string();
+    let long = format!("{}{good}", " ".repeat(1 << 20));
+    for (kind, body, status, code) in [
+        ("application/json", long.as_str(), 413, "too_large"),
+        ("application/json", "{\"name\":", 400, "bad_json"),
+        ("application/json", "\u{fffd}", 400, "bad_json"),
+        ("application/json", "", 400, "bad_json"),
+        ("application/json", "[]", 422, "invalid"),
+        ("application/json", r#"{"name":"x"}"#, 422, "invalid"),
+        ("application/json", r#"{"name":"x","scopes":["read"],"admin":true}"#, 422, "invalid"),
+        ("application/json", r#"{"name":"x","scopes":["everything"]}"#, 422, "invalid"),
+        ("application/json", r#"{"name":"x","scopes":["account"]}"#, 422, "invalid"),
+        ("application/json", r#"{"name":"x","scopes":[]}"#, 422, "invalid"),
+        ("application/json", r#"{"name":"  ","scopes":["read"]}"#, 422, "invalid"),
+        ("application/json", r#"{"name":"a\nb","scopes":["read"]}"#, 422, "invalid"),
+        ("application/json", r#"{"name":"x","scopes":["read"],"days":0}"#, 422, "invalid"),
+        ("application/json", r#"{"name":"x","scopes":["read"],"days":-1}"#, 422, "invalid"),
+        ("text/plain", good.as_str(), 415, "wrong_type"),
+        ("application/x-www-form-urlencoded", good.as_str(), 415, "wrong_type"),
+        ("", good.as_str(), 415, "wrong_type"),
+    ] {
+        let asked = ask(Method::POST, TOKENS).with("origin", HERE).cookie(&cookie);
+        let asked = asked.with("content-type", kind).body(body.to_owned());
+        let answer = asked.send(&house).await;
+        let told = (answer.status.as_u16(), answer.code());
+        assert_eq!(told, (status, code), "{kind} {}", body.trim());
+    }
+    assert!(house.identity.tokens(&owner()).unwrap().is_empty());
+    assert_eq!(post(TOKENS, &serde_json::from_str(&good).unwrap()).cookie(&cookie).send(&house).await.status, 200);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_in_the_same_form() {
+    let house = House::new();
+    assert_eq!(get("/api/v1/nothing").send(&house).await.code(), "not_found");
+    assert_eq!(get("/api/v1/auth/sessions/../x").send(&house).await.code(), "not_found");
+    let wrong = ask(Method::PUT, "/api/v1/auth/link").send(&house).await;
+    assert_eq!((wrong.status, wrong.code()), (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"));
+}
+
+#[tokio::test]
+async fn what_is_shown_as_proof_may_be_anything() {
+    let house = House::new();
+    for (name, value) in [
+        ("cookie", "choir_session_8080=".to_owned() + &"0".repeat(64)),
+        ("cookie", "choir_session_8080".into()),
+        ("cookie", "choir_session_8080=;;;=;choir_session_8080=\u{e9}".into()),
+        ("cookie", "choir_session_8081=".to_owned() + &"0".repeat(64)),
+        ("authorization", "Bearer choir_".to_owned() + &"0".repeat(64)),
+        ("authorization", "Bearer".into()),
+        ("authorization", "Basic b3duZXI6eA==".into()),
+        ("authorization", String::new()),
+    ] {
+        let answer = get("/api/v1/mine").with(name, &value).send(&house).await;
+        assert_eq!(answer.code(), "signed_out", "{name}: {value}");
+    }
+}

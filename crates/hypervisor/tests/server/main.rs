@@ -1,0 +1,10 @@
+//! The server as callers meet it: real routes, a real store in a folder of its own, a clock that the test moves.
+
+mod authenticator;
+mod bad_input;
+mod entering;
+mod every_route;
+mod house;
+mod pages;
+mod passkeys;
+mod places;

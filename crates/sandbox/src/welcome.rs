@@ -1,0 +1,38 @@
+//! What a new computer begins with: a document about itself, open on the desktop.
+
+use shared_types::payload::window::{Rect, Window, WindowMode};
+use shared_types::wire::DesktopAction;
+use shared_types::{Actor, FilePath, WindowId};
+
+use crate::computer::Computer;
+use crate::failure::{Code, Failure};
+use crate::ids;
+use crate::protocol::{Answer, Envelope, Request};
+
+const PATH: &str = "Welcome.md";
+const TEXT: &str = include_str!("welcome.md");
+
+/// Puts the document there and opens it.
+pub fn prepare(computer: &Computer) -> Result<(), Failure> {
+    let path = FilePath::parse(PATH).map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+    let write = Request::Write { path, mode: None, base: kernel::Base::Absent };
+    ask(computer, write, TEXT.as_bytes())?;
+    let state = Window {
+        app: "editor".into(),
+        title: PATH.into(),
+        rect: Rect { x: 96, y: 56, width: 760, height: 560 },
+        mode: WindowMode::Normal,
+        z: 1,
+        shows: Some(PATH.into()),
+    };
+    let window = WindowId::from_bytes(*ids::op().as_bytes());
+    ask(computer, Request::Gesture(DesktopAction::SetWindow { window, state }), &[])
+}
+
+fn ask(computer: &Computer, request: Request, mut body: &[u8]) -> Result<(), Failure> {
+    let envelope = Envelope { actor: Actor::DESKTOP, ..Envelope::new(request) };
+    match computer.handle(&envelope, &mut body, &|_, _, _| ()) {
+        Answer::Failure(failure) => Err(failure),
+        Answer::Done(_) | Answer::Status(_) | Answer::Progress { .. } => Ok(()),
+    }
+}

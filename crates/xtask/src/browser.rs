@@ -1,0 +1,72 @@
+//! `cargo xtask browser`: the desktop in Debian's Chromium, against the real server.
+//!
+//! The specs are in `tests/browser`, one per app. Each starts a server of its own on a free port with a data folder of
+//! its own, so that none depends on another. Screenshots are kept in `target/screenshots` for somebody to look at.
+
+use std::{env, path::Path, process::Command};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    process, web,
+    workspace::{Profile, Workspace},
+};
+
+/// Where Debian and others put it.
+const PLACES: [&str; 4] =
+    ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome", "/snap/bin/chromium"];
+
+/// The desktop in a real browser, against a real server
+#[derive(Debug, Default, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask browser
+  cargo xtask browser terminal editor     only the specs with such a name
+  CHROMIUM=/opt/chromium cargo xtask browser
+                                          with another Chromium than Debian's")]
+pub(crate) struct Args {
+    /// Only specs with one of these words in their name
+    specs: Vec<String>,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
+    let chromium = chromium()?;
+    let tests = workspace.root.join("tests/browser");
+    web::run(workspace, &web::Args::default())?;
+    web::install(&tests)?;
+    process::run(&mut workspace.cargo(["build", "--locked", "--package", "choir"]))?;
+    let mut node = Command::new("node");
+    node.current_dir(&tests).arg("run.mjs").args(&args.specs);
+    node.env("CHROMIUM", chromium).env("CHOIR", workspace.binary(Profile::Debug, "choir"));
+    process::run(node.env("SCREENSHOTS", workspace.target.join("screenshots")))
+}
+
+/// A Chromium to drive: the one that was named, one that is there, or Debian's, installed now.
+fn chromium() -> Result<String> {
+    if let Ok(named) = env::var("CHROMIUM") {
+        return Ok(named);
+    }
+    if let Some(found) = found() {
+        return Ok(found);
+    }
+    if !process::succeeds(Command::new("apt-get").arg("--version")) {
+        bail!(
+            "there is no Chromium; install it, or name one: CHROMIUM=/path/to/chromium cargo xtask browser"
+        );
+    }
+    println!("browser: installing Chromium");
+    let apt = ["-qq", "-o", "DPkg::Lock::Timeout=300"];
+    let install = || -> Result<()> {
+        process::run(Command::new("apt-get").args(apt).arg("update"))?;
+        let mut command = Command::new("apt-get");
+        command.args(apt).args(["install", "--yes", "--no-install-recommends", "chromium"]);
+        process::run(command.env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    install()
+        .context("cannot install Chromium; as root: apt-get install --no-install-recommends chromium")?;
+    found().context("apt-get installed Chromium, but it is nowhere to be found")
+}
+
+fn found() -> Option<String> {
+    PLACES.into_iter().find(|place| Path::new(place).is_file()).map(ToOwned::to_owned)
+}

@@ -1,0 +1,33 @@
+//! `cargo xtask up`: from a checkout to a running computer, in one command.
+//!
+//! Builds what the browser loads, then the binary that carries it, and runs that. What comes after `--` goes to
+//! `choir up` as it is; without building, `choir up` alone does the same.
+
+use anyhow::Result;
+
+use crate::{
+    process, web,
+    workspace::{Profile, Workspace},
+};
+
+/// Builds everything and starts the computer
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask up                          then open the link that it prints
+  cargo xtask up -- --help                what `choir up` takes")]
+pub(crate) struct Args {
+    /// Given to `choir up`
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
+    println!("[1/3] what the browser loads: cargo xtask web");
+    web::run(workspace, &web::Args::default())?;
+    println!("[2/3] the binary: cargo build --release -p choir");
+    process::run(&mut workspace.cargo(["build", "--release", "--locked", "--package", "choir"]))?;
+    let choir = workspace.binary(Profile::Release, "choir");
+    println!("[3/3] {} up", choir.display());
+    process::run(std::process::Command::new(choir).arg("up").args(&args.rest))
+}

@@ -1,0 +1,87 @@
+//! How large the bundle came out, and the limit that it must keep.
+
+use std::{fs, path::Path};
+
+use anyhow::{Result, ensure};
+
+use super::{Purpose, compress, files_under};
+
+/// What the desktop may weigh before it can be used: its wasm and the script that starts it, compressed.
+const LIMIT: u64 = 450_000;
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Weight {
+    raw: u64,
+    sent: u64,
+}
+
+/// Prints what a person waits for and what comes later, and fails past the limit.
+pub(super) fn report(out: &Path, purpose: Purpose) -> Result<()> {
+    let mut kinds: Vec<(&str, Weight)> = ["wasm", "script", "style", "fonts", "parts, on first use"]
+        .map(|kind| (kind, Weight::default()))
+        .into();
+    for file in files_under(&out.join("assets"))? {
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let Some((_, weight)) = kind_of(&name).and_then(|kind| kinds.iter_mut().find(|(k, _)| *k == kind))
+        else {
+            continue;
+        };
+        let raw = fs::metadata(&file)?.len();
+        weight.raw += raw;
+        weight.sent += fs::metadata(compress::twin(&file)).map_or(raw, |twin| twin.len());
+    }
+    for (kind, weight) in &kinds {
+        println!("web: {kind:<20} {:>9} raw {:>9} sent", kilobytes(weight.raw), kilobytes(weight.sent));
+    }
+    let first: u64 = kinds.iter().filter(|(k, _)| ["wasm", "script"].contains(k)).map(|(_, w)| w.sent).sum();
+    ensure!(
+        purpose == Purpose::Develop || first <= LIMIT,
+        "wasm and script come to {}, the limit is {}; look for what a feature or a dependency added",
+        kilobytes(first),
+        kilobytes(LIMIT)
+    );
+    Ok(())
+}
+
+/// What a file in `assets/` counts as; a compressed twin counts with its original.
+fn kind_of(name: &str) -> Option<&'static str> {
+    let extension = name.rsplit('.').next()?;
+    match extension {
+        "br" => None,
+        "wasm" if name.starts_with("desktop-") => Some("wasm"),
+        "css" => Some("style"),
+        "woff2" => Some("fonts"),
+        _ if name.starts_with("boot-") => Some("script"),
+        _ => Some("parts, on first use"),
+    }
+}
+
+fn kilobytes(bytes: u64) -> String {
+    format!("{:.1} KB", bytes as f64 / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_counts_once() {
+        assert_eq!(kind_of("desktop-1.wasm"), Some("wasm"));
+        assert_eq!(kind_of("desktop-1.wasm.br"), None);
+        assert_eq!(kind_of("desktop-1.css"), Some("style"));
+        assert_eq!(kind_of("boot-1.js"), Some("script"));
+        assert_eq!(kind_of("pdf.worker.min-1.mjs"), Some("parts, on first use"));
+    }
+
+    #[test]
+    fn the_limit_is_for_what_is_shipped() {
+        let out = std::env::temp_dir().join(format!("xtask-sizes-{}", std::process::id()));
+        fs::create_dir_all(out.join("assets")).unwrap();
+        fs::write(out.join("assets/desktop-1.wasm"), vec![0; LIMIT as usize + 1]).unwrap();
+        assert!(report(&out, Purpose::Develop).is_ok());
+        assert!(report(&out, Purpose::Ship).unwrap_err().to_string().contains("the limit is 450.0 KB"));
+        fs::write(out.join("assets/desktop-1.wasm.br"), "small").unwrap();
+        assert!(report(&out, Purpose::Ship).is_ok());
+        fs::remove_dir_all(out).unwrap();
+    }
+}

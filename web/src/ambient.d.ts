@@ -1,0 +1,10 @@
+// Files that the bundler turns into the address of a hashed copy.
+declare module "*?url" {
+  const address: string;
+  export default address;
+}
+
+// What wasm-bindgen generates for the desktop.
+declare module "choir:glue" {
+  export default function start(options: { module_or_path: Promise<Response> }): Promise<unknown>;
+}

@@ -1,0 +1,24 @@
+// The first script of the page: fetches the desktop and starts it, and knows where the parts are.
+//
+// The bundler replaces `choir:glue` with what wasm-bindgen generated, and the constants with hashed addresses.
+
+import start from "choir:glue";
+
+import { styleThroughCssom } from "./strict-style";
+
+declare const WASM: string;
+declare const PARTS: Record<string, string>;
+
+declare global {
+  /** Loads a part by its name: `terminal`, `editor` or `pdf`. Rust calls this; a module is loaded only once. */
+  var choirPart: (name: string) => Promise<unknown>;
+}
+
+globalThis.choirPart = async (name) => {
+  const address = PARTS[name];
+  if (!address) throw new Error(`there is no part named ${name}`);
+  return import(address);
+};
+
+styleThroughCssom();
+await start({ module_or_path: fetch(WASM) });

@@ -1,0 +1,152 @@
+// The editor part: CodeMirror 6 behind a handle, and a view that lays two versions of a text side by side.
+
+import { MergeView } from "@codemirror/merge";
+import { Compartment, EditorState, Prec, Transaction, type Extension } from "@codemirror/state";
+import { EditorView, keymap } from "@codemirror/view";
+
+import { languageOf } from "./editor/languages";
+import { look } from "./editor/look";
+import { setup, wraps } from "./editor/setup";
+
+export interface Options {
+  text: string;
+  /** Decides the language; may be empty for a text without a name. */
+  path: string;
+  readOnly?: boolean;
+  dark?: boolean;
+}
+
+export interface Handle {
+  getText(): string;
+  /** Puts another text in place of this one, without calling `onChange`; undo in the editor does not reach past it. */
+  setText(text: string): void;
+  setPath(path: string): void;
+  setReadOnly(readOnly: boolean): void;
+  setTheme(dark: boolean): void;
+  /** The person changed the text. */
+  onChange(callback: () => void): void;
+  /** The person asked to save, with Ctrl or Cmd and S. */
+  onSave(callback: () => void): void;
+  /** Line and column of the cursor, from one. */
+  onCursor(callback: (line: number, column: number) => void): void;
+  focus(): void;
+  dispose(): void;
+}
+
+export interface MergeOptions {
+  path: string;
+  /** What the person wrote: the side that can be edited. */
+  mine: string;
+  /** What stands in the file now. */
+  theirs: string;
+  dark?: boolean;
+}
+
+export interface MergeHandle {
+  /** The person's side, with what they took over from the other. */
+  getText(): string;
+  setTheme(dark: boolean): void;
+  focus(): void;
+  dispose(): void;
+}
+
+export function mount(element: HTMLElement, options: Options): Handle {
+  const [language, theme, access] = [new Compartment(), new Compartment(), new Compartment()];
+  let path = options.path;
+  let changed = () => {};
+  let save = () => {};
+  let moved = (_line: number, _column: number) => {};
+
+  const extensions = (grammar: Extension, dark: boolean, readOnly: boolean): Extension => [
+    Prec.high(keymap.of([{ key: "Mod-s", preventDefault: true, run: () => (save(), true) }])),
+    setup(path || "Text"),
+    wraps(path) ? EditorView.lineWrapping : [],
+    language.of(grammar),
+    theme.of(look(dark)),
+    access.of(accessOf(readOnly)),
+    EditorView.updateListener.of((update) => {
+      if (update.docChanged && !update.transactions.some((t) => t.annotation(Transaction.remote))) changed();
+      if (update.selectionSet || update.docChanged) {
+        const head = update.state.selection.main.head;
+        const line = update.state.doc.lineAt(head);
+        moved(line.number, head - line.from + 1);
+      }
+    }),
+  ];
+  let [dark, readOnly] = [options.dark ?? false, options.readOnly ?? false];
+  const stateOf = (text: string, grammar: Extension) =>
+    EditorState.create({ doc: text, extensions: extensions(grammar, dark, readOnly) });
+  const view = new EditorView({ state: stateOf(options.text, []), parent: element });
+  let grammar: Extension = [];
+
+  const loadLanguage = async () => {
+    const wanted = path;
+    const found = await languageOf(wanted);
+    if (wanted !== path) return;
+    grammar = found;
+    view.dispatch({ effects: language.reconfigure(found) });
+  };
+  void loadLanguage();
+
+  return {
+    getText: () => view.state.doc.toString(),
+    setText: (text) => {
+      const head = Math.min(view.state.selection.main.head, text.length);
+      const top = view.scrollDOM.scrollTop;
+      view.setState(stateOf(text, grammar));
+      view.dispatch({ selection: { anchor: Math.min(head, view.state.doc.length) } });
+      view.scrollDOM.scrollTop = top;
+    },
+    setPath: (next) => {
+      path = next;
+      void loadLanguage();
+    },
+    setReadOnly: (next) => {
+      readOnly = next;
+      view.dispatch({ effects: access.reconfigure(accessOf(next)) });
+    },
+    setTheme: (next) => {
+      dark = next;
+      view.dispatch({ effects: theme.reconfigure(look(next)) });
+    },
+    onChange: (callback) => void (changed = callback),
+    onSave: (callback) => void (save = callback),
+    onCursor: (callback) => void (moved = callback),
+    focus: () => view.focus(),
+    dispose: () => view.destroy(),
+  };
+}
+
+export function merge(element: HTMLElement, options: MergeOptions): MergeHandle {
+  const language = [new Compartment(), new Compartment()] as const;
+  const theme = [new Compartment(), new Compartment()] as const;
+  const shared = (side: 0 | 1, label: string) => [
+    setup(label),
+    wraps(options.path) ? EditorView.lineWrapping : [],
+    language[side].of([]),
+    theme[side].of(look(options.dark ?? false)),
+  ];
+  const view = new MergeView({
+    parent: element,
+    a: { doc: options.theirs, extensions: [shared(0, "In the file now"), accessOf(true)] },
+    b: { doc: options.mine, extensions: shared(1, "Your text") },
+    revertControls: "a-to-b",
+    collapseUnchanged: { margin: 3, minSize: 8 },
+    gutter: true,
+  });
+  const both = [view.a, view.b] as const;
+  void languageOf(options.path).then((grammar) => {
+    both.forEach((editor, side) => editor.dispatch({ effects: language[side as 0 | 1].reconfigure(grammar) }));
+  });
+  return {
+    getText: () => view.b.state.doc.toString(),
+    setTheme: (dark) =>
+      both.forEach((editor, side) => editor.dispatch({ effects: theme[side as 0 | 1].reconfigure(look(dark)) })),
+    focus: () => view.b.focus(),
+    dispose: () => view.destroy(),
+  };
+}
+
+function accessOf(readOnly: boolean): Extension {
+  return [EditorState.readOnly.of(readOnly), EditorView.editable.of(!readOnly)];
+}

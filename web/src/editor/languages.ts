@@ -1,0 +1,68 @@
+// Which language a file is in, by its name, and its grammar: each is loaded when the first such file opens.
+
+import { StreamLanguage, type StreamParser } from "@codemirror/language";
+import type { Extension } from "@codemirror/state";
+
+type Load = () => Promise<Extension>;
+
+const javascript = (jsx: boolean, typescript: boolean): Load => async () =>
+  (await import("@codemirror/lang-javascript")).javascript({ jsx, typescript });
+
+const html: Load = async () => (await import("@codemirror/lang-html")).html();
+const css: Load = async () => (await import("@codemirror/lang-css")).css();
+const json: Load = async () => (await import("@codemirror/lang-json")).json();
+const python: Load = async () => (await import("@codemirror/lang-python")).python();
+const rust: Load = async () => (await import("@codemirror/lang-rust")).rust();
+const yaml: Load = async () => (await import("@codemirror/lang-yaml")).yaml();
+const toml: Load = async () => stream((await import("@codemirror/legacy-modes/mode/toml")).toml);
+const shell: Load = async () => stream((await import("@codemirror/legacy-modes/mode/shell")).shell);
+const diff: Load = async () => stream((await import("@codemirror/legacy-modes/mode/diff")).diff);
+const markdown: Load = async () => {
+  const { markdown, markdownLanguage } = await import("@codemirror/lang-markdown");
+  return markdown({ base: markdownLanguage });
+};
+
+const BY_EXTENSION: Record<string, Load> = {
+  js: javascript(false, false),
+  mjs: javascript(false, false),
+  cjs: javascript(false, false),
+  jsx: javascript(true, false),
+  ts: javascript(false, true),
+  mts: javascript(false, true),
+  tsx: javascript(true, true),
+  json,
+  html,
+  htm: html,
+  svg: html,
+  xml: html,
+  css,
+  md: markdown,
+  markdown,
+  rs: rust,
+  py: python,
+  toml,
+  lock: toml,
+  yaml,
+  yml: yaml,
+  sh: shell,
+  bash: shell,
+  zsh: shell,
+  diff,
+  patch: diff,
+};
+
+/** The grammar for a path, or nothing where there is none or it cannot be loaded: the text is shown plain. */
+export async function languageOf(path: string): Promise<Extension> {
+  const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
+  const load = BY_EXTENSION[name.slice(name.lastIndexOf(".") + 1)];
+  try {
+    return (await load?.()) ?? [];
+  } catch (error) {
+    console.warn(`no grammar for ${name}`, error);
+    return [];
+  }
+}
+
+function stream<State>(parser: StreamParser<State>): Extension {
+  return StreamLanguage.define(parser);
+}
