@@ -50,7 +50,7 @@ export interface MergeHandle {
   dispose(): void;
 }
 
-export function mount(element: HTMLElement, options: Options): Handle {
+export async function mount(element: HTMLElement, options: Options): Promise<Handle> {
   const [language, theme, access] = [new Compartment(), new Compartment(), new Compartment()];
   let path = options.path;
   let changed = () => {};
@@ -65,7 +65,7 @@ export function mount(element: HTMLElement, options: Options): Handle {
     theme.of(look(dark)),
     access.of(accessOf(readOnly)),
     EditorView.updateListener.of((update) => {
-      if (update.docChanged && !update.transactions.some((t) => t.annotation(Transaction.remote))) changed();
+      if (update.docChanged && !update.transactions.some((change) => change.annotation(Transaction.remote))) changed();
       if (update.selectionSet || update.docChanged) {
         const head = update.state.selection.main.head;
         const line = update.state.doc.lineAt(head);
@@ -75,7 +75,7 @@ export function mount(element: HTMLElement, options: Options): Handle {
   ];
   let [dark, readOnly] = [options.dark ?? false, options.readOnly ?? false];
   const stateOf = (text: string, grammar: Extension) =>
-    EditorState.create({ doc: text, extensions: extensions(grammar, dark, readOnly) });
+    EditorState.create({ doc: text, extensions: [extensions(grammar, dark, readOnly), lineEnds(text)] });
   const view = new EditorView({ state: stateOf(options.text, []), parent: element });
   let grammar: Extension = [];
 
@@ -89,7 +89,7 @@ export function mount(element: HTMLElement, options: Options): Handle {
   void loadLanguage();
 
   return {
-    getText: () => view.state.doc.toString(),
+    getText: () => view.state.sliceDoc(),
     setText: (text) => {
       const head = Math.min(view.state.selection.main.head, text.length);
       const top = view.scrollDOM.scrollTop;
@@ -117,7 +117,7 @@ export function mount(element: HTMLElement, options: Options): Handle {
   };
 }
 
-export function merge(element: HTMLElement, options: MergeOptions): MergeHandle {
+export async function merge(element: HTMLElement, options: MergeOptions): Promise<MergeHandle> {
   const language = [new Compartment(), new Compartment()] as const;
   const theme = [new Compartment(), new Compartment()] as const;
   const shared = (side: 0 | 1, label: string) => [
@@ -128,8 +128,8 @@ export function merge(element: HTMLElement, options: MergeOptions): MergeHandle 
   ];
   const view = new MergeView({
     parent: element,
-    a: { doc: options.theirs, extensions: [shared(0, "In the file now"), accessOf(true)] },
-    b: { doc: options.mine, extensions: shared(1, "Your text") },
+    a: { doc: options.theirs, extensions: [shared(0, "In the file now"), lineEnds(options.theirs), accessOf(true)] },
+    b: { doc: options.mine, extensions: [shared(1, "Your text"), lineEnds(options.mine)] },
     revertControls: "a-to-b",
     collapseUnchanged: { margin: 3, minSize: 8 },
     gutter: true,
@@ -139,7 +139,7 @@ export function merge(element: HTMLElement, options: MergeOptions): MergeHandle 
     both.forEach((editor, side) => editor.dispatch({ effects: language[side as 0 | 1].reconfigure(grammar) }));
   });
   return {
-    getText: () => view.b.state.doc.toString(),
+    getText: () => view.b.state.sliceDoc(),
     setTheme: (dark) =>
       both.forEach((editor, side) => editor.dispatch({ effects: theme[side as 0 | 1].reconfigure(look(dark)) })),
     focus: () => view.b.focus(),
@@ -149,4 +149,11 @@ export function merge(element: HTMLElement, options: MergeOptions): MergeHandle 
 
 function accessOf(readOnly: boolean): Extension {
   return [EditorState.readOnly.of(readOnly), EditorView.editable.of(!readOnly)];
+}
+
+/** A file with the line ends of Windows keeps them. */
+function lineEnds(text: string): Extension {
+  const lines = text.split("\n").length - 1;
+  const windows = text.split("\r\n").length - 1;
+  return lines > 0 && lines === windows ? EditorState.lineSeparator.of("\r\n") : [];
 }

@@ -6,6 +6,7 @@
 
 mod append;
 mod closed_loop;
+mod fanout;
 mod figures;
 mod history;
 mod memory;
@@ -28,6 +29,8 @@ pub enum Which {
     Replay,
     /// Undo in long logs, against undo in a short one.
     Undo,
+    /// From a command to every open socket, against a bare broadcast.
+    Fanout,
 }
 
 /// How thoroughly.
@@ -105,5 +108,6 @@ pub fn run(which: Which, scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line
         Which::Append => append::run(scale, folder, emit),
         Which::Replay => replay::run(scale, folder, emit),
         Which::Undo => undo::run(scale, folder, emit),
+        Which::Fanout => fanout::run(scale, folder, emit),
     }
 }

@@ -365,6 +365,7 @@ pub enum BenchKind {
     Append,
     Replay,
     Undo,
+    Fanout,
 }
 
 #[derive(Debug, Args)]

@@ -31,23 +31,10 @@ pub fn page() -> Option<&'static str> {
     find("index.html").and_then(|(bytes, _)| std::str::from_utf8(bytes).ok())
 }
 
-/// What a file is, by its name.
-pub fn content_type(path: &str) -> &'static str {
-    match path.rsplit('.').next() {
-        Some("html") => "text/html; charset=utf-8",
-        Some("js" | "mjs") => "text/javascript; charset=utf-8",
-        Some("css") => "text/css; charset=utf-8",
-        Some("wasm") => "application/wasm",
-        Some("woff2") => "font/woff2",
-        Some("json") => "application/json",
-        Some("svg") => "image/svg+xml",
-        Some("png") => "image/png",
-        Some(_) | None => "application/octet-stream",
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use hypervisor::assets::content_type;
+
     use super::*;
 
     #[test]

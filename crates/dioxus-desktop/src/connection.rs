@@ -30,7 +30,7 @@ pub(crate) enum FromTerminal {
     Live,
     Attached { offset: u64 },
     Output(Vec<u8>),
-    Ended { code: Option<i32> },
+    Ended,
 }
 
 type Listener = Rc<RefCell<dyn FnMut(FromTerminal)>>;
@@ -207,7 +207,7 @@ fn on_text(mut desk: Desk, message: FromServer) {
             }
         }
         FromServer::Attached { terminal, offset } => tell(terminal, FromTerminal::Attached { offset }),
-        FromServer::TerminalEnded { terminal, code } => tell(terminal, FromTerminal::Ended { code }),
+        FromServer::TerminalEnded { terminal, .. } => tell(terminal, FromTerminal::Ended),
         FromServer::Notice { text } => {
             desk.toast(text.clone(), false, Offer::Nothing);
             desk.notice(text, false);

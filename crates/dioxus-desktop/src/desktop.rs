@@ -84,7 +84,7 @@ pub(crate) fn Desktop() -> Element {
 
 fn background_menu() -> Vec<Item> {
     let mut items = vec![
-        Item::new("search", "Find or do…", || prompt::open()).key("Ctrl K"),
+        Item::new("search", "Find or do…", prompt::open).key("Ctrl K"),
         Item::new("layout-grid", "All apps", || desk().overlay.set(Overlay::Launcher)),
         Item::Line,
     ];

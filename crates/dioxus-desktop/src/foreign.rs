@@ -20,7 +20,7 @@ extern "C" {
     #[wasm_bindgen(method, catch)]
     async fn mount(this: &Module, element: &HtmlElement, options: &JsValue) -> Result<JsValue, JsValue>;
     #[wasm_bindgen(method, catch)]
-    fn merge(this: &Module, element: &HtmlElement, options: &JsValue) -> Result<JsValue, JsValue>;
+    async fn merge(this: &Module, element: &HtmlElement, options: &JsValue) -> Result<JsValue, JsValue>;
 
     type Part;
     #[wasm_bindgen(method, catch)]
@@ -92,10 +92,9 @@ impl Mounted {
     /// A callback inside the desktop's runtime, kept for as long as the part is there.
     fn keep(&mut self, mut run: impl FnMut(JsValue, JsValue) + 'static) -> Function {
         let runtime = Runtime::current();
-        let closure =
-            Closure::<dyn FnMut(JsValue, JsValue)>::new(move |one: JsValue, two: JsValue| {
-                runtime.in_scope(ScopeId::APP, || run(one, two));
-            });
+        let closure = Closure::<dyn FnMut(JsValue, JsValue)>::new(move |one: JsValue, two: JsValue| {
+            runtime.in_scope(ScopeId::APP, || run(one, two));
+        });
         let function = closure.as_ref().unchecked_ref::<Function>().clone();
         self.kept.push(closure);
         function
@@ -179,7 +178,12 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) async fn mount(element: &HtmlElement, path: &str, text: &str, dark: bool) -> Result<Self, Absent> {
+    pub(crate) async fn mount(
+        element: &HtmlElement,
+        path: &str,
+        text: &str,
+        dark: bool,
+    ) -> Result<Self, Absent> {
         let options = options(&[("path", path.into()), ("text", text.into()), ("dark", dark.into())]);
         let handle = load("editor").await?.mount(element, &options).await.map_err(|error| why(&error))?;
         Ok(Self { mounted: Mounted::new(handle) })
@@ -235,7 +239,7 @@ impl Merge {
             ("theirs", theirs.into()),
             ("dark", dark.into()),
         ]);
-        let handle = load("editor").await?.merge(element, &options).map_err(|error| why(&error))?;
+        let handle = load("editor").await?.merge(element, &options).await.map_err(|error| why(&error))?;
         Ok(Self { mounted: Mounted::new(handle) })
     }
 

@@ -23,7 +23,7 @@ enum Stage {
 /// The whole page.
 #[component]
 pub(crate) fn Root() -> Element {
-    let mut desk = use_context_provider(Desk::new);
+    let desk = use_context_provider(Desk::new);
     let mut stage = use_signal(|| Stage::Asking);
     use_hook(move || {
         spawn(async move {
@@ -50,14 +50,11 @@ pub(crate) fn Root() -> Element {
         Stage::SignedOut(why) => rsx! {
             SignIn {
                 why,
+                // A new session begins with a fresh page: what an ended one left behind is gone.
                 onenter: move |()| {
-                    spawn(async move {
-                        let next = enter(desk, None).await;
-                        if next == Stage::SignedIn {
-                            desk.ready.set(false);
-                        }
-                        stage.set(next);
-                    });
+                    if let Some(window) = dom::window() {
+                        let _ = window.location().reload();
+                    }
                 },
             }
         },

@@ -5,25 +5,71 @@ mod guard;
 mod origin;
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, FromRequestParts};
+use axum::handler::Handler;
 use axum::http::request::Parts;
 use axum::http::{Extensions, Method};
 use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Extension, Router};
-pub use sandbox::api::{Access, Route};
 use shared_types::UserId;
 use shared_types::wire::{Problem, Scope};
 use thiserror::Error;
 
 use crate::front::Front;
-use crate::identity::{Holder, User};
+use crate::identity::{Holder, Identity, User};
 use crate::problem::Refusal;
 use crate::server::door;
 
 /// Bodies are at most so long, unless a route sets another limit itself, as `Route::with_file` does.
 pub const BODY: usize = 1 << 20;
+
+/// A connection that lives on finds out that its session has run out within this time; that it was taken back, at
+/// once.
+const LOOK_AGAIN: Duration = Duration::from_secs(600);
+
+/// Who may call a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Anyone,
+    /// Somebody who is signed in, by a session or by a token with this scope; only what is theirs is reached.
+    Signed(Scope),
+    /// The person who owns the machine, by a session.
+    Owner,
+}
+
+/// A route with its statement.
+#[derive(Debug, Clone)]
+pub struct Route {
+    pub method: Method,
+    pub path: &'static str,
+    pub access: Access,
+    pub handler: MethodRouter,
+}
+
+/// Bodies that are bytes of files may be large; everything else is bounded by the server.
+const FILE_LIMIT: usize = 4 << 30;
+
+impl Route {
+    pub fn new<H, T>(method: Method, path: &'static str, access: Access, handler: H) -> Self
+    where
+        H: Handler<T, ()>,
+        T: 'static,
+    {
+        // Every method of the table has a filter.
+        let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
+        Self { method, path, access, handler: on(filter, handler) }
+    }
+
+    /// Takes bytes of files.
+    pub fn with_file(self) -> Self {
+        Self { handler: self.handler.layer(DefaultBodyLimit::max(FILE_LIMIT)), ..self }
+    }
+}
 
 /// Who calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +106,26 @@ impl Principal {
         }
     }
 
+    /// Ends when what was shown is no longer good: taken back, or run out. For a connection that outlives its
+    /// request. Staying connected is no use of a session, so an idle one ends all the same.
+    pub async fn ended(&self, identity: &Identity) {
+        let mut revocations = identity.revocations();
+        while self.holds(identity) {
+            tokio::select! {
+                changed = revocations.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            }
+        }
+    }
+
+    fn holds(&self, identity: &Identity) -> bool {
+        let holds = match &self.how {
+            How::Session { id } => identity.session_holds(id),
+            How::Token { id, .. } => identity.token_holds(id),
+        };
+        holds.unwrap_or(false)
+    }
+
     /// Whether an access lets this caller in.
     fn check(&self, access: Access) -> Result<(), Refusal> {
         match (access, &self.how) {
@@ -88,9 +154,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Principal {
     }
 }
 
-/// Puts what belongs to the principal, and only that, into the request: their own computer. Called for routes that
+/// Finds what belongs to the principal, and only that, for the request: their own computer. Asked for routes that
 /// need a sign-in and are not about the account.
-pub type Attach = Arc<dyn Fn(&Principal, &mut Extensions) -> Result<(), Problem> + Send + Sync>;
+pub type Attach = Arc<dyn Fn(Principal) -> Attaching + Send + Sync>;
+
+/// What is put into the request, once it is there.
+pub type Attaching = Pin<Box<dyn Future<Output = Result<Extensions, Box<Problem>>> + Send>>;
 
 /// Why routes do not make a router.
 #[derive(Debug, Error)]
@@ -107,7 +176,8 @@ pub fn assemble(routes: Vec<Route>, front: Arc<Front>, attach: Attach) -> Result
         if !stated.insert((path, method.to_string())) {
             return Err(AssembleError::Twice { method, path });
         }
-        let post = guard::Post { method, path, access, front: Arc::clone(&front), attach: Arc::clone(&attach) };
+        let post =
+            guard::Post { method, path, access, front: Arc::clone(&front), attach: Arc::clone(&attach) };
         router = router.route(path, handler.layer(from_fn_with_state(Arc::new(post), guard::guard)));
     }
     Ok(router
@@ -117,3 +187,6 @@ pub fn assemble(routes: Vec<Route>, front: Arc<Front>, attach: Attach) -> Result
         .layer(DefaultBodyLimit::max(BODY))
         .layer(from_fn_with_state(front, door::door)))
 }
+
+#[cfg(test)]
+mod tests;

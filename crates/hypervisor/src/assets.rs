@@ -31,6 +31,21 @@ pub trait Assets: Send + Sync {
     fn get(&self, path: &str) -> Option<Asset>;
 }
 
+/// What a file is, by its name.
+pub fn content_type(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js" | "mjs") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("wasm") => "application/wasm",
+        Some("woff2") => "font/woff2",
+        Some("json") => "application/json",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some(_) | None => "application/octet-stream",
+    }
+}
+
 /// The page that holds everything.
 const INDEX: &str = "index.html";
 /// Where the page wants its nonce.
@@ -63,10 +78,13 @@ fn file(asset: Asset, path: &str, asked: &HeaderMap) -> Response {
     let brotli = asset.brotli.filter(|_| takes_brotli(asked));
     let compressed = brotli.is_some();
     let name = if asset.immutable { path.as_bytes().to_vec() } else { asset.bytes.to_vec() };
-    let mark = Sha256::digest(&name)[..12].iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    let mark =
+        Sha256::digest(&name)[..12].iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
     let etag = format!("\"{mark}{}\"", if compressed { "-br" } else { "" });
     let known = asked.get_all(IF_NONE_MATCH).iter().any(|value| {
-        value.to_str().is_ok_and(|tags| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag))
+        value
+            .to_str()
+            .is_ok_and(|tags| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag))
     });
     let mut response = if known {
         StatusCode::NOT_MODIFIED.into_response()

@@ -28,7 +28,12 @@ pub fn routes() -> Vec<Route> {
         route(Method::GET, "/api/v1/auth/passkeys", ACCOUNT, get(passkeys::list)),
         route(Method::DELETE, "/api/v1/auth/passkeys/{id}", ACCOUNT, delete(passkeys::remove)),
         route(Method::POST, "/api/v1/auth/passkeys/register/start", ACCOUNT, post(passkeys::register_start)),
-        route(Method::POST, "/api/v1/auth/passkeys/register/finish", ACCOUNT, post(passkeys::register_finish)),
+        route(
+            Method::POST,
+            "/api/v1/auth/passkeys/register/finish",
+            ACCOUNT,
+            post(passkeys::register_finish),
+        ),
         route(Method::POST, "/api/v1/auth/recovery", ACCOUNT, post(account::make_recovery_codes)),
         route(Method::GET, "/api/v1/auth/tokens", ACCOUNT, get(account::tokens)),
         route(Method::POST, "/api/v1/auth/tokens", ACCOUNT, post(account::make_token)),

@@ -26,8 +26,8 @@ fn refusal(rejection: &JsonRejection) -> Refusal {
     let status = rejection.status();
     let code = match status {
         StatusCode::PAYLOAD_TOO_LARGE => "too_large",
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "wrong_type",
-        StatusCode::BAD_REQUEST => "bad_json",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "not_json",
+        StatusCode::BAD_REQUEST => "bad_request",
         _ => "invalid",
     };
     Refusal::new(status, code, rejection.body_text())

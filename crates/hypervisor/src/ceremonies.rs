@@ -18,7 +18,7 @@ use webauthn_rs::prelude::{
 };
 use webauthn_rs::{Webauthn, WebauthnBuilder};
 
-use crate::identity::{Caller, Holder, Identity, IdentityError, NewSession, spans};
+use crate::identity::{Caller, Holder, Identity, IdentityError, NewSession, Secret, checked_name, spans};
 
 /// Why passkeys cannot work at an address.
 #[derive(Debug, Error)]
@@ -68,6 +68,8 @@ impl Passkeys {
         holder: &Holder,
         name: &str,
     ) -> Result<Begun, IdentityError> {
+        // Said before the person has touched anything.
+        let name = checked_name(name)?;
         let user = &holder.user;
         let known: Vec<CredentialID> =
             identity.passkey_keys(&user.id)?.iter().map(|key| key.cred_id().clone()).collect();
@@ -82,7 +84,7 @@ impl Passkeys {
             selection["residentKey"] = "required".into();
             selection["requireResidentKey"] = true.into();
         }
-        let registering = Registering { session: holder.session.clone(), name: name.to_owned(), state };
+        let registering = Registering { session: holder.session.clone(), name, state };
         let ceremony = lock(&self.registering).put(identity.now(), registering)?;
         Ok(Begun { ceremony, options })
     }
@@ -168,7 +170,7 @@ impl<T> Pending<T> {
         if self.0.len() >= spans::CEREMONIES {
             self.0.pop_front();
         }
-        let id = crate::identity::Secret::generate()?.reveal();
+        let id = Secret::generate()?.reveal();
         self.0.push_back((now, id.clone(), value));
         Ok(id)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
+use tokio::sync::Semaphore;
 
 use crate::ceremonies::{Passkeys, PasskeysError};
 use crate::identity::{Caller, Identity};
@@ -23,6 +24,8 @@ pub struct Front {
     pub rates: Rates,
     pub metrics: Metrics,
     pub(crate) proxies: Vec<Network>,
+    /// Recovery codes that are hashed, or wait for it. More would take the threads that read files.
+    pub(crate) hashing: Semaphore,
 }
 
 impl Front {
@@ -34,10 +37,12 @@ impl Front {
     ) -> Result<Arc<Self>, PasskeysError> {
         let passkeys = Passkeys::new(site.origin())?;
         let rates = Rates::new(limits);
-        Ok(Arc::new(Self { identity, passkeys, site, rates, metrics: Metrics::default(), proxies }))
+        let (metrics, hashing) = (Metrics::default(), Semaphore::new(HASHING));
+        Ok(Arc::new(Self { identity, passkeys, site, rates, metrics, proxies, hashing }))
     }
 }
 
+const HASHING: usize = 8;
 const BROWSER: usize = 200;
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {

@@ -32,6 +32,7 @@ pub use secret::Secret;
 pub use sessions::{Holder, NewSession};
 pub use tokens::Bearer;
 pub use users::User;
+pub(crate) use users::name as checked_name;
 
 /// Where the time comes from. Tests move it.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;

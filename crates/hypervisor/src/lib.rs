@@ -11,8 +11,6 @@ mod body;
 pub mod ceremonies;
 pub mod front;
 pub mod identity;
-pub mod machine;
 pub mod pages;
 pub mod problem;
-pub mod registry;
 pub mod server;

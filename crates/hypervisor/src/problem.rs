@@ -78,9 +78,9 @@ impl Refusal {
     }
 }
 
-impl From<Problem> for Refusal {
-    fn from(problem: Problem) -> Self {
-        Self { problem: Box::new(problem), retry_after: None }
+impl From<Box<Problem>> for Refusal {
+    fn from(problem: Box<Problem>) -> Self {
+        Self { problem, retry_after: None }
     }
 }
 

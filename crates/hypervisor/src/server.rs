@@ -129,6 +129,11 @@ impl Server {
         let (listeners, port) = listen(config.listen).await?;
         let site = Site::new(port, config.public_url.clone(), &config.cors)?;
         let identity = Identity::open(&config.data, clock)?;
+        if config.public_url.is_some() && config.trusted_proxies.is_empty() {
+            tracing::warn!(
+                "public_url without trusted_proxies: all callers count as the proxy and share its rate"
+            );
+        }
         let front = Front::new(identity, site, config.rates, config.trusted_proxies.clone())?;
         Ok(Self { listeners, front })
     }
@@ -139,7 +144,11 @@ impl Server {
     }
 
     /// Answers until `stop` is done, and lets requests end that are under way.
-    pub async fn serve(self, router: Router, stop: impl Future<Output = ()> + Send) -> Result<(), ServerError> {
+    pub async fn serve(
+        self,
+        router: Router,
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<(), ServerError> {
         let (stopping, stopped) = watch::channel(false);
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let mut tasks = JoinSet::new();

@@ -13,52 +13,11 @@ mod socket;
 mod terminals;
 mod transfer;
 
-use axum::extract::DefaultBodyLimit;
-use axum::handler::Handler;
 use axum::http::Method;
-use axum::routing::{MethodFilter, MethodRouter, on};
+pub use hypervisor::access::{Access, Route};
 use shared_types::wire::Scope;
 
 use crate::desk::Desk;
-
-/// Who may call a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    Anyone,
-    /// Somebody who is signed in, by a session or by a token with this scope; only what is theirs is reached.
-    Signed(Scope),
-    /// The person who owns the machine, by a session.
-    Owner,
-}
-
-/// A route with its statement.
-#[derive(Debug, Clone)]
-pub struct Route {
-    pub method: Method,
-    pub path: &'static str,
-    pub access: Access,
-    pub handler: MethodRouter,
-}
-
-/// Bodies that are bytes of files may be large; everything else is bounded by the server.
-const FILE_LIMIT: usize = 4 << 30;
-
-impl Route {
-    pub fn new<H, T>(method: Method, path: &'static str, access: Access, handler: H) -> Self
-    where
-        H: Handler<T, ()>,
-        T: 'static,
-    {
-        // Every method of the table has a filter.
-        let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
-        Self { method, path, access, handler: on(filter, handler) }
-    }
-
-    /// Takes bytes of files.
-    pub fn with_file(self) -> Self {
-        Self { handler: self.handler.layer(DefaultBodyLimit::max(FILE_LIMIT)), ..self }
-    }
-}
 
 /// All routes of a computer.
 pub fn routes() -> Vec<Route> {

@@ -16,6 +16,7 @@ pub(crate) fn run(context: &Context, args: &Bench) -> Result<()> {
         BenchKind::Append => Which::Append,
         BenchKind::Replay => Which::Replay,
         BenchKind::Undo => Which::Undo,
+        BenchKind::Fanout => Which::Fanout,
     };
     let scale = if args.quick { Scale::Quick } else { Scale::Full };
     let parent = args.folder.clone().unwrap_or_else(std::env::temp_dir);

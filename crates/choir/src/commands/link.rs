@@ -4,15 +4,15 @@ use anyhow::{Context as _, Result};
 use hypervisor::identity::Identity;
 use hypervisor::server::{clock, site::Site};
 use sandbox::failure::{Code, Failure};
+use sandbox::startup::data_folder;
 use serde_json::json;
 
 use super::Context;
-use super::up::data_folder;
 use crate::cli::Link;
 use crate::render::{self, line};
 
 pub(crate) fn run(context: &Context, args: &Link) -> Result<()> {
-    let data = data_folder(&args.data)?;
+    let data = data_folder(args.data.data.clone())?;
     if !data.join("hypervisor.sqlite").exists() {
         let message = format!("nothing was ever served from {}; start it with: choir up", data.display());
         return Err(Failure::new(Code::NoComputer, message).into());

@@ -3,11 +3,13 @@
 
 mod bars;
 mod document;
+mod file;
 mod merging;
 
 use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
 use gloo_timers::future::TimeoutFuture;
+use serde_json::Value;
 use shared_types::{FilePath, WindowId};
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
@@ -50,7 +52,9 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
     });
     let save = move || {
         if document.path.peek().is_some() {
-            api::run(async move { drop(document.save(desk).await) });
+            api::run(async move {
+                document.save(desk).await;
+            });
         } else {
             naming.set(true);
         }
@@ -149,9 +153,15 @@ async fn open(
     Ok(())
 }
 
-/// Whether the theme that is in force is a dark one; reading the settings makes a change of theme known.
+/// Whether the theme that is in force is a dark one; reading the setting makes a change of theme known.
 fn dark(desk: Desk) -> bool {
-    let _ = desk.settings.read();
-    let root = dom::document().and_then(|document| document.document_element());
-    root.and_then(|root| root.get_attribute("data-theme")).is_some_and(|theme| theme == "dark")
+    match desk.setting("theme").as_ref().and_then(Value::as_str) {
+        Some("dark") => true,
+        Some("light") => false,
+        Some(_) | None => {
+            let query =
+                dom::window().and_then(|window| window.match_media("(prefers-color-scheme: dark)").ok());
+            query.flatten().is_some_and(|query| query.matches())
+        }
+    }
 }

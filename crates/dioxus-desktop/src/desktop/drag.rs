@@ -140,7 +140,6 @@ fn begin(desk: Desk, id: WindowId, kind: Kind, event: &PointerEvent) {
     }
     let (Some(state), Some(element)) = (desk.window(id), dom::by_id(&format!("w-{id}"))) else { return };
     desk.raise(id);
-    let _ = element.set_pointer_capture(event.pointer_id());
     let at = (event.client_x(), event.client_y());
     let drag = Drag {
         id,
@@ -169,6 +168,8 @@ fn paint() {
                 return;
             }
             drag.moved = true;
+            // Only now: a captured pointer would take clicks and double-clicks away from the title.
+            let _ = drag.element.set_pointer_capture(drag.pointer);
             let _ = drag.element.class_list().add_1("dragging");
             if matches!(drag.kind, Kind::Move) {
                 detach(drag);
@@ -217,11 +218,11 @@ fn end(desk: Desk, pointer: Option<i32>, keep: bool) {
         if drag.as_ref().is_some_and(|d| pointer.is_none_or(|p| p == d.pointer)) { drag.take() } else { None }
     });
     let Some(drag) = drag else { return };
-    let _ = drag.element.release_pointer_capture(drag.pointer);
-    snap::preview(None);
     if !drag.moved {
         return;
     }
+    let _ = drag.element.release_pointer_capture(drag.pointer);
+    snap::preview(None);
     let _ = drag.element.class_list().remove_1("dragging");
     dom::style(&drag.element, "transform", "");
     if !keep {

@@ -136,7 +136,7 @@ pub(crate) fn Prompt() -> Element {
                         p { class: "quiet pad", "Nothing is called that. Try fewer letters, or > for a command." }
                     }
                     for (i, hit) in list.into_iter().enumerate() {
-                        HitRow { key: "{i}", hit, index: i, on: i == at(), onpick: move |i| take(i), onover: move |i| at.set(i) }
+                        HitRow { key: "{i}", hit, index: i, on: i == at(), onpick: take, onover: move |i| at.set(i) }
                     }
                 }
             }

@@ -30,13 +30,24 @@ pub(super) struct Post {
 }
 
 pub(super) async fn guard(State(post): State<Arc<Post>>, mut request: Request, next: Next) -> Response {
-    match admit(&post, &mut request) {
+    match admit(&post, &mut request).await {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     }
 }
 
-fn admit(post: &Post, request: &mut Request) -> Result<(), Refusal> {
+async fn admit(post: &Post, request: &mut Request) -> Result<(), Refusal> {
+    let Some(principal) = check(post, request)? else { return Ok(()) };
+    if !matches!(post.access, Access::Anyone | Access::Signed(Scope::Account)) {
+        let attached = (post.attach)(principal.clone()).await?;
+        request.extensions_mut().extend(attached);
+    }
+    request.extensions_mut().insert(principal);
+    Ok(())
+}
+
+/// Who is let in: somebody, or a caller who need not be anybody.
+fn check(post: &Post, request: &Request) -> Result<Option<Principal>, Refusal> {
     // A handler that also answers to another method would do so without a statement.
     let head = request.method() == Method::HEAD && post.method == Method::GET;
     if request.method() != post.method && !head {
@@ -49,29 +60,23 @@ fn admit(post: &Post, request: &mut Request) -> Result<(), Refusal> {
     if signing_in || *path == COSTLY {
         front.rates.take(now, Kind::SignIn, Key::Address(address))?;
     }
-    let principal = match who(&front.identity, &front.site.cookie(), request.headers()) {
+    let who = who(&front.identity, &front.site.cookie(), request.headers());
+    let key = match &who {
+        Ok(Some(principal)) => Key::User(principal.user.clone()),
+        Ok(None) | Err(_) => Key::Address(address),
+    };
+    front.rates.take(now, Kind::Call, key)?;
+    let principal = match who {
         Ok(principal) => principal,
         // A session that has ended must not keep anyone from signing in.
         Err(_) if *access == Access::Anyone => None,
         Err(refusal) => return Err(refusal),
     };
-    let key = match &principal {
-        Some(principal) => Key::User(principal.user.clone()),
-        None => Key::Address(address),
-    };
-    front.rates.take(now, Kind::Call, key)?;
     origin::check(&front.site, request.method(), request.headers(), principal.as_ref())?;
     match (principal, *access) {
-        (None, Access::Anyone) => Ok(()),
+        (None, Access::Anyone) => Ok(None),
         (None, Access::Signed(_) | Access::Owner) => Err(Refusal::signed_out()),
-        (Some(principal), access) => {
-            principal.check(access)?;
-            if !matches!(access, Access::Anyone | Access::Signed(Scope::Account)) {
-                (post.attach)(&principal, request.extensions_mut())?;
-            }
-            request.extensions_mut().insert(principal);
-            Ok(())
-        }
+        (Some(principal), access) => principal.check(access).map(|()| Some(principal)),
     }
 }
 

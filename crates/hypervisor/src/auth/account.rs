@@ -41,6 +41,7 @@ pub(super) async fn make_recovery_codes(
     principal: Principal,
     caller: Caller,
 ) -> Result<([(HeaderName, &'static str); 1], Answer<Value>), Refusal> {
+    let _place = front.hashing.try_acquire().map_err(|_| Refusal::too_many(1))?;
     let identity = front.identity.clone();
     let making = move || identity.make_recovery_codes(&principal.user, &caller);
     let codes = tokio::task::spawn_blocking(making).await.map_err(|_| Refusal::internal())??;

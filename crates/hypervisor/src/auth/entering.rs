@@ -15,28 +15,38 @@ use crate::front::Front;
 use crate::identity::{Caller, NewSession};
 use crate::problem::Refusal;
 
-/// Hands a new session to its browser, in the cookie.
-pub(super) fn enter(front: &Front, session: &NewSession) -> Response {
+/// Who was signed in here before, if anyone.
+pub(super) type Before = Option<Extension<Principal>>;
+
+/// Hands a new session to its browser, in the cookie. The one that the cookie held until now has no holder any more.
+pub(super) fn enter(front: &Front, session: &NewSession, before: Before, caller: &Caller) -> Response {
     front.metrics.signed_in.add();
+    if let Some(Ok(holder)) = before.map(|Extension(before)| before.holder())
+        && let Err(error) = front.identity.sign_out(&holder.user.id, &holder.session, caller)
+    {
+        tracing::info!(%error, "the session before was not ended");
+    }
     (StatusCode::NO_CONTENT, [(SET_COOKIE, front.site.set_cookie(session))]).into_response()
 }
 
 pub(super) async fn link(
     Extension(front): Extension<Arc<Front>>,
+    before: Before,
     caller: Caller,
     Json(link): Json<Link>,
 ) -> Result<Response, Refusal> {
     let session = front.identity.redeem_link(&link.secret, &caller)?;
-    Ok(enter(&front, &session))
+    Ok(enter(&front, &session, before, &caller))
 }
 
 pub(super) async fn accept(
     Extension(front): Extension<Arc<Front>>,
+    before: Before,
     caller: Caller,
     Json(link): Json<Link>,
 ) -> Result<Response, Refusal> {
     let session = front.identity.accept(&link.secret, &caller)?;
-    Ok(enter(&front, &session))
+    Ok(enter(&front, &session, before, &caller))
 }
 
 /// A body of `POST /auth/recover`.
@@ -49,13 +59,15 @@ pub(super) struct Recover {
 
 pub(super) async fn recover(
     Extension(front): Extension<Arc<Front>>,
+    before: Before,
     caller: Caller,
     Json(body): Json<Recover>,
 ) -> Result<Response, Refusal> {
-    let identity = front.identity.clone();
-    let recovering = move || identity.recover(&body.user, &body.code, &caller);
+    let _place = front.hashing.try_acquire().map_err(|_| Refusal::too_many(1))?;
+    let (identity, asking) = (front.identity.clone(), caller.clone());
+    let recovering = move || identity.recover(&body.user, &body.code, &asking);
     let session = tokio::task::spawn_blocking(recovering).await.map_err(|_| Refusal::internal())??;
-    Ok(enter(&front, &session))
+    Ok(enter(&front, &session, before, &caller))
 }
 
 pub(super) async fn logout(

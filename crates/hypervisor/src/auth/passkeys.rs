@@ -10,7 +10,7 @@ use serde::Deserialize;
 use shared_types::wire::Passkey;
 use webauthn_rs::prelude::{PublicKeyCredential, RegisterPublicKeyCredential};
 
-use super::entering::enter;
+use super::entering::{Before, enter};
 use crate::access::Principal;
 use crate::body::Json;
 use crate::ceremonies::Begun;
@@ -86,10 +86,10 @@ pub(super) async fn login_start(
 
 pub(super) async fn login_finish(
     Extension(front): Extension<Arc<Front>>,
+    before: Before,
     caller: Caller,
     Json(body): Json<Finish<PublicKeyCredential>>,
 ) -> Result<Response, Refusal> {
-    let session =
-        front.passkeys.finish_login(&front.identity, &body.ceremony, &body.credential, &caller)?;
-    Ok(enter(&front, &session))
+    let session = front.passkeys.finish_login(&front.identity, &body.ceremony, &body.credential, &caller)?;
+    Ok(enter(&front, &session, before, &caller))
 }

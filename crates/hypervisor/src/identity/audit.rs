@@ -72,14 +72,15 @@ impl Identity {
                 "SELECT ts, what, address, detail FROM audit
                  WHERE user = ?1 OR (?2 AND user IS NULL) ORDER BY n DESC LIMIT ?3",
             )?;
-            let lines = statement.query_map(params![user.id.as_str(), user.owner, spans::AUDIT_SHOWN], |row| {
-                Ok(AuditLine {
-                    ts: Timestamp::from_millis(row.get(0)?),
-                    what: row.get(1)?,
-                    address: row.get(2)?,
-                    detail: row.get(3)?,
-                })
-            })?;
+            let lines =
+                statement.query_map(params![user.id.as_str(), user.owner, spans::AUDIT_SHOWN], |row| {
+                    Ok(AuditLine {
+                        ts: Timestamp::from_millis(row.get(0)?),
+                        what: row.get(1)?,
+                        address: row.get(2)?,
+                        detail: row.get(3)?,
+                    })
+                })?;
             Ok(lines.collect::<Result<_, _>>()?)
         })
     }

@@ -126,8 +126,7 @@ impl Identity {
         let now = self.now();
         self.write(|tx| {
             let sql = "DELETE FROM passkeys WHERE user = ?1 AND id = ?2 RETURNING name";
-            let name: Option<String> =
-                tx.query_row(sql, [user.as_str(), id], |row| row.get(0)).optional()?;
+            let name: Option<String> = tx.query_row(sql, [user.as_str(), id], |row| row.get(0)).optional()?;
             let name = name.ok_or(IdentityError::Missing("passkey"))?;
             audit::record(tx, now, Some(user), What::PasskeyRemoved, caller, &name)
         })

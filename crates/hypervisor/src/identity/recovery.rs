@@ -137,7 +137,8 @@ impl Identity {
                  ORDER BY users.id = ?1 DESC LIMIT 1",
                 users::COLUMNS
             );
-            let row = connection.query_row(&sql, [user.trim(), selector], |row| Ok((user_of(row)?, row.get(4)?)));
+            let row =
+                connection.query_row(&sql, [user.trim(), selector], |row| Ok((user_of(row)?, row.get(4)?)));
             Ok(row.optional()?)
         })
     }

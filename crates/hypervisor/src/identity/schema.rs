@@ -100,6 +100,7 @@ const TABLES: &str = "
 pub(super) fn open(data: &Path) -> Result<Connection, OpenError> {
     make_private_folder(data)?;
     let path = data.join(FILE);
+    make_private_file(&path)?;
     let failed = |source| OpenError::Database { path: path.clone(), source };
     let connection = Connection::open(&path).map_err(failed)?;
     connection.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
@@ -115,6 +116,14 @@ pub(super) fn open(data: &Path) -> Result<Connection, OpenError> {
         found => return Err(OpenError::Newer { path, found, known: KNOWN }),
     }
     Ok(connection)
+}
+
+/// SQLite gives the files beside it the same rights.
+fn make_private_file(path: &Path) -> Result<(), OpenError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    let made = options.append(true).create(true).mode(0o600).open(path).map(drop);
+    made.map_err(|source| OpenError::Folder { path: path.to_owned(), source })
 }
 
 /// Others on the machine have no business in there, not even with hashes.

@@ -84,7 +84,9 @@ impl Identity {
         let expires = wish.days.map(|days| Timestamp::from_millis(now.millis() + spans::days(days)));
         self.write(|tx| {
             let there: u32 =
-                tx.query_row("SELECT count(*) FROM tokens WHERE user = ?1", [user.as_str()], |row| row.get(0))?;
+                tx.query_row("SELECT count(*) FROM tokens WHERE user = ?1", [user.as_str()], |row| {
+                    row.get(0)
+                })?;
             if there >= spans::TOKENS {
                 return Err(IdentityError::Full { what: "tokens", limit: spans::TOKENS });
             }
@@ -128,7 +130,9 @@ impl Identity {
             let Some((bearer, used)) = found else { return Ok(None) };
             if used.is_none_or(|used| now.millis() - used >= spans::SEEN) {
                 let sql = "UPDATE tokens SET used = ?2 WHERE id = ?1";
-                connection.execute(sql, params![bearer.token, now.millis()])?;
+                if let Err(error) = connection.execute(sql, params![bearer.token, now.millis()]) {
+                    tracing::warn!(%error, "the use of a token could not be noted");
+                }
             }
             Ok(Some(bearer))
         })
@@ -160,8 +164,7 @@ impl Identity {
         let now = self.now();
         self.write(|tx| {
             let sql = "DELETE FROM tokens WHERE user = ?1 AND id = ?2 RETURNING name";
-            let name: Option<String> =
-                tx.query_row(sql, [user.as_str(), id], |row| row.get(0)).optional()?;
+            let name: Option<String> = tx.query_row(sql, [user.as_str(), id], |row| row.get(0)).optional()?;
             let name = name.ok_or(IdentityError::Missing("token"))?;
             audit::record(tx, now, Some(user), What::TokenRevoked, caller, &name)
         })?;

@@ -48,7 +48,7 @@ pub(super) fn insert(
 }
 
 /// A name as a person gives it: not empty, not endless, and on one line.
-pub(super) fn name(given: &str) -> Result<String, IdentityError> {
+pub(crate) fn name(given: &str) -> Result<String, IdentityError> {
     let name = given.trim();
     if name.is_empty() || name.chars().count() > spans::NAME || name.chars().any(char::is_control) {
         return Err(IdentityError::Invalid(format!("a name has 1 to {} letters", spans::NAME)));

@@ -26,7 +26,8 @@ impl fmt::Display for Address {
 
 impl Address {
     pub(super) fn of(request: &Request, proxies: &[Network]) -> Self {
-        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical());
+        let peer =
+            request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical());
         let Some(mut address) = peer else { return Self::default() };
         let forwarded = request.headers().get_all("x-forwarded-for");
         let hops: Vec<_> = forwarded.iter().filter_map(|value| value.to_str().ok()).collect();
@@ -85,7 +86,9 @@ impl Network {
             (IpAddr::V4(base), IpAddr::V4(other)) => {
                 u128::from(base.to_bits()) & mask(32) == u128::from(other.to_bits()) & mask(32)
             }
-            (IpAddr::V6(base), IpAddr::V6(other)) => base.to_bits() & mask(128) == other.to_bits() & mask(128),
+            (IpAddr::V6(base), IpAddr::V6(other)) => {
+                base.to_bits() & mask(128) == other.to_bits() & mask(128)
+            }
             (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
         }
     }
@@ -127,7 +130,10 @@ mod tests {
         assert_eq!(address("192.0.2.9", "203.0.113.5", &[]), "192.0.2.9");
         assert_eq!(address("127.0.0.1", "203.0.113.5", &["127.0.0.1"]), "203.0.113.5");
         assert_eq!(address("127.0.0.1", "6.6.6.6, 203.0.113.5", &["127.0.0.1"]), "203.0.113.5");
-        assert_eq!(address("127.0.0.1", "203.0.113.5, 10.0.0.2", &["127.0.0.1", "10.0.0.0/8"]), "203.0.113.5");
+        assert_eq!(
+            address("127.0.0.1", "203.0.113.5, 10.0.0.2", &["127.0.0.1", "10.0.0.0/8"]),
+            "203.0.113.5"
+        );
         assert_eq!(address("127.0.0.1", "nonsense", &["127.0.0.1"]), "127.0.0.1");
     }
 }

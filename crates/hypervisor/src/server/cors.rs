@@ -18,8 +18,8 @@ pub(super) fn welcome(site: &Site, request: &Request) -> Option<HeaderValue> {
 
 /// The answer to a browser that asks beforehand.
 pub(super) fn preflight(request: &Request) -> Option<Response> {
-    let asks = request.method() == Method::OPTIONS
-        && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+    let asks =
+        request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
     asks.then(|| {
         let headers = [
             (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, DELETE"),

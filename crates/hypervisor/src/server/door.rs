@@ -1,11 +1,12 @@
 //! The door that every request passes: is it meant for us, who is it from, and what does the answer carry.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
-use axum::http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HOST};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
@@ -19,6 +20,7 @@ use crate::problem::{MEDIA_TYPE, Refusal};
 const PLAIN: [&str; 3] = ["/health", "/ready", "/metrics"];
 
 pub(crate) async fn door(State(front): State<Arc<Front>>, mut request: Request, next: Next) -> Response {
+    let (begun, method, path) = (Instant::now(), request.method().clone(), request.uri().path().to_owned());
     let address = Address::of(&request, &front.proxies);
     request.extensions_mut().insert(address);
     let welcome = cors::welcome(&front.site, &request);
@@ -29,7 +31,18 @@ pub(crate) async fn door(State(front): State<Arc<Front>>, mut request: Request, 
             None => explain(next.run(request).await).await,
         },
     };
-    front.metrics.answered(response.status());
+    let (status, elapsed) = (response.status(), begun.elapsed());
+    front.metrics.answered(status);
+    // Never the query: it may hold what a person searched for.
+    if status.is_server_error() {
+        tracing::error!(%method, path, %status, ?elapsed, %address, "request failed");
+    } else {
+        tracing::debug!(%method, path, %status, ?elapsed, %address, "request");
+    }
+    if path.starts_with("/api/") {
+        let unkept = HeaderValue::from_static("private, no-cache");
+        response.headers_mut().entry(CACHE_CONTROL).or_insert(unkept);
+    }
     headers::protect(&front.site, welcome.is_some(), response.headers_mut());
     if let Some(origin) = welcome {
         cors::allow(origin, response.headers_mut());
@@ -76,7 +89,7 @@ async fn explain(response: Response) -> Response {
         StatusCode::NOT_FOUND => "not_found",
         StatusCode::METHOD_NOT_ALLOWED => "method_not_allowed",
         StatusCode::PAYLOAD_TOO_LARGE => "too_large",
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "wrong_type",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "not_json",
         StatusCode::UNPROCESSABLE_ENTITY => "invalid",
         status if status.is_server_error() => "internal",
         _ => "bad_request",

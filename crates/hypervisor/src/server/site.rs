@@ -8,7 +8,9 @@ use crate::identity::{NewSession, Secret, spans};
 /// Why an address cannot be a public one.
 #[derive(Debug, Error)]
 pub enum SiteError {
-    #[error("public_url {0} must be https, with a name and without a path, such as https://choir.example.org")]
+    #[error(
+        "public_url {0} must be https, with a name and without a path, such as https://choir.example.org"
+    )]
     PublicUrl(Url),
     #[error("cors: {0} is not an origin such as https://app.example.org")]
     Cors(String),

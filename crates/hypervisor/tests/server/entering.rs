@@ -20,7 +20,8 @@ async fn a_link_signs_in_once() {
 #[tokio::test]
 async fn a_link_ends_after_five_minutes() {
     let house = House::new();
-    let (early, late) = (house.identity.make_link(&owner()).unwrap(), house.identity.make_link(&owner()).unwrap());
+    let (early, late) =
+        (house.identity.make_link(&owner()).unwrap(), house.identity.make_link(&owner()).unwrap());
     house.wait(5 * MINUTE - 1);
     assert_eq!(post(LINK, &link(&early.reveal())).send(&house).await.status, StatusCode::NO_CONTENT);
     house.wait(1);
@@ -100,7 +101,11 @@ async fn a_recovery_code_works_once_and_new_ones_replace_the_old() {
     let code = codes[0].as_str().unwrap();
     assert_eq!(recover("somebody", code).await.code(), "refused");
     let spaced = code.to_lowercase().replace('-', " ");
-    assert_eq!(recover("ada", &spaced).await.status, StatusCode::NO_CONTENT, "the name will do, and any spacing");
+    assert_eq!(
+        recover("ada", &spaced).await.status,
+        StatusCode::NO_CONTENT,
+        "the name will do, and any spacing"
+    );
     assert_eq!(recover("owner", code).await.code(), "refused");
     assert_eq!(house.identity.recovery_codes_left(&owner()).unwrap(), 9);
     make().send(&house).await;
@@ -162,7 +167,7 @@ async fn the_audit_trail_names_everything_and_no_secret_is_on_the_disk() {
     let cookie = cookie.split_once('=').unwrap().1.to_owned();
     let token = token.strip_prefix("choir_").unwrap().to_owned();
     for secret in [cookie, link, token, invitation].iter().chain(&codes) {
-        let raw: Vec<u8> = secret.as_bytes().chunks(2).filter_map(|pair| byte(pair)).collect();
+        let raw: Vec<u8> = secret.as_bytes().chunks(2).filter_map(byte).collect();
         for form in [secret.as_bytes(), secret.replace('-', "").as_bytes(), &raw] {
             assert!(form.len() >= 8 || form.is_empty() || secret.contains('-'), "{secret}");
             let there = form.len() >= 8 && disk.windows(form.len()).any(|window| window == form);
@@ -185,4 +190,15 @@ fn the_store_belongs_to_one_owner_and_survives_being_closed() {
     assert_eq!(again.session(&secret).unwrap().unwrap().user.name, "Ada");
     assert!(again.ensure_owner(&shared_types::UserId::parse("mallory").unwrap(), "M").is_err());
     assert_eq!(again.ensure_owner(&owner(), "Another Name").unwrap().name, "Ada");
+}
+
+#[tokio::test]
+async fn signing_in_again_ends_the_session_that_the_cookie_held() {
+    let house = House::new();
+    let before = house.cookie_of(&owner());
+    let secret = house.identity.make_link(&owner()).unwrap().reveal();
+    let entered = post(LINK, &link(&secret)).cookie(&before).send(&house).await;
+    assert_eq!(get("/api/v1/mine").cookie(&before).send(&house).await.code(), "signed_out");
+    assert_eq!(get("/api/v1/mine").cookie(&entered.cookie()).send(&house).await.status, 200);
+    assert_eq!(house.identity.sessions(&owner(), None).unwrap().len(), 1);
 }

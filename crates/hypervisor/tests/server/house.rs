@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, ORIGIN, SET_COOKIE};
-use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::http::{Extensions, HeaderMap, Method, Request, StatusCode};
 use axum::{Extension, Router};
-use hypervisor::access::{Access, Route, assemble};
+use hypervisor::access::{Access, Attach, Route, assemble};
 use hypervisor::assets::{Asset, Assets};
 use hypervisor::front::Front;
 use hypervisor::identity::{Caller, Identity};
@@ -131,9 +131,10 @@ fn router(front: Arc<Front>) -> Router {
         ready: Arc::new(|| Ok(())),
         metrics: Arc::new(|text| text.push_str("choir_more 1\n")),
     }));
-    let attach = Arc::new(|principal: &hypervisor::access::Principal, to: &mut axum::http::Extensions| {
-        to.insert(Computer(principal.user.clone()));
-        Ok(())
+    let attach: Attach = Arc::new(|principal| {
+        let mut attached = Extensions::new();
+        attached.insert(Computer(principal.user));
+        Box::pin(async { Ok(attached) })
     });
     assemble(routes, front, attach).unwrap()
 }

@@ -1,5 +1,7 @@
 //! The server as callers meet it: real routes, a real store in a folder of its own, a clock that the test moves.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
 mod authenticator;
 mod bad_input;
 mod entering;

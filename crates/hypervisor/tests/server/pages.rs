@@ -47,7 +47,9 @@ async fn files_are_sent_compressed_and_kept_for_ever() {
 #[tokio::test]
 async fn every_answer_is_protected() {
     let house = House::new();
-    for asked in [get("/"), get("/health"), get("/nothing"), get("/api/v1/mine"), get("/").with("host", "evil")] {
+    for asked in
+        [get("/"), get("/health"), get("/nothing"), get("/api/v1/mine"), get("/").with("host", "evil")]
+    {
         let answer = asked.send(&house).await;
         assert!(answer.header("content-security-policy").contains("frame-ancestors 'none'"));
         assert_eq!(answer.header("x-content-type-options"), "nosniff");
@@ -61,7 +63,10 @@ async fn every_answer_is_protected() {
 async fn monitors_need_no_account_but_strangers_see_no_numbers() {
     let house = House::new();
     let health = get("/health").send(&house).await;
-    assert_eq!((health.json["status"].as_str(), health.json["version"].as_str()), (Some("ok"), Some("1.2.3")));
+    assert_eq!(
+        (health.json["status"].as_str(), health.json["version"].as_str()),
+        (Some("ok"), Some("1.2.3"))
+    );
     assert_eq!(get("/ready").send(&house).await.json["status"], "ready");
     let metrics = String::from_utf8(get("/metrics").send(&house).await.bytes).unwrap();
     assert!(metrics.contains("choir_http_responses_total{class=\"2xx\"} 2\n"), "{metrics}");

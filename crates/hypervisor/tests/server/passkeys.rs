@@ -81,7 +81,8 @@ async fn a_passkey_is_added_only_by_the_session_that_began() {
     let (cookie, guest) = (house.cookie_of(&owner()), house.cookie_of(&house.guest()));
     let mut key = Authenticator::new(7);
     let begun = post(START, &json!({ "name": "mine" })).cookie(&cookie).send(&house).await;
-    let body = json!({ "ceremony": begun.json["ceremony"], "credential": key.create(&begun.json["options"]) });
+    let body =
+        json!({ "ceremony": begun.json["ceremony"], "credential": key.create(&begun.json["options"]) });
     for other in [&guest, &house.cookie_of(&owner())] {
         assert_eq!(post(FINISH, &body).cookie(other).send(&house).await.code(), "not_found");
     }

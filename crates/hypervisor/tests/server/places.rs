@@ -12,7 +12,11 @@ async fn another_host_is_refused_and_numbers_lead_to_the_name() {
     let token = house.token_of(&owner(), &[Scope::Read]);
     for host in ["evil.example", "localhost:9", "localhost.evil.example:8080", "192.0.2.1:8080", ""] {
         let answer = get("/").with("host", host).send(&house).await;
-        assert_eq!((answer.status, answer.code()), (StatusCode::MISDIRECTED_REQUEST, "unknown_host"), "{host}");
+        assert_eq!(
+            (answer.status, answer.code()),
+            (StatusCode::MISDIRECTED_REQUEST, "unknown_host"),
+            "{host}"
+        );
     }
     for host in ["127.0.0.1:8080", "[::1]:8080"] {
         let page = get("/files?path=a%20b").with("host", host).send(&house).await;
@@ -98,7 +102,10 @@ async fn only_origins_of_the_list_may_read_answers() {
     let stranger = preflight("https://evil.example").send(&house).await;
     assert_eq!(stranger.header("access-control-allow-origin"), "");
     let read = get("/api/v1/mine").token(&token).with("origin", "https://app.example.org").send(&house).await;
-    assert_eq!((read.status, read.header("access-control-allow-origin")), (StatusCode::OK, "https://app.example.org"));
+    assert_eq!(
+        (read.status, read.header("access-control-allow-origin")),
+        (StatusCode::OK, "https://app.example.org")
+    );
     let cookie = house.cookie_of(&owner());
     let write = ask(Method::POST, "/api/v1/mine").cookie(&cookie).with("origin", "https://app.example.org");
     assert_eq!(write.send(&house).await.code(), "wrong_origin", "a cookie is not for them");
@@ -137,4 +144,10 @@ async fn one_user_cannot_flood_for_another() {
     }
     assert_eq!(mine(&cookie).send(&house).await.header("retry-after"), "1");
     assert_eq!(mine(&guest).send(&house).await.status, StatusCode::OK);
+
+    let guess = || get("/api/v1/mine").token("choir_guess").from("203.0.113.5");
+    for _ in 0..600 {
+        assert_eq!(guess().send(&house).await.code(), "signed_out");
+    }
+    assert_eq!(guess().send(&house).await.code(), "too_many", "nor can those who guess");
 }

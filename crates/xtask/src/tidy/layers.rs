@@ -20,10 +20,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("isolation", &["shared-types"]),
     ("models", &["shared-types"]),
     ("agents", &["kernel", "isolation", "models"]),
-    ("sandbox", &["projector", "agents"]),
-    ("hypervisor", &["sandbox"]),
+    ("hypervisor", &["shared-types"]),
+    ("sandbox", &["projector", "agents", "hypervisor"]),
     ("dioxus-desktop", &["shared-types", "kernel"]),
-    ("choir", &["hypervisor", "dioxus-desktop"]),
+    ("choir", &["sandbox", "dioxus-desktop"]),
     ("xtask", &[]),
 ];
 

@@ -2,7 +2,8 @@
 
 use dioxus::prelude::*;
 
-use super::document::{Base, Document};
+use super::document::Document;
+use super::file::Base;
 use crate::api;
 use crate::desk::desk;
 use crate::dom;
@@ -20,7 +21,9 @@ pub(super) fn Stale(document: Document, theirs: Base, onmerge: EventHandler<()>)
     };
     let keep = move |_| {
         document.build_on(theirs.clone());
-        api::run(async move { drop(document.save(desk).await) });
+        api::run(async move {
+            document.save(desk).await;
+        });
     };
     rsx! {
         div { class: "bar warn", role: "alert",

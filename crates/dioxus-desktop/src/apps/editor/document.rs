@@ -5,38 +5,17 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use dioxus::prelude::*;
-use gloo_net::http::{Method, RequestBuilder};
 use serde::{Deserialize, Serialize};
-use shared_types::payload::file::FileNode;
-use shared_types::wire::Done;
 use shared_types::{FilePath, WindowId};
 
-use crate::api::{self, Answer, Failure};
+use super::file::{self, Base, Unread};
+use crate::api::Failure;
 use crate::desk::{Desk, Offer};
 use crate::dom;
 use crate::foreign::Text;
 
-/// What can be edited here without the page becoming slow.
-const LARGEST: usize = 4 << 20;
 /// What is kept for a reload.
 const LARGEST_DRAFT: usize = 1 << 20;
-
-/// What the text on screen was made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Base {
-    /// There was no file.
-    Absent,
-    Hash(String),
-}
-
-impl Base {
-    fn name(&self) -> &str {
-        match self {
-            Self::Absent => "absent",
-            Self::Hash(hash) => hash,
-        }
-    }
-}
 
 /// How the document stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,7 +81,7 @@ impl Document {
     pub(super) async fn begin(mut self) -> Option<String> {
         let path = self.path.peek().clone();
         let read = match &path {
-            Some(path) => read(path).await,
+            Some(path) => file::read(path).await,
             None => Ok((Base::Absent, String::new())),
         };
         match read {
@@ -177,23 +156,27 @@ impl Document {
         self.saving.set(true);
         let text = self.text();
         let base = self.base.peek().clone();
-        let answer = write(&path, &base, &text).await;
+        let answer = file::write(&path, &base, &text).await;
         self.saving.set(false);
         match answer {
             Ok(done) => {
-                self.base.set(hash_after(&done, &path).or(head(&path).await).unwrap_or(base));
+                self.base.set(file::hash_after(&done, &path).or(file::head(&path).await).unwrap_or(base));
                 self.theirs.set(None);
                 // What was typed while this was on its way is not saved yet.
                 self.mark(self.text() != text);
                 true
             }
-            Err(failure) if is_stale(&failure) => {
+            Err(failure) if file::is_stale(&failure) => {
                 let current = failure.problem().and_then(|problem| problem.current);
                 self.theirs.set(Some(current.map_or(Base::Absent, |hash| Base::Hash(hash.to_string()))));
                 false
             }
             Err(failure) => {
-                desk.toast(format!("Not saved. {} Your text is still here.", failure.text()), true, Offer::Nothing);
+                desk.toast(
+                    format!("Not saved. {} Your text is still here.", failure.text()),
+                    true,
+                    Offer::Nothing,
+                );
                 false
             }
         }
@@ -202,7 +185,7 @@ impl Document {
     /// Gives an untitled text its name; why not, if it was refused.
     pub(super) async fn save_as(self, desk: Desk, name: &str) -> Result<(), String> {
         let path = FilePath::parse(name.trim().trim_start_matches('/')).map_err(|error| error.to_string())?;
-        match write(&path, &Base::Absent, &self.text()).await {
+        match file::write(&path, &Base::Absent, &self.text()).await {
             Ok(_) => {
                 self.mark(false);
                 desk.change(self.window, |window| {
@@ -211,7 +194,7 @@ impl Document {
                 });
                 Ok(())
             }
-            Err(failure) if is_stale(&failure) => Err(format!("There is already a file {path}.")),
+            Err(failure) if file::is_stale(&failure) => Err(format!("There is already a file {path}.")),
             Err(failure) => Err(failure.text()),
         }
     }
@@ -222,7 +205,7 @@ impl Document {
         if *self.stage.peek() != Stage::Ready || *self.saving.peek() {
             return;
         }
-        let Some(now) = head(&path).await else { return };
+        let Some(now) = file::head(&path).await else { return };
         if *self.saving.peek() {
             return;
         }
@@ -242,7 +225,7 @@ impl Document {
     /// Takes what is in the file, and forgets what was not saved.
     pub(super) async fn reload(mut self) {
         let Some(path) = self.path.peek().clone() else { return };
-        match read(&path).await {
+        match file::read(&path).await {
             Ok((base, text)) => {
                 self.with(|editor| editor.set(&text));
                 self.base.set(base);
@@ -259,61 +242,5 @@ impl Document {
         self.base.set(theirs);
         self.theirs.set(None);
         self.mark(true);
-    }
-}
-
-enum Unread {
-    NotText(String),
-    Failed(Failure),
-}
-
-/// What a file holds; one that is not there is empty.
-async fn read(path: &FilePath) -> Result<(Base, String), Unread> {
-    match api::bytes(&api::query("/content", &[("path", path.as_str())])).await {
-        Ok((bytes, _)) if bytes.len() > LARGEST => {
-            Err(Unread::NotText("It is larger than 4 MB, which is more than this editor takes.".into()))
-        }
-        Ok((bytes, hash)) => match String::from_utf8(bytes) {
-            Ok(text) if !text.contains('\0') => Ok((hash.map_or(Base::Absent, Base::Hash), text)),
-            Ok(_) | Err(_) => Err(Unread::NotText("It does not hold text.".into())),
-        },
-        Err(failure) if failure.status() == 404 => Ok((Base::Absent, String::new())),
-        Err(failure) => Err(Unread::Failed(failure)),
-    }
-}
-
-/// What is in the file, for the merge.
-pub(super) async fn theirs(path: &FilePath) -> Answer<(Base, String)> {
-    read(path).await.map_err(|unread| match unread {
-        Unread::NotText(why) => Failure::Unreadable(why),
-        Unread::Failed(failure) => failure,
-    })
-}
-
-async fn write(path: &FilePath, base: &Base, text: &str) -> Answer<Done> {
-    let route = api::query("/content", &[("path", path.as_str()), ("base", base.name())]);
-    api::put_bytes(&route, text.as_bytes()).await
-}
-
-/// Only which content a file holds; nothing if the computer does not answer.
-async fn head(path: &FilePath) -> Option<Base> {
-    let route = api::url(&api::query("/content", &[("path", path.as_str())]));
-    let response = RequestBuilder::new(&route).method(Method::HEAD).send().await.ok()?;
-    match response.status() {
-        200 => response.headers().get("x-choir-hash").map(Base::Hash),
-        404 => Some(Base::Absent),
-        _ => None,
-    }
-}
-
-fn is_stale(failure: &Failure) -> bool {
-    failure.problem().is_some_and(|problem| problem.code == "stale")
-}
-
-fn hash_after(done: &Done, path: &FilePath) -> Option<Base> {
-    let change = done.changes.iter().find(|change| change.path == *path)?;
-    match &change.after {
-        Some(FileNode::File { hash, .. }) => Some(Base::Hash(hash.to_string())),
-        Some(FileNode::Symlink { .. } | FileNode::Folder) | None => None,
     }
 }

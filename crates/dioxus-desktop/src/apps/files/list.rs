@@ -5,6 +5,7 @@ use dioxus::web::WebEventExt;
 use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::Entry;
+use wasm_bindgen::JsCast;
 
 use super::{Place, actions, icon_for, open_entry, upload};
 use crate::desk::desk;
@@ -88,7 +89,7 @@ pub(crate) fn List(place: Place) -> Element {
                 }
             }
             div { height: "{first * ROW}px" }
-            for entry in entries[first..last].to_vec() {
+            for entry in entries.into_iter().take(last).skip(first) {
                 Row { key: "{entry.path}", place, entry: entry.clone(), on: chosen.read().as_ref() == Some(&entry.path), renaming: renaming.read().as_ref() == Some(&entry.path) }
             }
             div { height: "{(total - last) * ROW}px" }
@@ -106,7 +107,7 @@ fn choose(mut place: Place, entries: &[Entry], index: usize) {
     if let Some(element) = dom::by_id(&row) {
         let _ = js_sys::Reflect::get(&element, &"scrollIntoViewIfNeeded".into())
             .ok()
-            .and_then(|f| wasm_bindgen::JsCast::dyn_into::<js_sys::Function>(f).ok())
+            .and_then(|f| f.dyn_into::<js_sys::Function>().ok())
             .map(|f| f.call1(&element, &false.into()));
     }
 }
@@ -189,11 +190,9 @@ fn Rename(place: Place, path: FilePath) -> Element {
         api::run(async move {
             gloo_timers::future::TimeoutFuture::new(0).await;
             dom::focus(&id);
-            if let Some(input) = dom::by_id(&id) {
-                if let Some(input) = wasm_bindgen::JsCast::dyn_ref::<web_sys::HtmlInputElement>(&input) {
-                    let stem = input.value().rfind('.').filter(|i| *i > 0).unwrap_or(input.value().len());
-                    let _ = input.set_selection_range(0, stem as u32);
-                }
+            if let Some(Ok(input)) = dom::by_id(&id).map(|e| e.dyn_into::<web_sys::HtmlInputElement>()) {
+                let stem = input.value().rfind('.').filter(|i| *i > 0).unwrap_or(input.value().len());
+                let _ = input.set_selection_range(0, stem as u32);
             }
         });
     });

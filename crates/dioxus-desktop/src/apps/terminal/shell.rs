@@ -152,7 +152,9 @@ async fn open(
         // Closed while it was loading.
         return Ok(());
     }
-    screen.on_typed(move |text| drop(connection::type_into(terminal, text.as_bytes())));
+    screen.on_typed(move |text| {
+        connection::type_into(terminal, text.as_bytes());
+    });
     screen.on_resized(move |columns, rows| resize(terminal, (columns, rows)));
     if !element.hidden() && dom::active().is_none_or(|active| !active.is_same_node(Some(element))) {
         screen.focus();
@@ -165,7 +167,7 @@ async fn open(
             FromTerminal::Live => wire.attach(terminal),
             FromTerminal::Attached { offset } => wire.attached(offset),
             FromTerminal::Output(bytes) => wire.output(&bytes),
-            FromTerminal::Ended { .. } => {
+            FromTerminal::Ended => {
                 if !ended.peek().contains(&terminal) {
                     ended.write().push(terminal);
                 }

@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sandbox::computer::Computer;
-use sandbox::desk::Desk;
-use sandbox::failure::Failure;
-use sandbox::place::{Place, STATE, WORKSPACE};
-use sandbox::welcome;
 use shared_types::UserId;
 use tokio::sync::{Mutex, OnceCell};
+
+use crate::computer::Computer;
+use crate::desk::Desk;
+use crate::failure::{Code, Failure};
+use crate::place::{Place, STATE, WORKSPACE};
+use crate::{session, welcome};
 
 /// All computers that are open.
 #[derive(Debug)]
@@ -40,9 +41,9 @@ impl Registry {
         let (place, user, name) = (self.place(user), user.clone(), name.to_owned());
         let opened = cell.get_or_try_init(|| async move {
             let opened = tokio::task::spawn_blocking(move || open(&place, user, &name));
-            let computer = opened.await.map_err(|e| {
-                Failure::new(sandbox::failure::Code::Failed, format!("the computer did not open: {e}"))
-            })??;
+            let computer = opened
+                .await
+                .map_err(|e| Failure::new(Code::Failed, format!("the computer did not open: {e}")))??;
             Desk::open(computer).await
         });
         opened.await.cloned()
@@ -63,7 +64,7 @@ impl Registry {
 
 fn open(place: &Place, user: UserId, name: &str) -> Result<Computer, Failure> {
     if place.exists() {
-        return sandbox::session::take(place);
+        return session::take(place);
     }
     std::fs::create_dir_all(&place.workspace)?;
     let (computer, _) = Computer::create(place, user, name, &|_, _, _| ())?;

@@ -2,26 +2,25 @@
 
 use std::sync::Arc;
 
-use axum::http::{Method, StatusCode};
+use axum::http::{Extensions, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use axum::{Extension, Json};
 use event_log::EventLog;
-use sandbox::api::Shell;
-use sandbox::desk::Desk;
-use sandbox::failure::Failure;
+use hypervisor::access::{Access, AssembleError, Attach, Principal, Route, assemble};
+use hypervisor::assets::Assets;
+use hypervisor::auth;
+use hypervisor::front::Front;
+use hypervisor::identity::{Clock, IdentityError, User};
+use hypervisor::pages::{self, Pages};
+use hypervisor::server::{self, Server, ServerConfig, ServerError};
 use shared_types::UserId;
 use shared_types::wire::{Me, Problem, Scope};
 use thiserror::Error;
 
-use crate::access::{Access, AssembleError, Attach, Principal, Route, assemble};
-use crate::assets::Assets;
-use crate::front::Front;
-use crate::identity::{IdentityError, User};
-use crate::pages::{self, Pages};
+use crate::api::{self, Shell};
+use crate::desk::Desk;
+use crate::failure::Failure;
 use crate::registry::Registry;
-use crate::server::{Server, ServerConfig, ServerError, clock};
-use crate::{auth, server};
 
 /// Why a machine does not start.
 #[derive(Debug, Error)]
@@ -49,29 +48,22 @@ impl Machine {
     /// Takes the port, opens the store of identities and the owner's computer.
     pub async fn start(
         config: &ServerConfig,
+        clock: Clock,
         owner: &UserId,
         name: &str,
         assets: Arc<dyn Assets>,
         version: &'static str,
     ) -> Result<Self, MachineError> {
-        let server = Server::bind(config, clock()).await?;
+        let server = Server::bind(config, clock).await?;
         let owner = server.front().identity.ensure_owner(owner, name)?;
         let registry = Arc::new(Registry::new(&config.data));
         registry.desk(&owner.id, &owner.name).await?;
-        let pages = Pages {
-            assets,
-            version,
-            ready: Arc::new(|| Ok(())),
-            metrics: metrics(&registry),
+        let pages = Pages { assets, version, ready: Arc::new(|| Ok(())), metrics: metrics(&registry) };
+        let me = move |principal: Principal, Extension(shell): Extension<Shell>| async move {
+            me(principal, shell, version)
         };
-        let me = get(move |principal: Principal, shell: Extension<Shell>| async move { me(principal, *shell, version) });
-        let mut routes = vec![Route {
-            method: Method::GET,
-            path: "/api/v1/me",
-            access: Access::Signed(Scope::Read),
-            handler: me,
-        }];
-        routes.extend(sandbox::api::routes());
+        let mut routes = vec![Route::new(Method::GET, "/api/v1/me", Access::Signed(Scope::Read), me)];
+        routes.extend(api::routes());
         routes.extend(auth::routes());
         routes.extend(pages::routes(pages));
         let router = assemble(routes, Arc::clone(server.front()), attach(server.front(), &registry))?;
@@ -81,6 +73,21 @@ impl Machine {
     /// The folder of the owner's files.
     pub fn workspace(&self) -> std::path::PathBuf {
         self.registry.place(&self.owner.id).workspace
+    }
+
+    /// The routes behind their guards, for whoever calls them without a network.
+    pub fn router(&self) -> axum::Router {
+        self.router.clone()
+    }
+
+    /// The port that was taken.
+    pub fn port(&self) -> u16 {
+        self.server.front().site.port()
+    }
+
+    /// The owner's computer.
+    pub async fn desk(&self) -> Result<Desk, MachineError> {
+        Ok(self.registry.desk(&self.owner.id, &self.owner.name).await?)
     }
 
     /// A link that signs the owner in, once, within five minutes.
@@ -106,23 +113,24 @@ fn me(principal: Principal, Shell(shell): Shell, version: &str) -> Response {
 /// nobody else.
 fn attach(front: &Arc<Front>, registry: &Arc<Registry>) -> Attach {
     let (front, registry) = (Arc::clone(front), Arc::clone(registry));
-    Arc::new(move |principal, extensions| {
-        let alone = front.identity.users().is_ok_and(|users| users.len() == 1);
-        let local = !front.site.is_secure();
-        extensions.insert(Shell(principal.owner && alone && local));
-        let handle = tokio::runtime::Handle::current();
-        let desk: Result<Desk, Failure> = tokio::task::block_in_place(|| {
-            handle.block_on(registry.desk(&principal.user, &principal.name))
-        });
-        extensions.insert(desk.map_err(problem)?);
-        Ok(())
+    Arc::new(move |principal| {
+        let (front, registry) = (Arc::clone(&front), Arc::clone(&registry));
+        Box::pin(async move {
+            let mut attached = Extensions::new();
+            let alone = front.identity.users().is_ok_and(|users| users.len() == 1);
+            let local = !front.site.is_secure();
+            attached.insert(Shell(principal.owner && alone && local));
+            let desk = registry.desk(&principal.user, &principal.name).await.map_err(problem)?;
+            attached.insert(desk);
+            Ok(attached)
+        })
     })
 }
 
-fn problem(failure: Failure) -> Problem {
-    let refusal = sandbox::api::problem::Refusal::from(failure);
+fn problem(failure: Failure) -> Box<Problem> {
+    let refusal = api::problem::Refusal::from(failure);
     debug_assert!(refusal.0.status >= StatusCode::BAD_REQUEST.as_u16());
-    *refusal.0
+    refusal.0
 }
 
 fn metrics(registry: &Arc<Registry>) -> Arc<dyn Fn(&mut String) + Send + Sync> {
@@ -137,7 +145,12 @@ fn metrics(registry: &Arc<Registry>) -> Arc<dyn Fn(&mut String) + Send + Sync> {
         let events = desks.iter().map(|desk| desk.computer().log().head().seq.0).sum();
         gauge(text, "choir_events", "Events in the logs of open computers.", events);
         let lag = desks.iter().filter_map(|desk| desk.computer().projector().lag().ok());
-        gauge(text, "choir_projection_lag_events", "Events that lists and files have yet to follow.", lag.map(|l| l.events()).sum());
+        gauge(
+            text,
+            "choir_projection_lag_events",
+            "Events that lists and files have yet to follow.",
+            lag.map(|l| l.events()).sum(),
+        );
         let terminals = desks.iter().map(|desk| desk.terminals().list().len() as u64).sum();
         gauge(text, "choir_terminals", "Terminals that run.", terminals);
     })

@@ -1,0 +1,78 @@
+//! Whatever is sent, the answer is clear and nothing has changed.
+
+use axum::http::Method;
+use serde_json::json;
+
+use crate::house::{House, Sent};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_paths_are_refused_everywhere_and_change_nothing() {
+    let house = House::new().await;
+    let head = house.head().await;
+    let hostile = ["../x", "/etc/passwd", "a/../../x", ".choir/state.sqlite", "a//b", ".", "a%00b", ""];
+    for path in hostile {
+        for answer in [
+            house.get(&format!("/api/v1/content?path={path}")).await,
+            house.put(&format!("/api/v1/content?path={path}"), b"x").await,
+            house.get(&format!("/api/v1/versions?path={path}")).await,
+            house.post("/api/v1/folders", json!({ "path": path.replace("%00", "\0") })).await,
+            house.post("/api/v1/files/delete", json!({ "path": path.replace("%00", "\0") })).await,
+            house
+                .post("/api/v1/files/move", json!({ "from": "Welcome.md", "to": path.replace("%00", "\0") }))
+                .await,
+        ] {
+            assert!(answer.status.is_client_error(), "{path:?}: {answer:?}");
+            assert!(!answer.code().is_empty());
+        }
+    }
+    assert_eq!(house.head().await, head);
+    assert!(!house.data().join("x").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_no_requests_are_named_and_change_nothing() {
+    let house = House::new().await;
+    let head = house.head().await;
+    let pass = house.owners();
+    let post = |path: &'static str, sent: Sent| house.send(&pass, Method::POST, path, sent);
+    let cases = [
+        ("/api/v1/files/delete", Sent::Bytes("application/json", b"{".to_vec()), 400, "bad_request"),
+        ("/api/v1/files/delete", Sent::Bytes("application/json", vec![0xff, 0xfe]), 400, "bad_request"),
+        ("/api/v1/files/delete", Sent::Json(json!([])), 422, "bad_request"),
+        ("/api/v1/files/delete", Sent::Json(json!({ "path": 7 })), 422, "bad_request"),
+        (
+            "/api/v1/files/delete",
+            Sent::Json(json!({ "path": "Welcome.md", "force": true })),
+            422,
+            "bad_request",
+        ),
+        (
+            "/api/v1/files/delete",
+            Sent::Bytes("text/plain", b"{\"path\":\"Welcome.md\"}".to_vec()),
+            415,
+            "not_json",
+        ),
+        ("/api/v1/restore", Sent::Json(json!({ "seq": -1 })), 422, "bad_request"),
+        ("/api/v1/terminals", Sent::Json(json!({ "columns": 0, "rows": 24 })), 400, "bad_request"),
+        ("/api/v1/import", Sent::Bytes("application/zip", b"no zip".to_vec()), 422, "refused"),
+    ];
+    for (path, sent, status, code) in cases {
+        let answer = post(path, sent).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (status, code), "{path}: {answer:?}");
+    }
+    let large = Sent::Bytes("application/json", vec![b' '; 3 << 20]);
+    let answer = post("/api/v1/files/delete", large).await;
+    assert_eq!(answer.status.as_u16(), 413, "{answer:?}");
+    for query in [
+        "/api/v1/operations?limit=many",
+        "/api/v1/operations?colour=red",
+        "/api/v1/compare",
+        "/api/v1/content?hash=xyz",
+    ] {
+        assert_eq!(house.get(query).await.code(), "bad_request", "{query}");
+    }
+    for (path, code) in [("/api/v1/operations/none", "bad_request"), ("/api/v1/nothing", "not_found")] {
+        assert_eq!(house.get(path).await.code(), code, "{path}");
+    }
+    assert_eq!(house.head().await, head);
+}

@@ -1,0 +1,209 @@
+//! A machine in a temporary folder, with its owner and a guest, over a real port where a socket is needed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use hypervisor::assets::{Asset, Assets};
+use hypervisor::identity::{Caller, Identity};
+use hypervisor::server::ServerConfig;
+use hypervisor::server::rates::RateLimits;
+use sandbox::machine::Machine;
+use serde_json::{Value, json};
+use shared_types::wire::{NewToken, Scope};
+use shared_types::{Timestamp, UserId};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tower::ServiceExt;
+
+pub(crate) const DAY: i64 = 24 * 60 * 60 * 1000;
+const START: i64 = 1_800_000_000_000;
+
+struct Nothing;
+
+impl Assets for Nothing {
+    fn get(&self, _: &str) -> Option<Asset> {
+        None
+    }
+}
+
+pub(crate) struct House {
+    pub(crate) identity: Identity,
+    pub(crate) port: u16,
+    router: Router,
+    time: Arc<AtomicI64>,
+    _stop: oneshot::Sender<()>,
+    folder: TempDir,
+}
+
+/// What somebody shows at the door.
+#[derive(Debug, Clone)]
+pub(crate) enum Pass {
+    None,
+    Cookie(String),
+    Token(String),
+}
+
+pub(crate) fn owner() -> UserId {
+    UserId::parse("ada").unwrap()
+}
+
+fn caller() -> Caller {
+    Caller { address: "192.0.2.7".into(), browser: "test".into() }
+}
+
+impl House {
+    pub(crate) async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let time = Arc::new(AtomicI64::new(START));
+        let same = Arc::clone(&time);
+        let clock = Arc::new(move || Timestamp::from_millis(same.load(Ordering::Relaxed)));
+        let mut config = ServerConfig::local(0, folder.path().to_owned());
+        config.rates = RateLimits::unlimited();
+        let machine =
+            Machine::start(&config, clock.clone(), &owner(), "Ada", Arc::new(Nothing), "test").await.unwrap();
+        let (port, router) = (machine.port(), machine.router());
+        let (stop, stopped) = oneshot::channel();
+        tokio::spawn(machine.serve(async {
+            let _ = stopped.await;
+        }));
+        let identity = Identity::open(folder.path(), clock).unwrap();
+        Self { identity, port, router, time, _stop: stop, folder }
+    }
+
+    pub(crate) fn wait(&self, millis: i64) {
+        self.time.fetch_add(millis, Ordering::Relaxed);
+    }
+
+    pub(crate) fn workspace(&self) -> std::path::PathBuf {
+        self.folder.path().join("users/ada/workspace")
+    }
+
+    pub(crate) fn data(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn cookie_of(&self, user: &UserId) -> Pass {
+        let link = self.identity.make_link(user).unwrap();
+        let session = self.identity.redeem_link(&link.reveal(), &caller()).unwrap();
+        Pass::Cookie(format!("choir_session_{}={}", self.port, session.secret.reveal()))
+    }
+
+    pub(crate) fn owners(&self) -> Pass {
+        self.cookie_of(&owner())
+    }
+
+    pub(crate) fn token_of(&self, user: &UserId, scopes: &[Scope]) -> Pass {
+        let wish = NewToken { name: "script".into(), scopes: scopes.to_vec(), days: Some(3) };
+        Pass::Token(self.identity.make_token(user, &wish, &caller()).unwrap().secret.unwrap())
+    }
+
+    pub(crate) fn guest(&self) -> UserId {
+        let invitation = self.identity.invite(&owner(), "Grace", &caller()).unwrap();
+        self.identity.accept(&invitation.secret.reveal(), &caller()).unwrap().user.id
+    }
+
+    pub(crate) async fn send(&self, pass: &Pass, method: Method, path: &str, body: Sent) -> Answer {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", format!("localhost:{}", self.port))
+            .header("origin", format!("http://localhost:{}", self.port))
+            .extension(ConnectInfo(std::net::SocketAddr::from(([127, 0, 0, 1], 5000))));
+        match pass {
+            Pass::None => {}
+            Pass::Cookie(cookie) => request = request.header("cookie", cookie),
+            Pass::Token(token) => request = request.header("authorization", format!("Bearer {token}")),
+        }
+        let bytes = match body {
+            Sent::Nothing => Vec::new(),
+            Sent::Json(value) => {
+                request = request.header("content-type", "application/json");
+                value.to_string().into_bytes()
+            }
+            Sent::Bytes(kind, bytes) => {
+                request = request.header("content-type", kind);
+                bytes
+            }
+        };
+        self.answer(request.body(Body::from(bytes)).unwrap()).await
+    }
+
+    /// The same with another header.
+    pub(crate) async fn send_with(&self, pass: &Pass, path: &str, name: &str, value: &str) -> Answer {
+        let Pass::Cookie(cookie) = pass else { panic!("this is for browsers") };
+        let request = Request::builder()
+            .uri(path)
+            .header("host", format!("localhost:{}", self.port))
+            .header("cookie", cookie)
+            .header(name, value)
+            .extension(ConnectInfo(std::net::SocketAddr::from(([127, 0, 0, 1], 5000))));
+        self.answer(request.body(Body::empty()).unwrap()).await
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Answer {
+        let (parts, body) = self.router.clone().oneshot(request).await.unwrap().into_parts();
+        let bytes = to_bytes(body, 1 << 26).await.unwrap().to_vec();
+        let json = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        Answer { status: parts.status, headers: parts.headers, bytes, json }
+    }
+
+    /// As the owner, in a browser.
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(&self.owners(), Method::GET, path, Sent::Nothing).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(&self.owners(), Method::POST, path, Sent::Json(body)).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, bytes: &[u8]) -> Answer {
+        let sent = Sent::Bytes("application/octet-stream", bytes.to_vec());
+        self.send(&self.owners(), Method::PUT, path, sent).await
+    }
+
+    pub(crate) async fn write(&self, path: &str, text: &str) -> Answer {
+        let written = self.put(&format!("/api/v1/content?path={path}"), text.as_bytes()).await;
+        assert_eq!(written.status, StatusCode::OK, "{written:?}");
+        written
+    }
+
+    pub(crate) async fn head(&self) -> u64 {
+        self.get("/api/v1/state").await.json["seq"].as_u64().unwrap()
+    }
+}
+
+/// The body of a request.
+pub(crate) enum Sent {
+    Nothing,
+    Json(Value),
+    Bytes(&'static str, Vec<u8>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) json: Value,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn code(&self) -> &str {
+        assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
+        assert_eq!(self.json["status"], self.status.as_u16());
+        self.json["code"].as_str().unwrap()
+    }
+}
+
+pub(crate) fn nothing() -> Value {
+    json!({})
+}

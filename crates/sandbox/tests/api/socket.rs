@@ -1,0 +1,141 @@
+//! The WebSocket: in order, once, from where the tab stands; and whatever it is told.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use crate::house::{House, Pass};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct Tab(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+pub(crate) async fn knock(house: &House, query: &str, origin: &str) -> Result<Tab, Error> {
+    let mut request =
+        format!("ws://localhost:{}/api/v1/socket{query}", house.port).into_client_request().unwrap();
+    let Pass::Cookie(cookie) = house.owners() else { panic!("owners come with a browser") };
+    request.headers_mut().insert("cookie", cookie.parse().unwrap());
+    request.headers_mut().insert("origin", origin.parse().unwrap());
+    connect_async(request).await.map(|(socket, _)| Tab(socket))
+}
+
+pub(crate) async fn tab(house: &House, query: &str) -> Tab {
+    knock(house, query, &format!("http://localhost:{}", house.port)).await.unwrap()
+}
+
+impl Tab {
+    pub(crate) async fn hear(&mut self) -> Message {
+        tokio::time::timeout(PATIENCE, self.0.next()).await.expect("an answer in time").unwrap().unwrap()
+    }
+
+    pub(crate) async fn hear_json(&mut self) -> Value {
+        loop {
+            if let Message::Text(text) = self.hear().await {
+                return serde_json::from_str(&text).unwrap();
+            }
+        }
+    }
+
+    /// The next message of a kind.
+    pub(crate) async fn until(&mut self, kind: &str) -> Value {
+        loop {
+            let mut message = self.hear_json().await;
+            if let Some(found) = message.get_mut(kind) {
+                return found.take();
+            }
+        }
+    }
+
+    pub(crate) async fn say(&mut self, message: Message) {
+        self.0.send(message).await.unwrap();
+    }
+
+    async fn events_through(&mut self, seq: u64) -> Vec<u64> {
+        let mut seen = Vec::new();
+        while seen.last().is_none_or(|last| *last < seq) {
+            seen.push(self.until("event").await["event"]["seq"].as_u64().unwrap());
+        }
+        seen
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tab_gets_the_state_then_every_event_once_and_in_order() {
+    let house = House::new().await;
+    let mut tab = tab(&house, "").await;
+    let state = tab.until("state").await["state"].take();
+    let from = state["seq"].as_u64().unwrap();
+    assert_eq!(state["windows"][0][1]["app"], "editor");
+    for number in 0..20 {
+        house.write(&format!("{number}.txt"), "x").await;
+    }
+    let head = house.head().await;
+    assert_eq!(tab.events_through(head).await, (from + 1..=head).collect::<Vec<_>>());
+    let projected = loop {
+        let seq = tab.until("projected").await["seq"].as_u64().unwrap();
+        if seq >= head {
+            break seq;
+        }
+    };
+    assert_eq!(projected, head);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tab_that_was_away_gets_what_it_missed_however_much_it_was() {
+    let house = House::new().await;
+    let since = house.head().await;
+    // More than the bus keeps ready.
+    for number in 0..30 {
+        house.write(&format!("{number}.txt"), "x").await;
+    }
+    let head = house.head().await;
+    for from in [since, head - 1] {
+        let mut tab = tab(&house, &format!("?since={from}")).await;
+        assert_eq!(tab.events_through(head).await, (from + 1..=head).collect::<Vec<_>>());
+    }
+    let mut ahead = tab(&house, &format!("?since={}", head + 100)).await;
+    assert_eq!(ahead.until("state").await["state"]["seq"], head, "a seq that never was: it starts again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_is_refused_and_the_connection_goes_on() {
+    let house = House::new().await;
+    let mut tab = tab(&house, "").await;
+    for garbage in [
+        Message::text("{"),
+        Message::text(json!({ "explode": {} }).to_string()),
+        Message::text(json!({ "attach": { "terminal": "x", "offset": 0 } }).to_string()),
+        Message::binary(vec![1, 2, 3]),
+        Message::binary(vec![0; 40]),
+    ] {
+        tab.say(garbage.clone()).await;
+        let refused = tab.until("refused").await;
+        assert!(!refused["detail"].as_str().unwrap().is_empty(), "{garbage:?}");
+    }
+    house.write("after.txt", "x").await;
+    assert_eq!(tab.until("event").await["event"]["type"], "file.write");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_another_site_is_not_let_in() {
+    let house = House::new().await;
+    let refused = knock(&house, "", "http://evil.example").await;
+    assert!(matches!(refused, Err(Error::Http(answer)) if answer.status() == 403));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tab_that_reads_nothing_slows_nobody() {
+    let house = House::new().await;
+    let _silent = tab(&house, "").await;
+    let mut other = tab(&house, "").await;
+    for number in 0..50 {
+        house.write("a.txt", &format!("{number} {}", "x".repeat(30_000))).await;
+    }
+    let head = house.head().await;
+    assert_eq!(other.events_through(head).await.last(), Some(&head));
+}

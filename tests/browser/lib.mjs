@@ -1,0 +1,224 @@
+// A server of its own and a browser of its own for every spec, and words for what a person does on the desktop.
+//
+// `CHOIR` names the binary, `CHROMIUM` the browser, `SCREENSHOTS` the folder for pictures; `cargo xtask browser` sets
+// all three.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { chromium } from "playwright-core";
+
+const CHOIR = process.env.CHOIR ?? "choir";
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const SCREENSHOTS = process.env.SCREENSHOTS ?? join(tmpdir(), "choir-screenshots");
+const PATIENCE = 15_000;
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export const LAPTOP = { width: 1440, height: 900 };
+export const TABLET = { width: 1024, height: 768 };
+export const PHONE = { width: 390, height: 844 };
+
+async function freePort() {
+  const server = createServer();
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address();
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** A running computer with an empty workspace, or the one that was there before. */
+export class Computer {
+  static async start({ data, port } = {}) {
+    const computer = new Computer();
+    computer.data = data ?? mkdtempSync(join(tmpdir(), "choir-"));
+    computer.port = port ?? (await freePort());
+    await computer.#run();
+    return computer;
+  }
+
+  get address() {
+    return `http://localhost:${this.port}`;
+  }
+
+  async #run() {
+    const args = ["up", "--port", String(this.port), "--data", this.data, "--no-browser"];
+    // A plain shell with a plain prompt, whoever runs the tests.
+    const env = { ...process.env, SHELL: "/bin/sh", PS1: "$ ", ENV: "" };
+    this.process = spawn(CHOIR, args, { stdio: ["ignore", "pipe", "pipe"], env });
+    this.said = "";
+    await new Promise((ready, failed) => {
+      const hear = (bytes) => {
+        this.said += bytes;
+        const link = this.said.match(/https?:\/\/\S+#\S+/)?.[0];
+        if (link) {
+          this.link = link;
+          ready();
+        }
+      };
+      this.process.stdout.on("data", hear);
+      this.process.stderr.on("data", (bytes) => (this.said += bytes));
+      this.process.on("error", failed);
+      this.process.on("exit", (code) => failed(new Error(`choir up ended with ${code}:\n${this.said}`)));
+      setTimeout(() => failed(new Error(`no link within ${PATIENCE} ms:\n${this.said}`)), PATIENCE).unref();
+    });
+  }
+
+  /** Ends it as a power cut would (`SIGKILL`), or in order. */
+  async stop(signal = "SIGTERM") {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+    const ended = new Promise((done) => this.process.once("exit", done));
+    this.process.kill(signal);
+    await ended;
+  }
+
+  /** Starts it again on the same port with the same data. */
+  async restart(signal = "SIGTERM") {
+    await this.stop(signal);
+    await this.#run();
+  }
+
+  async remove() {
+    await this.stop("SIGKILL");
+    rmSync(this.data, { recursive: true, force: true });
+  }
+}
+
+/**
+ * One spec: a computer, a browser, and steps that follow each other. Both go away after it, and no step may have broken
+ * the page's policy.
+ */
+export function story(name, options, tell) {
+  test(name, async (t) => {
+    const computer = await Computer.start();
+    t.after(() => computer.remove());
+    const profile = mkdtempSync(join(tmpdir(), "choir-browser-"));
+    const { viewport = LAPTOP, ...more } = options;
+    const context = await chromium.launchPersistentContext(profile, {
+      executablePath: CHROMIUM,
+      headless: true,
+      args: FLAGS,
+      viewport,
+      ...more,
+    });
+    t.after(async () => {
+      await context.close();
+      rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    });
+    context.setDefaultTimeout(PATIENCE);
+    const troubles = [];
+    context.on("console", (message) => {
+      // A refused policy or a panic is always a mistake of ours; a lost connection may be part of the spec.
+      const text = message.text();
+      if (message.type() === "error" && /Content Security Policy|panicked/.test(text)) troubles.push(text);
+    });
+    context.on("weberror", (error) => troubles.push(String(error.error())));
+    await tell({ computer, context }, (what, act) => t.test(what, act));
+    await t.test("nothing broke the page's policy", () => assert.deepEqual(troubles, []));
+  });
+}
+
+/** Signs in by the link and waits for the desktop, with the tour out of the way. */
+export async function signIn({ computer, context }) {
+  const page = context.pages()[0] ?? (await context.newPage());
+  await page.goto(computer.link);
+  await ready(page);
+  const skip = page.locator("#tour-skip");
+  if (await skip.isVisible({ timeout: 2000 }).catch(() => false)) await skip.click();
+  else await skip.click({ timeout: 2000 }).catch(() => {});
+  return page;
+}
+
+/** Another tab of the same person. */
+export async function anotherTab({ computer, context }) {
+  const page = await context.newPage();
+  await page.goto(computer.address);
+  await ready(page);
+  return page;
+}
+
+export async function ready(page) {
+  await page.locator("#taskbar").waitFor();
+  await page.locator("#link.live").waitFor();
+}
+
+/** Opens an app from the taskbar and gives its newest window. */
+export async function open(page, app) {
+  const before = await page.locator(`.win[data-app="${app}"]`).count();
+  await page.locator(`#taskbar button[data-app="${app}"]`).click();
+  const windows = page.locator(`.win[data-app="${app}"]`);
+  await windows.nth(before).waitFor();
+  return windows.nth(before);
+}
+
+/** Opens a file by the prompt bar's way: its path in the editor. */
+export async function openFile(page, files, name) {
+  await files.locator(`[data-path="${name}"]`).dblclick();
+  const editor = page.locator('.win[data-app="editor"]').last();
+  await editor.locator(".cm-content").waitFor();
+  return editor;
+}
+
+/** Writes a file over the API, as another program of the same person would. */
+export async function put(page, path, text) {
+  const status = await page.evaluate(
+    async ([path, text]) => {
+      const answer = await fetch(`/api/v1/content?path=${encodeURIComponent(path)}&base=any`, { method: "PUT", body: text });
+      return answer.status;
+    },
+    [path, text],
+  );
+  if (status >= 300) throw new Error(`PUT ${path} answered ${status}`);
+}
+
+/** What a file holds, or the status if it cannot be read. */
+export async function get(page, path) {
+  return page.evaluate(async (path) => {
+    const answer = await fetch(`/api/v1/content?path=${encodeURIComponent(path)}`);
+    return answer.ok ? answer.text() : answer.status;
+  }, path);
+}
+
+/** Asks again until it is so, and says what it was instead. */
+export async function until(ask, wanted, { within = PATIENCE } = {}) {
+  const deadline = Date.now() + within;
+  let last;
+  do {
+    last = await ask();
+    if (typeof wanted === "function" ? wanted(last) : last === wanted) return last;
+    await new Promise((done) => setTimeout(done, 50));
+  } while (Date.now() < deadline);
+  throw new Error(`waited ${within} ms for ${wanted}, and it was ${JSON.stringify(last)}`);
+}
+
+/** The place of a window on the screen. */
+export async function place(window) {
+  const { x, y, width, height } = await window.boundingBox();
+  return { x: Math.round(x), y: Math.round(y), width: Math.round(width), height: Math.round(height) };
+}
+
+/** Drags with the mouse, in steps as a hand would. */
+export async function drag(page, from, to) {
+  await page.mouse.move(from.x, from.y);
+  await page.mouse.down();
+  await page.mouse.move((from.x + to.x) / 2, (from.y + to.y) / 2, { steps: 5 });
+  await page.mouse.move(to.x, to.y, { steps: 5 });
+  await page.mouse.up();
+}
+
+/** A picture for somebody to look at. */
+export async function picture(page, name) {
+  mkdirSync(SCREENSHOTS, { recursive: true });
+  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
+}

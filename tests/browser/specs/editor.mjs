@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+
+import { get, open, openFile, picture, put, ready, signIn, story, until } from "../lib.mjs";
+
+story("editor", {}, async (here, step) => {
+  const page = await signIn(here);
+  await put(page, "main.rs", "fn main() {}\n");
+  const files = await open(page, "files");
+  const editor = await openFile(page, files, "main.rs");
+  const text = () => editor.locator(".cm-content").first().innerText();
+  const state = editor.locator("header.title .sp");
+  const alert = editor.getByRole("alert");
+
+  await step("the file is shown with its colours", async () => {
+    assert.match(await text(), /fn main\(\) \{\}/);
+    // A coloured word is a span of its own.
+    await editor.locator(".cm-line span", { hasText: "fn" }).first().waitFor();
+  });
+
+  await step("what was typed is marked, then saved by Ctrl-S", async () => {
+    await editor.locator(".cm-content").click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("// one");
+    await until(() => state.innerText(), "Not saved");
+    await page.keyboard.press("Control+s");
+    await until(() => get(page, "main.rs"), "fn main() {}\n// one");
+    await until(() => state.innerText(), "");
+    await picture(page, "editor");
+  });
+
+  await step("a clean editor follows the file", async () => {
+    await put(page, "main.rs", "fn main() {}\n// two\n");
+    await until(text, (now) => now.includes("// two"));
+    assert.equal(await alert.count(), 0);
+  });
+
+  await step("changes that were not saved survive a reload", async () => {
+    await editor.locator(".cm-content").click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("// mine");
+    await page.waitForTimeout(900);
+    await page.reload();
+    await ready(page);
+    await until(text, (now) => now.includes("// mine"));
+    await until(() => state.innerText(), "Not saved");
+  });
+
+  await step("a file that changed underneath is not overwritten", async () => {
+    await put(page, "main.rs", "fn main() {}\n// theirs\n");
+    await alert.waitFor();
+    await editor.locator(".cm-content").click();
+    await page.keyboard.press("Control+s");
+    await page.waitForTimeout(500);
+    assert.equal(await get(page, "main.rs"), "fn main() {}\n// theirs\n");
+    await picture(page, "editor-stale");
+  });
+
+  await step("a merge keeps both", async () => {
+    await alert.getByRole("button", { name: "Merge" }).click();
+    await editor.locator(".cm-mergeView").waitFor();
+    await picture(page, "editor-merge");
+    const mine = editor.locator(".cm-merge-b .cm-content");
+    await mine.click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type(" and // theirs");
+    await editor.getByRole("button", { name: "Save the merge" }).click();
+    await until(() => get(page, "main.rs"), (now) => now.includes("// mine") && now.includes("// theirs"));
+    await until(() => alert.count(), 0);
+  });
+
+  await step("an untitled text asks for its path", async () => {
+    await page.locator('#taskbar button[data-app="editor"]').click({ button: "middle" });
+    const untitled = page.locator('.win[data-app="editor"]').last();
+    await untitled.locator(".cm-content").click();
+    await page.keyboard.type("a list");
+    await page.keyboard.press("Control+s");
+    await untitled.getByLabel("Save as").last().fill("lists/first.md");
+    await page.keyboard.press("Enter");
+    await until(() => get(page, "lists/first.md"), "a list");
+  });
+
+  await step("line ends of Windows stay", async () => {
+    await put(page, "dos.txt", "one\r\ntwo\r\n");
+    const dos = await openFile(page, files, "dos.txt");
+    await dos.locator(".cm-content").click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("three");
+    await page.keyboard.press("Control+s");
+    await until(() => get(page, "dos.txt"), "one\r\ntwo\r\nthree");
+  });
+});

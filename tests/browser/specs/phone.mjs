@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+
+import { open, PHONE, picture, place, put, signIn, story, until } from "../lib.mjs";
+
+story("the phone layout", { viewport: PHONE, isMobile: true, hasTouch: true }, async (here, step) => {
+  const page = await signIn(here);
+
+  await step("a window is a sheet over the whole width", async () => {
+    await put(page, "note.md", "# Note\n");
+    const files = await open(page, "files");
+    await until(async () => (await place(files)).width, (width) => width >= PHONE.width - 2);
+    await picture(page, "phone-files");
+  });
+
+  await step("nothing is wider than the screen", async () => {
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= PHONE.width, `the page is ${width} wide`);
+  });
+
+  await step("what can be pressed is large enough for a finger", async () => {
+    const small = await page.locator("#taskbar button:visible").evaluateAll((all) =>
+      all.filter((e) => e.getBoundingClientRect().height < 32).map((e) => e.getAttribute("aria-label") ?? e.textContent),
+    );
+    assert.deepEqual(small, []);
+  });
+
+  await step("an app replaces another and both are kept", async () => {
+    await open(page, "settings");
+    await picture(page, "phone-settings");
+    assert.equal(await page.locator(".win").count(), 2);
+  });
+});

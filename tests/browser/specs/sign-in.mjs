@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+
+import { anotherTab, Computer, picture, ready, signIn, story, until } from "../lib.mjs";
+
+story("signing in", {}, async (here, step) => {
+  await step("the shell is painted before the desktop has loaded", async () => {
+    const page = await here.context.newPage();
+    await page.route("**/*.wasm", (route) => new Promise((go) => setTimeout(() => go(route.continue()), 800)));
+    await page.goto(here.computer.address, { waitUntil: "commit" });
+    await page.locator("#shell").waitFor({ timeout: 5000 });
+    assert.equal(await page.locator("#taskbar").count(), 0);
+    await page.close();
+  });
+
+  await step("without a session there is a sign-in screen that says how to get in", async () => {
+    const page = await here.context.newPage();
+    await page.goto(here.computer.address);
+    await page.getByText("choir link").waitFor();
+    await picture(page, "sign-in");
+    await page.close();
+  });
+
+  await step("the link signs in, leaves the address, and works once", async () => {
+    const page = await signIn(here);
+    assert.equal(new URL(page.url()).hash, "");
+    await picture(page, "desktop");
+    const browser = here.context.browser();
+    const stranger = browser ? await (await browser.newContext()).newPage() : undefined;
+    if (stranger) {
+      await stranger.goto(here.computer.link);
+      await stranger.locator(".sign-in [role=alert]").waitFor();
+      await stranger.context().close();
+    }
+  });
+
+  await step("a reload and another tab are signed in already", async () => {
+    const page = here.context.pages()[0];
+    await page.reload();
+    await ready(page);
+    await (await anotherTab(here)).close();
+  });
+
+  await step("the desktop comes back by itself after the server was killed", async () => {
+    const page = here.context.pages()[0];
+    await here.computer.stop("SIGKILL");
+    await page.locator(".banner:not([hidden])").waitFor();
+    await here.computer.restart();
+    await page.locator("#link.live").waitFor({ timeout: 30_000 });
+    await until(() => page.locator(".banner:not([hidden])").count(), 0);
+  });
+
+
+  await step("listening beyond this machine without TLS is refused", async () => {
+    process.env.CHOIR_LISTEN = "0.0.0.0";
+    try {
+      const started = await Computer.start();
+      await started.remove();
+      assert.fail("it started");
+    } catch (error) {
+      assert.match(error.message, /ended with/);
+    } finally {
+      delete process.env.CHOIR_LISTEN;
+    }
+  });
+});

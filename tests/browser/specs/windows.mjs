@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+
+import { drag, LAPTOP, open, picture, place, ready, signIn, story, until } from "../lib.mjs";
+
+story("windows", {}, async (here, step) => {
+  const page = await signIn(here);
+  const window = await open(page, "files");
+
+  /** The middle of the title bar, left of the controls. */
+  async function title(of) {
+    const { x, y, width } = await place(of);
+    return { x: x + width / 3, y: y + 16 };
+  }
+
+  /** Waits until a move has settled. */
+  async function settled(of) {
+    let last = JSON.stringify(await place(of));
+    await until(async () => {
+      const now = JSON.stringify(await place(of));
+      const same = now === last;
+      last = now;
+      return same;
+    }, true);
+    return place(of);
+  }
+
+  await step("a window follows the title bar", async () => {
+    const before = await settled(window);
+    const from = await title(window);
+    await drag(page, from, { x: from.x + 120, y: from.y + 60 });
+    const now = await settled(window);
+    assert.deepEqual([now.x - before.x, now.y - before.y], [120, 60]);
+    assert.deepEqual([now.width, now.height], [before.width, before.height]);
+  });
+
+  await step("a window is resized from an edge and from a corner", async () => {
+    const before = await settled(window);
+    await drag(page, { x: before.x + before.width - 1, y: before.y + 200 }, { x: before.x + before.width - 101, y: before.y + 200 });
+    const narrow = await settled(window);
+    assert.ok(Math.abs(before.width - narrow.width - 100) <= 2, JSON.stringify(narrow));
+    const corner = { x: narrow.x + narrow.width - 2, y: narrow.y + narrow.height - 2 };
+    await drag(page, corner, { x: corner.x + 50, y: corner.y - 50 });
+    const now = await settled(window);
+    assert.ok(Math.abs(now.width - narrow.width - 50) <= 4 && Math.abs(narrow.height - now.height - 50) <= 4);
+  });
+
+  await step("a window that is dragged to the left edge fills the left half", async () => {
+    const from = await title(window);
+    await drag(page, from, { x: 1, y: 400 });
+    const now = await settled(window);
+    assert.ok(now.x <= 12, JSON.stringify(now));
+    assert.ok(Math.abs(now.width - LAPTOP.width / 2) <= 16, JSON.stringify(now));
+    await picture(page, "snapped");
+  });
+
+  await step("a double click on the title maximises and restores", async () => {
+    const before = await settled(window);
+    const at = await title(window);
+    await page.mouse.dblclick(at.x, at.y);
+    assert.ok((await settled(window)).width >= LAPTOP.width - 4);
+    const again = await title(window);
+    await page.mouse.dblclick(again.x, again.y);
+    assert.equal((await settled(window)).width, before.width);
+  });
+
+  await step("a window is minimised and brought back from the taskbar", async () => {
+    await window.getByRole("button", { name: "Minimise" }).click();
+    await until(() => window.isVisible(), false);
+    await page.locator('#taskbar button[data-app="files"]').click();
+    await until(() => window.isVisible(), true);
+  });
+
+  await step("windows are where they were after a reload and after a restart of the computer", async () => {
+    await open(page, "timeline");
+    const files = await settled(page.locator('.win[data-app="files"]'));
+    const timeline = await settled(page.locator('.win[data-app="timeline"]'));
+    // What was done last is on its way until the server has answered.
+    await page.waitForTimeout(500);
+    await page.reload();
+    await ready(page);
+    assert.deepEqual(await settled(page.locator('.win[data-app="files"]')), files);
+    await here.computer.restart();
+    await page.reload();
+    await ready(page);
+    assert.deepEqual(await settled(page.locator('.win[data-app="timeline"]')), timeline);
+  });
+
+  await step("keys place the front window and the prompt bar opens an app", async () => {
+    await page.keyboard.press("Control+Alt+ArrowRight");
+    const front = page.locator(".win.front");
+    const now = await settled(front);
+    assert.ok(now.x >= LAPTOP.width / 2 - 16, JSON.stringify(now));
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("settings");
+    await page.keyboard.press("Enter");
+    await page.locator('.win[data-app="settings"]').waitFor();
+    await picture(page, "windows");
+  });
+
+  await step("a drag over twenty windows has no frame over 33 ms", async () => {
+    const button = page.locator('#taskbar button[data-app="terminal"]');
+    for (let count = 0; count < 20; count += 1) await button.click({ button: "middle" });
+    await until(() => page.locator('.win[data-app="terminal"]').count(), 20);
+    await page.waitForTimeout(1500);
+    await page.evaluate(() => {
+      globalThis.frames = [];
+      let last = performance.now();
+      const tick = (now) => {
+        globalThis.frames.push(now - last);
+        last = now;
+        globalThis.ticking = requestAnimationFrame(tick);
+      };
+      globalThis.ticking = requestAnimationFrame(tick);
+    });
+    const from = await title(page.locator(".win.front"));
+    await page.mouse.move(from.x, from.y);
+    await page.mouse.down();
+    for (let step = 0; step < 120; step += 1) {
+      await page.mouse.move(from.x + Math.sin(step / 12) * 250, from.y + Math.cos(step / 12) * 80 + 80);
+    }
+    await page.mouse.up();
+    const frames = await page.evaluate(() => {
+      cancelAnimationFrame(globalThis.ticking);
+      return globalThis.frames.slice(2);
+    });
+    const sorted = frames.toSorted((a, b) => a - b);
+    const worst = sorted.at(-1);
+    console.log(`frames ${frames.length}, median ${sorted[frames.length >> 1].toFixed(1)} ms, worst ${worst.toFixed(1)} ms`);
+    assert.ok(worst <= 34, `the slowest frame took ${worst.toFixed(1)} ms`);
+  });
+});
