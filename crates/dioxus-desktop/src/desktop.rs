@@ -40,10 +40,9 @@ pub(crate) fn Desktop() -> Element {
         }
     });
     let past = desk.past.read().clone();
-    let windows: Vec<(WindowId, Window)> = match &past {
-        Some(past) => past.windows.clone(),
-        None => desk.windows.read().iter().map(|(id, w)| (*id, w.clone())).collect(),
-    };
+    // What is open stays open behind the past: an app keeps what was typed into it.
+    let windows: Vec<(WindowId, Window)> = desk.windows.read().iter().map(|(id, w)| (*id, w.clone())).collect();
+    let ghosts: Vec<(WindowId, Window)> = past.iter().flat_map(|past| past.windows.clone()).collect();
     let ready = *desk.ready.read();
     let none_open = ready && windows.is_empty();
     rsx! {
@@ -62,7 +61,10 @@ pub(crate) fn Desktop() -> Element {
                     Welcome {}
                 }
                 for (id, state) in windows {
-                    window::Frame { key: "{id}", id, state, read_only: past.is_some() }
+                    window::Frame { key: "{id}", id, state }
+                }
+                for (id, state) in ghosts {
+                    window::Ghost { key: "{id}", state }
                 }
                 div { id: "snap", class: "snap", hidden: true }
             }

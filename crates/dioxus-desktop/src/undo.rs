@@ -2,7 +2,7 @@
 //! answered path by path.
 
 use dioxus::prelude::*;
-use shared_types::wire::{Clash, Done, Operation, OperationDetail, RestoreTo, Revert, Side};
+use shared_types::wire::{Clash, Done, Operation, OperationDetail, Operations, RestoreTo, Revert, Side};
 use shared_types::{FilePath, OpId, Seq};
 
 use crate::api::{self, Answer, Failure};
@@ -101,10 +101,27 @@ async fn finish(mut desk: Desk, way: Way, known: Option<(OpId, String)>, answer:
                     let plan = Plan::Revert { way, op, label };
                     desk.ask.set(Some(Ask { plan, preview: None, conflicts }));
                 }
-                (true, _) | (false, None) => desk.fail(&failure),
+                (false, None) => match candidate(way).await {
+                    Some(row) => {
+                        let plan = Plan::Revert { way, op: row.op, label: row.label };
+                        desk.ask.set(Some(Ask { plan, preview: None, conflicts }));
+                    }
+                    None => desk.fail(&failure),
+                },
+                (true, _) => desk.fail(&failure),
             }
         }
     }
+}
+
+/// The operation that the server would have taken: the person's newest that can go this way.
+async fn candidate(way: Way) -> Option<Operation> {
+    let rows: Answer<Operations> = api::get("/operations?source=user&limit=50").await;
+    let fits = |row: &Operation| match way {
+        Way::Undo => row.reversible && !row.undone,
+        Way::Redo => row.undone,
+    };
+    rows.ok()?.rows.into_iter().find(fits)
 }
 
 fn conflicts(failure: &Failure) -> Vec<Clash> {

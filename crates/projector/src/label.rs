@@ -3,6 +3,7 @@
 use shared_types::payload::file::FileEvent;
 use shared_types::payload::message::MessageEvent;
 use shared_types::payload::revert::RevertEvent;
+use shared_types::payload::window::{WindowMode, WindowSet};
 use shared_types::{OpId, Payload};
 
 /// The end of an id, which tells operations apart; its beginning is only the time.
@@ -20,7 +21,7 @@ pub fn label(payload: &Payload) -> String {
         Payload::File(FileEvent::Delete(p)) => format!("delete {}", p.path),
         Payload::File(FileEvent::Move(p)) => format!("move {} to {}", p.from, p.to),
         Payload::File(FileEvent::Batch(p)) => format!("change {} files", p.count),
-        Payload::Window(window::WindowEvent::Set(p)) => format!("window {}", p.state.title),
+        Payload::Window(window::WindowEvent::Set(p)) => format!("{} window {}", arranged(p), p.state.title),
         Payload::Window(window::WindowEvent::Close(p)) => format!("close window {}", p.prev.title),
         Payload::Setting(setting::SettingEvent::Set(p)) => format!("set {} to {}", p.key, p.value),
         Payload::Setting(setting::SettingEvent::Clear(p)) => format!("clear {}", p.key),
@@ -44,5 +45,20 @@ pub fn label(payload: &Payload) -> String {
         Payload::System(system::SystemEvent::Purged(p)) => format!("purged {} contents", p.dropped),
         Payload::System(system::SystemEvent::Import(p)) => format!("import {} files of {}", p.files, p.user),
         Payload::Unknown(p) => p.name.to_string(),
+    }
+}
+
+/// What happened to a window, in one word.
+fn arranged(set: &WindowSet) -> &'static str {
+    use WindowMode::{Maximized, Minimized, Normal};
+    let Some(prev) = &set.prev else { return "open" };
+    match (prev.mode, set.state.mode) {
+        (Normal | Maximized, Minimized) => "minimise",
+        (Normal | Minimized, Maximized) => "maximise",
+        (Minimized | Maximized, Normal) => "restore",
+        (Normal, Normal) | (Minimized, Minimized) | (Maximized, Maximized) if prev.rect != set.state.rect => {
+            "move"
+        }
+        (Normal, Normal) | (Minimized, Minimized) | (Maximized, Maximized) => "arrange",
     }
 }

@@ -7,10 +7,11 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::{
+    browser,
     check::Part,
     crash, fuzz, process,
     steps::{self, Step},
-    tidy,
+    tidy, web,
     workspace::Workspace,
 };
 
@@ -26,7 +27,9 @@ pub(crate) struct Args {}
 enum Stage {
     Check(Part),
     Tidy,
+    Web,
     Tests(Runner),
+    Browser,
     Crash,
     Fuzz,
 }
@@ -44,7 +47,10 @@ pub(crate) fn run(workspace: &Workspace, _: &Args) -> Result<()> {
         Stage::Check(Part::Clippy),
         Stage::Check(Part::Wasm),
         Stage::Tidy,
+        // The bundle comes before the binary that carries it.
+        Stage::Web,
         Stage::Tests(Runner::found()),
+        Stage::Browser,
         Stage::Crash,
         Stage::Fuzz,
     ];
@@ -58,7 +64,9 @@ impl Step for Stage {
         match self {
             Self::Check(part) => part.name(),
             Self::Tidy => "tidy",
+            Self::Web => "web",
             Self::Tests(_) => "tests",
+            Self::Browser => "browser",
             Self::Crash => "crash",
             Self::Fuzz => "fuzz",
         }
@@ -70,6 +78,8 @@ impl Step for Stage {
             Self::Tidy => "cargo xtask tidy",
             Self::Tests(Runner::Nextest) => "cargo nextest run --workspace --locked",
             Self::Tests(Runner::Cargo) => "cargo test --workspace --locked",
+            Self::Web => "cargo xtask web",
+            Self::Browser => "cargo xtask browser",
             Self::Crash => "cargo xtask crash --points 50",
             Self::Fuzz => "cargo xtask fuzz --seconds 20",
         }
@@ -80,6 +90,8 @@ impl Step for Stage {
             Self::Check(part) => part.run(workspace),
             Self::Tidy => tidy::run(workspace, &tidy::Args::default()),
             Self::Tests(runner) => runner.run(workspace),
+            Self::Web => web::run(workspace, &web::Args::default()),
+            Self::Browser => browser::run(workspace, &browser::Args::default()),
             Self::Crash => crash::run(workspace, &crash::Args::default()),
             Self::Fuzz => fuzz::run(workspace, &fuzz::Args::short()),
         }

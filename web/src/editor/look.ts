@@ -32,6 +32,9 @@ const spec = {
   ".cm-line": { padding: "0 var(--s-4) 0 var(--s-2)" },
   ".cm-gutters": { backgroundColor: "var(--surface-1)", color: "var(--text-3)", border: "none" },
   ".cm-lineNumbers .cm-gutterElement": { minWidth: "3ch", padding: "0 var(--s-2) 0 var(--s-3)" },
+  // The signs to fold by are there for the hand that looks for them.
+  ".cm-foldGutter span": { opacity: "0", transition: "opacity var(--fast)" },
+  ".cm-gutters:hover .cm-foldGutter span, .cm-foldGutter span[title^='Unfold']": { opacity: "1" },
   ".cm-activeLine": { backgroundColor: "color-mix(in oklch, var(--surface-2) 60%, transparent)" },
   ".cm-activeLineGutter": { backgroundColor: "transparent", color: "var(--text-1)" },
   ".cm-cursor, .cm-dropCursor": { borderLeftColor: "var(--accent)", borderLeftWidth: "2px" },

@@ -148,7 +148,10 @@ async fn open(
         });
     });
     editor.on_save(save);
-    editor.focus();
+    // After a reload every window opens at once; only the front one takes the keys.
+    if desk.stack.peek().last() == Some(&document.window) {
+        editor.focus();
+    }
     document.put_editor(Some(editor));
     Ok(())
 }

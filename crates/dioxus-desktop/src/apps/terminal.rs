@@ -94,7 +94,7 @@ fn Shells(window: WindowId, shows: Option<String>) -> Element {
                 IconButton { icon: "plus", label: "New shell", class: "tab-new", onclick: move |_| add() }
             }
             for id in tabs.iter().copied() {
-                Shell { key: "{id}", terminal: id, front: active == Some(id), ended, onclose: move |()| close(id) }
+                Shell { key: "{id}", window, terminal: id, front: active == Some(id), ended, onclose: move |()| close(id) }
             }
         }
     }

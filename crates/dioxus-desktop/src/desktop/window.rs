@@ -47,7 +47,7 @@ fn window_menu(id: WindowId) -> Vec<Item> {
 }
 
 #[component]
-pub(crate) fn Frame(id: WindowId, state: Window, read_only: bool) -> Element {
+pub(crate) fn Frame(id: WindowId, state: Window) -> Element {
     let mut desk = desk();
     let depth = desk.stack.read().iter().position(|other| *other == id).unwrap_or_default();
     let front = desk.front() == Some(id);
@@ -78,7 +78,7 @@ pub(crate) fn Frame(id: WindowId, state: Window, read_only: bool) -> Element {
             z_index: "{depth + 1}",
             onpointerdown: move |event| {
                 desk.raise(id);
-                if event.modifiers().alt() && !read_only {
+                if event.modifiers().alt() {
                     let native = event.data().as_web_event();
                     native.prevent_default();
                     drag::begin_move(desk, id, &native);
@@ -89,7 +89,7 @@ pub(crate) fn Frame(id: WindowId, state: Window, read_only: bool) -> Element {
                 class: "title",
                 onpointerdown: move |event| {
                     let native = event.data().as_web_event();
-                    if native.button() == 0 && !read_only && !event.modifiers().alt() {
+                    if native.button() == 0 && !event.modifiers().alt() {
                         drag::begin_move(desk, id, &native);
                     }
                 },
@@ -106,33 +106,27 @@ pub(crate) fn Frame(id: WindowId, state: Window, read_only: bool) -> Element {
                     span { class: "sub", "{shows}" }
                 }
                 span { class: "sp", id: "bar-{id}" }
-                if !read_only {
-                    span {
-                        class: "ctl",
-                        onpointerdown: move |event| {
-                            desk.raise(id);
-                            event.stop_propagation();
-                        },
-                        ondoubleclick: move |event| event.stop_propagation(),
-                        IconButton { icon: "minus", label: "Minimise", onclick: move |_| desk.change(id, |w| w.mode = WindowMode::Minimized) }
-                        IconButton {
-                            icon: either(is_max, "copy", "square"),
-                            label: if is_max { "Restore" } else { "Maximise" },
-                            class: "wide-only",
-                            onclick: move |_| toggle_max(desk, id),
-                        }
-                        IconButton { icon: "x", label: "Close", class: "close", onclick: move |_| desk.close(id) }
+                span {
+                    class: "ctl",
+                    onpointerdown: move |event| {
+                        desk.raise(id);
+                        event.stop_propagation();
+                    },
+                    ondoubleclick: move |event| event.stop_propagation(),
+                    IconButton { icon: "minus", label: "Minimise", onclick: move |_| desk.change(id, |w| w.mode = WindowMode::Minimized) }
+                    IconButton {
+                        icon: either(is_max, "copy", "square"),
+                        label: if is_max { "Restore" } else { "Maximise" },
+                        class: "wide-only",
+                        onclick: move |_| toggle_max(desk, id),
                     }
+                    IconButton { icon: "x", label: "Close", class: "close", onclick: move |_| desk.close(id) }
                 }
             }
             div { class: "body",
-                if read_only {
-                    div { class: "ghost-body", Icon { name: app.map_or("info", |app| app.icon) } span { "{title}" } }
-                } else {
-                    apps::Body { app: state.app.to_string(), window: id, shows: state.shows.as_ref().map(|s| s.to_string()) }
-                }
+                apps::Body { app: state.app.to_string(), window: id, shows: state.shows.as_ref().map(|s| s.to_string()) }
             }
-            if !read_only && !is_max {
+            if !is_max {
                 for edge in Edge::ALL {
                     div {
                         key: "{edge.name()}",
@@ -142,6 +136,36 @@ pub(crate) fn Frame(id: WindowId, state: Window, read_only: bool) -> Element {
                             drag::begin_resize(desk, id, edge, &native);
                         },
                     }
+                }
+            }
+        }
+    }
+}
+
+/// A window as it was: its place and its name, and nothing to press.
+#[component]
+pub(crate) fn Ghost(state: Window) -> Element {
+    let rect = reachable(state.rect, *desk().screen.read());
+    let icon = apps::find(&state.app).map_or("info", |app| app.icon);
+    let class = match state.mode {
+        WindowMode::Normal => "win ghost",
+        WindowMode::Maximized => "win ghost max",
+        WindowMode::Minimized => return rsx! {},
+    };
+    rsx! {
+        section {
+            class,
+            "aria-label": "{state.title}, as it was",
+            left: "{rect.x}px",
+            top: "{rect.y}px",
+            width: "{rect.width}px",
+            height: "{rect.height}px",
+            z_index: "{state.z}",
+            header { class: "title", Icon { name: icon } span { class: "name", "{state.title}" } }
+            div { class: "body",
+                div { class: "ghost-body",
+                    Icon { name: icon }
+                    span { {state.shows.as_deref().unwrap_or(&state.title)} }
                 }
             }
         }

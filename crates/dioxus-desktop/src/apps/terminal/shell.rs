@@ -6,13 +6,13 @@ use std::rc::Rc;
 
 use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
-use shared_types::TerminalId;
 use shared_types::wire::FromClient;
+use shared_types::{TerminalId, WindowId};
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use crate::connection::{self, FromTerminal};
-use crate::dom;
+use crate::desk::{Desk, desk};
 use crate::foreign::Screen;
 use crate::icons::Icon;
 
@@ -77,11 +77,13 @@ fn resize(terminal: TerminalId, (columns, rows): (u16, u16)) {
 
 #[component]
 pub(super) fn Shell(
+    window: WindowId,
     terminal: TerminalId,
     front: bool,
     ended: Signal<Vec<TerminalId>>,
     onclose: EventHandler<()>,
 ) -> Element {
+    let desk = desk();
     let wire = use_hook(|| Rc::new(Wire::default()));
     let mut trouble = use_signal(|| None::<String>);
     let ending = {
@@ -100,7 +102,9 @@ pub(super) fn Shell(
         if front {
             shown.with(|screen| {
                 screen.fit();
-                screen.focus();
+                if desk.stack.peek().last() == Some(&window) {
+                    screen.focus();
+                }
             });
         }
     }));
@@ -116,7 +120,7 @@ pub(super) fn Shell(
                 let wire = mounted.clone();
                 let Ok(element) = event.data().as_web_event().dyn_into::<HtmlElement>() else { return };
                 spawn(async move {
-                    if let Err(absent) = open(terminal, &element, &wire, ended).await {
+                    if let Err(absent) = open(desk, window, terminal, &element, &wire, ended).await {
                         trouble.set(Some(absent));
                     }
                 });
@@ -136,6 +140,8 @@ pub(super) fn Shell(
 
 /// Puts a screen into the element and ties it to the shell.
 async fn open(
+    desk: Desk,
+    window: WindowId,
     terminal: TerminalId,
     element: &HtmlElement,
     wire: &Rc<Wire>,
@@ -156,7 +162,8 @@ async fn open(
         connection::type_into(terminal, text.as_bytes());
     });
     screen.on_resized(move |columns, rows| resize(terminal, (columns, rows)));
-    if !element.hidden() && dom::active().is_none_or(|active| !active.is_same_node(Some(element))) {
+    // After a reload every window opens at once; only the front one takes the keys.
+    if !element.hidden() && desk.stack.peek().last() == Some(&window) {
         screen.focus();
     }
     wire.screen.replace(Some(screen));
