@@ -129,14 +129,18 @@ export function story(name, options, tell) {
   });
 }
 
-/** Signs in by the link and waits for the desktop, with the tour out of the way. */
-export async function signIn({ computer, context }) {
+/** Signs in by the link and waits for the desktop, with the tour and, unless told otherwise, all windows out of the way. */
+export async function signIn({ computer, context }, { tidy = true } = {}) {
   const page = context.pages()[0] ?? (await context.newPage());
   await page.goto(computer.link);
   await ready(page);
-  const skip = page.locator("#tour-skip");
-  if (await skip.isVisible({ timeout: 2000 }).catch(() => false)) await skip.click();
-  else await skip.click({ timeout: 2000 }).catch(() => {});
+  await page.locator("#tour-skip").click();
+  while (tidy && (await page.locator(".win").count()) > 0) {
+    const first = page.locator(".win").first();
+    const id = await first.getAttribute("id");
+    await first.getByRole("button", { name: "Close", exact: true }).click();
+    await page.locator(`[id="${id}"]`).waitFor({ state: "detached" });
+  }
   return page;
 }
 
@@ -162,10 +166,19 @@ export async function open(page, app) {
   return windows.nth(before);
 }
 
-/** Opens a file by the prompt bar's way: its path in the editor. */
+/** Brings the window of an app to the front; a press on the one in front would minimise it. */
+export async function show(page, app) {
+  const front = page.locator(`.win.front[data-app="${app}"]`);
+  if ((await front.count()) === 0) await page.locator(`#taskbar button[data-app="${app}"]`).click();
+  await front.waitFor();
+  return front;
+}
+
+/** Opens a file from Files in the editor. */
 export async function openFile(page, files, name) {
+  await show(page, "files");
   await files.locator(`[data-path="${name}"]`).dblclick();
-  const editor = page.locator('.win[data-app="editor"]').last();
+  const editor = page.locator(`.win[data-app="editor"][aria-label="${name}"]`);
   await editor.locator(".cm-content").waitFor();
   return editor;
 }

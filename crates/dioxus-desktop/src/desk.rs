@@ -256,6 +256,10 @@ impl Desk {
 
     pub(crate) fn close(self, id: WindowId) {
         self.act(DesktopAction::CloseWindow { window: id });
+        match self.front() {
+            Some(front) => dom::focus_soon(format!("w-{front}")),
+            None => dom::focus_soon("area"),
+        }
     }
 
     /// Brings a window back and in front.
@@ -331,11 +335,20 @@ impl Desk {
         self.toast(failure.text(), true, Offer::Nothing);
     }
 
+    /// Says what was done, where there is nothing to undo.
+    pub(crate) fn said<T>(self, text: &str, answer: &Answer<T>) {
+        match answer {
+            Ok(_) => self.toast(text, false, Offer::Nothing),
+            Err(failure) => self.fail(failure),
+        }
+    }
+
     /// Says what an operation did, with Undo.
     pub(crate) fn did(self, text: &str, answer: &Answer<Done>) -> bool {
         match answer {
             Ok(done) => {
-                let more = if done.total > 1 { format!(" ({})", clock::plural(done.total, "file")) } else { String::new() };
+                // A move is two changes and still one file.
+                let more = if done.total > 2 { format!(" ({})", clock::plural(done.total, "file")) } else { String::new() };
                 let offer = done.op.map_or(Offer::Nothing, Offer::Undo);
                 self.toast(format!("{text}{more}"), false, offer);
                 true

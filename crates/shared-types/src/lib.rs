@@ -10,6 +10,8 @@ pub mod id;
 pub mod name;
 pub mod path;
 pub mod payload;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod wire;
 
 pub use content::{ContentRef, INLINE_LIMIT};

@@ -15,6 +15,7 @@ use crate::{
 
 /// Who is signed in, and what this computer offers them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Me {
     pub user: UserId,
     pub name: String,
@@ -27,6 +28,7 @@ pub struct Me {
 
 /// The slices of the view that the desktop holds, at a moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesktopState {
     pub seq: Seq,
     pub root: RootHash,
@@ -39,12 +41,16 @@ pub struct DesktopState {
 
 /// What the server says over the WebSocket, as text. Terminal output comes in binary frames: see [`TerminalFrame`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FromServer {
     /// Where the client starts, or starts again because it was too far behind.
     State { state: Box<DesktopState> },
     /// The next event, exactly as the log has it.
-    Event { event: Box<RawValue> },
+    Event {
+        #[cfg_attr(feature = "schema", schemars(with = "Value"))]
+        event: Box<RawValue>,
+    },
     /// Everything up to here was sent.
     Through { seq: Seq },
     /// Lists, search and the disk are up to date with the log as of here.
@@ -61,6 +67,7 @@ pub enum FromServer {
 
 /// What a client says over the WebSocket, as text. Terminal input goes in binary frames.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FromClient {
     /// Sends the output of a terminal from a place on; what is no longer kept is left out.
@@ -106,6 +113,7 @@ impl<'a> TerminalFrame<'a> {
 
 /// A gesture on the desktop, with the ids that make a resend harmless.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Gesture {
     pub command: CommandId,
@@ -115,6 +123,7 @@ pub struct Gesture {
 
 /// What a gesture does.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DesktopAction {
     SetWindow { window: WindowId, state: Window },
@@ -125,6 +134,7 @@ pub enum DesktopAction {
 
 /// One thing in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
     pub path: FilePath,
     pub node: FileNode,
@@ -135,6 +145,7 @@ pub struct Entry {
 
 /// A folder: what is in it, folders first, each kind by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Listing {
     /// Absent for the workspace itself.
     pub path: Option<FilePath>,
@@ -145,6 +156,7 @@ pub struct Listing {
 
 /// A file that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Found {
     pub path: FilePath,
     pub size: u64,
@@ -153,6 +165,7 @@ pub struct Found {
 
 /// Where the words stood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Matched {
     Name,
@@ -161,6 +174,7 @@ pub enum Matched {
 
 /// What a file was at some time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Version {
     pub seq: Seq,
     pub op: OpId,
@@ -174,6 +188,7 @@ pub struct Version {
 
 /// One operation as a row of the timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Operation {
     pub op: OpId,
     pub first: Seq,
@@ -191,6 +206,7 @@ pub struct Operation {
 
 /// Operations, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Operations {
     pub rows: Vec<Operation>,
     /// How many there are that fit the filter.
@@ -199,6 +215,7 @@ pub struct Operations {
 
 /// One file that an operation changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     pub path: FilePath,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -214,6 +231,7 @@ pub struct Change {
 
 /// What a change came to, or would come to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Done {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,
@@ -237,6 +255,7 @@ pub struct Done {
 
 /// An operation with what it changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationDetail {
     pub operation: Operation,
     pub changes: Vec<Change>,
@@ -246,6 +265,7 @@ pub struct OperationDetail {
 
 /// A body of `POST …/undo` and `…/redo`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Revert {
     #[serde(default)]
@@ -260,6 +280,7 @@ pub struct Revert {
 
 /// A side of a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     Keep,
@@ -268,6 +289,7 @@ pub enum Side {
 
 /// A conflict as the person sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Clash {
     /// A path, or the name of a setting, window or note.
     pub subject: String,
@@ -281,6 +303,7 @@ pub struct Clash {
 
 /// A body of `POST /restore`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RestoreTo {
     pub seq: Seq,
@@ -290,6 +313,7 @@ pub struct RestoreTo {
 
 /// A body of the routes that move and copy.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FromTo {
     pub from: FilePath,
@@ -298,6 +322,7 @@ pub struct FromTo {
 
 /// A body of the routes that take one path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AtPath {
     pub path: FilePath,
@@ -305,6 +330,7 @@ pub struct AtPath {
 
 /// A checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checkpoint {
     pub commit: String,
     pub seq: Seq,
@@ -314,6 +340,7 @@ pub struct Checkpoint {
 
 /// A body of `POST /checkpoints`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewCheckpoint {
     pub message: String,
@@ -321,6 +348,7 @@ pub struct NewCheckpoint {
 
 /// What differs between two moments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     pub changes: Vec<Change>,
     pub total: u64,
@@ -328,6 +356,7 @@ pub struct Comparison {
 
 /// A terminal that runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Terminal {
     pub id: TerminalId,
     pub started: Timestamp,
@@ -337,6 +366,7 @@ pub struct Terminal {
 
 /// A body of `POST /terminals`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewTerminal {
     pub columns: u16,
@@ -345,6 +375,7 @@ pub struct NewTerminal {
 
 /// What is kept where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Storage {
     pub events: u64,
     pub operations: u64,
@@ -360,6 +391,7 @@ pub struct Storage {
 
 /// `application/problem+json`: why a request was not done. `docs/errors.md` explains every code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     #[serde(rename = "type")]
     pub kind: String,
@@ -378,6 +410,7 @@ pub struct Problem {
 
 /// A body of `POST /auth/link`: the secret of a sign-in link.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     pub secret: String,
@@ -385,6 +418,7 @@ pub struct Link {
 
 /// A session of the person's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Session {
     pub id: String,
     pub current: bool,
@@ -396,6 +430,7 @@ pub struct Session {
 
 /// A passkey of the person's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Passkey {
     pub id: String,
     pub name: String,
@@ -405,6 +440,7 @@ pub struct Passkey {
 
 /// A token for scripts. Its secret is shown once, when it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApiToken {
     pub id: String,
     pub name: String,
@@ -418,6 +454,7 @@ pub struct ApiToken {
 
 /// A body of `POST /auth/tokens`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     pub name: String,
@@ -428,6 +465,7 @@ pub struct NewToken {
 
 /// What a token, or a route, is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     Read,
@@ -439,6 +477,7 @@ pub enum Scope {
 
 /// One line of the audit trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditLine {
     pub ts: Timestamp,
     pub what: String,

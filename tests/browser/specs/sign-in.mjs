@@ -21,7 +21,7 @@ story("signing in", {}, async (here, step) => {
   });
 
   await step("the link signs in, leaves the address, and works once", async () => {
-    const page = await signIn(here);
+    const page = await signIn(here, { tidy: false });
     assert.equal(new URL(page.url()).hash, "");
     await picture(page, "desktop");
     const browser = here.context.browser();

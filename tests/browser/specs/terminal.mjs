@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-import { anotherTab, get, open, picture, ready, signIn, story, until } from "../lib.mjs";
+import { anotherTab, get, open, picture, ready, show, signIn, story, until } from "../lib.mjs";
 
 story("terminal", {}, async (here, step) => {
   const page = await signIn(here);
@@ -76,7 +76,7 @@ story("terminal", {}, async (here, step) => {
   });
 
   await step("a shell that ended says so", async () => {
-    await page.locator('#taskbar button[data-app="terminal"]').click();
+    await show(page, "terminal");
     await page.locator(".part-terminal:not([hidden])").click();
     await page.keyboard.type("exit\n");
     await terminal.getByText("This shell has ended").waitFor();

@@ -57,10 +57,11 @@ story("windows", {}, async (here, step) => {
     const before = await settled(window);
     const at = await title(window);
     await page.mouse.dblclick(at.x, at.y);
-    assert.ok((await settled(window)).width >= LAPTOP.width - 4);
+    await until(async () => (await place(window)).width, (width) => width >= LAPTOP.width - 4);
+    await settled(window);
     const again = await title(window);
     await page.mouse.dblclick(again.x, again.y);
-    assert.equal((await settled(window)).width, before.width);
+    await until(async () => (await place(window)).width, before.width);
   });
 
   await step("a window is minimised and brought back from the taskbar", async () => {

@@ -115,9 +115,15 @@ pub(crate) fn open_path(desk: Desk, path: &str) {
     let app = if editable { "editor" } else { "files" };
     let path = path.to_owned();
     api::run(async move {
-        // A folder may look like a text by its name.
-        let folder: Answer<Listing> = api::get(&api::query("/files", &[("path", &path)])).await;
-        let app = if folder.is_ok_and(|l| !l.entries.is_empty()) { "files" } else { app };
+        // Without an ending it may be a folder; its parent knows.
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let unsure = !path.rsplit('/').next().is_some_and(|name| name.contains('.'));
+        let is_folder = |l: Listing| {
+            l.entries.iter().any(|e| e.path.as_str() == path && matches!(e.node, FileNode::Folder))
+        };
+        let query = api::query("/files", &[("path", parent)]);
+        let folder = unsure && api::get::<Listing>(&query).await.is_ok_and(is_folder);
+        let app = if folder { "files" } else { app };
         if let Some(app) = apps::find(app) {
             desk.open(app, Some(&path));
         }

@@ -54,7 +54,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                         if answer.is_ok() {
                             message.set(String::new());
                         }
-                        desk.did("Checkpoint made", &answer);
+                        desk.said("Checkpoint made", &answer);
                     });
                 },
                 input { class: "field", placeholder: "What is this checkpoint about?", "aria-label": "Message of the checkpoint", value: "{message}", oninput: move |e| message.set(e.value()) }

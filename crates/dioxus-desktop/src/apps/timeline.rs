@@ -92,6 +92,22 @@ impl Log {
         self.fetch(keep);
     }
 
+    /// What a row says: an undo names what it undid, where that is known.
+    pub(crate) fn title(self, row: &Operation) -> String {
+        let of = |verb: &str, said: &str| {
+            let short = row.label.strip_prefix(verb)?.trim();
+            let named = |other: &&Operation| other.op != row.op && other.op.to_string().contains(short);
+            let pages = self.pages.read();
+            let target = pages.values().flatten().find(named).filter(|_| short.len() >= 6)?;
+            Some(format!("{said} “{}”", target.label))
+        };
+        let mut text = of("undo ", "Undid").or_else(|| of("redo ", "Redid")).unwrap_or_else(|| row.label.clone());
+        if let Some(first) = text.get_mut(0..1) {
+            first.make_ascii_uppercase();
+        }
+        text
+    }
+
     pub(crate) fn row(self, index: usize) -> Option<Operation> {
         self.pages.read().get(&(index / PAGE)).and_then(|rows| rows.get(index % PAGE)).cloned()
     }

@@ -86,7 +86,7 @@ pub(crate) fn run(mut desk: Desk, command: &Command, text: &str) {
         Verb::Redo => undo::latest(desk, Way::Redo),
         Verb::Checkpoint => api::run(async move {
             let answer: Answer<Done> = api::post("/checkpoints", &NewCheckpoint { message: words }).await;
-            desk.did("Checkpoint made", &answer);
+            desk.said("Checkpoint made", &answer);
         }),
         Verb::Theme => match words.as_str() {
             "light" | "dark" | "system" => desk.set("theme", json!(words)),

@@ -3,12 +3,16 @@
 //! A tab names the last event it has. What it missed comes first, in chunks that the tab's own pace sets, since
 //! nothing is read ahead of what could be sent. One that was away for very long starts again from the state.
 
+use std::sync::Arc;
+
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use axum::{Extension, body::Bytes};
 use event_log::EventLog;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt, StreamExt};
+use hypervisor::access::Principal;
+use hypervisor::front::Front;
 use serde::Deserialize;
 use shared_types::wire::{FromClient, FromServer, TerminalFrame};
 use shared_types::{Seq, TerminalId};
@@ -35,6 +39,8 @@ pub(super) struct Since {
 pub(super) async fn connect(
     desk: Of,
     Extension(shell): Extension<Shell>,
+    Extension(front): Extension<Arc<Front>>,
+    principal: Principal,
     Params(since): Params<Since>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
@@ -42,7 +48,11 @@ pub(super) async fn connect(
     let desk = desk.0;
     Ok(upgrade.max_message_size(MESSAGE_LIMIT).on_upgrade(move |socket| async move {
         let tab = Tab { desk, shell, socket, sent: Seq::ZERO, attached: Vec::new() };
-        tab.serve(since.since).await;
+        // Whoever is signed out elsewhere is so here, at once.
+        tokio::select! {
+            () = tab.serve(since.since) => {}
+            () = principal.ended(&front.identity) => {}
+        }
     }))
 }
 

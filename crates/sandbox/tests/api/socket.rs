@@ -139,3 +139,23 @@ async fn a_tab_that_reads_nothing_slows_nobody() {
     let head = house.head().await;
     assert_eq!(other.events_through(head).await.last(), Some(&head));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_revoked_loses_its_open_sockets_at_once() {
+    let house = House::new().await;
+    let mut tab = tab(&house, "").await;
+    tab.until("state").await;
+    let sessions = house.get("/api/v1/auth/sessions").await.json;
+    for session in sessions.as_array().unwrap() {
+        let path = format!("/api/v1/auth/sessions/{}", session["id"].as_str().unwrap());
+        let sent = crate::house::Sent::Nothing;
+        let revoked = house.send(&house.owners(), axum::http::Method::DELETE, &path, sent).await;
+        assert_eq!(revoked.status, 204, "{revoked:?}");
+    }
+    let ended = tokio::time::timeout(PATIENCE, async {
+        while let Some(Ok(message)) = tab.0.next().await {
+            assert!(!message.is_binary());
+        }
+    });
+    ended.await.expect("the socket is closed");
+}

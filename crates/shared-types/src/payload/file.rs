@@ -7,6 +7,7 @@ use crate::{ContentHash, ContentRef, FilePath};
 
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FileNode {
     /// Bytes with permission bits.

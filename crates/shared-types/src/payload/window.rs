@@ -6,6 +6,7 @@ use crate::WindowId;
 
 /// Where a window is, in pixels of the desktop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rect {
     pub x: i32,
     pub y: i32,
@@ -15,6 +16,7 @@ pub struct Rect {
 
 /// How a window is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum WindowMode {
     Normal,
@@ -24,6 +26,7 @@ pub enum WindowMode {
 
 /// All that the desktop remembers of a window.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Window {
     pub app: Box<str>,
     pub title: Box<str>,

@@ -26,10 +26,11 @@ pub(crate) fn Detail(log: Log, op: OpId) -> Element {
         Some(Ok(detail)) => {
             let row = detail.operation.clone();
             let way = if row.undone { Way::Redo } else { Way::Undo };
-            let plan = Plan::Revert { way, op, label: row.label.clone() };
-            let restore = Plan::Restore { seq: row.last, label: format!("“{}”", row.label) };
+            let title = log.title(&row);
+            let plan = Plan::Revert { way, op, label: title.clone() };
+            let restore = Plan::Restore { seq: row.last, label: format!("“{title}”") };
             rsx! {
-                h3 { "{row.label}" }
+                h3 { "{title}" }
                 p { class: "quiet meta", i { class: author(row.source, &row.actor) } "{row.actor} · {clock::full(row.ts)} · events {row.first}–{row.last}" }
                 div { class: "acts",
                     if row.reversible || row.undone {

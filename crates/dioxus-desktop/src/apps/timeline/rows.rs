@@ -104,8 +104,9 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
     let (op, seq) = (row.op, row.last);
     let way = if row.undone { Way::Redo } else { Way::Undo };
     let can = row.reversible || row.undone;
-    let plan = Plan::Revert { way, op, label: row.label.clone() };
-    let restore = Plan::Restore { seq, label: format!("“{}”", row.label) };
+    let title = log.title(&row);
+    let plan = Plan::Revert { way, op, label: title.clone() };
+    let restore = Plan::Restore { seq, label: format!("“{title}”") };
     let (menu_plan, menu_restore) = (plan.clone(), restore.clone());
     let class = format!("op {} {}", if on { "on" } else { "" }, if row.undone { "undone" } else { "" });
     rsx! {
@@ -131,7 +132,7 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
             },
             i { class: author(row.source, &row.actor) }
             div { class: "words",
-                div { class: "w", "{row.label}" if row.undone { span { class: "chip", "undone" } } }
+                div { class: "w", "{title}" if row.undone { span { class: "chip", "undone" } } }
                 div { class: "d", "{about(&row)}" }
             }
             div { class: "side",
@@ -140,7 +141,7 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                     if can {
                         button {
                             class: "btn small",
-                            "aria-label": "{way.verb()} {row.label}",
+                            "aria-label": "{way.verb()} {title}",
                             onclick: move |event| {
                                 event.stop_propagation();
                                 undo::ask(desk, plan.clone());
