@@ -144,9 +144,10 @@ export async function signIn({ computer, context }, { tidy = true } = {}) {
   return page;
 }
 
-/** Another tab of the same person. */
-export async function anotherTab({ computer, context }) {
+/** Another tab of the same person; `prepare` is given the page before anything is loaded. */
+export async function anotherTab({ computer, context }, prepare = async () => {}) {
   const page = await context.newPage();
+  await prepare(page);
   await page.goto(computer.address);
   await ready(page);
   return page;
@@ -219,6 +220,37 @@ export async function until(ask, wanted, { within = PATIENCE } = {}) {
 export async function place(window) {
   const { x, y, width, height } = await window.boundingBox();
   return { x: Math.round(x), y: Math.round(y), width: Math.round(width), height: Math.round(height) };
+}
+
+/** The same, once it has come to rest. */
+export async function atRest(window) {
+  let last = "";
+  await until(async () => {
+    const before = last;
+    last = JSON.stringify(await place(window));
+    return last === before;
+  }, true);
+  return place(window);
+}
+
+/** A line that can be cut for one page: its requests fail and its socket closes until it is mended. */
+export async function line(page) {
+  let cut = false;
+  const sockets = new Set();
+  await page.route("**/api/**", (route) => (cut ? route.abort() : route.continue()));
+  await page.routeWebSocket(/\/api\/v1\/socket/, (socket) => {
+    if (cut) return socket.close();
+    const server = socket.connectToServer();
+    sockets.add({ socket, server });
+  });
+  return {
+    cut: async () => {
+      cut = true;
+      for (const { socket, server } of sockets) await Promise.all([socket.close(), server.close()]);
+      sockets.clear();
+    },
+    mend: () => (cut = false),
+  };
 }
 
 /** Drags with the mouse, in steps as a hand would. */

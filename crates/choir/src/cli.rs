@@ -43,8 +43,8 @@ pub struct Data {
     #[arg(long, value_name = "DIR", env = "CHOIR_DATA")]
     pub data: Option<PathBuf>,
     /// The port on this machine
-    #[arg(long, value_name = "PORT", env = "CHOIR_PORT", default_value_t = 8080)]
-    pub port: u16,
+    #[arg(long, value_name = "PORT", env = "CHOIR_PORT", help = "The port on this machine (default: 8080)")]
+    pub port: Option<u16>,
 }
 
 #[derive(Debug, Args)]
@@ -52,8 +52,8 @@ pub struct Up {
     #[command(flatten)]
     pub data: Data,
     /// The address to listen on; beyond this machine only with --public-url
-    #[arg(long, value_name = "IP", env = "CHOIR_LISTEN", default_value = "127.0.0.1")]
-    pub listen: std::net::IpAddr,
+    #[arg(long, value_name = "IP", env = "CHOIR_LISTEN")]
+    pub listen: Option<std::net::IpAddr>,
     /// The https address that people type, where a proxy with TLS stands in front
     #[arg(long, value_name = "URL", env = "CHOIR_PUBLIC_URL")]
     pub public_url: Option<url::Url>,

@@ -25,7 +25,9 @@ impl Failure {
     /// For the person.
     pub(crate) fn text(&self) -> String {
         match self {
-            Self::Unreachable => "The computer does not answer. Nothing was lost; try again in a moment.".into(),
+            Self::Unreachable => {
+                "The computer does not answer. Nothing was lost; try again in a moment.".into()
+            }
             Self::Unreadable(reason) => format!("The answer could not be read ({reason}). Reload the page."),
             Self::Refused(problem) if problem.detail.is_empty() => problem.title.clone(),
             Self::Refused(problem) => problem.detail.clone(),
@@ -146,7 +148,10 @@ pub(crate) fn run(future: impl Future<Output = ()> + 'static) {
 }
 
 /// A read that repeats when what it depends on changes. The old value stays until the new one is there.
-pub(crate) fn use_fetched<T, F, W>(mut depends: F, load: impl Fn() -> W + 'static) -> Signal<Option<Answer<T>>>
+pub(crate) fn use_fetched<T, F, W>(
+    mut depends: F,
+    load: impl Fn() -> W + 'static,
+) -> Signal<Option<Answer<T>>>
 where
     T: 'static,
     F: FnMut() + 'static,

@@ -24,6 +24,8 @@ pub(crate) struct AppInfo {
     pub pinned: bool,
     /// Whether asking for it again opens another window.
     pub many: bool,
+    /// Whether its one window turns to what is asked for, rather than another opening.
+    pub turns: bool,
     /// Whether a window is named after what it shows.
     pub names_what_it_shows: bool,
 }
@@ -35,19 +37,32 @@ const fn app(
     icon: &'static str,
     size: (i32, i32),
 ) -> AppInfo {
-    AppInfo { id, title, about, icon, size, pinned: true, many: false, names_what_it_shows: false }
+    AppInfo {
+        id,
+        title,
+        about,
+        icon,
+        size,
+        pinned: true,
+        many: false,
+        turns: false,
+        names_what_it_shows: false,
+    }
 }
 
 pub(crate) const APPS: &[AppInfo] = &[
     app("files", "Files", "Folders, previews and versions", "folder", (960, 600)),
-    AppInfo { many: true, ..app("terminal", "Terminal", "A shell on this computer", "square-terminal", (720, 440)) },
     AppInfo {
-        names_what_it_shows: true,
-        ..app("editor", "Editor", "Text and code", "feather", (860, 620))
+        many: true,
+        ..app("terminal", "Terminal", "A shell on this computer", "square-terminal", (720, 440))
     },
+    AppInfo { names_what_it_shows: true, ..app("editor", "Editor", "Text and code", "feather", (860, 620)) },
     app("timeline", "Timeline", "Everything that happened, and undo", "history", (760, 640)),
     app("git", "Checkpoints", "Save points of the whole workspace", "git-branch", (860, 580)),
-    app("settings", "Settings", "Theme, passkeys, storage", "settings", (820, 600)),
+    AppInfo {
+        turns: true,
+        ..app("settings", "Settings", "Theme, passkeys, storage", "settings", (820, 600))
+    },
     AppInfo { pinned: false, ..app("help", "Help", "How things are done here", "circle-help", (760, 560)) },
 ];
 

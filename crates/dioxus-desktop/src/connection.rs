@@ -28,7 +28,9 @@ pub(crate) enum Link {
 pub(crate) enum FromTerminal {
     /// The link is there (again): attach from where you are.
     Live,
-    Attached { offset: u64 },
+    Attached {
+        offset: u64,
+    },
     Output(Vec<u8>),
     Ended,
 }
@@ -91,7 +93,9 @@ pub(crate) fn ignore(terminal: TerminalId) {
 /// Says something; false if there is no link.
 pub(crate) fn send(message: &FromClient) -> bool {
     let Ok(text) = serde_json::to_string(message) else { return false };
-    STATE.with_borrow(|s| s.socket.as_ref().is_some_and(|socket| s.live && socket.send_with_str(&text).is_ok()))
+    STATE.with_borrow(|s| {
+        s.socket.as_ref().is_some_and(|socket| s.live && socket.send_with_str(&text).is_ok())
+    })
 }
 
 /// Sends what was typed into a terminal; false if there is no link.

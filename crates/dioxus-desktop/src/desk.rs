@@ -1,20 +1,21 @@
 //! The state that the whole desktop shares, as signals, and the gestures that change it.
 
+mod speech;
+mod windows;
+
 use std::rc::Rc;
 
 use dioxus::prelude::*;
 use serde_json::Value;
-use shared_types::payload::window::{Rect, Window, WindowMode};
 use shared_types::wire::{DesktopAction, DesktopState, Done, Gesture, Me};
 use shared_types::{Event, OpId, Seq, Timestamp, WindowId};
 
 use crate::api::{self, Answer, Failure};
-use crate::apps::AppInfo;
 use crate::connection::Link;
 use crate::desktop::menu::Menu;
 use crate::model::{Model, Settings, Windows};
 use crate::undo::Ask;
-use crate::{clock, dom, ids};
+use crate::{dom, ids};
 
 /// What lies over the windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +87,6 @@ pub(crate) struct Desk {
 }
 
 pub(crate) const BAR: i32 = 56;
-const CASCADE: i32 = 28;
 
 /// The desktop that this component is a part of.
 pub(crate) fn desk() -> Desk {
@@ -192,8 +192,11 @@ impl Desk {
     async fn send(mut self, gesture: Gesture) {
         let answer: Answer<Done> = api::post("/gestures", &gesture).await;
         match answer {
-            Ok(done) if done.last.is_none() => self.model.write().settle(gesture.op),
-            Ok(_) | Err(Failure::Unreachable) => return,
+            Ok(done) => match done.last {
+                Some(last) => self.model.write().recorded(gesture.op, last),
+                None => self.model.write().settle(gesture.op),
+            },
+            Err(Failure::Unreachable) => return,
             Err(failure) => {
                 self.model.write().settle(gesture.op);
                 self.fail(&failure);
@@ -215,148 +218,5 @@ impl Desk {
 
     pub(crate) fn set(self, key: &str, value: Value) {
         self.act(DesktopAction::SetSetting { key: key.into(), value });
-    }
-
-    pub(crate) fn front(self) -> Option<WindowId> {
-        let windows = self.windows.read();
-        let shown = |id: &&WindowId| windows.get(id).is_some_and(|w| w.mode != WindowMode::Minimized);
-        self.stack.read().iter().rev().find(shown).copied()
-    }
-
-    pub(crate) fn window(self, id: WindowId) -> Option<Window> {
-        self.windows.peek().get(&id).cloned()
-    }
-
-    /// Brings a window to the front of this tab.
-    pub(crate) fn raise(mut self, id: WindowId) {
-        if self.stack.peek().last() != Some(&id) {
-            let mut stack = self.stack.write();
-            stack.retain(|other| *other != id);
-            stack.push(id);
-        }
-    }
-
-    fn top(self) -> u32 {
-        self.windows.peek().values().map(|w| w.z).max().unwrap_or_default().saturating_add(1)
-    }
-
-    /// Changes a window by a function and puts it in front.
-    pub(crate) fn change(self, id: WindowId, change: impl FnOnce(&mut Window)) {
-        let Some(mut state) = self.window(id) else { return };
-        let before = state.clone();
-        change(&mut state);
-        if state == before {
-            return self.raise(id);
-        }
-        if state.mode != WindowMode::Minimized && self.stack.peek().last() == Some(&id) {
-            state.z = self.top();
-        }
-        self.act(DesktopAction::SetWindow { window: id, state });
-    }
-
-    pub(crate) fn close(self, id: WindowId) {
-        self.act(DesktopAction::CloseWindow { window: id });
-        match self.front() {
-            Some(front) => dom::focus_soon(format!("w-{front}")),
-            None => dom::focus_soon("area"),
-        }
-    }
-
-    /// Brings a window back and in front.
-    pub(crate) fn show(self, id: WindowId) {
-        self.raise(id);
-        if self.window(id).is_some_and(|w| w.mode == WindowMode::Minimized) {
-            self.change(id, |w| w.mode = WindowMode::Normal);
-        }
-        dom::focus_soon(format!("w-{id}"));
-    }
-
-    /// Opens an app; an existing window that shows the same is brought forward instead.
-    pub(crate) fn open(self, app: &AppInfo, shows: Option<&str>) {
-        let same = |w: &Window| *w.app == *app.id && (shows.is_none() || w.shows.as_deref() == shows);
-        let found = if app.many && shows.is_none() {
-            None
-        } else {
-            self.windows.peek().iter().find(|(_, w)| same(w)).map(|(id, _)| *id)
-        };
-        if let Some(id) = found {
-            return self.show(id);
-        }
-        self.open_new(app, shows);
-    }
-
-    pub(crate) fn open_new(self, app: &AppInfo, shows: Option<&str>) {
-        let id = ids::window();
-        let (w, h) = *self.screen.peek();
-        let (width, height) = (app.size.0.min(w - 48), app.size.1.min(h - BAR - 48));
-        let step = CASCADE * (self.windows.peek().len() as i32 % 8);
-        let x = ((w - width) / 2 - 80 + step).clamp(12, (w - width - 12).max(12));
-        let y = ((h - BAR - height) / 3 + step - 20).clamp(12, (h - BAR - height - 12).max(12));
-        let rect = Rect { x, y, width: width.max(280) as u32, height: height.max(200) as u32 };
-        let title = shows.and_then(|s| s.rsplit('/').next()).filter(|_| app.names_what_it_shows);
-        let state = Window {
-            app: app.id.into(),
-            title: title.unwrap_or(app.title).into(),
-            rect,
-            mode: WindowMode::Normal,
-            z: self.top(),
-            shows: shows.map(Into::into),
-        };
-        self.act(DesktopAction::SetWindow { window: id, state });
-        dom::focus_soon(format!("w-{id}"));
-    }
-
-    pub(crate) fn toast(mut self, text: impl Into<String>, bad: bool, offer: Offer) {
-        let id = ids::now().millis() as u64 * 1000 + (ids::fraction() * 1000.0) as u64;
-        let text = text.into();
-        {
-            let mut toasts = self.toasts.write();
-            toasts.push(Toast { id, text: text.clone(), bad, offer });
-            if toasts.len() > 3 {
-                toasts.remove(0);
-            }
-        }
-        if bad {
-            self.notice(text, true);
-        }
-        api::run(async move {
-            gloo_timers::future::TimeoutFuture::new(10_000).await;
-            self.toasts.write().retain(|toast| toast.id != id);
-        });
-    }
-
-    pub(crate) fn notice(mut self, text: String, bad: bool) {
-        self.notices.write().insert(0, Notice { at: ids::now(), text, bad });
-        self.notices.write().truncate(50);
-        *self.unread.write() += 1;
-    }
-
-    pub(crate) fn fail(self, failure: &Failure) {
-        self.toast(failure.text(), true, Offer::Nothing);
-    }
-
-    /// Says what was done, where there is nothing to undo.
-    pub(crate) fn said<T>(self, text: &str, answer: &Answer<T>) {
-        match answer {
-            Ok(_) => self.toast(text, false, Offer::Nothing),
-            Err(failure) => self.fail(failure),
-        }
-    }
-
-    /// Says what an operation did, with Undo.
-    pub(crate) fn did(self, text: &str, answer: &Answer<Done>) -> bool {
-        match answer {
-            Ok(done) => {
-                // A move is two changes and still one file.
-                let more = if done.total > 2 { format!(" ({})", clock::plural(done.total, "file")) } else { String::new() };
-                let offer = done.op.map_or(Offer::Nothing, Offer::Undo);
-                self.toast(format!("{text}{more}"), false, offer);
-                true
-            }
-            Err(failure) => {
-                self.fail(failure);
-                false
-            }
-        }
     }
 }

@@ -41,7 +41,8 @@ pub(crate) fn Desktop() -> Element {
     });
     let past = desk.past.read().clone();
     // What is open stays open behind the past: an app keeps what was typed into it.
-    let windows: Vec<(WindowId, Window)> = desk.windows.read().iter().map(|(id, w)| (*id, w.clone())).collect();
+    let windows: Vec<(WindowId, Window)> =
+        desk.windows.read().iter().map(|(id, w)| (*id, w.clone())).collect();
     let ghosts: Vec<(WindowId, Window)> = past.iter().flat_map(|past| past.windows.clone()).collect();
     let ready = *desk.ready.read();
     let none_open = ready && windows.is_empty();
@@ -95,7 +96,9 @@ fn background_menu() -> Vec<Item> {
     }
     items.push(Item::Line);
     items.push(Item::new("undo-2", "Undo", || undo::latest(desk(), undo::Way::Undo)).key("Ctrl Z"));
-    items.push(Item::new("keyboard", "Keyboard shortcuts", || desk().overlay.set(Overlay::Shortcuts)).key("?"));
+    items.push(
+        Item::new("keyboard", "Keyboard shortcuts", || desk().overlay.set(Overlay::Shortcuts)).key("?"),
+    );
     items
 }
 

@@ -53,7 +53,10 @@ pub(crate) fn is_typing() -> bool {
     let Some(element) = active() else { return false };
     let tag = element.tag_name();
     let text_input = tag == "INPUT"
-        && !matches!(element.get_attribute("type").as_deref(), Some("checkbox" | "radio" | "range" | "button"));
+        && !matches!(
+            element.get_attribute("type").as_deref(),
+            Some("checkbox" | "radio" | "range" | "button")
+        );
     text_input
         || tag == "TEXTAREA"
         || tag == "SELECT"

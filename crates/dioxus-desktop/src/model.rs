@@ -19,7 +19,14 @@ pub(crate) type Settings = BTreeMap<Box<str>, Value>;
 #[derive(Default)]
 pub(crate) struct Model {
     view: View,
-    pending: Vec<Gesture>,
+    pending: Vec<Pending>,
+}
+
+/// A gesture that is shown and not in the view yet.
+struct Pending {
+    gesture: Gesture,
+    /// Where the server recorded it, once it has answered.
+    recorded: Option<Seq>,
 }
 
 impl Model {
@@ -44,6 +51,8 @@ impl Model {
         // Also when there was nothing to tell, the place in the log is known.
         tell(SystemPurged { effect: EffectId::from_bytes([0; 16]), dropped: 0 }.into());
         self.view.computer.unsaved = state.unsaved;
+        let seq = self.view.seq();
+        self.pending.retain(|pending| pending.recorded.is_none_or(|recorded| recorded > seq));
     }
 
     /// Applies the next event; true if it is new.
@@ -58,17 +67,28 @@ impl Model {
 
     /// Shows a gesture before the server has it.
     pub(crate) fn expect(&mut self, gesture: Gesture) {
-        self.pending.push(gesture);
+        self.pending.push(Pending { gesture, recorded: None });
     }
 
     /// Forgets a gesture: it is in the view now, or it was refused.
     pub(crate) fn settle(&mut self, op: OpId) {
-        self.pending.retain(|gesture| gesture.op != op);
+        self.pending.retain(|pending| pending.gesture.op != op);
+    }
+
+    /// The server has recorded a gesture; it stays shown until its event is here.
+    pub(crate) fn recorded(&mut self, op: OpId, at: Seq) {
+        if at <= self.view.seq() {
+            return self.settle(op);
+        }
+        for pending in self.pending.iter_mut().filter(|pending| pending.gesture.op == op) {
+            pending.recorded = Some(at);
+        }
     }
 
     /// What the server may not have got.
     pub(crate) fn pending(&self) -> Vec<Gesture> {
-        self.pending.clone()
+        let unsure = self.pending.iter().filter(|pending| pending.recorded.is_none());
+        unsure.map(|pending| pending.gesture.clone()).collect()
     }
 
     pub(crate) fn unsaved(&self) -> u64 {
@@ -77,7 +97,7 @@ impl Model {
 
     pub(crate) fn windows(&self) -> Windows {
         let mut windows: Windows = self.view.windows.iter().map(|(id, w)| (*id, w.clone())).collect();
-        for gesture in &self.pending {
+        for Pending { gesture, .. } in &self.pending {
             match &gesture.action {
                 DesktopAction::SetWindow { window, state } => drop(windows.insert(*window, state.clone())),
                 DesktopAction::CloseWindow { window } => drop(windows.remove(window)),
@@ -91,7 +111,7 @@ impl Model {
         let read = |text: &str| serde_json::from_str(text).ok();
         let mut settings: Settings =
             self.view.settings.iter().filter_map(|(k, v)| Some((k.clone(), read(v)?))).collect();
-        for gesture in &self.pending {
+        for Pending { gesture, .. } in &self.pending {
             match &gesture.action {
                 DesktopAction::SetSetting { key, value } => drop(settings.insert(key.clone(), value.clone())),
                 DesktopAction::ClearSetting { key } => drop(settings.remove(key)),
@@ -114,5 +134,90 @@ fn told(seq: Seq, payload: Payload) -> Event {
         cause: None,
         taint: Vec::new(),
         payload,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared_types::payload::window::{Rect, WindowMode};
+    use shared_types::{CommandId, RootHash};
+
+    use super::*;
+
+    fn window(x: i32) -> Window {
+        let rect = Rect { x, y: 0, width: 300, height: 200 };
+        let mode = WindowMode::Normal;
+        Window { app: "files".into(), title: "Files".into(), rect, mode, z: 1, shows: None }
+    }
+
+    fn id() -> WindowId {
+        WindowId::from_bytes([1; 16])
+    }
+
+    fn at(seq: u64, x: i32) -> Model {
+        let mut model = Model::default();
+        model.reset(state(seq, x));
+        model
+    }
+
+    fn state(seq: u64, x: i32) -> DesktopState {
+        let settings = vec![("theme".into(), Value::from("dark"))];
+        DesktopState {
+            seq: Seq(seq),
+            root: RootHash::default(),
+            windows: vec![(id(), window(x))],
+            settings,
+            checkpoint: None,
+            unsaved: 2,
+        }
+    }
+
+    fn moved(x: i32) -> Gesture {
+        let action = DesktopAction::SetWindow { window: id(), state: window(x) };
+        Gesture { command: CommandId::from_bytes([2; 16]), op: OpId::from_bytes([3; 16]), action }
+    }
+
+    fn x(model: &Model) -> i32 {
+        model.windows()[&id()].rect.x
+    }
+
+    #[test]
+    fn a_state_is_taken_over() {
+        let model = at(7, 10);
+        assert_eq!((model.seq(), x(&model), model.unsaved()), (Seq(7), 10, 2));
+        assert_eq!(model.settings()["theme"], "dark");
+    }
+
+    #[test]
+    fn a_gesture_shows_at_once_and_settles_with_its_event() {
+        let mut model = at(7, 10);
+        model.expect(moved(50));
+        assert_eq!(x(&model), 50);
+        let payload = WindowSet { window: id(), state: window(50), prev: None }.into();
+        let event = Event { op: moved(50).op, ..told(Seq(8), payload) };
+        assert!(model.apply(&event));
+        assert!(!model.apply(&event), "an event counts once");
+        assert!(model.pending().is_empty());
+        assert_eq!(x(&model), 50);
+    }
+
+    #[test]
+    fn a_refused_gesture_goes_back() {
+        let mut model = at(7, 10);
+        model.expect(moved(50));
+        model.settle(moved(50).op);
+        assert_eq!(x(&model), 10);
+    }
+
+    #[test]
+    fn a_recorded_gesture_is_not_sent_again_and_a_newer_state_settles_it() {
+        let mut model = at(7, 10);
+        model.expect(moved(50));
+        assert_eq!(model.pending().len(), 1);
+        model.recorded(moved(50).op, Seq(8));
+        assert!(model.pending().is_empty());
+        assert_eq!(x(&model), 50);
+        model.reset(state(9, 70));
+        assert_eq!(x(&model), 70);
     }
 }

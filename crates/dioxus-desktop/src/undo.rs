@@ -58,7 +58,7 @@ pub(crate) struct Ask {
 pub(crate) fn latest(desk: Desk, way: Way) {
     api::run(async move {
         let answer: Answer<Done> = api::post(&format!("/{}", way.route()), &Revert::default()).await;
-        finish(desk, way, None, answer).await;
+        finish(desk, way, Known::default(), answer).await;
     });
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn latest(desk: Desk, way: Way) {
 pub(crate) fn one(desk: Desk, way: Way, op: OpId, label: Option<String>) {
     api::run(async move {
         let answer = revert(way, op, &Revert::default()).await;
-        finish(desk, way, label.map(|label| (op, label)), answer).await;
+        finish(desk, way, Known { op: Some(op), label }, answer).await;
     });
 }
 
@@ -79,14 +79,28 @@ async fn label_of(op: Option<OpId>) -> Option<Operation> {
     detail.ok().map(|d| d.operation)
 }
 
-async fn finish(mut desk: Desk, way: Way, known: Option<(OpId, String)>, answer: Answer<Done>) {
+/// The operation that an answer is about, where the caller knows it.
+#[derive(Default)]
+struct Known {
+    op: Option<OpId>,
+    label: Option<String>,
+}
+
+async fn finish(mut desk: Desk, way: Way, known: Known, answer: Answer<Done>) {
     match answer {
         Ok(done) => {
-            let label = match known {
-                Some((_, label)) => Some(label),
-                None => label_of(done.target).await.map(|o| o.label),
+            // An offer that was just taken by another way is no longer one.
+            if let Some(target) = done.target.or(known.op) {
+                desk.toasts
+                    .write()
+                    .retain(|t| t.offer != Offer::Undo(target) && t.offer != Offer::Redo(target));
+            }
+            let label = match known.label {
+                Some(label) => Some(label),
+                None => label_of(done.target.or(known.op)).await.map(|o| o.label),
             };
-            let text = label.map_or_else(|| format!("{}: done", way.verb()), |l| format!("{}: {l}", way.past()));
+            let text =
+                label.map_or_else(|| format!("{}: done", way.verb()), |l| format!("{}: {l}", way.past()));
             let offer = match (way, done.op) {
                 (Way::Undo, Some(op)) => Offer::Redo(op),
                 (Way::Redo, Some(op)) => Offer::Undo(op),
@@ -96,19 +110,20 @@ async fn finish(mut desk: Desk, way: Way, known: Option<(OpId, String)>, answer:
         }
         Err(failure) => {
             let conflicts = conflicts(&failure);
-            match (conflicts.is_empty(), known) {
-                (false, Some((op, label))) => {
+            if conflicts.is_empty() {
+                return desk.fail(&failure);
+            }
+            let target = match (known.op, known.label) {
+                (Some(op), Some(label)) => Some((op, label)),
+                (Some(op), None) => Some((op, label_of(Some(op)).await.map(|o| o.label).unwrap_or_default())),
+                (None, _) => candidate(way).await.map(|row| (row.op, row.label)),
+            };
+            match target {
+                Some((op, label)) => {
                     let plan = Plan::Revert { way, op, label };
                     desk.ask.set(Some(Ask { plan, preview: None, conflicts }));
                 }
-                (false, None) => match candidate(way).await {
-                    Some(row) => {
-                        let plan = Plan::Revert { way, op: row.op, label: row.label };
-                        desk.ask.set(Some(Ask { plan, preview: None, conflicts }));
-                    }
-                    None => desk.fail(&failure),
-                },
-                (true, _) => desk.fail(&failure),
+                None => desk.fail(&failure),
             }
         }
     }
@@ -164,7 +179,7 @@ pub(crate) fn confirm(mut desk: Desk, plan: Plan, sides: Vec<(FilePath, Side)>, 
             Plan::Revert { way, op, label } => {
                 let body = Revert { preview: false, conflicts: rest, paths: sides };
                 let answer = revert(way, op, &body).await;
-                finish(desk, way, Some((op, label)), answer).await;
+                finish(desk, way, Known { op: Some(op), label: Some(label) }, answer).await;
             }
             Plan::Restore { seq, label } => {
                 let answer: Answer<Done> = api::post("/restore", &RestoreTo { seq, preview: false }).await;

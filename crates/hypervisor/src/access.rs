@@ -1,6 +1,7 @@
 //! Who may call what. Every route states it, and [`assemble`] is the only way from routes to a router, so there is
-//! no route without such a statement.
+//! no route without such a statement, and none without a description.
 
+mod about;
 mod guard;
 mod origin;
 
@@ -9,16 +10,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, FromRequestParts};
+use axum::extract::{DefaultBodyLimit, FromRequestParts, Request};
 use axum::handler::Handler;
 use axum::http::request::Parts;
 use axum::http::{Extensions, Method};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn_with_state, map_request};
 use axum::routing::{MethodFilter, MethodRouter, on};
-use axum::{Extension, Router};
+use axum::{Extension, RequestExt, Router};
 use shared_types::UserId;
 use shared_types::wire::{Problem, Scope};
 use thiserror::Error;
+
+pub use about::{About, Described, Given, Gives, Shape, Taken, Takes};
 
 use crate::front::Front;
 use crate::identity::{Holder, Identity, User};
@@ -48,6 +51,7 @@ pub struct Route {
     pub method: Method,
     pub path: &'static str,
     pub access: Access,
+    pub about: About,
     pub handler: MethodRouter,
 }
 
@@ -55,20 +59,63 @@ pub struct Route {
 const FILE_LIMIT: usize = 4 << 30;
 
 impl Route {
-    pub fn new<H, T>(method: Method, path: &'static str, access: Access, handler: H) -> Self
+    pub fn new<H, T>(
+        method: Method,
+        path: &'static str,
+        access: Access,
+        summary: &'static str,
+        handler: H,
+    ) -> Self
     where
-        H: Handler<T, ()>,
+        H: Handler<T, ()> + Described<T>,
         T: 'static,
     {
         // Every method of the table has a filter.
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
-        Self { method, path, access, handler: on(filter, handler) }
+        // Innermost, so that the limit of the route holds also for a handler that reads the body as it comes.
+        let handler = on(filter, handler).layer(map_request(limited));
+        Self { method, path, access, about: About::of::<H, T>(summary), handler }
+    }
+
+    pub fn get<H, T>(path: &'static str, access: Access, summary: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, ()> + Described<T>,
+        T: 'static,
+    {
+        Self::new(Method::GET, path, access, summary, handler)
+    }
+
+    pub fn post<H, T>(path: &'static str, access: Access, summary: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, ()> + Described<T>,
+        T: 'static,
+    {
+        Self::new(Method::POST, path, access, summary, handler)
+    }
+
+    pub fn delete<H, T>(path: &'static str, access: Access, summary: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, ()> + Described<T>,
+        T: 'static,
+    {
+        Self::new(Method::DELETE, path, access, summary, handler)
+    }
+
+    /// States the answer, where its type does not.
+    #[must_use]
+    pub fn giving(mut self, answer: Given) -> Self {
+        self.about.answer = answer;
+        self
     }
 
     /// Takes bytes of files.
     pub fn with_file(self) -> Self {
         Self { handler: self.handler.layer(DefaultBodyLimit::max(FILE_LIMIT)), ..self }
     }
+}
+
+async fn limited(request: Request) -> Request {
+    request.with_limited_body()
 }
 
 /// Who calls.
@@ -146,6 +193,8 @@ impl Principal {
     }
 }
 
+impl Takes for Principal {}
+
 impl<S: Send + Sync> FromRequestParts<S> for Principal {
     type Rejection = Refusal;
 
@@ -172,7 +221,7 @@ pub enum AssembleError {
 pub fn assemble(routes: Vec<Route>, front: Arc<Front>, attach: Attach) -> Result<Router, AssembleError> {
     let mut stated = BTreeSet::new();
     let mut router = Router::new();
-    for Route { method, path, access, handler } in routes {
+    for Route { method, path, access, handler, .. } in routes {
         if !stated.insert((path, method.to_string())) {
             return Err(AssembleError::Twice { method, path });
         }

@@ -5,42 +5,51 @@ mod entering;
 mod inviting;
 mod passkeys;
 
-use axum::http::Method;
-use axum::routing::{delete, get, post};
 use shared_types::wire::Scope;
 
-use crate::access::{Access, Route};
+use crate::access::{Access, Given, Route};
 
 /// Every route of identity.
 pub fn routes() -> Vec<Route> {
     const ACCOUNT: Access = Access::Signed(Scope::Account);
     use Access::{Anyone, Owner};
-    let route = |method, path, access, handler| Route { method, path, access, handler };
+    let mut routes = ceremonies();
+    routes.extend([
+        Route::post("/api/v1/auth/link", Anyone, "Signs in by a link, once", entering::link)
+            .giving(Given::Nothing),
+        Route::post("/api/v1/auth/recover", Anyone, "Signs in by a recovery code", entering::recover)
+            .giving(Given::Nothing),
+        Route::post("/api/v1/auth/accept", Anyone, "Accepts an invitation", entering::accept)
+            .giving(Given::Nothing),
+        Route::post("/api/v1/auth/logout", ACCOUNT, "Signs out", entering::logout).giving(Given::Nothing),
+        Route::get("/api/v1/auth/sessions", ACCOUNT, "Lists sessions", account::sessions),
+        Route::delete("/api/v1/auth/sessions/{id}", ACCOUNT, "Ends a session", account::revoke_session),
+        Route::post("/api/v1/auth/recovery", ACCOUNT, "Makes recovery codes", account::make_recovery_codes),
+        Route::get("/api/v1/auth/tokens", ACCOUNT, "Lists tokens", account::tokens),
+        Route::post("/api/v1/auth/tokens", ACCOUNT, "Makes a token for scripts", account::make_token),
+        Route::delete("/api/v1/auth/tokens/{id}", ACCOUNT, "Takes a token back", account::revoke_token),
+        Route::get("/api/v1/auth/audit", ACCOUNT, "Lists the audit trail", account::audit),
+        Route::get("/api/v1/auth/invitations", Owner, "Lists invitations", inviting::list),
+        Route::post("/api/v1/auth/invitations", Owner, "Invites a person", inviting::invite),
+        Route::delete("/api/v1/auth/invitations/{id}", Owner, "Withdraws an invitation", inviting::withdraw),
+    ]);
+    routes
+}
+
+/// Those of passkeys.
+fn ceremonies() -> Vec<Route> {
+    const ACCOUNT: Access = Access::Signed(Scope::Account);
+    const LOGIN: [&str; 2] = ["/api/v1/auth/passkeys/login/start", "/api/v1/auth/passkeys/login/finish"];
+    const REGISTER: [&str; 2] =
+        ["/api/v1/auth/passkeys/register/start", "/api/v1/auth/passkeys/register/finish"];
+    use Access::Anyone;
     vec![
-        route(Method::POST, "/api/v1/auth/link", Anyone, post(entering::link)),
-        route(Method::POST, "/api/v1/auth/recover", Anyone, post(entering::recover)),
-        route(Method::POST, "/api/v1/auth/accept", Anyone, post(entering::accept)),
-        route(Method::POST, "/api/v1/auth/passkeys/login/start", Anyone, post(passkeys::login_start)),
-        route(Method::POST, "/api/v1/auth/passkeys/login/finish", Anyone, post(passkeys::login_finish)),
-        route(Method::POST, "/api/v1/auth/logout", ACCOUNT, post(entering::logout)),
-        route(Method::GET, "/api/v1/auth/sessions", ACCOUNT, get(account::sessions)),
-        route(Method::DELETE, "/api/v1/auth/sessions/{id}", ACCOUNT, delete(account::revoke_session)),
-        route(Method::GET, "/api/v1/auth/passkeys", ACCOUNT, get(passkeys::list)),
-        route(Method::DELETE, "/api/v1/auth/passkeys/{id}", ACCOUNT, delete(passkeys::remove)),
-        route(Method::POST, "/api/v1/auth/passkeys/register/start", ACCOUNT, post(passkeys::register_start)),
-        route(
-            Method::POST,
-            "/api/v1/auth/passkeys/register/finish",
-            ACCOUNT,
-            post(passkeys::register_finish),
-        ),
-        route(Method::POST, "/api/v1/auth/recovery", ACCOUNT, post(account::make_recovery_codes)),
-        route(Method::GET, "/api/v1/auth/tokens", ACCOUNT, get(account::tokens)),
-        route(Method::POST, "/api/v1/auth/tokens", ACCOUNT, post(account::make_token)),
-        route(Method::DELETE, "/api/v1/auth/tokens/{id}", ACCOUNT, delete(account::revoke_token)),
-        route(Method::GET, "/api/v1/auth/audit", ACCOUNT, get(account::audit)),
-        route(Method::GET, "/api/v1/auth/invitations", Owner, get(inviting::list)),
-        route(Method::POST, "/api/v1/auth/invitations", Owner, post(inviting::invite)),
-        route(Method::DELETE, "/api/v1/auth/invitations/{id}", Owner, delete(inviting::withdraw)),
+        Route::get("/api/v1/auth/passkeys", ACCOUNT, "Lists passkeys", passkeys::list),
+        Route::delete("/api/v1/auth/passkeys/{id}", ACCOUNT, "Removes a passkey", passkeys::remove),
+        Route::post(REGISTER[0], ACCOUNT, "Begins to add a passkey", passkeys::register_start),
+        Route::post(REGISTER[1], ACCOUNT, "Adds the passkey", passkeys::register_finish),
+        Route::post(LOGIN[0], Anyone, "Begins to sign in with a passkey", passkeys::login_start),
+        Route::post(LOGIN[1], Anyone, "Signs in with the passkey", passkeys::login_finish)
+            .giving(Given::Nothing),
     ]
 }

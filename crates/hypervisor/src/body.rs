@@ -3,13 +3,21 @@
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
+use crate::access::{About, Taken, Takes};
 use crate::problem::Refusal;
 
 /// A JSON body, or a problem that says what is wrong with it.
 #[derive(Debug)]
 pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: JsonSchema> Takes for Json<T> {
+    fn describe(about: &mut About) {
+        about.body = Taken::Json(SchemaGenerator::subschema_for::<T>);
+    }
+}
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Refusal;

@@ -30,7 +30,7 @@ pub enum PasskeysError {
 }
 
 /// A ceremony that was begun, in words for the browser.
-#[derive(Debug, serde::Serialize)]
+#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct Begun {
     pub ceremony: String,
     pub options: Value,

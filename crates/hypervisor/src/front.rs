@@ -45,6 +45,8 @@ impl Front {
 const HASHING: usize = 8;
 const BROWSER: usize = 200;
 
+impl crate::access::Takes for Caller {}
+
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Refusal;
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::access::{Access, Principal, Route};
+use crate::access::{Access, Given, Principal, Route};
 use crate::assets::{self, Assets};
 use crate::front::Front;
 use crate::problem::Refusal;
@@ -34,44 +34,51 @@ impl fmt::Debug for Pages {
     }
 }
 
+/// The answer of `/health`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Health {
+    status: &'static str,
+    version: &'static str,
+}
+
+/// The answer of `/ready`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Ready {
+    status: &'static str,
+}
+
 pub fn routes(pages: Pages) -> Vec<Route> {
-    let anyone = |path, handler| Route { method: Method::GET, path, access: Access::Anyone, handler };
+    use Access::Anyone;
     let Pages { assets, version, ready, metrics } = pages;
     let file = move |Extension(front): Extension<Arc<Front>>, uri: Uri, headers: HeaderMap| async move {
         assets::serve(&*assets, &front.site, uri.path(), &headers)
     };
+    let health = move || async move { axum::Json(Health { status: "ok", version }) };
+    let measured = move |Extension(front): Extension<Arc<Front>>,
+                         address: Option<Extension<Address>>,
+                         who: Option<Extension<Principal>>| async move {
+        let address = address.map(|Extension(address)| address).unwrap_or_default();
+        // A proxy on this machine would make everyone look as if they were on it.
+        let near = address.0.is_loopback() && !front.site.is_secure();
+        if !near && !who.is_some_and(|Extension(who)| who.owner) {
+            return Refusal::forbidden("Metrics are for this machine and its owner.").into_response();
+        }
+        measure(&front, &*metrics)
+    };
     vec![
-        anyone(
-            "/health",
-            get(move || async move { axum::Json(json!({"status": "ok", "version": version})) }),
-        ),
-        anyone("/ready", get(move || async move { readiness(ready()) })),
-        anyone(
-            "/metrics",
-            get(
-                move |Extension(front): Extension<Arc<Front>>,
-                      address: Option<Extension<Address>>,
-                      who: Option<Extension<Principal>>| async move {
-                    let address = address.map(|Extension(address)| address).unwrap_or_default();
-                    // A proxy on this machine would make everyone look as if they were on it.
-                    let near = address.0.is_loopback() && !front.site.is_secure();
-                    if !near && !who.is_some_and(|Extension(who)| who.owner) {
-                        return Refusal::forbidden("Metrics are for this machine and its owner.")
-                            .into_response();
-                    }
-                    measure(&front, &*metrics)
-                },
-            ),
-        ),
-        anyone("/", get(file.clone())),
-        anyone("/{*path}", get(file)),
+        Route::get("/health", Anyone, "Whether the server runs", health),
+        Route::get("/ready", Anyone, "Whether it can work", move || async move { readiness(ready()) }),
+        Route::get("/metrics", Anyone, "Figures for Prometheus; for this machine and its owner", measured)
+            .giving(Given::Bytes("text/plain")),
+        Route::get("/", Anyone, "The page", file.clone()),
+        Route::get("/{*path}", Anyone, "Its files", file),
     ]
 }
 
-fn readiness(ready: Result<(), String>) -> Response {
+fn readiness(ready: Result<(), String>) -> Result<axum::Json<Ready>, Refusal> {
     match ready {
-        Ok(()) => axum::Json(json!({"status": "ready"})).into_response(),
-        Err(why) => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", why).into_response(),
+        Ok(()) => Ok(axum::Json(Ready { status: "ready" })),
+        Err(why) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", why)),
     }
 }
 

@@ -1,12 +1,13 @@
 //! The routes of one computer, under `/api/v1`.
 //!
-//! Every route states who may call it, here and nowhere else: a [`Route`] cannot be made without its [`Access`]. A
-//! handler is given the [`Desk`] of the user who is signed in, which is all that it can reach.
+//! Every route states who may call it, here and nowhere else: a [`Route`] cannot be made without its [`Access`] and
+//! a summary; the rest of its description ([`openapi`]) is read off the types of its handler. A handler is given the [`Desk`] of the user who is signed in, which is all that it can reach.
 
 mod checkpoints;
 mod content;
 mod desktop;
 mod files;
+pub mod openapi;
 mod operations;
 pub mod problem;
 mod socket;
@@ -14,6 +15,7 @@ mod terminals;
 mod transfer;
 
 use axum::http::Method;
+use hypervisor::access::Given;
 pub use hypervisor::access::{Access, Route};
 use shared_types::wire::Scope;
 
@@ -22,43 +24,40 @@ use crate::desk::Desk;
 /// All routes of a computer.
 pub fn routes() -> Vec<Route> {
     use Access::{Owner, Signed};
-    use Scope::{Read, Terminal, Write};
-    let get = Method::GET;
-    let post = Method::POST;
+    use Scope::{Read, Write};
     vec![
-        Route::new(get.clone(), "/api/v1/state", Signed(Read), desktop::state),
-        Route::new(post.clone(), "/api/v1/gestures", Signed(Write), desktop::gesture),
-        Route::new(get.clone(), "/api/v1/storage", Signed(Read), desktop::storage),
-        Route::new(get.clone(), "/api/v1/socket", Signed(Read), socket::connect),
-        Route::new(get.clone(), "/api/v1/files", Signed(Read), files::list),
-        Route::new(post.clone(), "/api/v1/files/move", Signed(Write), files::rename),
-        Route::new(post.clone(), "/api/v1/files/copy", Signed(Write), files::copy),
-        Route::new(post.clone(), "/api/v1/files/delete", Signed(Write), files::delete),
-        Route::new(post.clone(), "/api/v1/folders", Signed(Write), files::make_folder),
-        Route::new(get.clone(), "/api/v1/search", Signed(Read), files::search),
-        Route::new(get.clone(), "/api/v1/versions", Signed(Read), files::versions),
-        Route::new(get.clone(), "/api/v1/content", Signed(Read), content::read),
-        Route::new(Method::PUT, "/api/v1/content", Signed(Write), content::write).with_file(),
-        Route::new(get.clone(), "/api/v1/compare", Signed(Read), checkpoints::compare),
-        Route::new(get.clone(), "/api/v1/checkpoints", Signed(Read), checkpoints::list),
-        Route::new(post.clone(), "/api/v1/checkpoints", Signed(Write), checkpoints::make),
-        Route::new(get.clone(), "/api/v1/operations", Signed(Read), operations::list),
-        Route::new(get.clone(), "/api/v1/operations/{op}", Signed(Read), operations::show),
-        Route::new(post.clone(), "/api/v1/operations/{op}/undo", Signed(Write), operations::undo),
-        Route::new(post.clone(), "/api/v1/operations/{op}/redo", Signed(Write), operations::redo),
-        Route::new(post.clone(), "/api/v1/undo", Signed(Write), operations::undo_latest),
-        Route::new(post.clone(), "/api/v1/redo", Signed(Write), operations::redo_latest),
-        Route::new(post.clone(), "/api/v1/restore", Signed(Write), operations::restore),
-        Route::new(get.clone(), "/api/v1/export", Signed(Read), transfer::export),
-        Route::new(post.clone(), "/api/v1/import", Signed(Write), transfer::import).with_file(),
-        // A plain shell has the owner's power over the machine.
-        Route::new(get, "/api/v1/terminals", Owner, terminals::list),
-        Route::new(post, "/api/v1/terminals", Owner, terminals::start),
-        Route::new(Method::DELETE, "/api/v1/terminals/{id}", Owner, terminals::end),
+        Route::get("/api/v1/state", Signed(Read), "The desktop, now or as it was", desktop::state),
+        Route::post("/api/v1/gestures", Signed(Write), "Changes windows and settings", desktop::gesture),
+        Route::get("/api/v1/storage", Signed(Read), "What is kept where", desktop::storage),
+        Route::get("/api/v1/socket", Signed(Read), "The WebSocket of a tab", socket::connect),
+        Route::get("/api/v1/files", Signed(Read), "Lists a folder", files::list),
+        Route::post("/api/v1/files/move", Signed(Write), "Moves or renames", files::rename),
+        Route::post("/api/v1/files/copy", Signed(Write), "Copies", files::copy),
+        Route::post("/api/v1/files/delete", Signed(Write), "Deletes", files::delete),
+        Route::post("/api/v1/folders", Signed(Write), "Makes a folder", files::make_folder),
+        Route::get("/api/v1/search", Signed(Read), "Finds files by name and text", files::search),
+        Route::get("/api/v1/versions", Signed(Read), "What a file was", files::versions),
+        Route::get("/api/v1/content", Signed(Read), "Bytes of a file", content::read).giving(Given::File),
+        Route::new(Method::PUT, "/api/v1/content", Signed(Write), "Writes a file", content::write)
+            .with_file(),
+        Route::get("/api/v1/compare", Signed(Read), "Compares two moments", checkpoints::compare),
+        Route::get("/api/v1/checkpoints", Signed(Read), "Lists checkpoints", checkpoints::list),
+        Route::post("/api/v1/checkpoints", Signed(Write), "Makes a checkpoint", checkpoints::make),
+        Route::get("/api/v1/operations", Signed(Read), "Lists operations", operations::list),
+        Route::get("/api/v1/operations/{op}", Signed(Read), "What an operation did", operations::show),
+        Route::post("/api/v1/operations/{op}/undo", Signed(Write), "Undoes it", operations::undo),
+        Route::post("/api/v1/operations/{op}/redo", Signed(Write), "Redoes it", operations::redo),
+        Route::post("/api/v1/undo", Signed(Write), "Undoes the latest", operations::undo_latest),
+        Route::post("/api/v1/redo", Signed(Write), "Redoes the latest", operations::redo_latest),
+        Route::post("/api/v1/restore", Signed(Write), "Goes back to a moment", operations::restore),
+        Route::get("/api/v1/export", Signed(Read), "Everything, as a zip", transfer::export)
+            .giving(Given::Bytes("application/zip")),
+        Route::post("/api/v1/import", Signed(Write), "Files of an export", transfer::import).with_file(),
+        // A plain shell has the owner's power over the machine; a scope for tokens comes with cells.
+        Route::get("/api/v1/terminals", Owner, "Lists terminals", terminals::list),
+        Route::post("/api/v1/terminals", Owner, "Starts a terminal", terminals::start),
+        Route::delete("/api/v1/terminals/{id}", Owner, "Ends a terminal", terminals::end),
     ]
-    .into_iter()
-    .inspect(|route| debug_assert!(route.access != Signed(Terminal), "cells come later"))
-    .collect()
 }
 
 /// Whether the caller may use the owner's shell; put beside the desk by whoever knows.

@@ -1,12 +1,12 @@
 //! One machine: its front, its computers and their routes, put together.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use axum::http::{Extensions, Method, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::{Extensions, HeaderName, StatusCode, header};
+use axum::response::IntoResponse;
 use axum::{Extension, Json};
 use event_log::EventLog;
-use hypervisor::access::{Access, AssembleError, Attach, Principal, Route, assemble};
+use hypervisor::access::{Access, AssembleError, Attach, Given, Principal, Route, assemble};
 use hypervisor::assets::Assets;
 use hypervisor::auth;
 use hypervisor::front::Front;
@@ -62,10 +62,11 @@ impl Machine {
         let me = move |principal: Principal, Extension(shell): Extension<Shell>| async move {
             me(principal, shell, version)
         };
-        let mut routes = vec![Route::new(Method::GET, "/api/v1/me", Access::Signed(Scope::Read), me)];
+        let mut routes = vec![Route::get("/api/v1/me", Access::Signed(Scope::Read), "Who is signed in", me)];
         routes.extend(api::routes());
         routes.extend(auth::routes());
         routes.extend(pages::routes(pages));
+        describe(&mut routes);
         let router = assemble(routes, Arc::clone(server.front()), attach(server.front(), &registry))?;
         Ok(Self { server, registry, router, owner })
     }
@@ -104,9 +105,20 @@ impl Machine {
     }
 }
 
-fn me(principal: Principal, Shell(shell): Shell, version: &str) -> Response {
+fn me(principal: Principal, Shell(shell): Shell, version: &str) -> Json<Me> {
     let Principal { user, name, owner, .. } = principal;
-    Json(Me { user, name, owner, shell, version: version.to_owned() }).into_response()
+    Json(Me { user, name, owner, shell, version: version.to_owned() })
+}
+
+/// Adds the route of the document that describes all routes, itself too.
+fn describe(routes: &mut Vec<Route>) {
+    const KIND: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/json")];
+    let document = Arc::new(OnceLock::new());
+    let told: Arc<OnceLock<String>> = Arc::clone(&document);
+    let tell = move || async move { (KIND, told.get().cloned().unwrap_or_default()).into_response() };
+    let route = Route::get("/api/v1/openapi.json", Access::Anyone, "This document", tell);
+    routes.push(route.giving(Given::Bytes("application/json")));
+    let _ = document.set(format!("{:#}\n", api::openapi::document(routes)));
 }
 
 /// Puts the principal's own computer into the request, and whether they may have a shell: the owner, while there is

@@ -10,10 +10,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use hypervisor::assets::{Asset, Assets, content_type};
-use hypervisor::server::ServerConfig;
 use sandbox::failure::{Code, Failure};
 use sandbox::machine::MachineError;
-use sandbox::startup::{Startup, data_folder, run};
+use sandbox::startup::{Said, Startup, data_folder, run, server_config};
 
 const MISSING: &[u8] =
     b"<!doctype html><title>ChoirOS</title><p>There is no desktop in target/web. Build it with: \
@@ -30,16 +29,16 @@ fn main() -> ExitCode {
 }
 
 fn serve() -> Result<(), MachineError> {
-    let port = match std::env::var("CHOIR_PORT") {
-        Ok(text) => text.parse().map_err(|_| {
+    let port = std::env::var("CHOIR_PORT").ok().map(|text| {
+        text.parse().map_err(|_| {
             Failure::new(Code::BadRequest, format!("CHOIR_PORT={text:?} is no port: expected 1 to 65535"))
-        })?,
-        Err(_) => 8080,
-    };
+        })
+    });
+    let said = Said { port: port.transpose()?, ..Said::default() };
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(PathBuf::from))?;
     let web = std::env::var_os("CHOIR_WEB").map_or_else(|| PathBuf::from("target/web"), PathBuf::from);
     run(&Startup {
-        config: ServerConfig::local(port, data),
+        config: server_config(data, &said)?,
         assets: Arc::new(Folder(web)),
         version: env!("CARGO_PKG_VERSION"),
         ready: |_| (),

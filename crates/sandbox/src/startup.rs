@@ -1,5 +1,7 @@
 //! From nothing to a machine that serves: where its data is, whose it is, what the person is told, and when it stops.
 
+mod settings;
+
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,6 +10,8 @@ use hypervisor::assets::Assets;
 use hypervisor::server::{ServerConfig, clock};
 use shared_types::UserId;
 use tracing_subscriber::EnvFilter;
+
+pub use settings::{Said, server_config};
 
 use crate::failure::{Code, Failure};
 use crate::machine::{Machine, MachineError};

@@ -4,9 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::{
-    CommandId, ContentHash, FilePath, OpId, RootHash, Seq, TerminalId, Timestamp, UserId, WindowId,
-};
+use crate::{CommandId, ContentHash, FilePath, OpId, RootHash, Seq, TerminalId, Timestamp, UserId, WindowId};
 
 macro_rules! schema {
     ($($name:ident => { $($schema:tt)* })*) => {

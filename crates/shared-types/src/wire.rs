@@ -343,6 +343,7 @@ pub struct Checkpoint {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewCheckpoint {
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub message: String,
 }
 
@@ -369,7 +370,9 @@ pub struct Terminal {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewTerminal {
+    #[cfg_attr(feature = "schema", schemars(range(min = 2, max = 1000)))]
     pub columns: u16,
+    #[cfg_attr(feature = "schema", schemars(range(min = 2, max = 1000)))]
     pub rows: u16,
 }
 
@@ -457,6 +460,7 @@ pub struct ApiToken {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 100)))]
     pub name: String,
     pub scopes: Vec<Scope>,
     #[serde(default)]

@@ -43,6 +43,10 @@ story("files", {}, async (here, step) => {
     await until(() => row("renamed.md").count(), 0);
     await page.keyboard.press("Control+z");
     await row("renamed.md").waitFor();
+    await page.keyboard.press("Control+Shift+z");
+    await until(() => row("renamed.md").count(), 0);
+    await page.keyboard.press("Control+z");
+    await row("renamed.md").waitFor();
   });
 
   await step("what another program writes appears by itself", async () => {
@@ -59,7 +63,7 @@ story("files", {}, async (here, step) => {
     await files.getByRole("searchbox").fill("");
   });
 
-  await step("a dropped file is uploaded", async () => {
+  await step("a file that was chosen is uploaded", async () => {
     const chooser = page.waitForEvent("filechooser");
     await files.getByRole("button", { name: /Upload/ }).first().click();
     await (await chooser).setFiles({ name: "up.txt", mimeType: "text/plain", buffer: Buffer.from("uploaded") });

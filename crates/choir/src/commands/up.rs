@@ -2,22 +2,19 @@
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
-use std::net::SocketAddr;
 use std::process::Stdio;
 use std::sync::Arc;
 
 use anyhow::Result;
 use hypervisor::assets::{Asset, Assets, content_type};
-use hypervisor::server::ServerConfig;
-use sandbox::startup::{self, Startup, data_folder};
+use sandbox::startup::{self, Said, Startup, data_folder, server_config};
 
 use crate::cli::Up;
 use crate::web;
 
 pub(crate) fn run(args: &Up) -> Result<()> {
-    let mut config = ServerConfig::local(args.data.port, data_folder(args.data.data.clone())?);
-    config.listen = SocketAddr::new(args.listen, args.data.port);
-    config.public_url = args.public_url.clone();
+    let said = Said { listen: args.listen, port: args.data.port, public_url: args.public_url.clone() };
+    let config = server_config(data_folder(args.data.data.clone())?, &said)?;
     let browser = !args.no_browser && std::io::stdout().is_terminal();
     let ready = if browser { open_browser } else { |_: &str| () };
     let startup = Startup { config, assets: Arc::new(Embedded), version: env!("CARGO_PKG_VERSION"), ready };

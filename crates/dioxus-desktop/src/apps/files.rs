@@ -92,8 +92,8 @@ pub(crate) fn kind(name: &str) -> Kind {
         "mp4" | "m4v" | "mov" => Kind::Video("video/mp4"),
         "webm" => Kind::Video("video/webm"),
         "pdf" => Kind::Pdf,
-        "zip" | "gz" | "xz" | "bz2" | "7z" | "tar" | "woff" | "woff2" | "ttf" | "otf" | "exe" | "bin" | "wasm"
-        | "sqlite" | "db" | "so" | "o" | "docx" | "xlsx" | "pptx" => Kind::Other,
+        "zip" | "gz" | "xz" | "bz2" | "7z" | "tar" | "woff" | "woff2" | "ttf" | "otf" | "exe" | "bin"
+        | "wasm" | "sqlite" | "db" | "so" | "o" | "docx" | "xlsx" | "pptx" => Kind::Other,
         _ => Kind::Text,
     }
 }

@@ -137,6 +137,8 @@ fn Compared(pair: Pair) -> Element {
         None => rsx! { Waiting {} },
         Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
         Some(Ok(found)) if found.changes.is_empty() => rsx! { p { class: "quiet pad", "No file differs." } },
-        Some(Ok(found)) => rsx! { Changes { changes: found.changes.clone(), total: found.total, notes: Vec::new() } },
+        Some(Ok(found)) => {
+            rsx! { Changes { changes: found.changes.clone(), total: found.total, notes: Vec::new() } }
+        }
     }
 }

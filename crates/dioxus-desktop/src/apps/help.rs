@@ -10,17 +10,50 @@ use crate::desktop::shortcuts::ShortcutTable;
 use crate::icons::Icon;
 
 const SECTIONS: &[(&str, &str)] = &[
-    ("Find and open things", "Press Ctrl K (Cmd K on a Mac) anywhere and type. Apps, files and settings are found by name, files also by their text. A line that begins with > is a command: >undo, >checkpoint before the rewrite, >theme dark, >new file notes.md, >open terminal."),
-    ("Move and size windows", "Drag the title bar, or hold Alt and drag from anywhere. Drag to the left or right edge for half the screen, to a corner for a quarter, to the top for all of it. Double-click the title to maximise. Every edge resizes. Ctrl Alt and an arrow key does the same by keyboard."),
-    ("Undo anything", "Ctrl Z takes back your latest change, whatever it was: a deleted file, a moved window, a setting. The toast after each change offers the same. Timeline undoes any row, also an old one; if something changed since, both sides are shown and you choose."),
-    ("Go back to a moment", "In Timeline, drag the bar on top to see the desktop as it was. Restore to here, on a row or in Checkpoints, returns files, windows and settings to that moment. It shows what would change first, and it can itself be undone."),
-    ("Versions of a file", "Choose a file in Files and press Versions. Each version shows how it differs from now, and Restore this version brings it back as a new change."),
-    ("Upload and download", "Drop files on a Files window, or press the upload button. To download, use the context menu, or drag a file out of the window."),
-    ("Checkpoints", "A checkpoint is a git commit of the whole workspace. They are made by themselves from time to time; make your own with a message before something large."),
-    ("The terminal", "The terminal is a real shell in the workspace. What it changes appears in Timeline as an operation, and can be undone like everything else."),
-    ("Sign in elsewhere", "Add a passkey in Settings to sign in from this browser again. On the machine itself, choir link prints a one-time link. Recovery codes are for the day when everything else is lost."),
-    ("When the connection is lost", "What is open stays open. Moved windows and settings are sent when the computer is back, and everything you missed arrives by itself."),
-    ("Take everything with you", "Settings, Storage: Export gives one file with everything, Import brings the files of another computer in."),
+    (
+        "Find and open things",
+        "Press Ctrl K (Cmd K on a Mac) anywhere and type. Apps, files and settings are found by name, files also by their text. A line that begins with > is a command: >undo, >checkpoint before the rewrite, >theme dark, >new file notes.md, >open terminal.",
+    ),
+    (
+        "Move and size windows",
+        "Drag the title bar, or hold Alt and drag from anywhere. Drag to the left or right edge for half the screen, to a corner for a quarter, to the top for all of it. Double-click the title to maximise. Every edge resizes. Ctrl Alt and an arrow key does the same by keyboard.",
+    ),
+    (
+        "Undo anything",
+        "Ctrl Z takes back your latest change, whatever it was: a deleted file, a moved window, a setting. The toast after each change offers the same. Timeline undoes any row, also an old one; if something changed since, both sides are shown and you choose.",
+    ),
+    (
+        "Go back to a moment",
+        "In Timeline, drag the bar on top to see the desktop as it was. Restore to here, on a row or in Checkpoints, returns files, windows and settings to that moment. It shows what would change first, and it can itself be undone.",
+    ),
+    (
+        "Versions of a file",
+        "Choose a file in Files and press Versions. Each version shows how it differs from now, and Restore this version brings it back as a new change.",
+    ),
+    (
+        "Upload and download",
+        "Drop files on a Files window, or press the upload button. To download, use the context menu, or drag a file out of the window.",
+    ),
+    (
+        "Checkpoints",
+        "A checkpoint is a git commit of the whole workspace. They are made by themselves from time to time; make your own with a message before something large.",
+    ),
+    (
+        "The terminal",
+        "The terminal is a real shell in the workspace. What it changes appears in Timeline as an operation, and can be undone like everything else.",
+    ),
+    (
+        "Sign in elsewhere",
+        "Add a passkey in Settings to sign in from this browser again. On the machine itself, choir link prints a one-time link. Recovery codes are for the day when everything else is lost.",
+    ),
+    (
+        "When the connection is lost",
+        "What is open stays open. Moved windows and settings are sent when the computer is back, and everything you missed arrives by itself.",
+    ),
+    (
+        "Take everything with you",
+        "Settings, Storage: Export gives one file with everything, Import brings the files of another computer in.",
+    ),
 ];
 
 #[component]

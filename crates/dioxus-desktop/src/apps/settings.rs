@@ -30,7 +30,8 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
             page.set(name);
         }
     }
-    let title = PAGES.iter().find(|(id, ..)| *id == *page.read()).map(|(_, title, _)| *title).unwrap_or_default();
+    let title =
+        PAGES.iter().find(|(id, ..)| *id == *page.read()).map(|(_, title, _)| *title).unwrap_or_default();
     rsx! {
         div { class: "settings",
             nav { class: "rail", "aria-label": "Pages",

@@ -101,7 +101,8 @@ impl Log {
             let target = pages.values().flatten().find(named).filter(|_| short.len() >= 6)?;
             Some(format!("{said} “{}”", target.label))
         };
-        let mut text = of("undo ", "Undid").or_else(|| of("redo ", "Redid")).unwrap_or_else(|| row.label.clone());
+        let mut text =
+            of("undo ", "Undid").or_else(|| of("redo ", "Redid")).unwrap_or_else(|| row.label.clone());
         if let Some(first) = text.get_mut(0..1) {
             first.make_ascii_uppercase();
         }
@@ -113,7 +114,8 @@ impl Log {
     }
 }
 
-const SOURCES: &[(&str, &str)] = &[("", "Everyone"), ("user", "You"), ("agent", "Agents"), ("system", "System")];
+const SOURCES: &[(&str, &str)] =
+    &[("", "Everyone"), ("user", "You"), ("agent", "Agents"), ("system", "System")];
 const FAMILIES: &[(&str, &str)] = &[
     ("", "Everything"),
     ("file", "Files"),

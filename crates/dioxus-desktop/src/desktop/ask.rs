@@ -40,7 +40,9 @@ fn Question(ask: Ask) -> Element {
     let confirm = move |_| {
         let chosen = conflicts
             .iter()
-            .filter_map(|clash| Some((clash.path.clone()?, sides.peek().get(&clash.subject).copied().unwrap_or(Side::Keep))))
+            .filter_map(|clash| {
+                Some((clash.path.clone()?, sides.peek().get(&clash.subject).copied().unwrap_or(Side::Keep)))
+            })
             .collect();
         let rest = (!conflicts.is_empty()).then_some(Side::Keep);
         undo::confirm(desk, plan.clone(), chosen, rest);

@@ -112,7 +112,9 @@ pub(crate) fn install(desk: Desk) {
         }
     });
     dom::listen::<PointerEvent>("pointerup", false, move |event| end(desk, Some(event.pointer_id()), true));
-    dom::listen::<PointerEvent>("pointercancel", false, move |event| end(desk, Some(event.pointer_id()), false));
+    dom::listen::<PointerEvent>("pointercancel", false, move |event| {
+        end(desk, Some(event.pointer_id()), false)
+    });
 }
 
 /// Whether something is being dragged.

@@ -45,17 +45,19 @@ fn local_hits(text: &str) -> Vec<Hit> {
     }
     let words = text.trim().to_lowercase();
     let fits = |hay: &str| words.split_whitespace().all(|word| hay.to_lowercase().contains(word));
-    let mut hits: Vec<Hit> = apps::APPS
+    let starts = |title: &str| !words.is_empty() && title.to_lowercase().starts_with(&words);
+    // What begins with the words comes first, then what is about them.
+    let mut hits: Vec<(bool, Hit)> = apps::APPS
         .iter()
-        .filter(|app| words.is_empty() || fits(&format!("{} {}", app.title, app.about)))
-        .map(Hit::App)
+        .filter(|app| fits(&format!("{} {}", app.title, app.about)))
+        .map(|app| (!starts(app.title), Hit::App(app)))
         .collect();
     if !words.is_empty() {
         let pages = PAGES.iter().filter(|(title, _, more)| fits(&format!("{title} {more}")));
-        hits.extend(pages.map(|(title, page, _)| Hit::Page { title, page }));
+        hits.extend(pages.map(|(title, page, _)| (!starts(title), Hit::Page { title, page })));
     }
-    hits.truncate(8);
-    hits
+    hits.sort_by_key(|(later, _)| *later);
+    hits.into_iter().map(|(_, hit)| hit).take(8).collect()
 }
 
 fn choose(hit: &Hit, text: &str) {
@@ -183,7 +185,13 @@ pub(crate) fn Prompt() -> Element {
 }
 
 #[component]
-fn HitRow(hit: Hit, index: usize, on: bool, onpick: EventHandler<usize>, onover: EventHandler<usize>) -> Element {
+fn HitRow(
+    hit: Hit,
+    index: usize,
+    on: bool,
+    onpick: EventHandler<usize>,
+    onover: EventHandler<usize>,
+) -> Element {
     let (icon, title, sub) = match &hit {
         Hit::App(app) => (app.icon, app.title.to_owned(), app.about.to_owned()),
         Hit::File(found) => {
@@ -191,7 +199,11 @@ fn HitRow(hit: Hit, index: usize, on: bool, onpick: EventHandler<usize>, onover:
                 Matched::Name => clock::size(found.size),
                 Matched::Text => "in its text".to_owned(),
             };
-            (apps::files::icon_for(found.path.name()), found.path.name().to_owned(), format!("{} · {place}", found.path))
+            (
+                apps::files::icon_for(found.path.name()),
+                found.path.name().to_owned(),
+                format!("{} · {place}", found.path),
+            )
         }
         Hit::Page { title, .. } => ("settings", (*title).to_owned(), "Settings".to_owned()),
         Hit::Command(command) => ("chevron-right", command.usage.to_owned(), command.about.to_owned()),

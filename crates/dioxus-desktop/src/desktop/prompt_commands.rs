@@ -44,7 +44,12 @@ const fn command(verb: Verb, name: &'static str, usage: &'static str, about: &'s
 const COMMANDS: &[Command] = &[
     command(Verb::Undo, "undo", ">undo", "Take back the latest change"),
     command(Verb::Redo, "redo", ">redo", "Do again what was undone"),
-    command(Verb::Checkpoint, "checkpoint", ">checkpoint MESSAGE", "Save the whole workspace under a message"),
+    command(
+        Verb::Checkpoint,
+        "checkpoint",
+        ">checkpoint MESSAGE",
+        "Save the whole workspace under a message",
+    ),
     command(Verb::Theme, "theme", ">theme light, dark or system", "Change the colours"),
     command(Verb::NewFile, "new file", ">new file NAME", "Make an empty file and open it"),
     command(Verb::NewFolder, "new folder", ">new folder NAME", "Make a folder"),
@@ -71,7 +76,11 @@ impl Command {
 /// The commands that the typed text may become.
 pub(crate) fn matching(typed: &str) -> Vec<Command> {
     let typed = typed.trim_start().to_lowercase();
-    COMMANDS.iter().filter(|c| c.name.starts_with(typed.trim()) || typed.starts_with(c.name)).cloned().collect()
+    COMMANDS
+        .iter()
+        .filter(|c| c.name.starts_with(typed.trim()) || typed.starts_with(c.name))
+        .cloned()
+        .collect()
 }
 
 /// What to put into the bar when a command still wants words.
@@ -90,7 +99,11 @@ pub(crate) fn run(mut desk: Desk, command: &Command, text: &str) {
         }),
         Verb::Theme => match words.as_str() {
             "light" | "dark" | "system" => desk.set("theme", json!(words)),
-            other => desk.toast(format!("There is no theme {other}: light, dark or system."), true, crate::desk::Offer::Nothing),
+            other => desk.toast(
+                format!("There is no theme {other}: light, dark or system."),
+                true,
+                crate::desk::Offer::Nothing,
+            ),
         },
         Verb::NewFile => match FilePath::parse(&words) {
             Ok(path) => apps::files::actions::new_file(desk, path, true),
@@ -102,7 +115,8 @@ pub(crate) fn run(mut desk: Desk, command: &Command, text: &str) {
         },
         Verb::Open => {
             let lower = words.to_lowercase();
-            let app = apps::APPS.iter().find(|app| app.id == lower || app.title.to_lowercase().starts_with(&lower));
+            let app =
+                apps::APPS.iter().find(|app| app.id == lower || app.title.to_lowercase().starts_with(&lower));
             match app {
                 Some(app) => desk.open(app, None),
                 None => apps::files::open_path(desk, &words),

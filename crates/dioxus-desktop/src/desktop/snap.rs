@@ -83,14 +83,38 @@ pub(crate) fn to_zone(desk: Desk, id: WindowId, zone: Zone) {
     }
     desk.change(id, |w| match zone {
         Zone::Full => w.mode = WindowMode::Maximized,
-        Zone::Left
-        | Zone::Right
-        | Zone::TopLeft
-        | Zone::TopRight
-        | Zone::BottomLeft
-        | Zone::BottomRight => {
+        Zone::Left | Zone::Right | Zone::TopLeft | Zone::TopRight | Zone::BottomLeft | Zone::BottomRight => {
             w.mode = WindowMode::Normal;
             w.rect = zone.rect(dom::screen());
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_corners_and_the_top_call_for_their_zones() {
+        let screen = (1440, 900);
+        let table = [
+            ((2, 400), Some(Zone::Left)),
+            ((1438, 400), Some(Zone::Right)),
+            ((2, 20), Some(Zone::TopLeft)),
+            ((1438, 830), Some(Zone::BottomRight)),
+            ((700, 0), Some(Zone::Full)),
+            ((700, 400), None),
+        ];
+        for (at, zone) in table {
+            assert_eq!(zone_at(at, screen), zone, "{at:?}");
+        }
+    }
+
+    #[test]
+    fn two_halves_fill_the_screen_and_do_not_overlap() {
+        let (left, right) = (Zone::Left.rect((1440, 900)), Zone::Right.rect((1440, 900)));
+        assert_eq!(left.x + left.width as i32 + GAP, right.x);
+        assert!(right.x + right.width as i32 <= 1440);
+        assert!(left.y + left.height as i32 <= 900 - BAR);
+    }
 }

@@ -63,7 +63,11 @@ pub(crate) fn toggle(mut desk: Desk, overlay: Overlay) {
 
 fn windows_of(desk: Desk, app: &AppInfo) -> Vec<(WindowId, String, WindowMode)> {
     let windows = desk.windows.read();
-    windows.iter().filter(|(_, w)| *w.app == *app.id).map(|(id, w)| (*id, w.title.to_string(), w.mode)).collect()
+    windows
+        .iter()
+        .filter(|(_, w)| *w.app == *app.id)
+        .map(|(id, w)| (*id, w.title.to_string(), w.mode))
+        .collect()
 }
 
 /// A press shows the app; on the front window it minimises; with several windows it goes through them.

@@ -7,11 +7,31 @@ use crate::dom;
 use crate::icons::Icon;
 
 const STEPS: [(&str, &str, &str); 5] = [
-    ("search", "One bar for everything", "Press Ctrl K anywhere. Type the name of an app, a file or a setting, or > for a command."),
-    ("layout-grid", "Windows with manners", "Drag a title to an edge to fill half the screen, to a corner for a quarter. Alt-drag moves a window from anywhere. Everything stays where you left it."),
-    ("folder", "Your files, live", "Files shows the workspace as it is, and keeps every version. Drop files on it to upload them."),
-    ("history", "Everything is in the timeline", "Each row is something that happened. Open it to see what changed, drag the bar on top to look at the desktop as it was."),
-    ("undo-2", "Undo, always", "Nothing asks “are you sure?”, because everything can be taken back: Ctrl Z, the toast, or any row of the timeline."),
+    (
+        "search",
+        "One bar for everything",
+        "Press Ctrl K anywhere. Type the name of an app, a file or a setting, or > for a command.",
+    ),
+    (
+        "layout-grid",
+        "Windows with manners",
+        "Drag a title to an edge to fill half the screen, to a corner for a quarter. Alt-drag moves a window from anywhere. Everything stays where you left it.",
+    ),
+    (
+        "folder",
+        "Your files, live",
+        "Files shows the workspace as it is, and keeps every version. Drop files on it to upload them.",
+    ),
+    (
+        "history",
+        "Everything is in the timeline",
+        "Each row is something that happened. Open it to see what changed, drag the bar on top to look at the desktop as it was.",
+    ),
+    (
+        "undo-2",
+        "Undo, always",
+        "Nothing asks “are you sure?”, because everything can be taken back: Ctrl Z, the toast, or any row of the timeline.",
+    ),
 ];
 
 #[component]

@@ -1,7 +1,8 @@
 //! What makes a router, and what a statement covers.
 
 use axum::body::Body;
-use axum::http::{Request, StatusCode};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tower::ServiceExt;
 
@@ -22,7 +23,7 @@ fn nothing() -> Attach {
 #[test]
 fn a_route_is_stated_once() {
     let folder = tempfile::tempdir().unwrap();
-    let route = || Route::new(Method::GET, "/a", Access::Owner, async || "a");
+    let route = || Route::get("/a", Access::Owner, "A", async || "a");
     let twice = assemble(vec![route(), route()], front(folder.path()), nothing());
     assert!(matches!(twice, Err(AssembleError::Twice { path: "/a", .. })));
 }
@@ -31,7 +32,7 @@ fn a_route_is_stated_once() {
 async fn a_handler_answers_only_to_the_method_of_its_statement() {
     let folder = tempfile::tempdir().unwrap();
     let handler = get(async || "read").post(async || "written");
-    let route = Route { method: Method::GET, path: "/a", access: Access::Anyone, handler };
+    let route = Route { handler, ..Route::get("/a", Access::Anyone, "A", async || "a") };
     let router = assemble(vec![route], front(folder.path()), nothing()).unwrap();
     for (method, expected) in [
         (Method::GET, StatusCode::OK),
@@ -39,7 +40,8 @@ async fn a_handler_answers_only_to_the_method_of_its_statement() {
         (Method::POST, StatusCode::METHOD_NOT_ALLOWED),
         (Method::DELETE, StatusCode::METHOD_NOT_ALLOWED),
     ] {
-        let request = Request::builder().method(&method).uri("/a").header("host", "localhost:8080");
+        let request =
+            axum::http::Request::builder().method(&method).uri("/a").header("host", "localhost:8080");
         let answer = router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
         assert_eq!(answer.status(), expected, "{method}");
     }
@@ -79,4 +81,28 @@ async fn a_connection_learns_at_once_that_its_session_was_taken_back() {
     assert!(!connection.is_finished());
     identity.revoke_session(&owner.id, &session.id, &caller).unwrap();
     tokio::time::timeout(Duration::from_secs(10), connection).await.unwrap().unwrap();
+}
+
+async fn length(body: Body) -> Response {
+    match axum::body::to_bytes(body, usize::MAX).await {
+        Ok(bytes) => bytes.len().to_string().into_response(),
+        Err(_) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_read_as_it_comes_has_a_limit_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let routes = vec![
+        Route::post("/small", Access::Anyone, "A", length),
+        Route::post("/file", Access::Anyone, "A", length).with_file(),
+    ];
+    let router = assemble(routes, front(folder.path()), nothing()).unwrap();
+    for (path, expected) in [("/small", StatusCode::PAYLOAD_TOO_LARGE), ("/file", StatusCode::OK)] {
+        let request =
+            axum::http::Request::builder().method("POST").uri(path).header("host", "localhost:8080");
+        let request = request.body(Body::from(vec![0; BODY + 1])).unwrap();
+        let answer = router.clone().oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), expected, "{path}");
+    }
 }

@@ -6,7 +6,7 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, HeaderName};
 use axum::{Extension, Json as Answer};
-use serde_json::{Value, json};
+use serde::Serialize;
 use shared_types::wire::{ApiToken, AuditLine, NewToken, Session};
 
 use crate::access::Principal;
@@ -17,6 +17,12 @@ use crate::problem::Refusal;
 
 /// For answers that hold a secret.
 const NOT_KEPT: [(HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
+
+/// New recovery codes, which are shown this once.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(super) struct RecoveryCodes {
+    codes: Vec<String>,
+}
 
 pub(super) async fn sessions(
     Extension(front): Extension<Arc<Front>>,
@@ -40,12 +46,12 @@ pub(super) async fn make_recovery_codes(
     Extension(front): Extension<Arc<Front>>,
     principal: Principal,
     caller: Caller,
-) -> Result<([(HeaderName, &'static str); 1], Answer<Value>), Refusal> {
+) -> Result<([(HeaderName, &'static str); 1], Answer<RecoveryCodes>), Refusal> {
     let _place = front.hashing.try_acquire().map_err(|_| Refusal::too_many(1))?;
     let identity = front.identity.clone();
     let making = move || identity.make_recovery_codes(&principal.user, &caller);
     let codes = tokio::task::spawn_blocking(making).await.map_err(|_| Refusal::internal())??;
-    Ok((NOT_KEPT, Answer(json!({ "codes": codes }))))
+    Ok((NOT_KEPT, Answer(RecoveryCodes { codes })))
 }
 
 pub(super) async fn tokens(

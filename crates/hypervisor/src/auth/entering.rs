@@ -50,7 +50,7 @@ pub(super) async fn accept(
 }
 
 /// A body of `POST /auth/recover`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Recover {
     user: String,

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::Path;
 use axum::http::StatusCode;
-use axum::http::header::CACHE_CONTROL;
-use axum::response::{IntoResponse, Response};
+use axum::http::header::{CACHE_CONTROL, HeaderName};
 use axum::{Extension, Json as Answer};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::access::Principal;
 use crate::body::Json;
@@ -17,10 +15,18 @@ use crate::identity::{Caller, Invitation};
 use crate::problem::Refusal;
 
 /// A body of `POST /auth/invitations`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Invite {
+    #[schemars(length(min = 1, max = 100))]
     name: String,
+}
+
+/// An invitation that was just made, with the link for the invited person.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(super) struct Invited {
+    link: String,
+    invitation: Invitation,
 }
 
 pub(super) async fn list(
@@ -34,11 +40,10 @@ pub(super) async fn invite(
     principal: Principal,
     caller: Caller,
     Json(body): Json<Invite>,
-) -> Result<Response, Refusal> {
+) -> Result<([(HeaderName, &'static str); 1], Answer<Invited>), Refusal> {
     let made = front.identity.invite(&principal.user, &body.name, &caller)?;
     let link = front.site.invitation_link(&made.secret);
-    let answer = json!({ "link": link, "invitation": made.invitation });
-    Ok(([(CACHE_CONTROL, "no-store")], Answer(answer)).into_response())
+    Ok(([(CACHE_CONTROL, "no-store")], Answer(Invited { link, invitation: made.invitation })))
 }
 
 pub(super) async fn withdraw(

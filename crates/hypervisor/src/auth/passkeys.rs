@@ -19,22 +19,25 @@ use crate::identity::Caller;
 use crate::problem::Refusal;
 
 /// A body of `POST /auth/passkeys/register/start`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Named {
+    #[schemars(length(min = 1, max = 100))]
     name: String,
 }
 
 /// A body of `POST /auth/passkeys/login/start`: nothing yet.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
 /// The second half of a ceremony, with what the authenticator said.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Finish<T> {
     ceremony: String,
+    /// As the browser's `navigator.credentials` gives it, in its JSON form.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     credential: T,
 }
 

@@ -7,7 +7,7 @@ use super::audit::{self, What};
 use super::{Caller, Identity, IdentityError, NewSession, Secret, secret, sessions, spans, users};
 
 /// An invitation that nobody has accepted yet.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Invitation {
     pub id: String,
     pub name: String,

@@ -71,3 +71,11 @@ async fn what_is_shown_as_proof_may_be_anything() {
         assert_eq!(answer.code(), "signed_out", "{name}: {value}");
     }
 }
+
+#[tokio::test]
+async fn a_route_for_files_takes_more() {
+    let house = House::new();
+    let token = house.token_of(&owner(), &[shared_types::wire::Scope::Write]);
+    let asked = ask(Method::PUT, "/api/v1/bytes").token(&token).body(vec![0; 3 << 20]);
+    assert_eq!(asked.send(&house).await.bytes, b"3145728");
+}

@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, ORIGIN, SET_COOKIE};
 use axum::http::{Extensions, HeaderMap, Method, Request, StatusCode};
+use axum::response::IntoResponse;
+use axum::routing::put;
 use axum::{Extension, Router};
 use hypervisor::access::{Access, Attach, Route, assemble};
 use hypervisor::assets::{Asset, Assets};
@@ -121,10 +123,14 @@ pub(crate) fn caller() -> Caller {
 }
 
 fn router(front: Arc<Front>) -> Router {
-    let mine = |Extension(Computer(user)): Extension<Computer>| async move { user.to_string() };
+    let mine =
+        |Extension(Computer(user)): Extension<Computer>| async move { user.to_string().into_response() };
     let mut routes = auth::routes();
-    routes.push(Route::new(Method::GET, "/api/v1/mine", Access::Signed(Scope::Read), mine));
-    routes.push(Route::new(Method::POST, "/api/v1/mine", Access::Signed(Scope::Write), mine));
+    routes.push(Route::get("/api/v1/mine", Access::Signed(Scope::Read), "Whose", mine));
+    routes.push(Route::post("/api/v1/mine", Access::Signed(Scope::Write), "Whose", mine));
+    let length = |body: Bytes| async move { body.len().to_string() };
+    let bytes = Route::new(Method::PUT, "/api/v1/bytes", Access::Signed(Scope::Write), "How long", mine);
+    routes.push(Route { handler: put(length), ..bytes }.with_file());
     routes.extend(pages::routes(Pages {
         assets: Arc::new(Bundle),
         version: "1.2.3",

@@ -26,6 +26,7 @@ async fn offer(house: &House, key: &mut Authenticator) -> Value {
     let begun = post(LOGIN_START, &json!({})).send(house).await;
     assert_eq!(begun.status, StatusCode::OK, "{begun:?}");
     assert!(begun.json["options"]["publicKey"]["allowCredentials"].as_array().is_none_or(Vec::is_empty));
+    assert!(begun.json["options"].get("mediation").is_none(), "a button asks, not a text field");
     json!({ "ceremony": begun.json["ceremony"], "credential": key.get(&begun.json["options"]) })
 }
 

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use event_log::EventLog;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::wire::{Checkpoint, Comparison, Done, NewCheckpoint};
 use shared_types::{FilePath, Seq, Timestamp};
@@ -35,7 +36,7 @@ pub(super) async fn make(desk: Of, Body(new): Body<NewCheckpoint>) -> Result<Jso
 }
 
 /// Two moments, and a path to look at alone.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Moments {
     from: Seq,

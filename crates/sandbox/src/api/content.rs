@@ -13,6 +13,7 @@ use event_log::read_content;
 use event_log::replay::view_at;
 use futures_util::StreamExt;
 use kernel::Base;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::Done;
@@ -31,12 +32,15 @@ const HASH: HeaderName = HeaderName::from_static("x-choir-hash");
 const AHEAD: usize = 16;
 
 /// Which bytes.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
+    /// A file; this or the hash must be there.
     path: Option<FilePath>,
     hash: Option<ContentHash>,
+    /// The moment to read the path at; now, if absent.
     at: Option<Seq>,
+    /// More than zero for a download.
     download: Option<u8>,
 }
 
@@ -93,8 +97,9 @@ fn ranged(bytes: Vec<u8>, range: Option<&HeaderValue>) -> Response {
         (None, None) => return bytes.into_response(),
     };
     if start > end || start >= size {
-        let total = [(header::CONTENT_RANGE, format!("bytes */{size}"))];
-        return (StatusCode::RANGE_NOT_SATISFIABLE, total).into_response();
+        let detail = format!("the file has {size} bytes, and none of those were asked for");
+        let refusal = Refusal::new(StatusCode::RANGE_NOT_SATISFIABLE, "bad_range", detail);
+        return ([(header::CONTENT_RANGE, format!("bytes */{size}"))], refusal).into_response();
     }
     let part = [(header::CONTENT_RANGE, format!("bytes {start}-{end}/{size}"))];
     (StatusCode::PARTIAL_CONTENT, part, bytes[start..=end].to_vec()).into_response()
@@ -159,10 +164,12 @@ fn kind_of(name: &str) -> &'static str {
 }
 
 /// Where the bytes go, and what the caller believes to be there.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Place {
     path: FilePath,
+    /// `any`, `absent`, or the hash of what the caller saw.
+    #[schemars(regex(pattern = "^(any|absent|[0-9a-f]{64})$"))]
     base: Option<String>,
 }
 

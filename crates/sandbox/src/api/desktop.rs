@@ -4,6 +4,7 @@ use axum::Json;
 use event_log::EventLog;
 use event_log::replay::view_at;
 use kernel::View;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::Seq;
 use shared_types::payload::file::FileNode;
@@ -17,7 +18,7 @@ use crate::failure::{Code, Failure};
 use crate::protocol::Request;
 
 /// A moment.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Moment {
     at: Option<Seq>,

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use axum::Json;
 use event_log::{EventLog, understand};
 use projector::Position;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::wire::{AtPath, Done, Entry, Found, FromTo, Listing, Matched, Version};
@@ -43,7 +44,7 @@ pub(super) async fn ask_with(
 }
 
 /// A folder; none for the workspace.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Folder {
     path: Option<FilePath>,
@@ -96,10 +97,11 @@ pub(super) async fn delete(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done
 }
 
 /// What is looked for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Words {
     q: String,
+    /// 50 if absent, 500 at most.
     limit: Option<u32>,
 }
 

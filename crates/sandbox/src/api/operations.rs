@@ -4,6 +4,7 @@ use axum::Json;
 use event_log::{EventLog, ReadError, understand};
 use kernel::{Choice, Subject};
 use projector::query::{OperationFilter, OperationRow};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::wire::{Done, Operation, OperationDetail, Operations, RestoreTo, Revert, Side};
 use shared_types::{OpId, Seq, Source, Timestamp};
@@ -17,14 +18,18 @@ use crate::failure::{Code, Failure};
 use crate::protocol::{Choices, Request};
 
 /// Which operations, and how many.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Page {
+    /// Only those that ended before this event.
     before: Option<Seq>,
+    /// 100 if absent, 1,000 at most.
     limit: Option<u32>,
     offset: Option<u32>,
     source: Option<Source>,
+    /// Of events: `file`, `window`, `setting` and so on.
     family: Option<String>,
+    /// Words of the label.
     q: Option<String>,
 }
 

@@ -1,13 +1,15 @@
 //! Failures as `application/problem+json`, with codes that stay; `docs/errors.md` explains them.
 
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use event_log::EventLog;
+use hypervisor::access::{About, Taken, Takes};
 use kernel::conflict::State;
 use kernel::{Conflict, Subject};
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use shared_types::ContentHash;
 use shared_types::payload::file::FileNode;
@@ -114,6 +116,12 @@ impl IntoResponse for Refusal {
 #[derive(Debug)]
 pub struct Body<T>(pub T);
 
+impl<T: JsonSchema> Takes for Body<T> {
+    fn describe(about: &mut About) {
+        about.body = Taken::Json(SchemaGenerator::subschema_for::<T>);
+    }
+}
+
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Refusal;
 
@@ -121,8 +129,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         match axum::Json::from_request(request, state).await {
             Ok(axum::Json(value)) => Ok(Self(value)),
             Err(e) => {
-                let untyped = matches!(e, JsonRejection::MissingJsonContentType(_));
-                let code = if untyped { "not_json" } else { "bad_request" };
+                let code = match e.status() {
+                    StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+                    StatusCode::UNSUPPORTED_MEDIA_TYPE => "not_json",
+                    _ => "bad_request",
+                };
                 Err(Refusal::new(e.status(), code, e.body_text()))
             }
         }
@@ -132,6 +143,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 /// Query parameters, likewise.
 #[derive(Debug)]
 pub struct Params<T>(pub T);
+
+impl<T: JsonSchema> Takes for Params<T> {
+    fn describe(about: &mut About) {
+        about.query = Some(SchemaGenerator::subschema_for::<T>);
+    }
+}
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     type Rejection = Refusal;
@@ -146,6 +163,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 /// A part of the path, likewise.
 #[derive(Debug)]
 pub struct Named<T>(pub T);
+
+impl<T: JsonSchema> Takes for Named<T> {
+    fn describe(about: &mut About) {
+        about.path = Some(SchemaGenerator::subschema_for::<T>);
+    }
+}
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
     type Rejection = Refusal;

@@ -13,6 +13,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt, StreamExt};
 use hypervisor::access::Principal;
 use hypervisor::front::Front;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::wire::{FromClient, FromServer, TerminalFrame};
 use shared_types::{Seq, TerminalId};
@@ -30,7 +31,7 @@ const FAR: u64 = 5_000;
 const ATTACHED: usize = 16;
 
 /// Where the tab stands.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Since {
     since: Option<Seq>,

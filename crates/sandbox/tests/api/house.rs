@@ -178,6 +178,7 @@ impl House {
 }
 
 /// The body of a request.
+#[derive(Debug)]
 pub(crate) enum Sent {
     Nothing,
     Json(Value),

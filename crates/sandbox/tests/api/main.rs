@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that fails panics")]
 
 mod bad_input;
+mod document;
 mod files;
 mod going_back;
 mod house;
+mod mischief;
 mod routes;
 mod socket;
 mod terminals;

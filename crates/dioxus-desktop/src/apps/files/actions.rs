@@ -147,7 +147,10 @@ pub(crate) fn paste(place: Place) {
 }
 
 pub(crate) fn download(path: &FilePath) {
-    dom::download(&api::url(&api::query("/content", &[("path", path.as_str()), ("download", "1")])), path.name());
+    dom::download(
+        &api::url(&api::query("/content", &[("path", path.as_str()), ("download", "1")])),
+        path.name(),
+    );
 }
 
 pub(crate) fn entry_menu(mut place: Place, entry: &Entry) -> Vec<Item> {
@@ -161,15 +164,21 @@ pub(crate) fn entry_menu(mut place: Place, entry: &Entry) -> Vec<Item> {
     let mut items = vec![Item::new("folder-open", "Open", move || open_entry(place, &opened)).key("Enter")];
     if is_file {
         items.push(Item::new("download", "Download", with(|_, path| download(&path))));
-        items.push(Item::new("history", "Versions", with(|mut place, path| {
-            place.chosen.set(Some(path));
-            place.versions.set(true);
-        })));
+        items.push(Item::new(
+            "history",
+            "Versions",
+            with(|mut place, path| {
+                place.chosen.set(Some(path));
+                place.versions.set(true);
+            }),
+        ));
     }
     items.push(Item::Line);
     items.push(Item::new("copy", "Copy", with(|_, path| take(path, false))).key("Ctrl C"));
     items.push(Item::new("scissors", "Cut", with(|_, path| take(path, true))).key("Ctrl X"));
-    items.push(Item::new("pencil", "Rename", with(|mut place, path| place.renaming.set(Some(path)))).key("F2"));
+    items.push(
+        Item::new("pencil", "Rename", with(|mut place, path| place.renaming.set(Some(path)))).key("F2"),
+    );
     items.push(Item::new("link", "Copy path", with(|_, path| dom::copy(path.as_str()))));
     items.push(Item::Line);
     items.push(Item::new("trash-2", "Delete", with(delete)).key("Del").bad());

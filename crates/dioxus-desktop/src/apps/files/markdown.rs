@@ -203,8 +203,13 @@ mod tests {
     fn a_line_becomes_spans_and_a_stray_mark_stays() {
         let link = Span::Link { text: "c".into(), to: "https://d".into() };
         let found = spans("a **b** [c](https://d) 2 * 3");
-        let expected =
-            vec![Span::Plain("a ".into()), Span::Strong("b".into()), Span::Plain(" ".into()), link, Span::Plain(" 2 * 3".into())];
+        let expected = vec![
+            Span::Plain("a ".into()),
+            Span::Strong("b".into()),
+            Span::Plain(" ".into()),
+            link,
+            Span::Plain(" 2 * 3".into()),
+        ];
         assert_eq!(found, expected);
         assert!(!is_web("javascript:alert(1)"));
     }

@@ -45,7 +45,8 @@ pub(crate) fn drag_out(event: &web_sys::DragEvent, path: &FilePath, folder: bool
     let _ = transfer.set_data("text/plain", path.as_str());
     if !folder && let Some(origin) = dom::window().and_then(|w| w.location().origin().ok()) {
         let url = api::url(&api::query("/content", &[("path", path.as_str()), ("download", "1")]));
-        let _ = transfer.set_data("DownloadURL", &format!("application/octet-stream:{}:{origin}{url}", path.name()));
+        let _ = transfer
+            .set_data("DownloadURL", &format!("application/octet-stream:{}:{origin}{url}", path.name()));
     }
 }
 

@@ -68,7 +68,8 @@ fn restore(path: FilePath, hash: String) {
     api::run(async move {
         let answer: Answer<Done> = match api::bytes(&api::query("/content", &[("hash", &hash)])).await {
             Ok((bytes, _)) => {
-                api::put_bytes(&api::query("/content", &[("path", path.as_str()), ("base", "any")]), &bytes).await
+                api::put_bytes(&api::query("/content", &[("path", path.as_str()), ("base", "any")]), &bytes)
+                    .await
             }
             Err(failure) => Err(failure),
         };
@@ -90,6 +91,8 @@ fn Difference(path: FilePath, seq: Seq) -> Element {
         None => rsx! { Waiting {} },
         Some(Err(failure)) => rsx! { p { class: "quiet", "{failure.text()}" } },
         Some(Ok(found)) if found.changes.is_empty() => rsx! { p { class: "quiet", "The same as now." } },
-        Some(Ok(found)) => rsx! { Changes { changes: found.changes.clone(), total: found.total, notes: Vec::new() } },
+        Some(Ok(found)) => {
+            rsx! { Changes { changes: found.changes.clone(), total: found.total, notes: Vec::new() } }
+        }
     }
 }

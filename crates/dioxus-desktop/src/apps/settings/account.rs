@@ -115,9 +115,23 @@ pub(crate) fn Sessions() -> Element {
 
 /// The name of a browser in what it says of itself.
 fn browser(agent: &str) -> String {
-    let kinds = [("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari")];
-    let systems = [("Windows", "Windows"), ("Android", "Android"), ("iPhone", "iPhone"), ("Mac OS", "macOS"), ("Linux", "Linux")];
-    let find = |table: &[(&str, &'static str)]| table.iter().find(|(sign, _)| agent.contains(sign)).map(|(_, name)| *name);
+    let kinds = [
+        ("Edg/", "Edge"),
+        ("OPR/", "Opera"),
+        ("Firefox/", "Firefox"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+    ];
+    let systems = [
+        ("Windows", "Windows"),
+        ("Android", "Android"),
+        ("iPhone", "iPhone"),
+        ("Mac OS", "macOS"),
+        ("Linux", "Linux"),
+    ];
+    let find = |table: &[(&str, &'static str)]| {
+        table.iter().find(|(sign, _)| agent.contains(sign)).map(|(_, name)| *name)
+    };
     match (find(&kinds), find(&systems)) {
         (Some(kind), Some(system)) => format!("{kind} on {system}"),
         (Some(kind), None) => kind.to_owned(),

@@ -42,7 +42,8 @@ async fn run(ceremony: Ceremony, options: &Value) -> Answer<Value> {
         Ceremony::Create => ("parseCreationOptionsFromJSON", "create"),
         Ceremony::Get => ("parseRequestOptionsFromJSON", "get"),
     };
-    let missing = || trouble("This browser cannot use passkeys on this page. Use a recovery code or a sign-in link.");
+    let missing =
+        || trouble("This browser cannot use passkeys on this page. Use a recovery code or a sign-in link.");
     let class = Reflect::get(&js_sys::global(), &"PublicKeyCredential".into()).map_err(|_| missing())?;
     let parse: Function = member(&class, parse).ok_or_else(missing)?;
     let inner = options.get("publicKey").unwrap_or(options);

@@ -44,7 +44,8 @@ pub(crate) fn Scrub(log: Log, window: WindowId) -> Element {
             at.set(None);
         }
     });
-    let mut marks: Vec<Operation> = log.pages.read().get(&0).map(|rows| rows.iter().take(MARKS).cloned().collect()).unwrap_or_default();
+    let mut marks: Vec<Operation> =
+        log.pages.read().get(&0).map(|rows| rows.iter().take(MARKS).cloned().collect()).unwrap_or_default();
     marks.reverse();
     let (first, from) = match marks.first() {
         Some(row) => (row.first.0.saturating_sub(1), clock::when(row.ts)),

@@ -1,0 +1,68 @@
+//! What the desktop says to the person: toasts, and the notices that stay.
+
+use dioxus::prelude::*;
+use shared_types::wire::Done;
+
+use super::{Desk, Notice, Offer, Toast};
+use crate::api::{self, Answer, Failure};
+use crate::{clock, ids};
+
+impl Desk {
+    pub(crate) fn toast(mut self, text: impl Into<String>, bad: bool, offer: Offer) {
+        let id = ids::now().millis() as u64 * 1000 + (ids::fraction() * 1000.0) as u64;
+        let text = text.into();
+        {
+            let mut toasts = self.toasts.write();
+            toasts.push(Toast { id, text: text.clone(), bad, offer });
+            if toasts.len() > 2 {
+                toasts.remove(0);
+            }
+        }
+        if bad {
+            self.notice(text, true);
+        }
+        api::run(async move {
+            gloo_timers::future::TimeoutFuture::new(10_000).await;
+            self.toasts.write().retain(|toast| toast.id != id);
+        });
+    }
+
+    pub(crate) fn notice(mut self, text: String, bad: bool) {
+        self.notices.write().insert(0, Notice { at: ids::now(), text, bad });
+        self.notices.write().truncate(50);
+        *self.unread.write() += 1;
+    }
+
+    pub(crate) fn fail(self, failure: &Failure) {
+        self.toast(failure.text(), true, Offer::Nothing);
+    }
+
+    /// Says what was done, where there is nothing to undo.
+    pub(crate) fn said<T>(self, text: &str, answer: &Answer<T>) {
+        match answer {
+            Ok(_) => self.toast(text, false, Offer::Nothing),
+            Err(failure) => self.fail(failure),
+        }
+    }
+
+    /// Says what an operation did, with Undo.
+    pub(crate) fn did(self, text: &str, answer: &Answer<Done>) -> bool {
+        match answer {
+            Ok(done) => {
+                // A move is two changes and still one file.
+                let more = if done.total > 2 {
+                    format!(" ({})", clock::plural(done.total, "file"))
+                } else {
+                    String::new()
+                };
+                let offer = done.op.map_or(Offer::Nothing, Offer::Undo);
+                self.toast(format!("{text}{more}"), false, offer);
+                true
+            }
+            Err(failure) => {
+                self.fail(failure);
+                false
+            }
+        }
+    }
+}

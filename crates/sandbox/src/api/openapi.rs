@@ -1,0 +1,222 @@
+//! The OpenAPI document: all routes with what they take and give, from the same table that serves them.
+//!
+//! Schemas come from the types. What goes in stands inline, since the same type may have fields that a caller can
+//! leave out and an answer never does; what comes out is under `components`.
+
+use hypervisor::access::{Access, Given, Route, Shape, Taken};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+use shared_types::wire::{FromClient, FromServer, Problem, Scope};
+
+const PREFIX: &str = "/api/v1/";
+
+/// Describes the routes of the interface; the page and its files are none.
+pub fn document(routes: &[Route]) -> Value {
+    let mut writer = Writer::new();
+    let mut paths: Map<String, Value> = Map::new();
+    for route in routes.iter().filter(|route| is_interface(route)) {
+        let operation = writer.operation(route);
+        let methods = paths.entry(route.path).or_insert_with(|| json!({}));
+        methods[route.method.as_str().to_ascii_lowercase()] = operation;
+    }
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ChoirOS",
+            "version": "1",
+            "description": "One user's computer. Errors are explained in docs/errors.md.",
+            "license": { "name": "MIT", "identifier": "MIT" },
+        },
+        "servers": [{ "url": "http://localhost:8080" }],
+        "paths": paths,
+        "components": {
+            "schemas": writer.given.take_definitions(true),
+            "responses": { "Problem": {
+                "description": "Why it was not done",
+                "content": { "application/problem+json": { "schema": writer.problem } },
+            } },
+            "securitySchemes": {
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "choir_session_8080",
+                    "description": "Set by signing in; the port is in its name. Whatever changes something must \
+                        come from a page of ours: the Origin is checked.",
+                },
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "Made in the settings, for scripts. Each has its scopes.",
+                },
+            },
+        },
+    });
+    bound(&mut document);
+    document
+}
+
+/// Whether a route belongs into the document.
+pub fn is_interface(route: &Route) -> bool {
+    route.path != "/" && !route.path.contains("{*")
+}
+
+struct Writer {
+    taken: SchemaGenerator,
+    given: SchemaGenerator,
+    problem: Value,
+}
+
+impl Writer {
+    fn new() -> Self {
+        let inline = |settings: &mut SchemaSettings| settings.inline_subschemas = true;
+        let shared = |settings: &mut SchemaSettings| settings.definitions_path = "/components/schemas".into();
+        let taken = SchemaSettings::draft2020_12().with(inline).into_generator();
+        let mut given = SchemaSettings::draft2020_12().with(shared).for_serialize().into_generator();
+        let problem = given.subschema_for::<Problem>().to_value();
+        Self { taken, given, problem }
+    }
+
+    fn operation(&mut self, route: &Route) -> Value {
+        let name = route.path.strip_prefix(PREFIX).unwrap_or(route.path.trim_start_matches('/'));
+        let tag = if route.path.starts_with(PREFIX) { name.split('/').next() } else { Some("server") };
+        let words: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let method = route.method.as_str().to_ascii_lowercase();
+        let mut operation = json!({
+            "operationId": format!("{method}_{}", words.replace("__", "_").trim_matches('_')),
+            "summary": route.about.summary,
+            "tags": [tag],
+            "security": security(route.access),
+            "x-access": caller(route.access),
+            "responses": self.responses(route.about.answer),
+        });
+        let parameters = self.parameters(route);
+        if !parameters.is_empty() {
+            operation["parameters"] = parameters.into();
+        }
+        match route.about.body {
+            Taken::Nothing => {}
+            Taken::Json(shape) => {
+                let schema = self.taken(shape);
+                operation["requestBody"] =
+                    json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+            }
+            Taken::Bytes => {
+                operation["requestBody"] = json!({ "content": { "application/octet-stream": {} } });
+            }
+        }
+        if matches!(route.about.answer, Given::Socket) {
+            operation["x-messages"] = json!({
+                "from_server": self.given.subschema_for::<FromServer>(),
+                "from_client": self.given.subschema_for::<FromClient>(),
+            });
+        }
+        operation
+    }
+
+    fn taken(&mut self, shape: Shape) -> Value {
+        shape(&mut self.taken).to_value()
+    }
+
+    fn parameters(&mut self, route: &Route) -> Vec<Value> {
+        let mut parameters = Vec::new();
+        let name = route.path.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+        if let (Some((name, _)), Some(shape)) = (name, route.about.path) {
+            let schema = self.taken(shape);
+            parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
+        }
+        let query = route.about.query.map(|shape| self.taken(shape)).unwrap_or_default();
+        let required = query["required"].as_array().cloned().unwrap_or_default();
+        for (name, schema) in query["properties"].as_object().into_iter().flatten() {
+            let required = required.iter().any(|field| field == name);
+            let schema = without_null(schema.clone());
+            parameters.push(json!({ "name": name, "in": "query", "required": required, "schema": schema }));
+        }
+        if matches!(route.about.answer, Given::File) {
+            for name in ["If-None-Match", "Range"] {
+                parameters.push(json!({ "name": name, "in": "header", "schema": { "type": "string" } }));
+            }
+        }
+        parameters
+    }
+
+    fn responses(&mut self, answer: Given) -> Value {
+        let done = |content: Value| json!({ "200": { "description": "Done", "content": content } });
+        let mut responses = match answer {
+            Given::Nothing => json!({ "204": { "description": "Done" } }),
+            Given::Json(shape) => {
+                done(json!({ "application/json": { "schema": shape(&mut self.given).to_value() } }))
+            }
+            Given::Bytes(kind) => done(json!({ kind: {} })),
+            Given::File => json!({
+                "200": { "description": "All of it", "content": { "*/*": {} } },
+                "206": { "description": "The part in Range", "content": { "*/*": {} } },
+                "304": { "description": "It is what If-None-Match names" },
+            }),
+            Given::Socket => {
+                json!({ "101": { "description": "The connection is a WebSocket from here on" } })
+            }
+            Given::Unstated => json!({}),
+        };
+        responses["default"] = json!({ "$ref": "#/components/responses/Problem" });
+        responses
+    }
+}
+
+fn security(access: Access) -> Value {
+    match access {
+        Access::Anyone => json!([]),
+        Access::Signed(Scope::Account) | Access::Owner => json!([{ "session": [] }]),
+        Access::Signed(scope) => json!([{ "session": [] }, { "token": [scope] }]),
+    }
+}
+
+fn caller(access: Access) -> Value {
+    match access {
+        Access::Anyone => json!("anyone"),
+        Access::Owner => json!("owner"),
+        Access::Signed(scope) => json!(scope),
+    }
+}
+
+/// A parameter is absent or there, never null.
+fn without_null(mut schema: Value) -> Value {
+    let null = |value: &Value| value == "null" || value["type"] == "null";
+    if let Some(mut choices) = schema.get("anyOf").and_then(Value::as_array).cloned() {
+        choices.retain(|choice| !null(choice));
+        if let [only] = choices.as_slice() {
+            return only.clone();
+        }
+    }
+    if let Some(kinds) = schema["type"].as_array_mut() {
+        kinds.retain(|kind| !null(kind));
+        if let [only] = kinds.as_slice() {
+            schema["type"] = only.clone();
+        }
+    }
+    if let Some(values) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        values.retain(|value| !value.is_null());
+    }
+    schema
+}
+
+/// Writes out the largest number of each format.
+fn bound(value: &mut Value) {
+    let largest = match value.get("format").and_then(Value::as_str) {
+        Some("uint32") => Some(u64::from(u32::MAX)),
+        Some("uint64") => Some(u64::MAX),
+        Some(_) | None => None,
+    };
+    if let (Some(largest), Some(schema)) = (largest, value.as_object_mut()) {
+        schema.entry("maximum").or_insert_with(|| largest.into());
+    }
+    if value.get("format").and_then(Value::as_str) == Some("int32") {
+        value["minimum"] = i32::MIN.into();
+        value["maximum"] = i32::MAX.into();
+    }
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(bound),
+        Value::Array(items) => items.iter_mut().for_each(bound),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
