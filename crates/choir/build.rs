@@ -64,8 +64,8 @@ fn copy(from: &Path, to: &Path, prefix: &str, names: &mut Vec<String>) -> Result
 /// The table in Rust; a compressed twin stands beside its original and not on a line of its own.
 fn table(copies: &Path, names: &[String]) -> Result<String, Box<dyn Error>> {
     let mut text = String::from(
-        "/// Path, bytes, and the same bytes compressed with brotli.\n\
-         pub static ASSETS: &[(&str, &[u8], Option<&[u8]>)] = &[\n",
+        "/// All files, by path.\n\
+         pub static ASSETS: &[File] = &[\n",
     );
     let bytes = |name: &str| format!("include_bytes!({:?})", copies.join(name));
     for name in names.iter().filter(|name| !name.ends_with(".br")) {

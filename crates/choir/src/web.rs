@@ -3,6 +3,9 @@
 //! Everything under `assets/` has the hash of its content in its name and can be kept for ever. `index.html` cannot:
 //! its `{{nonce}}` is filled anew for every answer.
 
+/// Path, bytes, and the same bytes compressed with brotli.
+pub type File = (&'static str, &'static [u8], Option<&'static [u8]>);
+
 include!(concat!(env!("OUT_DIR"), "/web_assets.rs"));
 
 /// Answers `/` where there is no bundle.

@@ -28,6 +28,7 @@ pub struct OperationRow {
 #[derive(Debug, Clone, Default)]
 pub struct OperationFilter {
     pub source: Option<String>,
+    /// A family of events, or `work`: everything but the arrangement of windows.
     pub family: Option<String>,
     /// Words in the label.
     pub text: Option<String>,
@@ -123,7 +124,7 @@ impl Views {
         offset: u32,
         count: u32,
     ) -> Result<(Vec<OperationRow>, u64), ViewsError> {
-        const PASSES: &str = "(?1 IS NULL OR source = ?1) AND (?2 IS NULL OR family = ?2)
+        const PASSES: &str = "(?1 IS NULL OR source = ?1) AND (?2 IS NULL OR family = ?2 OR (?2 = 'work' AND family <> 'window'))
              AND (?3 IS NULL OR label LIKE '%' || ?3 || '%' ESCAPE '\\') AND (?4 IS NULL OR last < ?4)";
         let escaped = |text: &String| {
             let special = |c: char| matches!(c, '%' | '_' | '\\');

@@ -20,11 +20,17 @@ use crate::parts::Trouble;
 pub(crate) const PAGE: usize = 100;
 
 /// What the rows are filtered by.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Filter {
     pub source: String,
     pub family: String,
     pub text: String,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self { source: String::new(), family: FAMILIES[0].0.to_owned(), text: String::new() }
+    }
 }
 
 /// The rows that are known, by page.
@@ -117,6 +123,8 @@ impl Log {
 const SOURCES: &[(&str, &str)] =
     &[("", "Everyone"), ("user", "You"), ("agent", "Agents"), ("system", "System")];
 const FAMILIES: &[(&str, &str)] = &[
+    // Moving windows about is no work, and would hide what is.
+    ("work", "Work"),
     ("", "Everything"),
     ("file", "Files"),
     ("window", "Windows"),

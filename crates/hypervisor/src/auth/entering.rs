@@ -1,4 +1,4 @@
-//! Signing in and out.
+//! Signing in by link, invitation or recovery code, and signing out: what ends in a cookie, or without one.
 
 use std::sync::Arc;
 

@@ -43,9 +43,11 @@ fn pair_moves(
     deleted: &mut Vec<(FilePath, FileNode)>,
     written: &mut Vec<FileWrite>,
 ) -> Vec<FileMove> {
+    // Empty files are all alike; only where one went and one came is it surely the same.
+    let alone = deleted.len() == 1 && written.len() == 1;
     let mut sources: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, (_, node)) in deleted.iter().enumerate() {
-        if let Some(content) = node.content().filter(|content| content.size > 0) {
+        if let Some(content) = node.content().filter(|content| content.size > 0 || alone) {
             sources.entry(content.hash).or_default().push(index);
         }
     }

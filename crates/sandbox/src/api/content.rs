@@ -75,7 +75,11 @@ pub(super) async fn read(
             format!("{attached}; filename=\"{plain}\"; filename*=UTF-8''{}", percent(&name)),
         ),
     ];
-    let mut response = ranged(bytes, headers.get(header::RANGE)).into_response();
+    let mut response = ranged(bytes, headers.get(header::RANGE));
+    // A refusal is no file.
+    if response.status().is_client_error() {
+        return Ok(response);
+    }
     for (name, value) in fields {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);

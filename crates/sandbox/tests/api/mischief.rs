@@ -118,9 +118,9 @@ impl Dice {
         if let Some(value) = schema.get("const") {
             return value.clone();
         }
-        let kind = match &schema["type"] {
-            Value::Array(kinds) => self.pick(kinds),
-            kind => kind.clone(),
+        let kind = match schema["type"].as_array() {
+            Some(kinds) => self.pick(kinds),
+            None => schema["type"].clone(),
         };
         match kind.as_str() {
             Some("object") => self.object(schema),

@@ -34,7 +34,7 @@ fn an_arrow_that_points_up_is_found() {
 
 #[test]
 fn what_lies_below_may_be_used_directly_or_across_a_layer() {
-    for (from, to) in [("kernel", "shared-types"), ("event-log", "shared-types"), ("hypervisor", "models")] {
+    for (from, to) in [("kernel", "shared-types"), ("event-log", "shared-types"), ("sandbox", "models")] {
         assert_eq!(findings(from, &[(to, Normal)]), [""; 0], "{from} -> {to}");
     }
     let everything: Vec<_> = LAYERS.iter().map(|(name, _)| (*name, Normal)).collect();
