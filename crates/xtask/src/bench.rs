@@ -32,6 +32,8 @@ enum Bench {
     Replay,
     /// Undoing an operation in a long log
     Undo,
+    /// From a command to a hundred open sockets
+    Fanout,
 }
 
 impl Bench {
@@ -40,6 +42,7 @@ impl Bench {
             Self::Append => "append",
             Self::Replay => "replay",
             Self::Undo => "undo",
+            Self::Fanout => "fanout",
         }
     }
 }

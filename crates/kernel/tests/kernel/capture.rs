@@ -192,9 +192,12 @@ fn what_moved_on_disk_is_a_move() {
     let edits: [Edit<'_>; 3] =
         [("x/a", Some(file("1")), None), ("y/b", Some(file("1")), None), ("z/b", None, Some(file("1")))];
     makes([write("x/a", "1"), write("y/b", "1")], capture(&edits), &["delete x/a", "move y/b to z/b"]);
-    // Empty files are all alike, so nothing follows from their content.
+    // Empty files are all alike: nothing follows from their content, unless one went and one came.
     let edits: [Edit<'_>; 2] = [("a", Some(file("")), None), ("b", None, Some(file("")))];
-    makes([write("a", "")], capture(&edits), &["delete a", "write b: "]);
+    makes([write("a", "")], capture(&edits), &["move a to b"]);
+    let edits: [Edit<'_>; 3] =
+        [("a", Some(file("")), None), ("b", Some(file("")), None), ("c", None, Some(file("")))];
+    makes([write("a", ""), write("b", "")], capture(&edits), &["delete a", "delete b", "write c: "]);
     // Another mode is another file.
     let run = FileNode::file(ContentRef::of(&text("1")), 0o755);
     let edits: [Edit<'_>; 2] = [("a", Some(file("1")), None), ("b", None, Some(run))];
