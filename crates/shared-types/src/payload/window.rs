@@ -1,5 +1,6 @@
 //! `window.*`: the windows of the desktop, as they stand when a gesture has ended.
 
+use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 
 use crate::WindowId;
@@ -25,7 +26,7 @@ pub enum WindowMode {
 }
 
 /// All that the desktop remembers of a window.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Window {
     pub app: Box<str>,
@@ -35,8 +36,28 @@ pub struct Window {
     /// Its place in the stack; the highest is in front.
     pub z: u32,
     /// What it shows, in the app's own terms: the path of a file or a folder, a page of the settings.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shows: Option<Box<str>>,
+}
+
+/// Written by hand, because `shows` came later: events from before have no such field and must be written as they were,
+/// while a snapshot, which has no names of fields, needs every one of them.
+impl Serialize for Window {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let left_out = self.shows.is_none() && serializer.is_human_readable();
+        let mut fields = serializer.serialize_struct("Window", if left_out { 5 } else { 6 })?;
+        fields.serialize_field("app", &self.app)?;
+        fields.serialize_field("title", &self.title)?;
+        fields.serialize_field("rect", &self.rect)?;
+        fields.serialize_field("mode", &self.mode)?;
+        fields.serialize_field("z", &self.z)?;
+        if left_out {
+            fields.skip_field("shows")?;
+        } else {
+            fields.serialize_field("shows", &self.shows)?;
+        }
+        fields.end()
+    }
 }
 
 /// A window opened or changed.
