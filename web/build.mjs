@@ -98,14 +98,16 @@ const boot = await build({
   plugins: [named({ "choir:glue": { file: resolve(plan.glue) } })],
 });
 
+// Not a module: the page waits for it before it paints anything.
+const theme = await build({ ...common, entryPoints: [source("theme.ts")], format: "iife" });
+
 const only = (names) => Object.values(names)[0];
-const fonts = Object.keys(style.metafile.outputs).map((file) => basename(file));
 writeFileSync(
   plan.manifest,
   JSON.stringify({
     script: only(outputs(boot)),
+    theme: only(outputs(theme)),
     style: only(outputs(style)),
-    font: fonts.find((name) => name.startsWith("inter-latin-wght-normal")),
     parts: partAddresses,
   }),
 );

@@ -4,7 +4,7 @@
 // all three.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -29,6 +29,11 @@ const FLAGS = [
 export const LAPTOP = { width: 1440, height: 900 };
 export const TABLET = { width: 1024, height: 768 };
 export const PHONE = { width: 390, height: 844 };
+
+/** A command at the command line; what it printed, or a failure with what it said. */
+export function choir(args, options = {}) {
+  return execFileSync(CHOIR, args, { stdio: ["pipe", "pipe", "pipe"], maxBuffer: 1 << 26, ...options });
+}
 
 async function freePort() {
   const server = createServer();
@@ -118,13 +123,16 @@ export function story(name, options, tell) {
     });
     context.setDefaultTimeout(PATIENCE);
     const troubles = [];
-    context.on("console", (message) => {
-      // A refused policy or a panic is always a mistake of ours; a lost connection may be part of the spec.
-      const text = message.text();
-      if (message.type() === "error" && /Content Security Policy|panicked/.test(text)) troubles.push(text);
-    });
-    context.on("weberror", (error) => troubles.push(String(error.error())));
-    await tell({ computer, context }, (what, act) => t.test(what, act));
+    const watch = (context) => {
+      context.on("console", (message) => {
+        // A refused policy or a panic is always a mistake of ours; a lost connection may be part of the spec.
+        const text = message.text();
+        if (message.type() === "error" && /Content Security Policy|panicked/.test(text)) troubles.push(text);
+      });
+      context.on("weberror", (error) => troubles.push(String(error.error())));
+    };
+    watch(context);
+    await tell({ computer, context, watch }, (what, act) => t.test(what, act));
     await t.test("nothing broke the page's policy", () => assert.deepEqual(troubles, []));
   });
 }
@@ -142,6 +150,29 @@ export async function signIn({ computer, context }, { tidy = true } = {}) {
     await page.locator(`[id="${id}"]`).waitFor({ state: "detached" });
   }
   return page;
+}
+
+/** A page of another person: nothing of the first one's cookies or storage is there. */
+export async function guest({ context, watch }) {
+  const page = await context.browser().newPage({ viewport: LAPTOP });
+  page.setDefaultTimeout(PATIENCE);
+  watch(page.context());
+  return page;
+}
+
+/** Gives a page a device that makes passkeys without asking. */
+export async function authenticator(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("WebAuthn.enable");
+  const options = {
+    protocol: "ctap2",
+    transport: "internal",
+    hasResidentKey: true,
+    hasUserVerification: true,
+    isUserVerified: true,
+    automaticPresenceSimulation: true,
+  };
+  await session.send("WebAuthn.addVirtualAuthenticator", { options });
 }
 
 /** Another tab of the same person; `prepare` is given the page before anything is loaded. */
@@ -194,6 +225,17 @@ export async function put(page, path, text) {
     [path, text],
   );
   if (status >= 300) throw new Error(`PUT ${path} answered ${status}`);
+}
+
+/** The same for bytes that are not text. */
+export async function putBytes(page, path, bytes) {
+  const { origin } = new URL(page.url());
+  const query = new URLSearchParams({ path, base: "any" });
+  const answer = await page.request.put(`${origin}/api/v1/content?${query}`, {
+    data: Buffer.from(bytes),
+    headers: { "content-type": "application/octet-stream", origin },
+  });
+  if (!answer.ok()) throw new Error(`PUT ${path} answered ${answer.status()}`);
 }
 
 /** What a file holds, or the status if it cannot be read. */

@@ -20,5 +20,17 @@ globalThis.choirPart = async (name) => {
   return import(address);
 };
 
+/** Until the shell is on the screen; a page that nobody looks at has no frames, and does not wait for one. */
+async function firstFrame(): Promise<void> {
+  if (document.hidden) return;
+  await new Promise<void>((done) => requestAnimationFrame(() => setTimeout(done)));
+}
+
 styleThroughCssom();
-await start({ module_or_path: fetch(WASM) });
+// What is dear waits for the shell: to fetch and unpack the desktop, and the wallpaper, the most there is to paint where
+// there is no GPU.
+await firstFrame();
+const wasm = fetch(WASM);
+document.documentElement.classList.add("painted");
+void document.fonts.load("13px 'Inter Variable'");
+await start({ module_or_path: wasm });

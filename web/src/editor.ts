@@ -1,6 +1,5 @@
-// The editor part: CodeMirror 6 behind a handle, and a view that lays two versions of a text side by side.
+// The editor part: CodeMirror 6 behind a handle.
 
-import { MergeView } from "@codemirror/merge";
 import { Compartment, EditorState, Prec, Transaction, type Extension } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
 
@@ -29,23 +28,6 @@ export interface Handle {
   onSave(callback: () => void): void;
   /** Line and column of the cursor, from one. */
   onCursor(callback: (line: number, column: number) => void): void;
-  focus(): void;
-  dispose(): void;
-}
-
-export interface MergeOptions {
-  path: string;
-  /** What the person wrote: the side that can be edited. */
-  mine: string;
-  /** What stands in the file now. */
-  theirs: string;
-  dark?: boolean;
-}
-
-export interface MergeHandle {
-  /** The person's side, with what they took over from the other. */
-  getText(): string;
-  setTheme(dark: boolean): void;
   focus(): void;
   dispose(): void;
 }
@@ -113,36 +95,6 @@ export async function mount(element: HTMLElement, options: Options): Promise<Han
     onSave: (callback) => void (save = callback),
     onCursor: (callback) => void (moved = callback),
     focus: () => view.focus(),
-    dispose: () => view.destroy(),
-  };
-}
-
-export async function merge(element: HTMLElement, options: MergeOptions): Promise<MergeHandle> {
-  const language = [new Compartment(), new Compartment()] as const;
-  const theme = [new Compartment(), new Compartment()] as const;
-  const shared = (side: 0 | 1, label: string) => [
-    setup(label),
-    wraps(options.path) ? EditorView.lineWrapping : [],
-    language[side].of([]),
-    theme[side].of(look(options.dark ?? false)),
-  ];
-  const view = new MergeView({
-    parent: element,
-    a: { doc: options.theirs, extensions: [shared(0, "In the file now"), lineEnds(options.theirs), accessOf(true)] },
-    b: { doc: options.mine, extensions: [shared(1, "Your text"), lineEnds(options.mine)] },
-    revertControls: "a-to-b",
-    collapseUnchanged: { margin: 3, minSize: 8 },
-    gutter: true,
-  });
-  const both = [view.a, view.b] as const;
-  void languageOf(options.path).then((grammar) => {
-    both.forEach((editor, side) => editor.dispatch({ effects: language[side as 0 | 1].reconfigure(grammar) }));
-  });
-  return {
-    getText: () => view.b.state.sliceDoc(),
-    setTheme: (dark) =>
-      both.forEach((editor, side) => editor.dispatch({ effects: theme[side as 0 | 1].reconfigure(look(dark)) })),
-    focus: () => view.b.focus(),
     dispose: () => view.destroy(),
   };
 }

@@ -5,6 +5,7 @@
 //! rounds, and medians are compared: a noisy neighbour hits both.
 
 mod append;
+mod cell;
 mod closed_loop;
 mod fanout;
 mod figures;
@@ -31,6 +32,8 @@ pub enum Which {
     Undo,
     /// From a command to every open socket, against a bare broadcast.
     Fanout,
+    /// Commands in cells, against bare tools and an empty workspace.
+    Cell,
 }
 
 /// How thoroughly.
@@ -109,5 +112,6 @@ pub fn run(which: Which, scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line
         Which::Replay => replay::run(scale, folder, emit),
         Which::Undo => undo::run(scale, folder, emit),
         Which::Fanout => fanout::run(scale, folder, emit),
+        Which::Cell => cell::run(scale, folder, emit),
     }
 }

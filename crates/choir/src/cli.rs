@@ -63,6 +63,58 @@ pub struct Up {
 }
 
 #[derive(Debug, Args)]
+pub struct Run {
+    /// Show what it would change and keep that aside, until it is accepted or discarded
+    #[arg(long)]
+    pub dry: bool,
+    /// A host that may be reached (again for more), or `open` for every public one
+    #[arg(long, value_name = "HOST")]
+    pub net: Vec<String>,
+    /// Memory, such as 512M or 2G
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub mem: Option<u64>,
+    /// What it may write, such as 100M
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub disk: Option<u64>,
+    /// Time in seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub time: Option<u64>,
+    /// Processes at once
+    #[arg(long, value_name = "COUNT")]
+    pub processes: Option<u32>,
+    /// Let the command read standard input
+    #[arg(short = 'i', long)]
+    pub stdin: bool,
+    /// Keep what a dry run changed
+    #[arg(long, value_name = "OP", conflicts_with_all = ["discard", "dry", "command"])]
+    pub accept: Option<String>,
+    /// Throw away what a dry run changed
+    #[arg(long, value_name = "OP", conflicts_with_all = ["dry", "command"])]
+    pub discard: Option<String>,
+    /// The program and its arguments
+    #[arg(last = true, required_unless_present_any = ["accept", "discard"], value_name = "CMD")]
+    pub command: Vec<String>,
+}
+
+/// A size in words: a number, and K, M or G for so many times 1024.
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.trim_end_matches(['b', 'B', 'i']).to_ascii_uppercase() {
+        upper if upper.ends_with('K') => (upper, 10),
+        upper if upper.ends_with('M') => (upper, 20),
+        upper if upper.ends_with('G') => (upper, 30),
+        upper => (upper, 0),
+    };
+    let number: u64 = digits
+        .trim_end_matches(['K', 'M', 'G'])
+        .parse()
+        .map_err(|_| format!("{text:?} is not a size; for example 512M"))?;
+    number
+        .checked_mul(1 << shift)
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| format!("{text:?} is no size to run with"))
+}
+
+#[derive(Debug, Args)]
 pub struct Link {
     #[command(flatten)]
     pub data: Data,
@@ -82,6 +134,14 @@ pub enum Command {
     /// Record outside edits and say how the computer stands
     #[command(after_help = "Example:\n  choir status --json")]
     Status,
+    /// Run a command in a cell: what it changes is one operation, which can be undone
+    #[command(
+        after_help = "Examples:\n  choir run -- cargo test\n  choir run --dry -- sh -c 'rm -rf src/*.bak'\n  \
+        choir run --net example.org --time 30 -- git clone https://example.org/x.git\n\n\
+        The command sees the workspace and the machine's programs, and nothing else. A command that is killed or \n\
+        meets a limit changes nothing. Its exit code is yours; 124 says that a limit ended it."
+    )]
+    Run(Run),
     /// Write a file, from standard input or another file
     #[command(
         after_help = "Examples:\n  echo hello | choir write a.txt\n  choir write photo.jpg --from ~/photo.jpg"
@@ -366,6 +426,7 @@ pub enum BenchKind {
     Replay,
     Undo,
     Fanout,
+    Cell,
 }
 
 #[derive(Debug, Args)]

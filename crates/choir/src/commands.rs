@@ -13,6 +13,7 @@ mod log;
 mod purge;
 mod replay;
 mod revert;
+mod run;
 mod search;
 mod show;
 mod status;
@@ -22,6 +23,7 @@ mod watch;
 
 use std::io::Read;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Result;
 use event_log::{EventLog, SqliteLog};
@@ -57,12 +59,7 @@ impl Context {
     }
 
     pub(crate) fn change(&self, request: Request, body: &mut dyn Read) -> Result<Done> {
-        match self.ask(request, body)? {
-            Answer::Done(done) => Ok(done),
-            Answer::Status(_) | Answer::Progress { .. } | Answer::Failure(_) => {
-                Err(Failure::new(Code::Failed, "the computer gave another answer than was asked for").into())
-            }
-        }
+        Ok(self.ask(request, body)?.into_done()?)
     }
 }
 
@@ -78,9 +75,10 @@ fn moment(log: &dyn EventLog, named: Option<Seq>) -> Result<Seq> {
     }
 }
 
-pub(crate) fn run(cli: Cli) -> Result<()> {
+pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     let context = Context { dir: cli.dir, style: Style::choose(cli.json) };
-    match cli.command {
+    let done = match cli.command {
+        Command::Run(args) => return run::run(&context, &args),
         Command::Init(args) => init::run(&context, &args),
         Command::Status => status::run(&context),
         Command::Write(args) => files::write(&context, &args),
@@ -105,5 +103,6 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Watch => watch::run(&context),
         Command::Doctor(args) => doctor::run(&context, &args),
         Command::Bench(args) => bench::run(&context, &args),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

@@ -12,10 +12,13 @@ use clap::Parser;
 
 /// Runs the command line and says how it went.
 pub fn main() -> ExitCode {
+    if let Some(code) = isolation::entry() {
+        return ExitCode::from(u8::try_from(code).unwrap_or(1));
+    }
     let cli = cli::Cli::parse();
     let style = render::Style::choose(cli.json);
     match commands::run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             let failure = sandbox::failure::of_anyhow(&error);
             render::failure(style, &failure);

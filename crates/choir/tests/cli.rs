@@ -27,6 +27,8 @@ mod large;
 mod outside;
 #[path = "cli/process.rs"]
 mod process;
+#[path = "cli/running.rs"]
+mod running;
 #[path = "cli/undo.rs"]
 mod undo;
 #[path = "cli/watching.rs"]

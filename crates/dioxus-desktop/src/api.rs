@@ -1,7 +1,10 @@
 //! Typed requests to the computer. Every failure is a sentence for the person, with the server's code behind it.
 
+use std::rc::Rc;
+
 use dioxus::prelude::*;
-use gloo_net::http::{Request, RequestBuilder, Response};
+use futures_util::future::LocalBoxFuture;
+use gloo_net::http::{Request, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shared_types::wire::Problem;
@@ -68,14 +71,26 @@ pub(crate) fn url(path: &str) -> String {
     format!("{BASE}{path}")
 }
 
-async fn check(response: std::result::Result<Response, gloo_net::Error>) -> Answer<Response> {
-    let response = response.map_err(|_| Failure::Unreachable)?;
-    if response.ok() {
-        return Ok(response);
-    }
-    let status = response.status();
-    let text = response.text().await.unwrap_or_default();
-    Err(problem(status, &text))
+/// Sends a request and takes what was refused for what it is. Every kind of answer goes through here, and none of it
+/// depends on the kind, so that it is in the bundle once.
+fn send(request: std::result::Result<Request, gloo_net::Error>) -> LocalBoxFuture<'static, Answer<Response>> {
+    Box::pin(async move {
+        let request = request.map_err(|e| Failure::Unreadable(e.to_string()))?;
+        let response = request.send().await.map_err(|_| Failure::Unreachable)?;
+        if response.ok() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let text = response.text().await.unwrap_or_default();
+        Err(problem(status, &text))
+    })
+}
+
+/// The same, and the text of the answer.
+fn send_for_text(
+    request: std::result::Result<Request, gloo_net::Error>,
+) -> LocalBoxFuture<'static, Answer<String>> {
+    Box::pin(async move { send(request).await?.text().await.map_err(|_| Failure::Unreachable) })
 }
 
 /// The failure behind a status and a body.
@@ -95,32 +110,31 @@ pub(crate) fn problem(status: u16, text: &str) -> Failure {
     }
 }
 
-async fn read<T: DeserializeOwned>(response: Response) -> Answer<T> {
-    let text = response.text().await.map_err(|_| Failure::Unreachable)?;
-    let text = if text.is_empty() { "null" } else { &text };
+fn read<T: DeserializeOwned>(text: &str) -> Answer<T> {
+    let text = if text.is_empty() { "null" } else { text };
     serde_json::from_str(text).map_err(|e| Failure::Unreadable(e.to_string()))
 }
 
-async fn send_json<T: DeserializeOwned>(request: RequestBuilder, body: &impl Serialize) -> Answer<T> {
-    let request = request.json(body).map_err(|e| Failure::Unreadable(e.to_string()))?;
-    read(check(request.send().await).await?).await
-}
-
 pub(crate) async fn get<T: DeserializeOwned>(path: &str) -> Answer<T> {
-    read(check(Request::get(&url(path)).send().await).await?).await
+    read(&send_for_text(Request::get(&url(path)).build()).await?)
 }
 
 pub(crate) async fn post<T: DeserializeOwned>(path: &str, body: &impl Serialize) -> Answer<T> {
-    send_json(Request::post(&url(path)), body).await
+    let body = serde_json::to_string(body).map_err(|e| Failure::Unreadable(e.to_string()))?;
+    read(&post_text(path, body).await?)
+}
+
+fn post_text(path: &str, body: String) -> LocalBoxFuture<'static, Answer<String>> {
+    send_for_text(Request::post(&url(path)).header("content-type", "application/json").body(body))
 }
 
 pub(crate) async fn delete(path: &str) -> Answer<()> {
-    check(Request::delete(&url(path)).send().await).await.map(drop)
+    send(Request::delete(&url(path)).build()).await.map(drop)
 }
 
 /// The bytes behind a route, and the hash that the server names them by.
 pub(crate) async fn bytes(path: &str) -> Answer<(Vec<u8>, Option<String>)> {
-    let response = check(Request::get(&url(path)).send().await).await?;
+    let response = send(Request::get(&url(path)).build()).await?;
     let hash = response.headers().get("x-choir-hash");
     let bytes = response.binary().await.map_err(|_| Failure::Unreachable)?;
     Ok((bytes, hash))
@@ -129,11 +143,13 @@ pub(crate) async fn bytes(path: &str) -> Answer<(Vec<u8>, Option<String>)> {
 /// Sends bytes as they are.
 pub(crate) async fn put_bytes<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Answer<T> {
     let body = js_sys::Uint8Array::from(bytes);
-    let request = Request::put(&url(path))
-        .header("content-type", "application/octet-stream")
-        .body(body)
-        .map_err(|e| Failure::Unreadable(e.to_string()))?;
-    read(check(request.send().await).await?).await
+    let request = Request::put(&url(path)).header("content-type", "application/octet-stream").body(body);
+    read(&send_for_text(request).await?)
+}
+
+/// Sends a file as it is.
+pub(crate) async fn post_file<T: DeserializeOwned>(path: &str, kind: &str, file: web_sys::File) -> Answer<T> {
+    read(&send_for_text(Request::post(&url(path)).header("content-type", kind).body(file)).await?)
 }
 
 /// Text from outside the API, such as `/health`.
@@ -147,29 +163,34 @@ pub(crate) fn run(future: impl Future<Output = ()> + 'static) {
     dioxus::core::spawn_forever(future);
 }
 
-/// A read that repeats when what it depends on changes. The old value stays until the new one is there.
-pub(crate) fn use_fetched<T, F, W>(
-    mut depends: F,
-    load: impl Fn() -> W + 'static,
-) -> Signal<Option<Answer<T>>>
-where
-    T: 'static,
-    F: FnMut() + 'static,
-    W: Future<Output = Answer<T>> + 'static,
-{
-    let mut value = use_signal(|| None);
+/// A read of a path that repeats when what its closure reads changes. The old value stays until the new one is there.
+pub(crate) fn use_fetched<T: DeserializeOwned + 'static>(
+    path: impl FnMut() -> String + 'static,
+) -> Signal<Option<Answer<T>>> {
+    let value = use_signal(|| None);
+    use_text(
+        Box::new(path),
+        Rc::new(move |answer| {
+            let mut value = value;
+            value.set(Some(answer.and_then(|text| read(&text))));
+        }),
+    );
+    value
+}
+
+/// The same for any kind of answer, so that it is in the bundle once.
+fn use_text(mut path: Box<dyn FnMut() -> String>, tell: Rc<dyn Fn(Answer<String>)>) {
     let mut turn = use_signal(|| 0u64);
     use_effect(move || {
-        depends();
+        let path = path();
         let mine = *turn.peek() + 1;
         turn.set(mine);
-        let future = load();
+        let tell = Rc::clone(&tell);
         spawn(async move {
-            let answer = future.await;
+            let answer = send_for_text(Request::get(&url(&path)).build()).await;
             if *turn.peek() == mine {
-                value.set(Some(answer));
+                tell(answer);
             }
         });
     });
-    value
 }

@@ -54,10 +54,13 @@ pub(crate) const APPS: &[AppInfo] = &[
     app("files", "Files", "Folders, previews and versions", "folder", (960, 600)),
     AppInfo {
         many: true,
-        ..app("terminal", "Terminal", "A shell on this computer", "square-terminal", (720, 440))
+        ..app("terminal", "Terminal", "A shell in a cell of its own", "square-terminal", (720, 440))
     },
     AppInfo { names_what_it_shows: true, ..app("editor", "Editor", "Text and code", "feather", (860, 620)) },
-    app("timeline", "Timeline", "Everything that happened, and undo", "history", (760, 640)),
+    AppInfo {
+        turns: true,
+        ..app("timeline", "Timeline", "Everything that happened, and undo", "history", (760, 640))
+    },
     app("git", "Checkpoints", "Save points of the whole workspace", "git-branch", (860, 580)),
     AppInfo {
         turns: true,

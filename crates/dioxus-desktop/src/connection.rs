@@ -198,7 +198,7 @@ fn on_text(mut desk: Desk, message: FromServer) {
     match message {
         FromServer::State { state } => desk.reset(*state),
         FromServer::Event { event } => {
-            match serde_json::from_str::<StoredEvent<'_>>(event.get()).map(|stored| stored.decode()) {
+            match serde_json::from_str::<StoredEvent<'_>>(event.get()).map(|stored| stored.glance()) {
                 Ok(Ok(event)) => desk.apply(&event),
                 Ok(Err(error)) => web_sys::console::warn_1(&error.to_string().into()),
                 Err(error) => web_sys::console::warn_1(&error.to_string().into()),

@@ -33,7 +33,12 @@ pub(crate) fn Desktop() -> Element {
         shortcuts::install(desk);
         dom::listen::<web_sys::Event>("resize", false, move |_| desk.screen.set(dom::screen()));
     });
-    use_effect(move || theme(desk.setting("theme")));
+    // Until the settings have come, the page keeps the theme it was painted with.
+    use_effect(move || {
+        if *desk.ready.read() {
+            theme(desk.setting("theme").as_ref().and_then(Value::as_str));
+        }
+    });
     use_effect(move || {
         if *desk.ready.read() && desk.settings.peek().get("tour.done").is_none() {
             desk.overlay.set(Overlay::Tour);
@@ -123,13 +128,16 @@ fn Welcome() -> Element {
     }
 }
 
-/// Sets the theme for the whole document; `system` follows the machine.
-fn theme(setting: Option<Value>) {
+/// Sets the theme for the whole document, and for `theme.ts` to set before the next page is painted; anything but
+/// `light` and `dark` follows the machine.
+pub(crate) fn theme(setting: Option<&str>) {
+    let forced = setting.filter(|name| matches!(*name, "light" | "dark"));
+    dom::keep("theme", forced);
     let Some(root) = dom::document().and_then(|d| d.document_element()) else { return };
-    match setting.as_ref().and_then(Value::as_str) {
-        Some(name @ ("light" | "dark")) => drop(root.set_attribute("data-theme", name)),
-        Some(_) | None => drop(root.remove_attribute("data-theme")),
-    }
+    let _ = match forced {
+        Some(name) => root.set_attribute("data-theme", name),
+        None => root.remove_attribute("data-theme"),
+    };
 }
 
 #[component]

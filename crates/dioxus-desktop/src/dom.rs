@@ -3,6 +3,8 @@
 use std::rc::Rc;
 
 use dioxus::core::{Runtime, ScopeId};
+use dioxus::prelude::KeyboardEvent;
+use dioxus::web::WebEventExt;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Document, Element, Event, HtmlElement, Window};
@@ -13,6 +15,11 @@ pub(crate) fn window() -> Option<Window> {
 
 pub(crate) fn document() -> Option<Document> {
     window()?.document()
+}
+
+/// What a key is called, such as `a` or `ArrowDown`; the browser says so itself, without a table of all names here.
+pub(crate) fn key(event: &KeyboardEvent) -> String {
+    event.data().as_web_event().key()
 }
 
 pub(crate) fn by_id(id: &str) -> Option<HtmlElement> {
@@ -93,6 +100,16 @@ pub(crate) fn session_get(key: &str) -> Option<String> {
 pub(crate) fn session_set(key: &str, value: &str) {
     if let Some(Ok(Some(storage))) = window().map(|w| w.session_storage()) {
         let _ = storage.set_item(key, value);
+    }
+}
+
+/// Keeps a small thing for this browser, or forgets it.
+pub(crate) fn keep(key: &str, value: Option<&str>) {
+    if let Some(Ok(Some(storage))) = window().map(|w| w.local_storage()) {
+        let _ = match value {
+            Some(value) => storage.set_item(key, value),
+            None => storage.remove_item(key),
+        };
     }
 }
 

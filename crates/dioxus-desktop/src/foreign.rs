@@ -19,8 +19,6 @@ extern "C" {
     type Module;
     #[wasm_bindgen(method, catch)]
     async fn mount(this: &Module, element: &HtmlElement, options: &JsValue) -> Result<JsValue, JsValue>;
-    #[wasm_bindgen(method, catch)]
-    async fn merge(this: &Module, element: &HtmlElement, options: &JsValue) -> Result<JsValue, JsValue>;
 
     type Part;
     #[wasm_bindgen(method, catch)]
@@ -218,34 +216,6 @@ impl Text {
     pub(crate) fn on_save(&mut self, mut run: impl FnMut() + 'static) {
         let callback = self.mounted.keep(move |_, _| run());
         self.part().on_save(&callback);
-    }
-}
-
-/// Two versions of a text side by side; the person's can be edited.
-pub(crate) struct Merge {
-    mounted: Mounted,
-}
-
-impl Merge {
-    pub(crate) async fn mount(
-        element: &HtmlElement,
-        path: &str,
-        (mine, theirs): (&str, &str),
-        dark: bool,
-    ) -> Result<Self, Absent> {
-        let options = options(&[
-            ("path", path.into()),
-            ("mine", mine.into()),
-            ("theirs", theirs.into()),
-            ("dark", dark.into()),
-        ]);
-        let handle = load("editor").await?.merge(element, &options).await.map_err(|error| why(&error))?;
-        Ok(Self { mounted: Mounted::new(handle) })
-    }
-
-    /// The person's side, with what they took over.
-    pub(crate) fn get(&self) -> String {
-        self.mounted.part.unchecked_ref::<EditorPart>().get_text()
     }
 }
 

@@ -13,7 +13,8 @@ use shared_types::wire::{DesktopAction, DesktopState, Gesture};
 use shared_types::{Actor, EffectId, Event, EventId, OpId, Payload, Seq, Source, Timestamp, WindowId};
 
 pub(crate) type Windows = BTreeMap<WindowId, Window>;
-pub(crate) type Settings = BTreeMap<Box<str>, Value>;
+/// The map that a JSON object is: it is in the bundle anyway.
+pub(crate) type Settings = serde_json::Map<String, Value>;
 
 /// The server's truth and the gestures on their way to it.
 #[derive(Default)]
@@ -96,7 +97,9 @@ impl Model {
     }
 
     pub(crate) fn windows(&self) -> Windows {
-        let mut windows: Windows = self.view.windows.iter().map(|(id, w)| (*id, w.clone())).collect();
+        // One by one: to collect them would bring another sort into the bundle.
+        let mut windows = Windows::new();
+        windows.extend(self.view.windows.iter().map(|(id, w)| (*id, w.clone())));
         for Pending { gesture, .. } in &self.pending {
             match &gesture.action {
                 DesktopAction::SetWindow { window, state } => drop(windows.insert(*window, state.clone())),
@@ -109,12 +112,14 @@ impl Model {
 
     pub(crate) fn settings(&self) -> Settings {
         let read = |text: &str| serde_json::from_str(text).ok();
-        let mut settings: Settings =
-            self.view.settings.iter().filter_map(|(k, v)| Some((k.clone(), read(v)?))).collect();
+        let mut settings = Settings::new();
+        settings.extend(self.view.settings.iter().filter_map(|(k, v)| Some((k.to_string(), read(v)?))));
         for Pending { gesture, .. } in &self.pending {
             match &gesture.action {
-                DesktopAction::SetSetting { key, value } => drop(settings.insert(key.clone(), value.clone())),
-                DesktopAction::ClearSetting { key } => drop(settings.remove(key)),
+                DesktopAction::SetSetting { key, value } => {
+                    drop(settings.insert(key.to_string(), value.clone()))
+                }
+                DesktopAction::ClearSetting { key } => drop(settings.remove(&**key)),
                 DesktopAction::SetWindow { .. } | DesktopAction::CloseWindow { .. } => {}
             }
         }

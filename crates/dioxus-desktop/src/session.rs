@@ -8,7 +8,7 @@ use wasm_bindgen::JsValue;
 
 use crate::api::{self, Answer, Failure};
 use crate::desk::Desk;
-use crate::desktop::Desktop;
+use crate::desktop::{self, Desktop};
 use crate::icons::Icon;
 use crate::{connection, dom};
 
@@ -35,6 +35,12 @@ pub(crate) fn Root() -> Element {
     use_effect(move || {
         if desk.me.read().is_none() && *stage.peek() == Stage::SignedIn {
             stage.set(Stage::SignedOut(Some("This session has ended. Sign in again to go on.".into())));
+        }
+    });
+    // Whose theme it would be is not known yet.
+    use_effect(move || {
+        if matches!(*stage.read(), Stage::SignedOut(_)) {
+            desktop::theme(None);
         }
     });
     use_effect(move || {

@@ -4,6 +4,8 @@
 
 #[path = "log/backends.rs"]
 mod backends;
+#[path = "log/calls.rs"]
+mod calls;
 #[path = "log/damage.rs"]
 mod damage;
 #[path = "log/disk.rs"]

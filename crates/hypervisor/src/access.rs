@@ -12,16 +12,17 @@ use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, FromRequestParts, Request};
 use axum::handler::Handler;
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use axum::http::{Extensions, Method};
 use axum::middleware::{from_fn_with_state, map_request};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Extension, RequestExt, Router};
 use shared_types::UserId;
-use shared_types::wire::{Problem, Scope};
+use shared_types::wire::Scope;
 use thiserror::Error;
 
-pub use about::{About, Described, Given, Gives, Shape, Taken, Takes};
+pub use about::{About, Accepted, Described, Given, Gives, Shape, Taken, Takes};
 
 use crate::front::Front;
 use crate::identity::{Holder, Identity, User};
@@ -110,8 +111,20 @@ impl Route {
 
     /// Takes bytes of files.
     pub fn with_file(self) -> Self {
-        Self { handler: self.handler.layer(DefaultBodyLimit::max(FILE_LIMIT)), ..self }
+        let handler: MethodRouter = self.handler.layer(map_request(announced));
+        let handler = handler.layer(DefaultBodyLimit::max(FILE_LIMIT));
+        Self { handler, ..self }
     }
+}
+
+/// Refuses bytes of files before they are sent, where the caller says how many there are.
+async fn announced(request: Request) -> Result<Request, Refusal> {
+    let length =
+        request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > FILE_LIMIT) {
+        return Err(Refusal::too_large(format!("At most {} GiB can be sent at once.", FILE_LIMIT >> 30)));
+    }
+    Ok(request)
 }
 
 async fn limited(request: Request) -> Request {
@@ -208,7 +221,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Principal {
 pub type Attach = Arc<dyn Fn(Principal) -> Attaching + Send + Sync>;
 
 /// What is put into the request, once it is there.
-pub type Attaching = Pin<Box<dyn Future<Output = Result<Extensions, Box<Problem>>> + Send>>;
+pub type Attaching = Pin<Box<dyn Future<Output = Result<Extensions, Refusal>> + Send>>;
 
 /// Why routes do not make a router.
 #[derive(Debug, Error)]

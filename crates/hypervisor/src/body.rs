@@ -11,7 +11,7 @@ use crate::problem::Refusal;
 
 /// A JSON body, or a problem that says what is wrong with it.
 #[derive(Debug)]
-pub(crate) struct Json<T>(pub(crate) T);
+pub struct Json<T>(pub T);
 
 impl<T: JsonSchema> Takes for Json<T> {
     fn describe(about: &mut About) {

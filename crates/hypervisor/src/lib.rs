@@ -7,7 +7,7 @@
 pub mod access;
 pub mod assets;
 pub mod auth;
-mod body;
+pub mod body;
 pub mod ceremonies;
 pub mod front;
 pub mod identity;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub struct Pages {
     pub version: &'static str,
     /// Says what is not ready yet, if anything.
     pub ready: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
-    /// Adds its own lines to the metrics.
+    /// Adds its own lines to the metrics. It may block.
     pub metrics: Arc<dyn Fn(&mut String) + Send + Sync>,
 }
 
@@ -59,11 +59,15 @@ pub fn routes(pages: Pages) -> Vec<Route> {
                          who: Option<Extension<Principal>>| async move {
         let address = address.map(|Extension(address)| address).unwrap_or_default();
         // A proxy on this machine would make everyone look as if they were on it.
-        let near = address.0.is_loopback() && !front.site.is_secure();
+        let near = address.0.is_loopback() && front.site.is_local();
         if !near && !who.is_some_and(|Extension(who)| who.owner) {
             return Refusal::forbidden("Metrics are for this machine and its owner.").into_response();
         }
-        measure(&front, &*metrics)
+        // Stores and files are asked, which may take a while.
+        match tokio::task::spawn_blocking(move || measure(&front, &*metrics)).await {
+            Ok(text) => ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response(),
+            Err(_) => Refusal::internal().into_response(),
+        }
     };
     vec![
         Route::get("/health", Anyone, "Whether the server runs", health),
@@ -82,12 +86,12 @@ fn readiness(ready: Result<(), String>) -> Result<axum::Json<Ready>, Refusal> {
     }
 }
 
-fn measure(front: &Front, more: &(dyn Fn(&mut String) + Send + Sync)) -> Response {
+fn measure(front: &Front, more: &(dyn Fn(&mut String) + Send + Sync)) -> String {
     let mut text = String::new();
     front.metrics.write(&mut text);
     if let Ok(users) = front.identity.users() {
         metric(&mut text, "choir_users", "gauge", "Accounts on this machine.", users.len() as u64);
     }
     more(&mut text);
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+    text
 }

@@ -12,7 +12,7 @@ pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 /// A problem on its way out.
 #[derive(Debug, Clone)]
 pub struct Refusal {
-    problem: Box<Problem>,
+    pub problem: Box<Problem>,
     /// In seconds: when it is worth asking again.
     retry_after: Option<u64>,
 }
@@ -68,6 +68,10 @@ impl Refusal {
         Self { retry_after: Some(seconds), ..refusal }
     }
 
+    pub fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+    }
+
     pub fn internal() -> Self {
         let detail = "The server failed at this. Its log says why; nothing was changed.";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
@@ -75,12 +79,6 @@ impl Refusal {
 
     pub fn code(&self) -> &str {
         &self.problem.code
-    }
-}
-
-impl From<Box<Problem>> for Refusal {
-    fn from(problem: Box<Problem>) -> Self {
-        Self { problem, retry_after: None }
     }
 }
 

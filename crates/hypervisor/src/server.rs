@@ -4,12 +4,15 @@
 //! the loopback it listens only where people come over TLS.
 
 pub mod address;
+mod connections;
 mod cors;
 pub(crate) mod door;
 pub(crate) mod headers;
 pub mod metrics;
+mod pace;
 pub mod rates;
 pub mod site;
+mod tls;
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -30,25 +33,23 @@ use crate::ceremonies::PasskeysError;
 use crate::front::Front;
 use crate::identity::{Clock, Identity, OpenError};
 use address::Network;
+use connections::Connections;
+pub use pace::Patience;
 use rates::RateLimits;
-use site::{Site, SiteError};
+use site::{Site, SiteError, Transport};
+use tls::Certificate;
+pub use tls::{Tls, TlsError};
 
 /// How long requests that are under way may take to end after a stop.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A certificate of our own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tls {
-    pub certificate: PathBuf,
-    pub key: PathBuf,
-}
+const ENDING: Duration = Duration::from_secs(5);
 
 /// `[server]` of `choir.toml`, and where identity lives.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
     pub listen: SocketAddr,
-    /// What people type, where a proxy with TLS stands in front.
+    /// What people type, where it is not `localhost`.
     pub public_url: Option<Url>,
+    /// A certificate of our own, where no proxy with TLS stands in front.
     pub tls: Option<Tls>,
     /// Those whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<Network>,
@@ -57,6 +58,7 @@ pub struct ServerConfig {
     /// Origins whose pages may call with a token.
     pub cors: Vec<String>,
     pub rates: RateLimits,
+    pub patience: Patience,
 }
 
 impl ServerConfig {
@@ -70,19 +72,26 @@ impl ServerConfig {
             data,
             cors: Vec::new(),
             rates: RateLimits::default(),
+            patience: Patience::default(),
         }
     }
 
     /// What is wrong with it, if anything.
     pub fn check(&self) -> Result<(), ServerError> {
-        if self.tls.is_some() {
-            return Err(ServerError::Tls);
-        }
         if !self.listen.ip().is_loopback() && self.public_url.is_none() {
-            return Err(ServerError::Exposed(self.listen));
+            return Err(match self.tls {
+                None => ServerError::Exposed(self.listen),
+                Some(_) => ServerError::Nameless(self.listen),
+            });
         }
-        Site::new(self.listen.port(), self.public_url.clone(), &self.cors)?;
+        self.site(self.listen.port())?;
         Ok(())
+    }
+
+    /// What the place is called if it has this port.
+    pub fn site(&self, port: u16) -> Result<Site, SiteError> {
+        let transport = if self.tls.is_some() { Transport::Tls } else { Transport::Plain };
+        Site::new(port, transport, self.public_url.clone(), &self.cors)
     }
 }
 
@@ -90,15 +99,17 @@ impl ServerConfig {
 #[derive(Debug, Error)]
 pub enum ServerError {
     #[error(
-        "[server] tls is not supported yet: let a proxy with TLS stand in front, and set public_url to its \
-         https address"
-    )]
-    Tls,
-    #[error(
-        "[server] listen = \"{0}\" can be reached from other machines without TLS: listen on 127.0.0.1, or set \
-         public_url to the https address of a proxy in front"
+        "[server] listen = \"{0}\" can be reached from other machines without TLS: listen on 127.0.0.1, set tls to a \
+         certificate and its key, or set public_url to the https address of a proxy in front"
     )]
     Exposed(SocketAddr),
+    #[error(
+        "[server] listen = \"{0}\" can be reached from other machines, and by which name is not known: set public_url \
+         to the https address that people type, with the name in the certificate"
+    )]
+    Nameless(SocketAddr),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error("[server] is not right")]
     Site(#[from] SiteError),
     #[error("[server] is not right")]
@@ -112,30 +123,33 @@ pub enum ServerError {
     #[error("the identity store cannot be opened")]
     Identity(#[from] OpenError),
     #[error("the server has stopped")]
-    Serve(#[source] io::Error),
+    Serve(#[source] tokio::task::JoinError),
 }
 
 /// A server that has its port and does not answer yet.
 #[derive(Debug)]
 pub struct Server {
     listeners: Vec<TcpListener>,
+    connections: Arc<Connections>,
     front: Arc<Front>,
 }
 
 impl Server {
-    /// Takes the port and opens the identity store.
+    /// Reads the certificate, takes the port and opens the identity store.
     pub async fn bind(config: &ServerConfig, clock: Clock) -> Result<Self, ServerError> {
         config.check()?;
+        let certificate = config.tls.clone().map(Certificate::load).transpose()?;
         let (listeners, port) = listen(config.listen).await?;
-        let site = Site::new(port, config.public_url.clone(), &config.cors)?;
+        let site = config.site(port)?;
         let identity = Identity::open(&config.data, clock)?;
-        if config.public_url.is_some() && config.trusted_proxies.is_empty() {
+        if config.public_url.is_some() && config.tls.is_none() && config.trusted_proxies.is_empty() {
             tracing::warn!(
                 "public_url without trusted_proxies: all callers count as the proxy and share its rate"
             );
         }
         let front = Front::new(identity, site, config.rates, config.trusted_proxies.clone())?;
-        Ok(Self { listeners, front })
+        let connections = Connections::new(certificate, config.patience, config.trusted_proxies.clone());
+        Ok(Self { listeners, connections: Arc::new(connections), front })
     }
 
     /// What routes and their guards share.
@@ -150,34 +164,24 @@ impl Server {
         stop: impl Future<Output = ()> + Send,
     ) -> Result<(), ServerError> {
         let (stopping, stopped) = watch::channel(false);
-        let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let mut tasks = JoinSet::new();
         for listener in self.listeners {
-            let mut stopped = stopped.clone();
-            let wait = async move {
-                // An error means that the sender is gone, which is a stop too.
-                let _ = stopped.wait_for(|stopped| *stopped).await;
-            };
-            let serving = axum::serve(listener, service.clone()).with_graceful_shutdown(wait);
-            tasks.spawn(async move { serving.await });
+            let connections = Arc::clone(&self.connections);
+            tasks.spawn(connections.serve(listener, router.clone(), stopped.clone()));
         }
         tokio::select! {
             () = stop => {}
-            Some(ended) = tasks.join_next() => return outcome(ended),
+            Some(ended) = tasks.join_next() => return ended.map_err(ServerError::Serve),
         }
         stopping.send_replace(true);
         let ending = async {
             while let Some(ended) = tasks.join_next().await {
-                outcome(ended)?;
+                ended.map_err(ServerError::Serve)?;
             }
             Ok(())
         };
-        tokio::time::timeout(PATIENCE, ending).await.unwrap_or(Ok(()))
+        tokio::time::timeout(ENDING, ending).await.unwrap_or(Ok(()))
     }
-}
-
-fn outcome(ended: Result<io::Result<()>, tokio::task::JoinError>) -> Result<(), ServerError> {
-    ended.map_err(io::Error::other).flatten().map_err(ServerError::Serve)
 }
 
 /// Listens on an address, and on both numbers of the loopback if it is one of them.

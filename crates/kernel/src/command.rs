@@ -9,6 +9,7 @@ use shared_types::payload::file::FileNode;
 use shared_types::payload::message::Role;
 use shared_types::payload::note::Note;
 use shared_types::payload::system::SystemImport;
+use shared_types::payload::tool::{ToolReport, ToolRequest, ToolStatus};
 use shared_types::payload::window::Window;
 use shared_types::{
     Actor, CommandId, ContentHash, ContentRef, ConversationId, EffectId, Event, EventId, FilePath, MessageId,
@@ -48,13 +49,13 @@ pub enum Base {
     Content(ContentHash),
 }
 
-/// One edit that happened on disk, outside the log.
+/// One edit that happened outside the log: on disk, or in the copy that a command ran on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutsideEdit {
     pub path: FilePath,
-    /// What the disk held when the log last knew it.
+    /// What was there when the log last knew it.
     pub base: Option<FileNode>,
-    /// What the disk holds now.
+    /// What is there now.
     pub now: Option<FileNode>,
 }
 
@@ -171,6 +172,32 @@ pub enum Action {
     RecordPurge {
         effect: EffectId,
         dropped: u64,
+    },
+
+    /// Calls a tool: the command's operation is the call's id, and new.
+    StartCall {
+        tool: Box<str>,
+        title: Box<str>,
+        /// The arguments as JSON.
+        input: ContentRef,
+        network: bool,
+    },
+    /// Something inside an open call asked for the network.
+    RecordRequest {
+        call: OpId,
+        request: ToolRequest,
+    },
+    /// A dry run has ended: what it changed waits.
+    HoldCall {
+        report: ToolReport,
+        changes: u64,
+    },
+    /// Closes the call that the operation is, with what it changed. A file that also changed in the log is merged;
+    /// if that fails, the log's version keeps the path and the call's goes beside it.
+    FinishCall {
+        status: ToolStatus,
+        report: ToolReport,
+        edits: Vec<OutsideEdit>,
     },
 
     /// Takes an operation back, or brings it back if it is itself an undo. The shell supplies the events.

@@ -3,6 +3,7 @@
 //! One file per kind of action. All of them put what they want into a [`Draft`], which numbers the events and turns a
 //! long list of file changes into one `file.batch`.
 
+mod calls;
 mod capture;
 mod desktop;
 mod owed;
@@ -50,7 +51,9 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
         Action::WriteFile { path, node, base } => paths::write(view, &mut draft, path, node, *base)?,
         Action::DeletePath { path } => paths::delete(view, &mut draft, path)?,
         Action::MovePath { from, to } => paths::rename(view, &mut draft, from, to)?,
-        Action::CaptureEdits { edits } => capture::capture(view, &mut draft, edits, &command.contents)?,
+        Action::CaptureEdits { edits } => {
+            capture::capture(view, &mut draft, edits, &command.contents, capture::Winner::Edit)?;
+        }
         Action::ImportFiles { origin, files } => paths::import(view, &mut draft, origin, files)?,
         Action::SetWindow { window, state } => desktop::set_window(view, &mut draft, *window, state)?,
         Action::CloseWindow { window } => desktop::close_window(view, &mut draft, *window)?,
@@ -77,6 +80,16 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
             owed::request_purge(view, &mut draft, *effect, hashes, reason)?;
         }
         Action::RecordPurge { effect, dropped } => owed::record_purge(view, &mut draft, *effect, *dropped)?,
+        Action::StartCall { tool, title, input, network } => {
+            calls::start(view, &mut draft, command.op, tool, title, *input, *network)?;
+        }
+        Action::RecordRequest { call, request } => {
+            calls::request(view, &mut draft, command.op, *call, request)?;
+        }
+        Action::HoldCall { report, changes } => calls::hold(view, &mut draft, command.op, report, *changes)?,
+        Action::FinishCall { status, report, edits } => {
+            calls::finish(view, &mut draft, command.op, status, report, edits, &command.contents)?;
+        }
         Action::Undo { target, events, resolutions } => {
             undo::undo(view, &mut draft, *target, events, resolutions, &command.contents)?;
         }
@@ -90,6 +103,8 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
 struct Draft {
     payloads: Vec<Payload>,
     files: Vec<FileChange>,
+    /// What comes after the files.
+    last: Option<Payload>,
     contents: Vec<(ContentHash, Vec<u8>)>,
 }
 
@@ -107,12 +122,13 @@ impl Draft {
 
     fn finish(mut self, after: Seq, command: &Command) -> Result<Decision, Rejection> {
         let mut payloads = self.payloads;
-        if payloads.len() + self.files.len() > MAX_EVENTS {
+        if payloads.len() + self.files.len() + usize::from(self.last.is_some()) > MAX_EVENTS {
             let (batch, list) = FileBatch::of(std::mem::take(&mut self.files));
             self.contents.push((batch.list.hash, list));
             payloads.push(FileEvent::Batch(batch).into());
         }
         payloads.extend(self.files.into_iter().map(|change| FileEvent::from(change).into()));
+        payloads.extend(self.last);
         if payloads.len() > MAX_EVENTS {
             let (size, limit) = (payloads.len() as u64, MAX_EVENTS as u64);
             return Err(Rejection::TooLarge { what: "the number of events", size, limit });

@@ -49,6 +49,7 @@ pub(crate) fn requested(payload: &Payload) -> Option<Effect> {
         | Payload::Setting(_)
         | Payload::Message(_)
         | Payload::Note(_)
+        | Payload::Tool(_)
         | Payload::Revert(_)
         | Payload::User(_)
         | Payload::Unknown(_) => None,

@@ -8,11 +8,13 @@ use shared_types::payload::note::NoteEvent;
 use shared_types::payload::revert::RevertEvent;
 use shared_types::payload::setting::SettingEvent;
 use shared_types::payload::system::SystemEvent;
+use shared_types::payload::tool::ToolEvent;
 use shared_types::payload::user::UserEvent;
 use shared_types::payload::window::WindowEvent;
 use shared_types::{Event, Payload};
 
 use crate::effect::requested;
+use crate::view::{Call, CallState};
 use crate::{Conversation, View};
 
 /// Applies one event. Live and replay share it.
@@ -56,6 +58,19 @@ pub fn evolve(view: &mut View, event: &Event) {
             view.computer.last_file_change = newer;
         }
         Payload::Checkpoint(CheckpointEvent::Fail(p)) => drop(view.pending.remove(&p.effect)),
+        Payload::Tool(ToolEvent::Call(p)) => {
+            let (tool, title) = (p.tool.clone(), p.title.clone());
+            let call = Call { tool, title, seq: event.seq, network: p.network, state: CallState::Running };
+            view.calls.insert(event.op, call);
+        }
+        Payload::Tool(ToolEvent::Request(_)) => {}
+        Payload::Tool(ToolEvent::Hold(_)) => {
+            if let Some(call) = view.calls.get(&event.op) {
+                let held = Call { state: CallState::Held, ..call.clone() };
+                view.calls.insert(event.op, held);
+            }
+        }
+        Payload::Tool(ToolEvent::Result(_)) => drop(view.calls.remove(&event.op)),
         Payload::Revert(RevertEvent::Undo(p)) => drop(view.undone.insert(p.root, event.op)),
         Payload::Revert(RevertEvent::Redo(p)) => drop(view.undone.remove(&p.root)),
         Payload::Revert(RevertEvent::Restore(_)) => {}

@@ -26,4 +26,4 @@ pub use files::Files;
 pub use operation::{FileEffect, file_effects, touched_files};
 pub use rejection::Rejection;
 pub use slice::Slice;
-pub use view::{Conversation, SliceBytes, SnapshotError, View};
+pub use view::{Call, CallState, Conversation, SliceBytes, SnapshotError, View};

@@ -10,6 +10,15 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 /// Larger texts are not merged: the person decides.
 pub const MERGE_LIMIT: u64 = 4 * 1024 * 1024;
 
+/// A stretch of a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// What both sides leave alone, change alike, or only one of them changed.
+    Settled(Vec<u8>),
+    /// The same place, changed by both and not alike.
+    Clash { base: Vec<u8>, ours: Vec<u8>, theirs: Vec<u8> },
+}
+
 /// The merged text, or nothing if the two sides changed the same lines or one of them is not text.
 pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     if ours == theirs || base == theirs {
@@ -18,39 +27,94 @@ pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     if base == ours {
         return Some(theirs.to_vec());
     }
+    let mut merged = Vec::with_capacity(ours.len().max(theirs.len()));
+    for piece in pieces(base, ours, theirs)? {
+        let Piece::Settled(lines) = piece else { return None };
+        // A last line without its newline may only stand at the very end; elsewhere it would swallow the line after
+        // it, so that the merge is given up.
+        if !lines.is_empty() && merged.last().is_some_and(|byte| *byte != b'\n') {
+            return None;
+        }
+        merged.extend_from_slice(&lines);
+    }
+    Some(merged)
+}
+
+/// The merge stretch by stretch, in the order of the text; nothing if one of the three is not text.
+pub fn pieces(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<Piece>> {
     if ![base, ours, theirs].into_iter().all(is_text) {
         return None;
     }
     let lines: Vec<&[u8]> = imara_diff::sources::byte_lines(base).collect();
-    let our_lines: Vec<&[u8]> = imara_diff::sources::byte_lines(ours).collect();
-    let their_lines: Vec<&[u8]> = imara_diff::sources::byte_lines(theirs).collect();
-    let our_hunks = hunks(base, ours);
-    let their_hunks = hunks(base, theirs);
-
-    let mut merged = Vec::with_capacity(ours.len().max(theirs.len()));
-    let (mut done, mut i, mut j) = (0, 0, 0);
-    while i < our_hunks.len() || j < their_hunks.len() {
-        let (hunk, side) = match (our_hunks.get(i), their_hunks.get(j)) {
-            (Some(a), Some(b)) if touches(&a.before, &b.before) => {
-                let same = a.before == b.before && our_lines[a.after.clone()] == their_lines[b.after.clone()];
-                if !same {
-                    return None;
-                }
-                (i, j) = (i + 1, j + 1);
-                (a, &our_lines)
-            }
-            (Some(a), Some(b)) if a.before.start < b.before.start => (take(a, &mut i), &our_lines),
-            (Some(_), Some(b)) => (take(b, &mut j), &their_lines),
-            (Some(a), None) => (take(a, &mut i), &our_lines),
-            (None, Some(b)) => (take(b, &mut j), &their_lines),
-            (None, None) => break,
-        };
-        push(&mut merged, &lines[done..hunk.before.start])?;
-        push(&mut merged, &side[hunk.after.clone()])?;
-        done = hunk.before.end;
+    let mut ours = Side::new(base, ours);
+    let mut theirs = Side::new(base, theirs);
+    let mut pieces = Vec::new();
+    let mut done = 0;
+    while let Some(start) = [&ours, &theirs].into_iter().filter_map(Side::next).min() {
+        // All changes that overlap or touch, one drawing in the next.
+        let mut place = start..start;
+        let (first_ours, first_theirs) = (ours.at, theirs.at);
+        while ours.draw_in(&mut place) || theirs.draw_in(&mut place) {}
+        settle(&mut pieces, &lines[done..place.start]);
+        let (mine, other) = (ours.lines(first_ours, &place), theirs.lines(first_theirs, &place));
+        match (mine, other) {
+            (Some(mine), Some(other)) if mine != other => pieces.push(Piece::Clash {
+                base: lines[place.clone()].concat(),
+                ours: mine.concat(),
+                theirs: other.concat(),
+            }),
+            (Some(lines), _) | (None, Some(lines)) => settle(&mut pieces, lines),
+            (None, None) => {}
+        }
+        done = place.end;
     }
-    push(&mut merged, &lines[done..])?;
-    Some(merged)
+    settle(&mut pieces, &lines[done..]);
+    Some(pieces)
+}
+
+/// Adds lines that nobody has to choose about, to those before them if there are any.
+fn settle(pieces: &mut Vec<Piece>, lines: &[&[u8]]) {
+    match pieces.last_mut() {
+        _ if lines.is_empty() => {}
+        Some(Piece::Settled(before)) if before.ends_with(b"\n") => before.extend(lines.concat()),
+        Some(Piece::Settled(_) | Piece::Clash { .. }) | None => pieces.push(Piece::Settled(lines.concat())),
+    }
+}
+
+/// One side's lines, how they came from the base, and how far the merge has come with them.
+struct Side<'a> {
+    lines: Vec<&'a [u8]>,
+    hunks: Vec<Hunk>,
+    at: usize,
+}
+
+impl<'a> Side<'a> {
+    fn new(base: &[u8], side: &'a [u8]) -> Self {
+        Self { lines: imara_diff::sources::byte_lines(side).collect(), hunks: hunks(base, side), at: 0 }
+    }
+
+    /// Where the next change begins.
+    fn next(&self) -> Option<usize> {
+        Some(self.hunks.get(self.at)?.before.start)
+    }
+
+    /// Widens the place by the next change, if that touches it.
+    fn draw_in(&mut self, place: &mut Range<usize>) -> bool {
+        let Some(hunk) = self.hunks.get(self.at).filter(|hunk| touches(&hunk.before, place)) else {
+            return false;
+        };
+        *place = place.start.min(hunk.before.start)..place.end.max(hunk.before.end);
+        self.at += 1;
+        true
+    }
+
+    /// What this side has in that place, if it changed it: its changes since `first`, and the lines between them.
+    fn lines(&self, first: usize, place: &Range<usize>) -> Option<&[&'a [u8]]> {
+        let drawn = &self.hunks[first..self.at];
+        let (first, last) = (drawn.first()?, drawn.last()?);
+        let start = first.after.start - (first.before.start - place.start);
+        Some(&self.lines[start..last.after.end + (place.end - last.before.end)])
+    }
 }
 
 /// UTF-8 without NUL.
@@ -63,11 +127,6 @@ struct Hunk {
     after: Range<usize>,
 }
 
-fn take<'a>(hunk: &'a Hunk, index: &mut usize) -> &'a Hunk {
-    *index += 1;
-    hunk
-}
-
 fn touches(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start <= b.end && b.start <= a.end
 }
@@ -78,18 +137,6 @@ fn hunks(before: &[u8], after: &[u8]) -> Vec<Hunk> {
     diff.postprocess_lines(&input);
     let range = |r: Range<u32>| r.start as usize..r.end as usize;
     diff.hunks().map(|hunk| Hunk { before: range(hunk.before), after: range(hunk.after) }).collect()
-}
-
-/// Appends lines. A last line without its newline may only stand at the very end; elsewhere it would swallow the
-/// line after it, so that the merge is given up.
-fn push(merged: &mut Vec<u8>, lines: &[&[u8]]) -> Option<()> {
-    for line in lines {
-        if merged.last().is_some_and(|byte| *byte != b'\n') {
-            return None;
-        }
-        merged.extend_from_slice(line);
-    }
-    Some(())
 }
 
 #[cfg(test)]
@@ -126,6 +173,27 @@ mod tests {
         check("a\nb\n", "A\nb\n", "a\nB\n", None);
         check("a\n", "a\nx\n", "a\ny\n", None);
         check("", "x\n", "y\n", None);
+    }
+
+    #[test]
+    fn what_clashes_stands_between_what_is_settled() {
+        let (base, ours, theirs) = ("a\nb\nc\nd\ne\n", "A\nb\nmine\nd\ne\n", "a\nb\nyours\nd\nE\n");
+        let settled = |text: &str| Piece::Settled(text.into());
+        let clash = |base: &str, ours: &str, theirs: &str| Piece::Clash {
+            base: base.into(),
+            ours: ours.into(),
+            theirs: theirs.into(),
+        };
+        assert_eq!(
+            pieces(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()),
+            Some(vec![settled("A\nb\n"), clash("c\n", "mine\n", "yours\n"), settled("d\nE\n")])
+        );
+        // A change of several lines draws in every smaller one that it touches.
+        assert_eq!(
+            pieces(b"a\nb\nc\nd\n", b"A\nb\nC\nd\n", b"x\ny\nz\nd\n"),
+            Some(vec![clash("a\nb\nc\n", "A\nb\nC\n", "x\ny\nz\n"), settled("d\n")])
+        );
+        assert_eq!(pieces(b"", b"x\n", b"y"), Some(vec![clash("", "x\n", "y")]));
     }
 
     #[test]

@@ -115,6 +115,7 @@ impl Operation {
             Payload::Revert(RevertEvent::Restore(_))
             | Payload::Message(_)
             | Payload::Checkpoint(_)
+            | Payload::Tool(_)
             | Payload::User(_)
             | Payload::System(_)
             | Payload::Unknown(_) => {}

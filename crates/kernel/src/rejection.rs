@@ -52,6 +52,14 @@ pub enum Rejection {
     NotUndone { op: OpId },
     #[error("nothing in operation {op} can be undone")]
     NotReversible { op: OpId },
+    #[error("call {call} is not open")]
+    NoSuchCall { call: OpId },
+    #[error("operation {call} exists already; a call needs an id of its own")]
+    CallTaken { call: OpId },
+    #[error("call {call} is not finished; stop, accept or discard it first")]
+    CallIsOpen { call: OpId },
+    #[error("call {call} has ended; what it changed waits to be accepted or discarded")]
+    CallIsHeld { call: OpId },
     #[error("{} later change(s) stand in the way; nothing was changed", conflicts.len())]
     Conflicts { conflicts: Vec<Conflict> },
     #[error("the log has no event {seq} yet")]

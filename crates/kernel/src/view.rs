@@ -23,6 +23,25 @@ pub struct Conversation {
     pub last: Seq,
 }
 
+/// A tool that was called and has not been answered yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    pub tool: Box<str>,
+    pub title: Box<str>,
+    /// Where the log says that it was called.
+    pub seq: Seq,
+    pub network: bool,
+    pub state: CallState,
+}
+
+/// How far an open call has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CallState {
+    Running,
+    /// It was a dry run and has ended; what it changed waits.
+    Held,
+}
+
 /// Facts about the computer as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Computer {
@@ -32,7 +51,8 @@ pub struct Computer {
     /// Operations on files since that checkpoint, and when the first of them was.
     pub unsaved: u64,
     pub unsaved_since: Option<Timestamp>,
-    pub(crate) last_file_change: Option<(Seq, OpId)>,
+    /// The newest event on files since then, and its operation.
+    pub last_file_change: Option<(Seq, OpId)>,
 }
 
 /// All state, computed from the log.
@@ -50,8 +70,14 @@ pub struct View {
     pub undone: Slice<OpId, OpId>,
     /// Effects that are owed. On open all of them start again, with the same id.
     pub pending: Slice<EffectId, EffectKind>,
+    /// Calls that are open, by their operation.
+    pub calls: Slice<OpId, Call>,
     pub computer: Computer,
 }
+
+/// The slice that only some views have. It came later than the others: a view without open calls has the hash, and
+/// the snapshot, that it always had.
+const CALLS: &str = "calls";
 
 /// One slice as bytes, with its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,10 +111,10 @@ impl View {
         self.settings.get(key).and_then(|text| serde_json::from_str(text).ok())
     }
 
-    /// The hash of every slice, by name, always in this order.
-    pub fn roots(&mut self) -> [(&'static str, RootHash); 8] {
+    /// The hash of every slice, by name, always in this order; of the calls only if any is open.
+    pub fn roots(&mut self) -> Vec<(&'static str, RootHash)> {
         let computer = Sha256::digest(postcard::to_stdvec(&self.computer).unwrap_or_default());
-        [
+        let mut roots = vec![
             ("files", RootHash(self.files.nodes.sum().to_bytes())),
             ("windows", RootHash(self.windows.sum().to_bytes())),
             ("settings", RootHash(self.settings.sum().to_bytes())),
@@ -97,7 +123,11 @@ impl View {
             ("undone", RootHash(self.undone.sum().to_bytes())),
             ("pending", RootHash(self.pending.sum().to_bytes())),
             ("computer", RootHash(computer.into())),
-        ]
+        ];
+        if !self.calls.is_empty() {
+            roots.push((CALLS, RootHash(self.calls.sum().to_bytes())));
+        }
+        roots
     }
 
     /// The hash of everything.
@@ -123,7 +153,9 @@ impl View {
             encode_sorted(&self.undone),
             encode_sorted(&self.pending),
             postcard::to_stdvec(&self.computer).unwrap_or_default(),
+            encode_sorted(&self.calls),
         ];
+        // The calls come last, so that they are left out where they have no root.
         roots.into_iter().zip(bytes).map(|((name, root), bytes)| SliceBytes { name, root, bytes }).collect()
     }
 
@@ -137,7 +169,7 @@ impl View {
             postcard::from_bytes(bytes).map_err(|_| SnapshotError::Unreadable(name))
         }
         macro_rules! slice {
-            ($name:literal) => {
+            ($name:expr) => {
                 Slice::from_entries(read::<Vec<_>>($name, slice($name))?.into_iter().collect())
             };
         }
@@ -152,6 +184,7 @@ impl View {
             conversations: slice!("conversations"),
             undone: slice!("undone"),
             pending: slice!("pending"),
+            calls: if slice(CALLS).is_some() { slice!(CALLS) } else { Slice::default() },
             computer: read("computer", slice("computer"))?,
         })
     }
@@ -163,6 +196,7 @@ impl View {
             + self.notes.len()
             + self.conversations.len()
             + self.undone.len()
+            + self.calls.len()
     }
 }
 

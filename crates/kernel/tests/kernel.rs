@@ -14,6 +14,8 @@ mod steps;
 
 #[path = "kernel/batches.rs"]
 mod batches;
+#[path = "kernel/calls.rs"]
+mod calls;
 #[path = "kernel/capture.rs"]
 mod capture;
 #[path = "kernel/desktop.rs"]
@@ -33,6 +35,8 @@ mod undo_desktop;
 #[path = "kernel/undo_shapes.rs"]
 mod undo_shapes;
 
+#[path = "kernel/apart.rs"]
+mod apart;
 #[path = "kernel/commands.rs"]
 mod commands;
 #[path = "kernel/edits.rs"]

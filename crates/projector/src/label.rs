@@ -3,6 +3,7 @@
 use shared_types::payload::file::FileEvent;
 use shared_types::payload::message::MessageEvent;
 use shared_types::payload::revert::RevertEvent;
+use shared_types::payload::tool::{StopReason, ToolStatus};
 use shared_types::payload::window::{WindowMode, WindowSet};
 use shared_types::{OpId, Payload};
 
@@ -14,7 +15,7 @@ pub fn short(op: &OpId) -> String {
 
 /// One event in a few words.
 pub fn label(payload: &Payload) -> String {
-    use shared_types::payload::{checkpoint, note, setting, system, user, window};
+    use shared_types::payload::{checkpoint, note, setting, system, tool, user, window};
     match payload {
         Payload::File(FileEvent::Write(p)) if p.prev.is_none() => format!("create {}", p.path),
         Payload::File(FileEvent::Write(p)) => format!("edit {}", p.path),
@@ -36,6 +37,10 @@ pub fn label(payload: &Payload) -> String {
         Payload::Checkpoint(checkpoint::CheckpointEvent::Fail(p)) => {
             format!("checkpoint failed: {}", p.reason)
         }
+        Payload::Tool(tool::ToolEvent::Call(p)) => format!("ran: {}", p.title),
+        Payload::Tool(tool::ToolEvent::Request(p)) => format!("asked for {}:{}", p.host, p.port),
+        Payload::Tool(tool::ToolEvent::Hold(p)) => format!("dry run: {} changes wait", p.changes),
+        Payload::Tool(tool::ToolEvent::Result(p)) => ended(&p.status),
         Payload::Revert(RevertEvent::Undo(p)) => format!("undo {}", short(&p.target)),
         Payload::Revert(RevertEvent::Redo(p)) => format!("redo {}", short(&p.root)),
         Payload::Revert(RevertEvent::Restore(p)) => format!("restore to {}", p.seq),
@@ -45,6 +50,26 @@ pub fn label(payload: &Payload) -> String {
         Payload::System(system::SystemEvent::Purged(p)) => format!("purged {} contents", p.dropped),
         Payload::System(system::SystemEvent::Import(p)) => format!("import {} files of {}", p.files, p.user),
         Payload::Unknown(p) => p.name.to_string(),
+    }
+}
+
+/// How a call ended.
+fn ended(status: &ToolStatus) -> String {
+    match status {
+        ToolStatus::Exited { code } => format!("exited with {code}"),
+        ToolStatus::Killed { signal } => format!("killed by signal {signal}"),
+        ToolStatus::Stopped { why } => match why {
+            StopReason::Cancelled => "stopped on request".into(),
+            StopReason::Time => "stopped: out of time".into(),
+            StopReason::Memory => "stopped: out of memory".into(),
+            StopReason::Processes => "stopped: too many processes".into(),
+            StopReason::Disk => "stopped: out of disk".into(),
+            StopReason::Output => "stopped: too much output".into(),
+            StopReason::Files => "stopped: too many files".into(),
+        },
+        ToolStatus::Failed { reason } => format!("failed: {reason}"),
+        ToolStatus::Interrupted { reason } => format!("interrupted: {reason}"),
+        ToolStatus::Discarded => "discarded".into(),
     }
 }
 

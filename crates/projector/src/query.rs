@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use shared_types::payload::file::FileNode;
+use shared_types::wire::{CallRow, CallStatus};
 use shared_types::{ContentHash, FilePath, OpId, Seq};
 
 use crate::views::{Views, ViewsError};
@@ -22,6 +23,8 @@ pub struct OperationRow {
     pub files: u64,
     pub reversible: bool,
     pub undone: bool,
+    /// Present if the operation is the call of a tool.
+    pub call: Option<CallRow>,
 }
 
 /// Which operations a list shows.
@@ -61,10 +64,12 @@ pub struct CheckpointRow {
     pub message: String,
 }
 
-const OPERATION: &str = "SELECT op, first, last, ts, source, actor, family, label, events, files, reversible, undone_by FROM operations";
+const OPERATION: &str =
+    "SELECT op, first, last, ts, source, actor, family, label, events, files, reversible, undone_by,
+     status, code, network FROM operations LEFT JOIN calls USING (op)";
 
 /// Families that a bare undo takes: the person's work, not the arrangement of windows.
-const WORK: &str = "('file', 'setting', 'note', 'restore', 'system')";
+const WORK: &str = "('file', 'setting', 'note', 'restore', 'system', 'tool')";
 
 fn operation_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
     let count = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
@@ -81,7 +86,15 @@ fn operation_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
         files: count(9)?,
         reversible: row.get(10)?,
         undone: row.get::<_, Option<Vec<u8>>>(11)?.is_some(),
+        call: call_row(row)?,
     })
+}
+
+fn call_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<CallRow>> {
+    let Some(status) = row.get::<_, Option<String>>(12)? else { return Ok(None) };
+    // The column holds only what `CallStatus` wrote.
+    let status = CallStatus::parse(&status).unwrap_or(CallStatus::Failed);
+    Ok(Some(CallRow { status, code: row.get(13)?, network: row.get(14)? }))
 }
 
 fn child(row: &rusqlite::Row<'_>) -> rusqlite::Result<Child> {

@@ -1,5 +1,6 @@
 //! From one event to the rows of the read models. Applying the same events again from nothing gives the same rows.
 
+mod calls;
 mod files;
 mod messages;
 mod operations;
@@ -42,6 +43,7 @@ pub(crate) fn apply(views: &Views, log: &dyn EventLog, event: &Event) -> Result<
             views.map(statement.execute(row))?;
             Ok(())
         }
+        Payload::Tool(tool) => Ok(calls::apply(views, event, tool)?),
         Payload::Revert(RevertEvent::Undo(p)) => Ok(operations::set_undone(views, p.root, Some(event.op))?),
         Payload::Revert(RevertEvent::Redo(p)) => Ok(operations::set_undone(views, p.root, None)?),
         Payload::System(SystemEvent::Purge(p)) => forget(views, &p.hashes),

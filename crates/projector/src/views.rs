@@ -14,7 +14,7 @@ use thiserror::Error;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Raised whenever the tables change; older files are rebuilt.
-const FORMAT: i64 = 3;
+const FORMAT: i64 = 4;
 
 /// Tables that are computed from events and must be equal after a rebuild, with the columns to compare in order.
 pub const READ_MODELS: &[(&str, &str)] = &[
@@ -23,6 +23,7 @@ pub const READ_MODELS: &[(&str, &str)] = &[
         "operations",
         "first, last, op, ts, source, actor, family, label, events, files, reversible, reverts, undone_by",
     ),
+    ("calls", "op, status, code, network"),
     ("touches", "path, seq, op"),
     ("conversations", "id, title, started, messages, last"),
     ("messages", "conversation, seq, id, ts, role, actor, hash, size, body"),
@@ -43,6 +44,8 @@ const SCHEMA: &str = "
         reverts BLOB, undone_by BLOB) STRICT, WITHOUT ROWID;
     CREATE INDEX operations_by_last ON operations (last);
     CREATE INDEX operations_undone ON operations (undone_by) WHERE undone_by IS NOT NULL;
+    CREATE TABLE calls (
+        op BLOB PRIMARY KEY, status TEXT NOT NULL, code INTEGER, network INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE touches (path TEXT, seq INTEGER, op BLOB NOT NULL, PRIMARY KEY (path, seq)) STRICT, WITHOUT ROWID;
     CREATE TABLE conversations (
         id BLOB PRIMARY KEY, title TEXT NOT NULL, started INTEGER NOT NULL, messages INTEGER NOT NULL,

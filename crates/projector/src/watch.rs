@@ -77,12 +77,31 @@ struct Pending {
     folders: BTreeSet<FilePath>,
     everything: bool,
     trouble: Option<WatchError>,
-    last: Option<Instant>,
+    when: Option<Gathered>,
 }
 
 impl Pending {
     fn is_empty(&self) -> bool {
         self.paths.is_empty() && !self.everything
+    }
+
+    fn changed(&mut self) {
+        let now = Instant::now();
+        self.when = Some(Gathered { first: self.when.map_or(now, |when| when.first), last: now });
+    }
+}
+
+/// When the first and the newest of the changes came that wait to be handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gathered {
+    pub first: Instant,
+    pub last: Instant,
+}
+
+impl Gathered {
+    /// How long to wait until nothing has come for `quiet`, but for `longest` at most since the first.
+    pub fn left(&self, quiet: Duration, longest: Duration) -> Duration {
+        quiet.saturating_sub(self.last.elapsed()).min(longest.saturating_sub(self.first.elapsed()))
     }
 }
 
@@ -111,7 +130,7 @@ impl Shared {
     fn lost(&self, trouble: Option<WatchError>) {
         let mut pending = self.lock();
         pending.everything = true;
-        pending.last = Some(Instant::now());
+        pending.changed();
         if trouble.is_some() {
             pending.trouble = trouble;
         }
@@ -147,7 +166,7 @@ impl Shared {
             pending.folders.clear();
             pending.everything = true;
         }
-        pending.last = Some(Instant::now());
+        pending.changed();
         self.news.notify_all();
     }
 }
@@ -178,7 +197,13 @@ impl Watch {
     /// Waits up to `patience` for a change, then until nothing new has come for `quiet`, so that what an editor
     /// does in a few steps is seen as one; but never for more than two seconds after the first change.
     pub fn next(&self, patience: Duration, quiet: Duration) -> Touched {
-        let Some(mut pending) = self.collect(patience, quiet) else { return Touched::Nothing };
+        self.next_when(patience, &|gathered| gathered.left(quiet, LONGEST))
+    }
+
+    /// Waits up to `patience` for a change, then for as long as `left` says. It is asked again whenever something
+    /// new came or the time is over; at zero, all that was gathered is handed on.
+    pub fn next_when(&self, patience: Duration, left: &dyn Fn(Gathered) -> Duration) -> Touched {
+        let Some(mut pending) = self.collect(patience, left) else { return Touched::Nothing };
         // Where notices were lost, folders may have come unnoticed too.
         let added = if pending.everything { self.add_all() } else { self.add_folders(&pending.folders) };
         if let Err(trouble) = added {
@@ -196,7 +221,7 @@ impl Watch {
         self.shared.lock().trouble.take()
     }
 
-    fn collect(&self, patience: Duration, quiet: Duration) -> Option<Pending> {
+    fn collect(&self, patience: Duration, left: &dyn Fn(Gathered) -> Duration) -> Option<Pending> {
         let wait = |pending, time| {
             let woken = self.shared.news.wait_timeout(pending, time);
             woken.unwrap_or_else(PoisonError::into_inner).0
@@ -207,10 +232,8 @@ impl Watch {
             let left = patience.checked_sub(called.elapsed())?;
             pending = wait(pending, left);
         }
-        let first = Instant::now();
         loop {
-            let since = pending.last.map_or(quiet, |last| last.elapsed());
-            let left = quiet.saturating_sub(since).min(LONGEST.saturating_sub(first.elapsed()));
+            let left = pending.when.map_or(Duration::ZERO, left);
             if left.is_zero() {
                 return Some(std::mem::take(&mut *pending));
             }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
+#[path = "project/calling.rs"]
+mod calling;
 #[path = "project/computer.rs"]
 mod computer;
 #[path = "project/finding.rs"]

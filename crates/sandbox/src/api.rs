@@ -4,6 +4,7 @@
 //! a summary; the rest of its description ([`openapi`]) is read off the types of its handler. A handler is given the [`Desk`] of the user who is signed in, which is all that it can reach.
 
 mod checkpoints;
+mod commands;
 mod content;
 mod desktop;
 mod files;
@@ -14,6 +15,8 @@ mod socket;
 mod terminals;
 mod transfer;
 
+use std::sync::Arc;
+
 use axum::http::Method;
 use hypervisor::access::Given;
 pub use hypervisor::access::{Access, Route};
@@ -23,8 +26,8 @@ use crate::desk::Desk;
 
 /// All routes of a computer.
 pub fn routes() -> Vec<Route> {
-    use Access::{Owner, Signed};
-    use Scope::{Read, Write};
+    use Access::Signed;
+    use Scope::{Read, Terminal, Write};
     vec![
         Route::get("/api/v1/state", Signed(Read), "The desktop, now or as it was", desktop::state),
         Route::post("/api/v1/gestures", Signed(Write), "Changes windows and settings", desktop::gesture),
@@ -53,15 +56,43 @@ pub fn routes() -> Vec<Route> {
         Route::get("/api/v1/export", Signed(Read), "Everything, as a zip", transfer::export)
             .giving(Given::Bytes("application/zip")),
         Route::post("/api/v1/import", Signed(Write), "Files of an export", transfer::import).with_file(),
-        // A plain shell has the owner's power over the machine; a scope for tokens comes with cells.
-        Route::get("/api/v1/terminals", Owner, "Lists terminals", terminals::list),
-        Route::post("/api/v1/terminals", Owner, "Starts a terminal", terminals::start),
-        Route::delete("/api/v1/terminals/{id}", Owner, "Ends a terminal", terminals::end),
+        Route::get("/api/v1/commands", Signed(Read), "Commands that run or wait", commands::list),
+        Route::post("/api/v1/commands", Signed(Write), "Runs a command in a cell", commands::start),
+        Route::get("/api/v1/commands/{op}", Signed(Read), "What a command did", commands::show),
+        Route::post("/api/v1/commands/{op}/accept", Signed(Write), "Keeps a dry run", commands::accept),
+        Route::post(
+            "/api/v1/commands/{op}/discard",
+            Signed(Write),
+            "Throws a dry run away",
+            commands::discard,
+        ),
+        Route::post("/api/v1/commands/{op}/stop", Signed(Write), "Stops a command", commands::stop),
+        // A terminal is in a cell. A plain shell is the owner's alone, by a session: see `Shell`.
+        Route::get("/api/v1/terminals", Signed(Terminal), "Lists terminals", terminals::list),
+        Route::post("/api/v1/terminals", Signed(Terminal), "Starts a terminal", terminals::start),
+        Route::delete("/api/v1/terminals/{id}", Signed(Terminal), "Ends a terminal", terminals::end),
     ]
 }
 
-/// Whether the caller may use the owner's shell; put beside the desk by whoever knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shell(pub bool);
+/// Whether the caller may use the owner's plain shell; put beside the desk by whoever knows. It is asked about each
+/// time, because it ends for good when somebody else gets an account.
+#[derive(Clone)]
+pub struct Shell(pub Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl Shell {
+    const WHY: &str = "a plain shell has the owner's power over this machine, so it is offered to the owner only, at \
+                       the machine itself, and only while nobody else has an account; a terminal in a cell is \
+                       there for everyone";
+
+    pub fn is_offered(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for Shell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Shell").field(&self.is_offered()).finish()
+    }
+}
 
 type Of = axum::Extension<Desk>;

@@ -3,6 +3,7 @@
 //! Every request ends here, whether it came over the socket or from the command itself, so there is one way through:
 //! record what was edited outside, submit, project, run what is owed, answer.
 
+mod calls;
 mod changes;
 mod effects;
 mod import;
@@ -22,14 +23,19 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::DesktopAction;
 use shared_types::{Actor, CommandId, FilePath, OpId, Source, Taint, UserId};
 
+pub use calls::call_details;
 pub use changes::{changes, differences, other_changes, unified};
 pub use target::operation_at;
 
+use crate::cells::{Cells, Listener};
 use crate::config::Config;
 use crate::failure::{Code, Failure};
 use crate::ids;
 use crate::place::Place;
 use crate::protocol::{Answer, Choices, Done, Envelope, Request, Status};
+
+/// What a command can be given to read.
+const INPUT_LIMIT: u64 = 16 << 20;
 
 /// Told how far something is: phase, done, total.
 pub type Progress<'a> = &'a (dyn Fn(&str, u64, u64) + 'a);
@@ -41,6 +47,7 @@ pub struct Computer {
     pub config: Config,
     /// Set when a watcher records outside edits as they happen.
     watched: AtomicBool,
+    cells: Cells,
     projector: Mutex<Projector>,
     owed: Mutex<Receiver<Effect>>,
     writer: Writer,
@@ -63,21 +70,26 @@ impl Drop for Joined {
 
 /// Who asks, and under which ids.
 #[derive(Debug, Clone)]
-struct Caller {
-    command: CommandId,
-    op: OpId,
-    source: Source,
-    actor: Actor,
-    taint: Vec<Taint>,
+pub(crate) struct Caller {
+    pub(crate) command: CommandId,
+    pub(crate) op: OpId,
+    pub(crate) source: Source,
+    pub(crate) actor: Actor,
+    pub(crate) taint: Vec<Taint>,
 }
 
 impl Caller {
-    fn person(envelope: &Envelope) -> Self {
+    pub(crate) fn person(envelope: &Envelope) -> Self {
         let (command, op) = (envelope.command, envelope.op);
         Self { command, op, source: Source::User, actor: envelope.actor.clone(), taint: Vec::new() }
     }
 
-    fn system(actor: Actor) -> Self {
+    /// The person, at the desktop in the browser.
+    pub(crate) fn at_desktop(command: CommandId, op: OpId) -> Self {
+        Self { command, op, source: Source::User, actor: Actor::DESKTOP, taint: Vec::new() }
+    }
+
+    pub(crate) fn system(actor: Actor) -> Self {
         Self { command: ids::command(), op: ids::op(), source: Source::System, actor, taint: Vec::new() }
     }
 }
@@ -109,7 +121,9 @@ impl Computer {
             Failure::new(Code::Damaged, format!("an interrupted import cannot be settled: {e}"))
         })?;
         let log = SqliteLog::open(&place.state)?;
-        Self::wire(place, log)
+        let computer = Self::wire(place, log)?;
+        crate::cells::settle(&computer)?;
+        Ok(computer)
     }
 
     fn wire(place: &Place, log: SqliteLog) -> Result<Self, Failure> {
@@ -128,12 +142,21 @@ impl Computer {
         let (projector, owed) = (Mutex::new(projector), Mutex::new(owed));
         let watched = AtomicBool::new(false);
         let _writing = Joined(Some(thread));
-        Ok(Self { place: place.clone(), config, watched, projector, owed, writer, _writing, log })
+        let cells = Cells::new(config.cells.clone(), place);
+        Ok(Self { place: place.clone(), config, watched, cells, projector, owed, writer, _writing, log })
     }
 
     /// From now on somebody else looks after outside edits.
     pub fn set_watched(&self) {
         self.watched.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
+    }
+
+    pub fn cells(&self) -> &Cells {
+        &self.cells
     }
 
     pub fn log(&self) -> &Arc<SqliteLog> {
@@ -150,7 +173,18 @@ impl Computer {
 
     /// Does what was asked.
     pub fn handle(&self, envelope: &Envelope, body: &mut dyn Read, progress: Progress<'_>) -> Answer {
-        self.answer(envelope, body, progress).unwrap_or_else(Answer::Failure)
+        self.handle_aloud(envelope, body, progress, &mut |_, _| ())
+    }
+
+    /// The same; what a command prints meanwhile is told.
+    pub fn handle_aloud(
+        &self,
+        envelope: &Envelope,
+        body: &mut dyn Read,
+        progress: Progress<'_>,
+        listener: Listener<'_>,
+    ) -> Answer {
+        self.answer(envelope, body, progress, listener).unwrap_or_else(Answer::Failure)
     }
 
     fn answer(
@@ -158,12 +192,24 @@ impl Computer {
         envelope: &Envelope,
         body: &mut dyn Read,
         progress: Progress<'_>,
+        listener: Listener<'_>,
     ) -> Result<Answer, Failure> {
         let caller = Caller::person(envelope);
         let done = match &envelope.request {
             Request::Status => return self.status(progress),
+            Request::Run(command) => {
+                let mut input = Vec::new();
+                body.take(INPUT_LIMIT).read_to_end(&mut input)?;
+                return Ok(Answer::Ran(Box::new(self.run(&caller, command, input, listener)?)));
+            }
+            Request::Accept { call } => {
+                return Ok(Answer::Ran(Box::new(self.accept(&caller, self.operation_named(call)?)?)));
+            }
+            Request::Discard { call } => {
+                return Ok(Answer::Ran(Box::new(self.discard(&caller, self.operation_named(call)?)?)));
+            }
             Request::Write { path, mode, base } => {
-                if !self.watched.load(Ordering::Relaxed) {
+                if !self.is_watched() {
                     self.record_outside(progress)?;
                 }
                 let staged = self.log.stage(body)?;
@@ -245,7 +291,7 @@ impl Computer {
         Ok(Answer::Done(done))
     }
 
-    fn submit(
+    pub(crate) fn submit(
         &self,
         caller: &Caller,
         intent: Intent,
@@ -267,7 +313,7 @@ impl Computer {
     }
 
     /// Submits, and does not return before the person can see their own work on disk and in the lists.
-    fn change(
+    pub(crate) fn change(
         &self,
         caller: &Caller,
         intent: Intent,
@@ -303,6 +349,9 @@ impl Computer {
         let intent = Intent::Undo { target, resolutions };
         let mut done = self.change(caller, intent, Vec::new(), mode(preview), progress)?;
         done.target = Some(target);
+        if !preview && let Err(e) = crate::cells::bring_back(&self.place, target, caller.op) {
+            done.notes.push(format!("ignored files are not back in their place: {e}"));
+        }
         Ok(done)
     }
 

@@ -1,11 +1,15 @@
 //! `choir.toml`, overridden by `CHOIR_*` variables; every value knows where it came from.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use isolation::Limits;
 use serde::Serialize;
 use toml::{Table, Value};
 
+use crate::cells::{CellSettings, Walls};
 use crate::failure::{Code, Failure};
 
 /// Where a value came from.
@@ -46,27 +50,49 @@ pub struct Config {
     /// Where checkpoints are pushed; `{user}` stands for the user's id.
     pub remote: Option<String>,
     pub push: bool,
+    /// Where commands run, and what they may use.
+    pub cells: CellSettings,
     pub shown: Vec<Shown>,
 }
 
 struct Key {
-    section: &'static str,
-    name: &'static str,
+    /// Section and name, as `choir doctor` shows them.
+    full: &'static str,
     default: Value,
     help: &'static str,
 }
 
-fn keys() -> [Key; 4] {
-    let key = |name, default, help| Key { section: "git", name, default, help };
-    [
+impl Key {
+    fn section(&self) -> &'static str {
+        self.full.split_once('.').map_or(self.full, |(section, _)| section)
+    }
+
+    fn name(&self) -> &'static str {
+        self.full.split_once('.').map_or(self.full, |(_, name)| name)
+    }
+}
+
+fn keys() -> Vec<Key> {
+    let key = |full, default: Value, help| Key { full, default, help };
+    let text = || Value::String(String::new());
+    vec![
+        key("git.auto_operations", 50.into(), "checkpoint after this many operations on files (0: never)"),
+        key("git.auto_seconds", 900.into(), "checkpoint when one has waited this long (0: never)"),
+        key("git.remote", text(), "where checkpoints are pushed; {user} is the user's id"),
+        key("git.push", false.into(), "push every checkpoint to the remote"),
+        key("cells.backend", "jail".into(), "what keeps commands apart: jail or container"),
+        key("cells.image", text(), "a root file system or OCI layout in place of the machine's own programs"),
         key(
-            "auto_operations",
-            Value::Integer(50),
-            "checkpoint after this many operations on files (0: never)",
+            "cells.tools",
+            Value::Array(Vec::new()),
+            "folders of programs that commands see, read-only, beside the machine's own",
         ),
-        key("auto_seconds", Value::Integer(900), "checkpoint when one has waited this long (0: never)"),
-        key("remote", Value::String(String::new()), "where checkpoints are pushed; {user} is the user's id"),
-        key("push", Value::Boolean(false), "push every checkpoint to the remote"),
+        key("cells.memory_mb", 2048.into(), "memory that a command may use"),
+        key("cells.processes", 512.into(), "processes that a command may have"),
+        key("cells.cpu_percent", 200.into(), "processors that a command may use, in hundredths"),
+        key("cells.seconds", 600.into(), "time that a command may take"),
+        key("cells.disk_mb", 4096.into(), "what a command may write"),
+        key("cells.trash_mb", 1024.into(), "ignored files that commands replaced, kept for undo"),
     ]
 }
 
@@ -93,40 +119,69 @@ impl Config {
 
     fn resolve(table: &Table, path: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
         check_known(table, path)?;
-        let mut values = Vec::new();
+        let mut values = BTreeMap::new();
         let mut shown = Vec::new();
         for key in keys() {
             let (value, origin) = value_of(&key, table, path, variable)?;
-            let full = match key.name {
-                "auto_operations" => "git.auto_operations",
-                "auto_seconds" => "git.auto_seconds",
-                "remote" => "git.remote",
-                _ => "git.push",
-            };
-            shown.push(Shown { key: full, value: value.to_string(), origin, help: key.help });
-            values.push(value);
+            shown.push(Shown { key: key.full, value: value.to_string(), origin, help: key.help });
+            values.insert(key.full, value);
         }
-        let number =
-            |at: usize| values[at].as_integer().and_then(|n| u64::try_from(n).ok()).unwrap_or_default();
+        let number = |key| {
+            values
+                .get(key)
+                .and_then(Value::as_integer)
+                .and_then(|n| u64::try_from(n).ok())
+                .unwrap_or_default()
+        };
+        let text = |key| values.get(key).and_then(Value::as_str).filter(|s| !s.is_empty()).map(str::to_owned);
+        let list = values.get("cells.tools").and_then(Value::as_array).cloned().unwrap_or_default();
+        let limits = Limits {
+            memory: number("cells.memory_mb") << 20,
+            processes: u32::try_from(number("cells.processes")).unwrap_or(u32::MAX),
+            cpu_percent: u32::try_from(number("cells.cpu_percent")).unwrap_or(u32::MAX),
+            time: Duration::from_secs(number("cells.seconds")),
+            disk: number("cells.disk_mb") << 20,
+            ..Limits::default()
+        };
+        let tools = list.iter().filter_map(Value::as_str).map(|tool| at_home(tool, variable)).collect();
+        let walls = match text("cells.backend").as_deref() {
+            Some("jail") => Walls::Jail,
+            Some("container") => Walls::Container,
+            other => bail!("[cells] backend = {:?} should be jail or container", other.unwrap_or_default()),
+        };
+        let image = text("cells.image").map(|image| at_home(&image, variable));
         Ok(Self {
-            auto_operations: number(0),
-            auto_seconds: number(1),
-            remote: values[2].as_str().filter(|s| !s.is_empty()).map(str::to_owned),
-            push: values[3].as_bool().unwrap_or_default(),
+            auto_operations: number("git.auto_operations"),
+            auto_seconds: number("git.auto_seconds"),
+            remote: text("git.remote"),
+            push: values.get("git.push").and_then(Value::as_bool).unwrap_or_default(),
+            cells: CellSettings { walls, image, tools, limits, trash: number("cells.trash_mb") << 20 },
             shown,
         })
+    }
+}
+
+/// A path that may begin at the person's home.
+fn at_home(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
+    match (path.strip_prefix("~/"), variable("HOME")) {
+        (Some(below), Some(home)) => PathBuf::from(home).join(below),
+        (Some(_) | None, _) => PathBuf::from(path),
     }
 }
 
 /// A misspelled key is an error, not a default in disguise.
 fn check_known(table: &Table, path: &Path) -> Result<()> {
     for (section, value) in table {
+        // One file may hold what the server is told too; it is read there.
+        if section == "server" {
+            continue;
+        }
         let Value::Table(entries) = value else {
             bail!("{}: '{section}' stands outside of a section such as [git]", path.display());
         };
-        let known: Vec<_> = keys().iter().filter(|key| key.section == section).map(|key| key.name).collect();
+        let known: Vec<_> = keys().iter().filter(|key| key.section() == section).map(Key::name).collect();
         if known.is_empty() {
-            bail!("{}: [{section}] is not a section; there is [git]", path.display());
+            bail!("{}: [{section}] is not a section; there are [git], [cells] and [server]", path.display());
         }
         if let Some(name) = entries.keys().find(|name| !known.contains(&name.as_str())) {
             bail!("{}: [{section}] {name} is not a setting; there are {}", path.display(), known.join(", "));
@@ -141,31 +196,40 @@ fn value_of(
     path: &Path,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(Value, Origin)> {
-    let name = format!("CHOIR_{}_{}", key.section, key.name).to_uppercase();
+    let name = format!("CHOIR_{}_{}", key.section(), key.name()).to_uppercase();
     let (value, origin) = if let Some(text) = variable(&name) {
         let parsed = match &key.default {
             Value::Integer(_) => text.parse().ok().map(Value::Integer),
             Value::Boolean(_) => text.parse().ok().map(Value::Boolean),
-            Value::String(_) | Value::Float(_) | Value::Datetime(_) | Value::Array(_) | Value::Table(_) => {
+            // Several are separated as they are in PATH.
+            Value::Array(_) => {
+                let parts = text.split(':').filter(|part| !part.is_empty());
+                Some(Value::Array(parts.map(|part| Value::String(part.to_owned())).collect()))
+            }
+            Value::String(_) | Value::Float(_) | Value::Datetime(_) | Value::Table(_) => {
                 Some(Value::String(text.clone()))
             }
         };
         (parsed.unwrap_or(Value::String(text)), Origin::Variable(name))
-    } else if let Some(value) = table.get(key.section).and_then(|section| section.get(key.name)) {
+    } else if let Some(value) = table.get(key.section()).and_then(|section| section.get(key.name())) {
         (value.clone(), Origin::File(path.to_owned()))
     } else {
         (key.default.clone(), Origin::Default)
     };
-    let fits = value.same_type(&key.default) && value.as_integer().is_none_or(|n| n >= 0);
+    // A command needs something of everything; elsewhere nothing means never.
+    let least = if key.section() == "cells" && key.name() != "trash_mb" { 1 } else { 0 };
+    let fits = value.same_type(&key.default)
+        && value.as_integer().is_none_or(|n| (least..1 << 32).contains(&n))
+        && value.as_array().is_none_or(|list| list.iter().all(Value::is_str));
     if !fits {
         let wanted = match &key.default {
+            Value::Integer(_) if least > 0 => "a whole number, 1 or more",
             Value::Integer(_) => "a whole number, 0 or more",
+            Value::Array(_) => "a list of folders",
             Value::Boolean(_) => "true or false",
-            Value::String(_) | Value::Float(_) | Value::Datetime(_) | Value::Array(_) | Value::Table(_) => {
-                "a text"
-            }
+            Value::String(_) | Value::Float(_) | Value::Datetime(_) | Value::Table(_) => "a text",
         };
-        bail!("{origin}: [{}] {} = {value} should be {wanted}", key.section, key.name);
+        bail!("{origin}: [{}] {} = {value} should be {wanted}", key.section(), key.name());
     }
     Ok((value, origin))
 }
@@ -186,7 +250,20 @@ mod tests {
                 .unwrap();
         assert_eq!((config.auto_operations, config.auto_seconds, config.push), (7, 9, false));
         let origins: Vec<_> = config.shown.iter().map(|s| s.origin.to_string()).collect();
-        assert_eq!(origins, ["choir.toml", "$CHOIR_GIT_AUTO_SECONDS", "default", "default"]);
+        assert_eq!(origins[..4], ["choir.toml", "$CHOIR_GIT_AUTO_SECONDS", "default", "default"]);
+    }
+
+    #[test]
+    fn what_cells_may_use_is_set_in_plain_units() {
+        let config = resolve(
+            "[cells]\nmemory_mb = 64\ntools = [\"~/.cargo\", \"/opt/x\"]",
+            &[("HOME", "/people/ada"), ("CHOIR_CELLS_SECONDS", "9")],
+        )
+        .unwrap();
+        assert_eq!((config.cells.limits.memory, config.cells.limits.time.as_secs()), (64 << 20, 9));
+        assert_eq!(config.cells.tools, [Path::new("/people/ada/.cargo"), Path::new("/opt/x")]);
+        let config = resolve("", &[("CHOIR_CELLS_TOOLS", "/a:/b")]).unwrap();
+        assert_eq!(config.cells.tools, [Path::new("/a"), Path::new("/b")]);
     }
 
     #[test]
@@ -197,6 +274,9 @@ mod tests {
             ("push = true", "push"),
             ("[git]\npush = 3", "[git] push"),
             ("[git]\nauto_seconds = -1", "auto_seconds"),
+            ("[cells]\nmemory_mb = 0", "1 or more"),
+            ("[cells]\ntools = [1]", "a list of folders"),
+            ("[cells]\nbackend = \"paper\"", "jail or container"),
         ] {
             let error = resolve(text, &[]).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

@@ -3,11 +3,19 @@
 //! A [`Desk`] is a cheap handle on one user's computer and on nothing else: whoever has one can reach that user's
 //! events, files and terminals only. It is what every route of [`crate::api`] is given.
 
+mod activity;
 mod bus;
+mod cell;
+mod commands;
+mod feed;
+mod marks;
 mod parts;
+mod process;
+mod shell;
 mod terminal;
 mod terminals;
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,12 +23,16 @@ use event_log::EventLog;
 use projector::Views;
 use ractor::{Actor, ActorRef};
 use shared_types::Seq;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 pub use bus::{Backlog, Bus};
+pub use commands::Commands;
+pub use feed::{Attachment, Output};
 pub use parts::{PARTS, Part, Policy};
-pub use terminal::{Attachment, Output};
+pub use process::{Control, Process, Size};
 pub use terminals::Terminals;
+
+use activity::Activity;
 
 use crate::computer::Computer;
 use crate::failure::{Code, Failure};
@@ -39,9 +51,19 @@ struct Inner {
     bus: Arc<Bus>,
     views: Mutex<Views>,
     terminals: Terminals,
+    commands: Commands,
     notices: broadcast::Sender<String>,
     stop: Arc<AtomicBool>,
     supervisor: ActorRef<parts::Message>,
+    /// Ends when the last part has ended.
+    parts: tokio::sync::Mutex<mpsc::Receiver<Infallible>>,
+}
+
+/// Where nobody closed it, the parts end with the last handle.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What the parts of a desk share.
@@ -49,8 +71,11 @@ struct Inner {
 pub(crate) struct Shared {
     pub(crate) computer: Arc<Computer>,
     pub(crate) bus: Arc<Bus>,
+    pub(crate) activity: Arc<Activity>,
     pub(crate) notices: broadcast::Sender<String>,
     pub(crate) stop: Arc<AtomicBool>,
+    /// Nothing is ever sent; that it is there says that a part runs.
+    _running: mpsc::Sender<Infallible>,
 }
 
 impl Desk {
@@ -59,33 +84,63 @@ impl Desk {
     pub async fn open(computer: Computer) -> Result<Self, Failure> {
         let computer = Arc::new(computer);
         computer.set_watched();
+        computer.cells().backend().keep_warm();
         let start = Arc::clone(&computer);
         blocking(move || start.run_owed(&|_, _, _| ()).map(drop)).await?;
         let views = Views::open_read_only(&computer.place.state)?;
         let bus = Arc::new(Bus::new(computer.log().head().seq));
+        let activity = Arc::new(Activity::default());
         let (notices, _) = broadcast::channel(NOTICES);
         let stop = Arc::new(AtomicBool::new(false));
+        let (_running, parts) = mpsc::channel(1);
         let shared = Shared {
             computer: Arc::clone(&computer),
             bus: Arc::clone(&bus),
+            activity: Arc::clone(&activity),
             notices: notices.clone(),
             stop: Arc::clone(&stop),
+            _running,
         };
         let (supervisor, _) = Actor::spawn(None, Supervisor, shared)
             .await
             .map_err(|e| Failure::new(Code::Failed, format!("the computer could not be started: {e}")))?;
-        let terminals = Terminals::new(computer.place.workspace.clone());
-        let views = Mutex::new(views);
-        Ok(Self(Arc::new(Inner { computer, bus, views, terminals, notices, stop, supervisor })))
+        let terminals = Terminals::new(Arc::clone(&computer), activity);
+        let commands = Commands::default();
+        let (views, parts) = (Mutex::new(views), parts.into());
+        Ok(Self(Arc::new(Inner {
+            computer,
+            bus,
+            views,
+            terminals,
+            commands,
+            notices,
+            stop,
+            supervisor,
+            parts,
+        })))
     }
 
-    /// Ends the parts and brings the disk up to date. Nothing is lost if this never runs.
-    pub async fn close(&self) {
+    /// Whether there is another handle on it, or something runs: a request, a tab or a person is still there.
+    pub(crate) fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.0) > 1 || !self.0.terminals.list().is_empty() || self.0.commands.any_runs()
+    }
+
+    /// Ends the parts, brings the disk up to date and lets go of the computer, which can then be opened again.
+    /// Nothing is lost if this never runs.
+    pub async fn close(self) {
         self.0.stop.store(true, Ordering::Relaxed);
-        self.0.terminals.end_all();
+        // Both wait until nothing is left, and what a command came to is recorded while there is a log.
+        let same = Arc::clone(&self.0);
+        let _ = blocking(move || {
+            same.terminals.end_all();
+            same.commands.end_all(&same.computer);
+            Ok(())
+        })
+        .await;
         let _ = self.0.supervisor.stop_and_wait(None, None).await;
-        let computer = Arc::clone(&self.0.computer);
-        let _ = blocking(move || computer.project(&|_, _, _| ()).map(drop)).await;
+        self.0.parts.lock().await.recv().await;
+        // Letting go waits for the writer's thread.
+        let _ = blocking(move || self.0.computer.project(&|_, _, _| ()).map(drop)).await;
     }
 
     pub fn computer(&self) -> &Arc<Computer> {
@@ -98,6 +153,10 @@ impl Desk {
 
     pub fn terminals(&self) -> &Terminals {
         &self.0.terminals
+    }
+
+    pub fn commands(&self) -> &Commands {
+        &self.0.commands
     }
 
     pub fn notices(&self) -> broadcast::Receiver<String> {

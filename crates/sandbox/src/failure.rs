@@ -127,6 +127,7 @@ impl From<Rejection> for Failure {
             | Rejection::NoNote { .. }
             | Rejection::NoSetting { .. }
             | Rejection::NoConversation { .. }
+            | Rejection::NoSuchCall { .. }
             | Rejection::NotYet { .. } => Code::NotFound,
             Rejection::Conflicts { .. } | Rejection::Stale { .. } | Rejection::Taken { .. } => Code::Conflict,
             Rejection::BadPath { .. } | Rejection::LinkLeaves { .. } => Code::BadPath,
@@ -141,6 +142,9 @@ impl From<Rejection> for Failure {
             | Rejection::AlreadyUndone { .. }
             | Rejection::NotUndone { .. }
             | Rejection::NotReversible { .. }
+            | Rejection::CallTaken { .. }
+            | Rejection::CallIsOpen { .. }
+            | Rejection::CallIsHeld { .. }
             | Rejection::Missing { .. } => Code::Refused,
         };
         let mut failure = Self::new(code, rejection.to_string());
@@ -227,6 +231,27 @@ impl From<ProjectError> for Failure {
 impl From<projector::ViewsError> for Failure {
     fn from(error: projector::ViewsError) -> Self {
         Self::of_storage(&error)
+    }
+}
+
+impl From<isolation::StartError> for Failure {
+    fn from(error: isolation::StartError) -> Self {
+        use isolation::StartError;
+        match error {
+            StartError::Unprotected(_) => Self::of(Code::Refused, &error),
+            StartError::Policy(_) => Self::of(Code::BadRequest, &error),
+            StartError::Walls { .. } | StartError::Died => Self::of(Code::Refused, &error),
+            StartError::Launcher(_) => Self::of_storage(&error),
+        }
+    }
+}
+
+impl From<isolation::ExecError> for Failure {
+    fn from(error: isolation::ExecError) -> Self {
+        match error {
+            isolation::ExecError::NotStarted { .. } => Self::of(Code::BadRequest, &error),
+            isolation::ExecError::Gone => Self::of(Code::Failed, &error),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use event_log::{EventLog, ReadError, understand};
 use projector::Extent;
-use projector::watch::{Touched, Watch};
+use projector::watch::{Gathered, Touched, Watch};
 use shared_types::{Actor, OpId, Payload, Seq};
 
 use crate::computer::Computer;
@@ -17,6 +17,8 @@ use crate::socket::Server;
 
 /// An editor's save is over when nothing has happened for this long.
 const QUIET: Duration = Duration::from_millis(150);
+/// However busy the disk is, edits are recorded after this time.
+const LONGEST: Duration = Duration::from_secs(2);
 /// How often a waiting loop looks whether it should end, and whether a checkpoint is due.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -44,7 +46,7 @@ pub fn hold(computer: Computer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), Fa
     end_on_signals(Arc::clone(&stop), stopper)?;
     tell(Notice::Ready);
     std::thread::scope(|scope| {
-        scope.spawn(|| record_edits(&computer, &watch, &stop, tell));
+        scope.spawn(|| record_edits(&computer, &watch, &settle, &stop, tell));
         scope.spawn(|| follow(&computer, from, &stop, tell, &|_| ()));
         server.run(&computer);
         stop.store(true, Ordering::Relaxed);
@@ -64,10 +66,21 @@ fn end_on_signals(stop: Arc<AtomicBool>, stopper: impl FnOnce() + Send + 'static
     Ok(())
 }
 
-/// Outside edits, as the watcher tells of them.
-pub(crate) fn record_edits(computer: &Computer, watch: &Watch, stop: &AtomicBool, tell: &dyn Fn(Notice)) {
+/// How long to wait for more of what another program does in a few steps.
+pub(crate) fn settle(gathered: Gathered) -> Duration {
+    gathered.left(QUIET, LONGEST)
+}
+
+/// Outside edits, as the watcher tells of them; `settle` says when they are an operation.
+pub(crate) fn record_edits(
+    computer: &Computer,
+    watch: &Watch,
+    settle: &dyn Fn(Gathered) -> Duration,
+    stop: &AtomicBool,
+    tell: &dyn Fn(Notice),
+) {
     while !stop.load(Ordering::Relaxed) {
-        let extent = match watch.next(TICK, QUIET) {
+        let extent = match watch.next_when(TICK, settle) {
             Touched::Nothing => continue,
             Touched::Paths(paths) => Extent::Paths(paths),
             Touched::Everything => Extent::Everything,

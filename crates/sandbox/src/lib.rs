@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod archive;
+pub mod cells;
 pub mod checkpoints;
 pub mod computer;
 pub mod config;

@@ -1,12 +1,13 @@
 //! One machine: its front, its computers and their routes, put together.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use axum::http::{Extensions, HeaderName, StatusCode, header};
+use axum::http::{Extensions, HeaderName, header};
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
 use event_log::EventLog;
-use hypervisor::access::{Access, AssembleError, Attach, Given, Principal, Route, assemble};
+use hypervisor::access::{Access, AssembleError, Attach, Given, How, Principal, Route, assemble};
 use hypervisor::assets::Assets;
 use hypervisor::auth;
 use hypervisor::front::Front;
@@ -14,7 +15,7 @@ use hypervisor::identity::{Clock, IdentityError, User};
 use hypervisor::pages::{self, Pages};
 use hypervisor::server::{self, Server, ServerConfig, ServerError};
 use shared_types::UserId;
-use shared_types::wire::{Me, Problem, Scope};
+use shared_types::wire::{Me, Scope};
 use thiserror::Error;
 
 use crate::api::{self, Shell};
@@ -35,11 +36,29 @@ pub enum MachineError {
     Computer(#[from] Failure),
 }
 
+/// What a machine is told.
+#[derive(Debug, Clone)]
+pub struct MachineConfig {
+    pub server: ServerConfig,
+    /// A computer that nobody has used for so long is closed until somebody does; none is if this is not set.
+    pub idle_close: Option<Duration>,
+}
+
+impl MachineConfig {
+    /// When a computer is closed, unless the person says otherwise.
+    pub const IDLE_CLOSE: Duration = Duration::from_secs(15 * 60);
+
+    pub fn new(server: ServerConfig) -> Self {
+        Self { server, idle_close: Some(Self::IDLE_CLOSE) }
+    }
+}
+
 /// A machine that has its port, with the owner's computer open.
 #[derive(Debug)]
 pub struct Machine {
     server: Server,
     registry: Arc<Registry>,
+    idle_close: Option<Duration>,
     router: axum::Router,
     owner: User,
 }
@@ -47,20 +66,21 @@ pub struct Machine {
 impl Machine {
     /// Takes the port, opens the store of identities and the owner's computer.
     pub async fn start(
-        config: &ServerConfig,
+        config: &MachineConfig,
         clock: Clock,
         owner: &UserId,
         name: &str,
         assets: Arc<dyn Assets>,
         version: &'static str,
     ) -> Result<Self, MachineError> {
-        let server = Server::bind(config, clock).await?;
+        let MachineConfig { server, idle_close } = config;
+        let registry = Arc::new(Registry::new(&server.data));
+        let server = Server::bind(server, clock).await?;
         let owner = server.front().identity.ensure_owner(owner, name)?;
-        let registry = Arc::new(Registry::new(&config.data));
         registry.desk(&owner.id, &owner.name).await?;
         let pages = Pages { assets, version, ready: Arc::new(|| Ok(())), metrics: metrics(&registry) };
         let me = move |principal: Principal, Extension(shell): Extension<Shell>| async move {
-            me(principal, shell, version)
+            me(principal, &shell, version)
         };
         let mut routes = vec![Route::get("/api/v1/me", Access::Signed(Scope::Read), "Who is signed in", me)];
         routes.extend(api::routes());
@@ -68,7 +88,7 @@ impl Machine {
         routes.extend(pages::routes(pages));
         describe(&mut routes);
         let router = assemble(routes, Arc::clone(server.front()), attach(server.front(), &registry))?;
-        Ok(Self { server, registry, router, owner })
+        Ok(Self { server, registry, idle_close: *idle_close, router, owner })
     }
 
     /// The folder of the owner's files.
@@ -99,15 +119,24 @@ impl Machine {
 
     /// Answers until `stop` is done; then every computer is closed.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send) -> Result<(), MachineError> {
-        let served = self.server.serve(self.router, stop).await;
+        let tending = async {
+            match self.idle_close {
+                Some(idle) => self.registry.tend(idle).await,
+                None => std::future::pending().await,
+            }
+        };
+        let served = tokio::select! {
+            served = self.server.serve(self.router, stop) => served,
+            () = tending => Ok(()),
+        };
         self.registry.close().await;
         Ok(served?)
     }
 }
 
-fn me(principal: Principal, Shell(shell): Shell, version: &str) -> Json<Me> {
+fn me(principal: Principal, shell: &Shell, version: &str) -> Json<Me> {
     let Principal { user, name, owner, .. } = principal;
-    Json(Me { user, name, owner, shell, version: version.to_owned() })
+    Json(Me { user, name, owner, shell: shell.is_offered(), version: version.to_owned() })
 }
 
 /// Adds the route of the document that describes all routes, itself too.
@@ -129,27 +158,28 @@ fn attach(front: &Arc<Front>, registry: &Arc<Registry>) -> Attach {
         let (front, registry) = (Arc::clone(&front), Arc::clone(&registry));
         Box::pin(async move {
             let mut attached = Extensions::new();
-            let alone = front.identity.users().is_ok_and(|users| users.len() == 1);
-            let local = !front.site.is_secure();
-            attached.insert(Shell(principal.owner && alone && local));
-            let desk = registry.desk(&principal.user, &principal.name).await.map_err(problem)?;
+            if !is_alone(&front) {
+                // Also those that were started before somebody else came.
+                registry.desks().iter().for_each(|desk| desk.terminals().end_shells());
+            }
+            let session = matches!(principal.how, How::Session { .. });
+            let may = principal.owner && session && front.site.is_local();
+            attached.insert(Shell(Arc::new(move || may && is_alone(&front))));
+            let desk = registry.desk(&principal.user, &principal.name).await?;
             attached.insert(desk);
             Ok(attached)
         })
     })
 }
 
-fn problem(failure: Failure) -> Box<Problem> {
-    let refusal = api::problem::Refusal::from(failure);
-    debug_assert!(refusal.0.status >= StatusCode::BAD_REQUEST.as_u16());
-    refusal.0
+fn is_alone(front: &Front) -> bool {
+    front.identity.users().is_ok_and(|users| users.len() == 1)
 }
 
 fn metrics(registry: &Arc<Registry>) -> Arc<dyn Fn(&mut String) + Send + Sync> {
     let registry = Arc::clone(registry);
     Arc::new(move |text| {
-        let handle = tokio::runtime::Handle::current();
-        let desks = tokio::task::block_in_place(|| handle.block_on(registry.desks()));
+        let desks = registry.desks();
         let gauge = |text: &mut String, name: &str, help: &str, value: u64| {
             server::metrics::metric(text, name, "gauge", help, value);
         };

@@ -10,35 +10,31 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use hypervisor::assets::{Asset, Assets, content_type};
-use sandbox::failure::{Code, Failure};
 use sandbox::machine::MachineError;
-use sandbox::startup::{Said, Startup, data_folder, run, server_config};
+use sandbox::startup::{Said, Startup, data_folder, machine_config, run};
 
 const MISSING: &[u8] =
     b"<!doctype html><title>ChoirOS</title><p>There is no desktop in target/web. Build it with: \
     <code>cargo xtask web</code>";
 
 fn main() -> ExitCode {
+    if let Some(code) = isolation::entry() {
+        return ExitCode::from(u8::try_from(code).unwrap_or(1));
+    }
     match serve() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("sandbox: {error}");
+            eprintln!("sandbox: {:#}", anyhow::Error::from(error));
             ExitCode::FAILURE
         }
     }
 }
 
 fn serve() -> Result<(), MachineError> {
-    let port = std::env::var("CHOIR_PORT").ok().map(|text| {
-        text.parse().map_err(|_| {
-            Failure::new(Code::BadRequest, format!("CHOIR_PORT={text:?} is no port: expected 1 to 65535"))
-        })
-    });
-    let said = Said { port: port.transpose()?, ..Said::default() };
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(PathBuf::from))?;
     let web = std::env::var_os("CHOIR_WEB").map_or_else(|| PathBuf::from("target/web"), PathBuf::from);
     run(&Startup {
-        config: server_config(data, &said)?,
+        config: machine_config(data, &Said::in_variables()?)?,
         assets: Arc::new(Folder(web)),
         version: env!("CARGO_PKG_VERSION"),
         ready: |_| (),

@@ -7,11 +7,12 @@
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
+use isolation::Stream;
 use kernel::{Base, Choice, Subject};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use shared_types::wire::DesktopAction;
 pub use shared_types::wire::{Change, Done};
+use shared_types::wire::{DesktopAction, Ran, RunCommand};
 use shared_types::{Actor, ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq};
 
 use crate::failure::Failure;
@@ -77,6 +78,16 @@ pub struct Choices {
 pub enum Request {
     /// Records outside edits, brings everything up to date and says how it stands.
     Status,
+    /// Runs a command in a cell; the bytes that follow are what it reads.
+    Run(RunCommand),
+    /// Keeps what a dry run changed.
+    Accept {
+        call: String,
+    },
+    /// Throws it away.
+    Discard {
+        call: String,
+    },
     /// Writes the bytes that follow.
     Write {
         path: FilePath,
@@ -139,10 +150,41 @@ pub enum Request {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    Progress { phase: String, done: u64, total: u64 },
+    Progress {
+        phase: String,
+        done: u64,
+        total: u64,
+    },
+    /// What a command printed, a character for each byte.
+    Output {
+        errors: bool,
+        text: String,
+    },
+    Ran(Box<Ran>),
     Done(Done),
     Status(Box<Status>),
     Failure(Failure),
+}
+
+impl Answer {
+    /// What was done, of a request that does something and tells nothing else.
+    pub fn into_done(self) -> Result<Done, Failure> {
+        match self {
+            Self::Done(done) => Ok(done),
+            Self::Ran(ran) => Ok(ran.done),
+            Self::Failure(failure) => Err(failure),
+            Self::Status(_) | Self::Progress { .. } | Self::Output { .. } => Ok(Done::default()),
+        }
+    }
+
+    pub(crate) fn output(stream: Stream, bytes: &[u8]) -> Self {
+        Self::Output { errors: stream == Stream::Err, text: bytes.iter().copied().map(char::from).collect() }
+    }
+}
+
+/// The bytes of a text that has a character for each.
+pub fn bytes_of(text: &str) -> Vec<u8> {
+    text.chars().map(|c| u8::try_from(c).unwrap_or(b'?')).collect()
 }
 
 /// How a computer stands.

@@ -1,32 +1,88 @@
-//! The computers of this machine, opened when somebody reaches for theirs.
+//! The computers of this machine, opened when somebody reaches for theirs and closed when nobody has for a while.
 //!
 //! A computer is found by the id of its user and by nothing else, and only the guard asks, for the principal that it
 //! found: no request can name another's.
+//!
+//! Only this has a [`Desk`] to give away, so one that it alone holds is one that nobody uses.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use shared_types::UserId;
-use tokio::sync::{Mutex, OnceCell};
 
 use crate::computer::Computer;
-use crate::desk::Desk;
-use crate::failure::{Code, Failure};
+use crate::desk::{Desk, blocking};
+use crate::failure::Failure;
 use crate::place::{Place, STATE, WORKSPACE};
 use crate::{session, welcome};
+
+/// How often it is looked for computers that nobody uses, at most and at least.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
 
 /// All computers that are open.
 #[derive(Debug)]
 pub struct Registry {
     users: PathBuf,
-    open: Mutex<HashMap<UserId, Arc<OnceCell<Desk>>>>,
+    slots: Mutex<HashMap<UserId, Arc<Slot>>>,
+}
+
+/// Where a user's computer is kept while it is open.
+#[derive(Debug, Default)]
+struct Slot {
+    held: Mutex<Option<Held>>,
+    /// Taken for as long as the computer is being opened or closed: whoever finds none waits here for their turn.
+    turning: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug)]
+struct Held {
+    desk: Desk,
+    used: Instant,
+}
+
+impl Slot {
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The computer, if it is open; it counts as used.
+    fn get(&self) -> Option<Desk> {
+        let mut held = self.held();
+        let held = held.as_mut()?;
+        held.used = Instant::now();
+        Some(held.desk.clone())
+    }
+
+    /// Takes the computer out if nobody has used it for so long. From then on nobody else has it.
+    fn take_idle(&self, idle: Duration) -> Option<Desk> {
+        let mut held = self.held();
+        let open = held.as_mut()?;
+        if open.desk.is_in_use() {
+            open.used = Instant::now();
+            return None;
+        }
+        if open.used.elapsed() < idle {
+            return None;
+        }
+        held.take().map(|held| held.desk)
+    }
 }
 
 impl Registry {
     /// Computers below a data folder.
     pub fn new(data: &std::path::Path) -> Self {
-        Self { users: data.join("users"), open: Mutex::default() }
+        Self { users: data.join("users"), slots: Mutex::default() }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<UserId, Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn all(&self) -> Vec<Arc<Slot>> {
+        self.slots().values().cloned().collect()
     }
 
     /// Where a user's computer is.
@@ -37,28 +93,52 @@ impl Registry {
 
     /// A user's computer, opened if it is not, made if there is none.
     pub async fn desk(&self, user: &UserId, name: &str) -> Result<Desk, Failure> {
-        let cell = Arc::clone(self.open.lock().await.entry(user.clone()).or_default());
+        let slot = Arc::clone(self.slots().entry(user.clone()).or_default());
+        if let Some(desk) = slot.get() {
+            return Ok(desk);
+        }
+        let _turn = slot.turning.lock().await;
+        // Somebody else may have had the turn before.
+        if let Some(desk) = slot.get() {
+            return Ok(desk);
+        }
         let (place, user, name) = (self.place(user), user.clone(), name.to_owned());
-        let opened = cell.get_or_try_init(|| async move {
-            let opened = tokio::task::spawn_blocking(move || open(&place, user, &name));
-            let computer = opened
-                .await
-                .map_err(|e| Failure::new(Code::Failed, format!("the computer did not open: {e}")))??;
-            Desk::open(computer).await
-        });
-        opened.await.cloned()
+        let computer = blocking(move || open(&place, user, &name)).await?;
+        let desk = Desk::open(computer).await?;
+        *slot.held() = Some(Held { desk: desk.clone(), used: Instant::now() });
+        Ok(desk)
     }
 
     /// The computers that are open now.
-    pub async fn desks(&self) -> Vec<Desk> {
-        self.open.lock().await.values().filter_map(|cell| cell.get().cloned()).collect()
+    pub fn desks(&self) -> Vec<Desk> {
+        self.all().iter().filter_map(|slot| slot.held().as_ref().map(|held| held.desk.clone())).collect()
+    }
+
+    /// Closes computers that nobody has used for so long, for as long as this is polled.
+    pub async fn tend(&self, idle: Duration) {
+        let (shortest, longest) = LOOKS;
+        loop {
+            tokio::time::sleep((idle / 4).clamp(shortest, longest)).await;
+            for slot in self.all() {
+                let _turn = slot.turning.lock().await;
+                if let Some(desk) = slot.take_idle(idle) {
+                    desk.close().await;
+                }
+            }
+        }
     }
 
     /// Closes all of them.
     pub async fn close(&self) {
-        for desk in self.desks().await {
-            desk.close().await;
-        }
+        let slots = self.all();
+        let closing = slots.iter().map(|slot| async {
+            let _turn = slot.turning.lock().await;
+            let held = slot.held().take();
+            if let Some(held) = held {
+                held.desk.close().await;
+            }
+        });
+        join_all(closing).await;
     }
 }
 

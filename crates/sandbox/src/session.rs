@@ -2,8 +2,12 @@
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use shared_types::OpId;
+
+use crate::cells::Listener;
 use crate::computer::Computer;
 use crate::failure::{Code, Failure};
 use crate::place::Place;
@@ -21,14 +25,47 @@ pub fn ask(
     body: &mut dyn Read,
     progress: &dyn Fn(&str, u64, u64),
 ) -> Result<Answer, Failure> {
+    ask_aloud(place, request, body, progress, &mut |_, _| ())
+}
+
+/// The same; what a command prints meanwhile is told. Ctrl-C ends the command, not the telling of what became of it.
+pub fn ask_aloud(
+    place: &Place,
+    request: Request,
+    body: &mut dyn Read,
+    progress: &dyn Fn(&str, u64, u64),
+    listener: Listener<'_>,
+) -> Result<Answer, Failure> {
     let envelope = Envelope::new(request);
     match reach(place, progress)? {
-        Reached::Holder(stream) => last_word(socket::call(stream, &envelope, body, progress).map_err(lost)?),
+        Reached::Holder(stream) => {
+            last_word(socket::call(stream, &envelope, body, progress, listener).map_err(lost)?)
+        }
         Reached::Own(computer) => {
             computer.run_owed(progress)?;
-            last_word(computer.handle(&envelope, body, progress))
+            let computer = Arc::new(*computer);
+            if let Request::Run(_) = &envelope.request {
+                end_on_signals(&computer, envelope.op)?;
+            }
+            last_word(computer.handle_aloud(&envelope, body, progress, listener))
         }
     }
+}
+
+/// Signals end the command; a second one ends this process as well.
+fn end_on_signals(computer: &Arc<Computer>, op: OpId) -> Result<(), Failure> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    let computer = Arc::downgrade(computer);
+    std::thread::spawn(move || {
+        for (count, signal) in signals.forever().enumerate() {
+            let stopped = computer.upgrade().is_some_and(|computer| computer.cells().stop(op));
+            if count > 0 || !stopped {
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        }
+    });
+    Ok(())
 }
 
 /// Opens the computer to hold it. One that is held already is refused; a passing command is waited for.
@@ -65,7 +102,11 @@ fn reach(place: &Place, progress: &dyn Fn(&str, u64, u64)) -> Result<Reached, Fa
 fn last_word(answer: Answer) -> Result<Answer, Failure> {
     match answer {
         Answer::Failure(failure) => Err(failure),
-        Answer::Done(_) | Answer::Status(_) | Answer::Progress { .. } => Ok(answer),
+        Answer::Done(_)
+        | Answer::Ran(_)
+        | Answer::Status(_)
+        | Answer::Progress { .. }
+        | Answer::Output { .. } => Ok(answer),
     }
 }
 

@@ -5,17 +5,22 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use isolation::Stream;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::net::sockopt::socket_peercred;
+use shared_types::OpId;
 
+use crate::cells::Listener;
 use crate::computer::Computer;
 use crate::failure::{Code, Failure};
 use crate::place::Place;
-use crate::protocol::{Answer, Body, Envelope, receive, send, send_body};
+use crate::protocol::{Answer, Body, Envelope, Request, bytes_of, receive, send, send_body};
 
 /// Commands that may be under way at once; more wait at the door.
 const CONNECTIONS: usize = 128;
@@ -24,6 +29,8 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// When the computer is to be let go, callers have this long to finish what they say.
 const GRACE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
+/// How often a caller whose command runs is looked for.
+const LOOK: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// What `accept` says after the listener was shut down.
 const SHUT_DOWN: i32 = rustix::io::Errno::INVAL.raw_os_error();
 
@@ -136,8 +143,34 @@ fn serve(computer: &Computer, stream: &UnixStream) -> io::Result<()> {
         // Progress is a courtesy; a caller that does not read it gets the answer all the same.
         let _ = say(&Answer::Progress { phase: phase.to_owned(), done, total });
     };
-    let answer = computer.handle(&envelope, &mut Body::new(&mut input), &progress);
+    let over = AtomicBool::new(false);
+    let answer = std::thread::scope(|scope| {
+        if let Request::Run(_) = &envelope.request {
+            scope.spawn(|| end_with_caller(computer, envelope.op, stream, &over));
+        }
+        let mut aloud = |from, bytes: &[u8]| {
+            let _ = say(&Answer::output(from, bytes));
+        };
+        let mut body = Body::new(&mut input);
+        let answer = computer.handle_aloud(&envelope, &mut body, &progress, &mut aloud);
+        over.store(true, Ordering::Relaxed);
+        answer
+    });
     say(&answer)
+}
+
+/// A command whose caller goes away is ended, as with Ctrl-C.
+fn end_with_caller(computer: &Computer, op: OpId, stream: &UnixStream, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
+        let _ = poll(&mut fds, Some(&LOOK));
+        if !fds[0].revents().is_empty() && computer.cells().stop(op) {
+            return;
+        }
+        if !fds[0].revents().is_empty() {
+            std::thread::sleep(PAUSE);
+        }
+    }
 }
 
 /// The calling side. `None` if nobody listens.
@@ -155,6 +188,7 @@ pub fn call(
     envelope: &Envelope,
     body: &mut dyn io::Read,
     progress: &dyn Fn(&str, u64, u64),
+    listener: Listener<'_>,
 ) -> io::Result<Answer> {
     let mut input = BufReader::new(stream.try_clone()?);
     let mut out = BufWriter::new(stream);
@@ -164,6 +198,10 @@ pub fn call(
     loop {
         match receive(&mut input) {
             Ok(Answer::Progress { phase, done, total }) => progress(&phase, done, total),
+            Ok(Answer::Output { errors, text }) => {
+                let from = if errors { Stream::Err } else { Stream::Out };
+                listener(from, &bytes_of(&text));
+            }
             Ok(answer) => return Ok(answer),
             Err(e) => return Err(sent.err().unwrap_or(e)),
         }

@@ -7,19 +7,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hypervisor::assets::Assets;
-use hypervisor::server::{ServerConfig, clock};
+use hypervisor::server::clock;
 use shared_types::UserId;
 use tracing_subscriber::EnvFilter;
 
-pub use settings::{Said, server_config};
+pub use settings::{Said, machine_config, server_settings};
 
 use crate::failure::{Code, Failure};
-use crate::machine::{Machine, MachineError};
+use crate::machine::{Machine, MachineConfig, MachineError};
 
 /// What a server says and serves.
 #[derive(Clone)]
 pub struct Startup {
-    pub config: ServerConfig,
+    pub config: MachineConfig,
     pub assets: Arc<dyn Assets>,
     pub version: &'static str,
     /// Told the sign-in link, once it is good.

@@ -7,7 +7,7 @@ use shared_types::{Actor, FilePath, WindowId};
 use crate::computer::Computer;
 use crate::failure::{Code, Failure};
 use crate::ids;
-use crate::protocol::{Answer, Envelope, Request};
+use crate::protocol::{Envelope, Request};
 
 const PATH: &str = "Welcome.md";
 const TEXT: &str = include_str!("welcome.md");
@@ -31,8 +31,5 @@ pub fn prepare(computer: &Computer) -> Result<(), Failure> {
 
 fn ask(computer: &Computer, request: Request, mut body: &[u8]) -> Result<(), Failure> {
     let envelope = Envelope { actor: Actor::DESKTOP, ..Envelope::new(request) };
-    match computer.handle(&envelope, &mut body, &|_, _, _| ()) {
-        Answer::Failure(failure) => Err(failure),
-        Answer::Done(_) | Answer::Status(_) | Answer::Progress { .. } => Ok(()),
-    }
+    computer.handle(&envelope, &mut body, &|_, _, _| ()).into_done().map(drop)
 }

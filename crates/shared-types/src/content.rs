@@ -10,6 +10,7 @@ pub const INLINE_LIMIT: usize = 64 * 1024;
 
 /// The name and the size of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContentRef {
     pub hash: ContentHash,
     pub size: u64,

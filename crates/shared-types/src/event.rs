@@ -128,10 +128,14 @@ impl Actor {
     pub const CAPTURE: Self = Self(Cow::Borrowed("capture"));
     /// The part that makes checkpoints by itself.
     pub const CHECKPOINTS: Self = Self(Cow::Borrowed("checkpoints"));
+    /// The part that settles commands which an unclean stop left open.
+    pub const CELLS: Self = Self(Cow::Borrowed("cells"));
 }
 
 impl Taint {
     pub const IMPORT: Self = Self(Cow::Borrowed("import"));
+    /// A command that could reach the network.
+    pub const COMMAND: Self = Self(Cow::Borrowed("command"));
 }
 
 /// An event as it was recorded, borrowed from a row or owned.
@@ -199,6 +203,18 @@ impl StoredEvent<'_> {
 
     /// Understands the event. A type or a version that is not known here becomes [`Payload::Unknown`].
     pub fn decode(&self) -> Result<Event, DecodeError> {
+        self.decode_by(Payload::decode)
+    }
+
+    /// Understands as much of the event as a desktop needs.
+    pub fn glance(&self) -> Result<Event, DecodeError> {
+        self.decode_by(Payload::glance)
+    }
+
+    fn decode_by(
+        &self,
+        payload: impl FnOnce(&str, u16, &str) -> Result<Payload, DecodeError>,
+    ) -> Result<Event, DecodeError> {
         let label = |e: LabelError| DecodeError::envelope(&self.name, e.to_string());
         let taint = match &*self.taint {
             "" => Vec::new(),
@@ -214,7 +230,7 @@ impl StoredEvent<'_> {
             run_id: self.run_id,
             cause: self.cause,
             taint,
-            payload: Payload::decode(&self.name, self.version, &self.payload)?,
+            payload: payload(&self.name, self.version, &self.payload)?,
         })
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! To add a family: write `payload/NAME.rs` with [`events!`] and name it once in [`families!`] below.
 
+mod glance;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -114,22 +116,11 @@ macro_rules! families {
         impl Payload {
             /// Understands a stored payload.
             pub fn decode(name: &str, version: u16, json: &str) -> Result<Self, DecodeError> {
-                let end = name.bytes().position(|byte| byte == b'.').unwrap_or(name.len());
-                let decoded = match &name[..end] {
+                let decoded = match family_of(name) {
                     $($($prefix)|+ => $module::$family::decode(name, version, json).map(|p| p.map(Self::$variant)),)*
                     _ => None,
                 };
-                match decoded {
-                    Some(Ok(payload)) => Ok(payload),
-                    Some(Err(e)) => {
-                        Err(DecodeError { name: name.to_owned(), part: "payload", reason: e.to_string() })
-                    }
-                    None => Ok(Self::Unknown(UnknownPayload {
-                        name: EventName::parse(name).map_err(|e| DecodeError::envelope(name, e.to_string()))?,
-                        version,
-                        json: json.into(),
-                    })),
-                }
+                decoded.map_or_else(|| unknown(name, version, json), |payload| payload.map_err(|e| unreadable(name, &e)))
             }
 
             /// Name and version, and the JSON that is recorded in place of what the buffer held.
@@ -183,9 +174,23 @@ families! {
     message::MessageEvent => Message, "message";
     note::NoteEvent => Note, "note";
     checkpoint::CheckpointEvent => Checkpoint, "checkpoint";
+    tool::ToolEvent => Tool, "tool";
     revert::RevertEvent => Revert, "undo" | "redo" | "restore";
     user::UserEvent => User, "user";
     system::SystemEvent => System, "system";
+}
+
+fn family_of(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(family, _)| family)
+}
+
+fn unreadable(name: &str, error: &serde_json::Error) -> DecodeError {
+    DecodeError { name: name.to_owned(), part: "payload", reason: error.to_string() }
+}
+
+fn unknown(name: &str, version: u16, json: &str) -> Result<Payload, DecodeError> {
+    let parsed = EventName::parse(name).map_err(|e| DecodeError::envelope(name, e.to_string()))?;
+    Ok(Payload::Unknown(UnknownPayload { name: parsed, version, json: json.into() }))
 }
 
 /// A payload that is carried unread.

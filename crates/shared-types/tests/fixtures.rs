@@ -16,6 +16,7 @@ use shared_types::payload::note::*;
 use shared_types::payload::revert::*;
 use shared_types::payload::setting::*;
 use shared_types::payload::system::*;
+use shared_types::payload::tool::*;
 use shared_types::payload::user::*;
 use shared_types::payload::window::*;
 use shared_types::*;
@@ -73,6 +74,38 @@ fn samples() -> Vec<Payload> {
         }
         .into(),
         CheckpointFail { effect, reason: "git is not installed".into() }.into(),
+        ToolCall {
+            tool: "exec".into(),
+            title: "cargo test".into(),
+            input: ContentRef::of(b"{\"command\":\"cargo test\"}"),
+            network: true,
+        }
+        .into(),
+        ToolRequest {
+            method: "CONNECT".into(),
+            host: "crates.io".into(),
+            port: 443,
+            verdict: RequestVerdict::Refused,
+            reason: Some("it is not on the list".into()),
+            sent: 0,
+            received: 0,
+        }
+        .into(),
+        ToolHold { report: ToolReport { written: 7, millis: 40, ..ToolReport::default() }, changes: 3 }
+            .into(),
+        ToolResult {
+            status: ToolStatus::Stopped { why: StopReason::Time },
+            report: ToolReport {
+                output: Some(ContentRef::of(b"running 3 tests\n")),
+                written: 16,
+                millis: 60_000,
+                limits: vec![StopReason::Time],
+                notes: vec![
+                    "notes.md changed meanwhile; the command's version is notes.conflict-1a2b3c4d.md".into(),
+                ],
+            },
+        }
+        .into(),
         Undo { target: op, root: op }.into(),
         Redo { target: op, root: op }.into(),
         Restore { seq: Seq(17) }.into(),
@@ -149,6 +182,32 @@ fn every_fixture_decodes_to_what_it_was_and_still_hashes_the_same() {
             serde_json::from_str::<serde_json::Value>(&compact.payload).unwrap(),
         );
     }
+}
+
+/// What a call came to is written in these words, and no others.
+#[test]
+fn every_end_of_a_call_reads_as_it_is_written() {
+    let stopped = |why| ToolStatus::Stopped { why };
+    let cases = [
+        (ToolStatus::Exited { code: -1 }, r#"{"is":"exited","code":-1}"#),
+        (ToolStatus::Killed { signal: 9 }, r#"{"is":"killed","signal":9}"#),
+        (stopped(StopReason::Cancelled), r#"{"is":"stopped","why":"cancelled"}"#),
+        (stopped(StopReason::Memory), r#"{"is":"stopped","why":"memory"}"#),
+        (stopped(StopReason::Processes), r#"{"is":"stopped","why":"processes"}"#),
+        (stopped(StopReason::Disk), r#"{"is":"stopped","why":"disk"}"#),
+        (stopped(StopReason::Output), r#"{"is":"stopped","why":"output"}"#),
+        (stopped(StopReason::Files), r#"{"is":"stopped","why":"files"}"#),
+        (ToolStatus::Failed { reason: "no shell".into() }, r#"{"is":"failed","reason":"no shell"}"#),
+        (ToolStatus::Interrupted { reason: "x".into() }, r#"{"is":"interrupted","reason":"x"}"#),
+        (ToolStatus::Discarded, r#"{"is":"discarded"}"#),
+    ];
+    for (status, text) in cases {
+        assert_eq!(serde_json::to_string(&status).unwrap(), text);
+        assert_eq!(serde_json::from_str::<ToolStatus>(text).unwrap(), status);
+    }
+    let quiet = serde_json::to_string(&ToolReport::default()).unwrap();
+    assert_eq!(quiet, r#"{"written":0,"millis":0}"#);
+    assert_eq!(serde_json::from_str::<ToolReport>("{}").unwrap(), ToolReport::default());
 }
 
 #[test]

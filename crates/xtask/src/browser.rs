@@ -8,7 +8,7 @@ use std::{env, path::Path, process::Command};
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    process, web,
+    packages, process, web,
     workspace::{Profile, Workspace},
 };
 
@@ -49,21 +49,12 @@ fn chromium() -> Result<String> {
     if let Some(found) = found() {
         return Ok(found);
     }
-    if !process::succeeds(Command::new("apt-get").arg("--version")) {
+    if !packages::are_there() {
         bail!(
             "there is no Chromium; install it, or name one: CHROMIUM=/path/to/chromium cargo xtask browser"
         );
     }
-    println!("browser: installing Chromium");
-    let apt = ["-qq", "-o", "DPkg::Lock::Timeout=300"];
-    let install = || -> Result<()> {
-        process::run(Command::new("apt-get").args(apt).arg("update"))?;
-        let mut command = Command::new("apt-get");
-        command.args(apt).args(["install", "--yes", "--no-install-recommends", "chromium"]);
-        process::run(command.env("DEBIAN_FRONTEND", "noninteractive"))
-    };
-    install()
-        .context("cannot install Chromium; as root: apt-get install --no-install-recommends chromium")?;
+    packages::install(&["chromium"])?;
     found().context("apt-get installed Chromium, but it is nowhere to be found")
 }
 

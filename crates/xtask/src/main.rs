@@ -8,6 +8,7 @@ mod browser;
 mod check;
 mod crash;
 mod fuzz;
+mod packages;
 mod process;
 mod steps;
 mod test;

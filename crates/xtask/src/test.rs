@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::{
     browser,
     check::Part,
-    crash, fuzz, process,
+    crash, fuzz, packages, process,
     steps::{self, Step},
     tidy, web,
     workspace::Workspace,
@@ -105,6 +105,7 @@ impl Runner {
     }
 
     fn run(self, workspace: &Workspace) -> Result<()> {
+        packages::install_for_cells();
         match self {
             Self::Nextest => {
                 process::run(&mut workspace.cargo(["nextest", "run", "--workspace", "--locked"]))?;

@@ -43,10 +43,9 @@ enum Purpose {
 /// The names, within `assets/`, of what the page itself asks for.
 #[derive(Debug)]
 struct Names {
-    wasm: String,
     script: String,
+    theme: String,
     style: String,
-    font: String,
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
@@ -99,16 +98,11 @@ fn page(workspace: &Workspace, names: &Names) -> Result<String> {
     let template = workspace.root.join("crates/dioxus-desktop/index.html");
     let text =
         fs::read_to_string(&template).with_context(|| format!("cannot read {}", template.display()))?;
-    for place in ["{{script}}", "{{style}}"] {
+    let places = [("{{script}}", &names.script), ("{{style}}", &names.style), ("{{theme}}", &names.theme)];
+    for (place, _) in places {
         anyhow::ensure!(text.contains(place), "{} has no {place}", template.display());
     }
     let fill = |text: String, (place, name): (&str, &String)| text.replace(place, &format!("/assets/{name}"));
-    let places = [
-        ("{{script}}", &names.script),
-        ("{{style}}", &names.style),
-        ("{{wasm}}", &names.wasm),
-        ("{{font}}", &names.font),
-    ];
     Ok(places.into_iter().fold(text, fill))
 }
 

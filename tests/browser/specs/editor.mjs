@@ -57,14 +57,9 @@ story("editor", {}, async (here, step) => {
 
   await step("a merge keeps both", async () => {
     await alert.getByRole("button", { name: "Merge" }).click();
-    await editor.locator(".cm-mergeView").waitFor();
-    await picture(page, "editor-merge");
-    const mine = editor.locator(".cm-merge-b .cm-content");
-    await mine.click();
-    await page.keyboard.press("Control+End");
-    await page.keyboard.type(" and // theirs");
+    await editor.getByRole("button", { name: "Keep both" }).click();
     await editor.getByRole("button", { name: "Save the merge" }).click();
-    await until(() => get(page, "main.rs"), (now) => now.includes("// mine") && now.includes("// theirs"));
+    await until(() => get(page, "main.rs"), "fn main() {}\n// two\n// mine\n// theirs\n");
     await until(() => alert.count(), 0);
   });
 

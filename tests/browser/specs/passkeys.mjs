@@ -1,19 +1,8 @@
-import { open, picture, ready, signIn, story, until } from "../lib.mjs";
+import { authenticator, open, picture, ready, signIn, story, until } from "../lib.mjs";
 
 story("passkeys", {}, async (here, step) => {
   const page = await signIn(here);
-  const session = await here.context.newCDPSession(page);
-  await session.send("WebAuthn.enable");
-  await session.send("WebAuthn.addVirtualAuthenticator", {
-    options: {
-      protocol: "ctap2",
-      transport: "internal",
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  });
+  await authenticator(page);
 
   await step("a passkey is added to the account", async () => {
     const settings = await open(page, "settings");

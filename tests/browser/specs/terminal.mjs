@@ -54,7 +54,7 @@ story("terminal", {}, async (here, step) => {
   });
 
   await step("a shell in a new tab has a size of its own, and closes", async () => {
-    await terminal.getByRole("button", { name: "New shell" }).click();
+    await terminal.getByRole("button", { name: "New shell in a cell" }).click();
     await until(() => terminal.getByRole("tab").count(), 2);
     await page.locator(".part-terminal:not([hidden]) .xterm-rows").waitFor();
     await page.keyboard.type("stty size\n");
@@ -62,6 +62,24 @@ story("terminal", {}, async (here, step) => {
       const size = text.match(/^(\d+) (\d+)\s*$/m);
       return size && size[2] !== "80";
     });
+    await terminal.getByRole("button", { name: "Close shell 2" }).click();
+    await until(() => terminal.getByRole("tab").count(), 1);
+  });
+
+  await step("the owner may have a plain shell beside it, which says that it is one", async () => {
+    await terminal.getByRole("button", { name: "Which kind of shell" }).click();
+    await page.getByRole("menuitem", { name: "Plain shell" }).click();
+    const tab = terminal.getByRole("tab", { name: "Shell 2" });
+    await tab.getByText("plain").waitFor();
+    await page.locator(".part-terminal:not([hidden]) .xterm-rows").waitFor();
+    await page.locator(".part-terminal:not([hidden])").click();
+    await page.keyboard.type("echo plain-$(id -u)-$((1+1))\n");
+    const uid = process.getuid();
+    await until(
+      () => page.locator(".part-terminal:not([hidden]) .xterm-rows").innerText(),
+      (text) => text.includes(`plain-${uid}-2`),
+    );
+    await picture(page, "terminal-kinds");
     await terminal.getByRole("button", { name: "Close shell 2" }).click();
     await until(() => terminal.getByRole("tab").count(), 1);
   });

@@ -1,4 +1,4 @@
-// What every editor here can do, merge or not: the part of CodeMirror that a person would miss.
+// What the editor can do: the part of CodeMirror that a person would miss.
 
 import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";

@@ -8,7 +8,7 @@ use std::time::Duration;
 use event_log::Appended;
 use kernel::{Base, Choice};
 use sandbox::place::Place;
-use sandbox::protocol::{Answer, Choices, Envelope, Request};
+use sandbox::protocol::{Choices, Envelope, Request};
 use sandbox::socket;
 use shared_types::FilePath;
 
@@ -74,12 +74,10 @@ impl Load {
 fn call(place: &Place, request: Request, body: Vec<u8>, sent: &Mutex<Vec<Sent>>) -> bool {
     let envelope = Envelope::new(request);
     let Ok(Some(stream)) = socket::connect(place) else { return false };
-    let answer = socket::call(stream, &envelope, &mut body.as_slice(), &|_, _, _| ());
+    let answer = socket::call(stream, &envelope, &mut body.as_slice(), &|_, _, _| (), &mut |_, _| ());
     let alive = answer.is_ok();
-    let told = match answer {
-        Ok(Answer::Done(done)) => done.first.zip(done.last).map(|(first, last)| Appended { first, last }),
-        Ok(Answer::Failure(_) | Answer::Status(_) | Answer::Progress { .. }) | Err(_) => None,
-    };
+    let done = answer.ok().and_then(|answer| answer.into_done().ok());
+    let told = done.and_then(|done| Some(Appended { first: done.first?, last: done.last? }));
     sent.lock().unwrap_or_else(PoisonError::into_inner).push(Sent { envelope, body, answer: told });
     alive
 }

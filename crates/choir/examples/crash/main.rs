@@ -17,7 +17,6 @@ use event_log::{EventLog, SqliteLog};
 use load::{Load, Sent};
 use rng::Rng;
 use sandbox::place::Place;
-use sandbox::protocol::Answer;
 use sandbox::socket;
 
 #[derive(Debug, Parser)]
@@ -235,19 +234,14 @@ impl Home {
         let Some(old) = self.acknowledged.last() else { return Ok(()) };
         let mut holder = self.start_holder()?;
         let stream = socket::connect(&self.place)?.context("the holder does not listen")?;
-        let answer = socket::call(stream, &old.envelope, &mut old.body.as_slice(), &|_, _, _| ());
+        let answer =
+            socket::call(stream, &old.envelope, &mut old.body.as_slice(), &|_, _, _| (), &mut |_, _| ());
         holder.kill()?;
         holder.wait()?;
-        match answer? {
-            Answer::Done(done) => {
-                let range = done.first.zip(done.last);
-                let told = old.answer.map(|a| (a.first, a.last));
-                ensure!(done.resent && range == told, "a resend was answered {done:?} instead of {told:?}");
-                Ok(())
-            }
-            answer @ (Answer::Failure(_) | Answer::Status(_) | Answer::Progress { .. }) => {
-                bail!("a resend was answered {answer:?}")
-            }
-        }
+        let done = answer?.into_done()?;
+        let range = done.first.zip(done.last);
+        let told = old.answer.map(|a| (a.first, a.last));
+        ensure!(done.resent && range == told, "a resend was answered {done:?} instead of {told:?}");
+        Ok(())
     }
 }

@@ -12,7 +12,7 @@ use futures_util::{SinkExt, StreamExt};
 use hypervisor::assets::{Asset, Assets};
 use hypervisor::identity::{Caller, Identity};
 use hypervisor::server::{ServerConfig, clock};
-use sandbox::machine::Machine;
+use sandbox::machine::{Machine, MachineConfig};
 use sandbox::protocol::{Answer, Envelope, Request};
 use shared_types::wire::{DesktopAction, NewToken, Scope};
 use tokio::net::{TcpListener, TcpStream};
@@ -91,10 +91,10 @@ async fn collect(clients: Vec<Client>, sent: &Sent, events: usize) -> anyhow::Re
 }
 
 async fn ours(folder: &Path, sockets: usize, events: usize) -> anyhow::Result<Vec<Duration>> {
-    let config = ServerConfig::local(0, folder.join("machine"));
+    let config = MachineConfig::new(ServerConfig::local(0, folder.join("machine")));
     let machine = Machine::start(&config, clock(), &user()?, "Bench", Arc::new(Nothing), "bench").await?;
     let (port, desk) = (machine.port(), machine.desk().await?);
-    let identity = Identity::open(&config.data, clock())?;
+    let identity = Identity::open(&config.server.data, clock())?;
     let wish = NewToken { name: "bench".into(), scopes: vec![Scope::Read], days: Some(1) };
     let token = identity.make_token(&user()?, &wish, &Caller::default())?.secret.context("a new token")?;
     let (stop, stopped) = oneshot::channel::<()>();

@@ -17,6 +17,7 @@ pub(crate) fn run(context: &Context, args: &Bench) -> Result<()> {
         BenchKind::Replay => Which::Replay,
         BenchKind::Undo => Which::Undo,
         BenchKind::Fanout => Which::Fanout,
+        BenchKind::Cell => Which::Cell,
     };
     let scale = if args.quick { Scale::Quick } else { Scale::Full };
     let parent = args.folder.clone().unwrap_or_else(std::env::temp_dir);

@@ -10,10 +10,13 @@ use serde::Serialize;
 use super::Context;
 use crate::cli::Doctor;
 use crate::render::{Style, done, json, line, safe, size};
-use sandbox::config::Config;
+use hypervisor::server::{ServerError, Tls};
+use sandbox::config::{Config, Shown};
+use sandbox::machine::MachineConfig;
 use sandbox::place::Place;
 use sandbox::protocol::Request;
 use sandbox::socket;
+use sandbox::startup::{data_folder, server_settings};
 
 /// One finding.
 #[derive(Debug, Serialize)]
@@ -35,12 +38,18 @@ pub(crate) fn run(context: &Context, args: &Doctor) -> Result<()> {
         Ok(place) => {
             findings.extend(computer(&place));
             match Config::load(&place.state) {
-                Ok(config) => settings = config.shown,
+                Ok(config) => {
+                    findings.extend(cells(&config, &place.state));
+                    settings = config.shown;
+                }
                 Err(e) => findings.push(bad("configuration", format!("{e:#}"))),
             }
         }
         Err(e) => findings.push(ok("computer", e.to_string())),
     }
+    let (found, shown) = server();
+    findings.push(found);
+    settings.extend(shown);
     if context.style.is_json() {
         json(&serde_json::json!({ "findings": findings, "configuration": settings }));
     } else {
@@ -96,6 +105,19 @@ fn machine() -> Vec<Finding> {
     ]
 }
 
+/// What this machine has to keep commands apart from everything else.
+fn cells(config: &Config, state: &Path) -> Vec<Finding> {
+    let probe = config.cells.backend(state).probe();
+    let finding = |check: &isolation::Check| match &check.finding {
+        isolation::Finding::Works(detail) => ok("cells", format!("{}: {detail}", check.what)),
+        isolation::Finding::Weaker(detail) => ok("cells", format!("{}: weaker: {detail}", check.what)),
+        isolation::Finding::Missing(detail) => {
+            bad("cells", format!("{}: {detail}; no command will be run unprotected", check.what))
+        }
+    };
+    probe.checks.iter().map(finding).collect()
+}
+
 fn computer(place: &Place) -> Vec<Finding> {
     let mut findings = vec![ok("workspace", place.workspace.display().to_string())];
     findings.push(free_space(&place.state));
@@ -110,6 +132,24 @@ fn computer(place: &Place) -> Vec<Finding> {
         Err(e) => bad("holder", format!("the socket cannot be reached: {e}")),
     });
     findings
+}
+
+/// How `choir up` would serve, and whether it could.
+fn server() -> (Finding, Vec<Shown>) {
+    let data = match data_folder(std::env::var_os("CHOIR_DATA").map(Into::into)) {
+        Ok(data) => data,
+        Err(e) => return (ok("server", e.message), Vec::new()),
+    };
+    let (MachineConfig { server, .. }, shown) = match server_settings(&data) {
+        Ok(settings) => settings,
+        Err(e) => return (bad("server", e.message), Vec::new()),
+    };
+    let certificate = || server.tls.as_ref().map_or(Ok(()), Tls::check).map_err(ServerError::from);
+    let found = match server.check().and_then(|()| certificate()) {
+        Ok(()) => ok("server", format!("choir up serves {}", data.display())),
+        Err(e) => bad("server", format!("{:#}", anyhow::Error::from(e))),
+    };
+    (found, shown)
 }
 
 fn free_space(folder: &Path) -> Finding {

@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, Result};
 use hypervisor::identity::Identity;
-use hypervisor::server::{clock, site::Site};
+use hypervisor::server::clock;
 use sandbox::failure::{Code, Failure};
-use sandbox::startup::{Said, data_folder, server_config};
+use sandbox::startup::{Said, data_folder, machine_config};
 use serde_json::json;
 
 use super::Context;
@@ -20,8 +20,8 @@ pub(crate) fn run(context: &Context, args: &Link) -> Result<()> {
     let identity = Identity::open(&data, clock())?;
     let owner = identity.users()?.into_iter().find(|user| user.owner).context("this machine has no owner")?;
     let said = Said { port: args.data.port, ..Said::default() };
-    let config = server_config(data.clone(), &said)?;
-    let site = Site::new(config.listen.port(), config.public_url, &config.cors)?;
+    let config = machine_config(data.clone(), &said)?.server;
+    let site = config.site(config.listen.port())?;
     let link = site.sign_in_link(&identity.make_link(&owner.id)?);
     if context.style.is_json() {
         render::json(&json!({ "link": link }));

@@ -291,14 +291,27 @@ fn every_command_speaks_json_a_line_at_a_time() {
 fn doctor_names_every_setting_with_its_origin() {
     let home = Home::new();
     fs::write(home.state("choir.toml"), "[git]\nauto_operations = 7\n").unwrap();
+    let data = tempfile::tempdir().unwrap();
+    fs::write(data.path().join("choir.toml"), "[server]\nidle_close = 60\n").unwrap();
     let mut command = home.command(&["doctor", "--json"]);
-    let ran = crate::home::Ran::of(command.env("CHOIR_GIT_AUTO_SECONDS", "9")).exits(0);
+    command.env("CHOIR_GIT_AUTO_SECONDS", "9").env("CHOIR_DATA", data.path()).env("CHOIR_PORT", "9000");
+    let ran = crate::home::Ran::of(&mut command).exits(0);
     let told = ran.json_lines().remove(0);
     let settings = told["configuration"].as_array().unwrap();
     let origin = |key: &str| settings.iter().find(|s| s["key"] == key).unwrap()["origin"].to_string();
     assert!(origin("git.auto_operations").contains("choir.toml"));
     assert!(origin("git.auto_seconds").contains("CHOIR_GIT_AUTO_SECONDS"));
+    assert!(origin("server.idle_close").contains("choir.toml"));
+    assert!(origin("server.listen").contains("CHOIR_PORT"));
+    assert_eq!(origin("server.tls"), "\"default\"");
     assert!(told["findings"].as_array().unwrap().iter().all(|finding| finding["ok"] == true), "{told}");
     home.ok(&["doctor", "--rebuild"]);
     home.assert_intact();
+    let unusable = "[server]\ntls = { certificate = \"none.pem\", key = \"none.pem\" }\n";
+    fs::write(data.path().join("choir.toml"), unusable).unwrap();
+    let mut command = home.command(&["doctor"]);
+    crate::home::Ran::of(command.env("CHOIR_DATA", data.path()))
+        .exits(1)
+        .says("none.pem")
+        .says("check the path");
 }

@@ -40,6 +40,13 @@ impl Place {
         self.folder.set(folder);
     }
 
+    /// To the folder that holds this one.
+    pub(crate) fn up(self) {
+        // Read and let go before it is set.
+        let above = self.folder.peek().as_ref().and_then(FilePath::parent);
+        self.go(above);
+    }
+
     pub(crate) fn entries(self) -> Vec<Entry> {
         match &*self.listing.read() {
             Some(Ok(listing)) => listing.entries.clone(),
@@ -162,13 +169,10 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let renaming = use_signal(|| None::<FilePath>);
     let versions = use_signal(|| false);
     let mut search = use_signal(String::new);
-    let listing = api::use_fetched(
-        move || drop((desk.projected.read(), folder.read())),
-        move || {
-            let path = folder.peek().as_ref().map(|p| p.to_string()).unwrap_or_default();
-            async move { api::get::<Listing>(&api::query("/files", &[("path", &path)])).await }
-        },
-    );
+    let listing = api::use_fetched::<Listing>(move || {
+        drop(desk.projected.read());
+        api::query("/files", &[("path", folder.read().as_ref().map_or("", |path| path.as_str()))])
+    });
     let place = Place { folder, chosen, renaming, listing, versions, window };
     // Told to show a file: its folder is opened and it is chosen.
     use_effect(move || {
@@ -199,7 +203,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
             aside { class: "rail tree", "aria-label": "Folders", tree::Tree { place } }
             div { class: "pane",
                 div { class: "bar",
-                    IconButton { icon: "chevron-left", label: "Folder above", onclick: move |_| place.go(folder.peek().as_ref().and_then(FilePath::parent)) }
+                    IconButton { icon: "chevron-left", label: "Folder above", onclick: move |_| place.up() }
                     Crumbs { place }
                     span { class: "sp" }
                     div { class: "search",
@@ -248,13 +252,10 @@ fn Crumbs(place: Place) -> Element {
 #[component]
 fn SearchResults(search: Signal<String>, place: Place) -> Element {
     let desk = desk();
-    let found = api::use_fetched(
-        move || drop((search.read(), desk.projected.read())),
-        move || {
-            let words = search.peek().trim().to_owned();
-            async move { api::get::<Vec<Found>>(&api::query("/search", &[("q", &words), ("limit", "100")])).await }
-        },
-    );
+    let found = api::use_fetched::<Vec<Found>>(move || {
+        drop(desk.projected.read());
+        api::query("/search", &[("q", search.read().trim()), ("limit", "100")])
+    });
     match &*found.read() {
         None => rsx! { Waiting {} },
         Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },

@@ -25,10 +25,10 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let mut message = use_signal(String::new);
     let mut busy = use_signal(|| false);
     let mut pair = use_signal(|| None::<Pair>);
-    let checkpoints = api::use_fetched(
-        move || drop((desk.projected.read(), desk.unsaved.read())),
-        move || api::get::<Vec<Checkpoint>>("/checkpoints"),
-    );
+    let checkpoints = api::use_fetched::<Vec<Checkpoint>>(move || {
+        drop((desk.projected.read(), desk.unsaved.read()));
+        "/checkpoints".to_owned()
+    });
     let unsaved = *desk.unsaved.read();
     let list = match &*checkpoints.read() {
         Some(Ok(list)) => list.clone(),
@@ -119,20 +119,17 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
 fn Compared(pair: Pair) -> Element {
     let desk = desk();
     let wanted = use_memo(use_reactive!(|(pair,)| pair));
-    let found = api::use_fetched(
-        move || drop((desk.projected.read(), wanted.read())),
-        move || {
-            let pair = *wanted.peek();
-            // Whatever order they were chosen in, the older one comes first.
-            let (from, to) = match pair.to {
-                Some(to) if to < pair.from => (to, Some(pair.from)),
-                Some(_) | None => (pair.from, pair.to),
-            };
-            let to = to.map(|s| s.to_string()).unwrap_or_default();
-            let query = api::query("/compare", &[("from", &from.to_string()), ("to", &to)]);
-            async move { api::get::<Comparison>(&query).await }
-        },
-    );
+    let found = api::use_fetched::<Comparison>(move || {
+        drop(desk.projected.read());
+        let pair = *wanted.read();
+        // Whatever order they were chosen in, the older one comes first.
+        let (from, to) = match pair.to {
+            Some(to) if to < pair.from => (to, Some(pair.from)),
+            Some(_) | None => (pair.from, pair.to),
+        };
+        let to = to.map(|s| s.to_string()).unwrap_or_default();
+        api::query("/compare", &[("from", &from.to_string()), ("to", &to)])
+    });
     match &*found.read() {
         None => rsx! { Waiting {} },
         Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },

@@ -12,7 +12,7 @@ use crate::icons::Icon;
 const SECTIONS: &[(&str, &str)] = &[
     (
         "Find and open things",
-        "Press Ctrl K (Cmd K on a Mac) anywhere and type. Apps, files and settings are found by name, files also by their text. A line that begins with > is a command: >undo, >checkpoint before the rewrite, >theme dark, >new file notes.md, >open terminal.",
+        "Press Ctrl K (Cmd K on a Mac) anywhere and type. Apps, files and settings are found by name, files also by their text. A line that begins with > is a command: >undo, >checkpoint before the rewrite, >theme dark, >new file notes.md, >open terminal, >run make.",
     ),
     (
         "Move and size windows",
@@ -40,7 +40,11 @@ const SECTIONS: &[(&str, &str)] = &[
     ),
     (
         "The terminal",
-        "The terminal is a real shell in the workspace. What it changes appears in Timeline as an operation, and can be undone like everything else.",
+        "A terminal is a shell in the workspace, in a cell of its own. What a command changes appears in Timeline as one operation, and can be undone like everything else.",
+    ),
+    (
+        "Commands and cells",
+        "What runs in a cell sees the workspace and the programs of this machine, and nothing else: no other files, no network. >run make runs a command on a copy; what it changed is kept as one operation when it ends. >dry make shows what it would change, and you accept or discard that. Only the owner, at the machine itself and while nobody else has an account, can open a plain shell.",
     ),
     (
         "Sign in elsewhere",

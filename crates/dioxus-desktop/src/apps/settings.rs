@@ -2,11 +2,13 @@
 
 mod account;
 mod pages;
+mod people;
 pub(crate) mod webauthn;
 
 use dioxus::prelude::*;
 use shared_types::WindowId;
 
+use crate::desk::desk;
 use crate::icons::Icon;
 
 const PAGES: &[(&str, &str, &str)] = &[
@@ -16,17 +18,22 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("sessions", "Sessions", "monitor"),
     ("tokens", "Tokens", "ticket"),
     ("recovery", "Recovery codes", "shield-check"),
+    (PEOPLE, "People", "users"),
     ("storage", "Storage", "hard-drive"),
 ];
+/// Only the owner can let somebody in.
+const PEOPLE: &str = "people";
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let mut page = use_signal(|| "profile".to_owned());
     let mut seen = use_signal(|| None::<String>);
+    let owner = desk().me.read().as_ref().is_some_and(|me| me.owner);
+    let pages = || PAGES.iter().filter(move |(id, ..)| owner || *id != PEOPLE);
     // Asked for again with another page, the same window turns to it.
     if shows.is_some() && *seen.peek() != shows {
         seen.set(shows.clone());
-        if let Some(name) = shows.filter(|name| PAGES.iter().any(|(id, ..)| id == name)) {
+        if let Some(name) = shows.filter(|name| pages().any(|(id, ..)| id == name)) {
             page.set(name);
         }
     }
@@ -35,7 +42,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     rsx! {
         div { class: "settings",
             nav { class: "rail", "aria-label": "Pages",
-                for (id, title, icon) in PAGES {
+                for (id, title, icon) in pages() {
                     button {
                         key: "{id}",
                         class: if *page.read() == *id { "branch on" } else { "branch" },
@@ -54,6 +61,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     "sessions" => rsx! { account::Sessions {} },
                     "tokens" => rsx! { account::Tokens {} },
                     "recovery" => rsx! { account::Recovery {} },
+                    PEOPLE => rsx! { people::People {} },
                     "storage" => rsx! { pages::StorageUse {} },
                     _ => rsx! { pages::Profile {} },
                 }

@@ -1,44 +1,34 @@
 //! Terminal: shells on the computer, one a tab. The server keeps what they wrote, and the window remembers which ones
-//! it shows, so that a reload, a lost connection or a second screen changes nothing.
+//! it shows, so that a reload, a lost connection or a second screen changes nothing. A new one is in a cell; the owner
+//! may have a plain one.
 //!
 //! The window's `shows` holds the ids of its shells, separated by spaces, and is the only list of tabs there is.
 
 mod shell;
 
 use dioxus::prelude::*;
-use shared_types::wire::{NewTerminal, Terminal};
+use shared_types::wire::{NewTerminal, Terminal, TerminalKind};
 use shared_types::{TerminalId, WindowId};
 
 use self::shell::Shell;
 use crate::api::{self, Answer, Failure};
 use crate::desk::{Desk, desk};
+use crate::desktop::menu::{Item, Menu};
 use crate::icons::Icon;
-use crate::parts::{Empty, IconButton, Trouble, Waiting};
+use crate::parts::{Empty, IconButton, Waiting, either};
 
-/// Until the screen has measured itself.
-const FIRST_SIZE: NewTerminal = NewTerminal { columns: 80, rows: 24 };
+const CELL: &str = "In a cell: it sees the workspace and the programs of this machine, and nothing else";
+const PLAIN: &str = "A plain shell, with your power over this machine";
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let desk = desk();
     let offered = desk.me.read().as_ref().is_some_and(|me| me.shell);
-    if !offered {
-        return rsx! {
-            Empty { icon: "square-terminal", title: "No shell here",
-                p { "A plain shell has the owner's power over this machine. It is offered to the owner only, from the machine itself, and only while nobody else has an account." }
-            }
-        };
-    }
-    rsx! { Shells { window, shows } }
-}
-
-#[component]
-fn Shells(window: WindowId, shows: Option<String>) -> Element {
-    let desk = desk();
     let tabs = parse(shows.as_deref());
     let mut front = use_signal(|| None::<TerminalId>);
     let mut trouble = use_signal(|| None::<Failure>);
     let ended = use_signal(Vec::<TerminalId>::new);
+    let mut plain = use_signal(Vec::<TerminalId>::new);
     let first = tabs.clone();
     use_hook(move || {
         spawn(async move {
@@ -47,9 +37,20 @@ fn Shells(window: WindowId, shows: Option<String>) -> Element {
             }
         });
     });
-    let add = move || {
+    // Which are plain is asked whenever there are others, also those that a second screen opened.
+    use_effect(use_reactive!(|shows| {
+        if shows.is_some() {
+            spawn(async move {
+                if let Ok(running) = api::get::<Vec<Terminal>>("/terminals").await {
+                    let shells = running.iter().filter(|terminal| terminal.kind == TerminalKind::Shell);
+                    plain.set(shells.map(|terminal| terminal.id).collect());
+                }
+            });
+        }
+    }));
+    let add = move |kind: TerminalKind| {
         spawn(async move {
-            match start().await {
+            match start(kind).await {
                 Ok(id) => {
                     show(desk, window, |tabs| tabs.push(id));
                     front.set(Some(id));
@@ -67,35 +68,78 @@ fn Shells(window: WindowId, shows: Option<String>) -> Element {
         api::run(async move { drop(api::delete(&format!("/terminals/{id}")).await) });
     };
 
-    if let Some(failure) = trouble().filter(|_| tabs.is_empty()) {
-        return rsx! { Trouble { failure } };
-    }
     if tabs.is_empty() {
-        return rsx! { Waiting {} };
+        let Some(failure) = trouble() else { return rsx! { Waiting {} } };
+        return rsx! {
+            Empty { icon: "box", title: "No cell could be started",
+                p { "{failure.text()}" }
+                p { "A terminal runs in a cell, where it sees your files and nothing else of this machine." }
+                if offered {
+                    button { class: "btn", onclick: move |_| add(TerminalKind::Shell), Icon { name: "square-terminal" } "Plain shell" }
+                }
+            }
+        };
     }
     let active = front().filter(|id| tabs.contains(id)).or_else(|| tabs.last().copied());
+    let kinds = move |event: MouseEvent| {
+        let mut desk = desk;
+        let at = event.client_coordinates();
+        let items = vec![
+            Item::new("box", "In a cell", move || add(TerminalKind::Cell)),
+            Item::new("square-terminal", "Plain shell", move || add(TerminalKind::Shell)),
+        ];
+        desk.menu.set(Some(Menu::at(at.x, at.y, items)));
+    };
     rsx! {
         div { class: "terminal",
             div { class: "tabs", role: "tablist", "aria-label": "Shells",
                 for (index, id) in tabs.iter().copied().enumerate() {
-                    div { key: "{id}", class: if active == Some(id) { "tab on" } else { "tab" },
-                        button {
-                            class: "tab-name",
-                            r#type: "button",
-                            role: "tab",
-                            "aria-selected": if active == Some(id) { "true" } else { "false" },
-                            onclick: move |_| front.set(Some(id)),
-                            Icon { name: "square-terminal" }
-                            if ended.read().contains(&id) { "Ended" } else { "Shell {index + 1}" }
-                        }
-                        IconButton { icon: "x", label: "Close shell {index + 1}", class: "tab-close", onclick: move |_| close(id) }
+                    Tab {
+                        key: "{id}",
+                        number: index + 1,
+                        on: active == Some(id),
+                        plain: plain.read().contains(&id),
+                        over: ended.read().contains(&id),
+                        onchoose: move |()| front.set(Some(id)),
+                        onclose: move |()| close(id),
                     }
                 }
-                IconButton { icon: "plus", label: "New shell", class: "tab-new", onclick: move |_| add() }
+                IconButton { icon: "plus", label: "New shell in a cell", class: "tab-new", onclick: move |_| add(TerminalKind::Cell) }
+                if offered {
+                    IconButton { icon: "chevron-down", label: "Which kind of shell", class: "tab-kind", onclick: kinds }
+                }
             }
             for id in tabs.iter().copied() {
                 Shell { key: "{id}", window, terminal: id, front: active == Some(id), ended, onclose: move |()| close(id) }
             }
+        }
+    }
+}
+
+#[component]
+fn Tab(
+    number: usize,
+    on: bool,
+    plain: bool,
+    over: bool,
+    onchoose: EventHandler<()>,
+    onclose: EventHandler<()>,
+) -> Element {
+    let kind = either(plain, "Shell", "Cell");
+    rsx! {
+        div { class: if on { "tab on" } else { "tab" },
+            button {
+                class: "tab-name",
+                r#type: "button",
+                role: "tab",
+                "aria-selected": on.to_string(),
+                title: either(plain, PLAIN, CELL),
+                onclick: move |_| onchoose.call(()),
+                Icon { name: either(plain, "square-terminal", "box") }
+                if over { "Ended" } else { "{kind} {number}" }
+                if plain { span { class: "chip warn", "plain" } }
+            }
+            IconButton { icon: "x", label: "Close shell {number}", class: "tab-close", onclick: move |_| onclose.call(()) }
         }
     }
 }
@@ -114,8 +158,9 @@ fn show(desk: Desk, window: WindowId, change: impl FnOnce(&mut Vec<TerminalId>))
     });
 }
 
-async fn start() -> Answer<TerminalId> {
-    let terminal: Terminal = api::post("/terminals", &FIRST_SIZE).await?;
+/// The size is a guess until the screen has measured itself.
+async fn start(kind: TerminalKind) -> Answer<TerminalId> {
+    let terminal: Terminal = api::post("/terminals", &NewTerminal { kind, columns: 80, rows: 24 }).await?;
     Ok(terminal.id)
 }
 
@@ -133,7 +178,7 @@ async fn revive(
         ended.set(gone);
         return Ok(());
     }
-    let id = start().await?;
+    let id = start(TerminalKind::Cell).await?;
     // A second screen of the same computer may have been quicker.
     let now = parse(desk.window(window).and_then(|state| state.shows).as_deref());
     if now == tabs {

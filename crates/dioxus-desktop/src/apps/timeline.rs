@@ -1,13 +1,16 @@
 //! Timeline: everything that happened, newest first, as rows that can be opened, undone and returned to. A hundred
 //! thousand rows scroll, because only those in sight are fetched and drawn.
 
+pub(crate) mod command;
 mod detail;
 mod rows;
 mod scrub;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use dioxus::prelude::*;
+use gloo_timers::future::TimeoutFuture;
 use shared_types::wire::{Operation, Operations};
 use shared_types::{OpId, WindowId};
 
@@ -18,6 +21,9 @@ use crate::parts::Trouble;
 
 /// Rows are fetched by pages of this many.
 pub(crate) const PAGE: usize = 100;
+/// Milliseconds in which a hand that scrolls past a page is gone again. What nobody looks at is not fetched: it would
+/// stand in the queue before what they came to see.
+const PASSING: u32 = 40;
 
 /// What the rows are filtered by.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,19 +48,38 @@ pub(crate) struct Log {
     pub chosen: Signal<Option<OpId>>,
     pub trouble: Signal<Option<Failure>>,
     asked: CopyValue<Vec<usize>>,
+    /// The pages that hold the rows in sight.
+    sight: CopyValue<RangeInclusive<usize>>,
     turn: CopyValue<u64>,
 }
 
 impl Log {
     /// Fetches the pages that hold these rows, if they are not known or on their way.
     pub(crate) fn want(mut self, first: usize, last: usize) {
-        for page in first / PAGE..=last / PAGE {
+        let pages = first / PAGE..=last / PAGE;
+        self.sight.set(pages.clone());
+        for page in pages {
             let known = self.pages.peek().contains_key(&page) || self.asked.read().contains(&page);
             if !known {
                 self.asked.write().push(page);
-                self.fetch(page);
+                self.fetch_if_it_stays(page);
             }
         }
+    }
+
+    fn fetch_if_it_stays(mut self, page: usize) {
+        let turn = *self.turn.read();
+        spawn(async move {
+            TimeoutFuture::new(PASSING).await;
+            if *self.turn.read() != turn {
+                return;
+            }
+            if self.sight.read().contains(&page) {
+                self.fetch(page);
+            } else {
+                self.asked.write().retain(|asked| *asked != page);
+            }
+        });
     }
 
     fn fetch(mut self, page: usize) {
@@ -105,8 +130,11 @@ impl Log {
             let named = |other: &&Operation| other.op != row.op && other.op.to_string().contains(short);
             let pages = self.pages.read();
             let target = pages.values().flatten().find(named).filter(|_| short.len() >= 6)?;
-            Some(format!("{said} “{}”", target.label))
+            Some(format!("{said} “{}”", target.label.trim_start_matches("ran: ")))
         };
+        if row.call.is_some() {
+            return row.label.strip_prefix("ran: ").unwrap_or(&row.label).to_owned();
+        }
         let mut text =
             of("undo ", "Undid").or_else(|| of("redo ", "Redid")).unwrap_or_else(|| row.label.clone());
         if let Some(first) = text.get_mut(0..1) {
@@ -127,6 +155,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("work", "Work"),
     ("", "Everything"),
     ("file", "Files"),
+    ("tool", "Commands"),
     ("window", "Windows"),
     ("setting", "Settings"),
     ("checkpoint", "Checkpoints"),
@@ -135,7 +164,6 @@ const FAMILIES: &[(&str, &str)] = &[
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
-    let _ = shows;
     let desk = desk();
     let log = Log {
         filter: use_signal(Filter::default),
@@ -144,9 +172,17 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
         chosen: use_signal(|| None),
         trouble: use_signal(|| None),
         asked: use_hook(|| CopyValue::new(Vec::new())),
+        sight: use_hook(|| CopyValue::new(0..=0)),
         turn: use_hook(|| CopyValue::new(0)),
     };
     let top = use_signal(|| 0usize);
+    let mut chosen = log.chosen;
+    // Asked to show an operation, such as a command that was just started.
+    use_effect(use_reactive!(|shows| {
+        if let Some(op) = shows.and_then(|shows| shows.parse().ok()) {
+            chosen.set(Some(op));
+        }
+    }));
     use_effect(move || {
         let _ = (desk.projected.read(), log.filter.read());
         log.refresh(*top.peek() / rows::ROW / PAGE);

@@ -1,7 +1,5 @@
 //! What undo, redo or restore would do, before it is done; and for a conflict, both sides of each path.
 
-use std::collections::BTreeMap;
-
 use dioxus::prelude::*;
 use shared_types::wire::{Clash, Side};
 
@@ -29,7 +27,7 @@ pub(crate) fn AskDialog() -> Element {
 #[component]
 fn Question(ask: Ask) -> Element {
     let mut desk = desk();
-    let mut sides = use_signal(BTreeMap::<String, Side>::new);
+    let mut sides = use_signal(Vec::<Side>::new);
     let (title, verb) = match &ask.plan {
         Plan::Revert { way, label, .. } => (format!("{}: {label}", way.verb()), way.verb().to_owned()),
         Plan::Restore { label, .. } => (format!("Restore to {label}"), "Restore".to_owned()),
@@ -40,9 +38,8 @@ fn Question(ask: Ask) -> Element {
     let confirm = move |_| {
         let chosen = conflicts
             .iter()
-            .filter_map(|clash| {
-                Some((clash.path.clone()?, sides.peek().get(&clash.subject).copied().unwrap_or(Side::Keep)))
-            })
+            .enumerate()
+            .filter_map(|(index, clash)| Some((clash.path.clone()?, side(&sides.peek(), index))))
             .collect();
         let rest = (!conflicts.is_empty()).then_some(Side::Keep);
         undo::confirm(desk, plan.clone(), chosen, rest);
@@ -62,8 +59,18 @@ fn Question(ask: Ask) -> Element {
                 }
                 if !ask.conflicts.is_empty() {
                     p { class: "note-line", Icon { name: "triangle-alert" } "Something changed since. Choose a side for each; nothing is done until you confirm." }
-                    for clash in ask.conflicts.clone() {
-                        Conflict { key: "{clash.subject}", clash: clash.clone(), side: sides.read().get(&clash.subject).copied().unwrap_or(Side::Keep), onside: move |side| { sides.write().insert(clash.subject.clone(), side); } }
+                    for (index, clash) in ask.conflicts.iter().enumerate() {
+                        Conflict {
+                            key: "{clash.subject}",
+                            clash: clash.clone(),
+                            side: side(&sides.read(), index),
+                            onside: move |chosen| {
+                                let mut sides = sides.write();
+                                let length = sides.len().max(index + 1);
+                                sides.resize(length, Side::Keep);
+                                sides[index] = chosen;
+                            },
+                        }
                     }
                 }
             }
@@ -75,6 +82,11 @@ fn Question(ask: Ask) -> Element {
             }
         }
     }
+}
+
+/// What was chosen for a conflict; nothing yet is to leave things as they are.
+fn side(chosen: &[Side], index: usize) -> Side {
+    chosen.get(index).copied().unwrap_or(Side::Keep)
 }
 
 #[component]

@@ -30,7 +30,7 @@ pub(crate) fn Launcher() -> Element {
             onkeydown: move |event| {
                 let at = dom::active().and_then(|e| e.id().strip_prefix("launch-")?.parse::<i32>().ok()).unwrap_or(0);
                 let count = apps::APPS.len() as i32;
-                let next = match event.key().to_string().as_str() {
+                let next = match dom::key(&event).as_str() {
                     "ArrowRight" => at + 1,
                     "ArrowLeft" => at - 1,
                     "ArrowDown" => at + 3,

@@ -96,7 +96,7 @@ pub(crate) fn MenuLayer() -> Element {
             left: "{x}px",
             top: "{y}px",
             onkeydown: move |event| {
-                match event.key().to_string().as_str() {
+                match dom::key(&event).as_str() {
                     "ArrowDown" => step(1, doing),
                     "ArrowUp" => step(-1, doing),
                     "Home" => dom::focus("menu-0"),

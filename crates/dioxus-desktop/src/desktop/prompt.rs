@@ -25,6 +25,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("Sessions", "sessions", "session devices sign out browsers"),
     ("Tokens", "tokens", "token api script access"),
     ("Recovery codes", "recovery", "recovery code backup"),
+    ("People", "people", "people invite invitation account user"),
     ("Storage, export and import", "storage", "storage disk space export import backup zip"),
 ];
 
@@ -56,8 +57,8 @@ fn local_hits(text: &str) -> Vec<Hit> {
         let pages = PAGES.iter().filter(|(title, _, more)| fits(&format!("{title} {more}")));
         hits.extend(pages.map(|(title, page, _)| (!starts(title), Hit::Page { title, page })));
     }
-    hits.sort_by_key(|(later, _)| *later);
-    hits.into_iter().map(|(_, hit)| hit).take(8).collect()
+    let (later, first): (Vec<_>, Vec<_>) = hits.into_iter().partition(|(later, _)| *later);
+    first.into_iter().chain(later).map(|(_, hit)| hit).take(8).collect()
 }
 
 fn choose(hit: &Hit, text: &str) {
@@ -164,7 +165,7 @@ pub(crate) fn Prompt() -> Element {
                     onkeydown: move |event| {
                         let count = hits.peek().len().max(1);
                         let now = *at.peek();
-                        match event.key().to_string().as_str() {
+                        match dom::key(&event).as_str() {
                             "ArrowDown" => at.set((now + 1) % count),
                             "ArrowUp" => at.set((now + count - 1) % count),
                             "Enter" => take(now),

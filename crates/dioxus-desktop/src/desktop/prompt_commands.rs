@@ -21,6 +21,8 @@ enum Verb {
     NewFile,
     NewFolder,
     Open,
+    Run,
+    Dry,
     Shortcuts,
     Tour,
     CloseAll,
@@ -54,6 +56,8 @@ const COMMANDS: &[Command] = &[
     command(Verb::NewFile, "new file", ">new file NAME", "Make an empty file and open it"),
     command(Verb::NewFolder, "new folder", ">new folder NAME", "Make a folder"),
     command(Verb::Open, "open", ">open APP or PATH", "Open an app, a file or a folder"),
+    command(Verb::Run, "run", ">run COMMAND", "Run a command in a cell; undo takes it back"),
+    command(Verb::Dry, "dry", ">dry COMMAND", "Try a command and see what it would change"),
     command(Verb::Shortcuts, "shortcuts", ">shortcuts", "Show the keyboard shortcuts"),
     command(Verb::Tour, "tour", ">tour", "Show the tour again"),
     command(Verb::CloseAll, "close all", ">close all", "Close every window"),
@@ -63,7 +67,13 @@ const COMMANDS: &[Command] = &[
 impl Command {
     fn wants_words(&self) -> bool {
         match self.verb {
-            Verb::Checkpoint | Verb::Theme | Verb::NewFile | Verb::NewFolder | Verb::Open => true,
+            Verb::Checkpoint
+            | Verb::Theme
+            | Verb::NewFile
+            | Verb::NewFolder
+            | Verb::Open
+            | Verb::Run
+            | Verb::Dry => true,
             Verb::Undo | Verb::Redo | Verb::Shortcuts | Verb::Tour | Verb::CloseAll | Verb::SignOut => false,
         }
     }
@@ -122,6 +132,8 @@ pub(crate) fn run(mut desk: Desk, command: &Command, text: &str) {
                 None => apps::files::open_path(desk, &words),
             }
         }
+        Verb::Run => apps::timeline::command::start(desk, &words, false),
+        Verb::Dry => apps::timeline::command::start(desk, &words, true),
         Verb::Shortcuts => desk.overlay.set(Overlay::Shortcuts),
         Verb::Tour => desk.overlay.set(Overlay::Tour),
         Verb::CloseAll => {

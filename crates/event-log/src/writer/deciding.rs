@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kernel::{Action, Command, Decision, Rejection, decide};
 use shared_types::payload::file::FileNode;
-use shared_types::{ContentHash, ContentRef, Event, Timestamp};
+use shared_types::{ContentHash, ContentRef, Event, OpId, Timestamp};
 
 use super::groups::State;
 use super::{Intent, Submission, SubmitError};
@@ -20,6 +20,7 @@ impl State {
         let ts = (self.options.clock)().millis().max(self.last_ts);
         self.last_ts = ts;
         let action = self.action(&submission.intent)?;
+        self.check_call(&action, submission.op)?;
         self.check_contents(&action, &submission.contents)?;
         let mut command = Command {
             id: submission.command,
@@ -92,6 +93,14 @@ impl State {
         })
     }
 
+    /// A call is an operation of its own. The kernel knows the open ones; what is over only the log knows.
+    fn check_call(&self, action: &Action, call: OpId) -> Result<(), SubmitError> {
+        if matches!(action, Action::StartCall { .. }) && !self.log.operation(call)?.is_empty() {
+            return Err(Rejection::CallTaken { call }.into());
+        }
+        Ok(())
+    }
+
     /// No event may name bytes that are not here.
     fn check_contents(&self, action: &Action, given: &[(ContentHash, Vec<u8>)]) -> Result<(), SubmitError> {
         let given: HashSet<_> = given.iter().map(|(hash, _)| *hash).collect();
@@ -109,6 +118,12 @@ fn named_contents(action: &Action) -> Vec<ContentRef> {
         Action::WriteFile { node, .. } => node.content().into_iter().collect(),
         Action::CaptureEdits { edits } => {
             edits.iter().filter_map(|edit| edit.now.as_ref()?.content()).collect()
+        }
+        Action::StartCall { input, .. } => vec![*input],
+        Action::HoldCall { report, .. } => report.output.into_iter().collect(),
+        Action::FinishCall { report, edits, .. } => {
+            let files = edits.iter().filter_map(|edit| edit.now.as_ref()?.content());
+            report.output.into_iter().chain(files).collect()
         }
         Action::ImportFiles { files, .. } => files.iter().filter_map(|(_, node)| node.content()).collect(),
         Action::WriteNote { state, .. } => vec![state.body],
@@ -128,6 +143,7 @@ fn named_contents(action: &Action) -> Vec<ContentRef> {
         | Action::FailCheckpoint { .. }
         | Action::RequestPurge { .. }
         | Action::RecordPurge { .. }
+        | Action::RecordRequest { .. }
         | Action::Undo { .. }
         | Action::Restore { .. } => Vec::new(),
     }

@@ -7,7 +7,7 @@ use axum::extract::Path;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::http::{HeaderMap, HeaderName, StatusCode, Uri};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -40,6 +40,8 @@ pub enum Given {
     Unstated,
     Nothing,
     Json(Shape),
+    /// JSON of something that has only begun.
+    Accepted(Shape),
     /// Bytes of a media type.
     Bytes(&'static str),
     /// Bytes of a file: whole, in part, or not again.
@@ -96,6 +98,20 @@ impl Takes for Result<WebSocketUpgrade, WebSocketUpgradeRejection> {
 
 impl<T: JsonSchema> Gives for Json<T> {
     const GIVEN: Given = Given::Json(SchemaGenerator::subschema_for::<T>);
+}
+
+/// It was taken on and goes on after the answer, which is 202.
+#[derive(Debug)]
+pub struct Accepted<T>(pub T);
+
+impl<T: JsonSchema> Gives for Accepted<T> {
+    const GIVEN: Given = Given::Accepted(SchemaGenerator::subschema_for::<T>);
+}
+
+impl<T: serde::Serialize> IntoResponse for Accepted<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::ACCEPTED, Json(self.0)).into_response()
+    }
 }
 
 /// A status alone: it is done, and there is nothing to say.

@@ -8,11 +8,11 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::server::rates::RateLimits;
-use crate::server::site::Site;
+use crate::server::site::{Site, Transport};
 
 fn front(folder: &std::path::Path) -> Arc<Front> {
     let identity = Identity::open(folder, crate::server::clock()).unwrap();
-    let site = Site::new(8080, None, &[]).unwrap();
+    let site = Site::new(8080, Transport::Plain, None, &[]).unwrap();
     Front::new(identity, site, RateLimits::default(), Vec::new()).unwrap()
 }
 

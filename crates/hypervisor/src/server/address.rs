@@ -79,6 +79,12 @@ impl FromStr for Network {
     }
 }
 
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.base, self.bits)
+    }
+}
+
 impl Network {
     pub fn contains(&self, address: IpAddr) -> bool {
         let mask = |whole: u32| u128::MAX.checked_shl(whole - u32::from(self.bits)).unwrap_or(0);

@@ -42,7 +42,8 @@ pub(super) fn protect(site: &Site, welcome: bool, headers: &mut HeaderMap) {
     set(COOP, HeaderValue::from_static("same-origin"));
     set(CORP, HeaderValue::from_static(if welcome { "cross-origin" } else { "same-origin" }));
     set(PERMISSIONS, HeaderValue::from_static(PERMITTED));
-    if site.is_secure() {
+    // For `localhost` it would hold for every port, and for every other program there.
+    if site.is_secure() && !site.is_local() {
         set(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }
 }

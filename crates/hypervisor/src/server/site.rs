@@ -29,6 +29,13 @@ pub enum Addressed {
     ToAnother,
 }
 
+/// What our own port speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    Plain,
+    Tls,
+}
+
 /// The names of one server.
 #[derive(Debug, Clone)]
 pub struct Site {
@@ -40,8 +47,17 @@ pub struct Site {
 }
 
 impl Site {
-    pub fn new(port: u16, public: Option<Url>, cors: &[String]) -> Result<Self, SiteError> {
-        let local = Url::parse(&format!("http://localhost:{port}")).map_err(|_| SiteError::Port(port))?;
+    pub fn new(
+        port: u16,
+        transport: Transport,
+        public: Option<Url>,
+        cors: &[String],
+    ) -> Result<Self, SiteError> {
+        let scheme = match transport {
+            Transport::Plain => "http",
+            Transport::Tls => "https",
+        };
+        let local = Url::parse(&format!("{scheme}://localhost:{port}")).map_err(|_| SiteError::Port(port))?;
         if let Some(url) = &public {
             let plain = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
             let nobody = url.username().is_empty() && url.password().is_none();
@@ -67,6 +83,11 @@ impl Site {
         self.origin.scheme() == "https"
     }
 
+    /// Whether people reach this place from this machine only.
+    pub fn is_local(&self) -> bool {
+        self.origin == self.local
+    }
+
     /// Whether a page with this origin is one of ours.
     pub fn is_ours(&self, origin: &str) -> bool {
         [&self.origin, &self.local].iter().any(|ours| ours.origin().ascii_serialization() == origin)
@@ -79,17 +100,17 @@ impl Site {
 
     pub fn addressed(&self, host: &str) -> Addressed {
         // The scheme only supplies the port that is left out.
-        let url = |scheme: &str| Url::parse(&format!("{scheme}://{host}/")).ok().filter(is_bare);
-        let (plain, tls) = (url("http"), url(self.origin.scheme()));
+        let url = |ours: &Url| Url::parse(&format!("{}://{host}/", ours.scheme())).ok().filter(is_bare);
+        let (public, local) = (url(&self.origin), url(&self.local));
         let is = |given: &Option<Url>, ours: &Url| {
             given.as_ref().is_some_and(|given| {
                 given.host() == ours.host() && given.port_or_known_default() == ours.port_or_known_default()
             })
         };
-        if is(&tls, &self.origin) || is(&plain, &self.local) {
+        if is(&public, &self.origin) || is(&local, &self.local) {
             return Addressed::ToUs;
         }
-        let number = plain.filter(|url| url.port_or_known_default() == Some(self.port));
+        let number = local.filter(|url| url.port_or_known_default() == Some(self.port));
         match number.as_ref().and_then(Url::host) {
             Some(Host::Ipv4(address)) if address.is_loopback() => Addressed::ToLoopback,
             Some(Host::Ipv6(address)) if address.is_loopback() => Addressed::ToLoopback,
@@ -97,9 +118,11 @@ impl Site {
         }
     }
 
-    /// The name of the cookie. Cookies do not tell ports apart, and two servers may share `localhost`.
+    /// The name of the cookie. Cookies do not tell ports apart, and two servers may share `localhost`. Over TLS the
+    /// name begins so that no browser takes it from a page without, or from another host.
     pub fn cookie(&self) -> String {
-        format!("choir_session_{}", self.port)
+        let prefix = if self.is_secure() { "__Host-" } else { "" };
+        format!("{prefix}choir_session_{}", self.port)
     }
 
     /// The cookie of a session that has begun.
@@ -149,8 +172,9 @@ mod tests {
 
     #[test]
     fn it_answers_to_its_own_names_and_ports_only() {
-        let local = Site::new(8080, None, &[]).unwrap();
-        let public = Site::new(8080, Some("https://choir.example.org".parse().unwrap()), &[]).unwrap();
+        let local = Site::new(8080, Transport::Plain, None, &[]).unwrap();
+        let name = Some("https://choir.example.org".parse().unwrap());
+        let public = Site::new(8080, Transport::Plain, name, &[]).unwrap();
         for (host, at_home, in_public) in [
             ("localhost:8080", Addressed::ToUs, Addressed::ToUs),
             ("LOCALHOST:8080", Addressed::ToUs, Addressed::ToUs),
@@ -173,10 +197,19 @@ mod tests {
     }
 
     #[test]
+    fn with_tls_the_local_name_is_https_and_needs_no_port_where_it_is_the_usual_one() {
+        let site = Site::new(443, Transport::Tls, None, &[]).unwrap();
+        assert_eq!(site.addressed("localhost"), Addressed::ToUs);
+        assert_eq!(site.addressed("localhost:80"), Addressed::ToAnother);
+        assert!(site.is_secure() && site.is_local());
+        assert!(site.is_ours("https://localhost") && !site.is_ours("http://localhost"));
+    }
+
+    #[test]
     fn a_public_address_needs_tls_and_a_name() {
         for bad in ["http://choir.example.org", "https://192.0.2.1", "https://choir.example.org/desk"] {
-            assert!(Site::new(8080, Some(bad.parse().unwrap()), &[]).is_err(), "{bad}");
+            assert!(Site::new(8080, Transport::Plain, Some(bad.parse().unwrap()), &[]).is_err(), "{bad}");
         }
-        assert!(Site::new(8080, None, &["*".into()]).is_err());
+        assert!(Site::new(8080, Transport::Plain, None, &["*".into()]).is_err());
     }
 }

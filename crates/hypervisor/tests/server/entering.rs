@@ -30,9 +30,10 @@ async fn a_link_ends_after_five_minutes() {
 
 #[tokio::test]
 async fn the_cookie_is_for_us_alone() {
-    for (public, host, secure) in
-        [(None, "localhost:8080", false), (Some("https://choir.example.org"), "choir.example.org", true)]
-    {
+    for (public, host, called, secure) in [
+        (None, "localhost:8080", "choir_session_8080", false),
+        (Some("https://choir.example.org"), "choir.example.org", "__Host-choir_session_8080", true),
+    ] {
         let house = House::at(public, &[], &[]);
         let secret = house.identity.make_link(&owner()).unwrap().reveal();
         let origin = public.unwrap_or(HERE);
@@ -40,12 +41,13 @@ async fn the_cookie_is_for_us_alone() {
         let answer = asked.send(&house).await;
         let mut parts = answer.header("set-cookie").split("; ");
         let (name, value) = parts.next().unwrap().split_once('=').unwrap();
-        assert_eq!((name, value.len()), ("choir_session_8080", 64));
+        assert_eq!((name, value.len()), (called, 64));
         let mut attributes: Vec<_> = parts.collect();
         attributes.sort_unstable();
         let mut expected = vec!["HttpOnly", "Max-Age=7776000", "Path=/", "SameSite=Strict"];
         expected.extend(secure.then_some("Secure"));
         assert_eq!(attributes, expected);
+        assert_eq!(!answer.header("strict-transport-security").is_empty(), secure);
     }
 }
 

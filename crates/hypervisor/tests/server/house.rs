@@ -17,7 +17,7 @@ use hypervisor::front::Front;
 use hypervisor::identity::{Caller, Identity};
 use hypervisor::pages::Pages;
 use hypervisor::server::rates::RateLimits;
-use hypervisor::server::site::Site;
+use hypervisor::server::site::{Site, Transport};
 use hypervisor::{auth, pages};
 use serde_json::{Value, json};
 use shared_types::wire::{NewToken, Scope};
@@ -75,7 +75,7 @@ impl House {
         let identity = Identity::open(folder.path(), clock).unwrap();
         identity.ensure_owner(&owner(), "Ada").unwrap();
         let cors: Vec<String> = cors.iter().map(|origin| (*origin).to_owned()).collect();
-        let site = Site::new(PORT, public.map(|url| url.parse().unwrap()), &cors).unwrap();
+        let site = Site::new(PORT, Transport::Plain, public.map(|url| url.parse().unwrap()), &cors).unwrap();
         let proxies = proxies.iter().map(|network| network.parse().unwrap()).collect();
         let front = Front::new(identity.clone(), site, RateLimits::default(), proxies).unwrap();
         let router = router(Arc::clone(&front));
@@ -90,7 +90,7 @@ impl House {
     pub(crate) fn cookie_of(&self, user: &UserId) -> String {
         let link = self.identity.make_link(user).unwrap();
         let session = self.identity.redeem_link(&link.reveal(), &caller()).unwrap();
-        format!("choir_session_{PORT}={}", session.secret.reveal())
+        format!("{}={}", self.front.site.cookie(), session.secret.reveal())
     }
 
     /// A second user.

@@ -4,6 +4,7 @@
 
 mod authenticator;
 mod bad_input;
+mod connections;
 mod entering;
 mod every_route;
 mod house;

@@ -87,8 +87,13 @@ async fn it_listens_on_the_loopback_only_unless_people_come_over_tls() {
     behind.check().unwrap();
     let plain = ServerConfig { public_url: Some("http://choir.example.org".parse().unwrap()), ..behind };
     assert!(matches!(plain.check(), Err(ServerError::Site(_))));
-    let tls = Tls { certificate: "a".into(), key: "b".into() };
-    assert!(matches!(ServerConfig { tls: Some(tls), ..local }.check(), Err(ServerError::Tls)));
+    let tls = Some(Tls { certificate: "a".into(), key: "b".into() });
+    ServerConfig { tls: tls.clone(), ..local.clone() }.check().unwrap();
+    let nameless = ServerConfig { tls, listen: "0.0.0.0:0".parse().unwrap(), ..local };
+    assert!(matches!(nameless.check(), Err(ServerError::Nameless(_))));
+    let named =
+        ServerConfig { public_url: Some("https://choir.example.org:8443".parse().unwrap()), ..nameless };
+    named.check().unwrap();
 }
 
 #[tokio::test]

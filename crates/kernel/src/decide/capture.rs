@@ -1,5 +1,8 @@
-//! Edits found on disk become events. What the person did outside is never lost: where the log changed the same file
-//! meanwhile, the two are merged, and where that fails both versions are kept side by side.
+//! Edits made outside the log become events: those found on disk, and those of a command that ran on a copy. Nothing
+//! is lost: where the log changed the same file meanwhile, the two are merged, and where that fails both versions are
+//! kept side by side.
+
+mod aside;
 
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentRef, FilePath};
@@ -10,14 +13,27 @@ use super::reversal::{Merged, merge_nodes};
 use crate::command::{Contents, OutsideEdit};
 use crate::{Rejection, View};
 
+/// Whose version keeps the path where two cannot be merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Winner {
+    /// The edit's: it is on disk already, before the eyes of the person who made it.
+    Edit,
+    /// The log's: the person went on working while something else made the edit.
+    Log,
+}
+
+/// Plans the edits. What the log's winning put aside is told in sentences.
 pub(super) fn capture(
     view: &View,
     draft: &mut Draft,
     edits: &[OutsideEdit],
     contents: &Contents,
-) -> Result<(), Rejection> {
+    winner: Winner,
+) -> Result<Vec<String>, Rejection> {
     let mut targets = Targets::new();
     let mut missing = Vec::new();
+    let mut clashes = Vec::new();
+    let mut merged = Vec::new();
     for edit in edits {
         let today = view.files.get(&edit.path);
         let (base, now) = (edit.base.as_ref(), edit.now.as_ref());
@@ -30,29 +46,41 @@ pub(super) fn capture(
         }
         match merge_nodes(&edit.path, base, today, now, contents) {
             Merged::Node(node, bytes) => {
-                bytes.map(|bytes| draft.content(bytes));
+                merged.extend(bytes.map(|bytes| (&edit.path, bytes)));
                 targets.insert(edit.path.clone(), Some(node));
             }
             Merged::Missing(hashes) => missing.extend(hashes),
-            Merged::Clash => settle(view, &mut targets, edit, today),
+            Merged::Clash => clashes.push(edit),
         }
     }
     if !missing.is_empty() {
         return Err(Rejection::Missing { hashes: missing });
     }
-    make_room(view, &mut targets);
+    let told = match winner {
+        Winner::Edit => {
+            clashes.into_iter().for_each(|edit| settle(view, &mut targets, edit));
+            make_room(view, &mut targets);
+            Vec::new()
+        }
+        Winner::Log => aside::put_aside(view, &mut targets, edits, clashes),
+    };
+    for (path, bytes) in merged {
+        if targets.contains_key(path) {
+            draft.content(bytes);
+        }
+    }
     draft.files = plan(view, targets)?;
-    Ok(())
+    Ok(told)
 }
 
 /// The disk's version takes the path and the log's goes beside it. What was deleted outside but changed in the log
 /// simply stays. A repository is taken as the disk has it: stray files inside would break it.
-fn settle(view: &View, targets: &mut Targets, edit: &OutsideEdit, today: Option<&FileNode>) {
+fn settle(view: &View, targets: &mut Targets, edit: &OutsideEdit) {
     if edit.now.is_none() && edit.path.repository().is_none() {
         return;
     }
     targets.insert(edit.path.clone(), edit.now.clone());
-    if let Some(today) = today {
+    if let Some(today) = view.files.get(&edit.path) {
         keep_beside(view, targets, &edit.path, today);
     }
 }

@@ -92,21 +92,33 @@ fn check_tree(view: &View, targets: &Targets) -> Result<(), Rejection> {
         {
             return Err(Rejection::LinkLeaves { path: path.clone() });
         }
-        let stands_at = |above: &str| match targets.get(above) {
-            Some(target) => target.as_ref(),
-            None => view.files.get_at(above),
-        };
-        let blocks = |above: &str| stands_at(above).is_some_and(|node| *node != FileNode::Folder);
-        if path.above().any(blocks) {
-            let mut folders = path.ancestors();
-            let found = folders.find(|above| blocks(above.as_str()));
-            return Err(Rejection::NotAFolder { path: found.unwrap_or_else(|| path.clone()) });
+        if let Some(path) = blocking_file(view, targets, path) {
+            return Err(Rejection::NotAFolder { path });
         }
         if *node != FileNode::Folder && remains_below(view, targets, path) {
             return Err(Rejection::IsAFolder { path: path.clone() });
         }
     }
     Ok(())
+}
+
+/// True if a node has no place in the tree as the targets leave it.
+pub(super) fn is_blocked(view: &View, targets: &Targets, path: &FilePath, node: &FileNode) -> bool {
+    blocking_file(view, targets, path).is_some()
+        || *node != FileNode::Folder && remains_below(view, targets, path)
+}
+
+/// What stands above a path, once the targets are reached, and is no folder.
+pub(super) fn blocking_file(view: &View, targets: &Targets, path: &FilePath) -> Option<FilePath> {
+    let stands_at = |above: &str| match targets.get(above) {
+        Some(target) => target.as_ref(),
+        None => view.files.get_at(above),
+    };
+    let blocks = |above: &str| stands_at(above).is_some_and(|node| *node != FileNode::Folder);
+    if !path.above().any(blocks) {
+        return None;
+    }
+    path.ancestors().find(|above| blocks(above.as_str()))
 }
 
 /// True if something below the path stays when the targets are reached. What the targets add below it is found by

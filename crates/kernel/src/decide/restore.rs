@@ -1,4 +1,5 @@
-//! Restore: files, windows, settings and notes as they stood at a seq. Never users, messages or what is owed.
+//! Restore: files, windows, settings and notes as they stood at a seq. Never users, messages, calls or what
+//! is owed.
 
 use std::collections::BTreeSet;
 use std::hash::Hash;

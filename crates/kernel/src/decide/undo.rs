@@ -27,6 +27,9 @@ pub(super) fn undo(
     if events.is_empty() || events.iter().any(|event| event.op != target) {
         return Err(Rejection::NoOperation { op: target });
     }
+    if view.calls.contains(&target) {
+        return Err(Rejection::CallIsOpen { call: target });
+    }
     let operation = Operation::of(events);
     mark(view, draft, target, operation.kind)?;
     if operation.is_empty() && operation.kind == Kind::Ordinary {

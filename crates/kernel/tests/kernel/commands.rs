@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::message::Role;
+use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::payload::window::WindowMode;
 use shared_types::{ContentHash, ContentRef, Event, FilePath, MessageId, OpId, Seq};
 
@@ -23,11 +24,23 @@ pub(crate) enum Doing {
     /// Continues an earlier operation.
     Continue(Index, Step),
     /// Edits on disk: of what was known, and of something else.
-    Capture(Vec<(FilePath, Option<Option<FileNode>>, Option<FileNode>)>),
+    Capture(Vec<Found>),
+    /// An open call goes on, is held or ends.
+    Call(Index, Going),
     /// Renames on disk, all at once: of what is there, to anywhere.
     Shuffle(Vec<(Index, FilePath)>),
     Undo(Index, Option<Choice>),
     Restore(Index),
+}
+
+/// A path, what was known there unless it is today's node, and what is there now.
+type Found = (FilePath, Option<Option<FileNode>>, Option<FileNode>);
+
+#[derive(Debug, Clone)]
+pub(crate) enum Going {
+    Request,
+    Hold,
+    End(ToolStatus, Vec<Found>),
 }
 
 pub(crate) fn paths() -> impl Strategy<Value = FilePath> {
@@ -122,29 +135,40 @@ fn others() -> impl Strategy<Value = Step> {
         reason: "r".into(),
     };
     prop_oneof![
-        (0..2u8).prop_map(|n| start(n, "Plans")),
-        (0..2u8).prop_map(move |n| post(n).into()),
-        effects().prop_map(move |effect| ask(effect).into()),
-        (effects(), 0..20u64).prop_map(move |result| made(result).into()),
-        effects().prop_map(|effect| Action::FailCheckpoint { effect, reason: "r".into() }.into()),
-        (effects(), texts()).prop_map(move |request| purge(request).into()),
-        effects().prop_map(|effect| Action::RecordPurge { effect, dropped: 1 }.into()),
-        select(vec!["Ada", "Bo"]).prop_map(|name| Action::CreateUser { name: name.into() }.into()),
-        select(vec!["Ada", "Bo"]).prop_map(|name| Action::RenameUser { name: name.into() }.into()),
+        1 => (0..2u8).prop_map(|n| start(n, "Plans")),
+        1 => (0..2u8).prop_map(move |n| post(n).into()),
+        1 => effects().prop_map(move |effect| ask(effect).into()),
+        1 => (effects(), 0..20u64).prop_map(move |result| made(result).into()),
+        1 => effects().prop_map(|effect| Action::FailCheckpoint { effect, reason: "r".into() }.into()),
+        1 => (effects(), texts()).prop_map(move |request| purge(request).into()),
+        1 => effects().prop_map(|effect| Action::RecordPurge { effect, dropped: 1 }.into()),
+        3 => select(vec!["make", "rm -rf d", ""]).prop_map(call),
+        1 => select(vec!["Ada", "Bo"]).prop_map(|name| Action::CreateUser { name: name.into() }.into()),
+        1 => select(vec!["Ada", "Bo"]).prop_map(|name| Action::RenameUser { name: name.into() }.into()),
     ]
 }
 
 pub(crate) fn steps() -> impl Strategy<Value = Step> {
-    prop_oneof![6 => files(), 3 => desktop(), 1 => others()]
+    prop_oneof![6 => files(), 3 => desktop(), 2 => others()]
 }
 
-fn captures() -> impl Strategy<Value = Doing> {
+fn found() -> impl Strategy<Value = Vec<Found>> {
     let node = || prop::option::weighted(0.8, nodes());
     let edit = (paths(), prop::option::weighted(0.4, node()), node());
     prop::collection::vec(edit, 1..4).prop_map(|edits| {
         let bare = |node: Option<(FileNode, Vec<Vec<u8>>)>| node.map(|(node, _)| node);
-        Doing::Capture(edits.into_iter().map(|(path, base, now)| (path, base.map(bare), bare(now))).collect())
+        edits.into_iter().map(|(path, base, now)| (path, base.map(bare), bare(now))).collect()
     })
+}
+
+fn goings() -> impl Strategy<Value = Going> {
+    let ends = select(vec![ToolStatus::Exited { code: 0 }, ToolStatus::Killed { signal: 9 }]);
+    prop_oneof![
+        1 => Just(Going::Request),
+        1 => Just(Going::Hold),
+        1 => Just(Going::End(ToolStatus::Discarded, Vec::new())),
+        4 => (ends, found()).prop_map(|(status, edits)| Going::End(status, edits)),
+    ]
 }
 
 pub(crate) fn doings() -> impl Strategy<Value = Doing> {
@@ -152,7 +176,8 @@ pub(crate) fn doings() -> impl Strategy<Value = Doing> {
     prop_oneof![
         12 => steps().prop_map(Doing::Step),
         2 => (any::<Index>(), steps()).prop_map(|(op, step)| Doing::Continue(op, step)),
-        3 => captures(),
+        3 => found().prop_map(Doing::Capture),
+        3 => (any::<Index>(), goings()).prop_map(|(call, going)| Doing::Call(call, going)),
         2 => prop::collection::vec((any::<Index>(), paths()), 1..4).prop_map(Doing::Shuffle),
         6 => (any::<Index>(), choices()).prop_map(|(op, choice)| Doing::Undo(op, choice)),
         1 => any::<Index>().prop_map(Doing::Restore),
@@ -185,17 +210,25 @@ impl Shell {
                 Some(op) if !self.is_revert(op) => self.run_in(op, step.clone()),
                 Some(_) | None => Ok(Vec::new()),
             },
-            Doing::Capture(edits) => {
-                let known = |path: &FilePath| self.view.files.get(path).cloned();
-                let edits: Vec<_> = edits
-                    .iter()
-                    .map(|(path, base, now)| OutsideEdit {
-                        path: path.clone(),
-                        base: base.clone().unwrap_or_else(|| known(path)),
-                        now: now.clone(),
-                    })
-                    .collect();
+            Doing::Capture(found) => {
+                let edits = self.edits(found);
                 self.run(Action::CaptureEdits { edits })
+            }
+            Doing::Call(index, going) => {
+                let open: Vec<OpId> = self.view.calls.sorted().into_iter().map(|(op, _)| *op).collect();
+                if open.is_empty() {
+                    return Ok(Vec::new());
+                }
+                let op = *index.get(&open);
+                let step = match going {
+                    Going::Request => request(op, "example.org"),
+                    Going::Hold => hold(1),
+                    Going::End(status, found) => {
+                        let (status, report) = (status.clone(), ToolReport::default());
+                        Action::FinishCall { status, report, edits: self.edits(found) }.into()
+                    }
+                };
+                self.run_in(op, step)
             }
             Doing::Shuffle(renames) => {
                 let today = self.view.files.sorted();
@@ -219,6 +252,16 @@ impl Shell {
             },
             Doing::Restore(index) => self.restore(Seq(index.index(self.log.len() + 1) as u64)),
         }
+    }
+
+    fn edits(&self, found: &[Found]) -> Vec<OutsideEdit> {
+        let known = |path: &FilePath| self.view.files.get(path).cloned();
+        let edit = |(path, base, now): &Found| OutsideEdit {
+            path: path.clone(),
+            base: base.clone().unwrap_or_else(|| known(path)),
+            now: now.clone(),
+        };
+        found.iter().map(edit).collect()
     }
 
     fn is_revert(&self, op: OpId) -> bool {

@@ -29,7 +29,7 @@ pub(crate) fn check_counts(view: &View) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn check_tree(view: &View) -> Result<(), TestCaseError> {
+pub(crate) fn check_tree(view: &View) -> Result<(), TestCaseError> {
     for (path, _) in view.files.iter() {
         for above in path.ancestors() {
             let node = view.files.get(&above);

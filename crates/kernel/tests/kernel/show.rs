@@ -8,6 +8,7 @@ use shared_types::payload::note::NoteEvent;
 use shared_types::payload::revert::RevertEvent;
 use shared_types::payload::setting::SettingEvent;
 use shared_types::payload::system::SystemEvent;
+use shared_types::payload::tool::{ToolEvent, ToolStatus};
 use shared_types::payload::user::UserEvent;
 use shared_types::payload::window::WindowEvent;
 use shared_types::{ContentHash, Event, Payload};
@@ -62,6 +63,14 @@ impl Shell {
             Payload::Checkpoint(CheckpointEvent::Request(p)) => format!("request checkpoint {}", p.message),
             Payload::Checkpoint(CheckpointEvent::Create(p)) => format!("checkpoint of {}", p.seq),
             Payload::Checkpoint(CheckpointEvent::Fail(p)) => format!("checkpoint failed: {}", p.reason),
+            Payload::Tool(ToolEvent::Call(p)) => format!("call {}: {}", p.tool, p.title),
+            Payload::Tool(ToolEvent::Request(p)) => format!("request {}:{}", p.host, p.port),
+            Payload::Tool(ToolEvent::Hold(p)) => format!("hold {}", p.changes),
+            Payload::Tool(ToolEvent::Result(p)) => {
+                let lines =
+                    [ended(&p.status)].into_iter().chain(p.report.notes.iter().map(ToString::to_string));
+                lines.collect::<Vec<_>>().join("; ")
+            }
             Payload::Revert(RevertEvent::Undo(_)) => "undo".into(),
             Payload::Revert(RevertEvent::Redo(_)) => "redo".into(),
             Payload::Revert(RevertEvent::Restore(p)) => format!("restore {}", p.seq),
@@ -93,6 +102,17 @@ impl Shell {
     pub(crate) fn conflict(&self, conflict: &Conflict) -> String {
         let Conflict { subject, today, undone, reason } = conflict;
         format!("{subject}: {} or {}, {reason}", self.side(today), self.side(undone))
+    }
+}
+
+fn ended(status: &ToolStatus) -> String {
+    match status {
+        ToolStatus::Exited { code } => format!("exited {code}"),
+        ToolStatus::Killed { signal } => format!("killed {signal}"),
+        ToolStatus::Stopped { why } => format!("stopped {why:?}"),
+        ToolStatus::Failed { reason } => format!("failed {reason}"),
+        ToolStatus::Interrupted { reason } => format!("interrupted {reason}"),
+        ToolStatus::Discarded => "discarded".into(),
     }
 }
 

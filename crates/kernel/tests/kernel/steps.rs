@@ -4,8 +4,9 @@ use kernel::command::OutsideEdit;
 use kernel::{Action, Base};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::note::Note;
+use shared_types::payload::tool::{RequestVerdict, ToolReport, ToolRequest, ToolStatus};
 use shared_types::payload::window::{Rect, Window, WindowMode};
-use shared_types::{ContentRef, ConversationId, EffectId, FilePath, NoteId, WindowId};
+use shared_types::{ContentRef, ConversationId, EffectId, FilePath, NoteId, OpId, WindowId};
 
 /// An action and the bytes that come with it.
 #[derive(Debug, Clone)]
@@ -85,13 +86,46 @@ pub(crate) fn rename(from: &str, to: &str) -> Step {
 /// One edit on disk: at a path, what was known there and what is there now.
 pub(crate) type Edit<'a> = (&'a str, Option<FileNode>, Option<FileNode>);
 
+fn outside(edits: &[Edit<'_>]) -> Vec<OutsideEdit> {
+    let edit =
+        |(at, base, now): &Edit<'_>| OutsideEdit { path: path(at), base: base.clone(), now: now.clone() };
+    edits.iter().map(edit).collect()
+}
+
 pub(crate) fn capture(edits: &[Edit<'_>]) -> Step {
-    let edits = edits.iter().map(|(at, base, now)| OutsideEdit {
-        path: path(at),
-        base: base.clone(),
-        now: now.clone(),
-    });
-    Action::CaptureEdits { edits: edits.collect() }.into()
+    Action::CaptureEdits { edits: outside(edits) }.into()
+}
+
+/// A command is started.
+pub(crate) fn call(title: &str) -> Step {
+    let input = ContentRef::of(title.as_bytes());
+    Action::StartCall { tool: "exec".into(), title: title.into(), input, network: false }.into()
+}
+
+pub(crate) fn request(call: OpId, host: &str) -> Step {
+    let request = ToolRequest {
+        method: "GET".into(),
+        host: host.into(),
+        port: 443,
+        verdict: RequestVerdict::Allowed,
+        reason: None,
+        sent: 10,
+        received: 20,
+    };
+    Action::RecordRequest { call, request }.into()
+}
+
+pub(crate) fn hold(changes: u64) -> Step {
+    Action::HoldCall { report: ToolReport::default(), changes }.into()
+}
+
+/// A command ended in this way, with these edits.
+pub(crate) fn end(status: ToolStatus, edits: &[Edit<'_>]) -> Step {
+    Action::FinishCall { status, report: ToolReport::default(), edits: outside(edits) }.into()
+}
+
+pub(crate) fn exit(edits: &[Edit<'_>]) -> Step {
+    end(ToolStatus::Exited { code: 0 }, edits)
 }
 
 /// The same step with texts whose bytes come with it.

@@ -13,6 +13,7 @@ use shared_types::payload::note::{NoteDelete, NoteWrite};
 use shared_types::payload::revert::{Redo, Restore, Undo};
 use shared_types::payload::setting::{SettingClear, SettingSet};
 use shared_types::payload::system::{SystemImport, SystemPurge, SystemPurged};
+use shared_types::payload::tool::*;
 use shared_types::payload::user::{UserCreate, UserRename};
 use shared_types::payload::window::{WindowClose, WindowSet};
 use shared_types::*;
@@ -124,8 +125,29 @@ fn other_payloads() -> impl Strategy<Value = Payload> {
     ]
 }
 
+fn tool_payloads() -> impl Strategy<Value = Payload> {
+    let call = |network| ToolCall { tool: "".into(), title: "".into(), input: ContentRef::of(b""), network };
+    let request = |port| ToolRequest {
+        method: "".into(),
+        host: "".into(),
+        port,
+        verdict: RequestVerdict::Refused,
+        reason: None,
+        sent: u64::MAX,
+        received: 0,
+    };
+    let end = |status| ToolResult { status, report: ToolReport::default() };
+    prop_oneof![
+        any::<bool>().prop_map(move |network| call(network).into()),
+        any::<u16>().prop_map(move |port| request(port).into()),
+        any::<u64>().prop_map(|changes| ToolHold { report: ToolReport::default(), changes }.into()),
+        any::<i32>().prop_map(move |code| end(ToolStatus::Exited { code }).into()),
+        Just(end(ToolStatus::Discarded).into()),
+    ]
+}
+
 fn payloads() -> impl Strategy<Value = Payload> {
-    prop_oneof![4 => file_payloads(), 2 => desktop_payloads(), 2 => other_payloads()]
+    prop_oneof![4 => file_payloads(), 2 => desktop_payloads(), 2 => other_payloads(), 1 => tool_payloads()]
 }
 
 fn event((op, payload, seq, ts): (OpId, Payload, u64, i64)) -> Event {
@@ -199,6 +221,39 @@ proptest! {
         shell.run(Action::Restore { seq: Seq::ZERO, target: Arc::default() }).expect("there is a way back to nothing");
         prop_assert_eq!(shell.state(), Shell::new().state());
     }
+}
+
+/// Logs from before there were calls have recorded these hashes and snapshots.
+#[test]
+fn a_view_without_open_calls_is_what_it_was_before_there_were_any() {
+    let (mut shell, _) = Shell::after([write("a", "1"), set("theme", "dark")]);
+    let known = ["files", "windows", "settings", "notes", "conversations", "undone", "pending", "computer"];
+    let names =
+        |shell: &mut Shell| -> Vec<&str> { shell.view.roots().iter().map(|(name, _)| *name).collect() };
+    let sliced =
+        |shell: &mut Shell| -> Vec<&str> { shell.view.to_slices().iter().map(|slice| slice.name).collect() };
+    assert_eq!((names(&mut shell), sliced(&mut shell)), (known.to_vec(), known.to_vec()));
+    let before = shell.root();
+
+    let op = shell.done(call("make"));
+    let with_calls: Vec<&str> = known.into_iter().chain(["calls"]).collect();
+    assert_eq!((names(&mut shell), sliced(&mut shell)), (with_calls.clone(), with_calls));
+    assert_ne!(shell.root(), before);
+    let mut opened = reopened(&mut shell.view);
+    assert_eq!(opened.root(), shell.root());
+    assert_eq!(opened.calls.get(&op), shell.view.calls.get(&op));
+
+    // A snapshot that lost them is told by its root.
+    let slices = shell.view.to_slices();
+    let without =
+        |name| slices[..8].iter().find(|slice| slice.name == name).map(|slice| slice.bytes.as_slice());
+    let mut lost = View::from_slices(shell.view.seq(), without).unwrap();
+    assert_eq!(lost.root(), before);
+    assert_ne!(lost.root(), shell.root());
+
+    shell.run_in(op, exit(&[])).unwrap();
+    assert_eq!(shell.root(), before);
+    assert_eq!(sliced(&mut shell), known);
 }
 
 #[test]

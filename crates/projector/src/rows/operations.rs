@@ -17,6 +17,7 @@ pub(super) fn note(views: &Views, event: &Event) -> Result<(), ViewsError> {
         | Payload::Message(_)
         | Payload::Note(_)
         | Payload::Checkpoint(_)
+        | Payload::Tool(_)
         | Payload::Revert(_)
         | Payload::User(_)
         | Payload::System(_)
@@ -32,6 +33,7 @@ pub(super) fn note(views: &Views, event: &Event) -> Result<(), ViewsError> {
         | Payload::Message(_)
         | Payload::Note(_)
         | Payload::Checkpoint(_)
+        | Payload::Tool(_)
         | Payload::User(_)
         | Payload::System(_)
         | Payload::Unknown(_) => None,

@@ -3,7 +3,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, openat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, mkdirat, openat, statat};
 use rustix::io::Errno;
 use shared_types::FilePath;
 
@@ -52,6 +52,24 @@ impl Workspace {
             end += 1;
         }
         Ok(Some(above))
+    }
+
+    /// The names directly in a folder, as far as they are text; none if there is no folder.
+    pub fn names(&self, path: &FilePath) -> Result<Vec<String>, DiskError> {
+        let failed = |errno| DiskError::of(path, errno);
+        let Some(folder) = self.open_folder(path)? else { return Ok(Vec::new()) };
+        let mut buffer = Vec::with_capacity(32 << 10);
+        let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
+        let mut names = Vec::new();
+        while let Some(entry) = entries.next() {
+            if let Ok(name) = entry.map_err(failed)?.file_name().to_str()
+                && name != "."
+                && name != ".."
+            {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
     }
 
     /// A folder opened for reading its entries; `None` if it does not exist.

@@ -148,6 +148,17 @@ impl Computer {
         contents: &[&[u8]],
     ) -> Result<(OpId, Outcome), SubmitError> {
         let op = new_op();
+        self.submit_in(op, source, intent, contents).map(|outcome| (op, outcome))
+    }
+
+    /// Submits as a part of an operation that has begun, or begins with this.
+    pub(crate) fn submit_in(
+        &self,
+        op: OpId,
+        source: Source,
+        intent: Intent,
+        contents: &[&[u8]],
+    ) -> Result<Outcome, SubmitError> {
         let submission = Submission {
             command: new_command(),
             op,
@@ -159,7 +170,7 @@ impl Computer {
             intent,
             contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
         };
-        self.running().writer.submit(submission, Mode::Commit).map(|outcome| (op, outcome))
+        self.running().writer.submit(submission, Mode::Commit)
     }
 
     pub(crate) fn act(&self, action: Action) -> OpId {

@@ -1,17 +1,19 @@
 //! Random histories: everything that can happen to a computer, in any order.
 
 use event_log::writer::{Intent, SubmitError};
-use kernel::{Action, Base, Resolutions};
+use kernel::{Action, Base, OutsideEdit, Resolutions};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::message::Role;
 use shared_types::payload::note::Note;
+use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{
-    ContentHash, ContentRef, ConversationId, MessageId, NoteId, OpId, Seq, Source, Timestamp,
+    ContentHash, ContentRef, ConversationId, FilePath, MessageId, NoteId, OpId, Seq, Source, Timestamp,
 };
 
+use crate::calling;
 use crate::computer::{Computer, at, new_effect};
 
 /// Paths that get in each other's way: some are files and folders by turns.
@@ -74,6 +76,12 @@ pub(crate) enum Step {
         conversation: u8,
         text: usize,
     },
+    /// A command that ends at once, having seen what is there now or nothing at all.
+    Run {
+        path: usize,
+        text: usize,
+        saw: bool,
+    },
     Undo {
         back: usize,
     },
@@ -135,6 +143,7 @@ fn gesture() -> impl Strategy<Value = Step> {
         2 => (0..3_u8, text.clone()).prop_map(|(note, text)| Step::Note { note, text }),
         1 => (0..3_u8).prop_map(|note| Step::Forget { note }),
         2 => (0..2_u8, text.clone()).prop_map(|(conversation, text)| Step::Say { conversation, text }),
+        3 => (0..PATHS.len(), text.clone(), any::<bool>()).prop_map(|(path, text, saw)| Step::Run { path, text, saw }),
         5 => (0..8_usize).prop_map(|back| Step::Undo { back }),
         2 => (0..101_u64).prop_map(|percent| Step::Restore { percent }),
         1 => Just(Step::Checkpoint),
@@ -207,6 +216,7 @@ fn one(computer: &mut Computer, step: &Step) {
             act(computer, Action::DeleteNote { note: NoteId::mint(ts, bits) });
         }
         Step::Say { conversation, text } => say(computer, *conversation, *text),
+        Step::Run { path, text, saw } => run(computer, &at(PATHS[*path]), *text, *saw),
         Step::Undo { back } => {
             if let Some(target) = operation_back(computer, *back) {
                 refused(computer.submit(Intent::Undo { target, resolutions: Resolutions::default() }, &[]));
@@ -249,6 +259,20 @@ fn act(computer: &Computer, action: Action) {
 
 fn put(computer: &Computer, path: usize, node: FileNode) {
     act(computer, Action::WriteFile { path: at(PATHS[path]), node, base: Base::Any });
+}
+
+fn run(computer: &Computer, path: &FilePath, number: usize, saw: bool) {
+    let op = calling::start(computer, "make", false);
+    let bytes = text(number);
+    let staged = event_log::EventLog::stage(computer.log(), &mut bytes.as_slice()).unwrap();
+    let now = Some(FileNode::file(staged.content(), 0o644));
+    let base = computer.nodes().get(path).filter(|_| saw).cloned();
+    let (status, report) = (ToolStatus::Exited { code: 0 }, ToolReport::default());
+    let edits = vec![OutsideEdit { path: path.clone(), base, now }];
+    let inline: Vec<Vec<u8>> = staged.into_inline().into_iter().map(|(_, bytes)| bytes).collect();
+    let contents: Vec<&[u8]> = inline.iter().map(Vec::as_slice).collect();
+    let intent = Intent::Do(Action::FinishCall { status, report, edits });
+    refused(computer.submit_in(op, Source::User, intent, &contents));
 }
 
 fn say(computer: &Computer, conversation: u8, number: usize) {

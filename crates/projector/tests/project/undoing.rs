@@ -1,12 +1,14 @@
 //! Which operation a bare undo and a bare redo take, as a table of histories.
 
 use event_log::writer::Intent;
-use kernel::{Action, Base};
+use kernel::{Action, Base, OutsideEdit};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::note::Note;
+use shared_types::payload::tool::ToolStatus;
 use shared_types::payload::window::{Rect, Window};
 use shared_types::{ContentRef, NoteId, OpId, Seq, Source, Timestamp, WindowId};
 
+use crate::calling;
 use crate::computer::{Computer, at};
 
 /// A computer and the operations so far, by a letter each.
@@ -60,6 +62,20 @@ impl Story {
                 let id = shared_types::ConversationId::mint(Timestamp::from_millis(1), [letter as u8; 10]);
                 submit(Intent::Do(Action::StartConversation { conversation: id, title: "talk".into() }))
             }
+            "run" => {
+                let op = calling::start(computer, "touch", false);
+                let node = FileNode::file(ContentRef::of(text.as_bytes()), 0o644);
+                let edits =
+                    vec![OutsideEdit { path: at(&format!("ran-{letter}")), base: None, now: Some(node) }];
+                calling::end(computer, op, ToolStatus::Exited { code: 0 }, edits, &[text.as_bytes()]);
+                op
+            }
+            "look" => {
+                let op = calling::start(computer, "ls", false);
+                calling::end(computer, op, ToolStatus::Exited { code: 0 }, Vec::new(), &[]);
+                op
+            }
+            "wait" => calling::start(computer, "sleep 9", false),
             "restore" => {
                 let seq = Seq(computer.head().0 - 1);
                 submit(Intent::Restore { seq })
@@ -108,6 +124,14 @@ fn a_bare_undo_takes_the_newest_work_that_is_not_undone() {
     check("w:A edit:B", Some('B'), None);
     check("w:A w:B restore:C", Some('C'), None);
     check("w:A w:B restore:C u:D=C", Some('B'), Some('D'));
+}
+
+#[test]
+fn a_bare_undo_takes_a_command_that_changed_files() {
+    check("w:A run:B", Some('B'), None);
+    check("w:A run:B u:C=B", Some('A'), Some('C'));
+    check("w:A look:B", Some('A'), None);
+    check("w:A wait:B", Some('A'), None);
 }
 
 #[test]

@@ -20,12 +20,12 @@ use shared_types::wire::Done;
 use shared_types::{Actor, ContentHash, FilePath, Seq};
 use tokio::sync::mpsc;
 
-use super::Of;
 use super::problem::{Params, Refusal};
+use super::{Of, problem};
 use crate::desk::{Desk, blocking};
 use crate::failure::{Code, Failure};
 use crate::ids;
-use crate::protocol::{Answer, Envelope, Request, VERSION};
+use crate::protocol::{Envelope, Request, VERSION};
 
 const HASH: HeaderName = HeaderName::from_static("x-choir-hash");
 /// Chunks of an upload that wait for the disk.
@@ -197,15 +197,11 @@ pub(super) async fn write(
         Envelope { version: VERSION, actor: Actor::DESKTOP, command: ids::command(), op: ids::op(), request };
     let (chunks, received) = mpsc::channel(AHEAD);
     let expected = body.size_hint().exact();
-    tokio::spawn(receive(body, chunks));
+    let receiving = tokio::spawn(receive(body, chunks));
     let computer = std::sync::Arc::clone(desk.computer());
     let answered = blocking(move || {
         let mut upload = Upload { received, chunk: Vec::new(), at: 0, taken: 0, expected };
-        match computer.handle(&envelope, &mut upload, &|_, _, _| ()) {
-            Answer::Done(done) => Ok(done),
-            Answer::Failure(failure) => Err(failure),
-            Answer::Status(_) | Answer::Progress { .. } => Ok(Done::default()),
-        }
+        computer.handle(&envelope, &mut upload, &|_, _, _| ()).into_done()
     });
     match answered.await {
         Ok(done) => Ok(Json(done)),
@@ -213,20 +209,32 @@ pub(super) async fn write(
             let look = path.clone();
             let node = desk.computer().writer().inspect(move |view| view.files.get(&look).cloned());
             let current = node.ok().flatten().and_then(|node| node.content()).map(|content| content.hash);
-            Err(Refusal::stale(failure.message, current))
+            Err(problem::stale(failure.message, current))
         }
-        Err(failure) => Err(failure.into()),
+        // What broke off on its way says more than what it broke.
+        Err(failure) => match receiving.await {
+            Ok(Err(refusal)) => Err(refusal),
+            Ok(Ok(())) | Err(_) => Err(failure.into()),
+        },
     }
 }
 
-async fn receive(body: Bytes, chunks: mpsc::Sender<io::Result<Vec<u8>>>) {
+async fn receive(body: Bytes, chunks: mpsc::Sender<io::Result<Vec<u8>>>) -> Result<(), Refusal> {
     let mut stream = body.into_data_stream();
     while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map(|bytes| bytes.to_vec()).map_err(io::Error::other);
-        if chunks.send(chunk).await.is_err() {
-            return;
+        match chunk {
+            Ok(bytes) => {
+                if chunks.send(Ok(bytes.to_vec())).await.is_err() {
+                    return Ok(());
+                }
+            }
+            Err(error) => {
+                let _ = chunks.send(Err(io::Error::other("the upload broke off"))).await;
+                return Err(problem::broken_body(error));
+            }
         }
     }
+    Ok(())
 }
 
 /// A body as a reader. One that ends before its announced length is no file.

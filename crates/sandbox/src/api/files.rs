@@ -11,12 +11,12 @@ use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::wire::{AtPath, Done, Entry, Found, FromTo, Listing, Matched, Version};
 use shared_types::{Actor, CommandId, FilePath, OpId, Payload, Seq, Timestamp};
 
-use super::Of;
 use super::problem::{Body, Params, Refusal};
+use super::{Of, problem};
 use crate::desk::{Desk, blocking};
 use crate::failure::{Code, Failure};
 use crate::ids;
-use crate::protocol::{Answer, Envelope, Request, VERSION};
+use crate::protocol::{Envelope, Request, VERSION};
 
 /// Versions of a file that are listed.
 const VERSIONS: usize = 500;
@@ -35,12 +35,9 @@ pub(super) async fn ask_with(
 ) -> Result<Done, Refusal> {
     let envelope = Envelope { version: VERSION, actor: Actor::DESKTOP, command, op, request };
     let computer = std::sync::Arc::clone(desk.computer());
-    let answered = blocking(move || match computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()) {
-        Answer::Done(done) => Ok(done),
-        Answer::Failure(failure) => Err(failure),
-        Answer::Status(_) | Answer::Progress { .. } => Ok(Done::default()),
-    });
-    answered.await.map_err(|failure| Refusal::with_sides(desk, failure))
+    let answered =
+        blocking(move || computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done());
+    answered.await.map_err(|failure| problem::with_sides(desk, failure))
 }
 
 /// A folder; none for the workspace.

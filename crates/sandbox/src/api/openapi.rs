@@ -28,7 +28,7 @@ pub fn document(routes: &[Route]) -> Value {
             "description": "One user's computer. Errors are explained in docs/errors.md.",
             "license": { "name": "MIT", "identifier": "MIT" },
         },
-        "servers": [{ "url": "http://localhost:8080" }],
+        "servers": [{ "url": "/" }],
         "paths": paths,
         "components": {
             "schemas": writer.given.take_definitions(true),
@@ -146,6 +146,10 @@ impl Writer {
             Given::Nothing => json!({ "204": { "description": "Done" } }),
             Given::Json(shape) => {
                 done(json!({ "application/json": { "schema": shape(&mut self.given).to_value() } }))
+            }
+            Given::Accepted(shape) => {
+                let content = json!({ "application/json": { "schema": shape(&mut self.given).to_value() } });
+                json!({ "202": { "description": "Begun", "content": content } })
             }
             Given::Bytes(kind) => done(json!({ kind: {} })),
             Given::File => json!({

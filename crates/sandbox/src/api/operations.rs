@@ -12,7 +12,7 @@ use shared_types::{OpId, Seq, Source, Timestamp};
 use super::Of;
 use super::files::ask;
 use super::problem::{Body, Named, Params, Refusal};
-use crate::computer::{changes, other_changes};
+use crate::computer::{call_details, changes, other_changes};
 use crate::desk::{Desk, blocking};
 use crate::failure::{Code, Failure};
 use crate::protocol::{Choices, Request};
@@ -27,7 +27,7 @@ pub(super) struct Page {
     limit: Option<u32>,
     offset: Option<u32>,
     source: Option<Source>,
-    /// Of events: `file`, `window`, `setting` and so on.
+    /// Of events: `file`, `window`, `setting`, `tool` and so on; `work` is all but `window`.
     family: Option<String>,
     /// Words of the label.
     q: Option<String>,
@@ -61,6 +61,7 @@ fn operation(row: OperationRow) -> Operation {
         files: row.files,
         reversible: row.reversible,
         undone: row.undone,
+        call: row.call,
     }
 }
 
@@ -69,7 +70,7 @@ pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<Operat
     Ok(Json(blocking(move || detail(&desk, op)).await?))
 }
 
-fn detail(desk: &Desk, op: OpId) -> Result<OperationDetail, Failure> {
+pub(super) fn detail(desk: &Desk, op: OpId) -> Result<OperationDetail, Failure> {
     let row = desk.views().operation(op)?;
     let Some(row) = row else {
         return Err(Failure::new(Code::NotFound, format!("there is no operation {op}")));
@@ -78,8 +79,16 @@ fn detail(desk: &Desk, op: OpId) -> Result<OperationDetail, Failure> {
     let events: Result<Vec<_>, ReadError> =
         log.operation(op)?.iter().map(|stored| understand(log, stored)).collect();
     let events = events?;
-    let (changes, total) = changes(log, &events, &|_| None, true);
-    Ok(OperationDetail { operation: operation(row), changes, total, notes: other_changes(&events) })
+    let (mut changes, mut total) = changes(log, &events, &|_| None, true);
+    let (mut notes, call) = (other_changes(&events), call_details(log, &events));
+    // Of a dry run that waits, what it would change.
+    if call.as_ref().is_some_and(|call| call.held.is_some() && call.status.is_none())
+        && let Ok(would) = desk.commands().would_change(desk.computer(), op)
+    {
+        (changes, total) = (would.changes, would.total);
+        notes.extend(would.notes);
+    }
+    Ok(OperationDetail { operation: operation(row), changes, total, notes, call })
 }
 
 fn choices(revert: &Revert) -> Choices {

@@ -1,19 +1,23 @@
 //! Failures as `application/problem+json`, with codes that stay; `docs/errors.md` explains them.
 
+use axum::extract::FromRequestParts;
+use std::error::Error;
+
 use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use event_log::EventLog;
-use hypervisor::access::{About, Taken, Takes};
+use http_body_util::LengthLimitError;
+use hypervisor::access::{About, Takes};
+pub(super) use hypervisor::body::Json as Body;
+pub(super) use hypervisor::problem::Refusal;
 use kernel::conflict::State;
 use kernel::{Conflict, Subject};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use shared_types::ContentHash;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::{Clash, Problem};
+use shared_types::wire::Clash;
 
 use crate::desk::Desk;
 use crate::failure::{Code, Failure};
@@ -21,37 +25,29 @@ use crate::failure::{Code, Failure};
 /// Text of a side of a conflict that is shown at most.
 const SIDE_LIMIT: u64 = 64 * 1024;
 
-/// Why a request was not done.
-#[derive(Debug)]
-pub struct Refusal(pub Box<Problem>);
+/// A write that was based on something else than what is there.
+pub(super) fn stale(detail: String, current: Option<ContentHash>) -> Refusal {
+    let mut refusal = Refusal::new(StatusCode::CONFLICT, "stale", detail);
+    refusal.problem.current = current;
+    refusal
+}
 
-impl Refusal {
-    pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
-        Self(Box::new(Problem {
-            kind: format!("https://choir.invalid/errors#{code}"),
-            title: status.canonical_reason().unwrap_or("Failed").to_owned(),
-            status: status.as_u16(),
-            code: code.to_owned(),
-            detail: detail.into(),
-            conflicts: Vec::new(),
-            current: None,
-        }))
-    }
+/// A failure with the text of both sides of its conflicts.
+pub(super) fn with_sides(desk: &Desk, failure: Failure) -> Refusal {
+    let clashes = failure.conflicts.iter().map(|conflict| clash(&**desk.computer().log(), conflict));
+    let clashes = clashes.collect();
+    let mut refusal = Refusal::from(failure);
+    refusal.problem.conflicts = clashes;
+    refusal
+}
 
-    /// A write that was based on something else than what is there.
-    pub(super) fn stale(detail: String, current: Option<ContentHash>) -> Self {
-        let mut refusal = Self::new(StatusCode::CONFLICT, "stale", detail);
-        refusal.0.current = current;
-        refusal
-    }
-
-    /// A failure with the text of both sides of its conflicts.
-    pub(super) fn with_sides(desk: &Desk, failure: Failure) -> Self {
-        let clashes = failure.conflicts.iter().map(|conflict| clash(&**desk.computer().log(), conflict));
-        let clashes = clashes.collect();
-        let mut refusal = Self::from(failure);
-        refusal.0.conflicts = clashes;
-        refusal
+/// A body that did not arrive as a whole.
+pub(super) fn broken_body(error: axum::Error) -> Refusal {
+    let mut causes = std::iter::successors(Some(&error as &dyn Error), |error| (**error).source());
+    if causes.any(|error| error.is::<LengthLimitError>()) {
+        Refusal::too_large("The body is over the limit of this route. Nothing was changed.")
+    } else {
+        Refusal::new(StatusCode::BAD_REQUEST, "bad_request", format!("The body did not arrive: {error}"))
     }
 }
 
@@ -101,46 +97,7 @@ impl From<Failure> for Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&self.0).unwrap_or_default();
-        let mut response = (status, body).into_response();
-        let kind = HeaderValue::from_static("application/problem+json");
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        response
-    }
-}
-
-/// A JSON body; what is wrong with it is said in our own form.
-#[derive(Debug)]
-pub struct Body<T>(pub T);
-
-impl<T: JsonSchema> Takes for Body<T> {
-    fn describe(about: &mut About) {
-        about.body = Taken::Json(SchemaGenerator::subschema_for::<T>);
-    }
-}
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
-    type Rejection = Refusal;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
-        match axum::Json::from_request(request, state).await {
-            Ok(axum::Json(value)) => Ok(Self(value)),
-            Err(e) => {
-                let code = match e.status() {
-                    StatusCode::PAYLOAD_TOO_LARGE => "too_large",
-                    StatusCode::UNSUPPORTED_MEDIA_TYPE => "not_json",
-                    _ => "bad_request",
-                };
-                Err(Refusal::new(e.status(), code, e.body_text()))
-            }
-        }
-    }
-}
-
-/// Query parameters, likewise.
+/// Query parameters; what is wrong with them is said in our own form.
 #[derive(Debug)]
 pub struct Params<T>(pub T);
 
@@ -177,5 +134,18 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
         let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
         read.map(|path| Self(path.0))
             .map_err(|e: PathRejection| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", e.body_text()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_over_its_limit_is_told_from_one_that_broke_off() {
+        let long = axum::body::Body::new(http_body_util::Limited::new(axum::body::Body::from("too long"), 3));
+        let error = axum::body::to_bytes(long, usize::MAX).await.unwrap_err();
+        assert_eq!(broken_body(error).code(), "too_large");
+        assert_eq!(broken_body(axum::Error::new(std::io::Error::other("gone"))).code(), "bad_request");
     }
 }

@@ -11,16 +11,16 @@ use axum::{Extension, body::Bytes};
 use event_log::EventLog;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt, StreamExt};
-use hypervisor::access::Principal;
+use hypervisor::access::{How, Principal};
 use hypervisor::front::Front;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use shared_types::wire::{FromClient, FromServer, TerminalFrame};
+use shared_types::wire::{FromClient, FromServer, Scope, TerminalFrame};
 use shared_types::{Seq, TerminalId};
 
 use super::problem::{Params, Refusal};
 use super::{Of, Shell, desktop};
-use crate::desk::{Attachment, Desk, blocking};
+use crate::desk::{Attachment, Desk, Size, blocking};
 use crate::failure::Failure;
 
 /// Messages of a client that are larger than this are no messages.
@@ -45,10 +45,14 @@ pub(super) async fn connect(
     Params(since): Params<Since>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
+    let terminals = match &principal.how {
+        How::Session { .. } => true,
+        How::Token { scopes, .. } => scopes.contains(&Scope::Terminal),
+    };
     let upgrade = upgrade.map_err(|e| Refusal::new(e.status(), "not_a_websocket", e.body_text()))?;
     let desk = desk.0;
     Ok(upgrade.max_message_size(MESSAGE_LIMIT).on_upgrade(move |socket| async move {
-        let tab = Tab { desk, shell, socket, sent: Seq::ZERO, attached: Vec::new() };
+        let tab = Tab { desk, shell, terminals, socket, sent: Seq::ZERO, attached: Vec::new() };
         // Whoever is signed out elsewhere is so here, at once.
         tokio::select! {
             () = tab.serve(since.since) => {}
@@ -60,6 +64,8 @@ pub(super) async fn connect(
 struct Tab {
     desk: Desk,
     shell: Shell,
+    /// Whether terminals are among what the caller may use.
+    terminals: bool,
     socket: WebSocket,
     /// The last event that was sent.
     sent: Seq,
@@ -200,31 +206,26 @@ impl Tab {
     }
 
     async fn type_in(&mut self, frame: TerminalFrame<'_>) -> Result<Option<FromServer>, String> {
-        self.may_use_shell()?;
+        self.may_use(frame.terminal)?;
         let (desk, id, bytes) = (self.desk.clone(), frame.terminal, frame.bytes.to_vec());
         let typed = blocking(move || desk.terminals().type_in(id, &bytes)).await;
         typed.map(|()| None).map_err(|failure| failure.message)
     }
 
     async fn obey(&mut self, said: FromClient) -> Result<Option<FromServer>, String> {
-        self.may_use_shell()?;
         match said {
             FromClient::Attach { terminal, offset } => {
-                self.attached.retain(|attachment| attachment.id() != terminal);
-                if self.attached.len() >= ATTACHED {
-                    return Err(format!("one tab looks at {ATTACHED} terminals at most"));
-                }
-                let attachment = self.desk.terminals().attach(terminal, offset).map_err(|f| f.message)?;
-                let offset = attachment.offset();
-                self.attached.push(attachment);
-                Ok(Some(FromServer::Attached { terminal, offset }))
+                self.may_use(terminal)?;
+                self.look(self.desk.terminals().attach(terminal, offset))
             }
+            FromClient::AttachCommand { op, offset } => self.look(self.desk.commands().attach(op, offset)),
             FromClient::Detach { terminal } => {
                 self.attached.retain(|attachment| attachment.id() != terminal);
                 Ok(None)
             }
             FromClient::Resize { terminal, columns, rows } => {
-                let resized = self.desk.terminals().resize(terminal, columns, rows);
+                self.may_use(terminal)?;
+                let resized = self.desk.terminals().resize(terminal, Size { columns, rows });
                 resized.map(|()| None).map_err(|failure| failure.message)
             }
             FromClient::Shown { terminal, bytes } => {
@@ -235,8 +236,28 @@ impl Tab {
         }
     }
 
-    fn may_use_shell(&self) -> Result<(), String> {
-        if self.shell == Shell(true) { Ok(()) } else { Err("a shell is not offered to you here".into()) }
+    /// Sends what an attachment gives, from now on.
+    fn look(&mut self, attachment: Result<Attachment, Failure>) -> Result<Option<FromServer>, String> {
+        let attachment = attachment.map_err(|failure| failure.message)?;
+        let (terminal, offset) = (attachment.id(), attachment.offset());
+        self.attached.retain(|attachment| attachment.id() != terminal);
+        if self.attached.len() >= ATTACHED {
+            return Err(format!("one tab looks at {ATTACHED} terminals and commands at most"));
+        }
+        self.attached.push(attachment);
+        Ok(Some(FromServer::Attached { terminal, offset }))
+    }
+
+    /// A plain shell is offered until somebody else gets an account, whenever the tab was opened.
+    fn may_use(&self, terminal: TerminalId) -> Result<(), String> {
+        if !self.terminals {
+            return Err("this token is not good for terminals".into());
+        }
+        if self.desk.terminals().is_shell(terminal) && !self.shell.is_offered() {
+            self.desk.terminals().end_shells();
+            return Err(Shell::WHY.into());
+        }
+        Ok(())
     }
 
     async fn say(&mut self, message: &FromServer) -> Result<(), axum::Error> {

@@ -1,13 +1,14 @@
-//! Terminals: a plain shell with the owner's power over the machine, where it is offered at all.
+//! Terminals: a shell in a cell, for everyone; and a plain shell with the owner's power over the machine, where that
+//! is offered at all.
 
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use shared_types::TerminalId;
-use shared_types::wire::{NewTerminal, Terminal};
+use shared_types::wire::{NewTerminal, Terminal, TerminalKind};
 
 use super::problem::{Body, Named, Refusal};
 use super::{Of, Shell};
-use crate::desk::blocking;
+use crate::desk::{Size, blocking};
 
 pub(super) async fn list(desk: Of) -> Json<Vec<Terminal>> {
     Json(desk.terminals().list())
@@ -18,16 +19,15 @@ pub(super) async fn start(
     Extension(shell): Extension<Shell>,
     Body(new): Body<NewTerminal>,
 ) -> Result<Json<Terminal>, Refusal> {
-    if shell == Shell(false) {
-        let detail = "a plain shell has the owner's power over this machine, so it is offered only while nobody \
-                      else uses it; terminals in cells come later";
-        return Err(Refusal::new(StatusCode::FORBIDDEN, "no_shell", detail));
+    if new.kind == TerminalKind::Shell && !shell.is_offered() {
+        return Err(Refusal::new(StatusCode::FORBIDDEN, "no_shell", Shell::WHY));
     }
-    let desk = desk.0;
-    Ok(Json(blocking(move || desk.terminals().start(new.columns, new.rows)).await?))
+    let (desk, size) = (desk.0, Size { columns: new.columns, rows: new.rows });
+    Ok(Json(blocking(move || desk.terminals().start(new.kind, size)).await?))
 }
 
 pub(super) async fn end(desk: Of, Named(id): Named<TerminalId>) -> Result<StatusCode, Refusal> {
-    desk.terminals().end(id)?;
+    let desk = desk.0;
+    blocking(move || desk.terminals().end(id)).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -4,16 +4,19 @@ use std::io::{self, Write};
 
 use axum::Json;
 use axum::body::Body as Bytes;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use event_log::EventLog;
 use futures_util::StreamExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use shared_types::FilePath;
 use shared_types::wire::Done;
 use tokio::sync::mpsc;
 
 use super::Of;
 use super::files::ask;
-use super::problem::Refusal;
+use super::problem::{Params, Refusal, broken_body};
 use crate::archive;
 use crate::desk::blocking;
 use crate::failure::Failure;
@@ -68,15 +71,27 @@ impl Write for Chunks {
     }
 }
 
+/// Where the files of an export go.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Target {
+    /// A folder; the workspace itself if absent.
+    into: Option<FilePath>,
+}
+
 /// Files of an export arrive as one operation; an archive that does not verify changes nothing.
-pub(super) async fn import(desk: Of, body: Bytes) -> Result<Json<Done>, Refusal> {
+pub(super) async fn import(
+    desk: Of,
+    Params(target): Params<Target>,
+    body: Bytes,
+) -> Result<Json<Done>, Refusal> {
     let draft = blocking(|| Ok(tempfile::NamedTempFile::new()?)).await?;
     let mut stream = body.into_data_stream();
     while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|e| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", e.to_string()))?;
+        let chunk = chunk.map_err(broken_body)?;
         let mut file = draft.as_file();
         file.write_all(&chunk).map_err(|e| Refusal::from(Failure::from(e)))?;
     }
-    let request = Request::Import { file: draft.path().to_owned(), into: None };
+    let request = Request::Import { file: draft.path().to_owned(), into: target.into };
     ask(&desk, request).await.map(Json)
 }

@@ -7,6 +7,7 @@
 use shared_types::payload::file::{FileChange, FileEvent, FileNode};
 use shared_types::payload::message::MessageEvent;
 use shared_types::payload::note::NoteEvent;
+use shared_types::payload::tool::ToolEvent;
 use shared_types::{ContentHash, ContentRef, Event, Payload, StoredEvent};
 
 /// The type whose payload names lists of further names.
@@ -31,7 +32,11 @@ pub(super) fn each_needed(event: &Event, visit: &mut dyn FnMut(ContentHash)) {
         }
         Payload::Note(NoteEvent::Delete(p)) => content(&p.prev.body),
         Payload::Message(MessageEvent::Post(p)) => content(&p.body),
-        Payload::Message(MessageEvent::Start(_))
+        Payload::Tool(ToolEvent::Call(p)) => content(&p.input),
+        Payload::Tool(ToolEvent::Hold(p)) => p.report.output.iter().for_each(content),
+        Payload::Tool(ToolEvent::Result(p)) => p.report.output.iter().for_each(content),
+        Payload::Tool(ToolEvent::Request(_))
+        | Payload::Message(MessageEvent::Start(_))
         | Payload::Window(_)
         | Payload::Setting(_)
         | Payload::Checkpoint(_)

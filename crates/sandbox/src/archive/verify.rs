@@ -169,6 +169,7 @@ fn check_links(event: &Event) -> Result<(), ImportError> {
         | Payload::Message(_)
         | Payload::Note(_)
         | Payload::Checkpoint(_)
+        | Payload::Tool(_)
         | Payload::Revert(_)
         | Payload::User(_)
         | Payload::System(_)

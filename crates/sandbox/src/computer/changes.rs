@@ -20,7 +20,7 @@ const SHOWN: usize = 200;
 const DIFF_LIMIT: u64 = 256 * 1024;
 
 impl Computer {
-    pub(super) fn describe(&self, op: OpId, outcome: &Outcome, mode: Mode) -> Done {
+    pub(crate) fn describe(&self, op: OpId, outcome: &Outcome, mode: Mode) -> Done {
         let given = |hash: &ContentHash| {
             outcome.decision.contents.iter().find(|(known, _)| known == hash).map(|(_, bytes)| bytes.clone())
         };
@@ -138,6 +138,7 @@ pub fn other_changes(events: &[Event]) -> Vec<String> {
         Payload::File(_)
         | Payload::Message(_)
         | Payload::Checkpoint(_)
+        | Payload::Tool(_)
         | Payload::Revert(_)
         | Payload::User(_)
         | Payload::System(_)

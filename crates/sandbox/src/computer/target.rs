@@ -60,7 +60,7 @@ impl Computer {
         undone_by.ok_or_else(|| Failure::new(Code::Refused, format!("operation {text} is not undone")))
     }
 
-    fn operation_named(&self, text: &str) -> Result<OpId, Failure> {
+    pub(super) fn operation_named(&self, text: &str) -> Result<OpId, Failure> {
         if let Ok(op) = text.parse() {
             return Ok(op);
         }

@@ -186,7 +186,7 @@ impl Actor for Worker {
 
 /// The work of a part, until the computer is closed.
 fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
-    let Shared { computer, bus, notices, stop } = shared;
+    let Shared { computer, bus, activity, notices, stop, .. } = shared;
     let stopped = || stop.load(Ordering::Relaxed);
     let tell = |notice: hold::Notice| match notice {
         hold::Notice::Trouble(text) => {
@@ -214,7 +214,7 @@ fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
                 .map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
             // The watcher runs before the first scan, so nothing falls between the two.
             computer.record_outside(&|_, _, _| ())?;
-            hold::record_edits(computer, &watch, stop, &tell);
+            hold::record_edits(computer, &watch, &|gathered| activity.settle(gathered), stop, &tell);
             Ok(())
         }
         Part::Socket => {

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use shared_types::{TerminalId, wire};
+use shared_types::TerminalId;
+use shared_types::wire::{self, TerminalKind};
 
-use super::terminal::{Attachment, Terminal};
+use super::activity::Activity;
+use super::feed::Attachment;
+use super::process::Size;
+use super::terminal::Terminal;
+use super::{cell, shell};
+use crate::computer::Computer;
 use crate::failure::{Code, Failure};
 
 /// Shells that may run at once.
@@ -18,7 +23,8 @@ const SIZES: std::ops::RangeInclusive<u16> = 2..=1000;
 /// All terminals that run.
 #[derive(Debug)]
 pub struct Terminals {
-    folder: PathBuf,
+    computer: Arc<Computer>,
+    activity: Arc<Activity>,
     running: Mutex<BTreeMap<TerminalId, Arc<Terminal>>>,
 }
 
@@ -27,8 +33,8 @@ fn unknown(id: TerminalId) -> Failure {
 }
 
 impl Terminals {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder, running: Mutex::default() }
+    pub(super) fn new(computer: Arc<Computer>, activity: Arc<Activity>) -> Self {
+        Self { computer, activity, running: Mutex::default() }
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<TerminalId, Arc<Terminal>>> {
@@ -51,17 +57,40 @@ impl Terminals {
     }
 
     /// Starts a shell in the workspace.
-    pub fn start(&self, columns: u16, rows: u16) -> Result<wire::Terminal, Failure> {
-        check_size(columns, rows)?;
+    pub fn start(&self, kind: TerminalKind, size: Size) -> Result<wire::Terminal, Failure> {
+        check(size)?;
+        let full = || Failure::new(Code::Refused, format!("{LIMIT} terminals run already; close one"));
+        if self.running().len() >= LIMIT {
+            return Err(full());
+        }
+        let failed = |e: io::Error| Failure::new(Code::Failed, format!("no shell could be started: {e}"));
+        let process = match kind {
+            TerminalKind::Cell => cell::start(&self.computer, size)?,
+            TerminalKind::Shell => shell::start(&self.computer.place, size).map_err(failed)?,
+        };
+        let terminal = Terminal::start(kind, process, size, &self.activity).map_err(failed)?;
+        let described = terminal.describe();
+        // A cell takes its time to build, and nobody else should wait for that.
         let mut running = self.running();
         if running.len() >= LIMIT {
-            return Err(Failure::new(Code::Refused, format!("{LIMIT} terminals run already; close one")));
+            terminal.end();
+            return Err(full());
         }
-        let terminal = Terminal::start(&self.folder, columns, rows)
-            .map_err(|e| Failure::new(Code::Failed, format!("no shell could be started: {e}")))?;
-        let described = terminal.describe();
-        running.insert(terminal.id, terminal);
+        running.insert(terminal.id(), terminal);
         Ok(described)
+    }
+
+    /// Whether a terminal is a plain shell, with the owner's power over the machine.
+    pub fn is_shell(&self, id: TerminalId) -> bool {
+        self.get(id).is_ok_and(|terminal| terminal.kind == TerminalKind::Shell)
+    }
+
+    /// Ends the plain shells, such as when somebody else comes to use the machine.
+    pub fn end_shells(&self) {
+        self.running()
+            .values()
+            .filter(|terminal| terminal.kind == TerminalKind::Shell)
+            .for_each(|shell| shell.end());
     }
 
     pub fn end(&self, id: TerminalId) -> Result<(), Failure> {
@@ -78,17 +107,18 @@ impl Terminals {
         self.get(id)?.type_in(bytes).map_err(closed)
     }
 
-    pub fn resize(&self, id: TerminalId, columns: u16, rows: u16) -> Result<(), Failure> {
-        check_size(columns, rows)?;
-        self.get(id)?.resize(columns, rows).map_err(|e| Failure::new(Code::Failed, e.to_string()))
+    pub fn resize(&self, id: TerminalId, size: Size) -> Result<(), Failure> {
+        check(size)?;
+        self.get(id)?.resize(size).map_err(|e| Failure::new(Code::Failed, e.to_string()))
     }
 
     pub(super) fn end_all(&self) {
-        self.running().values().for_each(|terminal| terminal.end());
+        let all: Vec<Arc<Terminal>> = self.running().values().cloned().collect();
+        all.iter().for_each(|terminal| terminal.end());
     }
 }
 
-fn check_size(columns: u16, rows: u16) -> Result<(), Failure> {
+fn check(Size { columns, rows }: Size) -> Result<(), Failure> {
     if SIZES.contains(&columns) && SIZES.contains(&rows) {
         return Ok(());
     }

@@ -2,13 +2,17 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
 
 use hypervisor::server::address::Network;
 use hypervisor::server::{ServerConfig, Tls};
 use serde::Deserialize;
 use url::Url;
 
+use crate::config::{Origin, Shown};
 use crate::failure::{Code, Failure};
+use crate::machine::MachineConfig;
 
 const FILE: &str = "choir.toml";
 const PORT: u16 = 8080;
@@ -19,6 +23,27 @@ pub struct Said {
     pub listen: Option<IpAddr>,
     pub port: Option<u16>,
     pub public_url: Option<Url>,
+}
+
+const LISTEN: &str = "CHOIR_LISTEN";
+const ITS_PORT: &str = "CHOIR_PORT";
+const PUBLIC_URL: &str = "CHOIR_PUBLIC_URL";
+
+impl Said {
+    /// What the environment says.
+    pub fn in_variables() -> Result<Self, Failure> {
+        Ok(Self {
+            listen: variable(LISTEN, "an address such as 127.0.0.1")?,
+            port: variable(ITS_PORT, "a port from 0 to 65535")?,
+            public_url: variable(PUBLIC_URL, "an address such as https://choir.example.org")?,
+        })
+    }
+}
+
+fn variable<T: FromStr>(name: &str, wanted: &str) -> Result<Option<T>, Failure> {
+    let Ok(text) = std::env::var(name) else { return Ok(None) };
+    let wrong = |_| Failure::new(Code::BadRequest, format!("{name}={text:?} should be {wanted}"));
+    text.parse().map(Some).map_err(wrong)
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -36,42 +61,99 @@ struct Server {
     listen: Option<SocketAddr>,
     public_url: Option<Url>,
     tls: Option<Certificate>,
-    trusted_proxies: Vec<String>,
-    cors: Vec<String>,
+    trusted_proxies: Option<Vec<String>>,
+    cors: Option<Vec<String>>,
+    /// In seconds; 0 turns it off.
+    idle_close: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Certificate {
+    #[serde(alias = "cert")]
     certificate: PathBuf,
     key: PathBuf,
 }
 
-/// How the server of a data folder is to listen.
-pub fn server_config(data: PathBuf, said: &Said) -> Result<ServerConfig, Failure> {
+/// How the server of a data folder is to listen, and what it is to do.
+pub fn machine_config(data: PathBuf, said: &Said) -> Result<MachineConfig, Failure> {
+    let (file, path) = read(&data)?;
+    file.server.resolve(&path, data, said)
+}
+
+/// The settings of a data folder as `choir doctor` shows them, each with where it comes from.
+pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<Shown>), Failure> {
+    let said = Said::in_variables()?;
+    let (file, path) = read(data)?;
+    let from = |in_file: bool| if in_file { Origin::File(path.clone()) } else { Origin::Default };
+    let first = |variables: &[(&str, bool)], in_file: bool| match variables.iter().find(|(_, said)| *said) {
+        Some((name, _)) => Origin::Variable((*name).to_owned()),
+        None => from(in_file),
+    };
+    let server = &file.server;
+    let origins = [
+        first(&[(LISTEN, said.listen.is_some()), (ITS_PORT, said.port.is_some())], server.listen.is_some()),
+        first(&[(PUBLIC_URL, said.public_url.is_some())], server.public_url.is_some()),
+        from(server.tls.is_some()),
+        from(server.trusted_proxies.is_some()),
+        from(server.cors.is_some()),
+        from(server.idle_close.is_some()),
+    ];
+    let config = file.server.resolve(&path, data.to_owned(), &said)?;
+    let ServerConfig { listen, public_url, tls, trusted_proxies, cors, .. } = &config.server;
+    let certificate = tls.as_ref().map(|tls| tls.certificate.display().to_string());
+    let proxies = trusted_proxies.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let idle = config.idle_close.unwrap_or_default().as_secs();
+    let values = [
+        ("server.listen", listen.to_string(), "where it listens; beyond this machine only over TLS"),
+        (
+            "server.public_url",
+            public_url.as_ref().map(Url::to_string).unwrap_or_default(),
+            "what people type",
+        ),
+        ("server.tls", certificate.unwrap_or_default(), "a certificate of its own, with its key"),
+        ("server.trusted_proxies", proxies, "whose word is taken for where a request comes from"),
+        ("server.cors", cors.join(", "), "pages of others that may call with a token"),
+        ("server.idle_close", idle.to_string(), "seconds until a computer nobody uses is closed (0: never)"),
+    ];
+    let shown = values.into_iter().zip(origins);
+    let shown = shown.map(|((key, value, help), origin)| Shown { key, value, origin, help }).collect();
+    Ok((config, shown))
+}
+
+impl Server {
+    fn resolve(self, path: &Path, data: PathBuf, said: &Said) -> Result<MachineConfig, Failure> {
+        let Self { listen, public_url, tls, trusted_proxies, cors, idle_close } = self;
+        let listen = listen.unwrap_or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT));
+        let mut server = ServerConfig::local(said.port.unwrap_or(listen.port()), data);
+        server.listen.set_ip(said.listen.unwrap_or(listen.ip()));
+        server.public_url = said.public_url.clone().or(public_url);
+        // Beside the file that names them, wherever the server is started.
+        let beside = |file: PathBuf| path.parent().unwrap_or(Path::new("")).join(file);
+        server.tls = tls.map(|Certificate { certificate, key }| Tls {
+            certificate: beside(certificate),
+            key: beside(key),
+        });
+        let proxies = trusted_proxies.unwrap_or_default();
+        let proxies = proxies.iter().map(|text| text.parse::<Network>().map_err(|e| wrong(path, &e)));
+        server.trusted_proxies = proxies.collect::<Result<_, _>>()?;
+        server.cors = cors.unwrap_or_default();
+        let idle_close = idle_close.map_or(MachineConfig::IDLE_CLOSE, Duration::from_secs);
+        Ok(MachineConfig { server, idle_close: Some(idle_close).filter(|idle| !idle.is_zero()) })
+    }
+}
+
+fn read(data: &Path) -> Result<(File, PathBuf), Failure> {
     let path = match std::env::var_os("CHOIR_CONFIG") {
         Some(path) => PathBuf::from(path),
         None => data.join(FILE),
     };
     let file = match std::fs::read_to_string(&path) {
-        Ok(text) => read(&text, &path)?,
+        Ok(text) => toml::from_str(&text).map_err(|e| wrong(&path, &e))?,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => File::default(),
         Err(e) => return Err(wrong(&path, &e)),
     };
-    let Server { listen, public_url, tls, trusted_proxies, cors } = file.server;
-    let listen = listen.unwrap_or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT));
-    let mut config = ServerConfig::local(said.port.unwrap_or(listen.port()), data);
-    config.listen.set_ip(said.listen.unwrap_or(listen.ip()));
-    config.public_url = said.public_url.clone().or(public_url);
-    config.tls = tls.map(|Certificate { certificate, key }| Tls { certificate, key });
-    let proxies = trusted_proxies.iter().map(|text| text.parse::<Network>().map_err(|e| wrong(&path, &e)));
-    config.trusted_proxies = proxies.collect::<Result<_, _>>()?;
-    config.cors = cors;
-    Ok(config)
-}
-
-fn read(text: &str, path: &Path) -> Result<File, Failure> {
-    toml::from_str(text).map_err(|e| wrong(path, &e))
+    Ok((file, path))
 }
 
 fn wrong(path: &Path, error: &dyn std::fmt::Display) -> Failure {
@@ -85,7 +167,7 @@ mod tests {
     fn config(text: &str, said: &Said) -> Result<ServerConfig, Failure> {
         let data = tempfile::tempdir().unwrap();
         std::fs::write(data.path().join(FILE), text).unwrap();
-        server_config(data.path().to_owned(), said)
+        Ok(machine_config(data.path().to_owned(), said)?.server)
     }
 
     #[test]
@@ -109,5 +191,18 @@ mod tests {
             let failure = config(text, &Said::default()).unwrap_err();
             assert!(failure.message.contains(named), "{failure}");
         }
+    }
+
+    #[test]
+    fn every_setting_is_shown_with_where_it_comes_from() {
+        let data = tempfile::tempdir().unwrap();
+        let text = "[server]\ntls = { cert = \"a.pem\", key = \"/b.pem\" }\nidle_close = 0";
+        std::fs::write(data.path().join(FILE), text).unwrap();
+        let (config, shown) = server_settings(data.path()).unwrap();
+        let tls = Tls { certificate: data.path().join("a.pem"), key: "/b.pem".into() };
+        assert_eq!((config.server.tls, config.idle_close), (Some(tls), None));
+        let from_file = shown.iter().filter(|shown| shown.origin != Origin::Default).map(|shown| shown.key);
+        assert_eq!(from_file.collect::<Vec<_>>(), ["server.tls", "server.idle_close"]);
+        assert_eq!(shown[0].value, "127.0.0.1:8080");
     }
 }

@@ -12,7 +12,7 @@ use hypervisor::assets::{Asset, Assets};
 use hypervisor::identity::{Caller, Identity};
 use hypervisor::server::ServerConfig;
 use hypervisor::server::rates::RateLimits;
-use sandbox::machine::Machine;
+use sandbox::machine::{Machine, MachineConfig};
 use serde_json::{Value, json};
 use shared_types::wire::{NewToken, Scope};
 use shared_types::{Timestamp, UserId};
@@ -58,12 +58,18 @@ fn caller() -> Caller {
 
 impl House {
     pub(crate) async fn new() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    pub(crate) async fn with(configure: impl FnOnce(&mut MachineConfig)) -> Self {
+        isolation::launch_by(env!("CARGO_BIN_EXE_sandbox"));
         let folder = tempfile::tempdir().unwrap();
         let time = Arc::new(AtomicI64::new(START));
         let same = Arc::clone(&time);
         let clock = Arc::new(move || Timestamp::from_millis(same.load(Ordering::Relaxed)));
-        let mut config = ServerConfig::local(0, folder.path().to_owned());
-        config.rates = RateLimits::unlimited();
+        let mut config = MachineConfig::new(ServerConfig::local(0, folder.path().to_owned()));
+        config.server.rates = RateLimits::unlimited();
+        configure(&mut config);
         let machine =
             Machine::start(&config, clock.clone(), &owner(), "Ada", Arc::new(Nothing), "test").await.unwrap();
         let (port, router) = (machine.port(), machine.router());

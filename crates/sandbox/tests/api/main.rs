@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that fails panics")]
 
 mod bad_input;
+mod commands;
 mod document;
 mod files;
 mod going_back;
 mod house;
+mod idling;
 mod mischief;
 mod routes;
 mod socket;

@@ -18,10 +18,28 @@ pub(crate) struct Tab(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
 pub(crate) async fn knock(house: &House, query: &str, origin: &str) -> Result<Tab, Error> {
     let mut request =
         format!("ws://localhost:{}/api/v1/socket{query}", house.port).into_client_request().unwrap();
-    let Pass::Cookie(cookie) = house.owners() else { panic!("owners come with a browser") };
-    request.headers_mut().insert("cookie", cookie.parse().unwrap());
+    show(&house.owners(), request.headers_mut());
     request.headers_mut().insert("origin", origin.parse().unwrap());
     connect_async(request).await.map(|(socket, _)| Tab(socket))
+}
+
+fn show(pass: &Pass, headers: &mut axum::http::HeaderMap) {
+    match pass {
+        Pass::None => None,
+        Pass::Cookie(cookie) => headers.insert("cookie", cookie.parse().unwrap()),
+        Pass::Token(token) => headers.insert("authorization", format!("Bearer {token}").parse().unwrap()),
+    };
+}
+
+/// A tab of somebody else than the owner's browser.
+pub(crate) async fn tab_of(house: &House, pass: &Pass, query: &str) -> Tab {
+    let address = format!("ws://localhost:{}/api/v1/socket{query}", house.port);
+    let mut request = address.into_client_request().unwrap();
+    show(pass, request.headers_mut());
+    if matches!(pass, Pass::Cookie(_)) {
+        request.headers_mut().insert("origin", format!("http://localhost:{}", house.port).parse().unwrap());
+    }
+    connect_async(request).await.map(|(socket, _)| Tab(socket)).unwrap()
 }
 
 pub(crate) async fn tab(house: &House, query: &str) -> Tab {

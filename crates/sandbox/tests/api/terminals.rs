@@ -1,20 +1,27 @@
 //! Terminals over the WebSocket: what is typed runs, what is written comes back, and nothing floods.
 
+use axum::http::Method;
 use serde_json::{Value, json};
 use shared_types::TerminalId;
 use shared_types::wire::TerminalFrame;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::house::House;
-use crate::socket::{Tab, tab};
+use crate::house::{House, Pass, Sent};
+use crate::socket::{Tab, tab, tab_of};
 
 async fn start(house: &House) -> TerminalId {
-    let started = house.post("/api/v1/terminals", json!({ "columns": 80, "rows": 24 })).await;
+    start_of_kind(house, &house.owners(), "shell").await
+}
+
+async fn start_of_kind(house: &House, pass: &Pass, kind: &str) -> TerminalId {
+    let body = Sent::Json(json!({ "kind": kind, "columns": 80, "rows": 24 }));
+    let started = house.send(pass, Method::POST, "/api/v1/terminals", body).await;
+    assert_eq!(started.json["kind"], kind, "{started:?}");
     started.json["id"].as_str().unwrap_or_else(|| panic!("{started:?}")).parse().unwrap()
 }
 
 impl Tab {
-    async fn attach(&mut self, terminal: TerminalId, offset: u64) -> u64 {
+    pub(crate) async fn attach(&mut self, terminal: TerminalId, offset: u64) -> u64 {
         let attach = json!({ "attach": { "terminal": terminal, "offset": offset } });
         self.say(Message::text(attach.to_string())).await;
         self.until("attached").await["offset"].as_u64().unwrap()
@@ -25,13 +32,13 @@ impl Tab {
         self.say(Message::binary(frame)).await;
     }
 
-    async fn shown(&mut self, terminal: TerminalId, bytes: usize) {
+    pub(crate) async fn shown(&mut self, terminal: TerminalId, bytes: usize) {
         let shown = json!({ "shown": { "terminal": terminal, "bytes": bytes } });
         self.say(Message::text(shown.to_string())).await;
     }
 
     /// Reads output until it holds a text, saying what was shown.
-    async fn output_until(&mut self, terminal: TerminalId, text: &str) -> Vec<u8> {
+    pub(crate) async fn output_until(&mut self, terminal: TerminalId, text: &str) -> Vec<u8> {
         let mut output = Vec::new();
         while !String::from_utf8_lossy(&output).contains(text) {
             let Message::Binary(frame) = self.hear().await else { continue };
@@ -64,6 +71,52 @@ async fn a_command_runs_in_the_workspace_and_survives_a_reload() {
     let mut again = tab(&house, "").await;
     assert_eq!(again.attach(terminal, 0).await, 0);
     again.output_until(terminal, "bl\u{e4}tter-42").await;
+}
+
+/// Events of one operation that a terminal made.
+async fn captured(tab: &mut Tab, last: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    while found.last().is_none_or(|(_, path)| path != last) {
+        let event = tab.until("event").await["event"].take();
+        if event["actor"] == "capture" {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            found.push((text(&event["op"]), text(&event["payload"]["path"])));
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_changes_is_one_operation_and_the_next_command_another() {
+    let house = House::new().await;
+    let terminal = start(&house).await;
+    let mut watcher = tab(&house, "").await;
+    let mut screen = tab(&house, "").await;
+    screen.attach(terminal, 0).await;
+    // The pauses are longer than what makes two operations of what other programs do.
+    screen.type_in(terminal, "for i in 1 2 3; do echo $i > part-$i; sleep 0.4; done; touch part-4\n").await;
+    screen.output_until(terminal, "\u{1b}]133;C").await;
+    screen.output_until(terminal, "\u{1b}]133;D;0").await;
+    let first = captured(&mut watcher, "part-4").await;
+    assert_eq!(first.len(), 4, "{first:?}");
+    assert!(first.iter().all(|(op, _)| *op == first[0].0), "{first:?}");
+    screen.type_in(terminal, "echo x > after\n").await;
+    let second = captured(&mut watcher, "after").await;
+    assert_eq!(second.len(), 1, "{second:?}");
+    assert_ne!(second[0].0, first[0].0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_goes_on_is_recorded_when_it_rests() {
+    let house = House::new().await;
+    let terminal = start(&house).await;
+    let mut watcher = tab(&house, "").await;
+    let mut screen = tab(&house, "").await;
+    screen.attach(terminal, 0).await;
+    screen.type_in(terminal, "touch saved; read answer; echo $answer > answered\n").await;
+    assert_eq!(captured(&mut watcher, "saved").await.len(), 1, "it waits for us, as an editor would");
+    screen.type_in(terminal, "yes\n").await;
+    assert_eq!(captured(&mut watcher, "answered").await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,7 +163,86 @@ async fn a_terminal_ends_by_itself_or_by_being_closed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plain_shell_is_off_as_soon_as_somebody_else_has_an_account() {
     let house = House::new().await;
-    house.guest();
-    let refused = house.post("/api/v1/terminals", json!({ "columns": 80, "rows": 24 })).await;
+    let shell = start(&house).await;
+    let mut early = tab(&house, "").await;
+    early.attach(shell, 0).await;
+    let guest = house.guest();
+    let wanted = json!({ "kind": "shell", "columns": 80, "rows": 24 });
+    let refused = house.post("/api/v1/terminals", wanted.clone()).await;
     assert_eq!((refused.status.as_u16(), refused.code()), (403, "no_shell"));
+    let refused =
+        house.send(&house.cookie_of(&guest), Method::POST, "/api/v1/terminals", Sent::Json(wanted)).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (403, "no_shell"));
+    // The one that ran already ends too.
+    early.until("terminal_ended").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_typed_into_an_old_shell_is_refused_once_somebody_else_is_there() {
+    let house = House::new().await;
+    let shell = start(&house).await;
+    let mut early = tab(&house, "").await;
+    early.attach(shell, 0).await;
+    house.guest();
+    early.type_in(shell, "touch typed\n").await;
+    let refused = early.until("refused").await;
+    assert!(refused["detail"].as_str().unwrap().contains("plain shell"), "{refused}");
+    early.until("terminal_ended").await;
+    assert!(!house.workspace().join("typed").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_in_a_cell_sees_the_workspace_and_nothing_else_and_is_captured() {
+    let house = House::new().await;
+    house.write("there.txt", "hello").await;
+    let terminal = start_of_kind(&house, &house.owners(), "cell").await;
+    let mut watcher = tab(&house, "").await;
+    let mut screen = tab(&house, "").await;
+    screen.attach(terminal, 0).await;
+    let secret = house.data().join("hypervisor.sqlite");
+    screen
+        .type_in(terminal, &format!("id -un; cat there.txt; ls {} && echo seen-$((1))\n", secret.display()))
+        .await;
+    screen.type_in(terminal, "echo one > made; echo two > also; pwd; echo over-$((6*7))\n").await;
+    let text = String::from_utf8_lossy(&screen.output_until(terminal, "over-42").await).into_owned();
+    for expected in ["choir\r\n", "hello", "/workspace\r\n", "\u{1b}]133;C"] {
+        assert!(text.contains(expected), "{expected:?} in {text}");
+    }
+    assert!(!text.contains("seen-1"), "{text}");
+    let made = captured(&mut watcher, "made").await;
+    assert!(made.iter().all(|(op, _)| *op == made[0].0), "one prompt, one operation: {made:?}");
+    assert_eq!(std::fs::read_to_string(house.workspace().join("made")).unwrap(), "one\n");
+    screen.type_in(terminal, "exit 4\n").await;
+    assert_eq!(screen.until("terminal_ended").await["code"], 4);
+    assert_eq!(house.get("/api/v1/terminals").await.json, json!([]));
+    assert_eq!(left_over(&house, "ada"), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_gets_a_cell_over_their_own_files() {
+    let house = House::new().await;
+    house.write("secret.txt", "mine").await;
+    let guest = house.guest();
+    let pass = house.cookie_of(&guest);
+    let terminal = start_of_kind(&house, &pass, "cell").await;
+    let mut screen = tab_of(&house, &pass, "").await;
+    screen.attach(terminal, 0).await;
+    screen.type_in(terminal, "ls; cat secret.txt; echo over-$((6*7))\n").await;
+    let text = String::from_utf8_lossy(&screen.output_until(terminal, "over-42").await).into_owned();
+    assert!(text.contains("Welcome.md") && !text.contains("mine"), "{text}");
+    // The owner does not reach it.
+    assert_eq!(house.get("/api/v1/terminals").await.json, json!([]));
+    let mut owner = tab(&house, "").await;
+    owner.type_in(terminal, "touch by-the-owner\n").await;
+    owner.until("refused").await;
+    let path = format!("/api/v1/terminals/{terminal}");
+    assert_eq!(house.send(&pass, Method::DELETE, &path, Sent::Nothing).await.status, 204);
+    screen.until("terminal_ended").await;
+}
+
+/// What cells left on the disk.
+fn left_over(house: &House, user: &str) -> Vec<String> {
+    let folder = house.data().join("users").join(user).join(".choir/cells");
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{TARGET, has_std, libraries, sysroot, without_toolchain};
-use crate::{process, workspace::Workspace};
+use crate::{packages, process, workspace::Workspace};
 
 /// What rustup calls Debian's sysroot.
 pub(super) const TOOLCHAIN: &str = "wasm";
@@ -40,26 +40,10 @@ fn debian_tool(name: &str) -> Command {
 }
 
 fn install_packages() -> Result<()> {
-    if process::succeeds(Command::new("dpkg").arg("-s").args(PACKAGES)) {
-        return Ok(());
-    }
-    let packages = PACKAGES.join(" ");
-    if !Path::new("/usr/bin/apt-get").exists() {
+    if !packages::are_there() {
         bail!("run `rustup target add {TARGET}` on a network that reaches rustup's server");
     }
-    let missing =
-        || format!("cannot install {packages}; as root: apt-get update && apt-get install {packages}");
-    process::run(&mut apt(&["update"])).with_context(missing)?;
-    let mut install = apt(&["install", "--yes", "--no-install-recommends"]);
-    process::run(install.args(PACKAGES)).with_context(missing)
-}
-
-fn apt(args: &[&str]) -> Command {
-    let mut apt = Command::new("apt-get");
-    // Another apt may be at work, as it often is just after a machine has started.
-    apt.args(["-qq", "-o", "DPkg::Lock::Timeout=300"]).args(args);
-    apt.env("DEBIAN_FRONTEND", "noninteractive");
-    apt
+    packages::install(&PACKAGES)
 }
 
 fn stamp() -> PathBuf {

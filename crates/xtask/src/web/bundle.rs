@@ -90,5 +90,5 @@ pub(super) fn make(
         let name = answer[field].as_str().map(ToOwned::to_owned);
         name.with_context(|| format!("web/build.mjs did not say what became of the {field}"))
     };
-    Ok(Names { wasm, script: name("script")?, style: name("style")?, font: name("font")? })
+    Ok(Names { script: name("script")?, theme: name("theme")?, style: name("style")? })
 }

@@ -51,7 +51,7 @@ fn kind_of(name: &str) -> Option<&'static str> {
         "wasm" if name.starts_with("desktop-") => Some("wasm"),
         "css" => Some("style"),
         "woff2" => Some("fonts"),
-        _ if name.starts_with("boot-") => Some("script"),
+        _ if name.starts_with("boot-") || name.starts_with("theme-") => Some("script"),
         _ => Some("parts, on first use"),
     }
 }

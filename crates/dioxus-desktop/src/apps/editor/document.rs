@@ -77,6 +77,11 @@ impl Document {
         self.editor.peek().borrow().as_ref().map(Text::get).unwrap_or_default()
     }
 
+    /// What the text was made from.
+    pub(super) fn base(self) -> Base {
+        self.base.peek().clone()
+    }
+
     /// What to begin with: the draft that a reload left, or what the file holds.
     pub(super) async fn begin(mut self) -> Option<String> {
         let path = self.path.peek().clone();

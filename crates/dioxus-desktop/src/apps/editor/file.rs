@@ -49,6 +49,16 @@ pub(super) async fn read(path: &FilePath) -> Result<(Base, String), Unread> {
     }
 }
 
+/// The text that another was made from; one whose bytes were purged is as good as none.
+pub(super) async fn before(base: &Base) -> Answer<String> {
+    let Base::Hash(hash) = base else { return Ok(String::new()) };
+    match api::bytes(&api::query("/content", &[("hash", hash)])).await {
+        Ok((bytes, _)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(failure) if failure.status() == 404 || failure.status() == 410 => Ok(String::new()),
+        Err(failure) => Err(failure),
+    }
+}
+
 /// What is in the file, for the merge.
 pub(super) async fn theirs(path: &FilePath) -> Answer<(Base, String)> {
     read(path).await.map_err(|unread| match unread {

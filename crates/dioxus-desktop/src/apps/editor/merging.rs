@@ -1,82 +1,211 @@
-//! The person's text beside what is in the file now: differences can be taken over one by one, and the outcome is
-//! saved on top of both.
+//! A merge of three texts: what was read, what the person made of it, and what is in the file now. Changes to
+//! different lines are joined by themselves; where both changed the same lines, the person chooses.
 
-use std::cell::RefCell;
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use dioxus::prelude::*;
-use dioxus::web::WebEventExt;
+use kernel::merge::{self, Piece};
 use shared_types::FilePath;
-use wasm_bindgen::JsCast;
-use web_sys::HtmlElement;
 
 use super::document::Document;
 use super::file::{self, Base};
 use crate::api;
-use crate::desk::{Desk, desk};
-use crate::foreign::Merge;
+use crate::clock;
+use crate::desk::{Desk, Offer, desk};
 use crate::icons::Icon;
+use crate::parts::{Waiting, either};
+
+/// Lines that are shown on either side of a place to choose about.
+const CONTEXT: usize = 3;
+
+/// Whose lines are kept in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pick {
+    Mine,
+    Theirs,
+    Both,
+}
+
+/// A merge that waits for choices.
+#[derive(Clone)]
+struct Open {
+    /// What the outcome is saved on top of.
+    against: Base,
+    pieces: Rc<Vec<Piece>>,
+}
+
+impl Open {
+    fn clashes(&self) -> impl Iterator<Item = usize> + '_ {
+        let clash = |(index, piece): (usize, &Piece)| matches!(piece, Piece::Clash { .. }).then_some(index);
+        self.pieces.iter().enumerate().filter_map(clash)
+    }
+
+    /// The whole text; a place without a choice keeps the person's lines.
+    fn text(&self, picks: &[Option<Pick>]) -> String {
+        let mut text = Vec::new();
+        let mut add = |lines: &[u8]| {
+            if !lines.is_empty() && text.last().is_some_and(|byte| *byte != b'\n') {
+                text.push(b'\n');
+            }
+            text.extend_from_slice(lines);
+        };
+        for (index, piece) in self.pieces.iter().enumerate() {
+            match (piece, picks.get(index).copied().flatten()) {
+                (Piece::Settled(lines), _) => add(lines),
+                (Piece::Clash { ours, .. }, Some(Pick::Mine) | None) => add(ours),
+                (Piece::Clash { theirs, .. }, Some(Pick::Theirs)) => add(theirs),
+                (Piece::Clash { ours, theirs, .. }, Some(Pick::Both)) => {
+                    [ours, theirs].into_iter().for_each(|side| add(side))
+                }
+            }
+        }
+        words(&text).into_owned()
+    }
+}
+
+fn words(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
 
 #[component]
 pub(super) fn Merging(document: Document, onclose: EventHandler<()>) -> Element {
     let desk = desk();
-    let view = use_hook(|| Rc::new(RefCell::new(None::<Merge>)));
-    let mut against = use_signal(|| None::<Base>);
-    let mounted = view.clone();
-    let done = view.clone();
-    rsx! {
-            div { class: "bar",
-                Icon { name: "git-compare" }
-                span { "On the left what is in the file, on the right your text. Take over what you want to keep." }
-                button {
-                    class: "btn pri",
-                    r#type: "button",
-                    disabled: against.read().is_none(),
-                    onclick: move |_| {
-                        let text = done.borrow().as_ref().map(Merge::get);
-                        let Some((text, base)) = text.zip(against.peek().clone()) else { return };
-                        document.with(|editor| editor.set(&text));
-                        document.build_on(base);
-                        onclose.call(());
-                        api::run(async move {
-        document.save(desk).await;
-    });
-                    },
-                    "Save the merge"
+    let mut merge = use_signal(|| None::<Open>);
+    let mut picks = use_signal(Vec::<Option<Pick>>::new);
+    use_hook(move || {
+        spawn(async move {
+            let Some(path) = document.path.peek().clone() else { return };
+            match read(document, &path).await {
+                Ok(open) if open.clashes().next().is_none() => {
+                    finish(desk, document, &open, &[]);
+                    onclose.call(());
                 }
-                button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), "Cancel" }
+                Ok(open) => {
+                    picks.set(vec![None; open.pieces.len()]);
+                    merge.set(Some(open));
+                }
+                Err(why) => {
+                    desk.toast(why, true, Offer::Nothing);
+                    onclose.call(());
+                }
             }
-            div {
-                class: "part part-merge",
-                onmounted: move |event| {
-                    let Ok(element) = event.data().as_web_event().dyn_into::<HtmlElement>() else { return };
-                    let Some(path) = document.path.peek().clone() else { return };
-                    let view = mounted.clone();
-                    spawn(async move {
-                        match open(desk, document, &path, &element).await {
-                            Ok((merge, base)) => {
-                                view.replace(Some(merge));
-                                against.set(Some(base));
-                            }
-                            Err(why) => {
-                                desk.toast(why, true, crate::desk::Offer::Nothing);
-                                onclose.call(());
-                            }
-                        }
-                    });
+        });
+    });
+    let Some(open) = merge.read().clone() else { return rsx! { Waiting {} } };
+    let left = open.clashes().filter(|index| picks.read()[*index].is_none()).count() as u64;
+    let say = match left {
+        0 => "Every place is chosen. Saving keeps what you see here.".to_owned(),
+        _ => format!("Changes to different lines were joined. {} to choose.", clock::plural(left, "place")),
+    };
+    let pieces = Rc::clone(&open.pieces);
+    rsx! {
+        div { class: "bar",
+            Icon { name: "git-compare" }
+            span { role: "status", "{say}" }
+            button {
+                class: "btn pri",
+                r#type: "button",
+                disabled: left > 0,
+                onclick: move |_| {
+                    finish(desk, document, &open, &picks.peek());
+                    onclose.call(());
                 },
+                "Save the merge"
+            }
+            button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), "Cancel" }
+        }
+        div { class: "part part-merge", tabindex: "0", "aria-label": "The merge",
+            for (index, piece) in pieces.iter().enumerate() {
+                match piece {
+                    Piece::Settled(lines) => rsx! { Settled { key: "{index}", text: words(lines).into_owned(), first: index == 0, last: index + 1 == pieces.len() } },
+                    Piece::Clash { base, ours, theirs } => rsx! {
+                        Clash {
+                            key: "{index}",
+                            base: words(base).into_owned(),
+                            mine: words(ours).into_owned(),
+                            theirs: words(theirs).into_owned(),
+                            pick: picks.read()[index],
+                            onpick: move |pick| picks.write()[index] = Some(pick),
+                        }
+                    },
+                }
             }
         }
+    }
 }
 
-async fn open(
-    desk: Desk,
-    document: Document,
-    path: &FilePath,
-    element: &HtmlElement,
-) -> Result<(Merge, Base), String> {
-    let (base, theirs) = file::theirs(path).await.map_err(|failure| failure.text())?;
-    let mine = document.text();
-    let merge = Merge::mount(element, path.as_str(), (&mine, &theirs), super::dark(desk)).await?;
-    Ok((merge, base))
+/// Lines that are joined already: those beside a place to choose about, and how many more there are.
+#[component]
+fn Settled(text: String, first: bool, last: bool) -> Element {
+    let lines: Vec<&str> = text.lines().collect();
+    let head = if first { 0 } else { CONTEXT.min(lines.len()) };
+    let tail = if last { lines.len() } else { lines.len().saturating_sub(CONTEXT).max(head) };
+    let hidden = (tail - head) as u64;
+    let (before, after) = (lines[..head].join("\n"), lines[tail..].join("\n"));
+    rsx! {
+        if !before.is_empty() { pre { "{before}" } }
+        if hidden > 0 { p { class: "quiet", "{clock::plural(hidden, \"line\")}" } }
+        if !after.is_empty() { pre { "{after}" } }
+    }
+}
+
+/// One place that both changed.
+#[component]
+fn Clash(
+    base: String,
+    mine: String,
+    theirs: String,
+    pick: Option<Pick>,
+    onpick: EventHandler<Pick>,
+) -> Element {
+    let side = |title: &'static str, text: &str, which: Pick| {
+        let on = pick == Some(which) || pick == Some(Pick::Both);
+        let text = if text.is_empty() { "Nothing" } else { text.trim_end_matches('\n') };
+        rsx! {
+            button {
+                class: either(on, "side on", "side"),
+                r#type: "button",
+                "aria-pressed": on.to_string(),
+                onclick: move |_| onpick.call(which),
+                b { "{title}" }
+                pre { "{text}" }
+            }
+        }
+    };
+    let both = pick == Some(Pick::Both);
+    rsx! {
+        div { class: "clash", role: "group", "aria-label": "Changed by both",
+            div { class: "sides",
+                {side("Yours", &mine, Pick::Mine)}
+                {side("In the file", &theirs, Pick::Theirs)}
+            }
+            div { class: "acts",
+                button { class: "btn small", r#type: "button", "aria-pressed": both.to_string(), onclick: move |_| onpick.call(Pick::Both), "Keep both" }
+                if !base.is_empty() {
+                    details { summary { "Before" } pre { "{base}" } }
+                }
+            }
+        }
+    }
+}
+
+async fn read(document: Document, path: &FilePath) -> Result<Open, String> {
+    let before = file::before(&document.base()).await.map_err(|failure| failure.text())?;
+    let (against, theirs) = file::theirs(path).await.map_err(|failure| failure.text())?;
+    let pieces = merge::pieces(before.as_bytes(), document.text().as_bytes(), theirs.as_bytes())
+        .ok_or("This is not text that can be merged.")?;
+    Ok(Open { against, pieces: Rc::new(pieces) })
+}
+
+/// Puts the outcome into the editor and saves it.
+fn finish(desk: Desk, document: Document, open: &Open, picks: &[Option<Pick>]) {
+    let text = open.text(picks);
+    document.with(|editor| editor.set(&text));
+    document.build_on(open.against.clone());
+    api::run(async move {
+        if document.save(desk).await {
+            desk.toast("Merged: your changes and those in the file are saved", false, Offer::Nothing);
+        }
+    });
 }

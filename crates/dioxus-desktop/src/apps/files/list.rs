@@ -34,7 +34,7 @@ pub(crate) fn List(place: Place) -> Element {
             return;
         }
         let at = chosen.peek().as_ref().and_then(|c| keys.iter().position(|e| e.path == *c));
-        let key = event.key().to_string();
+        let key = dom::key(&event);
         let ctrl = event.modifiers().ctrl() || event.modifiers().meta();
         let current = at.and_then(|i| keys.get(i)).cloned();
         match (key.as_str(), ctrl, current) {
@@ -45,7 +45,7 @@ pub(crate) fn List(place: Place) -> Element {
             ("Enter", false, Some(entry)) => open_entry(place, &entry),
             ("F2", false, Some(entry)) => renaming.set(Some(entry.path)),
             ("Delete", false, Some(entry)) => actions::delete(place, entry.path),
-            ("Backspace", false, _) => place.go(place.folder.peek().as_ref().and_then(FilePath::parent)),
+            ("Backspace", false, _) => place.up(),
             ("Escape", false, Some(_)) => chosen.set(None),
             ("c", true, Some(entry)) => actions::take(entry.path, false),
             ("x", true, Some(entry)) => actions::take(entry.path, true),
@@ -208,7 +208,7 @@ fn Rename(place: Place, path: FilePath) -> Element {
             ondoubleclick: move |event| event.stop_propagation(),
             onkeydown: move |event| {
                 event.stop_propagation();
-                match event.key().to_string().as_str() {
+                match dom::key(&event).as_str() {
                     "Enter" => actions::rename(place, done.clone(), &name.peek()),
                     "Escape" => renaming.set(None),
                     _ => {}

@@ -129,12 +129,26 @@ fn Content(entry: Entry) -> Element {
         },
         Some(Ok(Shown::Text(text))) => rsx! { pre { class: "code scroll", tabindex: "0", "{text}" } },
         Some(Ok(Shown::Pdf(bytes))) => rsx! { Pdf { bytes, name } },
-        Some(Ok(Shown::Media(url))) => match what {
-            Kind::Image(_) => rsx! { div { class: "media", img { src: "{url}", alt: "{name}" } } },
-            Kind::Audio(_) => rsx! { div { class: "media", audio { src: "{url}", controls: true } } },
-            Kind::Video(_) => rsx! { div { class: "media", video { src: "{url}", controls: true } } },
-            Kind::Text | Kind::Markdown | Kind::Pdf | Kind::Other => rsx! {},
-        },
+        Some(Ok(Shown::Media(url))) => rsx! { Media { key: "{url}", what, url, name } },
+    }
+}
+
+/// What the browser shows by itself, if it can: a name promises more than its bytes may hold.
+#[component]
+fn Media(what: Kind, url: String, name: String) -> Element {
+    let mut broken = use_signal(|| false);
+    if broken() {
+        return rsx! { p { class: "quiet pad", "This file cannot be shown here. Download it to open it elsewhere." } };
+    }
+    rsx! {
+        div { class: "media",
+            match what {
+                Kind::Image(_) => rsx! { img { src: "{url}", alt: "{name}", onerror: move |_| broken.set(true) } },
+                Kind::Audio(_) => rsx! { audio { src: "{url}", controls: true, "aria-label": "{name}", onerror: move |_| broken.set(true) } },
+                Kind::Video(_) => rsx! { video { src: "{url}", controls: true, "aria-label": "{name}", onerror: move |_| broken.set(true) } },
+                Kind::Text | Kind::Markdown | Kind::Pdf | Kind::Other => rsx! {},
+            }
+        }
     }
 }
 

@@ -77,13 +77,10 @@ fn Children(place: Place, path: Option<FilePath>, depth: u32, seq: u64) -> Eleme
     let _ = seq;
     let desk = desk();
     let at = path.clone();
-    let listing = api::use_fetched(
-        move || drop(desk.projected.read()),
-        move || {
-            let path = at.as_ref().map(|p| p.to_string()).unwrap_or_default();
-            async move { api::get::<Listing>(&api::query("/files", &[("path", &path)])).await }
-        },
-    );
+    let listing = api::use_fetched::<Listing>(move || {
+        drop(desk.projected.read());
+        api::query("/files", &[("path", at.as_ref().map_or("", |path| path.as_str()))])
+    });
     let folders: Vec<FilePath> = match &*listing.read() {
         Some(Ok(listing)) => listing
             .entries

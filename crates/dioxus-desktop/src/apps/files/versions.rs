@@ -14,13 +14,10 @@ use crate::parts::{Changes, Empty, Trouble, Waiting, author};
 pub(crate) fn Versions(path: FilePath) -> Element {
     let desk = desk();
     let at = path.clone();
-    let versions = api::use_fetched(
-        move || drop(desk.projected.read()),
-        move || {
-            let path = at.to_string();
-            async move { api::get::<Vec<Version>>(&api::query("/versions", &[("path", &path)])).await }
-        },
-    );
+    let versions = api::use_fetched::<Vec<Version>>(move || {
+        drop(desk.projected.read());
+        api::query("/versions", &[("path", at.as_str())])
+    });
     let mut open = use_signal(|| None::<Seq>);
     match &*versions.read() {
         None => rsx! { Waiting {} },
@@ -80,13 +77,10 @@ fn restore(path: FilePath, hash: String) {
 #[component]
 fn Difference(path: FilePath, seq: Seq) -> Element {
     let desk = desk();
-    let difference = api::use_fetched(
-        move || drop(desk.projected.read()),
-        move || {
-            let query = api::query("/compare", &[("from", &seq.to_string()), ("path", path.as_str())]);
-            async move { api::get::<Comparison>(&query).await }
-        },
-    );
+    let difference = api::use_fetched::<Comparison>(move || {
+        drop(desk.projected.read());
+        api::query("/compare", &[("from", &seq.to_string()), ("path", path.as_str())])
+    });
     match &*difference.read() {
         None => rsx! { Waiting {} },
         Some(Err(failure)) => rsx! { p { class: "quiet", "{failure.text()}" } },

@@ -13,7 +13,7 @@ use crate::icons::Icon;
 use crate::parts::{IconButton, Trouble, Waiting, either};
 
 /// Removes something by its route, then reads the list again.
-fn remove(route: String, said: &'static str, mut turn: Signal<u32>) {
+pub(super) fn remove(route: String, said: &'static str, mut turn: Signal<u32>) {
     let desk = desk();
     api::run(async move {
         match api::delete(&route).await {
@@ -32,7 +32,10 @@ pub(crate) fn Passkeys() -> Element {
     let mut turn = use_signal(|| 0u32);
     let mut name = use_signal(String::new);
     let mut busy = use_signal(|| false);
-    let keys = api::use_fetched(move || drop(turn.read()), || api::get::<Vec<Passkey>>("/auth/passkeys"));
+    let keys = api::use_fetched::<Vec<Passkey>>(move || {
+        drop(turn.read());
+        "/auth/passkeys".to_owned()
+    });
     let add = move |event: FormEvent| {
         event.prevent_default();
         let label = name.peek().trim().to_owned();
@@ -87,7 +90,10 @@ async fn register(name: &str) -> Answer<()> {
 #[component]
 pub(crate) fn Sessions() -> Element {
     let turn = use_signal(|| 0u32);
-    let sessions = api::use_fetched(move || drop(turn.read()), || api::get::<Vec<Session>>("/auth/sessions"));
+    let sessions = api::use_fetched::<Vec<Session>>(move || {
+        drop(turn.read());
+        "/auth/sessions".to_owned()
+    });
     rsx! {
         p { class: "quiet", "Every browser that is signed in. Ending one signs it out at once." }
         match &*sessions.read() {
@@ -148,7 +154,10 @@ pub(crate) fn Tokens() -> Element {
     let mut terminal = use_signal(|| false);
     let mut days = use_signal(|| "90".to_owned());
     let mut secret = use_signal(|| None::<String>);
-    let tokens = api::use_fetched(move || drop(turn.read()), || api::get::<Vec<ApiToken>>("/auth/tokens"));
+    let tokens = api::use_fetched::<Vec<ApiToken>>(move || {
+        drop(turn.read());
+        "/auth/tokens".to_owned()
+    });
     let make = move |event: FormEvent| {
         event.prevent_default();
         let mut scopes = vec![Scope::Read];

@@ -2,10 +2,10 @@
 
 use dioxus::prelude::*;
 use serde_json::{Value, json};
-use shared_types::wire::{Done, Storage};
+use shared_types::wire::Storage;
 use wasm_bindgen::JsCast;
 
-use crate::api::{self, Answer};
+use crate::api;
 use crate::clock;
 use crate::desk::desk;
 use crate::desktop::prompt_commands::sign_out;
@@ -58,8 +58,12 @@ pub(crate) fn Appearance() -> Element {
 #[component]
 pub(crate) fn StorageUse() -> Element {
     let desk = desk();
-    let storage = api::use_fetched(move || drop(desk.projected.read()), || api::get::<Storage>("/storage"));
+    let storage = api::use_fetched::<Storage>(move || {
+        drop(desk.projected.read());
+        "/storage".to_owned()
+    });
     let mut busy = use_signal(|| false);
+    let mut folder = use_signal(String::new);
     let body = match &*storage.read() {
         None => rsx! { Waiting {} },
         Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
@@ -90,9 +94,10 @@ pub(crate) fn StorageUse() -> Element {
     rsx! {
         {body}
         h2 { "Export and import" }
-        p { class: "quiet", "An export is one file with everything: the log, the contents, the files. An import adds the files of another export to this workspace, as one operation that can be undone." }
-        div { class: "acts",
+        p { class: "quiet", "An export is one file with everything: the log, the contents, the files. An import adds the files of another export to this workspace or to a folder in it, as one operation that can be undone." }
+        div { class: "line",
             button { class: "btn", onclick: move |_| dom::download(&api::url("/export"), "choir-export.zip"), Icon { name: "download" } "Export everything" }
+            input { class: "field", placeholder: "Folder to import into, if any", "aria-label": "Folder to import into", value: "{folder}", oninput: move |e| folder.set(e.value()) }
             button { class: "btn", disabled: busy(), onclick: move |_| if let Some(input) = dom::by_id("import-file") { input.click() }, Icon { name: "upload" } if busy() { "Importing…" } else { "Import…" } }
             input {
                 id: "import-file",
@@ -102,31 +107,19 @@ pub(crate) fn StorageUse() -> Element {
                 tabindex: "-1",
                 "aria-hidden": "true",
                 onchange: move |_| {
-                    let input = dom::by_id("import-file").and_then(|e| e.dyn_into::<web_sys::HtmlInputElement>().ok());
-                    let Some(file) = input.and_then(|i| i.files()).and_then(|f| f.get(0)) else { return };
+                    let Some(input) = dom::by_id("import-file").and_then(|e| e.dyn_into::<web_sys::HtmlInputElement>().ok()) else { return };
+                    let Some(file) = input.files().and_then(|f| f.get(0)) else { return };
+                    // Otherwise the same file could not be chosen again.
+                    input.set_value("");
                     busy.set(true);
                     spawn(async move {
-                        let answer = import(&file).await;
+                        let route = api::query("/import", &[("into", folder.peek().trim().trim_matches('/'))]);
+                        let answer = api::post_file(&route, "application/zip", file).await;
                         busy.set(false);
                         desk.did("Imported", &answer);
                     });
                 },
             }
         }
-    }
-}
-
-async fn import(file: &web_sys::File) -> Answer<Done> {
-    let request = gloo_net::http::Request::post(&api::url("/import"))
-        .header("content-type", "application/zip")
-        .body(file.clone())
-        .map_err(|e| api::Failure::Unreadable(e.to_string()))?;
-    let response = request.send().await.map_err(|_| api::Failure::Unreachable)?;
-    let (ok, status) = (response.ok(), response.status());
-    let text = response.text().await.map_err(|_| api::Failure::Unreachable)?;
-    if ok {
-        serde_json::from_str(&text).map_err(|e| api::Failure::Unreadable(e.to_string()))
-    } else {
-        Err(api::problem(status, &text))
     }
 }

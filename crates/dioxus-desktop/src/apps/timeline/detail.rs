@@ -5,6 +5,7 @@ use shared_types::OpId;
 use shared_types::wire::OperationDetail;
 
 use super::Log;
+use super::command::{About, Badge, Settle};
 use crate::api;
 use crate::clock;
 use crate::desk::desk;
@@ -16,28 +17,44 @@ use crate::undo::{self, Plan, Way};
 pub(crate) fn Detail(log: Log, op: OpId) -> Element {
     let desk = desk();
     let mut chosen = log.chosen;
-    let detail = api::use_fetched(
-        move || drop(desk.projected.read()),
-        move || async move { api::get::<OperationDetail>(&format!("/operations/{op}")).await },
-    );
+    let detail = api::use_fetched::<OperationDetail>(move || {
+        drop(desk.projected.read());
+        format!("/operations/{op}")
+    });
     let body = match &*detail.read() {
         None => rsx! { Waiting {} },
+        // It was just begun, and the lists do not have it yet.
+        Some(Err(failure)) if failure.status() == 404 => rsx! { Waiting {} },
         Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
         Some(Ok(detail)) => {
             let row = detail.operation.clone();
             let way = if row.undone { Way::Redo } else { Way::Undo };
             let title = log.title(&row);
             let plan = Plan::Revert { way, op, label: title.clone() };
+            let open = detail.call.as_ref().filter(|call| call.status.is_none());
             let restore = Plan::Restore { seq: row.last, label: format!("“{title}”") };
             rsx! {
-                h3 { "{title}" }
+                h3 {
+                    if let Some(call) = row.call {
+                        code { "{title}" }
+                        Badge { call }
+                    } else {
+                        "{title}"
+                    }
+                }
                 p { class: "quiet meta", i { class: author(row.source, &row.actor) } "{row.actor} · {clock::full(row.ts)} · events {row.first}–{row.last}" }
                 div { class: "acts",
+                    if let Some(call) = open { Settle { op, held: call.held.is_some() } }
                     if row.reversible || row.undone {
                         button { class: "btn", onclick: move |_| undo::ask(desk, plan.clone()), Icon { name: either(way == Way::Undo, "undo-2", "redo-2") } "{way.verb()}" }
                     }
-                    button { class: "btn", onclick: move |_| undo::ask(desk, restore.clone()), Icon { name: "rotate-ccw" } "Restore to here" }
-                    button { class: "btn ghost", onclick: move |_| super::scrub::look(desk, row.last), Icon { name: "eye" } "Look" }
+                    if open.is_none() {
+                        button { class: "btn", onclick: move |_| undo::ask(desk, restore.clone()), Icon { name: "rotate-ccw" } "Restore to here" }
+                        button { class: "btn ghost", onclick: move |_| super::scrub::look(desk, row.last), Icon { name: "eye" } "Look" }
+                    }
+                }
+                if let Some(call) = detail.call.clone() {
+                    About { op, call }
                 }
                 Changes { changes: detail.changes.clone(), total: detail.total, notes: detail.notes.clone() }
             }

@@ -7,6 +7,7 @@ use super::Log;
 use crate::clock;
 use crate::desk::desk;
 use crate::desktop::menu::{Item, Menu};
+use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{Empty, author, either};
 use crate::undo::{self, Plan, Way};
@@ -35,7 +36,7 @@ pub(crate) fn Rows(log: Log, top: Signal<usize>) -> Element {
     let mut chosen = log.chosen;
     let keydown = move |event: KeyboardEvent| {
         let at = (0..total).take(5000).find(|i| log.row(*i).map(|o| o.op) == *chosen.peek());
-        let next = match event.key().to_string().as_str() {
+        let next = match dom::key(&event).as_str() {
             "ArrowDown" => at.map_or(0, |i| i + 1),
             "ArrowUp" => at.map_or(0, |i| i.saturating_sub(1)),
             "Escape" if chosen.peek().is_some() => {
@@ -87,7 +88,9 @@ fn about(row: &Operation) -> String {
     if row.files > 0 {
         parts.push(clock::plural(row.files, "file"));
     }
-    if row.events > row.files.max(1) {
+    if row.call.is_some() {
+        parts.push("in a cell".to_owned());
+    } else if row.events > row.files.max(1) {
         parts.push(clock::plural(row.events, "event"));
     }
     if parts.is_empty() {
@@ -132,7 +135,16 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
             },
             i { class: author(row.source, &row.actor) }
             div { class: "words",
-                div { class: "w", "{title}" if row.undone { span { class: "chip", "undone" } } }
+                div { class: if row.call.is_some() { "w cmd" } else { "w" },
+                    if let Some(call) = row.call {
+                        Icon { name: "square-terminal" }
+                        code { "{title}" }
+                        super::command::Badge { call }
+                    } else {
+                        "{title}"
+                    }
+                    if row.undone { span { class: "chip", "undone" } }
+                }
                 div { class: "d", "{about(&row)}" }
             }
             div { class: "side",

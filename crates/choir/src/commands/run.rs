@@ -1,0 +1,141 @@
+//! `choir run`: a command in a cell, over a copy of the workspace.
+
+use std::io::{Read, Write, stderr, stdin, stdout};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use isolation::Stream;
+use shared_types::payload::tool::{StopReason, ToolStatus};
+use shared_types::wire::{Ran, RunCommand, RunLimits, RunNetwork};
+
+use super::Context;
+use crate::cli::Run;
+use crate::render::{Bar, changes, count, json, line, safe, short};
+use sandbox::failure::{Code, Failure};
+use sandbox::protocol::{Answer, Request};
+use sandbox::session;
+
+/// What `timeout` says of a command that it ended.
+const ENDED: u8 = 124;
+
+pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
+    let place = context.place()?;
+    let request = match (&args.accept, &args.discard) {
+        (Some(call), _) => Request::Accept { call: call.clone() },
+        (None, Some(call)) => Request::Discard { call: call.clone() },
+        (None, None) => Request::Run(command(context, args)?),
+    };
+    let mut body: Box<dyn Read> = if args.stdin { Box::new(stdin()) } else { Box::new(std::io::empty()) };
+    let bar = Bar::new(context.style);
+    let mut tell = |from, bytes: &[u8]| tell(context, from, bytes);
+    let progress = |phase: &str, done, total| bar.tell(phase, done, total);
+    let ran = match session::ask_aloud(&place, request, &mut body, &progress, &mut tell)? {
+        Answer::Ran(ran) => *ran,
+        Answer::Done(_)
+        | Answer::Status(_)
+        | Answer::Progress { .. }
+        | Answer::Output { .. }
+        | Answer::Failure(_) => {
+            return Err(
+                Failure::new(Code::Failed, "the computer gave another answer than was asked for").into()
+            );
+        }
+    };
+    if context.style.is_json() {
+        json(&serde_json::json!({ "ran": ran }));
+    } else {
+        report(context, &ran);
+    }
+    Ok(code(&ran))
+}
+
+fn command(context: &Context, args: &Run) -> Result<RunCommand> {
+    let place = context.place()?;
+    let here = std::env::current_dir().ok();
+    let inside = here.filter(|here| here.starts_with(&place.workspace) && *here != place.workspace);
+    let folder = inside.map(|here| place.path(&here)).transpose()?;
+    let network = match args.net.as_slice() {
+        [] => RunNetwork::None,
+        [one] if one == "open" => RunNetwork::Open,
+        [one] if one == "none" => RunNetwork::None,
+        hosts => RunNetwork::Hosts(hosts.to_vec()),
+    };
+    let limits = RunLimits {
+        memory: args.mem,
+        processes: args.processes,
+        seconds: args.time,
+        disk: args.disk,
+        ..RunLimits::default()
+    };
+    Ok(RunCommand { argv: args.command.clone(), folder, dry: args.dry, network, limits })
+}
+
+/// What the command prints goes where it would have gone; for machines it is a line of JSON.
+fn tell(context: &Context, from: Stream, bytes: &[u8]) {
+    if context.style.is_json() {
+        let stream = if from == Stream::Out { "stdout" } else { "stderr" };
+        json(&serde_json::json!({ stream: String::from_utf8_lossy(bytes) }));
+        return;
+    }
+    // A reader that went away does not end the command, whose effects are wanted all the same.
+    let _ = match from {
+        Stream::Out => stdout().lock().write_all(bytes).and_then(|()| stdout().flush()),
+        Stream::Err => stderr().lock().write_all(bytes),
+    };
+}
+
+fn report(context: &Context, ran: &Ran) {
+    let style = context.style;
+    let id = short(&ran.op);
+    let many = count(ran.done.total, "change");
+    match &ran.status {
+        None => {
+            changes(style, &ran.done.changes, ran.done.total);
+            eprintln!("{}", style.dim(&format!("dry run {id}: {many}, kept aside")));
+            eprintln!(
+                "{}",
+                style.dim(&format!("  choir run --accept {id}    or    choir run --discard {id}"))
+            );
+        }
+        Some(ToolStatus::Exited { code }) if ran.done.total > 0 => {
+            let how = if *code == 0 { String::new() } else { format!(" (exit code {code})") };
+            eprintln!(
+                "{}",
+                style.dim(&format!("{many} in operation {id}{how}; take back with: choir undo {id}"))
+            );
+        }
+        Some(ToolStatus::Exited { .. }) => {}
+        Some(ToolStatus::Killed { signal }) => {
+            eprintln!("killed by signal {signal}; nothing was changed");
+        }
+        Some(ToolStatus::Stopped { why }) => eprintln!("{}; nothing was changed", reason(*why)),
+        Some(ToolStatus::Failed { reason } | ToolStatus::Interrupted { reason }) => eprintln!("{reason}"),
+        Some(ToolStatus::Discarded) => line(&format!("discarded {id}")),
+    }
+    for note in ran.report.notes.iter().map(|note| &**note).chain(ran.done.notes.iter().map(String::as_str)) {
+        eprintln!("{}", style.dim(&format!("note: {}", safe(note))));
+    }
+}
+
+fn reason(why: StopReason) -> &'static str {
+    match why {
+        StopReason::Cancelled => "stopped",
+        StopReason::Time => "its time was over (--time SECONDS gives more)",
+        StopReason::Memory => "it ran out of memory (--mem gives more)",
+        StopReason::Processes => "it had too many processes (--processes gives more)",
+        StopReason::Disk => "it wrote too much (--disk gives more)",
+        StopReason::Output => "it printed too much",
+        StopReason::Files => "it made too many files",
+    }
+}
+
+/// The command's own code, as if it had been run without us.
+fn code(ran: &Ran) -> ExitCode {
+    match &ran.status {
+        None | Some(ToolStatus::Discarded) => ExitCode::SUCCESS,
+        Some(ToolStatus::Exited { code }) => ExitCode::from(u8::try_from(*code).unwrap_or(1)),
+        Some(ToolStatus::Killed { signal }) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
+        Some(ToolStatus::Stopped { .. }) => ExitCode::from(ENDED),
+        Some(ToolStatus::Failed { .. } | ToolStatus::Interrupted { .. }) => ExitCode::FAILURE,
+    }
+}

@@ -1,0 +1,94 @@
+//! Whom the owner lets in: an invitation is a link that makes an account with a computer of its own.
+
+use dioxus::prelude::*;
+use serde::Deserialize;
+use serde_json::json;
+use shared_types::Timestamp;
+
+use super::account::remove;
+use crate::api::{self, Answer};
+use crate::clock;
+use crate::desk::desk;
+use crate::dom;
+use crate::icons::Icon;
+use crate::parts::{IconButton, Trouble, Waiting};
+
+/// One that nobody has accepted yet.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Invitation {
+    id: String,
+    name: String,
+    expires: Timestamp,
+}
+
+/// One that was just made. The link is shown once: the server keeps only a hash of it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Invited {
+    link: String,
+    invitation: Invitation,
+}
+
+#[component]
+pub(crate) fn People() -> Element {
+    let desk = desk();
+    let mut turn = use_signal(|| 0u32);
+    let mut name = use_signal(String::new);
+    let mut made = use_signal(|| None::<Invited>);
+    let invitations = api::use_fetched::<Vec<Invitation>>(move || {
+        drop(turn.read());
+        "/auth/invitations".to_owned()
+    });
+    let invite = move |event: FormEvent| {
+        event.prevent_default();
+        let body = json!({ "name": name.peek().trim() });
+        spawn(async move {
+            let answer: Answer<Invited> = api::post("/auth/invitations", &body).await;
+            match answer {
+                Ok(invited) => {
+                    made.set(Some(invited));
+                    name.set(String::new());
+                    *turn.write() += 1;
+                }
+                Err(failure) => desk.fail(&failure),
+            }
+        });
+    };
+    rsx! {
+        p { class: "quiet", "Somebody you invite gets a desktop, files and a history of their own on this machine. Neither of you sees what is the other's." }
+        p { class: "quiet", "A plain shell reaches everything on the machine, so nobody is offered one while there is more than one account." }
+        form { class: "line", onsubmit: invite,
+            input { class: "field", placeholder: "Their name", "aria-label": "Name of the person", value: "{name}", oninput: move |e| name.set(e.value()) }
+            button { class: "btn pri", r#type: "submit", disabled: name.read().trim().is_empty(), Icon { name: "plus" } "Invite" }
+        }
+        if let Some(Invited { link, invitation }) = made() {
+            div { class: "secret", role: "status",
+                p { "Give this link to {invitation.name}. It works once, until {clock::full(invitation.expires)}, and is shown only now." }
+                code { id: "invitation-link", "{link}" }
+                button { class: "btn", onclick: move |_| dom::copy(&link), Icon { name: "copy" } "Copy" }
+            }
+        }
+        match &*invitations.read() {
+            None => rsx! { Waiting {} },
+            Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+            Some(Ok(open)) if open.is_empty() => rsx! { p { class: "quiet", "No invitation is open." } },
+            Some(Ok(open)) => rsx! {
+                ul { class: "things",
+                    for invitation in open.clone() {
+                        li { key: "{invitation.id}",
+                            Icon { name: "user" }
+                            div { class: "two", b { "{invitation.name}" } small { "not accepted yet · until {clock::full(invitation.expires)}" } }
+                            IconButton {
+                                icon: "trash-2",
+                                label: "Withdraw the invitation of {invitation.name}",
+                                onclick: move |_| {
+                                    made.set(None);
+                                    remove(format!("/auth/invitations/{}", dom::encode(&invitation.id)), "Invitation withdrawn", turn);
+                                },
+                            }
+                        }
+                    }
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What the timeline knows of a command: how it ended, what it printed, what it reached; and how one that waits or
+//! runs is settled.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use dioxus::prelude::*;
+use serde_json::{Value, json};
+use shared_types::payload::tool::{RequestVerdict, StopReason, ToolStatus};
+use shared_types::wire::{CallDetails, CallRow, CallStatus, FromClient};
+use shared_types::{OpId, TerminalId};
+
+use crate::api::{self, Answer};
+use crate::clock;
+use crate::connection::{self, FromTerminal};
+use crate::desk::{Desk, Offer, desk};
+use crate::icons::Icon;
+use crate::parts::either;
+
+/// Lines of output that are shown before somebody asks for all.
+const FIRST_LINES: usize = 14;
+/// What is kept of output that comes while the person looks.
+const LIVE: usize = 64 << 10;
+
+/// How a command stands, in a word, and how that looks.
+#[component]
+pub(super) fn Badge(call: CallRow) -> Element {
+    let code = call.code.unwrap_or_default();
+    let (class, text) = match call.status {
+        CallStatus::Running => ("chip run", "running"),
+        CallStatus::Held => ("chip warn", "dry run"),
+        CallStatus::Exited if code == 0 => ("chip ok", ""),
+        CallStatus::Exited => ("chip bad", ""),
+        CallStatus::Killed => ("chip bad", "killed"),
+        CallStatus::Stopped => ("chip bad", "stopped"),
+        CallStatus::Failed => ("chip bad", "failed"),
+        CallStatus::Interrupted => ("chip bad", "interrupted"),
+        CallStatus::Discarded => ("chip", "discarded"),
+    };
+    rsx! {
+        span { class, if text.is_empty() { "exit {code}" } else { {text} } }
+    }
+}
+
+/// What there is a limit of.
+fn word(limit: StopReason) -> &'static str {
+    match limit {
+        StopReason::Cancelled => "patience",
+        StopReason::Time => "time",
+        StopReason::Memory => "memory",
+        StopReason::Processes => "processes",
+        StopReason::Disk => "disk space",
+        StopReason::Output => "output",
+        StopReason::Files => "files",
+    }
+}
+
+/// How it ended, in a sentence.
+fn ending(call: &CallDetails) -> String {
+    match &call.status {
+        None if call.held.is_some() => "Tried on a copy. Nothing is changed until you accept it".into(),
+        None => "Runs in a cell".into(),
+        Some(ToolStatus::Exited { code }) => format!("Exit code {code}"),
+        Some(ToolStatus::Killed { signal }) => format!("Killed by signal {signal}; nothing of it was kept"),
+        Some(ToolStatus::Stopped { why: StopReason::Cancelled }) => {
+            "You stopped it; nothing of it was kept".into()
+        }
+        Some(ToolStatus::Stopped { why }) => {
+            format!("Stopped at the limit of {}; nothing of it was kept", word(*why))
+        }
+        Some(ToolStatus::Failed { reason }) => format!("It did not run: {reason}"),
+        Some(ToolStatus::Interrupted { reason }) => format!("Interrupted: {reason}"),
+        Some(ToolStatus::Discarded) => "You threw away what it did".into(),
+    }
+}
+
+/// Everything but the changes.
+#[component]
+pub(super) fn About(op: OpId, call: CallDetails) -> Element {
+    let report = call.report.clone().unwrap_or_default();
+    let mut facts = vec![ending(&call)];
+    if report.millis > 0 {
+        facts.push(match report.millis {
+            short @ ..1000 => format!("{short} ms"),
+            long => format!("{}.{} s", long / 1000, long % 1000 / 100),
+        });
+    }
+    if !report.limits.is_empty() && !matches!(call.status, Some(ToolStatus::Stopped { .. })) {
+        let words: Vec<&str> = report.limits.iter().map(|limit| word(*limit)).collect();
+        facts.push(format!("met the limit of {}", words.join(" and ")));
+    }
+    facts.push(either(call.network, "with the network", "no network").into());
+    let running = call.status.is_none() && call.held.is_none();
+    rsx! {
+        p { class: "quiet", {facts.join(" · ")} }
+        for note in &report.notes {
+            p { class: "note-line", Icon { name: "info" } "{note}" }
+        }
+        if running {
+            Live { op }
+        } else if let Some(output) = &report.output {
+            Printed { key: "{output.hash}", hash: output.hash.to_string() }
+        } else {
+            p { class: "quiet", "It printed nothing." }
+        }
+        if call.asked > 0 {
+            h4 { {clock::plural(call.asked, "request")} " to the network" }
+            ul { class: "asked",
+                for request in &call.requests {
+                    li {
+                        span { class: if request.verdict == RequestVerdict::Allowed { "chip ok" } else { "chip bad" },
+                            {either(request.verdict == RequestVerdict::Allowed, "allowed", "refused")}
+                        }
+                        code { "{request.method} {request.host}:{request.port}" }
+                        if let Some(reason) = &request.reason { span { class: "quiet", "{reason}" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The buttons of a command that runs or waits.
+#[component]
+pub(super) fn Settle(op: OpId, held: bool) -> Element {
+    let desk = desk();
+    let act = move |verb: &'static str| {
+        api::run(async move {
+            let answer: Answer<Value> = api::post(&format!("/commands/{op}/{verb}"), &json!({})).await;
+            match (answer, verb) {
+                (Ok(_), "accept") => desk.toast("Dry run kept", false, Offer::Undo(op)),
+                (Ok(_), "discard") => desk.toast("Dry run thrown away", false, Offer::Nothing),
+                (Ok(_), _) => {}
+                (Err(failure), _) => desk.fail(&failure),
+            }
+        });
+    };
+    rsx! {
+        if held {
+            button { class: "btn pri", onclick: move |_| act("accept"), Icon { name: "check" } "Accept" }
+            button { class: "btn", onclick: move |_| act("discard"), Icon { name: "x" } "Discard" }
+        } else {
+            button { class: "btn", onclick: move |_| act("stop"), Icon { name: "square" } "Stop" }
+        }
+    }
+}
+
+/// What a command printed, as it was kept.
+#[component]
+fn Printed(hash: String) -> Element {
+    let mut all = use_signal(|| false);
+    let mut text = use_signal(|| None::<String>);
+    use_hook(move || {
+        spawn(async move {
+            let read = api::bytes(&format!("/content?hash={hash}")).await;
+            text.set(Some(match read {
+                Ok((bytes, _)) => plain(&bytes),
+                Err(failure) => failure.text(),
+            }));
+        });
+    });
+    let Some(text) = text() else { return rsx! { pre { class: "output" } } };
+    let lines = text.lines().count();
+    let shown =
+        if all() { text.clone() } else { text.lines().take(FIRST_LINES).collect::<Vec<_>>().join("\n") };
+    rsx! {
+        pre { class: "output scroll", tabindex: "0", "aria-label": "Output", "{shown}" }
+        if lines > FIRST_LINES && !all() {
+            button { class: "btn small", onclick: move |_| all.set(true), "Show all {lines} lines" }
+        }
+    }
+}
+
+/// What a command prints while it runs.
+#[component]
+fn Live(op: OpId) -> Element {
+    let mut text = use_signal(String::new);
+    let terminal = TerminalId::from_bytes(*op.as_bytes());
+    use_hook(move || {
+        let kept = Rc::new(RefCell::new((0u64, Vec::<u8>::new())));
+        connection::listen(terminal, move |said| {
+            let (heard, bytes) = &mut *kept.borrow_mut();
+            match said {
+                FromTerminal::Live => {
+                    connection::send(&FromClient::AttachCommand { op, offset: *heard });
+                }
+                FromTerminal::Attached { offset } => *heard = offset,
+                FromTerminal::Output(more) => {
+                    *heard += more.len() as u64;
+                    bytes.extend_from_slice(&more);
+                    let excess = bytes.len().saturating_sub(LIVE);
+                    bytes.drain(..excess);
+                    text.set(plain(bytes));
+                    connection::send(&FromClient::Shown { terminal, bytes: more.len() as u64 });
+                }
+                FromTerminal::Ended => {}
+            }
+        });
+    });
+    use_drop(move || {
+        connection::ignore(terminal);
+        connection::send(&FromClient::Detach { terminal });
+    });
+    rsx! {
+        // Turned over, so that the newest line stays in sight without anybody scrolling.
+        div { class: "output live scroll", tabindex: "0", "aria-label": "Output",
+            pre { if text.read().is_empty() { "It has printed nothing yet." } else { "{text}" } }
+        }
+    }
+}
+
+/// Output as text: colours and other orders to a terminal are left out.
+fn plain(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    let text = String::from_utf8_lossy(bytes);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' => {
+                if rest.next() == Some('[') {
+                    let _ = rest.find(|c| ('@'..='~').contains(c));
+                }
+            }
+            '\r' => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Runs a line of shell in a cell and shows it here.
+pub(crate) fn start(desk: Desk, line: &str, dry: bool) {
+    let op = crate::ids::op();
+    let run = json!({ "argv": ["sh", "-c", line], "dry": dry });
+    let body = json!({ "run": run, "command": crate::ids::command(), "op": op });
+    api::run(async move {
+        let answer: Answer<Value> = api::post("/commands", &body).await;
+        match (answer, crate::apps::find("timeline")) {
+            (Ok(_), Some(app)) => desk.open(app, Some(&op.to_string())),
+            (Ok(_), None) => {}
+            (Err(failure), _) => desk.fail(&failure),
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_text_without_orders_to_a_terminal() {
+        assert_eq!(plain(b"a\x1b[1;31mred\x1b[0m\r\nb\xff"), "ared\nb\u{fffd}");
+        assert_eq!(plain(b"cut\x1b[3"), "cut");
+    }
+}

@@ -1,0 +1,124 @@
+//! Calls of tools through the writer: an open call survives a snapshot and a reopening, its contents must be here,
+//! and a resend is answered as the first time.
+
+use std::sync::Arc;
+
+use event_log::conformance::Harness;
+use event_log::replay::{snapshot_of, view_at, view_from_nothing};
+use event_log::writer::{Intent, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::{EventLog, understand};
+use kernel::{Action, CallState, OutsideEdit, Rejection};
+use shared_types::payload::file::FileNode;
+use shared_types::payload::tool::{ToolEvent, ToolReport, ToolStatus};
+use shared_types::{
+    Actor, CommandId, ContentHash, ContentRef, FilePath, OpId, Payload, Seq, Source, Timestamp,
+};
+
+use crate::backends::{InMemory, OnDisk};
+
+fn call() -> OpId {
+    OpId::from_bytes([7; 16])
+}
+
+fn submission(command: u8, action: Action, contents: &[&[u8]]) -> Submission {
+    Submission {
+        command: CommandId::from_bytes([command; 16]),
+        op: call(),
+        source: Source::User,
+        actor: Actor::CLI,
+        run_id: None,
+        cause: None,
+        taint: Vec::new(),
+        intent: Intent::Do(action),
+        contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
+    }
+}
+
+/// Submits to a writer of its own, which has ended when this returns.
+fn submit(log: &Arc<dyn EventLog>, submission: Submission) -> Result<Outcome, SubmitError> {
+    let options = Options { clock: Box::new(|| Timestamp::from_millis(1_700_000_000_000)), effects: None };
+    let (writer, thread) = Writer::start(Arc::clone(log), options).unwrap();
+    let answer = writer.submit(submission, Mode::Commit);
+    drop(writer);
+    thread.join().unwrap();
+    answer
+}
+
+fn start() -> Action {
+    let (tool, title, input) = ("exec".into(), "make".into(), ContentRef::of(b"{}"));
+    Action::StartCall { tool, title, input, network: true }
+}
+
+fn finish() -> Action {
+    let report = ToolReport { output: Some(ContentRef::of(b"done\n")), written: 5, ..ToolReport::default() };
+    let node = FileNode::file(ContentRef::of(b"made\n"), FileNode::DEFAULT_MODE);
+    let edits = vec![OutsideEdit { path: FilePath::parse("out").unwrap(), base: None, now: Some(node) }];
+    Action::FinishCall { status: ToolStatus::Exited { code: 0 }, report, edits }
+}
+
+fn lives_through_a_reopening(harness: &mut dyn Harness) {
+    submit(&harness.log(), submission(1, start(), &[b"{}"])).unwrap();
+    let mut view = view_at(&*harness.log(), Seq(1)).unwrap();
+    harness.log().save_snapshot(&snapshot_of(&mut view)).unwrap();
+    harness.reopen();
+
+    let log = harness.log();
+    let mut opened = view_at(&*log, Seq(1)).unwrap();
+    assert_eq!(opened.changes(), 0, "it was read from the snapshot");
+    assert_eq!(
+        opened.calls.get(&call()).map(|open| (open.seq, open.state)),
+        Some((Seq(1), CallState::Running))
+    );
+    assert_eq!(opened.root(), view_from_nothing(&*log, Seq(1)).unwrap().root());
+    drop(log);
+
+    let outcome = submit(&harness.log(), submission(2, finish(), &[b"done\n", b"made\n"])).unwrap();
+    assert_eq!(outcome.decision.events.len(), 2, "the file and the result are one append");
+    harness.reopen();
+    let log = harness.log();
+    assert!(view_at(&*log, log.head().seq).unwrap().calls.is_empty());
+    let stored = log.operation(call()).unwrap();
+    let names: Vec<&str> = stored.iter().map(|event| &*event.name).collect();
+    assert_eq!(names, ["tool.call", "file.write", "tool.result"]);
+    let Payload::Tool(ToolEvent::Result(result)) = understand(&*log, &stored[2]).unwrap().payload else {
+        panic!("{:?}", stored[2])
+    };
+    assert_eq!(result.report.output, Some(ContentRef::of(b"done\n")));
+}
+
+#[test]
+fn an_open_call_lives_through_a_reopening() {
+    lives_through_a_reopening(&mut InMemory::new());
+    lives_through_a_reopening(&mut OnDisk::new());
+}
+
+#[test]
+fn no_call_names_bytes_that_are_not_here() {
+    let log = InMemory::new().log();
+    let lacks = |answer: Result<Outcome, SubmitError>, bytes: &[u8]| {
+        let Err(SubmitError::NoContent(hash)) = answer else { panic!("{answer:?}") };
+        assert_eq!(hash, ContentHash::of(bytes));
+    };
+    lacks(submit(&log, submission(1, start(), &[])), b"{}");
+    submit(&log, submission(1, start(), &[b"{}"])).unwrap();
+    let report = ToolReport { output: Some(ContentRef::of(b"dry\n")), ..ToolReport::default() };
+    lacks(submit(&log, submission(2, Action::HoldCall { report, changes: 1 }, &[])), b"dry\n");
+    lacks(submit(&log, submission(2, finish(), &[b"made\n"])), b"done\n");
+    lacks(submit(&log, submission(2, finish(), &[b"done\n"])), b"made\n");
+    assert_eq!(log.head().seq, Seq(1));
+}
+
+#[test]
+fn a_resend_is_answered_as_the_first_time_and_another_call_of_the_same_id_refused() {
+    let log = InMemory::new().log();
+    let first = submit(&log, submission(1, start(), &[b"{}"])).unwrap();
+    let again = submit(&log, submission(1, start(), &[b"{}"])).unwrap();
+    assert!(again.resent);
+    assert_eq!(again.appended.map(|at| at.first), first.appended.map(|at| at.first));
+    submit(&log, submission(2, finish(), &[b"done\n", b"made\n"])).unwrap();
+    assert!(submit(&log, submission(2, finish(), &[])).is_ok_and(|outcome| outcome.resent));
+    let Err(SubmitError::Rejected(rejection)) = submit(&log, submission(3, start(), &[b"{}"])) else {
+        panic!("the id was used")
+    };
+    assert_eq!(rejection, Rejection::CallTaken { call: call() });
+}

@@ -1,0 +1,185 @@
+//! The agent inside a cell: the first process, which starts commands, carries their bytes and reaps what they leave.
+//!
+//! It runs with the same walls around it as the commands do, so that whoever breaks it has gained nothing. It is one
+//! loop over one `poll`: nothing in it waits for a command. When the host goes away, so does it, and the kernel ends
+//! everything else in the cell with it.
+
+mod child;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, wait};
+
+use crate::cell::Status;
+use crate::frames::{Body, Frame};
+use child::{Child, Pipe};
+
+/// Serves on a byte stream until it ends. `environment` is what every command finds.
+pub(crate) fn serve(control: OwnedFd, environment: Vec<(String, String)>) -> io::Result<()> {
+    let children = crate::sys::child_signals()?;
+    let mut agent = Agent { control, environment, running: BTreeMap::new() };
+    agent.send(0, Body::Ready)?;
+    loop {
+        match agent.turn(children.as_fd()) {
+            Ok(Turn::Go) => {}
+            Ok(Turn::End) => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+enum Turn {
+    Go,
+    End,
+}
+
+struct Agent {
+    control: OwnedFd,
+    environment: Vec<(String, String)>,
+    running: BTreeMap<u32, Child>,
+}
+
+impl Agent {
+    fn send(&mut self, command: u32, body: Body) -> io::Result<()> {
+        Frame::new(command, body).send(&mut Stream(self.control.as_fd()))
+    }
+
+    /// Waits for something to happen, and does what it asks for.
+    fn turn(&mut self, children: BorrowedFd<'_>) -> io::Result<Turn> {
+        // While a command does not take what it is sent, no more is read for it; the host is held up instead.
+        let listen = !self.running.values().any(Child::is_behind);
+        let control = if listen { PollFlags::IN } else { PollFlags::empty() };
+        let mut fds =
+            vec![PollFd::new(&self.control, control), PollFd::from_borrowed_fd(children, PollFlags::IN)];
+        let mut pipes = Vec::new();
+        for (id, child) in &self.running {
+            for (pipe, fd, flags) in child.pipes() {
+                pipes.push((*id, pipe));
+                fds.push(PollFd::from_borrowed_fd(fd, flags));
+            }
+        }
+        poll(&mut fds, None)?;
+        let ready: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
+        for ((id, pipe), ready) in pipes.into_iter().zip(&ready[2..]) {
+            if !ready.is_empty() {
+                self.carry(id, pipe)?;
+            }
+        }
+        if !ready[1].is_empty() {
+            crate::sys::drain(children);
+            self.reap()?;
+        }
+        if ready[0].contains(PollFlags::IN) {
+            let Some(frame) = Frame::receive(&mut Stream(self.control.as_fd()))? else {
+                return Ok(Turn::End);
+            };
+            self.obey(frame)?;
+        } else if !ready[0].is_empty() {
+            return Ok(Turn::End);
+        }
+        Ok(Turn::Go)
+    }
+
+    fn carry(&mut self, id: u32, pipe: Pipe) -> io::Result<()> {
+        let Some(child) = self.running.get_mut(&id) else { return Ok(()) };
+        let body = match pipe {
+            Pipe::In => {
+                child.feed();
+                return Ok(());
+            }
+            Pipe::Out => child.read(Pipe::Out).map(Body::Out),
+            Pipe::Err => child.read(Pipe::Err).map(Body::Err),
+        };
+        body.map_or(Ok(()), |body| self.send(id, body))
+    }
+
+    /// Collects processes that have ended: commands, and what they left to the first process.
+    fn reap(&mut self) -> io::Result<()> {
+        loop {
+            let (pid, status) = match wait(WaitOptions::NOHANG) {
+                Ok(Some(ended)) => ended,
+                Ok(None) | Err(Errno::CHILD) => return Ok(()),
+                Err(errno) => return Err(errno.into()),
+            };
+            let Some((&id, _)) = self.running.iter().find(|(_, child)| child.pid() == pid) else { continue };
+            let status = match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => Status::Exited(code),
+                (None, Some(signal)) => Status::Signaled(signal),
+                (None, None) => continue,
+            };
+            // What it wrote before its end is still in the pipes.
+            for pipe in [Pipe::Out, Pipe::Err] {
+                while let Some(bytes) = self.running.get_mut(&id).and_then(|child| child.read(pipe)) {
+                    self.send(id, if pipe == Pipe::Out { Body::Out(bytes) } else { Body::Err(bytes) })?;
+                }
+            }
+            self.running.remove(&id);
+            self.send(id, Body::Ended(status))?;
+        }
+    }
+
+    fn obey(&mut self, frame: Frame) -> io::Result<()> {
+        let id = frame.command;
+        match frame.body {
+            Body::Run(run) => match Child::start(run, &self.environment) {
+                Ok(child) => {
+                    self.running.insert(id, child);
+                    return self.send(id, Body::Started);
+                }
+                Err(e) => return self.send(id, Body::Refused(e.to_string())),
+            },
+            Body::Input(bytes) => {
+                if let Some(child) = self.running.get_mut(&id) {
+                    child.take(&bytes);
+                }
+            }
+            Body::InputEnd => {
+                if let Some(child) = self.running.get_mut(&id) {
+                    child.close_input();
+                }
+            }
+            Body::Signal(signal) => {
+                if let Some(child) = self.running.get(&id) {
+                    child.signal(signal);
+                }
+            }
+            Body::Resize(size) => {
+                if let Some(child) = self.running.get(&id) {
+                    child.resize(size);
+                }
+            }
+            Body::Launch(_)
+            | Body::Ready
+            | Body::Started
+            | Body::Out(_)
+            | Body::Err(_)
+            | Body::Ended(_)
+            | Body::Refused(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// A descriptor as a stream.
+struct Stream<'a>(BorrowedFd<'a>);
+
+impl io::Read for Stream<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::read(self.0, buffer)?)
+    }
+}
+
+impl io::Write for Stream<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::write(self.0, bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

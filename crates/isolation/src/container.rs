@@ -1,0 +1,37 @@
+//! The container: the same policy and the same agent, with walls that an OCI runtime builds.
+//!
+//! The host starts a launcher, which has a mount namespace of its own. In it stands a bundle in memory: what the OCI
+//! format cannot say (layers over folders whose owners are mapped) is mounted there beforehand, the rest is written as
+//! `config.json`. The launcher then starts the runtime, which hands the control socket to the agent inside, and waits.
+//! The agent enters a user namespace and puts the last walls around itself, which are the jail's: limits, no
+//! capabilities, landlock, and the list of system calls. When the host goes away the socket closes, the launcher ends
+//! what runs, and bundle and state are gone with its mount namespace.
+
+mod bundle;
+mod groups;
+mod host;
+mod image;
+mod inside;
+mod launcher;
+mod program;
+mod runtime;
+
+use serde::{Deserialize, Serialize};
+
+pub use host::Container;
+pub(crate) use inside::serve;
+pub(crate) use launcher::launch;
+
+use crate::jail;
+use groups::Place;
+use runtime::Runtime;
+
+/// All that the launcher has to know. The agent is told `walls`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Plan {
+    walls: jail::Plan,
+    runtime: Runtime,
+    /// What the container is called, among all of this machine.
+    name: String,
+    place: Place,
+}

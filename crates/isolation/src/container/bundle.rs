@@ -1,0 +1,209 @@
+//! The bundle: a root to start from, the policy's folders, our program, and `config.json`. It stands in memory, in
+//! the launcher's own mount namespace, and nothing of it is ever on disk.
+
+use std::fs;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::chdir;
+use serde_json::{Value, json};
+
+use super::{Plan, program};
+use crate::jail::launcher::{Failure, at};
+use crate::jail::root::{attach, etc, folder, inside, memory, names, programs};
+use crate::policy::{HOME, Image, Limits, Mount, Policy};
+use crate::sys::{self, Bind};
+
+/// What a container could read in `/proc` about the machine.
+const MASKED: [&str; 9] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+];
+/// All of /proc/sys but `user`, where the agent bounds what a cell takes of its user's share.
+const READ_ONLY: [&str; 12] = [
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/sysrq-trigger",
+    "/proc/sys/abi",
+    "/proc/sys/crypto",
+    "/proc/sys/debug",
+    "/proc/sys/dev",
+    "/proc/sys/fs",
+    "/proc/sys/kernel",
+    "/proc/sys/net",
+    "/proc/sys/vm",
+];
+/// The time in which processors are shared out, in microseconds.
+const PERIOD: u64 = 100_000;
+
+/// Builds the bundle, and makes it the working folder.
+pub(super) fn build(plan: &Plan, owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
+    let (policy, bundle) = (&plan.walls.policy, &plan.walls.root);
+    let unshared = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", unshared).map_err(at("keep mounts apart"))?;
+    memory(bundle, "mode=755,size=512m,nr_inodes=16k", MountFlags::NOSUID | MountFlags::NODEV)?;
+    chdir(bundle).map_err(at("enter the bundle"))?;
+    folder("image")?;
+    match &policy.image {
+        Image::Host { .. } => host(bundle, policy)?,
+        Image::Rootfs(base) => foreign(bundle, base, policy)?,
+        Image::OciLayout(_) => return Err(at("take the image")("it was not unpacked")),
+    }
+    for (index, given) in policy.mounts.iter().enumerate() {
+        attach(&Mount { target: mounted(Path::new("/"), index), ..given.clone() }, index, owners)?;
+    }
+    let arguments = program::show(Path::new("program"))?;
+    close("program")?;
+    let config = serde_json::to_vec(&config(plan, &arguments)).map_err(at("write the configuration"))?;
+    fs::write("config.json", config).map_err(at("write the configuration"))
+}
+
+/// Where a folder of the policy waits for the runtime.
+fn mounted(bundle: &Path, index: usize) -> PathBuf {
+    bundle.join("mounts").join(index.to_string())
+}
+
+/// A root of this machine's programs.
+fn host(bundle: &Path, policy: &Policy) -> Result<(), Failure> {
+    chdir("image").map_err(at("enter the image"))?;
+    programs(&policy.image)?;
+    places(policy)?;
+    etc()?;
+    chdir(bundle).map_err(at("enter the bundle"))?;
+    close("image")
+}
+
+/// Makes a folder of the bundle a mount that cannot be written, with all that is mounted in it. A runtime that was
+/// asked to do so would forget the other flags.
+fn close(path: &str) -> Result<(), Failure> {
+    let path = Path::new(path);
+    let bind =
+        Bind { source: path, target: path, read_only: true, devices: false, recursive: true, owners: None };
+    sys::bind(bind).map_err(at(format!("close the bundle's {}", path.display())))
+}
+
+/// A root of another system's: its folder lies under one with the places that we need, and neither can be written.
+fn foreign(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), Failure> {
+    folder("places")?;
+    folder("base")?;
+    chdir("places").map_err(at("enter the image"))?;
+    places(policy)?;
+    names()?;
+    // The agent's loader would load what an image names here, before any wall of the agent's own.
+    fs::write("etc/ld.so.preload", "").map_err(at("write /etc"))?;
+    chdir(bundle).map_err(at("enter the bundle"))?;
+    let bind = Bind {
+        source: base,
+        target: Path::new("base"),
+        read_only: true,
+        devices: false,
+        recursive: false,
+        owners: None,
+    };
+    sys::bind(bind).map_err(at(format!("show {}", base.display())))?;
+    let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+    mount("overlay", "image", "overlay", flags, c"lowerdir=places:base").map_err(at("lay out the image"))
+}
+
+/// Folders on which something is mounted; those of an image may be links that lead elsewhere.
+fn places(policy: &Policy) -> Result<(), Failure> {
+    for name in ["dev", "mnt", "proc", "run", "sys", "tmp", "var/tmp"] {
+        folder(name)?;
+    }
+    folder(inside(Path::new(HOME))?)?;
+    folder(inside(Path::new(program::FOLDER))?)?;
+    policy.mounts.iter().try_for_each(|given| folder(inside(&given.target)?))
+}
+
+fn config(plan: &Plan, arguments: &[String]) -> Value {
+    let policy = &plan.walls.policy;
+    // Root's cells are an unprivileged user's; for anybody else, root here is only themselves.
+    let user = plan.walls.outside.unwrap_or_default();
+    // Without this one, which is of no use outside the launcher's own namespace, an ordinary user's agent could not
+    // be somebody else than root in its own. It gives it up with all others there.
+    let kept = json!(if plan.walls.outside.is_some() { &[][..] } else { &["CAP_SETFCAP"][..] });
+    let capabilities = json!({ "bounding": kept, "permitted": kept, "effective": kept });
+    // That of users is the agent's to enter, as the one whom the runtime made it.
+    let namespaces = ["pid", "network", "ipc", "uts", "mount", "cgroup"].map(|kind| json!({ "type": kind }));
+    let mut linux = json!({
+        "namespaces": namespaces,
+        "maskedPaths": MASKED,
+        "readonlyPaths": READ_ONLY,
+    });
+    if let Some(path) = &plan.place.path {
+        linux["cgroupsPath"] = json!(path);
+        linux["resources"] = resources(&policy.limits, has_swap());
+    }
+    json!({
+        "ociVersion": "1.0.2",
+        "hostname": "cell",
+        // It cannot be written already.
+        "root": { "path": "image", "readonly": false },
+        "process": {
+            "terminal": false,
+            "user": { "uid": user, "gid": user },
+            "args": arguments,
+            "env": [],
+            "cwd": "/",
+            "capabilities": capabilities,
+            "noNewPrivileges": true,
+        },
+        "mounts": mounts(plan, user),
+        "linux": linux,
+    })
+}
+
+fn mounts(plan: &Plan, user: u32) -> Vec<Value> {
+    let (policy, bundle) = (&plan.walls.policy, &plan.walls.root);
+    let mount = |kind: &str, target: &Path, options: &[&str]| json!({ "type": kind, "source": kind, "destination": target, "options": options });
+    let bind = |source: PathBuf, target: &Path| json!({ "type": "bind", "source": source, "destination": target, "options": ["rbind"] });
+    // Temporary files count as memory, and there is never more of them than of it.
+    let size = format!("size={}", policy.limits.memory / if plan.walls.groups.memory { 2 } else { 4 });
+    let count = format!("nr_inodes={}", policy.limits.files);
+    let (uid, gid) = (format!("uid={user}"), format!("gid={user}"));
+    let shared = ["nosuid", "nodev", "mode=1777", &size, &count];
+    let home = ["nosuid", "nodev", "mode=700", &size, &count, &uid, &gid];
+    let terminals = ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"];
+    let mut mounts = vec![
+        mount("proc", Path::new("/proc"), &["nosuid", "noexec", "nodev"]),
+        // The runtime makes the usual devices in it and then closes it.
+        mount("tmpfs", Path::new("/dev"), &["nosuid", "mode=755", "size=64k", "ro"]),
+        mount("devpts", Path::new("/dev/pts"), &terminals),
+        mount("tmpfs", Path::new("/dev/shm"), &shared),
+        mount("tmpfs", Path::new("/tmp"), &shared),
+        mount("tmpfs", Path::new(HOME), &home),
+        bind(bundle.join("program"), Path::new(program::FOLDER)),
+    ];
+    let given = policy.mounts.iter().enumerate();
+    mounts.extend(given.map(|(index, given)| bind(mounted(bundle, index), &given.target)));
+    mounts
+}
+
+fn resources(limits: &Limits, swap: bool) -> Value {
+    let quota = (u64::from(limits.cpu_percent) * PERIOD / 100).max(1_000);
+    let mut memory = json!({ "limit": limits.memory });
+    if swap {
+        // Memory and swap together: what is swapped out counts, too.
+        memory["swap"] = json!(limits.memory);
+    }
+    json!({
+        "memory": memory,
+        "pids": { "limit": limits.processes },
+        "cpu": { "quota": quota, "period": PERIOD },
+        "devices": [{ "allow": false, "access": "rwm" }],
+    })
+}
+
+/// A kernel without swap may have no word for it.
+fn has_swap() -> bool {
+    fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
+}

@@ -1,0 +1,99 @@
+//! A container's control groups. The runtime makes one in every hierarchy that there is; we read what was used before
+//! we remove them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::jail::cgroup::{self, Hierarchy, PREFIX};
+
+/// Where pure version 2 is mounted; runtimes look nowhere else.
+const UNIFIED: &str = "/sys/fs/cgroup";
+
+/// Where the groups of one container are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    /// What the runtime is told; nothing where no groups can be made.
+    pub(super) path: Option<String>,
+    /// All that it may make of it.
+    pub(super) folders: Vec<PathBuf>,
+}
+
+impl Place {
+    pub(super) fn of(hierarchy: &Hierarchy, name: &str) -> Self {
+        let name = format!("{PREFIX}{name}");
+        match hierarchy {
+            // A name without a slash is looked for below the runtime's own groups, as ours are.
+            Hierarchy::One { .. } => Self {
+                folders: parents().into_iter().map(|folder| folder.join(&name)).collect(),
+                path: Some(name),
+            },
+            Hierarchy::Two { folder } => {
+                let folder = folder.join(name);
+                let below = folder.strip_prefix(UNIFIED).ok().map(|below| format!("/{}", below.display()));
+                Self { folders: below.iter().map(|_| folder.clone()).collect(), path: below }
+            }
+            Hierarchy::None(_) => Self::default(),
+        }
+    }
+
+    pub(super) fn remove(&self) {
+        self.folders.iter().for_each(|folder| cgroup::remove(folder));
+    }
+}
+
+/// Removes groups that a process left which is gone.
+pub(super) fn sweep(hierarchy: &Hierarchy) {
+    hierarchy.sweep();
+    cgroup::sweep_in(parents().iter().map(PathBuf::as_path));
+}
+
+/// This process's group in every hierarchy.
+fn parents() -> Vec<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    read(&mounts, &membership)
+}
+
+fn read(mounts: &str, membership: &str) -> Vec<PathBuf> {
+    let mounted = |controllers: &str| {
+        mounts.lines().find_map(|line| {
+            let mut fields = line.split(' ').skip(1);
+            let (folder, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+            let has = |one: &str| options.split(',').any(|option| option == one);
+            let fits = match controllers {
+                "" => kind == "cgroup2",
+                some => kind == "cgroup" && some.split(',').all(has),
+            };
+            fits.then(|| Path::new(folder))
+        })
+    };
+    let places = membership.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        Some(mounted(controllers)?.join(path.trim_start_matches('/')))
+    });
+    places.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_hierarchy_has_its_own_place() {
+        let mounts = "cgroup /c/cpu cgroup rw,cpu,cpuacct 0 0\ncgroup /c/systemd cgroup rw,name=systemd 0 0\n\
+                      cgroup2 /c/unified cgroup2 rw 0 0\n";
+        let found = read(mounts, "3:cpu,cpuacct:/mine\n2:name=systemd:/\n7:pids:/unmounted\n0::/\n");
+        let wanted = ["/c/cpu/mine", "/c/systemd/", "/c/unified/"].map(PathBuf::from);
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn pure_version_two_is_named_from_its_root() {
+        let place = Place::of(&Hierarchy::Two { folder: "/sys/fs/cgroup/user/app".into() }, "1-2");
+        assert_eq!(place.path.as_deref(), Some("/user/app/choir-cell-1-2"));
+        assert_eq!(place.folders, [PathBuf::from("/sys/fs/cgroup/user/app/choir-cell-1-2")]);
+    }
+}

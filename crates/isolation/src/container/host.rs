@@ -1,0 +1,135 @@
+//! The host's side of a container: what its launcher has to know.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use super::Plan;
+use super::groups::{self, Place};
+use super::image;
+use super::runtime::{self, Runtime};
+use crate::cell::{Backend, Cell, StartError};
+use crate::jail::cgroup::Hierarchy;
+use crate::jail::{host as jail, probe};
+use crate::launched::{Begun, Launch, Launched, Running};
+use crate::policy::{Image, Policy};
+use crate::probe::{Check, Finding, Probe};
+
+/// The backend: starts cells by an OCI runtime.
+#[derive(Debug, Clone)]
+pub struct Container {
+    launcher: PathBuf,
+    named: Option<PathBuf>,
+    images: Option<PathBuf>,
+    runtime: Arc<OnceLock<Result<Runtime, String>>>,
+    hierarchy: Arc<OnceLock<Hierarchy>>,
+}
+
+impl Container {
+    /// Cells are launched by this program, which must give [`crate::entry`] the first word. It is also what serves
+    /// inside, so it is shown there with its libraries.
+    pub fn new(launcher: impl Into<PathBuf>) -> Self {
+        Self {
+            launcher: launcher.into(),
+            named: None,
+            images: None,
+            runtime: Arc::default(),
+            hierarchy: Arc::default(),
+        }
+    }
+
+    /// Cells are launched by the program that runs now, if it can; see [`crate::entry`].
+    pub fn of_this_program() -> Self {
+        Self::new(crate::launcher().unwrap_or_default())
+    }
+
+    /// Uses this runtime, and no other.
+    #[must_use]
+    pub fn with_runtime(self, path: impl Into<PathBuf>) -> Self {
+        Self { named: Some(path.into()), runtime: Arc::default(), ..self }
+    }
+
+    /// Keeps unpacked images in this folder, which is nobody else's to write.
+    #[must_use]
+    pub fn with_images(self, folder: impl Into<PathBuf>) -> Self {
+        Self { images: Some(folder.into()), ..self }
+    }
+
+    /// The image as a folder with a root file system, or this machine's own programs.
+    fn image(&self, image: &Image) -> Result<Image, StartError> {
+        let Image::OciLayout(layout) = image else { return Ok(image.clone()) };
+        let none = || StartError::Policy("there is no folder in which images are unpacked".into());
+        let images = self.images.as_ref().ok_or_else(none)?;
+        let unpacked = image::unpack(layout, images);
+        unpacked.map(Image::Rootfs).map_err(|e| StartError::Policy(e.to_string()))
+    }
+
+    /// The runtime's program, if there is one.
+    pub fn runtime(&self) -> Option<&Path> {
+        self.found().as_ref().ok().map(|runtime| runtime.path.as_path())
+    }
+
+    fn found(&self) -> &Result<Runtime, String> {
+        self.runtime.get_or_init(|| runtime::find(self.named.as_deref()))
+    }
+
+    fn hierarchy(&self) -> &Hierarchy {
+        self.hierarchy.get_or_init(|| {
+            let found = Hierarchy::find();
+            groups::sweep(&found);
+            found
+        })
+    }
+}
+
+impl Backend for Container {
+    fn name(&self) -> &'static str {
+        "container"
+    }
+
+    fn probe(&self) -> Probe {
+        let user = if rustix::process::geteuid().is_root() {
+            Finding::Works("root: cells run under an unprivileged uid of their owner's".into())
+        } else {
+            let weaker = "an ordinary user: commands can count the agent's descriptors, though not use them";
+            Finding::Weaker(weaker.into())
+        };
+        let mut checks = vec![
+            Check { what: "started by", finding: user },
+            Check { what: "control groups", finding: probe::groups(self.hierarchy()) },
+        ];
+        let version = self.found().clone().and_then(|runtime| {
+            runtime.version().map(|version| format!("{version}, {}", runtime.path.display()))
+        });
+        let works = version.is_ok();
+        checks.insert(
+            0,
+            Check { what: "runtime", finding: version.map_or_else(Finding::Missing, Finding::Works) },
+        );
+        if works {
+            let trial =
+                probe::trial(self).map(|()| "the runtime's walls and the agent's own are in force".into());
+            checks
+                .push(Check { what: "a cell", finding: trial.map_or_else(Finding::Missing, Finding::Works) });
+        }
+        Probe { backend: self.name(), checks }
+    }
+
+    fn start(&self, policy: &Policy, scratch: &Path) -> Result<Arc<dyn Cell>, StartError> {
+        Ok(Arc::new(Launched::start(self.clone(), policy, scratch)?))
+    }
+}
+
+impl Launch for Container {
+    fn launch(&self, policy: &Policy, scratch: &Path) -> Result<Running, StartError> {
+        let runtime = self.found().clone().map_err(StartError::Unprotected)?;
+        let name = jail::unique_name();
+        let policy = &Policy { image: self.image(&policy.image)?, ..policy.clone() };
+        let walls = jail::plan(policy, scratch, self.hierarchy().groups(&name, &policy.limits))?;
+        let place = Place::of(self.hierarchy(), &name);
+        let json = |e: serde_json::Error| StartError::Policy(e.to_string());
+        let agent = serde_json::to_vec(&walls).map_err(json)?;
+        let groups = place.folders.clone();
+        let launcher = serde_json::to_vec(&Plan { walls, runtime, name, place }).map_err(json)?;
+        Begun::start(&self.launcher, crate::CONTAINER_LAUNCH, launcher, groups)?.finish(agent, policy)
+    }
+}

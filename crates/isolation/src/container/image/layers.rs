@@ -1,0 +1,226 @@
+//! Unpacking one layer over those before it. An archive is somebody else's: no path of it leads out of the root,
+//! whatever links it made before, and nothing of it is a device or runs as somebody else.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use tar::{Archive, Entry};
+
+use super::ImageError;
+
+/// What a later layer takes away.
+const GONE: &[u8] = b".wh.";
+/// All that earlier layers have in this folder.
+const ALL_GONE: &[u8] = b".wh..wh..opq";
+/// An image with more than this is not an image but an attack.
+const MOST_BYTES: u64 = 64 << 30;
+const MOST_ENTRIES: usize = 4_000_000;
+
+pub(super) fn apply(layer: impl Read, root: &Path) -> Result<(), ImageError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let root = rustix::fs::openat(CWD, root, flags, Mode::empty()).map_err(io::Error::from)?;
+    let mut unpacking = Unpacking { root, made: BTreeSet::new(), bytes: 0 };
+    for (index, entry) in Archive::new(layer).entries()?.enumerate() {
+        let entry = entry?;
+        let path = PathBuf::from(OsString::from_vec(entry.path_bytes().into_owned()));
+        let taken = if index < MOST_ENTRIES {
+            unpacking.take(entry, &path)
+        } else {
+            Err(invalid("there is too much"))
+        };
+        taken.map_err(|e| ImageError::Entry { path: path.display().to_string(), reason: e.to_string() })?;
+    }
+    Ok(())
+}
+
+struct Unpacking {
+    root: OwnedFd,
+    /// What this layer has made, which its own whiteouts do not mean.
+    made: BTreeSet<PathBuf>,
+    bytes: u64,
+}
+
+impl Unpacking {
+    fn take(&mut self, entry: Entry<'_, impl Read>, path: &Path) -> io::Result<()> {
+        let path = plain(path)?;
+        let (Some(name), Some(above)) = (path.file_name(), path.parent()) else {
+            // The root itself, which is there.
+            return Ok(());
+        };
+        let folder = self.folder(above)?;
+        if name.as_bytes() == ALL_GONE {
+            return self.clear(folder.as_fd(), above);
+        }
+        if let Some(gone) = name.as_bytes().strip_prefix(GONE) {
+            let gone = OsStr::from_bytes(gone);
+            let is_name = !gone.is_empty() && gone != "." && gone != "..";
+            return if is_name {
+                self.drop_lower(folder.as_fd(), above, gone)
+            } else {
+                Err(invalid("it takes nothing away"))
+            };
+        }
+        self.make(entry, folder.as_fd(), name)?;
+        self.made.insert(path);
+        Ok(())
+    }
+
+    fn make(&mut self, entry: Entry<'_, impl Read>, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+        let kind = entry.header().entry_type();
+        let mode = Mode::from_raw_mode(entry.header().mode().unwrap_or(0o644) & 0o777);
+        let link = || entry.link_name_bytes().ok_or_else(|| invalid("a link leads nowhere"));
+        if kind.is_dir() {
+            make_folder(folder, name, mode)
+        } else if kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse() {
+            self.make_file(entry, folder, name, mode)
+        } else if kind.is_symlink() {
+            remove(folder, name)?;
+            Ok(rustix::fs::symlinkat(&*link()?, folder, name)?)
+        } else if kind.is_hard_link() {
+            self.make_link(Path::new(OsStr::from_bytes(&link()?)), folder, name)
+        } else {
+            // Devices and pipes are the runtime's to make; the rest is about the archive and not in it.
+            Ok(())
+        }
+    }
+
+    fn make_file(
+        &mut self,
+        mut entry: Entry<'_, impl Read>,
+        folder: BorrowedFd<'_>,
+        name: &OsStr,
+        mode: Mode,
+    ) -> io::Result<()> {
+        self.bytes = self.bytes.saturating_add(entry.size());
+        if self.bytes > MOST_BYTES {
+            return Err(invalid("there is too much"));
+        }
+        remove(folder, name)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?);
+        io::copy(&mut entry, &mut file)?;
+        Ok(rustix::fs::fchmod(file, mode)?)
+    }
+
+    /// Another name for what the image has already.
+    fn make_link(&self, target: &Path, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+        let target = plain(target)?;
+        let (Some(old), Some(above)) = (target.file_name(), target.parent()) else {
+            return Err(invalid("a link leads nowhere"));
+        };
+        let from = self.folder(above)?;
+        remove(folder, name)?;
+        Ok(rustix::fs::linkat(from, old, folder, name, AtFlags::empty())?)
+    }
+
+    /// Opens a folder, and makes it if it is not there. Links on the way lead to where they lead inside the image.
+    fn folder(&self, path: &Path) -> io::Result<OwnedFd> {
+        let open = |path: &Path| {
+            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+            rustix::fs::openat2(&self.root, path, flags, Mode::empty(), within)
+        };
+        match (open(path), path.parent(), path.file_name()) {
+            (Err(Errno::NOENT), Some(above), Some(name)) => {
+                let above = self.folder(above)?;
+                rustix::fs::mkdirat(&above, name, Mode::from_raw_mode(0o755))?;
+                Ok(open(path)?)
+            }
+            (opened, ..) => Ok(opened?),
+        }
+    }
+
+    /// Removes what earlier layers have in a folder.
+    fn clear(&self, folder: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+        names(folder)?.into_iter().try_for_each(|name| self.drop_lower(folder, path, &name))
+    }
+
+    fn drop_lower(&self, folder: BorrowedFd<'_>, above: &Path, name: &OsStr) -> io::Result<()> {
+        let path = above.join(name);
+        let is_ours = self.made.range(path.clone()..).next().is_some_and(|made| made.starts_with(&path));
+        if !is_ours {
+            return remove(folder, name);
+        }
+        if kind(folder, name)? == Some(FileType::Directory) {
+            let below = rustix::fs::openat(
+                folder,
+                name,
+                OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+                Mode::empty(),
+            )?;
+            return self.clear(below.as_fd(), &path);
+        }
+        Ok(())
+    }
+}
+
+/// A path of an archive, relative to the root. It may not climb.
+fn plain(path: &Path) -> io::Result<PathBuf> {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => plain.push(name),
+            Component::CurDir | Component::RootDir => {}
+            Component::ParentDir | Component::Prefix(_) => return Err(invalid("it leads out of the image")),
+        }
+    }
+    Ok(plain)
+}
+
+fn make_folder(above: BorrowedFd<'_>, name: &OsStr, mode: Mode) -> io::Result<()> {
+    if kind(above, name)? != Some(FileType::Directory) {
+        remove(above, name)?;
+        rustix::fs::mkdirat(above, name, Mode::RWXU)?;
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let made = rustix::fs::openat(above, name, flags, Mode::empty())?;
+    // Whoever unpacks must be able to go on, and to remove it one day.
+    Ok(rustix::fs::fchmod(made, mode | Mode::RWXU)?)
+}
+
+fn kind(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FileType>> {
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => Ok(Some(FileType::from_raw_mode(found.st_mode))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(folder, ".", flags, Mode::empty())?;
+    let mut names = Vec::new();
+    for entry in Dir::new(folder)? {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if name != b"." && name != b".." {
+            names.push(OsString::from_vec(name));
+        }
+    }
+    Ok(names)
+}
+
+/// Removes whatever has this name, without following any link.
+fn remove(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    match kind(folder, name)? {
+        None => Ok(()),
+        Some(FileType::Directory) => {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let below = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+            names(below.as_fd())?.iter().try_for_each(|name| remove(below.as_fd(), name))?;
+            Ok(rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?)
+        }
+        Some(_) => Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?),
+    }
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}

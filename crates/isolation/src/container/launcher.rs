@@ -1,0 +1,172 @@
+//! The container's launcher: it prepares the bundle, starts the runtime, and waits until both are over. However the
+//! host, the runtime or the first process ends, the others are ended and the control groups removed.
+
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, wait};
+use rustix::thread::UnshareFlags;
+
+use super::{Plan, bundle};
+use crate::cell::Usage;
+use crate::jail::cgroup::Made;
+use crate::jail::identity;
+use crate::jail::launcher::{FAILED_INSIDE, Failure, at, receive, tell};
+use crate::jail::warden::Warden;
+use crate::policy::Limit;
+use crate::sys;
+
+/// How often the container's processes are looked for after the host went away, until the runtime has ended.
+const AGAIN: Duration = Duration::from_millis(5);
+/// What the runtime says when it fails, in the bundle.
+const ERRORS: &str = "errors";
+/// How the runtime ends when the first process was killed.
+const KILLED: i32 = 128 + 9;
+
+/// Runs the launcher; returns the process's exit code.
+pub(crate) fn launch() -> i32 {
+    match run() {
+        Ok((Ended::Over, usage)) => tell(Ok(usage)),
+        Ok((Ended::Told, _)) => 1,
+        Ok((Ended::Failed(failure), _)) | Err(failure) => tell(Err(failure)),
+    }
+}
+
+enum Ended {
+    Over,
+    /// The first process has told its own failure.
+    Told,
+    Failed(Failure),
+}
+
+fn run() -> Result<(Ended, Usage), Failure> {
+    let control = sys::lay_control().map_err(at("take the control channel"))?;
+    let plan: Plan = receive(&control)?;
+    // Ctrl-C at the host's terminal is the host's affair; here something has to be put in order first.
+    let _ = rustix::process::setsid();
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    // What the runtime leaves behind comes to this process, which ends it.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(at("look after orphans"))?;
+    let owners = identity::owners(plan.walls.outside)?;
+    if owners.is_some() {
+        // Whoever looks for the runtime among this process's children finds no other.
+        let _ = rustix::process::wait(WaitOptions::empty());
+    }
+    leave(&plan)?;
+    bundle::build(&plan, owners.as_ref().map(std::os::fd::AsFd::as_fd))?;
+    drop(owners);
+    let started = start(&plan).and_then(|runtime| supervise(&control, runtime, Warden::new(&plan.walls)));
+    end_all();
+    let usage = Made(&plan.walls.groups).usage();
+    plan.place.remove();
+    started.map(|(ended, met)| (ended, Usage { met, ..usage }))
+}
+
+/// Enters a mount namespace, which is taken down with this process. For anybody but root that begins with a user
+/// namespace, in which the runtime can do its work.
+fn leave(plan: &Plan) -> Result<(), Failure> {
+    if plan.walls.outside.is_some() {
+        return sys::unshare(UnshareFlags::NEWNS).map_err(at("leave the host's mounts"));
+    }
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    sys::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS).map_err(at("enter new namespaces"))?;
+    identity::map(0, uid.as_raw(), gid.as_raw())
+}
+
+fn start(plan: &Plan) -> Result<Child, Failure> {
+    let bundle = &plan.walls.root;
+    let errors = File::create(ERRORS).map_err(at("keep the runtime's errors"))?;
+    // The runtime keeps the container's groups, so that they can be read when it is over.
+    Command::new(&plan.runtime.path)
+        .arg("--root")
+        .arg(bundle.join("state"))
+        .args(["run", "--keep", "--no-new-keyring", "--preserve-fds", "1", "--bundle"])
+        .arg(bundle)
+        .arg(format!("choir-{}", plan.name))
+        .stdin(Stdio::null())
+        .stderr(errors)
+        .spawn()
+        .map_err(at("start the runtime"))
+}
+
+/// Waits until the runtime is over, and ends the container when the host goes away or a limit is met, which it names.
+fn supervise(
+    control: &OwnedFd,
+    mut runtime: Child,
+    mut warden: Warden,
+) -> Result<(Ended, Option<Limit>), Failure> {
+    let pid = i32::try_from(runtime.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| at("watch the runtime")("no number"))?;
+    let watch = pidfd_open(pid, PidfdFlags::empty()).map_err(at("watch the runtime"))?;
+    let mut is_alone = false;
+    let mut met = None;
+    loop {
+        // Nothing is read here: only the host's going away shows.
+        let mut fds = [PollFd::new(&watch, PollFlags::IN), PollFd::new(control, PollFlags::empty())];
+        let again = Timespec { tv_sec: 0, tv_nsec: i64::from(AGAIN.subsec_nanos()) };
+        let polled = if is_alone {
+            poll(&mut fds[..1], Some(&again))
+        } else {
+            poll(&mut fds, Timespec::try_from(warden.pause()).ok().as_ref())
+        };
+        match polled {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(at("watch the container")(errno)),
+        }
+        if !fds[0].revents().is_empty() {
+            break;
+        }
+        met = met.or_else(|| warden.met(Some(pid)));
+        is_alone |= !fds[1].revents().is_empty() || met.is_some();
+        if is_alone {
+            // The kernel ends the rest with the first process.
+            end_children(pid);
+        }
+    }
+    let status = runtime.wait().map_err(at("wait for the runtime"))?;
+    let ended = match status.code() {
+        Some(0 | KILLED) => Ended::Over,
+        Some(FAILED_INSIDE) => Ended::Told,
+        Some(_) | None if is_alone => Ended::Over,
+        Some(_) | None => Ended::Failed(at("run the container")(complaint(status))),
+    };
+    Ok((ended, met))
+}
+
+/// What the runtime said last.
+fn complaint(status: std::process::ExitStatus) -> String {
+    let said = fs::read(ERRORS).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    said.lines()
+        .rfind(|line| !line.trim().is_empty())
+        .map_or_else(|| format!("the runtime ended with {status}"), str::to_owned)
+}
+
+/// Ends whatever a runtime that was itself killed has left to this process.
+fn end_all() {
+    loop {
+        end_children(rustix::process::getpid());
+        match wait(WaitOptions::empty()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Ends the processes that a process has started, or has been left.
+fn end_children(of: Pid) {
+    let tasks = fs::read_dir(format!("/proc/{}/task", of.as_raw_nonzero())).into_iter().flatten().flatten();
+    for list in tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()) {
+        for child in list.split_whitespace().filter_map(|number| number.parse().ok().and_then(Pid::from_raw))
+        {
+            let _ = kill_process(child, Signal::KILL);
+        }
+    }
+}

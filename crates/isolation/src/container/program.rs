@@ -1,0 +1,100 @@
+//! Our own program inside a container, where there may be no library that fits it: it is shown with its loader and
+//! its libraries, in a folder that no image uses.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::jail::launcher::{Failure, at};
+use crate::jail::root::folder;
+use crate::sys::{self, Bind};
+
+/// Where the program stands inside.
+pub(super) const FOLDER: &str = "/.choir";
+
+/// Puts this program with all that it needs below `into`; returns how it is started inside.
+pub(super) fn show(into: &Path) -> Result<Vec<String>, Failure> {
+    folder(into.join("lib"))?;
+    show_self(&into.join("cell"))?;
+    let maps = fs::read_to_string("/proc/self/maps").map_err(at("list our libraries"))?;
+    let mut arguments = Vec::new();
+    for library in libraries(&maps) {
+        let Some(name) = library.file_name().and_then(|name| name.to_str()) else { continue };
+        if name.starts_with("ld-") || name.starts_with("ld.so") {
+            show_file(&library, &into.join("ld.so"))?;
+            arguments = ["/ld.so", "--library-path", "/lib"].map(place).to_vec();
+        }
+        show_file(&library, &into.join("lib").join(name))?;
+        for alias in aliases(name) {
+            symlink(name, into.join("lib").join(alias)).map_err(at("name a library"))?;
+        }
+    }
+    arguments.extend([place("/cell"), crate::AGENT.to_owned()]);
+    Ok(arguments)
+}
+
+fn place(part: &str) -> String {
+    if part.starts_with('/') { format!("{FOLDER}{part}") } else { part.to_owned() }
+}
+
+/// Shows the program that runs now. Where its file was replaced, what runs is copied.
+fn show_self(target: &Path) -> Result<(), Failure> {
+    let (running, step) = (Path::new("/proc/self/exe"), "show our program");
+    let now = fs::metadata(running).map_err(at(step))?;
+    let path = fs::read_link(running).map_err(at(step))?;
+    let is_same = fs::metadata(&path).is_ok_and(|file| (file.dev(), file.ino()) == (now.dev(), now.ino()));
+    if is_same { show_file(&path, target) } else { fs::copy(running, target).map(drop).map_err(at(step)) }
+}
+
+fn show_file(source: &Path, target: &Path) -> Result<(), Failure> {
+    let step = format!("show our program's {}", source.display());
+    fs::File::create(target).map_err(at(step.as_str()))?;
+    let bind = Bind { source, target, read_only: true, devices: false, recursive: false, owners: None };
+    sys::bind(bind).map_err(at(step))
+}
+
+/// The shared libraries that a process uses, its loader among them.
+fn libraries(maps: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for line in maps.lines() {
+        let Some(path) = line.find('/').map(|at| Path::new(&line[at..])) else { continue };
+        let is_library = path.file_name().is_some_and(|name| {
+            let name = name.to_string_lossy();
+            name.ends_with(".so") || name.contains(".so.")
+        });
+        if is_library && !found.iter().any(|one| one == path) {
+            found.push(path.to_owned());
+        }
+    }
+    found
+}
+
+/// The shorter names by which `libz.so.1.3` may be asked for.
+fn aliases(name: &str) -> Vec<&str> {
+    let Some(start) = name.find(".so.").map(|at| at + ".so.".len()) else { return Vec::new() };
+    name.match_indices('.').map(|(at, _)| at).filter(|at| *at > start).map(|at| &name[..at]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_told_from_programs_and_data() {
+        let maps = "55-56 r--p 00 fe:00 1 /opt/bin/choir\n\
+                    7f-80 r--p 00 fe:00 2 /usr/lib/libc.so.6\n7f-81 r-xp 00 fe:00 2 /usr/lib/libc.so.6\n\
+                    7f-82 r--p 00 fe:00 3 /usr/lib/ld-linux-x86-64.so.2\n7f-83 rw-p 00 00:00 0 [heap]\n\
+                    7f-84 r--s 00 fe:00 4 /var/data.db\n";
+        assert_eq!(
+            libraries(maps),
+            ["/usr/lib/libc.so.6", "/usr/lib/ld-linux-x86-64.so.2"].map(PathBuf::from)
+        );
+    }
+
+    #[test]
+    fn a_library_has_the_names_of_its_versions() {
+        assert_eq!(aliases("libz.so.1.3.1"), ["libz.so.1", "libz.so.1.3"]);
+        assert_eq!(aliases("libc.so.6"), Vec::<&str>::new());
+        assert_eq!(aliases("libfoo-1.2.so"), Vec::<&str>::new());
+    }
+}

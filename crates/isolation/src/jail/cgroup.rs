@@ -1,0 +1,351 @@
+//! Control groups: memory, processes and processors of a whole cell. The host plans them, the launcher makes and
+//! removes them. Version 1, version 2 and a mixture are understood; where none can be used, less exact limits of
+//! single processes remain, and `choir doctor` says so.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::launcher::{Failure, at};
+use crate::cell::Usage;
+use crate::policy::Limits;
+
+/// How often a group that has just become empty is removed before it is left to the next start.
+const ATTEMPTS: u32 = 50;
+/// The time in which processors are shared out, in microseconds.
+const PERIOD: u64 = 100_000;
+/// What groups of ours are called, so that the next start knows what the last one left.
+pub(crate) const PREFIX: &str = "choir-cell-";
+
+/// Where groups can be made on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Hierarchy {
+    /// One folder for each controller.
+    One {
+        memory: Option<PathBuf>,
+        pids: Option<PathBuf>,
+        cpu: Option<PathBuf>,
+    },
+    /// One folder for all, with the controllers that are ours to use.
+    Two {
+        folder: PathBuf,
+    },
+    None(String),
+}
+
+/// The groups of one cell.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Groups {
+    /// Folders, and what is written to their files.
+    folders: Vec<(PathBuf, Vec<(String, String)>)>,
+    /// True if they bound the memory of all processes together.
+    pub(crate) memory: bool,
+    version: Version,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Version {
+    #[default]
+    One,
+    Two,
+}
+
+impl Groups {
+    /// True if the other ones bound the same, under another name.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let alike = |(one, another): (&(PathBuf, Vec<_>), &(PathBuf, Vec<_>))| {
+            one.0.parent() == another.0.parent() && one.1 == another.1
+        };
+        self.folders.len() == other.folders.len() && self.folders.iter().zip(&other.folders).all(alike)
+    }
+
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.folders.iter().map(|(folder, _)| folder.clone()).collect()
+    }
+
+    /// The file by which a process enters.
+    fn door(&self) -> &'static str {
+        match self.version {
+            Version::One => "tasks",
+            Version::Two => "cgroup.procs",
+        }
+    }
+}
+
+impl Hierarchy {
+    /// Looks at the machine, as this process sees it.
+    pub(crate) fn find() -> Self {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        Self::read(&mounts, &membership)
+    }
+
+    fn read(mounts: &str, membership: &str) -> Self {
+        let mounted = |wanted: &str, option: Option<&str>| {
+            mounts.lines().find_map(|line| {
+                let mut fields = line.split(' ').skip(1);
+                let (folder, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+                let fits = kind == wanted && option.is_none_or(|o| options.split(',').any(|one| one == o));
+                fits.then(|| PathBuf::from(folder))
+            })
+        };
+        // `/proc/self/cgroup` names this process's place in each hierarchy.
+        let place = |controller: &str| {
+            membership.lines().find_map(|line| {
+                let mut fields = line.splitn(3, ':').skip(1);
+                let (names, path) = (fields.next()?, fields.next()?);
+                names
+                    .split(',')
+                    .any(|name| name == controller)
+                    .then(|| path.trim_start_matches('/').to_owned())
+            })
+        };
+        let one = |controller: &str| {
+            let folder = mounted("cgroup", Some(controller))?.join(place(controller)?);
+            is_writable(&folder).then_some(folder)
+        };
+        let (memory, pids, cpu) = (one("memory"), one("pids"), one("cpu"));
+        if memory.is_some() || pids.is_some() {
+            return Self::One { memory, pids, cpu };
+        }
+        let two = mounted("cgroup2", None).zip(place(""));
+        let Some((mount, place)) = two else {
+            return Self::None("no control groups are mounted".into());
+        };
+        let folder = mount.join(place);
+        match prepare(&folder) {
+            Ok(()) => Self::Two { folder },
+            Err(e) => Self::None(format!("{} is not ours to divide: {e}", folder.display())),
+        }
+    }
+
+    pub(crate) fn groups(&self, name: &str, limits: &Limits) -> Groups {
+        let quota = (u64::from(limits.cpu_percent) * PERIOD / 100).max(1_000);
+        let name = format!("{PREFIX}{name}");
+        let entry = |file: &str, value: String| (file.to_owned(), value);
+        match self {
+            Self::One { memory, pids, cpu } => {
+                let mut folders = Vec::new();
+                if let Some(folder) = memory {
+                    let bytes = limits.memory.to_string();
+                    let files = vec![
+                        entry("memory.limit_in_bytes", bytes.clone()),
+                        entry("?memory.memsw.limit_in_bytes", bytes),
+                    ];
+                    folders.push((folder.join(&name), files));
+                }
+                if let Some(folder) = pids {
+                    folders.push((folder.join(&name), vec![entry("pids.max", limits.processes.to_string())]));
+                }
+                if let Some(folder) = cpu {
+                    let files = vec![
+                        entry("cpu.cfs_period_us", PERIOD.to_string()),
+                        entry("cpu.cfs_quota_us", quota.to_string()),
+                    ];
+                    folders.push((folder.join(&name), files));
+                }
+                Groups { folders, memory: memory.is_some(), version: Version::One }
+            }
+            Self::Two { folder } => {
+                let files = vec![
+                    entry("memory.max", limits.memory.to_string()),
+                    entry("?memory.swap.max", "0".into()),
+                    entry("?memory.oom.group", "1".into()),
+                    entry("pids.max", limits.processes.to_string()),
+                    entry("?cpu.max", format!("{quota} {PERIOD}")),
+                ];
+                Groups { folders: vec![(folder.join(&name), files)], memory: true, version: Version::Two }
+            }
+            Self::None(_) => Groups::default(),
+        }
+    }
+
+    /// Removes groups that a process left which is gone; those that still hold a process stay.
+    pub(crate) fn sweep(&self) {
+        let folders: Vec<&PathBuf> = match self {
+            Self::One { memory, pids, cpu } => [memory, pids, cpu].into_iter().flatten().collect(),
+            Self::Two { folder } => vec![folder],
+            Self::None(_) => Vec::new(),
+        };
+        sweep_in(folders.into_iter().map(PathBuf::as_path));
+    }
+}
+
+/// Removes groups in these folders that nobody uses any more.
+pub(crate) fn sweep_in<'a>(folders: impl Iterator<Item = &'a Path>) {
+    for entry in folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten() {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
+        // The number of the process that planned it; one that lives may be about to use it.
+        if maker.is_some_and(|maker| !Path::new("/proc").join(maker).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+fn is_writable(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+/// Version 2 divides a group only when no process is in it, so this one steps aside into a group of its own.
+fn prepare(folder: &Path) -> io::Result<()> {
+    let wanted = ["memory", "pids"];
+    let has = |file: &str| {
+        fs::read_to_string(folder.join(file))
+            .is_ok_and(|on| wanted.iter().all(|w| on.split_whitespace().any(|one| one == *w)))
+    };
+    if has("cgroup.subtree_control") && is_writable(folder) {
+        return Ok(());
+    }
+    if !has("cgroup.controllers") {
+        return Err(io::Error::other("it has no memory and pids controllers"));
+    }
+    let aside = folder.join("choir-server");
+    fs::create_dir_all(&aside)?;
+    fs::write(aside.join("cgroup.procs"), "0")?;
+    let enabled = fs::write(folder.join("cgroup.subtree_control"), "+memory +pids")
+        .and_then(|()| fs::write(folder.join("cgroup.subtree_control"), "+cpu").or(Ok(())));
+    if enabled.is_err() {
+        let _ = fs::write(folder.join("cgroup.procs"), "0");
+        let _ = fs::remove_dir(&aside);
+    }
+    enabled
+}
+
+/// Groups that exist.
+pub(crate) struct Made<'a>(pub(crate) &'a Groups);
+
+pub(crate) fn make(groups: &Groups) -> Result<Made<'_>, Failure> {
+    let made = Made(groups);
+    match fill(groups) {
+        Ok(()) => Ok(made),
+        Err(failure) => {
+            made.remove();
+            Err(failure)
+        }
+    }
+}
+
+fn fill(groups: &Groups) -> Result<(), Failure> {
+    for (folder, files) in &groups.folders {
+        fs::create_dir(folder).map_err(at(format!("make the control group {}", folder.display())))?;
+        for (file, value) in files {
+            // A question mark says that the kernel may do without.
+            let (file, optional) = file.strip_prefix('?').map_or((file.as_str(), false), |file| (file, true));
+            let written = fs::write(folder.join(file), value);
+            if !optional {
+                written.map_err(at(format!("set {file}")))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Made<'_> {
+    /// Puts this process, which has one thread, into the groups. A thread that moves itself holds nobody up; moving
+    /// another process would wait for all processors.
+    pub(crate) fn enter(&self) -> Result<(), Failure> {
+        for (folder, _) in &self.0.folders {
+            fs::write(folder.join(self.0.door()), "0").map_err(at("enter the control group"))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        let mut usage = Usage::default();
+        for (folder, _) in &self.0.folders {
+            let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
+            usage.out_of_memory +=
+                count(&read("memory.oom_control"), "oom_kill") + count(&read("memory.events"), "oom_kill");
+            usage.out_of_processes += count(&read("pids.events"), "max");
+            let peak = [read("memory.max_usage_in_bytes"), read("memory.peak")];
+            let peak = peak.iter().filter_map(|text| text.trim().parse().ok()).max();
+            usage.memory_peak = usage.memory_peak.max(peak.unwrap_or_default());
+        }
+        usage
+    }
+
+    pub(crate) fn remove(self) {
+        self.0.folders.iter().for_each(|(folder, _)| remove(folder));
+    }
+}
+
+/// A group is busy for a moment after its last process is gone.
+pub(crate) fn remove(folder: &Path) {
+    for attempt in 1..=ATTEMPTS {
+        match fs::remove_dir(folder) {
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy => {
+                std::thread::sleep(std::time::Duration::from_micros(200 * u64::from(attempt)));
+            }
+            Ok(()) | Err(_) => break,
+        }
+    }
+}
+
+fn count(text: &str, name: &str) -> u64 {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.and_then(|value| value.trim().parse().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> Limits {
+        Limits { memory: 1000, processes: 7, cpu_percent: 150, ..Limits::default() }
+    }
+
+    #[test]
+    fn version_one_has_a_group_in_every_hierarchy_below_this_process() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().to_str().unwrap();
+        fs::create_dir_all(format!("{base}/memory/mine")).unwrap();
+        fs::create_dir_all(format!("{base}/pids")).unwrap();
+        let mounts = format!(
+            "cgroup {base}/memory cgroup rw,memory 0 0\ncgroup {base}/pids cgroup rw,pids 0 0\ncgroup2 {base}/two cgroup2 rw 0 0\n"
+        );
+        let found = Hierarchy::read(&mounts, "4:memory:/mine\n8:pids:/\n0::/\n");
+        let groups = found.groups("a", &limits());
+        assert!(groups.memory);
+        let folders: Vec<_> =
+            groups.folders.iter().map(|(folder, _)| folder.to_str().unwrap().to_owned()).collect();
+        assert_eq!(
+            folders,
+            [format!("{base}/memory/mine/choir-cell-a"), format!("{base}/pids/choir-cell-a")]
+        );
+    }
+
+    #[test]
+    fn version_two_is_used_where_its_controllers_are_ours() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = base.path().join("user/app");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("cgroup.subtree_control"), "cpu memory pids").unwrap();
+        let mounts = format!("cgroup2 {} cgroup2 rw 0 0\n", base.path().display());
+        let found = Hierarchy::read(&mounts, "0::/user/app\n");
+        assert_eq!(found, Hierarchy::Two { folder: folder.clone() });
+        let groups = found.groups("b", &limits());
+        let (at, files) = &groups.folders[0];
+        assert_eq!(*at, folder.join("choir-cell-b"));
+        assert!(files.contains(&("?cpu.max".into(), "150000 100000".into())), "{files:?}");
+    }
+
+    #[test]
+    fn a_machine_without_says_why() {
+        let base = tempfile::tempdir().unwrap();
+        let mounts = format!("cgroup2 {} cgroup2 rw 0 0\n", base.path().display());
+        for (mounts, why) in [("", "mounted"), (mounts.as_str(), "controllers")] {
+            let found = Hierarchy::read(mounts, "0::/\n");
+            assert!(matches!(&found, Hierarchy::None(reason) if reason.contains(why)), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn counters_are_read_whatever_stands_around_them() {
+        assert_eq!(count("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", "oom_kill"), 3);
+        assert_eq!(count("max 12\n", "max"), 12);
+        assert_eq!(count("", "max"), 0);
+    }
+}

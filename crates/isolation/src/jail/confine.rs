@@ -1,0 +1,120 @@
+//! The last walls, around a process that has its root already: limits, no capabilities, landlock, and the list of
+//! system calls. After this the process cannot gain anything any more.
+
+use landlock::{
+    ABI, Access as _, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use super::Plan;
+use super::launcher::{Failure, at};
+use super::syscalls;
+use crate::policy::{Access, HOME, Policy};
+
+/// Where anything may be written; the policy's own folders come to it.
+const WRITABLE: [&str; 4] = ["/tmp", "/var/tmp", HOME, "/dev"];
+
+/// Watchers of files, of which a user has 128 where nobody said otherwise.
+const WATCHERS: u64 = 32;
+/// Files that can be watched, where the kernel does not say.
+const WATCHES: u64 = 8192;
+
+pub(crate) fn confine(plan: &Plan) -> Result<(), Failure> {
+    let policy = &plan.policy;
+    rlimits(plan)?;
+    shares();
+    capabilities()?;
+    rustix::thread::set_no_new_privs(true).map_err(at("give up new privileges"))?;
+    landlock(policy)?;
+    // The agent's memory is no business of the commands', though they are the same user.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("close the agent's memory"))?;
+    syscalls::apply(plan.groups.memory).map_err(at("apply the list of system calls"))
+}
+
+fn rlimits(plan: &Plan) -> Result<(), Failure> {
+    let limits = &plan.policy.limits;
+    // A group bounds all processes together, which is better than each by itself.
+    let memory = if plan.groups.memory { u64::MAX } else { limits.memory };
+    let wanted = [
+        // With none a program of the host is still told of a crash; with one byte the kernel leaves it at that.
+        (Resource::Core, 1),
+        (Resource::Nofile, limits.open_files),
+        (Resource::Nproc, u64::from(limits.processes)),
+        (Resource::Fsize, limits.disk),
+        (Resource::Memlock, 64 << 20),
+        (Resource::Rtprio, 0),
+        (Resource::Nice, 0),
+        (Resource::Data, memory),
+    ];
+    for (resource, most) in wanted {
+        // A limit can be lowered by anybody and raised by nobody.
+        let most = getrlimit(resource).maximum.map_or(most, |now| now.min(most));
+        if most == u64::MAX {
+            continue;
+        }
+        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+        setrlimit(resource, limit).map_err(at(format!("set the limit {resource:?}")))?;
+    }
+    Ok(())
+}
+
+/// Bounds what the cell takes of things that are counted by user, who may be the server's own. A kernel that has none
+/// of these has nothing to bound.
+fn shares() {
+    let watches = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok();
+    let watches: Option<u64> = watches.and_then(|text| text.trim().parse().ok());
+    let bounds = [
+        ("max_inotify_instances", WATCHERS),
+        ("max_inotify_watches", watches.unwrap_or(WATCHES) / 2),
+        // A second wall behind the list.
+        ("max_user_namespaces", 0),
+        ("max_mnt_namespaces", 0),
+        ("max_net_namespaces", 0),
+        ("max_pid_namespaces", 0),
+    ];
+    for (name, most) in bounds {
+        let _ = std::fs::write(std::path::Path::new("/proc/sys/user").join(name), most.to_string());
+    }
+}
+
+fn capabilities() -> Result<(), Failure> {
+    let step = "give up capabilities";
+    for bit in 0..=63u32 {
+        // Beyond the last that this kernel knows there is nothing to give up.
+        let known = CapabilitySet::from_bits_retain(1 << bit);
+        if rustix::thread::remove_capability_from_bounding_set(known).is_err() {
+            break;
+        }
+    }
+    let none = CapabilitySet::empty();
+    let _ = rustix::thread::clear_ambient_capability_set();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, sets).map_err(at(step))
+}
+
+fn landlock(policy: &Policy) -> Result<(), Failure> {
+    let step = "apply landlock";
+    let abi = ABI::V6;
+    let (all, read) = (AccessFs::from_all(abi), AccessFs::from_read(abi));
+    let root = PathFd::new("/").map_err(at(step))?;
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)
+        .and_then(|rules| rules.scope(Scope::from_all(abi)))
+        .and_then(Ruleset::create)
+        .and_then(|rules| rules.add_rule(PathBeneath::new(root, read)))
+        .map_err(at(step))?;
+    let given = policy.mounts.iter().filter(|mount| mount.access != Access::ReadOnly);
+    let writable = WRITABLE.iter().map(std::path::Path::new).chain(given.map(|mount| mount.target.as_path()));
+    for path in writable {
+        let Ok(fd) = PathFd::new(path) else { continue };
+        rules = rules.add_rule(PathBeneath::new(fd, all)).map_err(at(step))?;
+    }
+    let applied = rules.restrict_self().map_err(at(step))?;
+    if applied.ruleset == RulesetStatus::NotEnforced {
+        return Err(at(step)("this kernel has no landlock"));
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! The host's side of a jail: what its launcher has to know.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::cgroup::{Groups, Hierarchy};
+use super::spare::{Spare, Spares};
+use super::{Ground, Plan, identity, probe};
+use crate::cell::{Backend, Cell, StartError};
+use crate::launched::{Begun, Launch, Launched, Running};
+use crate::layer;
+use crate::policy::{Access, Policy};
+use crate::probe::Probe;
+
+/// The backend: starts cells by a launcher.
+#[derive(Debug, Clone)]
+pub struct Jail {
+    launcher: PathBuf,
+    hierarchy: Arc<OnceLock<Hierarchy>>,
+    is_warm: Arc<AtomicBool>,
+    spares: Spares,
+}
+
+impl Jail {
+    /// Cells are launched by this program, which must give [`crate::entry`] the first word.
+    pub fn new(launcher: impl Into<PathBuf>) -> Self {
+        let (hierarchy, is_warm, spares) = (Arc::default(), Arc::default(), Spares::default());
+        Self { launcher: launcher.into(), hierarchy, is_warm, spares }
+    }
+
+    /// Cells are launched by the program that runs now, if it can; see [`crate::entry`].
+    pub fn of_this_program() -> Self {
+        Self::new(crate::launcher().unwrap_or_default())
+    }
+
+    fn hierarchy(&self) -> &Hierarchy {
+        self.hierarchy.get_or_init(|| {
+            let found = Hierarchy::find();
+            found.sweep();
+            found
+        })
+    }
+
+    /// What every cell of this policy's owner begins with.
+    fn ground(&self, policy: &Policy) -> Ground {
+        let outside = outside(policy);
+        Ground { outside, groups: self.hierarchy().groups(&unique_name(), &policy.limits) }
+    }
+
+    fn begin(&self, ground: Ground) -> Result<Spare, StartError> {
+        let json = serde_json::to_vec(&ground).map_err(|e| StartError::Policy(e.to_string()))?;
+        let begun = Begun::start(&self.launcher, crate::LAUNCH, json, ground.groups.paths())?;
+        Ok(Spare { ground, begun })
+    }
+
+    /// A launcher that waits for its plan, and perhaps has waited for a while.
+    fn begun(&self, policy: &Policy) -> Result<Spare, StartError> {
+        let ground = self.ground(policy);
+        let spare = self.spares.take(&ground);
+        if self.is_warm.load(Ordering::Relaxed) {
+            let (jail, policy) = (self.clone(), policy.clone());
+            self.spares.refill(move || jail.begin(jail.ground(&policy)).ok());
+        }
+        spare.map_or_else(|| self.begin(ground), Ok)
+    }
+}
+
+/// The uid under which a cell of this policy runs, when root starts it.
+fn outside(policy: &Policy) -> Option<u32> {
+    rustix::process::geteuid().is_root().then(|| identity::uid_of(&policy.owner))
+}
+
+/// Prepares what is the host's to prepare, and writes down the rest.
+pub(crate) fn plan(policy: &Policy, scratch: &Path, groups: Groups) -> Result<Plan, StartError> {
+    let failed = |e: std::io::Error| StartError::Policy(format!("{}: {e}", scratch.display()));
+    let root = scratch.join("root");
+    std::fs::create_dir_all(&root).map_err(failed)?;
+    let outside = outside(policy);
+    for mount in &policy.mounts {
+        if let Access::Layered { upper, work } = &mount.access {
+            prepare_layer(&mount.source, upper, work, outside, &mount.hidden)
+                .map_err(|e| StartError::Policy(format!("{}: {e}", mount.source.display())))?;
+        }
+    }
+    Ok(Plan { policy: policy.clone(), root, outside, groups })
+}
+
+/// Makes a layer's folders, owned by whoever the cell will be, with what is hidden marked as gone.
+fn prepare_layer(
+    source: &Path,
+    upper: &Path,
+    work: &Path,
+    outside: Option<u32>,
+    hidden: &[String],
+) -> std::io::Result<()> {
+    let like = std::fs::metadata(source)?;
+    std::fs::create_dir_all(upper)?;
+    std::fs::create_dir_all(work)?;
+    std::fs::set_permissions(upper, std::fs::Permissions::from_mode(like.mode() & 0o777))?;
+    if let Some(id) = outside {
+        std::os::unix::fs::chown(upper, Some(id), Some(id))?;
+    }
+    for name in hidden {
+        if std::fs::symlink_metadata(source.join(name)).is_ok()
+            && std::fs::symlink_metadata(upper.join(name)).is_err()
+        {
+            layer::mark_gone(&upper.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// A name that no other cell of this machine has.
+pub(crate) fn unique_name() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+impl Backend for Jail {
+    fn name(&self) -> &'static str {
+        "jail"
+    }
+
+    fn probe(&self) -> Probe {
+        probe::probe(self, self.hierarchy())
+    }
+
+    fn keep_warm(&self) {
+        self.is_warm.store(true, Ordering::Relaxed);
+    }
+
+    fn start(&self, policy: &Policy, scratch: &Path) -> Result<Arc<dyn Cell>, StartError> {
+        Ok(Arc::new(Launched::start(self.clone(), policy, scratch)?))
+    }
+}
+
+impl Launch for Jail {
+    fn launch(&self, policy: &Policy, scratch: &Path) -> Result<Running, StartError> {
+        if self.launcher.as_os_str().is_empty() {
+            return Err(StartError::Unprotected("this program cannot launch cells".into()));
+        }
+        let Spare { ground, mut begun } = self.begun(policy)?;
+        let plan = plan(policy, scratch, ground.groups)
+            .and_then(|plan| serde_json::to_vec(&plan).map_err(|e| StartError::Policy(e.to_string())));
+        match plan {
+            Ok(json) => begun.finish(json, policy),
+            Err(failure) => {
+                begun.end();
+                Err(failure)
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What this machine has for a jail. The last word is a cell that is really started.
+
+use std::sync::Arc;
+
+use super::Jail;
+use super::cgroup::Hierarchy;
+use crate::cell::{Backend, Cell, Command, Status};
+use crate::policy::{Access, Image, Limits, Mount, Network, Policy, WORKSPACE, clean_environment};
+use crate::probe::{Check, Finding, Probe};
+
+pub(super) fn probe(jail: &Jail, hierarchy: &Hierarchy) -> Probe {
+    let root = rustix::process::geteuid().is_root();
+    let user =
+        if root { "root: cells run under an unprivileged uid of their owner's" } else { "an ordinary user" };
+    let mut checks = vec![
+        Check { what: "started by", finding: Finding::Works(user.into()) },
+        Check { what: "control groups", finding: groups(hierarchy) },
+    ];
+    let trial = match trial(jail) {
+        Ok(()) => {
+            Finding::Works("namespaces, layers, landlock and the list of system calls are in force".into())
+        }
+        Err(why) => Finding::Missing(why),
+    };
+    checks.push(Check { what: "a cell", finding: trial });
+    Probe { backend: "jail", checks }
+}
+
+pub(crate) fn groups(hierarchy: &Hierarchy) -> Finding {
+    match hierarchy {
+        Hierarchy::One { memory, pids, cpu } => {
+            let missing: Vec<&str> = [("memory", memory), ("pids", pids), ("cpu", cpu)]
+                .into_iter()
+                .filter_map(|(name, folder)| folder.is_none().then_some(name))
+                .collect();
+            if missing.is_empty() {
+                Finding::Works("version 1: memory, processes and processors".into())
+            } else {
+                Finding::Weaker(format!(
+                    "version 1 without {}: limits hold for single processes",
+                    missing.join(", ")
+                ))
+            }
+        }
+        Hierarchy::Two { .. } => Finding::Works("version 2: memory, processes and processors".into()),
+        Hierarchy::None(why) => {
+            Finding::Weaker(format!("{why}; limits of memory hold for single processes only"))
+        }
+    }
+}
+
+/// Starts a cell over an empty folder and runs a program in it.
+pub(crate) fn trial(backend: &dyn Backend) -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("choir-probe-{}", std::process::id()));
+    let made =
+        ["source", "upper", "work"].iter().try_for_each(|name| std::fs::create_dir_all(folder.join(name)));
+    let tried = made.map_err(|e| e.to_string()).and_then(|()| {
+        let access = Access::Layered { upper: folder.join("upper"), work: folder.join("work") };
+        let mount =
+            Mount { source: folder.join("source"), target: WORKSPACE.into(), access, hidden: Vec::new() };
+        let policy = Policy {
+            image: Image::Host { tools: Vec::new() },
+            mounts: vec![mount],
+            limits: Limits::default(),
+            network: Network::None,
+            environment: clean_environment(),
+            owner: "probe".into(),
+        };
+        let cell: Arc<dyn Cell> = backend.start(&policy, &folder).map_err(|e| e.to_string())?;
+        let exit = cell.exec(&Command::new(["/bin/true"]), &mut |_, _| ()).map_err(|e| e.to_string())?;
+        if exit.status == Status::Exited(0) {
+            return Ok(());
+        }
+        Err(format!("a program that does nothing ended with {:?}", exit.status))
+    });
+    let _ = std::fs::remove_dir_all(&folder);
+    tried
+}

@@ -1,0 +1,271 @@
+//! What there is to see inside: a root made from nothing, with read-only programs, a few devices, empty folders in
+//! memory, and the mounts of the policy. The host's own root is gone when this is done.
+
+use std::fs::{self, Permissions};
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::CWD;
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
+
+use super::Plan;
+use super::launcher::{Failure, at};
+use crate::policy::{Access, HOME, Image, Mount, UID};
+use crate::sys::{self, Bind};
+
+/// Folders of the host that make up its programs, as far as they exist.
+const SYSTEM: [&str; 9] = ["usr", "bin", "sbin", "lib", "lib64", "lib32", "libx32", "opt", "nix"];
+/// What programs need of `/etc`; the rest of it is the host's business.
+const ETC: [&str; 9] = [
+    "alternatives",
+    "ssl",
+    "pki",
+    "ca-certificates",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "mime.types",
+];
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/// Builds the root and enters it.
+pub(super) fn build(plan: &Plan, owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
+    let root = &plan.root;
+    let unshared = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", unshared).map_err(at("keep mounts apart"))?;
+    memory(root, "mode=755,size=1m,nr_inodes=4k", MountFlags::NOSUID | MountFlags::NODEV)?;
+    rustix::process::chdir(root).map_err(at("enter the new root"))?;
+    programs(&plan.policy.image)?;
+    devices()?;
+    folder("proc")?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "proc", "proc", flags, None).map_err(at("mount /proc"))?;
+    // Temporary files count as memory, and there is never more of them than of it.
+    let size = plan.policy.limits.memory / if plan.groups.memory { 2 } else { 4 };
+    let owner = plan.outside.map_or(UID, |outside| outside);
+    let options = format!("mode=1777,size={size},nr_inodes={}", plan.policy.limits.files);
+    for path in ["tmp", "dev/shm"] {
+        folder(path)?;
+        memory(Path::new(path), &options, MountFlags::NOSUID | MountFlags::NODEV)?;
+    }
+    for path in ["run", "var/tmp", "sys", "mnt"] {
+        folder(path)?;
+    }
+    let options =
+        format!("mode=700,uid={owner},gid={owner},size={size},nr_inodes={}", plan.policy.limits.files);
+    let home = inside(Path::new(HOME))?;
+    folder(&home)?;
+    memory(&home, &options, MountFlags::NOSUID | MountFlags::NODEV)?;
+    etc()?;
+    for (index, given) in plan.policy.mounts.iter().enumerate() {
+        attach(given, index, owners)?;
+    }
+    enter()
+}
+
+/// Mounts an empty folder in memory.
+pub(crate) fn memory(path: &Path, options: &str, flags: MountFlags) -> Result<(), Failure> {
+    let options = std::ffi::CString::new(options).map_err(at("mount memory"))?;
+    mount("tmpfs", path, "tmpfs", flags, options.as_c_str())
+        .map_err(at(format!("mount memory at {}", path.display())))
+}
+
+pub(crate) fn folder(path: impl AsRef<Path>) -> Result<(), Failure> {
+    let path = path.as_ref();
+    fs::create_dir_all(path).map_err(at(format!("make the folder {}", path.display())))
+}
+
+/// A path of the cell, relative to its root. It may not climb.
+pub(crate) fn inside(path: &Path) -> Result<PathBuf, Failure> {
+    let plain: Option<PathBuf> = path
+        .components()
+        .filter(|part| *part != Component::RootDir)
+        .map(|part| matches!(part, Component::Normal(_)).then_some(part))
+        .collect();
+    plain
+        .filter(|plain| path.is_absolute() && plain.components().next().is_some())
+        .ok_or_else(|| at("place a mount")(format!("{} is no place inside", path.display())))
+}
+
+fn read_only(source: &Path, target: &Path) -> Result<(), Failure> {
+    let bind = Bind { source, target, read_only: true, devices: false, recursive: true, owners: None };
+    sys::bind(bind).map_err(at(format!("show {}", source.display())))
+}
+
+/// Programs and libraries, all read-only.
+pub(crate) fn programs(image: &Image) -> Result<(), Failure> {
+    let (base, tools): (&Path, &[PathBuf]) = match image {
+        Image::Host { tools } => (Path::new("/"), tools),
+        Image::Rootfs(base) => (base, &[]),
+        Image::OciLayout(_) => {
+            return Err(at("take the image")("an image in the OCI layout needs a container"));
+        }
+    };
+    for name in SYSTEM {
+        let source = base.join(name);
+        match fs::symlink_metadata(&source) {
+            Ok(found) if found.is_symlink() => {
+                let target = fs::read_link(&source).map_err(at("read a link"))?;
+                symlink(target, name).map_err(at(format!("make the link {name}")))?;
+            }
+            Ok(found) if found.is_dir() => {
+                folder(name)?;
+                read_only(&source, Path::new(name))?;
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    for tool in tools {
+        let source =
+            fs::canonicalize(tool).map_err(at(format!("find the tool folder {}", tool.display())))?;
+        let target = inside(tool)?;
+        folder(&target)?;
+        read_only(&source, &target)?;
+    }
+    Ok(())
+}
+
+fn devices() -> Result<(), Failure> {
+    folder("dev")?;
+    for name in DEVICES {
+        let (source, target) = (Path::new("/dev").join(name), Path::new("dev").join(name));
+        fs::File::create(&target).map_err(at("make a device's place"))?;
+        let bind = Bind {
+            source: &source,
+            target: &target,
+            read_only: false,
+            devices: true,
+            recursive: false,
+            owners: None,
+        };
+        sys::bind(bind).map_err(at(format!("show /dev/{name}")))?;
+    }
+    folder("dev/pts")?;
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    mount("devpts", "dev/pts", "devpts", flags, c"newinstance,ptmxmode=0666,mode=620")
+        .map_err(at("mount terminals"))?;
+    let links = [
+        ("pts/ptmx", "dev/ptmx"),
+        ("/proc/self/fd", "dev/fd"),
+        ("/proc/self/fd/0", "dev/stdin"),
+        ("/proc/self/fd/1", "dev/stdout"),
+        ("/proc/self/fd/2", "dev/stderr"),
+    ];
+    links
+        .into_iter()
+        .try_for_each(|(target, link)| symlink(target, link))
+        .map_err(at("make links to devices"))
+}
+
+/// An `/etc` that says who the user is and where certificates are, and nothing of the host.
+pub(crate) fn etc() -> Result<(), Failure> {
+    names()?;
+    for name in ETC {
+        let (source, target) = (Path::new("/etc").join(name), Path::new("etc").join(name));
+        let Ok(found) = fs::metadata(&source) else { continue };
+        if found.is_dir() {
+            folder(&target)?;
+            read_only(&source, &target)?;
+        } else {
+            fs::copy(&source, &target).map_err(at(format!("copy {}", source.display())))?;
+        }
+    }
+    Ok(())
+}
+
+/// Who and where the user is.
+pub(crate) fn names() -> Result<(), Failure> {
+    folder("etc")?;
+    let nobody = 65534;
+    let passwd =
+        format!("choir:x:{UID}:{UID}::{HOME}:/bin/bash\nnobody:x:{nobody}:{nobody}::/:/usr/sbin/nologin\n");
+    let group = format!("choir:x:{UID}:\nnogroup:x:{nobody}:\n");
+    let files = [
+        ("passwd", passwd.as_str()),
+        ("group", &group),
+        ("hosts", "127.0.0.1 localhost cell\n::1 localhost\n"),
+        ("hostname", "cell\n"),
+        ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"),
+        ("resolv.conf", ""),
+    ];
+    for (name, text) in files {
+        fs::write(Path::new("etc").join(name), text).map_err(at("write /etc"))?;
+    }
+    Ok(())
+}
+
+/// A folder of the policy.
+pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
+    let target = inside(&given.target)?;
+    folder(&target)?;
+    let bind = |target: &Path, read_only: bool| {
+        let one = Bind { source: &given.source, target, read_only, devices: false, recursive: false, owners };
+        // A folder with mounts of others in it cannot be taken apart from them by an ordinary user.
+        sys::bind(one)
+            .or_else(|e| {
+                let retry =
+                    e.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) && owners.is_none();
+                if retry { sys::bind(Bind { recursive: true, ..one }) } else { Err(e) }
+            })
+            .map_err(at(format!("show {}", given.source.display())))
+    };
+    match &given.access {
+        Access::ReadOnly => bind(&target, true)?,
+        Access::Direct => bind(&target, false)?,
+        Access::Layered { upper, work } => {
+            let lower = PathBuf::from(format!(".lower{index}"));
+            folder(&lower)?;
+            bind(&lower, true)?;
+            layer(&lower, upper, work, &target)?;
+            // The mount goes on without its name.
+            unmount(&lower, UnmountFlags::DETACH).map_err(at("hide the lower folder"))?;
+            fs::remove_dir(&lower).map_err(at("hide the lower folder"))?;
+        }
+    }
+    let layered = matches!(given.access, Access::Layered { .. });
+    for name in given.hidden.iter().filter(|_| !layered) {
+        let hidden = target.join(name);
+        if fs::symlink_metadata(&hidden).is_ok_and(|found| found.is_dir()) {
+            memory(&hidden, "mode=000,size=4k", MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV)?;
+        }
+    }
+    Ok(())
+}
+
+/// Lays an empty folder over a full one. The options are set one by one, so that no character of a path is special.
+fn layer(lower: &Path, upper: &Path, work: &Path, target: &Path) -> Result<(), Failure> {
+    use rustix::mount::{
+        FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, fsconfig_create, fsconfig_set_flag,
+        fsconfig_set_string, fsmount, fsopen, move_mount,
+    };
+    use std::os::fd::AsFd;
+    let step = || at("lay the workspace's layer");
+    let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(step())?;
+    let context = context.as_fd();
+    // A colon separates several lower folders, so this one is named without any.
+    fsconfig_set_string(context, "lowerdir", lower).map_err(step())?;
+    fsconfig_set_string(context, "upperdir", upper).map_err(step())?;
+    fsconfig_set_string(context, "workdir", work).map_err(step())?;
+    fsconfig_set_flag(context, "userxattr").map_err(step())?;
+    fsconfig_create(context).map_err(step())?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let mounted = fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(step())?;
+    move_mount(mounted.as_fd(), "", CWD, target, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).map_err(step())
+}
+
+/// Makes the new root the only one.
+fn enter() -> Result<(), Failure> {
+    fs::set_permissions("var/tmp", Permissions::from_mode(0o1777)).map_err(at("open /var/tmp"))?;
+    rustix::process::pivot_root(".", ".").map_err(at("enter the new root"))?;
+    unmount(".", UnmountFlags::DETACH).map_err(at("leave the old root"))?;
+    rustix::process::chdir("/").map_err(at("enter the new root"))?;
+    // What was built stays as it is.
+    rustix::mount::mount_remount(
+        "/",
+        MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV,
+        "",
+    )
+    .map_err(at("close the new root"))
+}

@@ -1,0 +1,183 @@
+//! The warden: what no wall bounds, the launcher looks at every so often, and ends the cell when it is too much.
+//!
+//! That is room on the disk which no look at a layer finds, since its files were removed while somebody still writes to
+//! them; and, where no control group bounds it, the memory of all processes together.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+use super::Plan;
+use crate::layer;
+use crate::policy::Limit;
+
+/// How often it looks, at most; more rarely where looking takes long.
+const TICK: Duration = Duration::from_millis(250);
+const LONGEST_REST: Duration = Duration::from_secs(5);
+/// What an overlay calls itself.
+const OVERLAY: u64 = 0x794c_7630;
+
+pub(crate) struct Warden {
+    disk: u64,
+    /// Layers, with the room that there was beside them at the start.
+    rooms: Vec<(PathBuf, u64)>,
+    /// The bound, if this is the one to keep it.
+    memory: Option<u64>,
+    next_look: Instant,
+}
+
+impl Warden {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let limits = &plan.policy.limits;
+        let memory = (!plan.groups.memory).then_some(limits.memory);
+        let rooms =
+            layer::uppers(&plan.policy).into_iter().map(|upper| (upper.clone(), room(&upper))).collect();
+        Self { disk: limits.disk, rooms, memory, next_look: Instant::now() + TICK }
+    }
+
+    /// How long there is nothing to look at.
+    pub(crate) fn pause(&self) -> Duration {
+        self.next_look.saturating_duration_since(Instant::now())
+    }
+
+    /// The limit that the processes of the cell have met. This process, or the one named, started the first of them.
+    pub(crate) fn met(&mut self, starter: Option<Pid>) -> Option<Limit> {
+        if Instant::now() < self.next_look {
+            return None;
+        }
+        let before = Instant::now();
+        let inside =
+            starter.map_or_else(|| fs::read_link("/proc/self/ns/pid_for_children").ok(), space_below);
+        let processes = inside.map(|inside| processes(&inside)).unwrap_or_default();
+        let removed = removed(&processes);
+        // Others may have taken the room, but others do not hide what they have open.
+        let hidden = removed.are_some_hidden
+            && self.rooms.iter().any(|(upper, was)| was.saturating_sub(room(upper)) > self.disk);
+        let met = if removed.bytes > self.disk || hidden {
+            Some(Limit::Disk)
+        } else {
+            self.memory.filter(|most| memory(&processes, *most) > *most).map(|_| Limit::Memory)
+        };
+        self.next_look = Instant::now() + (before.elapsed() * 50).clamp(TICK, LONGEST_REST);
+        met
+    }
+}
+
+/// The namespace of a process's children, if it is not our own.
+fn space_below(starter: Pid) -> Option<PathBuf> {
+    let ours = fs::read_link("/proc/self/ns/pid").ok()?;
+    let threads = entries(&Path::new("/proc").join(starter.as_raw_nonzero().to_string()).join("task"));
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.join("children")).ok()).collect::<String>();
+    let children = lists.split_whitespace().map(|child| Path::new("/proc").join(child).join("ns/pid"));
+    children.filter_map(|link| fs::read_link(link).ok()).find(|space| *space != ours)
+}
+
+/// The folders in /proc of all processes in a namespace.
+fn processes(inside: &Path) -> Vec<PathBuf> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbered = all.filter(|entry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit));
+    let mine = numbered.map(|entry| entry.path());
+    mine.filter(|path| fs::read_link(path.join("ns/pid")).is_ok_and(|space| space == inside)).collect()
+}
+
+/// Bytes free on the disk of a folder.
+fn room(folder: &Path) -> u64 {
+    rustix::fs::statvfs(folder).map_or(0, |found| found.f_bfree.saturating_mul(found.f_frsize))
+}
+
+/// Files of layers that have no name any more.
+struct Removed {
+    bytes: u64,
+    /// A process does not show what it has open.
+    are_some_hidden: bool,
+}
+
+fn removed(processes: &[PathBuf]) -> Removed {
+    let mut seen = BTreeSet::new();
+    let mut removed = Removed { bytes: 0, are_some_hidden: false };
+    // A thread can have descriptors of its own.
+    let threads: Vec<PathBuf> = processes.iter().flat_map(|process| entries(&process.join("task"))).collect();
+    let is_closed = |thread: &PathBuf| {
+        fs::read_dir(thread.join("fd")).is_err_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)
+    };
+    removed.are_some_hidden = threads.iter().any(is_closed);
+    for descriptor in threads.iter().flat_map(|thread| entries(&thread.join("fd"))) {
+        let Ok(found) = fs::metadata(&descriptor) else { continue };
+        if found.is_file()
+            && found.nlink() == 0
+            && seen.insert((found.dev(), found.ino()))
+            && rustix::fs::statfs(&descriptor).is_ok_and(|system| u64::try_from(system.f_type) == Ok(OVERLAY))
+        {
+            removed.bytes = removed.bytes.saturating_add(found.blocks().saturating_mul(512));
+        }
+    }
+    removed
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// Bytes of memory that the processes take together, and segments that none of them has attached. What they share
+/// counts once, which is found out only when it matters.
+fn memory(processes: &[PathBuf], most: u64) -> u64 {
+    let segments = detached(&fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default());
+    let sum = |of: fn(&Path) -> u64| {
+        processes.iter().map(|process| of(process)).fold(segments, u64::saturating_add)
+    };
+    let roughly = sum(|process| {
+        let statm = fs::read_to_string(process.join("statm")).unwrap_or_default();
+        let pages: Option<u64> = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+        pages.unwrap_or_default().saturating_mul(rustix::param::page_size() as u64)
+    });
+    if roughly <= most {
+        return roughly;
+    }
+    sum(|process| share(&fs::read_to_string(process.join("smaps_rollup")).unwrap_or_default()))
+}
+
+/// A process's share of the memory that it uses, in the kernel's words.
+fn share(rollup: &str) -> u64 {
+    let kilobytes = |name: &str| -> u64 {
+        let line = rollup.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or_default()
+    };
+    (kilobytes("Pss:") + kilobytes("SwapPss:")) << 10
+}
+
+/// Bytes in shared segments that nobody has attached, from the kernel's table.
+fn detached(table: &str) -> u64 {
+    let mut lines = table.lines();
+    let names: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
+    let column = |name: &str| names.iter().position(|one| *one == name);
+    let (Some(attached), Some(rss), Some(swap)) = (column("nattch"), column("rss"), column("swap")) else {
+        return 0;
+    };
+    let segments = lines.map(|line| {
+        let fields: Vec<u64> =
+            line.split_whitespace().map(|field| field.parse().unwrap_or_default()).collect();
+        let at = |index: usize| fields.get(index).copied().unwrap_or_default();
+        if at(attached) == 0 { at(rss).saturating_add(at(swap)) } else { 0 }
+    });
+    segments.fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_says_of_memory_is_understood() {
+        let rollup = "5581 ---p [rollup]\nRss:  884 kB\nPss:                 385 kB\nPss_Dirty: 68 kB\nSwapPss:  15 kB\n";
+        assert_eq!(share(rollup), 400 << 10);
+        let table = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n\
+                     0 1 1600 8388608 7 7 0 0 0 0 0 1 1 1 8192 100\n0 2 1600 8388608 7 7 1 0 0 0 0 1 1 1 4096 0\n";
+        assert_eq!((detached(table), detached("")), (8292, 0));
+    }
+}

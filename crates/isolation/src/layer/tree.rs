@@ -1,0 +1,378 @@
+//! Going through a tree that an untrusted command made, perhaps while it still changes it. No link is followed, no
+//! more than a few descriptors are open however deep it is, nothing calls itself, and what vanishes on the way is
+//! passed over: a look that stumbles would be a look that finds nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat};
+use rustix::io::Errno;
+
+use super::{EntryKind, OPAQUE, Visit};
+
+/// Folders that are held open at once; those above are opened again on the way back.
+const HELD: usize = 48;
+/// Folders within folders, beyond which nothing is read: no path is that long.
+pub(super) const DEEPEST: usize = 2_048;
+/// What reading a folder takes.
+const TO_READ: Mode = Mode::RUSR.union(Mode::XUSR);
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// What is done with a folder that its owner closed to themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// It is opened, and stays so for whoever reads it afterwards.
+    Open,
+    /// It is opened for the look and then closed again, since its command still runs.
+    OpenAndClose,
+}
+
+/// Something on the way.
+pub(super) struct Found<'a> {
+    pub(super) folder: BorrowedFd<'a>,
+    pub(super) name: &'a OsStr,
+    /// Relative to the top.
+    pub(super) path: &'a Path,
+    pub(super) stat: &'a Stat,
+    pub(super) kind: EntryKind,
+}
+
+/// How a tree was gone through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// All of it, or as much as the visitor wanted.
+    Enough,
+    /// All but what is too deep.
+    NotTheDepths,
+}
+
+struct Level {
+    fd: Option<OwnedFd>,
+    left: std::vec::IntoIter<OsString>,
+    /// Its device and number there.
+    is: (u64, u64),
+    /// The mode that it had, if it has to get it back.
+    closed: Option<Mode>,
+}
+
+/// Visits everything below a folder, each folder before what is in it.
+pub(super) fn visit(
+    top: &Path,
+    closed: Closed,
+    visit: &mut dyn FnMut(&Found<'_>) -> io::Result<Visit>,
+) -> io::Result<Seen> {
+    let fd = rustix::fs::openat(CWD, top, FOLDER, Mode::empty())?;
+    let left = names(fd.as_fd())?.into_iter();
+    // The top is never let go, so nobody asks which it is.
+    let mut levels = vec![Level { fd: Some(fd), left, is: (0, 0), closed: None }];
+    let mut path = PathBuf::new();
+    let mut seen = Seen::Enough;
+    while let Some(level) = levels.last_mut() {
+        let Some(name) = level.left.next() else {
+            leave(&mut levels, &mut path);
+            continue;
+        };
+        let Some(folder) = &level.fd else { continue };
+        let Some(stat) = passing(rustix::fs::statat(folder, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW))?
+        else {
+            continue;
+        };
+        path.push(&name);
+        let opened = match kind(&stat) {
+            Some(kind) => Err(kind),
+            None => match passing(open(folder.as_fd(), &name, &stat, TO_READ))? {
+                Some((fd, was)) => Ok((fd, was.filter(|_| closed == Closed::OpenAndClose))),
+                None => {
+                    path.pop();
+                    continue;
+                }
+            },
+        };
+        let is = match &opened {
+            Err(kind) => *kind,
+            Ok((fd, _)) if is_opaque(fd) => EntryKind::OpaqueFolder,
+            Ok(_) => EntryKind::Folder,
+        };
+        let what = visit(&Found { folder: folder.as_fd(), name: &name, path: &path, stat: &stat, kind: is })?;
+        match opened {
+            Ok((fd, was)) if what == Visit::Enter && levels.len() <= DEEPEST => {
+                let left = names(fd.as_fd())?.into_iter();
+                levels.push(Level { fd: Some(fd), left, is: (stat.st_dev, stat.st_ino), closed: was });
+                let far = levels.len().saturating_sub(HELD);
+                if far > 0 {
+                    levels[far].fd = None;
+                }
+                continue;
+            }
+            Ok((fd, was)) => {
+                if what == Visit::Enter {
+                    seen = Seen::NotTheDepths;
+                }
+                close(&fd, was);
+            }
+            Err(_) => {}
+        }
+        path.pop();
+        if what == Visit::End {
+            while levels.len() > 1 {
+                leave(&mut levels, &mut path);
+            }
+            return Ok(seen);
+        }
+    }
+    Ok(seen)
+}
+
+/// Goes up, and opens the folder above again if it is not held any more. If this one was moved meanwhile, that is
+/// another folder, and what is left above is passed over.
+fn leave(levels: &mut Vec<Level>, path: &mut PathBuf) {
+    path.pop();
+    let Some(level) = levels.pop() else { return };
+    let Some(fd) = &level.fd else { return };
+    if let Some(above) = levels.last_mut()
+        && above.fd.is_none()
+    {
+        let opened = rustix::fs::openat(fd, "..", FOLDER, Mode::empty()).ok();
+        above.fd = opened
+            .filter(|fd| rustix::fs::fstat(fd).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == above.is));
+    }
+    close(fd, level.closed);
+}
+
+fn close(fd: &OwnedFd, was: Option<Mode>) {
+    if let Some(mode) = was {
+        let _ = rustix::fs::fchmod(fd, mode);
+    }
+}
+
+/// What the tree's maker may do at any moment is no failure.
+fn passing<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::STALE) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// What it is, unless it is a folder.
+fn kind(stat: &Stat) -> Option<EntryKind> {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => None,
+        FileType::RegularFile => Some(EntryKind::File),
+        FileType::Symlink => Some(EntryKind::Symlink),
+        FileType::CharacterDevice if stat.st_rdev == 0 => Some(EntryKind::Gone),
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => Some(EntryKind::Special),
+    }
+}
+
+/// Opens a folder; its mode comes with it if its owner lacked the rights and had to be given them first.
+fn open(
+    above: BorrowedFd<'_>,
+    name: &OsStr,
+    stat: &Stat,
+    rights: Mode,
+) -> Result<(OwnedFd, Option<Mode>), Errno> {
+    if Mode::from_raw_mode(stat.st_mode).contains(rights) || rustix::process::geteuid().is_root() {
+        return Ok((rustix::fs::openat(above, name.as_bytes(), FOLDER, Mode::empty())?, None));
+    }
+    // By its handle, not by its name, which may mean something else by now.
+    let handle = rustix::fs::openat(above, name.as_bytes(), FOLDER | OFlags::PATH, Mode::empty())?;
+    let was = Mode::from_raw_mode(rustix::fs::fstat(&handle)?.st_mode);
+    let known = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    rustix::fs::chmod(&known, was | rights)?;
+    let opened = rustix::fs::open(&known, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
+    Ok((opened, Some(was)))
+}
+
+/// Opens a folder for good.
+pub(super) fn open_folder(above: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
+    open_for(above, name, TO_READ)
+}
+
+fn open_for(above: BorrowedFd<'_>, name: &OsStr, rights: Mode) -> io::Result<OwnedFd> {
+    let stat = rustix::fs::statat(above, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(open(above, name, &stat, rights)?.0)
+}
+
+/// Opens a file that was found, if it is still one.
+pub(super) fn open_file(found: &Found<'_>) -> io::Result<std::fs::File> {
+    let name = found.name.as_bytes();
+    let handle = rustix::fs::openat(
+        found.folder,
+        name,
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    let stat = rustix::fs::fstat(&handle)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("a file became something else"));
+    }
+    let known = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let was = Mode::from_raw_mode(stat.st_mode);
+    let is_closed = !was.contains(Mode::RUSR) && !rustix::process::geteuid().is_root();
+    if is_closed {
+        rustix::fs::chmod(&known, was | Mode::RUSR)?;
+    }
+    let opened = rustix::fs::open(&known, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    if is_closed {
+        let _ = rustix::fs::chmod(&known, was);
+    }
+    Ok(std::fs::File::from(opened?))
+}
+
+pub(super) fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
+    rustix::fs::seek(folder, rustix::fs::SeekFrom::Start(0))?;
+    let mut buffer = Vec::with_capacity(32 << 10);
+    let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
+    let mut names = Vec::new();
+    while let Some(entry) = entries.next() {
+        let Some(entry) = passing(entry)? else { break };
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(OsStr::from_bytes(name).to_owned());
+        }
+    }
+    Ok(names)
+}
+
+pub(super) fn is_opaque(folder: &OwnedFd) -> bool {
+    let mut value = [0; 1];
+    rustix::fs::fgetxattr(folder, OPAQUE, &mut value[..]).is_ok_and(|length| length == 1 && value == *b"y")
+}
+
+/// Removes a folder with all that is in it, however deep and however closed. Nothing may change it meanwhile. Nothing
+/// at all is fine, too.
+///
+/// What is deep is first moved to the top, so that no depth needs descriptors or a stack.
+pub fn remove(folder: &Path) -> io::Result<()> {
+    let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a folder without a name cannot be removed"));
+    };
+    let above = match rustix::fs::open(above, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        other => other?,
+    };
+    let top = match open_for(above.as_fd(), name, Mode::RWXU) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    let mut next = 0u64;
+    loop {
+        let inside = names(top.as_fd())?;
+        if inside.is_empty() {
+            break;
+        }
+        for name in inside {
+            if unlink(&top, &name)? {
+                continue;
+            }
+            let deeper = open_for(top.as_fd(), &name, Mode::RWXU)?;
+            for below in names(deeper.as_fd())? {
+                if !unlink(&deeper, &below)? {
+                    // A folder that is closed cannot be moved.
+                    drop(open_for(deeper.as_fd(), &below, Mode::RWXU)?);
+                    move_up(&deeper, &below, &top, &mut next)?;
+                }
+            }
+            rustix::fs::unlinkat(&top, name.as_bytes(), AtFlags::REMOVEDIR)?;
+        }
+    }
+    Ok(rustix::fs::unlinkat(&above, name.as_bytes(), AtFlags::REMOVEDIR)?)
+}
+
+/// Removes a name; false if it is a folder that holds something.
+fn unlink(folder: &OwnedFd, name: &OsStr) -> io::Result<bool> {
+    match rustix::fs::unlinkat(folder, name.as_bytes(), AtFlags::empty()) {
+        Ok(()) => Ok(true),
+        Err(Errno::ISDIR) => match rustix::fs::unlinkat(folder, name.as_bytes(), AtFlags::REMOVEDIR) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOTEMPTY) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        },
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn move_up(from: &OwnedFd, name: &OsStr, top: &OwnedFd, next: &mut u64) -> io::Result<()> {
+    loop {
+        let free = format!(".removed-{next}");
+        *next += 1;
+        let flags = rustix::fs::RenameFlags::NOREPLACE;
+        match rustix::fs::renameat_with(from, name.as_bytes(), top, free.as_str(), flags) {
+            Err(Errno::EXIST) => {}
+            other => return Ok(other?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn deep(top: &Path, depth: usize) {
+        let mut folder = rustix::fs::open(top, FOLDER, Mode::empty()).unwrap();
+        for _ in 0..depth {
+            rustix::fs::mkdirat(&folder, "d", Mode::RWXU).unwrap();
+            // Beside the way down, so that the way up is used, too.
+            rustix::fs::mkdirat(&folder, "e", Mode::RWXU).unwrap();
+            folder = rustix::fs::openat(&folder, "d", FOLDER, Mode::empty()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_deep_tree_is_seen_whole_and_removed() {
+        let base = tempfile::tempdir().unwrap();
+        let top = base.path().join("top");
+        for (depth, seen) in [(300, Seen::Enough), (DEEPEST + 500, Seen::NotTheDepths)] {
+            std::fs::create_dir(&top).unwrap();
+            deep(&top, depth);
+            let mut paths = BTreeSet::new();
+            let result = visit(&top, Closed::Open, &mut |found| {
+                assert!(paths.insert(found.path.to_owned()));
+                Ok(Visit::Enter)
+            });
+            assert_eq!(result.unwrap(), seen);
+            assert_eq!(paths.len(), 2 * depth.min(DEEPEST + 1));
+            remove(&top).unwrap();
+            assert!(!top.exists());
+        }
+        remove(&top).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_became_a_link_opens_nothing() {
+        use std::os::unix::fs::PermissionsExt;
+        let base = tempfile::tempdir().unwrap();
+        let (folder, target) = (base.path().join("folder"), base.path().join("target"));
+        std::fs::create_dir(&target).unwrap();
+        std::fs::set_permissions(&target, PermissionsExt::from_mode(0o500)).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o000)).unwrap();
+        let above = rustix::fs::open(base.path(), FOLDER, Mode::empty()).unwrap();
+        let stat = rustix::fs::statat(&above, "folder", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        std::fs::remove_dir(&folder).unwrap();
+        std::os::unix::fs::symlink(&target, &folder).unwrap();
+        assert!(open(above.as_fd(), OsStr::new("folder"), &stat, Mode::RWXU).is_err());
+        assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o500);
+    }
+
+    #[test]
+    fn a_visitor_who_has_seen_enough_is_not_bothered() {
+        let base = tempfile::tempdir().unwrap();
+        deep(base.path(), 100);
+        let mut count = 0;
+        let seen = visit(base.path(), Closed::Open, &mut |_| {
+            count += 1;
+            Ok(if count == 60 { Visit::End } else { Visit::Enter })
+        });
+        assert_eq!((seen.unwrap(), count), (Seen::Enough, 60));
+    }
+}

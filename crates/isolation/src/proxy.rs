@@ -1,0 +1,251 @@
+//! The proxy: the only way out of a cell that has a network.
+//!
+//! A cell has no interface but its own loopback; on it stands a listener whose other end is here, on the host. Every
+//! request is checked by [`Rules`], its host is resolved here and each of its addresses must be public, and the
+//! connection goes to one of the addresses that were checked, so a name that changes its mind gains nothing. Every
+//! request is told once, when it is over or refused. Contents are passed on and never looked at.
+//!
+//! One thread accepts and one serves each connection. All of them wait on the same descriptor beside their own, which
+//! becomes ready when the [`Proxy`] is dropped; dropping it returns when every connection is closed and told.
+
+mod address;
+mod body;
+mod failure;
+mod head;
+mod http;
+mod line;
+mod plain;
+mod relay;
+mod rules;
+mod socks;
+mod talk;
+
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use serde::{Deserialize, Serialize};
+
+pub use address::{Internet, Reach, is_public};
+pub use rules::{RuleError, Rules};
+
+use line::{Ending, Watch};
+use talk::{Shared, Talk};
+
+/// A request that is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// `CONNECT`, `SOCKS5`, or the method of plain HTTP; empty if it could not be understood.
+    pub method: String,
+    /// In normalised form; empty if it could not be understood.
+    pub host: String,
+    pub port: u16,
+    pub verdict: Verdict,
+    /// Why it was refused, or how it failed.
+    pub reason: Option<String>,
+    /// Bytes that went to the host.
+    pub sent: u64,
+    /// Bytes that came from it.
+    pub received: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Allowed,
+    Refused,
+}
+
+/// How much and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Connections at once; others wait.
+    pub connections: usize,
+    /// A request's head must be there by then.
+    pub head: Duration,
+    /// For each address that is tried, and for looking up a name.
+    pub connect: Duration,
+    /// A connection on which nothing moves is closed.
+    pub idle: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            connections: 64,
+            head: Duration::from_secs(30),
+            connect: Duration::from_secs(10),
+            idle: Duration::from_secs(300),
+        }
+    }
+}
+
+/// A proxy that runs until it is dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    gate: Arc<Gate>,
+    ending: Arc<Ending>,
+    /// All wait for this to be closed.
+    open: Option<UnixStream>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+impl Proxy {
+    /// Serves what arrives at the listener. `tell` is called on the connection's thread, and must not drop the proxy.
+    /// The cell's network lives as long as its listener, so the proxy is dropped when the cell is over.
+    pub fn serve(
+        listener: TcpListener,
+        rules: Rules,
+        tell: impl Fn(Request) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        Self::serve_through(listener, rules, Internet, Bounds::default(), tell)
+    }
+
+    /// The same through another way to the world. The product knows only [`Internet`]; tests bring their own.
+    pub fn serve_through(
+        listener: TcpListener,
+        rules: Rules,
+        reach: impl Reach,
+        bounds: Bounds,
+        tell: impl Fn(Request) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let (open, watched) = UnixStream::pair()?;
+        let ending = Arc::new(Ending::new(watched));
+        let gate = Arc::new(Gate::default());
+        let shared = Arc::new(Shared {
+            rules,
+            reach: Arc::new(reach),
+            bounds,
+            ending: Arc::clone(&ending),
+            lookups: Arc::default(),
+            tell: Box::new(tell),
+        });
+        let doorkeeper = Arc::clone(&gate);
+        let acceptor = std::thread::Builder::new().name("proxy".into()).spawn(move || {
+            accept(&listener, &shared, &doorkeeper);
+            doorkeeper.wait_until_empty();
+        })?;
+        Ok(Self { gate, ending, open: Some(open), acceptor: Some(acceptor) })
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.ending.set();
+        self.gate.close();
+        drop(self.open.take());
+        let _ = self.acceptor.take().map(JoinHandle::join);
+    }
+}
+
+/// After an accept that failed, for instance for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>, gate: &Arc<Gate>) {
+    while let Some(place) = gate.enter(shared.bounds.connections) {
+        let watch = Watch::new(&shared.ending, Duration::MAX);
+        let socket = loop {
+            match listener.accept() {
+                Ok((socket, _)) => break socket,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    if watch.wait(&[(listener.as_fd(), PollFlags::IN)], None).is_err() {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the proxy could not accept a connection");
+                    match watch.wait(&[], Some(Instant::now() + PAUSE)) {
+                        Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
+                        Ok(()) | Err(_) => return,
+                    }
+                }
+            }
+        };
+        let serve = {
+            let shared = Arc::clone(shared);
+            move || serve(&shared, socket, place)
+        };
+        if let Err(error) = std::thread::Builder::new().name("proxy connection".into()).spawn(serve) {
+            tracing::warn!(%error, "the proxy could not serve a connection");
+        }
+    }
+}
+
+fn serve(shared: &Shared, socket: TcpStream, place: Place) {
+    if let Ok(talk) = Talk::new(shared, socket) {
+        talk.run();
+    }
+    drop(place);
+}
+
+/// Counts the connections.
+#[derive(Debug, Default)]
+struct Gate {
+    state: Mutex<Inside>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    count: usize,
+    is_closed: bool,
+}
+
+impl Gate {
+    fn state(&self) -> MutexGuard<'_, Inside> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a place; there is none when the gate is closed.
+    fn enter(self: &Arc<Self>, most: usize) -> Option<Place> {
+        let full = |inside: &mut Inside| inside.count >= most && !inside.is_closed;
+        let mut inside = self.changed.wait_while(self.state(), full).unwrap_or_else(PoisonError::into_inner);
+        if inside.is_closed {
+            return None;
+        }
+        inside.count += 1;
+        Some(Place(Arc::clone(self)))
+    }
+
+    fn close(&self) {
+        self.state().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    fn wait_until_empty(&self) {
+        drop(self.changed.wait_while(self.state(), |inside| inside.count > 0));
+    }
+}
+
+/// One connection's place, given back when it is dropped.
+#[derive(Debug)]
+struct Place(Arc<Gate>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.state().count -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+/// The variables by which commands find the proxy.
+pub fn environment() -> Vec<(String, String)> {
+    let address = crate::jail::PROXY;
+    let variables = [
+        ("HTTP_PROXY", format!("http://{address}")),
+        ("HTTPS_PROXY", format!("http://{address}")),
+        ("ALL_PROXY", format!("socks5h://{address}")),
+        ("NO_PROXY", "localhost,127.0.0.1".to_owned()),
+    ];
+    // Programs do not agree on the case.
+    variables
+        .into_iter()
+        .flat_map(|(name, value)| [(name.to_lowercase(), value.clone()), (name.into(), value)])
+        .collect()
+}

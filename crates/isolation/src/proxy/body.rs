@@ -1,0 +1,98 @@
+//! The bodies of HTTP/1 messages, passed on as they come. Chunks are read strictly and made anew.
+
+use std::io::{self, BufRead, ErrorKind, Read, Write};
+
+use super::head::Framing;
+
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrap {
+    Plain,
+    Chunks,
+}
+
+/// The longest line about a chunk, and the most of trailers.
+const LINE: u64 = 4 << 10;
+const TRAILERS: usize = 64;
+
+/// Passes one body on.
+pub(super) fn copy(
+    from: &mut impl BufRead,
+    to: &mut impl Write,
+    framing: Framing,
+    wrap: Wrap,
+) -> io::Result<()> {
+    match framing {
+        Framing::Length(length) => pass(from, to, Some(length), wrap)?,
+        Framing::UntilClose => pass(from, to, None, wrap)?,
+        Framing::Chunked => chunks(from, to, wrap)?,
+    }
+    if wrap == Wrap::Chunks { to.write_all(b"0\r\n\r\n") } else { Ok(()) }
+}
+
+fn chunks(from: &mut impl BufRead, to: &mut impl Write, wrap: Wrap) -> io::Result<()> {
+    loop {
+        let line = line(from)?;
+        let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii_end();
+        let is_number = (1..=16).contains(&digits.len()) && digits.iter().all(u8::is_ascii_hexdigit);
+        let digits = std::str::from_utf8(digits).ok().filter(|_| is_number);
+        let length = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        match length.ok_or_else(|| invalid("a chunk has no length"))? {
+            0 => break,
+            length => pass(from, to, Some(length), wrap)?,
+        }
+        let mut end = [0; 2];
+        from.read_exact(&mut end)?;
+        if &end != b"\r\n" {
+            return Err(invalid("a chunk is longer than it said"));
+        }
+    }
+    for _ in 0..TRAILERS {
+        if line(from)?.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(invalid("there is no end of trailers"))
+}
+
+/// A line without its end.
+fn line(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    from.by_ref().take(LINE).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
+    match line.strip_suffix(b"\r\n") {
+        Some(text) => Ok(text.to_vec()),
+        None => Err(invalid("a line about chunks has no end")),
+    }
+}
+
+/// Passes so many bytes, or all there are.
+fn pass(from: &mut impl BufRead, to: &mut impl Write, mut left: Option<u64>, wrap: Wrap) -> io::Result<()> {
+    while left != Some(0) {
+        let there = from.fill_buf()?;
+        if there.is_empty() {
+            return left.map_or(Ok(()), |_| Err(ErrorKind::UnexpectedEof.into()));
+        }
+        let most = left.and_then(|left| usize::try_from(left).ok()).unwrap_or(usize::MAX);
+        let piece = &there[..there.len().min(most)];
+        match wrap {
+            Wrap::Plain => to.write_all(piece)?,
+            Wrap::Chunks => {
+                let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
+                chunk.extend_from_slice(piece);
+                chunk.extend_from_slice(b"\r\n");
+                to.write_all(&chunk)?;
+            }
+        }
+        let count = piece.len();
+        from.consume(count);
+        left = left.map(|left| left - count as u64);
+    }
+    Ok(())
+}
+
+fn invalid(reason: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, reason)
+}

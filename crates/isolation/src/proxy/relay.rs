@@ -1,0 +1,98 @@
+//! Bytes both ways until both sides have ended. Each side's end is passed on by itself, as some protocols need.
+
+use std::io::{self, ErrorKind};
+use std::net::Shutdown;
+use std::ops::Range;
+
+use rustix::event::PollFlags;
+
+use super::line::Line;
+
+const BUFFER: usize = 64 << 10;
+
+/// Joins the two; `early` is what the client has said already.
+pub(super) fn relay(client: &Line, host: &Line, early: &[u8]) -> io::Result<()> {
+    let mut there = Half::new(client, host, early);
+    let mut back = Half::new(host, client, &[]);
+    loop {
+        let moved = there.step()? | back.step()?;
+        if there.stage == Stage::Over && back.stage == Stage::Over {
+            return Ok(());
+        }
+        if moved {
+            continue;
+        }
+        // A socket that nobody waits for must not be in the list: its having hung up would wake us for ever.
+        let waits: Vec<_> = [&there, &back].into_iter().filter_map(Half::waits_for).collect();
+        client.watch().wait(&waits, None)?;
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Stage {
+    Open,
+    /// The source has ended, and what it said last is not yet written.
+    Ended,
+    Over,
+}
+
+/// One direction.
+struct Half<'a> {
+    from: &'a Line,
+    to: &'a Line,
+    buffer: Vec<u8>,
+    filled: Range<usize>,
+    stage: Stage,
+}
+
+impl<'a> Half<'a> {
+    fn new(from: &'a Line, to: &'a Line, early: &[u8]) -> Self {
+        let mut buffer = vec![0; BUFFER.max(early.len())];
+        buffer[..early.len()].copy_from_slice(early);
+        Self { from, to, buffer, filled: 0..early.len(), stage: Stage::Open }
+    }
+
+    /// Moves what can be moved at once; says whether anything did.
+    fn step(&mut self) -> io::Result<bool> {
+        let mut moved = false;
+        if self.filled.is_empty()
+            && self.stage == Stage::Open
+            && let Some(count) = unless_it_waits(self.from.try_read(&mut self.buffer))?
+        {
+            moved = true;
+            self.filled = 0..count;
+            if count == 0 {
+                self.stage = Stage::Ended;
+            }
+        }
+        if !self.filled.is_empty()
+            && let Some(count) = unless_it_waits(self.to.try_write(&self.buffer[self.filled.clone()]))?
+        {
+            moved = true;
+            self.filled.start += count;
+        }
+        if self.filled.is_empty() && self.stage == Stage::Ended {
+            self.to.shutdown(Shutdown::Write);
+            self.stage = Stage::Over;
+        }
+        Ok(moved)
+    }
+
+    fn waits_for(&self) -> Option<(std::os::fd::BorrowedFd<'a>, PollFlags)> {
+        if !self.filled.is_empty() {
+            Some((self.to.fd(), PollFlags::OUT))
+        } else if self.stage == Stage::Open {
+            Some((self.from.fd(), PollFlags::IN))
+        } else {
+            None
+        }
+    }
+}
+
+fn unless_it_waits(result: io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Ok(count) => Ok(Some(count)),
+        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
+        Err(e) => Err(e),
+    }
+}

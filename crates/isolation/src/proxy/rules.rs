@@ -1,0 +1,164 @@
+//! Which hosts a cell may reach, compared in one normal form.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+
+use thiserror::Error;
+
+use super::failure::Failure;
+use crate::policy::Network;
+
+/// The ports of a host for which none is listed.
+const WEB: [u16; 2] = [80, 443];
+
+/// What may be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules(Allowed);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Allowed {
+    Nothing,
+    Listed(Vec<Rule>),
+    Everything,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rule {
+    hosts: Hosts,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Hosts {
+    One(Host),
+    /// All below, and not itself.
+    Below(String),
+}
+
+/// An entry that names no host.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{entry:?} is no host: {reason}")]
+pub struct RuleError {
+    entry: String,
+    reason: &'static str,
+}
+
+impl Rules {
+    pub fn of(network: &Network) -> Result<Self, RuleError> {
+        Ok(Self(match network {
+            Network::None => Allowed::Nothing,
+            Network::Allow(entries) => {
+                Allowed::Listed(entries.iter().map(|entry| Rule::parse(entry)).collect::<Result<_, _>>()?)
+            }
+            Network::Open => Allowed::Everything,
+        }))
+    }
+
+    /// Whether the list has it. Its addresses are another question.
+    pub(super) fn check(&self, host: &Host, port: u16) -> Result<(), Failure> {
+        let rules = match &self.0 {
+            Allowed::Everything => return Ok(()),
+            Allowed::Listed(rules) => rules.as_slice(),
+            Allowed::Nothing => &[],
+        };
+        if rules
+            .iter()
+            .any(|rule| rule.hosts.has(host) && rule.port.map_or(WEB.contains(&port), |p| p == port))
+        {
+            return Ok(());
+        }
+        let listed = rules.iter().any(|rule| rule.hosts.has(host));
+        let what = if WEB.contains(&port) { host.to_string() } else { format!("{host}:{port}") };
+        let reason = if listed {
+            format!("port {port} of {host} is not on the list of what this cell may reach")
+        } else {
+            format!("{host} is not on the list of hosts that this cell may reach")
+        };
+        Err(Failure::refused(reason, Some(format!("To allow it: choir run --net {what} …"))))
+    }
+}
+
+impl Hosts {
+    fn has(&self, host: &Host) -> bool {
+        match (self, host) {
+            (Self::One(one), host) => one == host,
+            (Self::Below(parent), Host::Name(name)) => {
+                name.strip_suffix(parent.as_str()).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+            }
+            (Self::Below(_), Host::Address(_)) => false,
+        }
+    }
+}
+
+impl Rule {
+    fn parse(entry: &str) -> Result<Self, RuleError> {
+        let wrong = |reason| RuleError { entry: entry.to_owned(), reason };
+        let text = entry.trim();
+        if text.contains("://") || text.contains('/') {
+            return Err(wrong("only its name is listed, without a scheme or a path"));
+        }
+        if let Ok(address) = text.parse::<Ipv6Addr>() {
+            return Ok(Self {
+                hosts: Hosts::One(Host::Address(IpAddr::V6(address).to_canonical())),
+                port: None,
+            });
+        }
+        let (name, port) = split_port(text).ok_or_else(|| wrong("its port is no number from 1 to 65535"))?;
+        let (name, below) = name.strip_prefix("*.").map_or((name, false), |rest| (rest, true));
+        if name.contains('*') {
+            return Err(wrong("a star stands only at the beginning, as in *.example.org"));
+        }
+        let hosts = match (Host::parse(name), below) {
+            (Some(Host::Name(name)), true) => Hosts::Below(name),
+            (Some(Host::Address(_)), true) => return Err(wrong("nothing is below an address")),
+            (Some(host), false) => Hosts::One(host),
+            (None, _) => return Err(wrong("that is not how names are made")),
+        };
+        Ok(Self { hosts, port })
+    }
+}
+
+/// Divides `host:port` and `[address]:port`; the port may be missing.
+pub(super) fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
+    let after_address = text.rfind(']').map_or(0, |at| at + 1);
+    let Some(colon) = text[after_address..].find(':').map(|at| at + after_address) else {
+        return Some((text, None));
+    };
+    let (host, digits) = (&text[..colon], &text[colon + 1..]);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let port = digits.parse().ok().filter(|port| is_number && *port != 0)?;
+    Some((host, Some(port)))
+}
+
+/// A host as it is compared: a name in lower-case ASCII without a last dot, or an address. Numbers in disguise
+/// (`2130706433`, `0177.0.0.1`, `127.1`) are the addresses that they mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Host {
+    Name(String),
+    Address(IpAddr),
+}
+
+impl Host {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match url::Host::parse(text).ok()? {
+            url::Host::Ipv4(address) => Some(Self::Address(address.into())),
+            url::Host::Ipv6(address) => Some(Self::Address(IpAddr::V6(address).to_canonical())),
+            url::Host::Domain(name) => {
+                let name = name.strip_suffix('.').unwrap_or(&name);
+                let is_known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+                let is_label = |label: &str| (1..=63).contains(&label.len()) && label.bytes().all(is_known);
+                (name.len() <= 253 && name.split('.').all(is_label)).then(|| Self::Name(name.to_owned()))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(IpAddr::V4(address)) => address.fmt(f),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
+}

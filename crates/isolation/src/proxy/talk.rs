@@ -1,0 +1,165 @@
+//! One connection from inside: whom it wants, whether it may, and the way there.
+
+use std::io::{self, BufRead, BufReader};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+
+use super::address::Reach;
+use super::failure::{Failure, Kind};
+use super::line::{Ending, Line, Watch};
+use super::rules::{Host, Rules};
+use super::{Bounds, Request, Verdict, http, socks};
+
+/// Lookups at once. The system's resolver cannot be interrupted, so some outlive their connections.
+const LOOKUPS: usize = 64;
+/// Addresses of one name that are tried.
+const ATTEMPTS: usize = 4;
+/// How long a client may take to close after the last word.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What all connections have in common.
+pub(super) struct Shared {
+    pub(super) rules: Rules,
+    pub(super) reach: Arc<dyn Reach>,
+    pub(super) bounds: Bounds,
+    pub(super) ending: Arc<Ending>,
+    /// One more holder for each lookup.
+    pub(super) lookups: Arc<()>,
+    pub(super) tell: Box<dyn Fn(Request) + Send + Sync>,
+}
+
+/// One connection.
+pub(super) struct Talk<'a> {
+    shared: &'a Shared,
+    watch: Watch,
+    pub(super) client: Line,
+    /// The client again, as it is read.
+    pub(super) reader: BufReader<Line>,
+    pub(super) record: Request,
+    host: Option<Line>,
+}
+
+impl<'a> Talk<'a> {
+    pub(super) fn new(shared: &'a Shared, socket: TcpStream) -> io::Result<Self> {
+        let watch = Watch::new(&shared.ending, shared.bounds.idle);
+        let client = Line::new(socket, &watch)?;
+        let mut reader = BufReader::with_capacity(16 << 10, client.clone());
+        reader.get_mut().deadline = Some(Instant::now() + shared.bounds.head);
+        let record = Request {
+            method: String::new(),
+            host: String::new(),
+            port: 0,
+            verdict: Verdict::Refused,
+            reason: None,
+            sent: 0,
+            received: 0,
+        };
+        Ok(Self { shared, watch, client, reader, record, host: None })
+    }
+
+    /// Serves the one request of this connection. One that never said a word is none.
+    pub(super) fn run(mut self) {
+        let first = self.reader.fill_buf().ok().and_then(|bytes| bytes.first().copied());
+        match first {
+            None => return,
+            Some(socks::VERSION) => socks::serve(&mut self),
+            Some(_) => http::serve(&mut self),
+        }
+        if let Some(host) = self.host.take() {
+            (self.record.sent, self.record.received) = (host.bytes_written(), host.bytes_read());
+        }
+        (self.shared.tell)(self.record);
+        self.client.finish(PATIENCE);
+    }
+
+    /// The request is understood, and may take its time from here on.
+    pub(super) fn understood(&mut self) {
+        self.reader.get_mut().deadline = None;
+    }
+
+    pub(super) fn failed(&mut self, failure: &Failure) {
+        self.record.reason = Some(failure.reason.clone());
+        self.record.verdict = match failure.kind {
+            Kind::NoSuchHost | Kind::Unreachable | Kind::ConnectionRefused => Verdict::Allowed,
+            Kind::Malformed | Kind::TooLong | Kind::Slow | Kind::Refused | Kind::Unsupported => {
+                Verdict::Refused
+            }
+        };
+    }
+
+    /// Takes down whom the client wants.
+    pub(super) fn note(&mut self, host: &str, port: u16) -> Result<Host, Failure> {
+        let parsed = Host::parse(host);
+        self.record.port = port;
+        self.record.host = match &parsed {
+            Some(host) => host.to_string(),
+            None => host.chars().take(255).flat_map(char::escape_default).collect(),
+        };
+        parsed.filter(|_| port != 0).ok_or_else(|| Failure::malformed("that is not the name of a host"))
+    }
+
+    /// Connects to the host, if it may be reached.
+    pub(super) fn open(&mut self, host: &Host, port: u16) -> Result<Line, Failure> {
+        self.shared.rules.check(host, port)?;
+        let addresses = match host {
+            Host::Address(address) => vec![SocketAddr::new(*address, port)],
+            Host::Name(name) => self.resolve(name, port)?,
+        };
+        // One that is not public spoils them all: whoever mixes them means no good.
+        if !addresses.iter().all(|address| self.shared.reach.is_public(address.ip())) {
+            let reason = format!("{host} leads to an address that is not public");
+            return Err(Failure::refused(reason, Some("Cells reach public addresses only.".into())));
+        }
+        self.record.verdict = Verdict::Allowed;
+        let line = self.connect(&addresses).map_err(|e| Failure::of_host(&host.to_string(), &e))?;
+        self.host = Some(line.clone());
+        Ok(line)
+    }
+
+    fn resolve(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
+        let failed =
+            |kind, error: io::Error| Failure::new(kind, format!("{name} could not be looked up: {error}"));
+        match self.look_up(name, port) {
+            Ok(Ok(addresses)) if !addresses.is_empty() => Ok(addresses),
+            Ok(Ok(_)) => Err(failed(Kind::NoSuchHost, io::Error::other("it has no address"))),
+            Ok(Err(error)) => Err(failed(Kind::NoSuchHost, error)),
+            Err(error) => Err(failed(Kind::Unreachable, error)),
+        }
+    }
+
+    /// Asks on a thread of its own, which is left alone when it takes too long.
+    fn look_up(&self, name: &str, port: u16) -> io::Result<io::Result<Vec<SocketAddr>>> {
+        let asking = Arc::clone(&self.shared.lookups);
+        if Arc::strong_count(&asking) > LOOKUPS + 1 {
+            return Err(io::Error::other("too many lookups have not been answered"));
+        }
+        let (done, waker) = UnixStream::pair()?;
+        let (sender, answer) = sync_channel(1);
+        let (reach, name) = (Arc::clone(&self.shared.reach), name.to_owned());
+        std::thread::Builder::new().name("proxy lookup".into()).spawn(move || {
+            let _ = sender.send(reach.resolve(&name, port));
+            drop((waker, asking));
+        })?;
+        let deadline = Instant::now() + self.shared.bounds.connect;
+        self.watch.wait(&[(done.as_fd(), PollFlags::IN)], Some(deadline))?;
+        answer.try_recv().map_err(io::Error::other)
+    }
+
+    fn connect(&self, addresses: &[SocketAddr]) -> io::Result<Line> {
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        for address in addresses.iter().take(ATTEMPTS) {
+            self.watch.moved();
+            match Line::connect(*address, &self.watch, Instant::now() + self.shared.bounds.connect) {
+                Ok(line) => return Ok(line),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}

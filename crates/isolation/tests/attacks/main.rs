@@ -1,0 +1,104 @@
+//! The attack suite: every file of `fixtures/attacks` against every backend. An attack must fail, and afterwards the
+//! machine must be as it was: no process, mount or control group left, nothing changed outside the layer, and a layer
+//! that can be read and removed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod arena;
+mod attack;
+mod host;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use isolation::{Container, Jail};
+
+/// Set for the run as an ordinary user, which cannot see where this was built.
+const LAUNCHER: &str = "CHOIR_ATTACKS_LAUNCHER";
+const FIXTURES: &str = "CHOIR_ATTACKS";
+/// Part of the names of the attacks to run, while working on one.
+const ONLY: &str = "CHOIR_ATTACKS_ONLY";
+const NOBODY: u32 = 65534;
+
+fn launcher() -> PathBuf {
+    std::env::var_os(LAUNCHER).map_or_else(|| env!("CARGO_BIN_EXE_choir-cell").into(), PathBuf::from)
+}
+
+fn fixtures() -> PathBuf {
+    let built = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/attacks");
+    std::env::var_os(FIXTURES).map_or_else(|| built.into(), PathBuf::from)
+}
+
+fn attacks() -> Vec<attack::Attack> {
+    let only = std::env::var(ONLY).unwrap_or_default();
+    attack::Attack::all(&fixtures()).into_iter().filter(|attack| attack.name.contains(&only)).collect()
+}
+
+#[test]
+fn every_attack_says_what_it_tries() {
+    let attacks = attack::Attack::all(&fixtures());
+    assert!(attacks.len() >= 45, "{}", attacks.len());
+    for attack in attacks {
+        assert!(attack.about.len() > 30, "{}", attack.name);
+        assert!(
+            attack.run.contains("BREACH") || attack.run.contains("breach"),
+            "{} cannot fail",
+            attack.name
+        );
+    }
+}
+
+#[test]
+fn a_jail_holds() {
+    arena::run_all(&Jail::new(launcher()), &attacks());
+}
+
+/// Where no runtime is found there is nothing to attack, and that is said.
+#[test]
+fn a_container_holds() {
+    let container = Container::new(launcher());
+    if container.runtime().is_none() {
+        eprintln!("skipped: no OCI runtime");
+        return;
+    }
+    arena::run_all(&container, &attacks());
+}
+
+/// Root's cells and an ordinary user's are built in different ways, so both are attacked.
+#[test]
+fn a_jail_of_an_ordinary_user_holds() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let open =
+        |path: &std::path::Path| std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    open(folder.path());
+    let copied = |name: &str, from: PathBuf| {
+        let to = folder.path().join(name);
+        std::fs::copy(from, &to).unwrap();
+        open(&to);
+        to
+    };
+    let (suite, cell) = (copied("suite", std::env::current_exe().unwrap()), copied("choir-cell", launcher()));
+    for name in ["attacks", "tmp"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    for entry in std::fs::read_dir(fixtures()).unwrap().map(Result::unwrap) {
+        copied(&format!("attacks/{}", entry.file_name().to_string_lossy()), entry.path());
+    }
+    std::os::unix::fs::chown(folder.path().join("tmp"), Some(NOBODY), Some(NOBODY)).unwrap();
+    let ran = Command::new(suite)
+        .args(["--exact", "a_jail_holds", "--nocapture"])
+        .env(LAUNCHER, cell)
+        .env(FIXTURES, folder.path().join("attacks"))
+        .env("TMPDIR", folder.path().join("tmp"))
+        .current_dir("/")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success() && said.contains("1 passed"), "as an ordinary user: {said}");
+}

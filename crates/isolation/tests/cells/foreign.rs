@@ -1,0 +1,157 @@
+//! Containers over roots that are not this machine's: other libraries, other programs, and links that lead astray.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use isolation::{Backend, Command, Container, Image, StartError};
+use sha2::{Digest, Sha256};
+
+use crate::house::{House, run};
+
+/// A program that needs no library, so that an image can be made of it.
+fn busybox() -> Option<PathBuf> {
+    let places = ["/usr/bin/busybox", "/bin/busybox"].map(PathBuf::from);
+    let found = places.into_iter().find(|path| {
+        std::fs::read(path).is_ok_and(|bytes| !bytes.windows(10).any(|part| part == b"/ld-linux-"))
+    });
+    if found.is_none() {
+        eprintln!("skipped: no static busybox (Debian: busybox-static)");
+    }
+    found
+}
+
+/// A root with nothing but busybox in it.
+fn rootfs(base: &Path) -> Option<()> {
+    std::fs::create_dir_all(base.join("bin")).unwrap();
+    std::fs::create_dir_all(base.join("etc")).unwrap();
+    std::fs::copy(busybox()?, base.join("bin/busybox")).unwrap();
+    for name in ["cat", "echo", "id", "ls", "sh", "stty", "touch", "true"] {
+        symlink("busybox", base.join("bin").join(name)).unwrap();
+    }
+    std::fs::write(base.join("etc/os-release"), "ID=foreign\n").unwrap();
+    Some(())
+}
+
+fn listing(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(one) = folders.pop() {
+        for entry in std::fs::read_dir(one).unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            }
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_system_without_our_libraries_runs_commands() {
+    let Some(mut house) = House::container() else { return };
+    let base = house.folder.path().join("rootfs");
+    let Some(()) = rootfs(&base) else { return };
+    house.write("greeting", "hello");
+    house.policy.image = Image::Rootfs(base.clone());
+    let before = listing(&base);
+    let cell = house.start();
+    let script =
+        "id -u; cat /etc/os-release greeting; echo; echo new > made; ls /usr /lib /lib64 2>/dev/null; true";
+    assert_eq!(run(&*cell, &Command::new(["/bin/sh", "-c", script])).ok(), "1000\nID=foreign\nhello");
+    assert_eq!(std::fs::read_to_string(house.upper().join("made")).unwrap(), "new\n");
+    let refused = run(&*cell, &Command::new(["/bin/sh", "-c", "touch /x || touch /bin/x || touch /etc/x"]));
+    assert!(refused.err.contains("Read-only") || refused.err.contains("denied"), "{}", refused.err);
+    drop(cell);
+    assert_eq!(listing(&base), before, "the image was changed");
+}
+
+#[test]
+fn an_image_cannot_lead_us_astray_by_links_or_by_what_is_loaded() {
+    let Some(mut house) = House::container() else { return };
+    let base = house.folder.path().join("rootfs");
+    let Some(()) = rootfs(&base) else { return };
+    let outside = house.folder.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    for name in ["workspace", "home", "tmp", ".choir", "proc", "dev", "var"] {
+        symlink(&outside, base.join(name)).unwrap();
+    }
+    std::fs::remove_file(base.join("etc/os-release")).unwrap();
+    symlink(outside.join("passwd"), base.join("etc/passwd")).unwrap();
+    std::fs::write(base.join("etc/ld.so.preload"), "/evil.so\n").unwrap();
+    std::fs::write(base.join("evil.so"), "no library").unwrap();
+    house.policy.image = Image::Rootfs(base);
+    let left =
+        house.sh("echo made > /workspace/f; echo home > $HOME/f; cat /etc/passwd; cat /etc/ld.so.preload");
+    assert!(left.ok().starts_with("choir:x:1000"), "{}", left.out);
+    assert_eq!(listing(&outside), Vec::<PathBuf>::new());
+    assert_eq!(std::fs::read_to_string(house.upper().join("f")).unwrap(), "made\n");
+}
+
+#[test]
+fn an_image_in_the_oci_layout_runs_commands() {
+    let Some(mut house) = House::container() else { return };
+    let base = house.folder.path().join("rootfs");
+    let Some(()) = rootfs(&base) else { return };
+    let layout = house.folder.path().join("layout");
+    write_layout(&base, &layout);
+    let container =
+        Container::new(env!("CARGO_BIN_EXE_choir-cell")).with_images(house.folder.path().join("images"));
+    house.backend = std::sync::Arc::new(container);
+    house.policy.image = Image::OciLayout(layout.clone());
+    assert_eq!(house.sh("cat /etc/os-release; id -u").ok(), "ID=foreign\n1000");
+    // What was unpacked once is used again, and only the description is read.
+    let blobs = layout.join("blobs/sha256");
+    let layer = std::fs::read_dir(&blobs)
+        .unwrap()
+        .flatten()
+        .max_by_key(|blob| blob.metadata().unwrap().len())
+        .unwrap();
+    std::fs::remove_file(layer.path()).unwrap();
+    assert_eq!(house.sh("echo again").ok(), "again");
+}
+
+/// Packs a root as an image of one layer, as other tools write it.
+fn write_layout(base: &Path, layout: &Path) {
+    let mut archive =
+        tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    archive.follow_symlinks(false);
+    archive.append_dir_all(".", base).unwrap();
+    let layer = archive.into_inner().unwrap().finish().unwrap();
+    let blobs = layout.join("blobs/sha256");
+    std::fs::create_dir_all(&blobs).unwrap();
+    let blob = |bytes: &[u8]| {
+        let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        std::fs::write(blobs.join(&hex), bytes).unwrap();
+        serde_json::json!(format!("sha256:{hex}"))
+    };
+    let layer = serde_json::json!({
+        "mediaType": "application/vnd.oci.image.layer.v1.tar+gzip",
+        "digest": blob(&layer),
+    });
+    let manifest = serde_json::json!({ "schemaVersion": 2, "layers": [layer] }).to_string();
+    let manifest = serde_json::json!({
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "digest": blob(manifest.as_bytes()),
+    });
+    let index = serde_json::json!({ "schemaVersion": 2, "manifests": [manifest] });
+    std::fs::write(layout.join("index.json"), index.to_string()).unwrap();
+    std::fs::write(layout.join("oci-layout"), r#"{"imageLayoutVersion":"1.0.0"}"#).unwrap();
+}
+
+#[test]
+fn without_a_runtime_nothing_is_run() {
+    let Some(house) = House::container() else { return };
+    let container = Container::new(env!("CARGO_BIN_EXE_choir-cell")).with_runtime("/no/such/runc");
+    let refused = container.start(&house.policy, &house.folder.path().join("cell")).unwrap_err();
+    assert!(matches!(refused, StartError::Unprotected(_)), "{refused}");
+    assert!(container.probe().obstacle().unwrap().contains("/no/such/runc"));
+}
+
+#[test]
+fn a_runtime_that_fails_is_quoted() {
+    let Some(house) = House::container() else { return };
+    let container = Container::new(env!("CARGO_BIN_EXE_choir-cell")).with_runtime("/bin/false");
+    let refused = container.start(&house.policy, &house.folder.path().join("cell")).unwrap_err();
+    assert!(matches!(refused, StartError::Walls { .. }), "{refused}");
+}

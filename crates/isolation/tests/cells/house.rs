@@ -1,0 +1,126 @@
+//! A folder to run commands over, with a policy to change.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use isolation::policy::{WORKSPACE, clean_environment};
+use isolation::{
+    Access, Backend, Cell, Command, Container, Exit, Image, Jail, Limits, Mount, Network, Policy, Status,
+    Stream,
+};
+use tempfile::TempDir;
+
+/// Shows the same behaviour with every backend, as a test of each.
+macro_rules! with_every_backend {
+    ($($behaviour:ident),* $(,)?) => {
+        mod jail {
+            $(#[test] fn $behaviour() { super::$behaviour(crate::house::House::jail()); })*
+        }
+        mod container {
+            $(#[test] fn $behaviour() {
+                if let Some(house) = crate::house::House::container() {
+                    super::$behaviour(house);
+                }
+            })*
+        }
+    };
+}
+pub(crate) use with_every_backend;
+
+pub(crate) struct House {
+    pub(crate) folder: TempDir,
+    pub(crate) policy: Policy,
+    pub(crate) backend: Arc<dyn Backend>,
+}
+
+/// What a command left.
+pub(crate) struct Left {
+    pub(crate) exit: Exit,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl House {
+    pub(crate) fn jail() -> Self {
+        Self::with(Arc::new(Jail::new(env!("CARGO_BIN_EXE_choir-cell"))))
+    }
+
+    /// None, and said aloud, where there is no runtime to test with.
+    pub(crate) fn container() -> Option<Self> {
+        let container = Container::new(env!("CARGO_BIN_EXE_choir-cell"));
+        if container.runtime().is_none() {
+            eprintln!("skipped: no OCI runtime");
+            return None;
+        }
+        Some(Self::with(Arc::new(container)))
+    }
+
+    fn with(backend: Arc<dyn Backend>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["workspace", "cell"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let cell = folder.path().join("cell");
+        let access = Access::Layered { upper: cell.join("upper"), work: cell.join("work") };
+        let mount = Mount {
+            source: folder.path().join("workspace"),
+            target: WORKSPACE.into(),
+            access,
+            hidden: vec![".choir".into()],
+        };
+        let policy = Policy {
+            image: Image::Host { tools: Vec::new() },
+            mounts: vec![mount],
+            limits: Limits::default(),
+            network: Network::None,
+            environment: clean_environment(),
+            owner: "ada".into(),
+        };
+        Self { folder, policy, backend }
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.folder.path().join("workspace")
+    }
+
+    pub(crate) fn upper(&self) -> PathBuf {
+        self.folder.path().join("cell/upper")
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.workspace().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn start(&self) -> Arc<dyn Cell> {
+        self.backend.start(&self.policy, &self.folder.path().join("cell")).unwrap()
+    }
+
+    pub(crate) fn sh(&self, script: &str) -> Left {
+        run(&*self.start(), &Command::new(["/bin/sh", "-c", script]))
+    }
+}
+
+pub(crate) fn run(cell: &dyn Cell, command: &Command) -> Left {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = cell
+        .exec(command, &mut |stream, bytes| match stream {
+            Stream::Out => out.extend_from_slice(bytes),
+            Stream::Err => err.extend_from_slice(bytes),
+        })
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Left { exit, out: text(out), err: text(err) }
+}
+
+impl Left {
+    pub(crate) fn ok(&self) -> &str {
+        assert_eq!(self.exit.status, Status::Exited(0), "out: {}\nerr: {}", self.out, self.err);
+        self.out.trim_end()
+    }
+}
+
+pub(crate) fn exists(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
+}

@@ -1,0 +1,138 @@
+//! However a cell ends, nothing of it is left: no process, no mount, no control group.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Program, Stdio};
+use std::time::{Duration, Instant};
+
+use isolation::{Command, Size};
+
+use crate::house::{House, with_every_backend};
+
+with_every_backend!(a_host_that_is_killed_leaves_nothing, a_launcher_that_is_killed_leaves_nothing);
+
+/// Which backend a process that is started by a test should hold a cell with.
+const HOLD: &str = "CHOIR_TEST_HOLD";
+const SLEEP: &str = "8765432.1";
+/// Longer than any clearing up takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn a_host_that_is_killed_leaves_nothing(house: House) {
+    let mut host = Host::start(&house);
+    host.process.kill().unwrap();
+    host.process.wait().unwrap();
+    gone(&house, &host);
+}
+
+fn a_launcher_that_is_killed_leaves_nothing(house: House) {
+    let mut host = Host::start(&house);
+    let launcher = children(host.process.id());
+    assert_eq!(launcher.len(), 1, "{launcher:?}");
+    let killed = Program::new("kill").args(["-9", &launcher[0].to_string()]).status().unwrap();
+    assert!(killed.success());
+    // The host stops its cell when its input ends.
+    drop(host.process.stdin.take());
+    host.process.wait().unwrap();
+    gone(&house, &host);
+}
+
+#[test]
+fn a_runtime_that_is_killed_leaves_nothing() {
+    let Some(house) = House::container() else { return };
+    let mut host = Host::start(&house);
+    let runtime = children(children(host.process.id())[0]);
+    assert_eq!(runtime.len(), 1, "{runtime:?}");
+    let killed = Program::new("kill").args(["-9", &runtime[0].to_string()]).status().unwrap();
+    assert!(killed.success());
+    gone(&house, &host);
+    host.process.kill().unwrap();
+    host.process.wait().unwrap();
+}
+
+/// A process of its own with a cell in which something runs.
+struct Host {
+    process: Child,
+    groups: String,
+}
+
+impl Host {
+    fn start(house: &House) -> Self {
+        let mut process = Program::new(std::env::current_exe().unwrap())
+            .args(["--exact", "leaving::hold", "--ignored", "--nocapture"])
+            .env(HOLD, house.backend.name())
+            .env("TMPDIR", house.folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.ends_with("held")), "the cell did not start");
+        let groups = format!("choir-cell-{}-", process.id());
+        let host = Self { process, groups };
+        assert!(!sleepers(house.folder.path()).is_empty());
+        host
+    }
+}
+
+#[test]
+#[ignore = "other tests start it"]
+fn hold() {
+    let house = match std::env::var(HOLD).as_deref() {
+        Ok("jail") => House::jail(),
+        Ok("container") => House::container().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let cell = house.start();
+    let _pty = cell.pty(&Command::new(["/bin/sleep", SLEEP]), Size { columns: 80, rows: 24 }).unwrap();
+    println!("held");
+    let _ = std::io::stdin().lines().next();
+    cell.stop();
+}
+
+/// Waits until nothing is left, and fails with what is.
+fn gone(house: &House, host: &Host) {
+    let started = Instant::now();
+    loop {
+        let mut left = sleepers(house.folder.path());
+        left.extend(
+            groups(Path::new("/sys/fs/cgroup"), &host.groups).iter().map(|path| path.display().to_string()),
+        );
+        if left.is_empty() {
+            return;
+        }
+        assert!(started.elapsed() < PATIENCE, "{left:#?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Processes that see a mount of this folder.
+fn sleepers(folder: &Path) -> Vec<String> {
+    let folder = folder.file_name().unwrap().to_str().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let seeing = processes.filter(|process| {
+        std::fs::read_to_string(process.join("mountinfo")).is_ok_and(|mounts| mounts.contains(folder))
+    });
+    seeing.map(|process| std::fs::read_to_string(process.join("cmdline")).unwrap_or_default()).collect()
+}
+
+fn groups(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
+            found.push(entry.path());
+        }
+        found.extend(groups(&entry.path(), prefix));
+    }
+    found
+}
+
+fn children(of: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{of}/task")).unwrap().flatten();
+    let lists = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
+    lists
+        .flat_map(|list| list.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<u32>>())
+        .collect()
+}

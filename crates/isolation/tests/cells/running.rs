@@ -1,0 +1,175 @@
+//! Commands run, and what they do stays in the layer.
+
+use std::io::{Read, Write};
+
+use isolation::{Access, Command, Finding, Limit, Mount, Network, Size, Status};
+
+use crate::house::{House, exists, run, with_every_backend};
+
+with_every_backend!(
+    a_command_runs_with_its_output_and_its_code,
+    a_command_is_an_ordinary_user_without_any_power,
+    what_is_written_stays_in_the_layer,
+    nothing_of_the_host_is_there_but_its_programs,
+    input_reaches_the_command_however_long_it_is,
+    a_program_that_is_not_there_is_named,
+    the_time_ends_a_command_that_hides,
+    endless_output_is_ended,
+    a_full_layer_is_ended,
+    a_terminal_is_one,
+    a_checkpoint_brings_back_what_was_written,
+    stopping_leaves_nothing,
+    too_much_memory_is_refused_and_counted,
+    what_is_sent_to_the_proxy_reaches_the_host,
+    what_is_read_only_is_so_and_holds_no_devices_or_privileges,
+);
+
+fn a_command_runs_with_its_output_and_its_code(house: House) {
+    let left = house.sh("echo out; echo err >&2; exit 3");
+    assert_eq!((left.out.as_str(), left.err.as_str()), ("out\n", "err\n"));
+    assert_eq!(left.exit.status, Status::Exited(3));
+}
+
+fn a_command_is_an_ordinary_user_without_any_power(house: House) {
+    let left = house.sh("id -u; id -un; grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status");
+    let out = left.ok();
+    assert!(out.starts_with("1000\nchoir\n"), "{out}");
+    assert!(out.contains("CapEff:\t0000000000000000") && out.contains("CapBnd:\t0000000000000000"), "{out}");
+    assert!(out.contains("NoNewPrivs:\t1") && out.contains("Seccomp:\t2"), "{out}");
+}
+
+fn what_is_written_stays_in_the_layer(house: House) {
+    house.write("a.txt", "before");
+    house.write("gone.txt", "x");
+    house.write(".choir/secret", "s");
+    let left = house.sh("echo after > a.txt; rm gone.txt; mkdir new; echo n > new/file; ls -A");
+    assert_eq!(left.ok(), "a.txt\nnew");
+    assert_eq!(std::fs::read_to_string(house.workspace().join("a.txt")).unwrap(), "before");
+    assert!(exists(&house.workspace().join("gone.txt")) && !exists(&house.workspace().join("new")));
+    assert_eq!(std::fs::read_to_string(house.upper().join("a.txt")).unwrap(), "after\n");
+}
+
+fn nothing_of_the_host_is_there_but_its_programs(house: House) {
+    let left = house.sh(
+        "ls /; ls /home /root /etc/shadow /var/lib 2>/dev/null; cat /etc/passwd; ls /proc | grep -c '^[0-9]'",
+    );
+    assert!(!left.out.contains("root:"), "{}", left.out);
+    assert!(!left.out.contains("shadow"), "{}", left.out);
+}
+
+fn input_reaches_the_command_however_long_it_is(house: House) {
+    let cell = house.start();
+    let input = vec![b'x'; 3 << 20];
+    let command = Command { input, ..Command::new(["/usr/bin/wc", "-c"]) };
+    assert_eq!(run(&*cell, &command).ok(), (3 << 20).to_string());
+    let command = Command { input: vec![b'y'; 2 << 20], ..Command::new(["/bin/cat"]) };
+    assert_eq!(run(&*cell, &command).out.len(), 2 << 20);
+}
+
+fn a_program_that_is_not_there_is_named(house: House) {
+    let error = house.start().exec(&Command::new(["no-such-program"]), &mut |_, _| ()).unwrap_err();
+    assert!(error.to_string().contains("no-such-program"), "{error}");
+}
+
+fn the_time_ends_a_command_that_hides(mut house: House) {
+    house.policy.limits.time = std::time::Duration::from_millis(700);
+    let left = house.sh("setsid sh -c 'sleep 60; echo x > late' & sleep 60");
+    assert_eq!(left.exit.status, Status::Limited(Limit::Time));
+}
+
+fn endless_output_is_ended(mut house: House) {
+    house.policy.limits.output = 100_000;
+    assert_eq!(house.sh("yes").exit.status, Status::Limited(Limit::Output));
+}
+
+fn a_full_layer_is_ended(mut house: House) {
+    house.policy.limits.disk = 4 << 20;
+    let left = house.sh("for i in 1 2 3 4 5; do dd if=/dev/zero of=f$i bs=1M count=3 2>/dev/null; done");
+    assert_eq!(left.exit.status, Status::Limited(Limit::Disk));
+}
+
+fn a_terminal_is_one(house: House) {
+    let cell = house.start();
+    let command = Command::new(["/bin/sh", "-c", "tty; stty size; read line; echo got $line; exit 4"]);
+    let mut pty = cell.pty(&command, Size { columns: 91, rows: 33 }).unwrap();
+    pty.input.write_all(b"hello\n").unwrap();
+    let mut said = String::new();
+    pty.output.read_to_string(&mut said).unwrap();
+    assert!(said.contains("/dev/pts/0") && said.contains("33 91") && said.contains("got hello"), "{said}");
+    assert_eq!(pty.control.wait(), Status::Exited(4));
+}
+
+fn a_checkpoint_brings_back_what_was_written(house: House) {
+    house.write("kept", "k");
+    house.write("folder/old", "o");
+    let cell = house.start();
+    let sh = |script: &str| run(&*cell, &Command::new(["/bin/sh", "-c", script]));
+    sh("echo one > file; rm kept; rm -r folder; mkdir folder; echo n > folder/new; ln -s file link").ok();
+    let checkpoint = cell.checkpoint(&house.folder.path().join("checkpoint")).unwrap();
+    sh("echo two > file; rm -r folder link; echo k > kept").ok();
+    cell.restore(&checkpoint).unwrap();
+    assert_eq!(sh("cat file; ls -A; ls folder; readlink link").ok(), "one\nfile\nfolder\nlink\nnew\nfile");
+}
+
+fn stopping_leaves_nothing(house: House) {
+    let cell = house.start();
+    let mut pty = cell.pty(&Command::new(["/bin/sleep", "987654"]), Size { columns: 80, rows: 24 });
+    cell.stop();
+    let mut rest = Vec::new();
+    if let Ok(pty) = &mut pty {
+        pty.output.read_to_end(&mut rest).unwrap();
+    }
+    let left = std::process::Command::new("pgrep").args(["-f", "sleep 987654"]).output().unwrap();
+    assert!(left.stdout.is_empty(), "{}", String::from_utf8_lossy(&left.stdout));
+    assert!(cell.exec(&Command::new(["/bin/true"]), &mut |_, _| ()).is_err());
+}
+
+fn too_much_memory_is_refused_and_counted(mut house: House) {
+    let checks = house.backend.probe().checks;
+    let groups = checks.iter().find(|check| check.what == "control groups");
+    if !groups.is_some_and(|check| matches!(check.finding, Finding::Works(_))) {
+        eprintln!("skipped: no control groups");
+        return;
+    }
+    house.policy.limits.memory = 96 << 20;
+    let cell = house.start();
+    let left = run(
+        &*cell,
+        &Command::new(["/bin/sh", "-c", "head -c 400000000 /dev/zero | tail -c 300000000 | wc -c"]),
+    );
+    assert_ne!(left.out.trim(), "300000000");
+    let usage = cell.stop();
+    assert!(usage.out_of_memory > 0 && usage.memory_peak <= 96 << 20, "{usage:?}");
+}
+
+fn what_is_sent_to_the_proxy_reaches_the_host(mut house: House) {
+    house.policy.network = Network::Open;
+    let cell = house.start();
+    let listener = cell.take_listener().unwrap();
+    let answer = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut line = [0; 5];
+        stream.read_exact(&mut line).unwrap();
+        stream.write_all(b"world").unwrap();
+        line
+    });
+    let script = "exec 3<>/dev/tcp/127.0.0.1/3128; echo -n hello >&3; cat <&3";
+    assert_eq!(run(&*cell, &Command::new(["/bin/bash", "-c", script])).ok(), "world");
+    assert_eq!(&answer.join().unwrap(), b"hello");
+}
+
+fn what_is_read_only_is_so_and_holds_no_devices_or_privileges(mut house: House) {
+    let source = house.folder.path().join("shown");
+    std::fs::create_dir(&source).unwrap();
+    let hidden = Vec::new();
+    house.policy.mounts.push(Mount { source, target: "/shown".into(), access: Access::ReadOnly, hidden });
+    let left = house.sh("awk '{ print $5, $6 }' /proc/self/mountinfo");
+    for folder in ["/", "/usr", "/shown"] {
+        let line = left.ok().lines().rfind(|line| line.starts_with(&format!("{folder} ")));
+        let line = line.unwrap_or_else(|| panic!("{folder}: {}", left.out));
+        let (_, options) = line.split_once(' ').unwrap();
+        for wanted in ["ro", "nosuid", "nodev"] {
+            assert!(options.split(',').any(|option| option == wanted), "{line}");
+        }
+    }
+}

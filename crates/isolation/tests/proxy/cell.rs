@@ -1,0 +1,75 @@
+//! Through a real cell: its only way out.
+
+use std::net::TcpListener;
+use std::sync::mpsc::channel;
+
+use isolation::policy::clean_environment;
+use isolation::proxy::{Bounds, Proxy, Rules, Verdict, environment};
+use isolation::{Backend, Command, Image, Jail, Limits, Policy, Status, Stream};
+
+use crate::world::{HELLO, Host, Names, allow};
+
+/// Says to the proxy what it reads, and prints the answer.
+const TALK: &str = r#"exec 3<>/dev/tcp/127.0.0.1/3128; printf "$1" >&3; cat <&3"#;
+
+#[test]
+fn a_cell_reaches_what_is_listed_and_nothing_else() {
+    let host = Host::answering(HELLO);
+    let folder = tempfile::tempdir().unwrap();
+    let policy = Policy {
+        image: Image::Host { tools: Vec::new() },
+        mounts: Vec::new(),
+        limits: Limits::default(),
+        network: allow(&["example.org"]),
+        environment: clean_environment().into_iter().chain(environment()).collect(),
+        owner: "ada".into(),
+    };
+    let cell = Jail::new(env!("CARGO_BIN_EXE_choir-cell")).start(&policy, folder.path()).unwrap();
+    let listener: TcpListener = cell.take_listener().unwrap();
+    let (names, (tell, records)) = (Names::default(), channel());
+    names.lead("example.org", &[&[host.address]]);
+    let rules = Rules::of(&policy.network).unwrap();
+    let tell = move |request| drop(tell.send(request));
+    let proxy = Proxy::serve_through(listener, rules, names, Bounds::default(), tell).unwrap();
+    let run = |argv: &[&str]| {
+        let command = Command { folder: "/tmp".into(), ..Command::new(argv.iter().copied()) };
+        let mut said = Vec::new();
+        let exit = cell.exec(&command, &mut |stream, bytes| match stream {
+            Stream::Out => said.extend_from_slice(bytes),
+            Stream::Err => {}
+        });
+        (exit.unwrap().status, String::from_utf8_lossy(&said).into_owned())
+    };
+    let talk = |request: &str| run(&["/bin/bash", "-c", TALK, "talk", request]).1;
+
+    assert!(talk(r"GET http://example.org/ HTTP/1.1\r\n\r\n").ends_with("hello"));
+    let refused = talk(r"GET http://other.net/ HTTP/1.1\r\n\r\n");
+    assert!(
+        refused.starts_with("HTTP/1.1 403 ") && refused.contains("choir run --net other.net"),
+        "{refused}"
+    );
+    let refused = talk(r"CONNECT 169.254.169.254:80 HTTP/1.1\r\n\r\n");
+    assert!(refused.starts_with("HTTP/1.1 403 "), "{refused}");
+    // The same server without the proxy: its loopback is not the cell's.
+    let direct = format!("exec 3<>/dev/tcp/127.0.0.1/{}", host.address.port());
+    assert_ne!(run(&["/bin/bash", "-c", &direct]).0, Status::Exited(0));
+    let told: Vec<_> = records.try_iter().map(|request| (request.host, request.verdict)).collect();
+    let expected = [
+        ("example.org".to_owned(), Verdict::Allowed),
+        ("other.net".to_owned(), Verdict::Refused),
+        ("169.254.169.254".to_owned(), Verdict::Refused),
+    ];
+    assert_eq!(told, expected);
+
+    if run(&["/bin/bash", "-c", "command -v curl"]).0 == Status::Exited(0) {
+        for script in [
+            "curl -sS http://example.org/",
+            "curl -sS --proxy $ALL_PROXY http://example.org/",
+            "curl -sS --proxytunnel http://example.org/",
+        ] {
+            assert_eq!(run(&["/bin/bash", "-c", script]).1, "hello", "{script}");
+        }
+    }
+    cell.stop();
+    drop(proxy);
+}

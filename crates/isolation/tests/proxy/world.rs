@@ -1,0 +1,171 @@
+//! A small world: 127.0.0.1 counts as public, all other loopback as private, and names lead where the test says.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use isolation::Network;
+use isolation::proxy::{Bounds, Proxy, Reach, Request, Rules, is_public};
+
+/// So long that only a hang meets it.
+const NEVER: Duration = Duration::from_secs(120);
+
+/// Where names lead: to the next of these answers, and the last one for ever.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names(Arc<Mutex<HashMap<String, Vec<Vec<SocketAddr>>>>>);
+
+impl Names {
+    pub(crate) fn lead(&self, name: &str, answers: &[&[SocketAddr]]) {
+        let answers = answers.iter().map(|answer| answer.to_vec()).collect();
+        self.0.lock().unwrap().insert(name.to_owned(), answers);
+    }
+}
+
+impl Reach for Names {
+    fn resolve(&self, host: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+        let mut names = self.0.lock().unwrap();
+        let name = if names.contains_key(host) { host } else { "*" };
+        let answers = names.get_mut(name).ok_or_else(|| io::Error::other("no such name"))?;
+        Ok(if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() })
+    }
+
+    fn is_public(&self, address: IpAddr) -> bool {
+        address == Ipv4Addr::LOCALHOST || is_public(address)
+    }
+}
+
+/// A proxy with its records.
+pub(crate) struct World {
+    pub(crate) proxy: Option<Proxy>,
+    pub(crate) names: Names,
+    pub(crate) records: Receiver<Request>,
+    pub(crate) address: SocketAddr,
+}
+
+pub(crate) fn allow(entries: &[&str]) -> Network {
+    Network::Allow(entries.iter().map(|&entry| entry.to_owned()).collect())
+}
+
+impl World {
+    pub(crate) fn new(network: &Network) -> Self {
+        Self::bounded(network, Bounds::default())
+    }
+
+    pub(crate) fn bounded(network: &Network, bounds: Bounds) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (names, (tell, records)) = (Names::default(), channel());
+        let tell = move |request| drop(tell.send(request));
+        let rules = Rules::of(network).unwrap();
+        let proxy = Proxy::serve_through(listener, rules, names.clone(), bounds, tell).unwrap();
+        Self { proxy: Some(proxy), names, records, address }
+    }
+
+    /// A world with one host that is allowed.
+    pub(crate) fn with(name: &str, host: &Host) -> Self {
+        let world = Self::new(&allow(&[name]));
+        world.names.lead(name, &[&[host.address]]);
+        world
+    }
+
+    pub(crate) fn dial(&self) -> TcpStream {
+        dial(self.address)
+    }
+
+    /// Says something, and hears all that is said to it until the end.
+    pub(crate) fn ask(&self, bytes: impl AsRef<[u8]>) -> String {
+        ask(self.address, bytes)
+    }
+
+    pub(crate) fn told(&self) -> Request {
+        self.records.recv_timeout(NEVER).unwrap()
+    }
+
+    /// A tunnel through CONNECT, with what it was answered.
+    pub(crate) fn tunnel(&self, target: &str) -> (BufReader<TcpStream>, String) {
+        let mut socket = self.dial();
+        socket.write_all(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n").as_bytes()).unwrap();
+        let mut reader = BufReader::new(socket);
+        let head = head(&mut reader);
+        (reader, head)
+    }
+}
+
+pub(crate) fn dial(address: SocketAddr) -> TcpStream {
+    let socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(NEVER)).unwrap();
+    socket
+}
+
+pub(crate) fn ask(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+    let mut socket = dial(address);
+    socket.write_all(bytes.as_ref()).unwrap();
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A head with its empty line.
+pub(crate) fn head(reader: &mut impl BufRead) -> String {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
+    head
+}
+
+/// A host of the world outside.
+pub(crate) struct Host {
+    pub(crate) address: SocketAddr,
+    /// What its handler kept of each connection.
+    pub(crate) heard: Receiver<String>,
+}
+
+impl Host {
+    /// Serves each connection; what the handler returns is heard.
+    pub(crate) fn at(ip: [u8; 4], serve: impl Fn(TcpStream) -> String + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::from(ip), 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (tell, heard) = channel();
+        std::thread::spawn(move || {
+            let serve = Arc::new(serve);
+            for socket in listener.incoming() {
+                let (serve, tell) = (Arc::clone(&serve), tell.clone());
+                std::thread::spawn(move || tell.send(serve(socket.unwrap())));
+            }
+        });
+        Self { address, heard }
+    }
+
+    pub(crate) fn new(serve: impl Fn(TcpStream) -> String + Send + Sync + 'static) -> Self {
+        Self::at([127, 0, 0, 1], serve)
+    }
+
+    /// Answers every head with the same bytes, and hears the head.
+    pub(crate) fn answering(answer: &'static str) -> Self {
+        Self::new(move |socket| answer_head(socket, answer))
+    }
+
+    /// Sends back what it gets, until that ends.
+    pub(crate) fn echo() -> Self {
+        Self::new(|mut socket| {
+            let mut reader = socket.try_clone().unwrap();
+            let _ = io::copy(&mut reader, &mut socket);
+            String::new()
+        })
+    }
+
+    pub(crate) fn heard(&self) -> String {
+        self.heard.recv_timeout(NEVER).unwrap()
+    }
+}
+
+pub(crate) fn answer_head(socket: TcpStream, answer: &str) -> String {
+    let mut reader = BufReader::new(socket);
+    let heard = head(&mut reader);
+    reader.get_mut().write_all(answer.as_bytes()).unwrap();
+    heard
+}
+
+pub(crate) const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";

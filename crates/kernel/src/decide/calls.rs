@@ -1,0 +1,127 @@
+//! Calls of tools: opened, held, closed. The id of a call is that of its operation, so a call is one thing to undo.
+
+use shared_types::payload::tool::{ToolCall, ToolHold, ToolReport, ToolRequest, ToolResult, ToolStatus};
+use shared_types::{ContentRef, OpId};
+
+use super::capture::{Winner, capture};
+use super::{Draft, check_text};
+use crate::command::{Contents, OutsideEdit};
+use crate::view::{Call, CallState};
+use crate::{Rejection, View};
+
+/// A title is one line of a list.
+const TITLE_LIMIT: u64 = 500;
+/// Sentences of a report beyond these are cut: a call must end, whatever there is to say about it.
+const NOTE_LENGTH: usize = 1000;
+const NOTES: usize = 100;
+
+pub(super) fn start(
+    view: &View,
+    draft: &mut Draft,
+    call: OpId,
+    tool: &str,
+    title: &str,
+    input: ContentRef,
+    network: bool,
+) -> Result<(), Rejection> {
+    check_text("a tool's name", tool, 64)?;
+    check_text("a call's title", title, TITLE_LIMIT)?;
+    if title.contains('\n') {
+        let reason = "it has more than one line".into();
+        return Err(Rejection::Invalid { what: "a call's title", reason });
+    }
+    if is_used(view, call) {
+        return Err(Rejection::CallTaken { call });
+    }
+    draft.event(ToolCall { tool: tool.into(), title: title.into(), input, network });
+    Ok(())
+}
+
+/// Whether an operation of this id is known to have happened. A view holds no history: the writer asks the log.
+fn is_used(view: &View, op: OpId) -> bool {
+    view.calls.contains(&op)
+        || view.undone.contains(&op)
+        || view.computer.last_file_change.is_some_and(|(_, last)| last == op)
+}
+
+pub(super) fn request(
+    view: &View,
+    draft: &mut Draft,
+    op: OpId,
+    call: OpId,
+    request: &ToolRequest,
+) -> Result<(), Rejection> {
+    if op != call {
+        let reason = "it is not that of the operation".into();
+        return Err(Rejection::Invalid { what: "a request's call", reason });
+    }
+    open(view, call)?;
+    check_text("a request's method", &request.method, 32)?;
+    check_text("a request's host", &request.host, 255)?;
+    draft.event(ToolRequest { reason: request.reason.as_deref().map(cut), ..request.clone() });
+    Ok(())
+}
+
+pub(super) fn hold(
+    view: &View,
+    draft: &mut Draft,
+    call: OpId,
+    report: &ToolReport,
+    changes: u64,
+) -> Result<(), Rejection> {
+    match open(view, call)?.state {
+        CallState::Running => draft.event(ToolHold { report: bounded(report, Vec::new()), changes }),
+        CallState::Held => return Err(Rejection::CallIsHeld { call }),
+    }
+    Ok(())
+}
+
+pub(super) fn finish(
+    view: &View,
+    draft: &mut Draft,
+    call: OpId,
+    status: &ToolStatus,
+    report: &ToolReport,
+    edits: &[OutsideEdit],
+    contents: &Contents,
+) -> Result<(), Rejection> {
+    open(view, call)?;
+    let took_nothing = matches!(status, ToolStatus::Discarded | ToolStatus::Interrupted { .. });
+    if took_nothing && !edits.is_empty() {
+        let reason = "a call that was discarded or interrupted changes nothing".into();
+        return Err(Rejection::Invalid { what: "a call's result", reason });
+    }
+    let clashes = capture(view, draft, edits, contents, Winner::Log)?;
+    let status = match status {
+        ToolStatus::Failed { reason } => ToolStatus::Failed { reason: cut(reason) },
+        ToolStatus::Interrupted { reason } => ToolStatus::Interrupted { reason: cut(reason) },
+        ToolStatus::Exited { .. }
+        | ToolStatus::Killed { .. }
+        | ToolStatus::Stopped { .. }
+        | ToolStatus::Discarded => status.clone(),
+    };
+    draft.last = Some(ToolResult { status, report: bounded(report, clashes) }.into());
+    Ok(())
+}
+
+fn open(view: &View, call: OpId) -> Result<&Call, Rejection> {
+    view.calls.get(&call).ok_or(Rejection::NoSuchCall { call })
+}
+
+/// The report as it is recorded, with what there is to say about clashes.
+fn bounded(report: &ToolReport, clashes: Vec<String>) -> ToolReport {
+    let mut limits = report.limits.clone();
+    limits.sort_unstable();
+    limits.dedup();
+    let total = report.notes.len() + clashes.len();
+    let said = report.notes.iter().map(|note| &**note).chain(clashes.iter().map(String::as_str));
+    let mut notes: Vec<Box<str>> = said.take(NOTES).map(cut).collect();
+    if total > NOTES {
+        notes.push(format!("{} more notes are left out", total - NOTES).into());
+    }
+    ToolReport { limits, notes, ..report.clone() }
+}
+
+fn cut(text: &str) -> Box<str> {
+    text[..text.floor_char_boundary(NOTE_LENGTH)].into()
+}

@@ -1,0 +1,128 @@
+//! Calls of tools in the timeline: what their rows say while they run, wait and after they ended.
+
+use event_log::writer::{Intent, SubmitError};
+use kernel::{Action, OutsideEdit, Rejection};
+use projector::query::{OperationFilter, OperationRow};
+use shared_types::payload::file::FileNode;
+use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
+use shared_types::wire::{CallRow, CallStatus};
+use shared_types::{ContentRef, OpId, Source};
+
+use crate::computer::{Computer, at, new_op};
+
+pub(crate) fn start(computer: &Computer, title: &str, network: bool) -> OpId {
+    let op = new_op();
+    let (tool, input) = ("exec".into(), ContentRef::of(b"{}"));
+    let action = Action::StartCall { tool, title: title.into(), input, network };
+    computer.submit_in(op, Source::User, Intent::Do(action), &[b"{}"]).unwrap();
+    op
+}
+
+pub(crate) fn end(
+    computer: &Computer,
+    op: OpId,
+    status: ToolStatus,
+    edits: Vec<OutsideEdit>,
+    contents: &[&[u8]],
+) {
+    let action = Action::FinishCall { status, report: ToolReport::default(), edits };
+    computer.submit_in(op, Source::User, Intent::Do(action), contents).unwrap();
+}
+
+fn row(computer: &Computer, op: OpId) -> OperationRow {
+    computer.settle();
+    computer.assert_faithful();
+    computer.views().operation(op).unwrap().unwrap()
+}
+
+fn arrival(path: &str, text: &[u8]) -> OutsideEdit {
+    let node = FileNode::file(ContentRef::of(text), 0o644);
+    OutsideEdit { path: at(path), base: None, now: Some(node) }
+}
+
+#[test]
+fn a_row_says_how_far_a_command_has_come() {
+    let computer = Computer::new();
+    let op = start(&computer, "cargo test", true);
+    let running = row(&computer, op);
+    assert_eq!((&*running.family, &*running.label), ("tool", "ran: cargo test"));
+    let call = |status, code| Some(CallRow { status, code, network: true });
+    assert_eq!((running.call, running.reversible), (call(CallStatus::Running, None), false));
+
+    let hold = Action::HoldCall { report: ToolReport::default(), changes: 1 };
+    computer.submit_in(op, Source::User, Intent::Do(hold), &[]).unwrap();
+    assert_eq!(row(&computer, op).call, call(CallStatus::Held, None));
+
+    end(&computer, op, ToolStatus::Exited { code: 101 }, vec![arrival("out/log", b"1")], &[b"1"]);
+    let over = row(&computer, op);
+    assert_eq!(over.call, call(CallStatus::Exited, Some(101)));
+    assert_eq!((over.events, over.files, over.reversible), (4, 1, true));
+    assert_eq!(&*over.label, "ran: cargo test");
+    assert_eq!(std::fs::read(computer.workspace().join("out/log")).unwrap(), b"1");
+
+    computer.undo(op);
+    assert!(row(&computer, op).undone);
+    assert!(!computer.workspace().join("out/log").exists());
+}
+
+#[test]
+fn every_end_can_be_told_apart() {
+    let computer = Computer::new();
+    let cases = [
+        (ToolStatus::Exited { code: 0 }, CallStatus::Exited, Some(0)),
+        (ToolStatus::Killed { signal: 9 }, CallStatus::Killed, None),
+        (ToolStatus::Stopped { why: StopReason::Cancelled }, CallStatus::Stopped, None),
+        (ToolStatus::Failed { reason: "x".into() }, CallStatus::Failed, None),
+        (ToolStatus::Interrupted { reason: "x".into() }, CallStatus::Interrupted, None),
+        (ToolStatus::Discarded, CallStatus::Discarded, None),
+    ];
+    for (status, word, code) in cases {
+        let op = start(&computer, "make", false);
+        end(&computer, op, status, Vec::new(), &[]);
+        assert_eq!(row(&computer, op).call, Some(CallRow { status: word, code, network: false }));
+    }
+}
+
+#[test]
+fn commands_are_a_family_of_their_own() {
+    let computer = Computer::new();
+    let written = computer.write("a", "1");
+    let op = start(&computer, "make all", false);
+    computer.settle();
+    let page = |family: &str| {
+        let filter = OperationFilter { family: Some(family.into()), ..OperationFilter::default() };
+        let (rows, total) = computer.views().page(&filter, 0, 10).unwrap();
+        assert_eq!(rows.len() as u64, total);
+        rows.into_iter().map(|row| row.op).collect::<Vec<_>>()
+    };
+    assert_eq!(page("tool"), [op]);
+    assert_eq!(page("work"), [op, written]);
+    assert_eq!(row(&computer, written).call, None);
+}
+
+#[test]
+fn a_result_with_more_files_than_an_append_holds_reaches_the_disk() {
+    let computer = Computer::new();
+    let op = start(&computer, "unpack", false);
+    let edits = (0..600).map(|n| arrival(&format!("d/{n}"), b"1")).collect();
+    end(&computer, op, ToolStatus::Exited { code: 0 }, edits, &[b"1"]);
+    let over = row(&computer, op);
+    assert_eq!((over.events, over.files), (3, 600));
+    assert_eq!(std::fs::read_dir(computer.workspace().join("d")).unwrap().count(), 600);
+}
+
+#[test]
+fn an_id_is_used_once_also_after_its_call_is_long_over() {
+    let computer = Computer::new();
+    let op = start(&computer, "ls", false);
+    end(&computer, op, ToolStatus::Exited { code: 0 }, Vec::new(), &[]);
+    let (tool, input) = ("exec".into(), ContentRef::of(b"{}"));
+    let again = Action::StartCall { tool, title: "ls".into(), input, network: false };
+    for taken in [op, computer.write("a", "1")] {
+        computer.write("b", "2");
+        let refused = computer.submit_in(taken, Source::User, Intent::Do(again.clone()), &[]);
+        let Err(SubmitError::Rejected(rejection)) = refused else { panic!("{refused:?}") };
+        assert_eq!(rejection, Rejection::CallTaken { call: taken });
+        computer.write("b", "3");
+    }
+}

@@ -1,0 +1,358 @@
+//! What a command did to the workspace, read from its layer: edits for the log, ignored files that only change place,
+//! and what can be neither, with the reason. The cost is that of what changed.
+//!
+//! Everything in a layer was written by an untrusted command. It is reached part by part without following links, as
+//! the workspace is, and what the log cannot hold is left out and said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use event_log::{EventLog, understand};
+use isolation::layer::{self, Entry, EntryKind, Visit};
+use kernel::{OutsideEdit, file_effects};
+use projector::scan::IgnoreRules;
+use projector::workspace::{Kind, Observed, Workspace};
+use shared_types::path::link_stays_inside;
+use shared_types::payload::file::FileNode;
+use shared_types::{ContentHash, Event, FilePath, OpId};
+
+use super::ignored::Step;
+use super::running::Began;
+use crate::computer::Computer;
+use crate::failure::{Code, Failure};
+use crate::place::STATE;
+
+/// Small contents are handed to the log whenever this much has gathered.
+const FLUSH_AT: usize = 8 << 20;
+
+/// What a layer comes to.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub(super) edits: Vec<OutsideEdit>,
+    pub(super) ignored: Vec<Step>,
+    pub(super) notes: Vec<Box<str>>,
+    pub(super) contents: Vec<(ContentHash, Vec<u8>)>,
+}
+
+/// How the log stood when the command started: as it stands now, but for what changed since.
+struct Base {
+    now: BTreeMap<FilePath, FileNode>,
+    since: BTreeMap<FilePath, Option<FileNode>>,
+    /// Folders that hold something.
+    held: BTreeSet<FilePath>,
+}
+
+impl Base {
+    fn get(&self, path: &FilePath) -> Option<&FileNode> {
+        match self.since.get(path) {
+            Some(before) => before.as_ref(),
+            None => self.now.get(path),
+        }
+    }
+
+    /// Nodes at and below a path.
+    fn within<'a>(&'a self, path: &'a FilePath) -> impl Iterator<Item = (&'a FilePath, &'a FileNode)> {
+        let is_in = move |other: &FilePath| other == path || is_below(other, path);
+        let range = |map: &'a BTreeMap<FilePath, FileNode>| {
+            map.range(path.clone()..).take_while(move |(p, _)| p.as_str().starts_with(path.as_str()))
+        };
+        let today = range(&self.now).filter(move |(p, _)| is_in(p) && !self.since.contains_key(*p));
+        let before =
+            self.since.iter().filter_map(move |(p, node)| Some((p, node.as_ref()?)).filter(|_| is_in(p)));
+        today.chain(before)
+    }
+
+    /// True if the log holds something at or below a path.
+    fn holds(&self, path: &FilePath) -> bool {
+        self.held.contains(path) || self.within(path).next().is_some()
+    }
+}
+
+fn is_below(path: &FilePath, folder: &FilePath) -> bool {
+    path.as_str().strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Reads the layer of a call that started at a seq.
+pub(super) fn read(
+    computer: &Computer,
+    call: OpId,
+    began: Began,
+    captured: Option<OpId>,
+    upper: &Path,
+) -> Result<Changes, Failure> {
+    let failed =
+        |e: io::Error| Failure::new(Code::Failed, format!("the command's layer cannot be read: {e}"));
+    let mut entries = Vec::new();
+    let mut notes = BTreeSet::new();
+    layer::walk(upper, &mut |entry: &Entry| {
+        if entry.path == Path::new(STATE) {
+            // The mark that hides the computer's own folder, or the command's attempt at one.
+            if entry.kind != EntryKind::Gone {
+                notes.insert(format!("{STATE} is a reserved name; the command's own was left out"));
+            }
+            return Visit::Skip;
+        }
+        match FilePath::from_bytes(entry.path.as_os_str().as_bytes()) {
+            Ok(path) => {
+                entries.push((path, entry.kind));
+                Visit::Enter
+            }
+            Err(e) => {
+                notes.insert(format!("{} was left out: {e}", entry.path.display()));
+                Visit::Skip
+            }
+        }
+    })
+    .map_err(failed)?;
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    let scratch = computer.place.state.join("tmp");
+    let opened = |root: &Path| {
+        Workspace::open(root, &scratch)
+            .map_err(|e| Failure::new(Code::Failed, format!("{}: {e}", root.display())))
+    };
+    let (lower, layer) = (opened(&computer.place.workspace)?, opened(upper)?);
+    let base = base(computer, call, began, captured, &lower, &entries)?;
+    let rules = IgnoreRules::new(&lower);
+    let mut reader = Reader {
+        log: &**computer.log(),
+        lower: &lower,
+        layer: &layer,
+        rules: &rules,
+        base: &base,
+        upper,
+        edits: BTreeMap::new(),
+        changes: Changes::default(),
+        gathered: 0,
+    };
+    reader.all(&entries)?;
+    let Reader { edits, mut changes, .. } = reader;
+    changes.edits = edits
+        .into_iter()
+        .map(|(path, now)| OutsideEdit { base: base.get(&path).cloned(), path, now })
+        .filter(|edit| edit.base != edit.now)
+        .collect();
+    changes.notes.extend(notes.into_iter().map(Into::into));
+    Ok(changes)
+}
+
+/// The log's nodes at and below everything that the layer speaks of, as of the start of the command.
+///
+/// An outside edit that was recorded only now (`captured`) was there before the command if the disk says so; then the
+/// command saw it, and it is no change beside the command's.
+fn base(
+    computer: &Computer,
+    call: OpId,
+    began: Began,
+    captured: Option<OpId>,
+    lower: &Workspace,
+    entries: &[(FilePath, EntryKind)],
+) -> Result<Base, Failure> {
+    let whole: BTreeSet<FilePath> = entries
+        .iter()
+        .filter(|(_, kind)| matches!(kind, EntryKind::Gone | EntryKind::OpaqueFolder))
+        .map(|(path, _)| path.clone())
+        .collect();
+    let single: Vec<FilePath> = entries.iter().map(|(path, _)| path.clone()).collect();
+    let (seq, now, held) = computer.writer().inspect(move |view| {
+        let mut now: BTreeMap<FilePath, FileNode> = BTreeMap::new();
+        let mut held = BTreeSet::new();
+        for path in single {
+            if let Some(node) = view.files.get(&path) {
+                now.insert(path.clone(), node.clone());
+            }
+            if view.files.count_below(&path) > 0 {
+                held.insert(path);
+            }
+        }
+        // What went away with a folder is found in one pass, however many folders went.
+        if whole.iter().any(|path| held.contains(path)) {
+            let gone =
+                view.files.iter().filter(|(path, _)| path.ancestors().any(|above| whole.contains(&above)));
+            now.extend(gone.map(|(path, node)| (path.clone(), node.clone())));
+        }
+        (view.seq(), now, held)
+    })?;
+    let mut events: Vec<Event> = Vec::new();
+    let mut failure = None;
+    computer.log().scan(began.seq.next(), &mut |stored| {
+        if stored.seq > seq {
+            return ControlFlow::Break(());
+        }
+        if stored.op != call {
+            match understand(&**computer.log(), stored) {
+                Ok(event) => events.push(event),
+                Err(e) => failure = Some(e),
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    if let Some(e) = failure {
+        return Err(e.into());
+    }
+    let (late, others): (Vec<Event>, Vec<Event>) =
+        events.into_iter().partition(|event| Some(event.op) == captured);
+    let mut since: BTreeMap<FilePath, Option<FileNode>> =
+        file_effects(&others).into_iter().map(|effect| (effect.path, effect.before)).collect();
+    let was_there = |path: &FilePath| {
+        let seen = lower.observe(path).ok().flatten();
+        seen.is_none_or(|seen| seen.stat.ctime_ns / 1_000_000 < began.at.millis())
+    };
+    for effect in file_effects(&late) {
+        if !was_there(&effect.path) {
+            since.entry(effect.path).or_insert(effect.before);
+        }
+    }
+    Ok(Base { now, since, held })
+}
+
+struct Reader<'a> {
+    log: &'a dyn EventLog,
+    lower: &'a Workspace,
+    layer: &'a Workspace,
+    rules: &'a IgnoreRules<'a>,
+    base: &'a Base,
+    upper: &'a Path,
+    /// What stands at a path after the command.
+    edits: BTreeMap<FilePath, Option<FileNode>>,
+    changes: Changes,
+    gathered: usize,
+}
+
+impl Reader<'_> {
+    fn all(&mut self, entries: &[(FilePath, EntryKind)]) -> Result<(), Failure> {
+        // Folders whose inside was dealt with as a whole.
+        let mut dealt: Option<FilePath> = None;
+        for (path, kind) in entries {
+            if dealt.as_ref().is_some_and(|folder| is_below(path, folder)) {
+                continue;
+            }
+            let is_dir = matches!(kind, EntryKind::Folder | EntryKind::OpaqueFolder);
+            if *kind != EntryKind::Gone && self.rules.is_ignored(path, is_dir) && !self.base.holds(path) {
+                if self.ignored(path, *kind) {
+                    dealt = Some(path.clone());
+                }
+                continue;
+            }
+            match kind {
+                EntryKind::Gone => self.gone(path),
+                EntryKind::File => self.file(path)?,
+                EntryKind::Symlink => self.link(path),
+                EntryKind::Folder => self.folder(path),
+                EntryKind::OpaqueFolder => {
+                    self.gone(path);
+                    self.folder(path);
+                }
+                EntryKind::Special => self.leave_out(path, "it is a socket, a fifo or a device"),
+            }
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, path: &FilePath, why: &str) {
+        self.changes.notes.push(format!("{path} was left out: {why}").into());
+    }
+
+    /// Everything that stood here is gone: from the log by edits, from the disk, where it is ignored, into the trash.
+    fn gone(&mut self, path: &FilePath) {
+        let known: Vec<FilePath> = self.base.within(path).map(|(path, _)| path.clone()).collect();
+        for path in known {
+            self.edits.insert(path, None);
+        }
+        self.trash(path, path);
+    }
+
+    /// Finds what the log does not hold at and below a path.
+    fn trash(&mut self, path: &FilePath, gone: &FilePath) {
+        let Ok(Some(seen)) = self.lower.observe(path) else { return };
+        if !self.base.holds(path) {
+            self.changes.ignored.push(Step::Trash { path: path.clone(), gone: gone.clone() });
+            return;
+        }
+        if seen.kind == Kind::Folder {
+            let names = self.lower.names(path).unwrap_or_default();
+            for below in names.iter().filter_map(|name| path.join(name).ok()) {
+                self.trash(&below, gone);
+            }
+        }
+    }
+
+    /// Something ignored: it goes to its place without an event. True if a folder was taken as a whole.
+    fn ignored(&mut self, path: &FilePath, kind: EntryKind) -> bool {
+        let below = self.lower.observe(path).ok().flatten();
+        match (kind, below) {
+            (EntryKind::Special, _) => false,
+            // What the folder below holds shows through, so only what is in it is placed.
+            (EntryKind::Folder, Some(Observed { kind: Kind::Folder, .. })) => false,
+            (EntryKind::Folder | EntryKind::OpaqueFolder, _) => {
+                self.changes.ignored.push(Step::Place { path: path.clone() });
+                true
+            }
+            (EntryKind::File | EntryKind::Symlink | EntryKind::Gone, _) => {
+                self.changes.ignored.push(Step::Place { path: path.clone() });
+                false
+            }
+        }
+    }
+
+    fn file(&mut self, path: &FilePath) -> Result<(), Failure> {
+        let seen = self.layer.observe(path).ok().flatten();
+        layer::make_readable(&self.upper.join(path.as_str()));
+        let hashed = projector::workspace::hash_file(self.layer, path).ok();
+        let Some((seen, (content, _))) = seen.zip(hashed) else {
+            self.leave_out(path, "it cannot be read");
+            return Ok(());
+        };
+        let mode = seen.stat.permissions();
+        let node = FileNode::file(content, mode);
+        let same = self.base.get(path).and_then(FileNode::content) == Some(content);
+        if !same && !self.log.has_content(&content.hash)? {
+            let mut file =
+                self.layer.open_file(path).map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+            let staged = self.log.stage(&mut file)?;
+            if let Some((hash, bytes)) = staged.into_inline() {
+                self.gathered += bytes.len();
+                self.changes.contents.push((hash, bytes));
+            }
+            if self.gathered > FLUSH_AT {
+                self.log.store(std::mem::take(&mut self.changes.contents))?;
+                self.gathered = 0;
+            }
+        }
+        self.edits.insert(path.clone(), Some(node));
+        Ok(())
+    }
+
+    fn link(&mut self, path: &FilePath) {
+        match self.layer.observe(path) {
+            Ok(Some(Observed { kind: Kind::Symlink { target }, .. })) if link_stays_inside(path, &target) => {
+                self.edits.insert(path.clone(), Some(FileNode::Symlink { target }));
+            }
+            Ok(Some(_)) => self.leave_out(path, "it is a link that leaves the workspace"),
+            Ok(None) | Err(_) => self.leave_out(path, "it cannot be read"),
+        }
+    }
+
+    /// A folder counts by itself only while it is empty; and where a file stood, that is gone.
+    fn folder(&mut self, path: &FilePath) {
+        if self.base.get(path).is_some_and(|node| *node != FileNode::Folder) {
+            self.edits.insert(path.clone(), None);
+        }
+        if self.is_empty(path) {
+            self.edits.insert(path.clone(), Some(FileNode::Folder));
+        }
+    }
+
+    /// True if nothing is in the folder as the command left it.
+    fn is_empty(&self, path: &FilePath) -> bool {
+        let own = layer::folder_names(&self.upper.join(path.as_str())).unwrap_or_default();
+        if own.kept > 0 {
+            return false;
+        }
+        let shows_through = !own.opaque;
+        let below = if shows_through { self.lower.names(path).unwrap_or_default() } else { Vec::new() };
+        below.iter().all(|name| own.gone.contains(name))
+    }
+}

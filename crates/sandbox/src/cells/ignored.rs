@@ -1,0 +1,209 @@
+//! Files that the person's rules keep out of the log: build outputs, caches, secrets. A command's are moved to their
+//! place without events; what they replace is kept in `.choir/trash/{op}` within limits, so that undo brings it back.
+//!
+//! Every step can be repeated: a crash between two of them is made good by doing all of them again.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, mkdirat, openat2, renameat, statat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use shared_types::{FilePath, OpId};
+
+use super::folder;
+use crate::place::Place;
+
+/// The steps, beside the layer that they are about.
+const PLAN: &str = "ignored.json";
+
+/// One thing to do to an ignored path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Step {
+    /// What the layer holds takes its place in the workspace; what stood there goes to the trash.
+    Place { path: FilePath },
+    /// What the workspace holds goes to the trash, and with it the folders above it that the command removed, from
+    /// `gone` on.
+    Trash { path: FilePath, gone: FilePath },
+}
+
+impl Step {
+    fn path(&self) -> &FilePath {
+        match self {
+            Self::Place { path } | Self::Trash { path, .. } => path,
+        }
+    }
+}
+
+/// Writes the steps down, durably, before the command's events are appended.
+pub(super) fn plan(place: &Place, op: OpId, steps: &[Step]) -> io::Result<()> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let mut file = File::create(folder(place, op).join(PLAN))?;
+    file.write_all(&serde_json::to_vec(steps)?)?;
+    file.sync_all()?;
+    File::open(folder(place, op))?.sync_all()
+}
+
+/// Does the steps that were written down, as far as they are not done yet.
+pub(super) fn carry_out(place: &Place, op: OpId, limit: u64) -> io::Result<()> {
+    let text = match fs::read(folder(place, op).join(PLAN)) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(e),
+    };
+    let steps: Vec<Step> = serde_json::from_slice(&text)?;
+    let upper = folder(place, op).join("upper");
+    let trash = Trash::of(place, op);
+    for step in &steps {
+        match step {
+            Step::Trash { path, gone } => {
+                trash.take(&place.workspace, path)?;
+                remove_hollow(&place.workspace, path, gone);
+            }
+            Step::Place { path } => {
+                let source = upper.join(path.as_str());
+                if fs::symlink_metadata(&source).is_err() {
+                    continue;
+                }
+                isolation::layer::make_ours(&source)?;
+                trash.take(&place.workspace, path)?;
+                carry(&upper, &place.workspace, path)?;
+            }
+        }
+    }
+    trash.remember(steps.iter().map(Step::path))?;
+    fs::remove_file(folder(place, op).join(PLAN))?;
+    prune(place, limit)
+}
+
+/// After an operation was taken back: what it had put into the trash changes places with what stands there now.
+pub(crate) fn bring_back(place: &Place, op: OpId, undo: OpId) -> io::Result<()> {
+    let (old, new) = (Trash::of(place, op), Trash::of(place, undo));
+    let paths = old.paths()?;
+    for path in &paths {
+        if fs::symlink_metadata(old.folder.join(path.as_str())).is_ok() {
+            new.take(&place.workspace, path)?;
+            carry(&old.folder, &place.workspace, path)?;
+        }
+    }
+    if !paths.is_empty() {
+        new.remember(paths.iter())?;
+        fs::remove_file(&old.list)?;
+        let _ = fs::remove_dir_all(&old.folder);
+    }
+    Ok(())
+}
+
+/// What one operation put away.
+struct Trash {
+    folder: PathBuf,
+    /// The paths in it, since a folder alone does not say what was put there as a whole.
+    list: PathBuf,
+}
+
+impl Trash {
+    fn of(place: &Place, op: OpId) -> Self {
+        let top = place.state.join("trash");
+        Self { folder: top.join(op.to_string()), list: top.join(format!("{op}.json")) }
+    }
+
+    /// Moves what stands at a path of the workspace here; the first that was put away stays.
+    fn take(&self, workspace: &Path, path: &FilePath) -> io::Result<()> {
+        if fs::symlink_metadata(self.folder.join(path.as_str())).is_ok() {
+            return Ok(());
+        }
+        match carry(workspace, &self.folder, path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    fn remember<'p>(&self, paths: impl Iterator<Item = &'p FilePath>) -> io::Result<()> {
+        if !self.folder.exists() {
+            return Ok(());
+        }
+        let paths: BTreeSet<&FilePath> = paths.collect();
+        fs::write(&self.list, serde_json::to_vec(&paths)?)
+    }
+
+    fn paths(&self) -> io::Result<BTreeSet<FilePath>> {
+        match fs::read(&self.list) {
+            Ok(text) => Ok(serde_json::from_slice(&text)?),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+/// Renames what stands at a path below one folder to the same path below another. No link is followed on the way.
+fn carry(from: &Path, to: &Path, path: &FilePath) -> io::Result<()> {
+    let source = above(from, path, Missing::Fail)?;
+    statat(&source, path.name(), AtFlags::SYMLINK_NOFOLLOW)?;
+    fs::create_dir_all(to)?;
+    let target = above(to, path, Missing::Make)?;
+    Ok(renameat(&source, path.name(), &target, path.name())?)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Fail,
+    Make,
+}
+
+/// The folder above a path.
+fn above(root: &Path, path: &FilePath, missing: Missing) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut folder = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
+    let Some((folders, _)) = path.as_str().rsplit_once('/') else { return Ok(folder) };
+    let inside = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    for part in folders.split('/') {
+        let next = match openat2(folder.as_fd(), part, flags, Mode::empty(), inside) {
+            Err(Errno::NOENT) if missing == Missing::Make => {
+                mkdirat(folder.as_fd(), part, Mode::from_raw_mode(0o755))?;
+                openat2(folder.as_fd(), part, flags, Mode::empty(), inside)
+            }
+            other => other,
+        };
+        folder = next?;
+    }
+    Ok(folder)
+}
+
+/// Removes folders above a path, up to the one that went away, for as long as they are empty.
+fn remove_hollow(workspace: &Path, path: &FilePath, gone: &FilePath) {
+    for folder in path.ancestors().take_while(|folder| folder.is_within(gone)) {
+        let Ok(above) = above(workspace, &folder, Missing::Fail) else { return };
+        if rustix::fs::unlinkat(&above, folder.name(), AtFlags::REMOVEDIR).is_err() {
+            return;
+        }
+    }
+}
+
+/// Drops the oldest of what was put away, until the rest is within the limit.
+fn prune(place: &Place, limit: u64) -> io::Result<()> {
+    let top = place.state.join("trash");
+    let mut kept: Vec<(std::time::SystemTime, PathBuf, u64)> = Vec::new();
+    for entry in fs::read_dir(&top).into_iter().flatten().flatten() {
+        let found = entry.metadata()?;
+        if found.is_dir() {
+            kept.push((found.modified()?, entry.path(), isolation::layer::size(&entry.path())));
+        }
+    }
+    kept.sort();
+    let mut total: u64 = kept.iter().map(|(_, _, size)| size).sum();
+    for (_, path, size) in kept {
+        if total <= limit {
+            return Ok(());
+        }
+        fs::remove_dir_all(&path)?;
+        let _ = fs::remove_file(path.with_extension("json"));
+        total = total.saturating_sub(size);
+    }
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! What a command asks of the network, as events.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use event_log::writer::{Intent, Mode, Submission, Writer};
+use isolation::proxy::{Request, Verdict};
+use kernel::Action;
+use shared_types::payload::tool::{RequestVerdict, ToolRequest};
+use shared_types::{Actor, OpId, Source};
+
+/// Requests of one command that are recorded; a command could make up any number.
+const MOST: u64 = 1_000;
+
+/// Records the requests of a command, as far as that is worth reading.
+pub(super) fn teller(writer: Writer, op: OpId) -> impl Fn(Request) + Send + Sync + 'static {
+    let told = AtomicU64::new(0);
+    move |request| {
+        if told.fetch_add(1, Ordering::Relaxed) >= MOST {
+            return;
+        }
+        let submission = Submission {
+            command: crate::ids::command(),
+            op,
+            source: Source::System,
+            actor: Actor::CELLS,
+            run_id: None,
+            cause: None,
+            taint: Vec::new(),
+            intent: Intent::Do(Action::RecordRequest { call: op, request: requested(request) }),
+            contents: Vec::new(),
+        };
+        if let Err(e) = writer.submit(submission, Mode::Commit) {
+            tracing::warn!(%op, error = %e, "a request of a command could not be recorded");
+        }
+    }
+}
+
+fn requested(request: Request) -> ToolRequest {
+    let short = |text: String, most: usize| {
+        let mut text: String = text.chars().filter(|c| !c.is_control()).collect();
+        text.truncate(text.floor_char_boundary(most));
+        text
+    };
+    ToolRequest {
+        method: short(request.method, 32).into(),
+        host: short(request.host, 255).into(),
+        port: request.port,
+        verdict: match request.verdict {
+            Verdict::Allowed => RequestVerdict::Allowed,
+            Verdict::Refused => RequestVerdict::Refused,
+        },
+        reason: request.reason.map(|reason| short(reason, 500).into()),
+        sent: request.sent,
+        received: request.received,
+    }
+}

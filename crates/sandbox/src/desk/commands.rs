@@ -1,0 +1,157 @@
+//! The commands that run in cells for the tabs of one computer, and what they print.
+//!
+//! A command is recorded before its caller is answered; then it runs on a thread of its own, whoever looks or does
+//! not. Its result is in the log, so nothing here is needed for that.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use shared_types::payload::tool::ToolStatus;
+use shared_types::wire::{Done, RunCommand};
+use shared_types::{OpId, Seq, TerminalId};
+
+use super::feed::{Attachment, Feed, Pace};
+use crate::computer::{Caller, Computer};
+use crate::failure::{Code, Failure};
+
+/// Commands that may run at once.
+const LIMIT: usize = 16;
+/// How soon it is seen that a command which is to be stopped has its cell.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The commands that run.
+#[derive(Debug, Default)]
+pub struct Commands {
+    running: Mutex<BTreeMap<OpId, Running>>,
+    previewed: Mutex<Option<Previewed>>,
+}
+
+/// What a dry run would change, as long as no file does.
+#[derive(Debug)]
+struct Previewed {
+    op: OpId,
+    /// The newest checkpoint and the newest change since.
+    files: (Option<Seq>, Option<(Seq, OpId)>),
+    would: Done,
+}
+
+#[derive(Debug)]
+struct Running {
+    feed: Arc<Feed>,
+    thread: JoinHandle<()>,
+}
+
+impl Commands {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, Running>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|_, command| !command.thread.is_finished());
+        running
+    }
+
+    pub(super) fn any_runs(&self) -> bool {
+        !self.running().is_empty()
+    }
+
+    /// Records a command and starts it. One that was asked for before is not run again.
+    pub(crate) fn start(
+        &self,
+        computer: &Arc<Computer>,
+        caller: Caller,
+        command: RunCommand,
+    ) -> Result<(), Failure> {
+        let mut running = self.running();
+        if running.len() >= LIMIT && !running.contains_key(&caller.op) {
+            return Err(Failure::new(
+                Code::Refused,
+                format!("{LIMIT} commands run already; wait, or stop one"),
+            ));
+        }
+        let Some(began) = computer.begin(&caller, &command)? else { return Ok(()) };
+        let op = caller.op;
+        let feed = Feed::new(spoken_of(op), Pace::OfItsOwn);
+        let (computer, heard) = (Arc::clone(computer), Arc::clone(&feed));
+        let work = move || {
+            let listen = &mut |_, bytes: &[u8]| heard.add(bytes);
+            let ran = computer.carry_out(&caller, &command, Vec::new(), began, listen);
+            let code = match ran {
+                Ok(ran) => ran.status.and_then(|status| match status {
+                    ToolStatus::Exited { code } => Some(code),
+                    ToolStatus::Killed { .. }
+                    | ToolStatus::Stopped { .. }
+                    | ToolStatus::Failed { .. }
+                    | ToolStatus::Interrupted { .. }
+                    | ToolStatus::Discarded => None,
+                }),
+                Err(failure) => {
+                    tracing::warn!(%op, %failure, "a command came to nothing");
+                    None
+                }
+            };
+            heard.end(code);
+        };
+        let thread = std::thread::Builder::new().name("command".into()).spawn(work)?;
+        running.insert(op, Running { feed, thread });
+        Ok(())
+    }
+
+    /// Looks at what a command prints while it runs.
+    pub fn attach(&self, op: OpId, offset: u64) -> Result<Attachment, Failure> {
+        match self.running().get(&op) {
+            Some(command) => Ok(command.feed.attach(offset)),
+            None => {
+                Err(Failure::new(Code::NotFound, "no such command prints anything now; it may have ended"))
+            }
+        }
+    }
+
+    /// Ends a command. It leaves nothing behind but its result.
+    pub fn stop(&self, computer: &Computer, op: OpId) -> Result<(), Failure> {
+        loop {
+            if computer.cells().stop(op) {
+                return Ok(());
+            }
+            // It is recorded, and its cell is being built.
+            if !self.running().contains_key(&op) {
+                return Err(Failure::new(Code::NotFound, "no such command runs; it may have ended"));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// What a dry run that waits would change now. Whoever looks asks again at every event, and the layer may be large.
+    pub(crate) fn would_change(&self, computer: &Computer, op: OpId) -> Result<Done, Failure> {
+        let files = computer.writer().inspect(|view| {
+            let computer = &view.computer;
+            (computer.checkpoint.as_ref().map(|(_, seq)| *seq), computer.last_file_change)
+        })?;
+        let mut previewed = self.previewed.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*previewed {
+            Some(known) if known.op == op && known.files == files => Ok(known.would.clone()),
+            Some(_) | None => {
+                let would = computer.would_change(op)?;
+                *previewed = Some(Previewed { op, files, would: would.clone() });
+                Ok(would)
+            }
+        }
+    }
+
+    /// Ends all of them, and returns when their results are recorded.
+    pub(super) fn end_all(&self, computer: &Computer) {
+        computer.cells().stop_all();
+        let all: Vec<OpId> = self.running().keys().copied().collect();
+        for op in all {
+            let _ = self.stop(computer, op);
+        }
+        let left = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        for command in left.into_values() {
+            let _ = command.thread.join();
+        }
+    }
+}
+
+/// Over a socket a command is spoken of like a terminal, by the same bytes.
+pub(crate) fn spoken_of(op: OpId) -> TerminalId {
+    TerminalId::from_bytes(*op.as_bytes())
+}

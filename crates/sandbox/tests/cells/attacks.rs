@@ -1,0 +1,82 @@
+//! The attacks that leave something for the host to read, through the whole computer: whatever a command leaves, the
+//! log stays sound, the disk is what the log says, and undo takes all of it back.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use shared_types::payload::tool::ToolStatus;
+use shared_types::wire::{RunCommand, RunLimits};
+
+use crate::attack::{Attack, Workspace};
+use crate::house::House;
+
+/// Attacks on the reading of what they wrote, by the beginning of their names.
+const KINDS: [&str; 7] = ["poison", "write", "read-log", "setuid", "overlay", "disk-giant", "device"];
+const LANES: usize = 2;
+
+#[test]
+fn whatever_a_command_leaves_the_log_and_the_workspace_are_sound() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/attacks");
+    let all = Attack::all(&folder);
+    let chosen = |attack: &&Attack| {
+        let plain = !attack.terminal && attack.workspace == Workspace::Layered;
+        plain && KINDS.iter().any(|kind| attack.name.starts_with(kind))
+    };
+    let chosen: Vec<&Attack> = all.iter().filter(chosen).collect();
+    assert!(chosen.len() >= 20, "{}", chosen.len());
+    let queue = Mutex::new(chosen.into_iter());
+    std::thread::scope(|scope| {
+        for _ in 0..LANES {
+            scope.spawn(|| {
+                loop {
+                    let Some(attack) = queue.lock().unwrap().next() else { return };
+                    withstand(attack);
+                }
+            });
+        }
+    });
+}
+
+fn withstand(attack: &Attack) {
+    let house = House::new();
+    house.write("notes.txt", "notes");
+    for (path, text) in &attack.files {
+        house.write(path, text);
+    }
+    let before = house.tree();
+    let outside = tempfile::tempdir().unwrap();
+    let ran =
+        house.run(command(attack, &house, outside.path())).unwrap_or_else(|e| panic!("{}: {e}", attack.name));
+    let said = house.output(&ran);
+    assert!(!said.contains("BREACH"), "{}: {said}", attack.name);
+    if !matches!(ran.status, Some(ToolStatus::Exited { .. })) {
+        assert_eq!(house.tree(), before, "{} was ended and changed something", attack.name);
+    }
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0, "{}", attack.name);
+    house.assert_settled();
+    if house.tree() != before {
+        house.undo(ran.op);
+        assert_eq!(house.tree(), before, "{}", attack.name);
+        house.assert_settled();
+    }
+}
+
+fn command(attack: &Attack, house: &House, outside: &Path) -> RunCommand {
+    let limits = attack.limits();
+    let number =
+        |name: &str| limits.get(name).and_then(toml::Value::as_integer).and_then(|n| u64::try_from(n).ok());
+    let seconds = limits.get("time").and_then(toml::Value::as_float).map(|time| time.ceil() as u64);
+    let limits = RunLimits {
+        memory: number("memory"),
+        processes: number("processes").and_then(|n| u32::try_from(n).ok()),
+        seconds,
+        disk: number("disk"),
+        output: number("output"),
+    };
+    // What the scripts aim at.
+    let targets = [("OUTSIDE", outside), ("HOST_WORKSPACE", house.folder.path()), ("OTHER", outside)];
+    let targets = targets.map(|(name, path)| format!("{name}={}", path.display()));
+    let argv =
+        ["/usr/bin/env".to_owned()].into_iter().chain(targets).chain(attack.argv().map(ToOwned::to_owned));
+    RunCommand { argv: argv.collect(), limits, ..RunCommand::default() }
+}

@@ -1,0 +1,116 @@
+//! A computer of one's own in a temporary folder, whose commands really run in cells.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use sandbox::computer::Computer;
+use sandbox::failure::Failure;
+use sandbox::place::Place;
+use sandbox::protocol::{Answer, Choices, Done, Envelope, Request};
+use shared_types::payload::tool::ToolStatus;
+use shared_types::wire::{Ran, RunCommand};
+use shared_types::{OpId, UserId};
+use tempfile::TempDir;
+
+pub(crate) struct House {
+    pub(crate) folder: TempDir,
+    pub(crate) computer: Option<Computer>,
+}
+
+impl House {
+    pub(crate) fn new() -> Self {
+        isolation::launch_by(env!("CARGO_BIN_EXE_sandbox"));
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::at(folder.path());
+        let (computer, _) =
+            Computer::create(&place, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
+        Self { folder, computer: Some(computer) }
+    }
+
+    pub(crate) fn computer(&self) -> &Computer {
+        self.computer.as_ref().unwrap()
+    }
+
+    /// Closes the computer and opens it again, as after a restart.
+    pub(crate) fn reopen(&mut self) {
+        self.computer = None;
+        self.computer = Some(Computer::open(&Place::at(self.folder.path())).unwrap());
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        let mut text = String::new();
+        std::fs::File::open(self.path(path)).unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
+    pub(crate) fn has(&self, path: &str) -> bool {
+        std::fs::symlink_metadata(self.path(path)).is_ok()
+    }
+
+    /// A file that is in the log.
+    pub(crate) fn write(&self, path: &str, text: &str) -> Done {
+        let path = shared_types::FilePath::parse(path).unwrap();
+        let request = Request::Write { path, mode: None, base: kernel::Base::Any };
+        self.ask(request, text.as_bytes()).into_done().unwrap()
+    }
+
+    pub(crate) fn ask(&self, request: Request, mut body: &[u8]) -> Answer {
+        self.computer().handle(&Envelope::new(request), &mut body, &|_, _, _| ())
+    }
+
+    pub(crate) fn run(&self, command: RunCommand) -> Result<Ran, Failure> {
+        let answer = self.ask(Request::Run(command), &[]);
+        if let Answer::Ran(ran) = answer { Ok(*ran) } else { Err(answer.into_done().unwrap_err()) }
+    }
+
+    /// Runs a line of shell that must end well.
+    pub(crate) fn sh(&self, script: &str) -> Ran {
+        let ran = self.run(shell(script)).unwrap();
+        assert_eq!(ran.status, Some(ToolStatus::Exited { code: 0 }), "{}", self.output(&ran));
+        ran
+    }
+
+    pub(crate) fn output(&self, ran: &Ran) -> String {
+        let Some(output) = ran.report.output else { return String::new() };
+        let bytes = event_log::read_content(&**self.computer().log(), &output.hash).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    pub(crate) fn undo(&self, op: OpId) -> Done {
+        let choices = Choices::default();
+        self.ask(Request::Undo { target: Some(op.to_string()), choices, preview: false }, &[])
+            .into_done()
+            .unwrap()
+    }
+
+    pub(crate) fn redo(&self, op: OpId) -> Done {
+        let choices = Choices::default();
+        self.ask(Request::Redo { target: Some(op.to_string()), choices, preview: false }, &[])
+            .into_done()
+            .unwrap()
+    }
+
+    /// A hash of all that is in the log's view of the files.
+    pub(crate) fn tree(&self) -> String {
+        let roots = self.computer().writer().inspect(|view| view.roots()).unwrap();
+        roots.into_iter().find(|(name, _)| *name == "files").unwrap().1.to_string()
+    }
+
+    /// The workspace is what the log says, and nothing of a command is left over.
+    pub(crate) fn assert_settled(&self) {
+        let Answer::Status(status) = self.ask(Request::Status, &[]) else { panic!("no status") };
+        assert_eq!(status.captured, 0, "the disk differs from the log");
+        assert_eq!(status.blocked, Vec::<String>::new());
+        let left: Vec<_> =
+            std::fs::read_dir(self.path(".choir/cells")).into_iter().flatten().flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+pub(crate) fn shell(script: &str) -> RunCommand {
+    RunCommand { argv: vec!["/bin/sh".into(), "-c".into(), script.into()], ..RunCommand::default() }
+}

@@ -1,0 +1,93 @@
+//! What people really run: each of it twice with an undo between, ending in the same tree.
+
+use std::path::{Path, PathBuf};
+
+use crate::house::House;
+
+/// A house whose cells see these folders of programs, too.
+fn house_with(tools: &[PathBuf]) -> House {
+    let mut house = House::new();
+    let list: Vec<String> = tools.iter().map(|tool| format!("{:?}", tool.display().to_string())).collect();
+    std::fs::write(house.path(".choir/choir.toml"), format!("[cells]\ntools = [{}]\n", list.join(", ")))
+        .unwrap();
+    house.reopen();
+    house
+}
+
+fn twice(house: &House, script: &str) -> String {
+    let before = house.tree();
+    let first = house.sh(script);
+    let after = house.tree();
+    assert_ne!(before, after, "{}", house.output(&first));
+    house.assert_settled();
+    house.undo(first.op);
+    assert_eq!(house.tree(), before);
+    house.assert_settled();
+    let second = house.sh(script);
+    assert_eq!(house.tree(), after);
+    house.assert_settled();
+    house.output(&second)
+}
+
+#[test]
+fn git_works_inside_and_its_repository_is_undone_as_a_whole() {
+    let house = House::new();
+    house.write("notes.md", "one\n");
+    // The index remembers when files were looked at; one that is read from a commit does not.
+    let script = "set -e; export GIT_AUTHOR_DATE=2026-01-01T00:00:00Z GIT_COMMITTER_DATE=2026-01-01T00:00:00Z; \
+        export GIT_AUTHOR_NAME=Ada GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=Ada GIT_COMMITTER_EMAIL=a@example.org; \
+        git init -q -b main .; git add .; git commit -q -m one; echo two >> notes.md; git commit -q -a -m two; \
+        git mv notes.md renamed.md; git commit -q -m three; git checkout -q -b side; git checkout -q main; \
+        git gc -q; rm .git/index; git read-tree HEAD; git log --oneline | wc -l";
+    assert_eq!(twice(&house, script).trim(), "3");
+    assert_eq!(house.read("renamed.md"), "one\ntwo\n");
+}
+
+#[test]
+fn cargo_builds_a_crate_and_goes_on_where_it_was() {
+    let toolchain = Path::new(env!("CARGO")).parent().and_then(Path::parent).unwrap().to_owned();
+    let house = house_with(&[toolchain]);
+    house.write(".gitignore", "target/\n");
+    house.write("Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    house.write("src/main.rs", "fn main() { println!(\"it runs\"); }\n");
+    let said = twice(&house, "cargo build --offline -q && ./target/debug/small");
+    assert_eq!(said, "it runs\n");
+    // What is built stays, so that the next build has nothing to do.
+    let ran = house.sh("cargo build --offline 2>&1");
+    assert!(!house.output(&ran).contains("Compiling"), "{}", house.output(&ran));
+    assert_eq!(ran.done.total, 0);
+}
+
+#[test]
+fn thousands_of_small_files_come_and_go() {
+    let house = House::new();
+    house.write(".gitignore", "node_modules/\n");
+    let script = "for d in node_modules vendor; do for i in $(seq 60); do mkdir -p $d/p$i/lib; \
+        for j in $(seq 25); do echo \"$i $j\" > $d/p$i/lib/f$j.js; done; ln -s lib/f1.js $d/p$i/index.js; done; done; \
+        mv vendor/p1 vendor/renamed; rm -r vendor/p2; find vendor node_modules | wc -l";
+    twice(&house, script);
+    assert!(house.has("node_modules/p60/lib/f25.js") && house.has("vendor/renamed/lib/f1.js"));
+    assert!(!house.has("vendor/p2"));
+}
+
+#[test]
+fn python_runs_inside() {
+    let found =
+        std::process::Command::new("python3").args(["-c", "import sys; print(sys.base_prefix)"]).output();
+    let Ok(found) = found else { return eprintln!("skipped: this machine has no python3") };
+    let prefix = PathBuf::from(String::from_utf8(found.stdout).unwrap().trim());
+    let house = if prefix.starts_with("/usr") { House::new() } else { house_with(&[prefix]) };
+    house.write("data.csv", "a,1\nb,2\n");
+    house.write(
+        "sum.py",
+        "import csv, json, os, pathlib, shutil, sqlite3, subprocess\n\
+         rows = list(csv.reader(open('data.csv')))\n\
+         pathlib.Path('out').mkdir()\n\
+         json.dump({k: int(v) for k, v in rows}, open('out/sum.json', 'w'))\n\
+         shutil.copytree('out', 'copy'); shutil.move('copy', 'moved')\n\
+         os.rename('data.csv', 'renamed.csv')\n\
+         print(subprocess.run(['wc', '-l', 'renamed.csv'], capture_output=True, text=True).stdout.split()[0])\n",
+    );
+    assert_eq!(twice(&house, "python3 sum.py").trim(), "2");
+    assert_eq!(house.read("moved/sum.json"), "{\"a\": 1, \"b\": 2}");
+}

@@ -1,0 +1,124 @@
+//! Operations as the timeline shows them, what they changed, and going back.
+
+use serde::{Deserialize, Serialize};
+
+use super::calls::{CallDetails, CallRow};
+use crate::payload::file::FileNode;
+use crate::{FilePath, OpId, Seq, Source, Timestamp};
+
+/// One operation as a row of the timeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Operation {
+    pub op: OpId,
+    pub first: Seq,
+    pub last: Seq,
+    pub ts: Timestamp,
+    pub source: Source,
+    pub actor: String,
+    pub family: String,
+    pub label: String,
+    pub events: u64,
+    pub files: u64,
+    pub reversible: bool,
+    pub undone: bool,
+    /// Present if the operation is the call of a tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallRow>,
+}
+
+/// Operations, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Operations {
+    pub rows: Vec<Operation>,
+    /// How many there are that fit the filter.
+    pub total: u64,
+}
+
+/// One file that an operation changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Change {
+    pub path: FilePath,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<FilePath>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<FileNode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<FileNode>,
+    /// In unified form, where both sides are text and not too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+/// What a change came to, or would come to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Done {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op: Option<OpId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Seq>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Seq>,
+    /// The operation that was undone or redone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<OpId>,
+    /// True if this command was answered before.
+    pub resent: bool,
+    /// True if nothing was done, only shown.
+    pub preview: bool,
+    /// The first changes; `total` counts all of them.
+    pub changes: Vec<Change>,
+    pub total: u64,
+    /// Changes to windows, settings and notes, and anything the person should know.
+    pub notes: Vec<String>,
+}
+
+/// An operation with what it changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OperationDetail {
+    pub operation: Operation,
+    pub changes: Vec<Change>,
+    pub total: u64,
+    pub notes: Vec<String>,
+    /// Present if the operation is the call of a tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallDetails>,
+}
+
+/// A body of `POST …/undo` and `…/redo`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Revert {
+    #[serde(default)]
+    pub preview: bool,
+    /// For every conflict: keep today's state, or take the one from before.
+    #[serde(default)]
+    pub conflicts: Option<Side>,
+    /// The same for single paths.
+    #[serde(default)]
+    pub paths: Vec<(FilePath, Side)>,
+}
+
+/// A side of a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    Keep,
+    Take,
+}
+
+/// A body of `POST /restore`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RestoreTo {
+    pub seq: Seq,
+    #[serde(default)]
+    pub preview: bool,
+}

@@ -1,0 +1,148 @@
+//! What goes over the one WebSocket of a tab, as text.
+
+use std::fmt;
+
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::desktop::DesktopState;
+use crate::{OpId, Seq, TerminalId};
+
+/// What the server says over the WebSocket, as text. Terminal output comes in binary frames: see `TerminalFrame`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FromServer {
+    /// Where the client starts, or starts again because it was too far behind.
+    State { state: Box<DesktopState> },
+    /// The next event, exactly as the log has it.
+    Event {
+        #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
+        event: Box<RawValue>,
+    },
+    /// Everything up to here was sent.
+    Through { seq: Seq },
+    /// Lists, search and the disk are up to date with the log as of here.
+    Projected { seq: Seq },
+    /// Output of a terminal begins or goes on from here: bytes since it was started.
+    Attached { terminal: TerminalId, offset: u64 },
+    /// A terminal ended by itself, or was closed.
+    TerminalEnded { terminal: TerminalId, code: Option<i32> },
+    /// Something the person should know.
+    Notice { text: String },
+    /// What the client sent could not be understood; the connection goes on.
+    Refused { detail: String },
+}
+
+/// The fields of all messages together. Read one kind at a time they would cost the desktop three times as much.
+#[derive(Deserialize)]
+struct Fields {
+    state: Option<Box<DesktopState>>,
+    event: Option<Box<RawValue>>,
+    seq: Option<Seq>,
+    terminal: Option<TerminalId>,
+    offset: Option<u64>,
+    code: Option<i32>,
+    text: Option<String>,
+    detail: Option<String>,
+}
+
+impl Fields {
+    fn into_message(self, kind: &str) -> Option<FromServer> {
+        let Self { state, event, seq, terminal, offset, code, text, detail } = self;
+        Some(match kind {
+            "state" => FromServer::State { state: state? },
+            "event" => FromServer::Event { event: event? },
+            "through" => FromServer::Through { seq: seq? },
+            "projected" => FromServer::Projected { seq: seq? },
+            "attached" => FromServer::Attached { terminal: terminal?, offset: offset? },
+            "terminal_ended" => FromServer::TerminalEnded { terminal: terminal?, code },
+            "notice" => FromServer::Notice { text: text? },
+            "refused" => FromServer::Refused { detail: detail? },
+            _ => return None,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for FromServer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(OneMessage)
+    }
+}
+
+struct OneMessage;
+
+impl<'de> Visitor<'de> for OneMessage {
+    type Value = FromServer;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message under the name of its kind")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FromServer, A::Error> {
+        let unknown = || A::Error::custom("not a whole message of a known kind");
+        let (kind, fields) = map.next_entry::<String, Fields>()?.ok_or_else(unknown)?;
+        fields.into_message(&kind).ok_or_else(unknown)
+    }
+}
+
+/// What a client says over the WebSocket, as text. Terminal input goes in binary frames.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FromClient {
+    /// Sends the output of a terminal from a place on; what is no longer kept is left out.
+    Attach {
+        terminal: TerminalId,
+        offset: u64,
+    },
+    /// The same for a command that runs; from then on it is spoken of as the terminal with the bytes of its id.
+    AttachCommand {
+        op: OpId,
+        offset: u64,
+    },
+    Detach {
+        terminal: TerminalId,
+    },
+    Resize {
+        terminal: TerminalId,
+        columns: u16,
+        rows: u16,
+    },
+    /// So many bytes of output have been shown; the server sends only a window's worth ahead of this.
+    Shown {
+        terminal: TerminalId,
+        bytes: u64,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_reads_back() {
+        let terminal = TerminalId::from_bytes([1; 16]);
+        let event = RawValue::from_string(r#"{"seq": 1}"#.into()).unwrap();
+        for message in [
+            FromServer::Event { event },
+            FromServer::Through { seq: Seq(3) },
+            FromServer::Projected { seq: Seq(4) },
+            FromServer::Attached { terminal, offset: 5 },
+            FromServer::TerminalEnded { terminal, code: None },
+            FromServer::TerminalEnded { terminal, code: Some(-1) },
+            FromServer::Notice { text: "hello".into() },
+            FromServer::Refused { detail: "no".into() },
+        ] {
+            let json = serde_json::to_string(&message).unwrap();
+            let back: FromServer = serde_json::from_str(&json).unwrap();
+            assert_eq!(serde_json::to_string(&back).unwrap(), json);
+        }
+        for wrong in
+            ["{}", r#"{"through":{}}"#, r#"{"other":{"seq":1}}"#, "[]", r#"{"through":{"seq":1},"x":{}}"#]
+        {
+            assert!(serde_json::from_str::<FromServer>(wrong).is_err(), "{wrong}");
+        }
+    }
+}
