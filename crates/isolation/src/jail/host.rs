@@ -58,12 +58,15 @@ impl Jail {
     /// A launcher that waits for its plan, and perhaps has waited for a while.
     fn begun(&self, policy: &Policy) -> Result<Spare, StartError> {
         let ground = self.ground(policy);
-        let spare = self.spares.take(&ground);
+        self.spares.take(&ground).map_or_else(|| self.begin(ground), Ok)
+    }
+
+    /// Has the next launcher made while the cell of this one is at work.
+    fn prepare_next(&self, policy: &Policy) {
         if self.is_warm.load(Ordering::Relaxed) {
             let (jail, policy) = (self.clone(), policy.clone());
             self.spares.refill(move || jail.begin(jail.ground(&policy)).ok());
         }
-        spare.map_or_else(|| self.begin(ground), Ok)
     }
 }
 
@@ -145,7 +148,11 @@ impl Launch for Jail {
         let plan = plan(policy, scratch, ground.groups)
             .and_then(|plan| serde_json::to_vec(&plan).map_err(|e| StartError::Policy(e.to_string())));
         match plan {
-            Ok(json) => begun.finish(json, policy),
+            Ok(json) => {
+                let running = begun.finish(json, policy)?;
+                self.prepare_next(policy);
+                Ok(running)
+            }
             Err(failure) => {
                 begun.end();
                 Err(failure)

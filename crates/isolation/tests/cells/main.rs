@@ -5,3 +5,4 @@ mod foreign;
 mod house;
 mod leaving;
 mod running;
+mod warm;

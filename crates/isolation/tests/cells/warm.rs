@@ -1,0 +1,62 @@
+//! A backend that is kept warm: the next cell is half built while the last one runs, and nobody can tell.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use isolation::{Jail, Status};
+
+use crate::house::House;
+
+/// Longer than any clearing up takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn groups() -> usize {
+    let name = format!("choir-cell-{}-*", std::process::id());
+    let found = std::process::Command::new("find").args(["/sys/fs/cgroup", "-name", &name]).output().unwrap();
+    String::from_utf8_lossy(&found.stdout).lines().count()
+}
+
+fn launchers() -> usize {
+    let own = format!("/proc/{0}/task/{0}/children", std::process::id());
+    let threads = std::fs::read_dir(Path::new(&own).parent().and_then(Path::parent).unwrap()).unwrap();
+    let lists =
+        threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists.map(|list| list.split_whitespace().count()).sum()
+}
+
+fn wait_until(done: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < PATIENCE, "it did not come to pass");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn cells_from_a_spare_are_cells_of_their_own() {
+    let house = House::jail();
+    house.backend.keep_warm();
+    for round in 0..4 {
+        let left = house.sh(
+            "ls /tmp /home; echo mark > /tmp/mark; echo mark > /home/mark; hostname; cat kept 2>/dev/null",
+        );
+        assert!(matches!(left.exit.status, Status::Exited(_)), "{:?} in round {round}", left.exit.status);
+        assert!(!left.out.contains("mark"), "{}", left.out);
+        // The next one is there before it is wanted.
+        wait_until(|| launchers() == 1);
+    }
+}
+
+#[test]
+fn a_spare_is_used_only_for_a_cell_that_wants_the_same_and_ends_with_its_backend() {
+    let mut house = House::jail();
+    house.backend.keep_warm();
+    house.sh("true").ok();
+    wait_until(|| launchers() == 1);
+    house.policy.limits.processes = 8;
+    let left = house.sh("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 2 & done; echo tried");
+    assert!(left.err.contains("ork"), "{}", left.err);
+    wait_until(|| launchers() == 1);
+    house.backend = std::sync::Arc::new(Jail::new(env!("CARGO_BIN_EXE_choir-cell")));
+    wait_until(|| launchers() == 0 && groups() == 0);
+}
