@@ -38,7 +38,7 @@ fn cells_from_a_spare_are_cells_of_their_own() {
     house.backend.keep_warm();
     for round in 0..4 {
         let left = house.sh(
-            "ls /tmp /home; echo mark > /tmp/mark; echo mark > /home/mark; hostname; cat kept 2>/dev/null",
+            "ls /tmp $HOME; echo mark > /tmp/mark; echo mark > $HOME/mark; hostname; cat kept 2>/dev/null",
         );
         assert!(matches!(left.exit.status, Status::Exited(_)), "{:?} in round {round}", left.exit.status);
         assert!(!left.out.contains("mark"), "{}", left.out);
