@@ -39,6 +39,10 @@ impl Computer {
     /// Records that a command is called; nothing if this was asked and recorded before.
     pub(crate) fn begin(&self, caller: &Caller, command: &RunCommand) -> Result<Option<Began>, Failure> {
         spec::check(command)?;
+        // What was edited before comes before it, also for whoever takes back the newest.
+        if !self.is_watched() {
+            self.record_outside(&|_, _, _| ())?;
+        }
         let json = serde_json::to_vec(command).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
         let arguments = ContentRef::of(&json);
         let action = Action::StartCall {

@@ -179,6 +179,16 @@ fn an_outside_edit_before_the_command_is_no_conflict_with_it() {
 }
 
 #[test]
+fn the_newest_operation_is_the_command_whatever_was_edited_before_it() {
+    let house = House::new();
+    std::fs::write(house.path("outside.txt"), "outside\n").unwrap();
+    house.sh("echo command > command.txt");
+    let undo = Request::Undo { target: None, choices: Default::default(), preview: false };
+    house.ask(undo, &[]).into_done().unwrap();
+    assert!(house.has("outside.txt") && !house.has("command.txt"));
+}
+
+#[test]
 fn two_commands_at_once_do_not_see_each_other() {
     let house = House::new();
     house.write("shared.txt", "s\n");
