@@ -18,6 +18,9 @@ use crate::cell::Status;
 use crate::frames::{Body, Frame};
 use child::{Child, Pipe};
 
+/// Pieces that a pipe may still hold when its command has ended; somebody who goes on writing is not waited for.
+const LEFT: usize = 32;
+
 /// Serves on a byte stream until it ends. `environment` is what every command finds.
 pub(crate) fn serve(control: OwnedFd, environment: Vec<(String, String)>) -> io::Result<()> {
     let children = crate::sys::child_signals()?;
@@ -114,7 +117,9 @@ impl Agent {
             };
             // What it wrote before its end is still in the pipes.
             for pipe in [Pipe::Out, Pipe::Err] {
-                while let Some(bytes) = self.running.get_mut(&id).and_then(|child| child.read(pipe)) {
+                for _ in 0..LEFT {
+                    let left = self.running.get_mut(&id).and_then(|child| child.read(pipe));
+                    let Some(bytes) = left else { break };
                     self.send(id, if pipe == Pipe::Out { Body::Out(bytes) } else { Body::Err(bytes) })?;
                 }
             }

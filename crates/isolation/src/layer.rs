@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode};
 
-pub use care::{FolderNames, folder_names, make_ours, make_readable, size};
+pub use care::{FolderNames, folder_names, make_ours, make_readable, make_writable, size};
 pub use tree::remove;
 use tree::{Closed, Found, Seen};
 

@@ -1,6 +1,7 @@
 //! What an interrupted batch left: a path with an open intent holds the old content, the new one, or, after a power
 //! cut, torn bytes of the new one. Torn bytes are projected again; anything else is somebody's edit and stays.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use event_log::EventLog;
@@ -34,7 +35,20 @@ pub(crate) fn recover(
         return Ok(());
     }
     let mut records = Vec::new();
-    for intent in ledger.intents()? {
+    let intents = ledger.intents()?;
+    let wanted: BTreeSet<&FilePath> = intents
+        .iter()
+        .filter(|intent| intent.new == Some(FileNode::Folder))
+        .map(|intent| &intent.path)
+        .collect();
+    // Folders made for a file that did not come, or left by one that went, are nobody's; the batch makes them again.
+    let keeps = |folder: &FilePath| wanted.contains(folder) || matches!(ledger.has(folder), Ok(true));
+    for intent in &intents {
+        if matches!(workspace.observe(&intent.path), Ok(None)) {
+            let _ = workspace.prune(&intent.path, &keeps);
+        }
+    }
+    for intent in intents.iter().cloned() {
         // What cannot be looked at now keeps what the ledger said of it.
         let Ok(found) = look(workspace, &intent.path, None) else { continue };
         let is = found.as_ref().map(|entry| &entry.node);

@@ -37,16 +37,34 @@ pub struct Cells {
     settings: CellSettings,
     backend: Arc<dyn Backend>,
     running: Mutex<BTreeMap<OpId, Arc<dyn Cell>>>,
+    deciding: Mutex<()>,
+    placing: Mutex<()>,
 }
 
 impl Cells {
     pub(crate) fn new(settings: CellSettings, place: &Place) -> Self {
         let backend = settings.backend(&place.state);
-        Self { settings, backend, running: Mutex::default() }
+        Self {
+            settings,
+            backend,
+            running: Mutex::default(),
+            deciding: Mutex::default(),
+            placing: Mutex::default(),
+        }
     }
 
     pub fn backend(&self) -> &dyn Backend {
         &*self.backend
+    }
+
+    /// One dry run is settled at a time.
+    fn deciding(&self) -> MutexGuard<'_, ()> {
+        self.deciding.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ignored files are put in place, or back, by one at a time.
+    pub(crate) fn placing(&self) -> MutexGuard<'_, ()> {
+        self.placing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, Arc<dyn Cell>>> {

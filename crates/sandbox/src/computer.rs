@@ -349,8 +349,11 @@ impl Computer {
         let intent = Intent::Undo { target, resolutions };
         let mut done = self.change(caller, intent, Vec::new(), mode(preview), progress)?;
         done.target = Some(target);
-        if !preview && let Err(e) = crate::cells::bring_back(&self.place, target, caller.op) {
-            done.notes.push(format!("ignored files are not back in their place: {e}"));
+        if !preview {
+            let _alone = self.cells.placing();
+            if let Err(e) = crate::cells::bring_back(&self.place, target, caller.op) {
+                done.notes.push(format!("ignored files are not back in their place: {e}"));
+            }
         }
         Ok(done)
     }

@@ -54,6 +54,16 @@ pub fn make_readable(file: &Path) {
     }
 }
 
+/// Lets its owner change a folder that the command closed to everybody.
+pub fn make_writable(folder: &Path) {
+    if let Ok(found) = fs::symlink_metadata(folder)
+        && found.is_dir()
+        && found.mode() & 0o700 != 0o700
+    {
+        let _ = fs::set_permissions(folder, Permissions::from_mode((found.mode() & 0o777) | 0o700));
+    }
+}
+
 /// Makes a part of a layer fit for the workspace: owned by whoever owns that, without devices, marks or special bits.
 pub fn make_ours(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;

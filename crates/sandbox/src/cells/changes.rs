@@ -65,9 +65,13 @@ impl Base {
         today.chain(before)
     }
 
-    /// True if the log holds something at or below a path.
+    /// True if the log holds something at or below a path, or held it when the command started.
     fn holds(&self, path: &FilePath) -> bool {
-        self.held.contains(path) || self.within(path).next().is_some()
+        let mut now =
+            self.now.range(path.clone()..).take_while(|(p, _)| p.as_str().starts_with(path.as_str()));
+        self.held.contains(path)
+            || self.within(path).next().is_some()
+            || now.any(|(p, _)| p == path || is_below(p, path))
     }
 }
 
@@ -267,11 +271,13 @@ impl Reader<'_> {
     /// Finds what the log does not hold at and below a path.
     fn trash(&mut self, path: &FilePath, gone: &FilePath) {
         let Ok(Some(seen)) = self.lower.observe(path) else { return };
-        if !self.base.holds(path) {
+        let is_folder = seen.kind == Kind::Folder;
+        // What is neither in the log nor ignored is somebody's who is not heard yet.
+        if !self.base.holds(path) && self.rules.is_ignored(path, is_folder) {
             self.changes.ignored.push(Step::Trash { path: path.clone(), gone: gone.clone() });
             return;
         }
-        if seen.kind == Kind::Folder {
+        if is_folder {
             let names = self.lower.names(path).unwrap_or_default();
             for below in names.iter().filter_map(|name| path.join(name).ok()) {
                 self.trash(&below, gone);

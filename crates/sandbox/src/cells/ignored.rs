@@ -42,7 +42,11 @@ impl Step {
 /// Writes the steps down, durably, before the command's events are appended.
 pub(super) fn plan(place: &Place, op: OpId, steps: &[Step]) -> io::Result<()> {
     if steps.is_empty() {
-        return Ok(());
+        // One that was written before belongs to an attempt that did not come to be.
+        return match fs::remove_file(folder(place, op).join(PLAN)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            Ok(()) | Err(_) => Ok(()),
+        };
     }
     let mut file = File::create(folder(place, op).join(PLAN))?;
     file.write_all(&serde_json::to_vec(steps)?)?;
@@ -50,36 +54,56 @@ pub(super) fn plan(place: &Place, op: OpId, steps: &[Step]) -> io::Result<()> {
     File::open(folder(place, op))?.sync_all()
 }
 
-/// Does the steps that were written down, as far as they are not done yet.
-pub(super) fn carry_out(place: &Place, op: OpId, limit: u64) -> io::Result<()> {
+/// Does the steps that were written down, as far as they are not done yet. What cannot be done is left out and told:
+/// nothing of it may keep the computer from being opened.
+pub(super) fn carry_out(place: &Place, op: OpId, limit: u64) -> io::Result<Vec<String>> {
     let text = match fs::read(folder(place, op).join(PLAN)) {
         Ok(text) => text,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(e),
     };
     let steps: Vec<Step> = serde_json::from_slice(&text)?;
     let upper = folder(place, op).join("upper");
     let trash = Trash::of(place, op);
+    // Before the first step, so that an undo knows of it however far this comes.
+    trash.remember(steps.iter().map(Step::path))?;
+    let mut notes = Vec::new();
     for step in &steps {
-        match step {
-            Step::Trash { path, gone } => {
-                trash.take(&place.workspace, path)?;
-                remove_hollow(&place.workspace, path, gone);
-            }
-            Step::Place { path } => {
-                let source = upper.join(path.as_str());
-                if fs::symlink_metadata(&source).is_err() {
-                    continue;
-                }
-                isolation::layer::make_ours(&source)?;
-                trash.take(&place.workspace, path)?;
-                carry(&upper, &place.workspace, path)?;
-            }
+        if let Err(e) = carry_out_one(place, &upper, &trash, step) {
+            notes.push(format!("{} is not in its place: {e}", step.path()));
         }
     }
-    trash.remember(steps.iter().map(Step::path))?;
     fs::remove_file(folder(place, op).join(PLAN))?;
-    prune(place, limit)
+    if fs::remove_dir(&trash.folder).is_ok() {
+        let _ = fs::remove_file(&trash.list);
+    }
+    if let Err(e) = prune(place, limit) {
+        notes.push(format!("old ignored files could not be dropped: {e}"));
+    }
+    Ok(notes)
+}
+
+fn carry_out_one(place: &Place, upper: &Path, trash: &Trash, step: &Step) -> io::Result<()> {
+    match step {
+        Step::Trash { path, gone } => {
+            trash.take(&place.workspace, path)?;
+            remove_hollow(&place.workspace, path, gone);
+            Ok(())
+        }
+        Step::Place { path } => {
+            let source = upper.join(path.as_str());
+            if fs::symlink_metadata(&source).is_err() {
+                return Ok(());
+            }
+            // The command may have closed the folders above it, even to their owner.
+            for above in path.ancestors() {
+                isolation::layer::make_writable(&upper.join(above.as_str()));
+            }
+            isolation::layer::make_ours(&source)?;
+            trash.take(&place.workspace, path)?;
+            carry(upper, &place.workspace, path)
+        }
+    }
 }
 
 /// After an operation was taken back: what it had put into the trash changes places with what stands there now.
@@ -95,7 +119,7 @@ pub(crate) fn bring_back(place: &Place, op: OpId, undo: OpId) -> io::Result<()> 
     if !paths.is_empty() {
         new.remember(paths.iter())?;
         fs::remove_file(&old.list)?;
-        let _ = fs::remove_dir_all(&old.folder);
+        let _ = isolation::layer::remove(&old.folder);
     }
     Ok(())
 }
@@ -125,10 +149,8 @@ impl Trash {
     }
 
     fn remember<'p>(&self, paths: impl Iterator<Item = &'p FilePath>) -> io::Result<()> {
-        if !self.folder.exists() {
-            return Ok(());
-        }
         let paths: BTreeSet<&FilePath> = paths.collect();
+        fs::create_dir_all(&self.folder)?;
         fs::write(&self.list, serde_json::to_vec(&paths)?)
     }
 
@@ -201,7 +223,7 @@ fn prune(place: &Place, limit: u64) -> io::Result<()> {
         if total <= limit {
             return Ok(());
         }
-        fs::remove_dir_all(&path)?;
+        isolation::layer::remove(&path)?;
         let _ = fs::remove_file(path.with_extension("json"));
         total = total.saturating_sub(size);
     }

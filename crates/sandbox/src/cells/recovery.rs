@@ -1,6 +1,7 @@
 //! What an unclean stop left: calls that nobody will answer any more, layers that nobody reads.
 
 use std::fs;
+use std::path::Path;
 
 use event_log::writer::{Intent, Mode};
 use kernel::{Action, CallState};
@@ -27,15 +28,22 @@ pub(crate) fn settle(computer: &Computer) -> Result<(), Failure> {
         if op.as_ref().is_some_and(is_held) {
             continue;
         }
-        // An answered call whose ignored files are still on their way; any other layer is of no use.
-        if let Some(op) = op
-            && computer.call_is_answered(op)?
-        {
-            ignored::carry_out(&computer.place, op, computer.cells().settings.trash)?;
+        // A layer that cannot be dealt with is no reason to keep the computer closed.
+        if let Err(e) = clear(computer, op, &entry.path()) {
+            tracing::warn!(folder = %entry.path().display(), error = %e, "a command's layer is left as it is");
         }
-        isolation::layer::remove(&entry.path())?;
     }
     Ok(())
+}
+
+/// An answered call's ignored files may still be on their way; any other layer is of no use.
+fn clear(computer: &Computer, op: Option<OpId>, layer: &Path) -> Result<(), Failure> {
+    if let Some(op) = op
+        && computer.call_came_to_its_end(op)?
+    {
+        ignored::carry_out(&computer.place, op, computer.cells().settings.trash)?;
+    }
+    Ok(isolation::layer::remove(layer)?)
 }
 
 fn interrupt(computer: &Computer, op: OpId) -> Result<(), Failure> {
@@ -43,8 +51,9 @@ fn interrupt(computer: &Computer, op: OpId) -> Result<(), Failure> {
         reason: "the computer stopped while it ran; nothing of it was kept".into(),
     };
     let action = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
+    // First of all, since it may be what fills the disk. What cannot be removed is tried again with the rest.
+    let _ = isolation::layer::remove(&folder(&computer.place, op));
     let caller = Caller { op, ..Caller::system(Actor::CELLS) };
     computer.submit(&caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
-    isolation::layer::remove(&folder(&computer.place, op))?;
     Ok(())
 }

@@ -56,6 +56,8 @@ impl Computer {
             return Ok(None);
         }
         let seq = started.appended.map_or(Seq::ZERO, |appended| appended.last);
+        // The command sees the disk, and what it sees has to be what the log says it is based on.
+        self.project(&|_, _, _| ())?;
         Ok(Some(Began { seq, at: crate::ids::now() }))
     }
 
@@ -72,10 +74,12 @@ impl Computer {
         let executed = self.execute(caller.op, command, input, listener);
         match executed.and_then(|executed| self.conclude(caller, command, began, executed)) {
             Ok(ran) => Ok(ran),
+            Err(failure) if self.call_is_answered(caller.op)? => Err(failure),
             Err(failure) => {
+                // First of all, since it may be what fills the disk.
+                self.drop_layer(caller.op);
                 let status = ToolStatus::Failed { reason: failure.message.clone().into() };
                 self.finish(caller, status, ToolReport::default(), Changes::default())?;
-                self.drop_layer(caller.op);
                 Err(failure)
             }
         }
@@ -178,12 +182,16 @@ impl Computer {
 
     /// Keeps what a dry run changed.
     pub(crate) fn accept(&self, caller: &Caller, call: OpId) -> Result<Ran, Failure> {
+        let _alone = self.cells().deciding();
         self.held(call)?;
         let report = self.ran(call)?.report;
         let kept = std::fs::read(folder(&self.place, call).join(HELD))?;
         let Held { status, began } = serde_json::from_slice(&kept).map_err(std::io::Error::from)?;
         let changes = self.read_layer(call, began)?;
-        let caller = Caller { op: call, ..caller.clone() };
+        let network =
+            self.writer().inspect(move |view| view.calls.get(&call).is_some_and(|call| call.network))?;
+        let taint = if network { vec![Taint::COMMAND] } else { Vec::new() };
+        let caller = Caller { op: call, taint, ..caller.clone() };
         self.finish(&caller, status, report, changes)
     }
 
@@ -203,6 +211,7 @@ impl Computer {
 
     /// Throws away what a dry run changed.
     pub(crate) fn discard(&self, caller: &Caller, call: OpId) -> Result<Ran, Failure> {
+        let _alone = self.cells().deciding();
         self.held(call)?;
         let report = ToolReport { notes: Vec::new(), ..self.ran(call)?.report };
         let caller = Caller { op: call, ..caller.clone() };
@@ -269,8 +278,17 @@ impl Computer {
         let mut ran = self.ran(caller.op)?;
         ran.done = done;
         // The result is durable; what is left to do is done again at the next start if it fails now.
-        match ignored::carry_out(&self.place, caller.op, self.cells().settings.trash) {
-            Ok(()) => self.drop_layer(caller.op),
+        let placed = if matches!(status, ToolStatus::Exited { .. }) {
+            let _alone = self.cells().placing();
+            ignored::carry_out(&self.place, caller.op, self.cells().settings.trash)
+        } else {
+            Ok(Vec::new())
+        };
+        match placed {
+            Ok(notes) => {
+                ran.done.notes.extend(notes);
+                self.drop_layer(caller.op);
+            }
             Err(e) => ran.done.notes.push(format!("ignored files are not yet in place: {e}")),
         }
         Ok(ran)

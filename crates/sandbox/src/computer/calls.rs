@@ -1,7 +1,7 @@
 //! What is known of the call of a tool, gathered from the events of its operation.
 
 use event_log::{EventLog, read_content, understand};
-use shared_types::payload::tool::{ToolCall, ToolEvent};
+use shared_types::payload::tool::{ToolCall, ToolEvent, ToolStatus};
 use shared_types::wire::{CallDetails, Done, Ran};
 use shared_types::{Event, INLINE_LIMIT, OpId, Payload};
 
@@ -66,6 +66,11 @@ impl Computer {
         Ok(Ran { op, status: call.status, report: call.report.unwrap_or_default(), done })
     }
 
+    /// True if the call has its result, and what it changed with it.
+    pub(crate) fn call_came_to_its_end(&self, op: OpId) -> Result<bool, Failure> {
+        Ok(self.call(op)?.is_some_and(|call| matches!(call.status, Some(ToolStatus::Exited { .. }))))
+    }
+
     /// True if the call has its result.
     pub(crate) fn call_is_answered(&self, op: OpId) -> Result<bool, Failure> {
         Ok(self.call(op)?.is_some_and(|call| call.status.is_some()))
@@ -83,9 +88,7 @@ fn input(log: &dyn EventLog, call: &ToolCall) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use event_log::MemoryLog;
-    use shared_types::payload::tool::{
-        RequestVerdict, ToolHold, ToolReport, ToolRequest, ToolResult, ToolStatus,
-    };
+    use shared_types::payload::tool::{RequestVerdict, ToolHold, ToolReport, ToolRequest, ToolResult};
     use shared_types::{Actor, ContentRef, EventId, OpId, Seq, Source, Timestamp, UserId};
 
     use super::*;

@@ -179,6 +179,29 @@ fn an_outside_edit_before_the_command_is_no_conflict_with_it() {
 }
 
 #[test]
+fn a_file_made_since_a_dry_run_is_not_taken_away_with_its_folder() {
+    let house = House::new();
+    house.write(".gitignore", "*.log\n");
+    house.write("src/a.rs", "a\n");
+    std::fs::write(house.path("src/run.log"), "l\n").unwrap();
+    let held = house.run(RunCommand { dry: true, ..shell("rm -rf src") }).unwrap();
+    house.write("src/new.rs", "new\n");
+    std::fs::write(house.path("src/unheard.rs"), "u\n").unwrap();
+    house.ask(Request::Accept { call: held.op.to_string() }, &[]).into_done().unwrap();
+    assert!(!house.has("src/a.rs") && !house.has("src/run.log"));
+    assert_eq!((house.read("src/new.rs").as_str(), house.read("src/unheard.rs").as_str()), ("new\n", "u\n"));
+}
+
+#[test]
+fn what_goes_on_writing_after_a_command_does_not_hold_it_up() {
+    let house = House::new();
+    let ran = house.sh("echo kept > kept.txt; yes & exit 0");
+    assert_eq!(ran.status, Some(ToolStatus::Exited { code: 0 }));
+    assert!(house.has("kept.txt"));
+    house.assert_settled();
+}
+
+#[test]
 fn the_newest_operation_is_the_command_whatever_was_edited_before_it() {
     let house = House::new();
     std::fs::write(house.path("outside.txt"), "outside\n").unwrap();
