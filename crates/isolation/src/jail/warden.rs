@@ -103,10 +103,7 @@ fn removed(processes: &[PathBuf]) -> Removed {
     let mut removed = Removed { bytes: 0, are_some_hidden: false };
     // A thread can have descriptors of its own.
     let threads: Vec<PathBuf> = processes.iter().flat_map(|process| entries(&process.join("task"))).collect();
-    let is_closed = |thread: &PathBuf| {
-        fs::read_dir(thread.join("fd")).is_err_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)
-    };
-    removed.are_some_hidden = threads.iter().any(is_closed);
+    removed.are_some_hidden = threads.iter().any(|thread| hides(thread));
     for descriptor in threads.iter().flat_map(|thread| entries(&thread.join("fd"))) {
         let Ok(found) = fs::metadata(&descriptor) else { continue };
         if found.is_file()
@@ -118,6 +115,14 @@ fn removed(processes: &[PathBuf]) -> Removed {
         }
     }
     removed
+}
+
+/// True for a thread that lives and does not show what it has open. One that has ended has let go of everything, and
+/// then shows nothing to an ordinary user either; it is known by having no memory left.
+fn hides(thread: &Path) -> bool {
+    let closed = |e: std::io::Error| e.kind() == std::io::ErrorKind::PermissionDenied;
+    let has_memory = || fs::read_to_string(thread.join("statm")).is_ok_and(|pages| !pages.starts_with("0 "));
+    fs::read_dir(thread.join("fd")).is_err_and(closed) && has_memory()
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
