@@ -3,8 +3,8 @@
 //! The host starts a launcher, which has a mount namespace of its own. In it stands a bundle in memory: what the OCI
 //! format cannot say (layers over folders whose owners are mapped) is mounted there beforehand, the rest is written as
 //! `config.json`. The launcher then starts the runtime, which hands the control socket to the agent inside, and waits.
-//! The agent enters a user namespace and puts the last walls around itself, which are the jail's: limits, no
-//! capabilities, landlock, and the list of system calls. When the host goes away the socket closes, the launcher ends
+//! The agent enters a user namespace, starts anew in it and puts the last walls around itself, which are the jail's:
+//! limits, no capabilities, landlock, and the list of system calls. When the host goes away the socket closes, the launcher ends
 //! what runs, and bundle and state are gone with its mount namespace.
 
 mod bundle;
@@ -16,10 +16,12 @@ mod launcher;
 mod program;
 mod runtime;
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 pub use host::Container;
-pub(crate) use inside::serve;
+pub(crate) use inside::{enter, serve};
 pub(crate) use launcher::launch;
 
 use crate::jail;
@@ -30,6 +32,8 @@ use runtime::Runtime;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Plan {
     walls: jail::Plan,
+    /// A folder on which the bundle is mounted.
+    bundle: PathBuf,
     runtime: Runtime,
     /// What the container is called, among all of this machine.
     name: String,

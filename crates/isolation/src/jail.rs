@@ -1,9 +1,10 @@
 //! The jail: walls made of the kernel's namespaces, an allow list of system calls, landlock and control groups.
 //!
 //! The host starts a launcher (this very binary under another name) and sends it a [`Ground`] and a [`Plan`] over a
-//! socket; a launcher that has only the first may be kept waiting, so that the next cell starts at once. The launcher builds the walls and becomes the supervisor of the first process inside, which serves as the agent on the
-//! same socket. When the host goes away, for whatever reason, the socket closes and both end, and with them all that
-//! runs inside.
+//! socket; a launcher that has only the first may be kept waiting, so that the next cell starts at once. The launcher
+//! becomes the supervisor of the first process inside, which builds the walls and serves as the agent on the same
+//! socket. When the host goes away, for whatever reason, the socket closes and both end, and with them all that runs
+//! inside.
 
 pub(crate) mod cgroup;
 pub(crate) mod confine;
@@ -17,36 +18,43 @@ mod syscalls;
 pub(crate) mod warden;
 
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 
 pub use host::Jail;
 pub(crate) use launcher::launch;
 
 use crate::cell::Usage;
-use crate::policy::Policy;
+use crate::policy::{Image, Policy};
 use cgroup::Groups;
 
-/// What the launcher has to know first: it goes as far with it as every cell of an owner is alike.
+/// What the launcher has to know first: it goes as far with it as the cells of an owner are alike.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Ground {
+    pub(crate) groups: Groups,
+    pub(crate) base: Base,
+}
+
+/// What a root is made of before it holds anything of one cell only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Base {
+    pub(crate) image: Image,
     /// The uid and gid outside, when root starts the cell; its own for anybody else.
     pub(crate) outside: Option<u32>,
-    pub(crate) groups: Groups,
+    /// Bytes and files that each of its folders in memory may hold.
+    pub(crate) room: u64,
+    pub(crate) files: u64,
 }
 
 impl Ground {
     /// True if a cell that wants the other can stand on this one.
     fn is_like(&self, other: &Self) -> bool {
-        self.outside == other.outside && self.groups.is_like(&other.groups)
+        self.base == other.base && self.groups.is_like(&other.groups)
     }
 }
 
-/// All that the launcher has to know.
+/// All that the first process has to know.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) policy: Policy,
-    /// A folder on which the new root is mounted.
-    pub(crate) root: PathBuf,
     /// The uid and gid outside, when root starts the cell; its own for anybody else.
     pub(crate) outside: Option<u32>,
     pub(crate) groups: Groups,

@@ -45,11 +45,11 @@ pub(crate) struct Running {
     groups: Vec<PathBuf>,
 }
 
-/// A launcher that has been started and told a first part of what it has to know.
+/// A launcher that has been started and told a first part of what it has to know. It ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Begun {
     control: Option<UnixStream>,
-    launcher: Child,
+    launcher: Option<Child>,
     groups: Vec<PathBuf>,
 }
 
@@ -70,7 +70,7 @@ impl Begun {
             .stderr(Stdio::null())
             .spawn()
             .map_err(StartError::Launcher)?;
-        let mut begun = Self { control: Some(ours), launcher, groups };
+        let mut begun = Self { control: Some(ours), launcher: Some(launcher), groups };
         begun.tell(part)?;
         Ok(begun)
     }
@@ -93,8 +93,8 @@ impl Begun {
         let (control, listener) = ready.map_err(|failure| self.explain(failure))?;
         let conversation =
             Conversation::start(Box::new(control), policy.clone()).map_err(StartError::Launcher)?;
-        let (launcher, groups) = (self.launcher, self.groups);
-        Ok(Running { conversation, launcher: Some(launcher), listener, usage: Usage::default(), groups })
+        let (launcher, groups) = (self.launcher.take(), std::mem::take(&mut self.groups));
+        Ok(Running { conversation, launcher, listener, usage: Usage::default(), groups })
     }
 
     /// What the launcher says of its failure, which is more than that it died.
@@ -107,29 +107,36 @@ impl Begun {
     }
 
     /// Lets the launcher go, and returns its last word.
-    pub(crate) fn end(&mut self) -> String {
+    fn end(&mut self) -> String {
         self.control = None;
-        let mut said = String::new();
-        if let Some(out) = self.launcher.stdout.as_mut() {
-            let _ = out.read_to_string(&mut said);
-        }
-        let _ = self.launcher.wait();
-        self.groups.iter().for_each(|folder| cgroup::remove(folder));
-        said
+        let said = self.launcher.take().map(last_word);
+        self.groups.drain(..).for_each(|folder| cgroup::remove(&folder));
+        said.unwrap_or_default()
     }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Waits for a launcher to end, and returns what it said last.
+fn last_word(mut launcher: Child) -> String {
+    let mut said = String::new();
+    if let Some(out) = launcher.stdout.as_mut() {
+        let _ = out.read_to_string(&mut said);
+    }
+    let _ = launcher.wait();
+    said
 }
 
 impl Running {
     /// Ends everything inside and waits for it.
     fn stop(&mut self) -> Usage {
         self.conversation.close();
-        if let Some(mut launcher) = self.launcher.take() {
-            let mut said = String::new();
-            if let Some(out) = launcher.stdout.as_mut() {
-                let _ = out.read_to_string(&mut said);
-            }
-            let _ = launcher.wait();
-            match serde_json::from_str(&said) {
+        if let Some(launcher) = self.launcher.take() {
+            match serde_json::from_str(&last_word(launcher)) {
                 Ok(Verdict::Over(usage)) => self.usage = usage,
                 Ok(Verdict::Failed { .. }) | Err(_) => {
                     self.groups.iter().for_each(|folder| cgroup::remove(folder))
@@ -228,4 +235,18 @@ fn receive_listener(control: &UnixStream) -> Option<TcpListener> {
         let RecvAncillaryMessage::ScmRights(mut fds) = message else { return None };
         fds.next().map(TcpListener::from)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_that_is_dropped_is_waited_for() {
+        let begun = Begun::start(Path::new("/bin/cat"), "-", Vec::new(), Vec::new()).unwrap();
+        let process = format!("/proc/{}", begun.launcher.as_ref().unwrap().id());
+        assert!(Path::new(&process).exists());
+        drop(begun);
+        assert!(!Path::new(&process).exists(), "it is still there, if only to be waited for");
+    }
 }

@@ -23,7 +23,7 @@ use crate::policy::{Access, Policy};
 /// can lay it, too.
 const OPAQUE: &str = "user.overlay.opaque";
 /// A disk with less room than this is full.
-const RESERVE: u64 = 256 << 20;
+pub(crate) const RESERVE: u64 = 256 << 20;
 
 /// The layered folders of a policy, in its order.
 pub(crate) fn uppers(policy: &Policy) -> Vec<PathBuf> {

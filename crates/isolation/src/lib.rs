@@ -19,6 +19,7 @@ pub mod policy;
 mod probe;
 pub mod proxy;
 mod sys;
+mod watch;
 
 pub use cell::{
     Backend, Cell, Checkpoint, CheckpointError, Command, ControlChannel, ExecError, Exit, Pty, PtyControl,
@@ -33,8 +34,10 @@ pub use probe::{Check, Finding, Probe};
 pub(crate) const LAUNCH: &str = "cell-launch";
 /// The same for a cell in a container.
 pub(crate) const CONTAINER_LAUNCH: &str = "container-launch";
-/// The argument by which a program is asked to be the agent inside a container.
+/// The argument by which a program is asked to become the agent inside a container.
 pub(crate) const AGENT: &str = "cell-agent";
+/// The same once it has a user namespace of its own.
+pub(crate) const AGENT_APART: &str = "cell-agent-apart";
 
 /// The program that launches cells for this one.
 static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
@@ -62,7 +65,8 @@ pub fn entry() -> Option<i32> {
     match first.to_str()? {
         LAUNCH => Some(jail::launch()),
         CONTAINER_LAUNCH => Some(container::launch()),
-        AGENT => Some(container::serve()),
+        AGENT => Some(container::enter()),
+        AGENT_APART => Some(container::serve()),
         _ => None,
     }
 }

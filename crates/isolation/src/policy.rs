@@ -20,6 +20,20 @@ pub struct Policy {
     pub owner: String,
 }
 
+impl Policy {
+    /// A workspace with this machine's programs, the usual limits and no network.
+    pub fn over(workspace: Mount, owner: impl Into<String>) -> Self {
+        Self {
+            image: Image::Host { tools: Vec::new() },
+            mounts: vec![workspace],
+            limits: Limits::default(),
+            network: Network::None,
+            environment: clean_environment(),
+            owner: owner.into(),
+        }
+    }
+}
+
 /// Where the programs come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -41,6 +55,13 @@ pub struct Mount {
     pub access: Access,
     /// Names directly in the folder that must not be seen.
     pub hidden: Vec<String>,
+}
+
+impl Mount {
+    /// A folder as the workspace, with nothing in it hidden.
+    pub fn workspace(source: impl Into<PathBuf>, access: Access) -> Self {
+        Self { source: source.into(), target: WORKSPACE.into(), access, hidden: Vec::new() }
+    }
 }
 
 /// What may be done to a mounted folder.

@@ -6,8 +6,7 @@ use std::process::{Command as Program, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use isolation::policy::{WORKSPACE, clean_environment};
-use isolation::{Access, Backend, Command, Container, Image, Jail, Limits, Mount, Network, Policy, Status};
+use isolation::{Access, Backend, Command, Container, Jail, Mount, Policy, Status};
 use sandbox::computer::Computer;
 use sandbox::place::Place;
 use sandbox::protocol::{Answer, Choices, Envelope, Request};
@@ -72,15 +71,7 @@ fn cell(backend: &dyn Backend, workspace: &Path) -> anyhow::Result<Duration> {
     let scratch = tempfile::tempdir_in(workspace.parent().context("no folder")?)?;
     let layer = |name: &str| scratch.path().join(name);
     let access = Access::Layered { upper: layer("upper"), work: layer("work") };
-    let mount = Mount { source: workspace.to_owned(), target: WORKSPACE.into(), access, hidden: Vec::new() };
-    let policy = Policy {
-        image: Image::Host { tools: Vec::new() },
-        mounts: vec![mount],
-        limits: Limits::default(),
-        network: Network::None,
-        environment: clean_environment(),
-        owner: "bench".into(),
-    };
+    let policy = Policy::over(Mount::workspace(workspace, access), "bench");
     let started = Instant::now();
     let cell = backend.start(&policy, scratch.path())?;
     let exit = cell.exec(&Command::new(["/bin/true"]), &mut |_, _| ())?;

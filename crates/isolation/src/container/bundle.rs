@@ -10,6 +10,7 @@ use rustix::process::chdir;
 use serde_json::{Value, json};
 
 use super::{Plan, program};
+use crate::jail::host::room;
 use crate::jail::launcher::{Failure, at};
 use crate::jail::root::{attach, etc, folder, inside, memory, names, programs};
 use crate::policy::{HOME, Image, Limits, Mount, Policy};
@@ -47,7 +48,7 @@ const PERIOD: u64 = 100_000;
 
 /// Builds the bundle, and makes it the working folder.
 pub(super) fn build(plan: &Plan, owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
-    let (policy, bundle) = (&plan.walls.policy, &plan.walls.root);
+    let (policy, bundle) = (&plan.walls.policy, &plan.bundle);
     let unshared = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", unshared).map_err(at("keep mounts apart"))?;
     memory(bundle, "mode=755,size=512m,nr_inodes=16k", MountFlags::NOSUID | MountFlags::NODEV)?;
@@ -163,11 +164,10 @@ fn config(plan: &Plan, arguments: &[String]) -> Value {
 }
 
 fn mounts(plan: &Plan, user: u32) -> Vec<Value> {
-    let (policy, bundle) = (&plan.walls.policy, &plan.walls.root);
+    let (policy, bundle) = (&plan.walls.policy, &plan.bundle);
     let mount = |kind: &str, target: &Path, options: &[&str]| json!({ "type": kind, "source": kind, "destination": target, "options": options });
     let bind = |source: PathBuf, target: &Path| json!({ "type": "bind", "source": source, "destination": target, "options": ["rbind"] });
-    // Temporary files count as memory, and there is never more of them than of it.
-    let size = format!("size={}", policy.limits.memory / if plan.walls.groups.memory { 2 } else { 4 });
+    let size = format!("size={}", room(&policy.limits, &plan.walls.groups));
     let count = format!("nr_inodes={}", policy.limits.files);
     let (uid, gid) = (format!("uid={user}"), format!("gid={user}"));
     let shared = ["nosuid", "nodev", "mode=1777", &size, &count];

@@ -87,14 +87,8 @@ impl Backend for Container {
     }
 
     fn probe(&self) -> Probe {
-        let user = if rustix::process::geteuid().is_root() {
-            Finding::Works("root: cells run under an unprivileged uid of their owner's".into())
-        } else {
-            let weaker = "an ordinary user: commands can count the agent's descriptors, though not use them";
-            Finding::Weaker(weaker.into())
-        };
         let mut checks = vec![
-            Check { what: "started by", finding: user },
+            Check { what: "started by", finding: probe::user() },
             Check { what: "control groups", finding: probe::groups(self.hierarchy()) },
         ];
         let version = self.found().clone().and_then(|runtime| {
@@ -124,12 +118,15 @@ impl Launch for Container {
         let runtime = self.found().clone().map_err(StartError::Unprotected)?;
         let name = jail::unique_name();
         let policy = &Policy { image: self.image(&policy.image)?, ..policy.clone() };
-        let walls = jail::plan(policy, scratch, self.hierarchy().groups(&name, &policy.limits))?;
+        let bundle = scratch.join("bundle");
+        std::fs::create_dir_all(&bundle)
+            .map_err(|e| StartError::Policy(format!("{}: {e}", bundle.display())))?;
+        let walls = jail::plan(policy, self.hierarchy().groups(&name, &policy.limits))?;
         let place = Place::of(self.hierarchy(), &name);
         let json = |e: serde_json::Error| StartError::Policy(e.to_string());
         let agent = serde_json::to_vec(&walls).map_err(json)?;
         let groups = place.folders.clone();
-        let launcher = serde_json::to_vec(&Plan { walls, runtime, name, place }).map_err(json)?;
+        let launcher = serde_json::to_vec(&Plan { walls, bundle, runtime, name, place }).map_err(json)?;
         Begun::start(&self.launcher, crate::CONTAINER_LAUNCH, launcher, groups)?.finish(agent, policy)
     }
 }

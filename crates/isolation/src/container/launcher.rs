@@ -79,7 +79,7 @@ fn leave(plan: &Plan) -> Result<(), Failure> {
 }
 
 fn start(plan: &Plan) -> Result<Child, Failure> {
-    let bundle = &plan.walls.root;
+    let bundle = &plan.bundle;
     let errors = File::create(ERRORS).map_err(at("keep the runtime's errors"))?;
     // The runtime keeps the container's groups, so that they can be read when it is over.
     Command::new(&plan.runtime.path)

@@ -1,9 +1,13 @@
 //! Our own program inside a container, where there may be no library that fits it: it is shown with its loader and
 //! its libraries, in a folder that no image uses.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::jail::launcher::{Failure, at};
 use crate::jail::root::folder;
@@ -31,6 +35,16 @@ pub(super) fn show(into: &Path) -> Result<Vec<String>, Failure> {
     }
     arguments.extend([place("/cell"), crate::AGENT.to_owned()]);
     Ok(arguments)
+}
+
+/// Starts this program anew, as [`show`] said, with another argument. It returns only if that fails, with the reason.
+pub(super) fn start_anew(argument: &str) -> Failure {
+    // Where a loader was named, nothing else tells how this program was started.
+    let line = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let mut words = line.split(|byte| *byte == 0).map(OsStr::from_bytes);
+    let mut program = Command::new(words.next().unwrap_or_default());
+    let kept = words.take_while(|word| *word != crate::AGENT);
+    at("start the agent anew")(program.args(kept).arg(argument).exec())
 }
 
 fn place(part: &str) -> String {

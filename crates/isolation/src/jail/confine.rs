@@ -24,13 +24,18 @@ const WATCHES: u64 = 8192;
 pub(crate) fn confine(plan: &Plan) -> Result<(), Failure> {
     let policy = &plan.policy;
     rlimits(plan)?;
-    shares();
-    capabilities()?;
+    bound()?;
     rustix::thread::set_no_new_privs(true).map_err(at("give up new privileges"))?;
     landlock(policy)?;
     // The agent's memory is no business of the commands', though they are the same user.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("close the agent's memory"))?;
     syscalls::apply(plan.groups.memory).map_err(at("apply the list of system calls"))
+}
+
+/// Bounds what the cell's user may take and do. Whoever has done so can do it again, to no effect.
+pub(crate) fn bound() -> Result<(), Failure> {
+    shares();
+    capabilities()
 }
 
 fn rlimits(plan: &Plan) -> Result<(), Failure> {

@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::cgroup::{Groups, Hierarchy};
 use super::spare::{Spare, Spares};
-use super::{Ground, Plan, identity, probe};
+use super::{Base, Ground, Plan, identity, probe};
 use crate::cell::{Backend, Cell, StartError};
 use crate::launched::{Begun, Launch, Launched, Running};
 use crate::layer;
-use crate::policy::{Access, Policy};
+use crate::policy::{Access, Limits, Policy};
 use crate::probe::Probe;
 
 /// The backend: starts cells by a launcher.
@@ -43,22 +43,19 @@ impl Jail {
         })
     }
 
-    /// What every cell of this policy's owner begins with.
+    /// What every cell of this policy's owner and image begins with.
     fn ground(&self, policy: &Policy) -> Ground {
-        let outside = outside(policy);
-        Ground { outside, groups: self.hierarchy().groups(&unique_name(), &policy.limits) }
+        let limits = &policy.limits;
+        let groups = self.hierarchy().groups(&unique_name(), limits);
+        let room = room(limits, &groups);
+        let base = Base { image: policy.image.clone(), outside: outside(policy), room, files: limits.files };
+        Ground { groups, base }
     }
 
     fn begin(&self, ground: Ground) -> Result<Spare, StartError> {
         let json = serde_json::to_vec(&ground).map_err(|e| StartError::Policy(e.to_string()))?;
         let begun = Begun::start(&self.launcher, crate::LAUNCH, json, ground.groups.paths())?;
         Ok(Spare { ground, begun })
-    }
-
-    /// A launcher that waits for its plan, and perhaps has waited for a while.
-    fn begun(&self, policy: &Policy) -> Result<Spare, StartError> {
-        let ground = self.ground(policy);
-        self.spares.take(&ground).map_or_else(|| self.begin(ground), Ok)
     }
 
     /// Has the next launcher made while the cell of this one is at work.
@@ -75,11 +72,13 @@ fn outside(policy: &Policy) -> Option<u32> {
     rustix::process::geteuid().is_root().then(|| identity::uid_of(&policy.owner))
 }
 
+/// Bytes that a folder in memory may hold. Temporary files count as memory, and there is never more of them than of it.
+pub(crate) fn room(limits: &Limits, groups: &Groups) -> u64 {
+    limits.memory / if groups.memory { 2 } else { 4 }
+}
+
 /// Prepares what is the host's to prepare, and writes down the rest.
-pub(crate) fn plan(policy: &Policy, scratch: &Path, groups: Groups) -> Result<Plan, StartError> {
-    let failed = |e: std::io::Error| StartError::Policy(format!("{}: {e}", scratch.display()));
-    let root = scratch.join("root");
-    std::fs::create_dir_all(&root).map_err(failed)?;
+pub(crate) fn plan(policy: &Policy, groups: Groups) -> Result<Plan, StartError> {
     let outside = outside(policy);
     for mount in &policy.mounts {
         if let Access::Layered { upper, work } = &mount.access {
@@ -87,7 +86,7 @@ pub(crate) fn plan(policy: &Policy, scratch: &Path, groups: Groups) -> Result<Pl
                 .map_err(|e| StartError::Policy(format!("{}: {e}", mount.source.display())))?;
         }
     }
-    Ok(Plan { policy: policy.clone(), root, outside, groups })
+    Ok(Plan { policy: policy.clone(), outside, groups })
 }
 
 /// Makes a layer's folders, owned by whoever the cell will be, with what is hidden marked as gone.
@@ -140,23 +139,15 @@ impl Backend for Jail {
 }
 
 impl Launch for Jail {
-    fn launch(&self, policy: &Policy, scratch: &Path) -> Result<Running, StartError> {
+    fn launch(&self, policy: &Policy, _: &Path) -> Result<Running, StartError> {
         if self.launcher.as_os_str().is_empty() {
             return Err(StartError::Unprotected("this program cannot launch cells".into()));
         }
-        let Spare { ground, mut begun } = self.begun(policy)?;
-        let plan = plan(policy, scratch, ground.groups)
-            .and_then(|plan| serde_json::to_vec(&plan).map_err(|e| StartError::Policy(e.to_string())));
-        match plan {
-            Ok(json) => {
-                let running = begun.finish(json, policy)?;
-                self.prepare_next(policy);
-                Ok(running)
-            }
-            Err(failure) => {
-                begun.end();
-                Err(failure)
-            }
-        }
+        let ground = self.ground(policy);
+        // A launcher that has waited may have been killed meanwhile; only a new one has the last word.
+        let spare = self.spares.take(&ground).and_then(|spare| spare.finish(policy).ok());
+        let running = spare.map_or_else(|| self.begin(ground)?.finish(policy), Ok)?;
+        self.prepare_next(policy);
+        Ok(running)
     }
 }

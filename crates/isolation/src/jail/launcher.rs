@@ -15,9 +15,7 @@ use rustix::net::{
     socket, sockopt::set_socket_reuseaddr,
 };
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid,
-};
+use rustix::process::{PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid};
 use rustix::thread::UnshareFlags;
 use serde::de::DeserializeOwned;
 
@@ -65,7 +63,7 @@ fn run() -> Result<Usage, Failure> {
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let ground: Ground = receive(&control)?;
-    let owners = identity::owners(ground.outside)?;
+    let owners = identity::owners(ground.base.outside)?;
     let groups = cgroup::make(&ground.groups)?;
     let ended = settle(&ground, &groups, owners, control);
     let usage = groups.usage();
@@ -80,29 +78,43 @@ fn settle(
     owners: Option<OwnedFd>,
     control: OwnedFd,
 ) -> Result<Option<Limit>, Failure> {
-    identity::leave(ground.outside)?;
+    identity::leave(ground.base.outside)?;
     let (plan_in, plan_out) = pipe_with(PipeFlags::CLOEXEC).map_err(at("make a pipe"))?;
     let first = match sys::fork().map_err(at("start the first process"))? {
         Forked::Parent(first) => first,
         Forked::Child => {
             drop(plan_out);
-            inside(groups, owners.as_ref().map(AsFd::as_fd), control, plan_in)
+            inside(ground, groups, owners.as_ref().map(AsFd::as_fd), control, plan_in)
         }
     };
     drop((owners, plan_in));
-    let told = receive_bytes(&control).and_then(|json| {
-        let plan: Plan = serde_json::from_slice(&json).map_err(at("read the plan"))?;
-        File::from(plan_out).write_all(&json).map_err(at("pass the plan on"))?;
-        Ok(Warden::new(&plan))
-    });
-    match told {
-        Ok(warden) => supervise(&control, first, warden),
-        Err(failure) => {
-            let _ = kill_process(first, Signal::KILL);
-            let _ = waitpid(Some(first), WaitOptions::empty());
-            Err(failure)
+    let watch = pidfd_open(first, PidfdFlags::empty()).map_err(at("watch the first process"))?;
+    let ended = pass_on(&control, &watch, plan_out).and_then(|warden| supervise(&control, &watch, warden));
+    // The kernel ends the rest with the first process.
+    let _ = pidfd_send_signal(&watch, Signal::KILL);
+    let status = waitpid(Some(first), WaitOptions::empty()).map_err(at("wait for the first process"))?;
+    match status.and_then(|(_, status)| status.exit_status()) {
+        // The first process has told its own failure.
+        Some(FAILED_INSIDE) => sys::exit_now(1),
+        Some(_) | None => ended,
+    }
+}
+
+/// Waits for the plan and hands it to the first process, unless that has failed meanwhile.
+fn pass_on(control: &OwnedFd, first: &OwnedFd, plan_out: OwnedFd) -> Result<Warden, Failure> {
+    let mut fds = [PollFd::new(first, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
+    while let Err(errno) = poll(&mut fds, None) {
+        if errno != Errno::INTR {
+            return Err(at("wait for the plan")(errno));
         }
     }
+    if !fds[0].revents().is_empty() {
+        return Err(at("prepare the cell")("the first process ended"));
+    }
+    let json = receive_bytes(control)?;
+    File::from(plan_out).write_all(&json).map_err(at("pass the plan on"))?;
+    let plan: Plan = serde_json::from_slice(&json).map_err(at("read the plan"))?;
+    Ok(Warden::new(&plan))
 }
 
 pub(crate) fn receive<T: DeserializeOwned>(control: &OwnedFd) -> Result<T, Failure> {
@@ -118,32 +130,22 @@ fn receive_bytes(control: &OwnedFd) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Waits until the first process is over, and ends it when the host goes away or a limit is met, which it names.
-fn supervise(control: &OwnedFd, first: Pid, mut warden: Warden) -> Result<Option<Limit>, Failure> {
-    let watch = pidfd_open(first, PidfdFlags::empty()).map_err(at("watch the first process"))?;
-    let mut met = None;
+/// Returns when the first process is over or should be: the host went away, or a limit is met, which it names.
+fn supervise(control: &OwnedFd, first: &OwnedFd, mut warden: Warden) -> Result<Option<Limit>, Failure> {
     loop {
         // Nothing is read here: only the host's going away shows.
-        let mut fds = [PollFd::new(control, PollFlags::empty()), PollFd::new(&watch, PollFlags::IN)];
+        let mut fds = [PollFd::new(control, PollFlags::empty()), PollFd::new(first, PollFlags::IN)];
         let pause = Timespec::try_from(warden.pause()).ok();
         match poll(&mut fds, pause.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(at("watch the cell")(errno)),
         }
-        if !fds[1].revents().is_empty() {
-            break;
+        if fds.iter().any(|fd| !fd.revents().is_empty()) {
+            return Ok(None);
         }
-        met = warden.met(None);
-        if !fds[0].revents().is_empty() || met.is_some() {
-            let _ = pidfd_send_signal(&watch, Signal::KILL);
-            break;
+        if let Some(limit) = warden.met(None) {
+            return Ok(Some(limit));
         }
-    }
-    let ended = waitpid(Some(first), WaitOptions::empty()).map_err(at("wait for the first process"))?;
-    match ended.and_then(|(_, status)| status.exit_status()) {
-        // The first process has told its own failure.
-        Some(FAILED_INSIDE) => sys::exit_now(1),
-        Some(_) | None => Ok(met),
     }
 }
 
@@ -151,33 +153,38 @@ fn supervise(control: &OwnedFd, first: Pid, mut warden: Warden) -> Result<Option
 pub(crate) const FAILED_INSIDE: i32 = 121;
 
 /// The first process of the cell. It never returns.
-fn inside(groups: &Made<'_>, owners: Option<BorrowedFd<'_>>, control: OwnedFd, plan: OwnedFd) -> ! {
-    let environment = match prepare(groups).and_then(|()| build(owners, &control, plan)) {
-        Ok(environment) => environment,
-        Err(Failure { step, reason }) => {
-            let verdict = Verdict::Failed { step, reason };
-            let mut out = io::stdout();
-            let _ =
-                serde_json::to_writer(&mut out, &verdict).map_err(io::Error::from).and_then(|()| out.flush());
-            sys::exit_now(FAILED_INSIDE);
+fn inside(
+    ground: &Ground,
+    groups: &Made<'_>,
+    owners: Option<BorrowedFd<'_>>,
+    control: OwnedFd,
+    plan: OwnedFd,
+) -> ! {
+    match prepare(ground, groups).and_then(|()| build(owners, &control, plan)) {
+        Ok(environment) => {
+            let served = agent::serve(control, environment);
+            sys::exit_now(i32::from(served.is_err()))
         }
-    };
-    let served = agent::serve(control, environment);
-    sys::exit_now(i32::from(served.is_err()))
+        Err(failure) => {
+            tell(Err(failure));
+            sys::exit_now(FAILED_INSIDE)
+        }
+    }
 }
 
-/// What is the same for every cell, and can be done before anything is known of this one.
-fn prepare(groups: &Made<'_>) -> Result<(), Failure> {
+/// What is the same for every cell of this kind, and is done before anything else is known of this one.
+fn prepare(ground: &Ground, groups: &Made<'_>) -> Result<(), Failure> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(at("tie to the launcher"))?;
     groups.enter()?;
     // Only now, so that the group the process was put into is the root that it sees.
     sys::unshare(UnshareFlags::NEWCGROUP | UnshareFlags::NEWNS).map_err(at("leave the host's mounts"))?;
     rustix::system::sethostname(b"cell").map_err(at("set the host name"))?;
-    sys::loopback_up().map_err(at("turn the loopback on"))
+    sys::loopback_up().map_err(at("turn the loopback on"))?;
+    root::build(&ground.base)
 }
 
-/// Builds the walls that the plan asks for, and returns what commands find as their environment.
+/// Builds the rest of the walls, which the plan asks for, and returns what commands find as their environment.
 fn build(
     owners: Option<BorrowedFd<'_>>,
     control: &OwnedFd,
@@ -187,7 +194,7 @@ fn build(
     File::from(plan).read_to_end(&mut json).map_err(at("read the plan"))?;
     let plan: &Plan = &serde_json::from_slice(&json).map_err(at("read the plan"))?;
     let listener = if plan.policy.network.is_none() { None } else { Some(listen_inside()?) };
-    root::build(plan, owners)?;
+    root::enter(&plan.policy.mounts, owners)?;
     if let Some(listener) = listener {
         hand_over(control, &listener)?;
     }

@@ -5,15 +5,12 @@ use std::sync::Arc;
 use super::Jail;
 use super::cgroup::Hierarchy;
 use crate::cell::{Backend, Cell, Command, Status};
-use crate::policy::{Access, Image, Limits, Mount, Network, Policy, WORKSPACE, clean_environment};
+use crate::policy::{Access, Mount, Policy};
 use crate::probe::{Check, Finding, Probe};
 
 pub(super) fn probe(jail: &Jail, hierarchy: &Hierarchy) -> Probe {
-    let root = rustix::process::geteuid().is_root();
-    let user =
-        if root { "root: cells run under an unprivileged uid of their owner's" } else { "an ordinary user" };
     let mut checks = vec![
-        Check { what: "started by", finding: Finding::Works(user.into()) },
+        Check { what: "started by", finding: user() },
         Check { what: "control groups", finding: groups(hierarchy) },
     ];
     let trial = match trial(jail) {
@@ -24,6 +21,13 @@ pub(super) fn probe(jail: &Jail, hierarchy: &Hierarchy) -> Probe {
     };
     checks.push(Check { what: "a cell", finding: trial });
     Probe { backend: "jail", checks }
+}
+
+pub(crate) fn user() -> Finding {
+    let root = rustix::process::geteuid().is_root();
+    let user =
+        if root { "root: cells run under an unprivileged uid of their owner's" } else { "an ordinary user" };
+    Finding::Works(user.into())
 }
 
 pub(crate) fn groups(hierarchy: &Hierarchy) -> Finding {
@@ -56,16 +60,7 @@ pub(crate) fn trial(backend: &dyn Backend) -> Result<(), String> {
         ["source", "upper", "work"].iter().try_for_each(|name| std::fs::create_dir_all(folder.join(name)));
     let tried = made.map_err(|e| e.to_string()).and_then(|()| {
         let access = Access::Layered { upper: folder.join("upper"), work: folder.join("work") };
-        let mount =
-            Mount { source: folder.join("source"), target: WORKSPACE.into(), access, hidden: Vec::new() };
-        let policy = Policy {
-            image: Image::Host { tools: Vec::new() },
-            mounts: vec![mount],
-            limits: Limits::default(),
-            network: Network::None,
-            environment: clean_environment(),
-            owner: "probe".into(),
-        };
+        let policy = Policy::over(Mount::workspace(folder.join("source"), access), "probe");
         let cell: Arc<dyn Cell> = backend.start(&policy, &folder).map_err(|e| e.to_string())?;
         let exit = cell.exec(&Command::new(["/bin/true"]), &mut |_, _| ()).map_err(|e| e.to_string())?;
         if exit.status == Status::Exited(0) {

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::CWD;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 
-use super::Plan;
+use super::Base;
 use super::launcher::{Failure, at};
 use crate::policy::{Access, HOME, Image, Mount, UID};
 use crate::sys::{self, Bind};
@@ -29,23 +29,24 @@ const ETC: [&str; 9] = [
     "mime.types",
 ];
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// Where the new root stands until it is the only one: a folder that every machine has, and from which no cell is given
+/// anything.
+const BUILT_AT: &str = "/proc";
 
-/// Builds the root and enters it.
-pub(super) fn build(plan: &Plan, owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
-    let root = &plan.root;
+/// Builds what every cell of this kind sees, and makes it the working folder. The host's own root is still there.
+pub(super) fn build(base: &Base) -> Result<(), Failure> {
     let unshared = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", unshared).map_err(at("keep mounts apart"))?;
+    let root = Path::new(BUILT_AT);
     memory(root, "mode=755,size=1m,nr_inodes=4k", MountFlags::NOSUID | MountFlags::NODEV)?;
     rustix::process::chdir(root).map_err(at("enter the new root"))?;
-    programs(&plan.policy.image)?;
+    programs(&base.image)?;
     devices()?;
     folder("proc")?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "proc", "proc", flags, None).map_err(at("mount /proc"))?;
-    // Temporary files count as memory, and there is never more of them than of it.
-    let size = plan.policy.limits.memory / if plan.groups.memory { 2 } else { 4 };
-    let owner = plan.outside.map_or(UID, |outside| outside);
-    let options = format!("mode=1777,size={size},nr_inodes={}", plan.policy.limits.files);
+    let bounds = format!("size={},nr_inodes={}", base.room, base.files);
+    let options = format!("mode=1777,{bounds}");
     for path in ["tmp", "dev/shm"] {
         folder(path)?;
         memory(Path::new(path), &options, MountFlags::NOSUID | MountFlags::NODEV)?;
@@ -53,16 +54,30 @@ pub(super) fn build(plan: &Plan, owners: Option<BorrowedFd<'_>>) -> Result<(), F
     for path in ["run", "var/tmp", "sys", "mnt"] {
         folder(path)?;
     }
-    let options =
-        format!("mode=700,uid={owner},gid={owner},size={size},nr_inodes={}", plan.policy.limits.files);
+    fs::set_permissions("var/tmp", Permissions::from_mode(0o1777)).map_err(at("open /var/tmp"))?;
+    let owner = base.outside.unwrap_or(UID);
+    let options = format!("mode=700,uid={owner},gid={owner},{bounds}");
     let home = inside(Path::new(HOME))?;
     folder(&home)?;
     memory(&home, &options, MountFlags::NOSUID | MountFlags::NODEV)?;
-    etc()?;
-    for (index, given) in plan.policy.mounts.iter().enumerate() {
+    etc()
+}
+
+/// Attaches the policy's folders to the root that was built, and makes it the only one.
+pub(super) fn enter(mounts: &[Mount], owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
+    for (index, given) in mounts.iter().enumerate() {
         attach(given, index, owners)?;
     }
-    enter()
+    rustix::process::pivot_root(".", ".").map_err(at("enter the new root"))?;
+    unmount(".", UnmountFlags::DETACH).map_err(at("leave the old root"))?;
+    rustix::process::chdir("/").map_err(at("enter the new root"))?;
+    // What was built stays as it is.
+    rustix::mount::mount_remount(
+        "/",
+        MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV,
+        "",
+    )
+    .map_err(at("close the new root"))
 }
 
 /// Mounts an empty folder in memory.
@@ -253,19 +268,4 @@ fn layer(lower: &Path, upper: &Path, work: &Path, target: &Path) -> Result<(), F
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     let mounted = fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(step())?;
     move_mount(mounted.as_fd(), "", CWD, target, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).map_err(step())
-}
-
-/// Makes the new root the only one.
-fn enter() -> Result<(), Failure> {
-    fs::set_permissions("var/tmp", Permissions::from_mode(0o1777)).map_err(at("open /var/tmp"))?;
-    rustix::process::pivot_root(".", ".").map_err(at("enter the new root"))?;
-    unmount(".", UnmountFlags::DETACH).map_err(at("leave the old root"))?;
-    rustix::process::chdir("/").map_err(at("enter the new root"))?;
-    // What was built stays as it is.
-    rustix::mount::mount_remount(
-        "/",
-        MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV,
-        "",
-    )
-    .map_err(at("close the new root"))
 }

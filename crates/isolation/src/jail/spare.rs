@@ -1,11 +1,15 @@
-//! A launcher that waits for the next cell: namespaces and control groups are there, and only the root is built when
-//! the plan comes. It is of use to whoever runs many commands one after the other; nobody pays for it for long.
+//! A launcher that waits for the next cell: its namespaces, its control groups and what its root has in common with the
+//! last one are there, and only the rest is built when the plan comes. It is of use to whoever runs many commands one
+//! after the other; nobody pays for it for long.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::Ground;
-use crate::launched::Begun;
+use super::{Ground, host};
+use crate::cell::StartError;
+use crate::launched::{Begun, Running};
+use crate::policy::Policy;
 
 /// A spare that nobody wanted for so long is let go.
 const IDLE: Duration = Duration::from_secs(10);
@@ -17,67 +21,72 @@ pub(super) struct Spare {
     pub(super) begun: Begun,
 }
 
-impl Drop for Slot {
-    fn drop(&mut self) {
-        if let Some(mut spare) = self.spare.take() {
-            spare.begun.end();
-        }
+impl Spare {
+    /// Makes it the cell that this policy asks for.
+    pub(super) fn finish(self, policy: &Policy) -> Result<Running, StartError> {
+        let plan = host::plan(policy, self.ground.groups)?;
+        let json = serde_json::to_vec(&plan).map_err(|e| StartError::Policy(e.to_string()))?;
+        self.begun.finish(json, policy)
     }
 }
 
-#[derive(Debug, Default)]
-struct Slot {
-    spare: Option<Spare>,
-    /// How many were put here, to tell one from the next.
-    count: u64,
-}
+/// Makes the next spare.
+type Order = Box<dyn FnOnce() -> Option<Spare> + Send>;
 
-/// The one place for a spare.
+/// The one place for a spare, and whoever fills it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spares(Arc<Mutex<Slot>>);
+pub(super) struct Spares {
+    place: Arc<Place>,
+    keeper: Arc<OnceLock<Sender<Order>>>,
+}
 
 impl Spares {
-    fn slot(&self) -> MutexGuard<'_, Slot> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The spare, if it is like this.
     pub(super) fn take(&self, like: &Ground) -> Option<Spare> {
-        let spare = self.slot().spare.take()?;
-        if spare.ground.is_like(like) {
-            return Some(spare);
-        }
-        let mut spare = spare;
-        spare.begun.end();
-        None
+        self.place.spare().take_if(|spare| spare.ground.is_like(like))
     }
 
     /// Has another one made, beside whatever else is going on.
     pub(super) fn refill(&self, make: impl FnOnce() -> Option<Spare> + Send + 'static) {
-        let place = Arc::downgrade(&self.0);
-        let waiting = move || {
-            let (Some(spare), Some(slot)) = (make(), place.upgrade()) else { return };
-            let own = Self(slot);
-            let number = {
-                let mut slot = own.slot();
-                slot.count += 1;
-                let old = slot.spare.replace(spare);
-                if let Some(mut old) = old {
-                    old.begun.end();
+        let keeper = self.keeper.get_or_init(|| {
+            let (orders, waiting) = channel();
+            let place = Arc::clone(&self.place);
+            // Without a thread there is no spare, and nothing is lost but time.
+            let _ = std::thread::Builder::new().name("spare cell".into()).spawn(move || place.keep(&waiting));
+            orders
+        });
+        let _ = keeper.send(Box::new(make));
+    }
+}
+
+#[derive(Debug, Default)]
+struct Place(Mutex<Option<Spare>>);
+
+impl Place {
+    fn spare(&self) -> MutexGuard<'_, Option<Spare>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Carries out orders until nobody can give any more.
+    fn keep(&self, orders: &Receiver<Order>) {
+        loop {
+            let order = match orders.recv_timeout(IDLE) {
+                Err(RecvTimeoutError::Timeout) => {
+                    self.put(None);
+                    orders.recv().ok()
                 }
-                slot.count
+                order => order.ok(),
             };
-            drop(own);
-            std::thread::sleep(IDLE);
-            let Some(own) = place.upgrade().map(Self) else { return };
-            let mut slot = own.slot();
-            let unused = if slot.count == number { slot.spare.take() } else { None };
-            drop(slot);
-            if let Some(mut spare) = unused {
-                spare.begun.end();
-            }
-        };
-        // Without a thread there is no spare, and nothing is lost but time.
-        let _ = std::thread::Builder::new().name("spare cell".into()).spawn(waiting);
+            // Of several orders the last one says what is wanted now.
+            let Some(make) = order.map(|order| orders.try_iter().last().unwrap_or(order)) else { break };
+            self.put(make());
+        }
+        self.put(None);
+    }
+
+    fn put(&self, spare: Option<Spare>) {
+        let old = std::mem::replace(&mut *self.spare(), spare);
+        // Ending the old one takes a while, in which somebody may take the new one.
+        drop(old);
     }
 }

@@ -6,6 +6,7 @@
 mod list;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::TryFromIntError;
 
 use libc as c;
 use seccompiler::{
@@ -22,12 +23,11 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 pub(super) fn apply(bounded: bool) -> Result<(), Box<dyn std::error::Error>> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let listed = ALLOWED.iter().chain(ALLOWED_HERE).filter(|call| bounded || **call != c::SYS_memfd_create);
-    let allow = allowing(listed.copied().collect(), arch);
     let refused = SeccompAction::Errno(c::EPERM as u32);
     let refuse: BpfProgram =
         SeccompFilter::new(refusals()?, SeccompAction::Allow, refused, arch)?.try_into()?;
     // The kernel asks all filters and takes the strictest answer; of two refusals, that of the last installed.
-    apply_filter(&allow)?;
+    apply_filter(&by_number(listed.copied().collect(), arch)?)?;
     apply_filter(&refuse)?;
     let pretended = SeccompAction::Errno(0);
     let pretend: BpfProgram =
@@ -36,48 +36,59 @@ pub(super) fn apply(bounded: bool) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The list as a program of the kernel's: one comparison for every gap in the numbers, instead of several for every
-/// call. The kernel runs it for each call there is when it is installed, which is what a start would wait for.
-fn allowing(listed: BTreeSet<i64>, arch: TargetArch) -> BpfProgram {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for call in listed.into_iter().filter_map(|call| u32::try_from(call).ok()) {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == call => *last = call,
-            Some(_) | None => runs.push((call, call)),
-        }
-    }
-    let instruction = |code: u32, jt: usize, jf: usize, k: u32| sock_filter {
-        code: code as u16,
-        jt: u8::try_from(jt).unwrap_or(u8::MAX),
-        jf: u8::try_from(jf).unwrap_or(u8::MAX),
-        k,
-    };
-    let load = |offset: u32| instruction(c::BPF_LD | c::BPF_W | c::BPF_ABS, 0, 0, offset);
-    let answer = |action: u32| instruction(c::BPF_RET | c::BPF_K, 0, 0, action);
-    let (at_least, more, equal) = (
-        c::BPF_JMP | c::BPF_JGE | c::BPF_K,
-        c::BPF_JMP | c::BPF_JGT | c::BPF_K,
-        c::BPF_JMP | c::BPF_JEQ | c::BPF_K,
-    );
+/// The lists as a program of the kernel's, which halves the numbers until one answer is left. The kernel runs it for each
+/// call there is when it is installed, which is what a start would wait for.
+fn by_number(allowed: BTreeSet<i64>, arch: TargetArch) -> Result<BpfProgram, TryFromIntError> {
+    const ABSENT: u32 = c::SECCOMP_RET_ERRNO | c::ENOSYS as u32;
+    const REFUSAL: u32 = c::SECCOMP_RET_ERRNO | c::EPERM as u32;
     // Where the call's number and the processor's kind stand in what the kernel shows.
     const NUMBER: u32 = 0;
     const ARCH: u32 = 4;
-    let mut program = vec![
-        load(ARCH),
-        instruction(equal, 1, 0, arch_number(arch)),
-        answer(c::SECCOMP_RET_KILL_PROCESS),
-        load(NUMBER),
-    ];
-    let comparisons = runs.len() * 2;
-    for (index, (first, last)) in runs.into_iter().enumerate() {
-        // The answers stand behind all comparisons: absent first, then allowed.
-        let left = comparisons - index * 2;
-        program.push(instruction(at_least, 0, left - 1, first));
-        program.push(instruction(more, 0, left - 1, last));
+    let answers = allowed.into_iter().map(|call| (call, c::SECCOMP_RET_ALLOW));
+    let answers: BTreeMap<i64, u32> = answers.chain(REFUSED.iter().map(|call| (*call, REFUSAL))).collect();
+    let mut spans = vec![(0, ABSENT)];
+    for (call, answer) in answers {
+        let call = u32::try_from(call)?;
+        // The one before ended with an absent call, which may be this one.
+        if spans.last().is_some_and(|(first, _)| *first == call) {
+            spans.pop();
+        }
+        if spans.last().is_none_or(|(_, before)| *before != answer) {
+            spans.push((call, answer));
+        }
+        spans.push((call + 1, ABSENT));
     }
-    program.push(answer(c::SECCOMP_RET_ERRNO | c::ENOSYS as u32));
-    program.push(answer(c::SECCOMP_RET_ALLOW));
-    program
+    let load = |offset: u32| instruction(c::BPF_LD | c::BPF_W | c::BPF_ABS, 0, offset);
+    let mut program = vec![load(ARCH)];
+    program.push(instruction(c::BPF_JMP | c::BPF_JEQ | c::BPF_K, 1, arch_number(arch)));
+    program.push(answer(c::SECCOMP_RET_KILL_PROCESS));
+    program.push(load(NUMBER));
+    program.extend(search(&spans)?);
+    Ok(program)
+}
+
+/// The answer for a number in one of these spans, each of which reaches to the next.
+fn search(spans: &[(u32, u32)]) -> Result<BpfProgram, TryFromIntError> {
+    let (low, high) = spans.split_at(spans.len() / 2);
+    let Some((first, last)) = high.first() else { return Ok(Vec::new()) };
+    if low.is_empty() {
+        return Ok(vec![answer(*last)]);
+    }
+    let (below, above) = (search(low)?, search(high)?);
+    let mut program =
+        vec![instruction(c::BPF_JMP | c::BPF_JGE | c::BPF_K, u8::try_from(below.len())?, *first)];
+    program.extend(below);
+    program.extend(above);
+    Ok(program)
+}
+
+fn answer(action: u32) -> sock_filter {
+    instruction(c::BPF_RET | c::BPF_K, 0, action)
+}
+
+/// An instruction; a comparison that holds skips so many of the next.
+fn instruction(code: u32, skip: u8, k: u32) -> sock_filter {
+    sock_filter { code: code as u16, jt: skip, jf: 0, k }
 }
 
 /// What the kernel calls a kind of processor.
@@ -106,8 +117,9 @@ fn pretences() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
+/// Calls that are allowed, but not with everything.
 fn refusals() -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let mut rules = Rules::new();
     // A network namespace does not close AF_VSOCK and its like, so only these families exist at all.
     let families =
         [c::AF_UNIX, c::AF_INET, c::AF_INET6].map(|family| number(0, SeccompCmpOp::Ne, family as u64));
@@ -177,6 +189,44 @@ fn number(argument: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the kernel would answer.
+    fn ask(program: &BpfProgram, arch: u32, call: u32) -> u32 {
+        let (mut at, mut loaded) = (0, 0);
+        loop {
+            let sock_filter { code, jt, jf, k } = program[at];
+            at += 1;
+            let holds = match u32::from(code) {
+                code if code == c::BPF_LD | c::BPF_W | c::BPF_ABS => {
+                    loaded = if k == 0 { call } else { arch };
+                    continue;
+                }
+                code if code == c::BPF_RET | c::BPF_K => return k,
+                code if code == c::BPF_JMP | c::BPF_JEQ | c::BPF_K => loaded == k,
+                code if code == c::BPF_JMP | c::BPF_JGE | c::BPF_K => loaded >= k,
+                code => panic!("{code}"),
+            };
+            at += usize::from(if holds { jt } else { jf });
+        }
+    }
+
+    #[test]
+    fn every_call_gets_the_answer_of_its_list() {
+        let arch = TargetArch::try_from(std::env::consts::ARCH).unwrap();
+        let allowed: BTreeSet<i64> = ALLOWED.iter().chain(ALLOWED_HERE).copied().collect();
+        let program = by_number(allowed.clone(), arch).unwrap();
+        for call in (0..2_000).chain([0x4000_0000, 0x4000_003b, u32::MAX]) {
+            let wanted = if allowed.contains(&call.into()) {
+                c::SECCOMP_RET_ALLOW
+            } else if REFUSED.contains(&call.into()) {
+                c::SECCOMP_RET_ERRNO | c::EPERM as u32
+            } else {
+                c::SECCOMP_RET_ERRNO | c::ENOSYS as u32
+            };
+            assert_eq!(ask(&program, arch_number(arch), call), wanted, "{call}");
+        }
+        assert_eq!(ask(&program, 3, 0), c::SECCOMP_RET_KILL_PROCESS);
+    }
 
     #[test]
     fn nothing_is_both_allowed_and_refused() {

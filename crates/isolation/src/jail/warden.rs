@@ -118,11 +118,19 @@ fn removed(processes: &[PathBuf]) -> Removed {
 }
 
 /// True for a thread that lives and does not show what it has open. One that has ended has let go of everything, and
-/// then shows nothing to an ordinary user either; it is known by having no memory left.
+/// then shows nothing to an ordinary user either; it is known by having no memory left. The agent shows nothing to an
+/// ordinary user, and has nothing to hide.
 fn hides(thread: &Path) -> bool {
     let closed = |e: std::io::Error| e.kind() == std::io::ErrorKind::PermissionDenied;
+    let status = || fs::read_to_string(thread.join("status")).unwrap_or_default();
     let has_memory = || fs::read_to_string(thread.join("statm")).is_ok_and(|pages| !pages.starts_with("0 "));
-    fs::read_dir(thread.join("fd")).is_err_and(closed) && has_memory()
+    fs::read_dir(thread.join("fd")).is_err_and(closed) && has_memory() && !is_first(&status())
+}
+
+/// True for the first process of a namespace, in the kernel's words.
+fn is_first(status: &str) -> bool {
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    numbers.is_some_and(|numbers| numbers.split_whitespace().next_back() == Some("1"))
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
@@ -176,6 +184,13 @@ fn detached(table: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_process_is_known_by_its_number_inside() {
+        let status = |numbers: &str| format!("Name:\tcell\nNStgid:\t1\nNSpid:\t{numbers}\nNSpgid:\t0\n");
+        assert!(is_first(&status("812\t1")) && is_first(&status("99\t812\t1")));
+        assert!(!is_first(&status("1\t12")) && !is_first(&status("811\t11")) && !is_first(""));
+    }
 
     #[test]
     fn what_the_kernel_says_of_memory_is_understood() {

@@ -6,10 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use isolation::layer::{self, EntryKind, Visit};
-use isolation::policy::{WORKSPACE, clean_environment};
-use isolation::{
-    Access, Backend, Cell, Command, ExecError, Image, Limits, Mount, Network, Policy, Size, Status,
-};
+use isolation::{Access, Backend, Cell, Command, ExecError, Limits, Mount, Policy, Size, Status};
 
 use crate::attack::{Attack, Outcome, Workspace, Wrong};
 use crate::host::{Ground, Host, groups_left};
@@ -57,17 +54,10 @@ fn policy(attack: &Attack, ground: &Ground) -> Policy {
         }
         Workspace::Direct => Access::Direct,
     };
-    let source = ground.path("workspace");
-    let mount = Mount { source, target: WORKSPACE.into(), access, hidden: vec![".choir".into()] };
+    let workspace = Mount::workspace(ground.path("workspace"), access);
+    let workspace = Mount { hidden: vec![".choir".into()], ..workspace };
     let limits: Limits = attack.limits().try_into().unwrap();
-    Policy {
-        image: Image::Host { tools: Vec::new() },
-        mounts: vec![mount],
-        limits,
-        network: Network::None,
-        environment: clean_environment(),
-        owner: ground.mark.clone(),
-    }
+    Policy { limits, ..Policy::over(workspace, ground.mark.clone()) }
 }
 
 fn run(backend: &dyn Backend, attack: &Attack, host: &Host) -> (Vec<Wrong>, Outcome) {

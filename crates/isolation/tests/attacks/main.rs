@@ -66,6 +66,15 @@ fn a_container_holds() {
 /// Root's cells and an ordinary user's are built in different ways, so both are attacked.
 #[test]
 fn a_jail_of_an_ordinary_user_holds() {
+    as_an_ordinary_user("a_jail_holds");
+}
+
+#[test]
+fn a_container_of_an_ordinary_user_holds() {
+    as_an_ordinary_user("a_container_holds");
+}
+
+fn as_an_ordinary_user(test: &str) {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     if !rustix::process::geteuid().is_root() {
@@ -90,7 +99,7 @@ fn a_jail_of_an_ordinary_user_holds() {
     }
     std::os::unix::fs::chown(folder.path().join("tmp"), Some(NOBODY), Some(NOBODY)).unwrap();
     let ran = Command::new(suite)
-        .args(["--exact", "a_jail_holds", "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
         .env(LAUNCHER, cell)
         .env(FIXTURES, folder.path().join("attacks"))
         .env("TMPDIR", folder.path().join("tmp"))

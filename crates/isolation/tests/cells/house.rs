@@ -3,11 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use isolation::policy::{WORKSPACE, clean_environment};
-use isolation::{
-    Access, Backend, Cell, Command, Container, Exit, Image, Jail, Limits, Mount, Network, Policy, Status,
-    Stream,
-};
+use isolation::{Access, Backend, Cell, Command, Container, Exit, Jail, Mount, Policy, Status, Stream};
 use tempfile::TempDir;
 
 /// Shows the same behaviour with every backend, as a test of each.
@@ -62,20 +58,8 @@ impl House {
         }
         let cell = folder.path().join("cell");
         let access = Access::Layered { upper: cell.join("upper"), work: cell.join("work") };
-        let mount = Mount {
-            source: folder.path().join("workspace"),
-            target: WORKSPACE.into(),
-            access,
-            hidden: vec![".choir".into()],
-        };
-        let policy = Policy {
-            image: Image::Host { tools: Vec::new() },
-            mounts: vec![mount],
-            limits: Limits::default(),
-            network: Network::None,
-            environment: clean_environment(),
-            owner: "ada".into(),
-        };
+        let workspace = Mount::workspace(folder.path().join("workspace"), access);
+        let policy = Policy::over(Mount { hidden: vec![".choir".into()], ..workspace }, "ada");
         Self { folder, policy, backend }
     }
 

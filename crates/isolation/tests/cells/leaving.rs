@@ -106,7 +106,7 @@ fn gone(house: &House, host: &Host) {
 }
 
 /// Processes that see a mount of this folder.
-fn sleepers(folder: &Path) -> Vec<String> {
+pub(crate) fn sleepers(folder: &Path) -> Vec<String> {
     let folder = folder.file_name().unwrap().to_str().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     let seeing = processes.filter(|process| {

@@ -4,5 +4,6 @@
 mod foreign;
 mod house;
 mod leaving;
+mod limits;
 mod running;
 mod warm;

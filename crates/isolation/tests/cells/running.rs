@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use isolation::{Access, Command, Finding, Limit, Mount, Network, Size, Status};
+use isolation::{Access, Command, Finding, Image, Limit, Mount, Network, Size, Status};
 
 use crate::house::{House, exists, run, with_every_backend};
 
@@ -13,6 +13,7 @@ with_every_backend!(
     nothing_of_the_host_is_there_but_its_programs,
     input_reaches_the_command_however_long_it_is,
     a_program_that_is_not_there_is_named,
+    a_tool_that_is_not_there_is_named,
     the_time_ends_a_command_that_hides,
     endless_output_is_ended,
     a_full_layer_is_ended,
@@ -69,6 +70,12 @@ fn input_reaches_the_command_however_long_it_is(house: House) {
 fn a_program_that_is_not_there_is_named(house: House) {
     let error = house.start().exec(&Command::new(["no-such-program"]), &mut |_, _| ()).unwrap_err();
     assert!(error.to_string().contains("no-such-program"), "{error}");
+}
+
+fn a_tool_that_is_not_there_is_named(mut house: House) {
+    house.policy.image = Image::Host { tools: vec!["/no/such/tool".into()] };
+    let refused = house.backend.start(&house.policy, &house.folder.path().join("cell")).unwrap_err();
+    assert!(refused.to_string().contains("/no/such/tool"), "{refused}");
 }
 
 fn the_time_ends_a_command_that_hides(mut house: House) {

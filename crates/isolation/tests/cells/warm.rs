@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use isolation::{Jail, Status};
+use isolation::{Image, Jail, Status};
 
 use crate::house::House;
 
@@ -16,12 +16,19 @@ fn groups() -> usize {
     String::from_utf8_lossy(&found.stdout).lines().count()
 }
 
-fn launchers() -> usize {
+fn launchers() -> Vec<String> {
     let own = format!("/proc/{0}/task/{0}/children", std::process::id());
     let threads = std::fs::read_dir(Path::new(&own).parent().and_then(Path::parent).unwrap()).unwrap();
     let lists =
         threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    lists.map(|list| list.split_whitespace().count()).sum()
+    lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// Threads that look after spares.
+fn keepers() -> usize {
+    let names = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let names = names.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("spare cell")).count()
 }
 
 fn wait_until(done: impl Fn() -> bool) {
@@ -43,8 +50,26 @@ fn cells_from_a_spare_are_cells_of_their_own() {
         assert!(matches!(left.exit.status, Status::Exited(_)), "{:?} in round {round}", left.exit.status);
         assert!(!left.out.contains("mark"), "{}", left.out);
         // The next one is there before it is wanted.
-        wait_until(|| launchers() == 1);
+        wait_until(|| launchers().len() == 1);
     }
+    assert_eq!(keepers(), 1);
+}
+
+#[test]
+fn a_spare_that_was_killed_or_has_other_programs_is_not_used() {
+    let mut house = House::jail();
+    house.backend.keep_warm();
+    house.sh("true").ok();
+    wait_until(|| launchers().len() == 1);
+    let spare = launchers().remove(0);
+    assert!(std::process::Command::new("kill").args(["-9", &spare]).status().unwrap().success());
+    house.sh("true").ok();
+    wait_until(|| launchers().len() == 1);
+    house.policy.image = Image::Host { tools: vec!["/var/lib".into()] };
+    house.sh("test -d /var/lib").ok();
+    wait_until(|| launchers().len() == 1);
+    house.policy.image = Image::Host { tools: Vec::new() };
+    house.sh("test ! -e /var/lib").ok();
 }
 
 #[test]
@@ -52,11 +77,11 @@ fn a_spare_is_used_only_for_a_cell_that_wants_the_same_and_ends_with_its_backend
     let mut house = House::jail();
     house.backend.keep_warm();
     house.sh("true").ok();
-    wait_until(|| launchers() == 1);
+    wait_until(|| launchers().len() == 1);
     house.policy.limits.processes = 8;
     let left = house.sh("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 2 & done; echo tried");
     assert!(left.err.contains("ork"), "{}", left.err);
-    wait_until(|| launchers() == 1);
+    wait_until(|| launchers().len() == 1);
     house.backend = std::sync::Arc::new(Jail::new(env!("CARGO_BIN_EXE_choir-cell")));
-    wait_until(|| launchers() == 0 && groups() == 0);
+    wait_until(|| launchers().is_empty() && groups() == 0);
 }
