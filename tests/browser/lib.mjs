@@ -1,18 +1,19 @@
 // A server of its own and a browser of its own for every spec, and words for what a person does on the desktop.
 //
 // `CHOIR` names the binary, `CHROMIUM` the browser, `SCREENSHOTS` the folder for pictures; `cargo xtask browser` sets
-// all three.
+// all three. `SCRIPTED_MODEL` names the model for tests, which otherwise is looked for beside the binary.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { chromium } from "playwright-core";
 
 const CHOIR = process.env.CHOIR ?? "choir";
+const SCRIPTED_MODEL = process.env.SCRIPTED_MODEL ?? join(dirname(CHOIR), "scripted-model");
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const SCREENSHOTS = process.env.SCREENSHOTS ?? join(tmpdir(), "choir-screenshots");
 const PATIENCE = 15_000;
@@ -43,11 +44,39 @@ async function freePort() {
   return port;
 }
 
+/** Models that answer from scripts, given as file names with their text. */
+export class Models {
+  static async start(scripts) {
+    const models = new Models();
+    models.folder = mkdtempSync(join(tmpdir(), "choir-scripts-"));
+    for (const [name, text] of Object.entries(scripts)) writeFileSync(join(models.folder, name), text);
+    models.process = spawn(SCRIPTED_MODEL, [models.folder], { stdio: ["ignore", "pipe", "inherit"] });
+    const line = await new Promise((said, failed) => {
+      models.process.stdout.once("data", said);
+      models.process.once("error", failed);
+      models.process.once("exit", (code) => failed(new Error(`scripted-model ended with ${code}`)));
+    });
+    Object.assign(models, JSON.parse(String(line)));
+    return models;
+  }
+
+  /** What a computer is told so that it asks them instead of the service. */
+  get config() {
+    return `[models.provider.anthropic]\nbase_url = ${JSON.stringify(this.urls.anthropic)}\n`;
+  }
+
+  remove() {
+    this.process.kill("SIGKILL");
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
 /** A running computer with an empty workspace, or the one that was there before. */
 export class Computer {
-  static async start({ data, port } = {}) {
+  static async start({ data, port, config } = {}) {
     const computer = new Computer();
     computer.data = data ?? mkdtempSync(join(tmpdir(), "choir-"));
+    if (config) writeFileSync(join(computer.data, "choir.toml"), config);
     computer.port = port ?? (await freePort());
     await computer.#run();
     return computer;
@@ -106,10 +135,12 @@ export class Computer {
  */
 export function story(name, options, tell) {
   test(name, async (t) => {
-    const computer = await Computer.start();
+    const { viewport = LAPTOP, scripts, ...more } = options;
+    const models = scripts && (await Models.start(scripts));
+    if (models) t.after(() => models.remove());
+    const computer = await Computer.start({ config: models?.config });
     t.after(() => computer.remove());
     const profile = mkdtempSync(join(tmpdir(), "choir-browser-"));
-    const { viewport = LAPTOP, ...more } = options;
     const context = await chromium.launchPersistentContext(profile, {
       executablePath: CHROMIUM,
       headless: true,
@@ -132,7 +163,7 @@ export function story(name, options, tell) {
       context.on("weberror", (error) => troubles.push(String(error.error())));
     };
     watch(context);
-    await tell({ computer, context, watch }, (what, act) => t.test(what, act));
+    await tell({ computer, context, watch, models }, (what, act) => t.test(what, act));
     await t.test("nothing broke the page's policy", () => assert.deepEqual(troubles, []));
   });
 }
@@ -304,8 +335,8 @@ export async function drag(page, from, to) {
   await page.mouse.up();
 }
 
-/** A picture for somebody to look at. */
+/** A picture for somebody to look at, of what has come to rest. */
 export async function picture(page, name) {
   mkdirSync(SCREENSHOTS, { recursive: true });
-  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
+  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), animations: "disabled" });
 }

@@ -1,7 +1,10 @@
 //! The arguments of every command. Each has an example in its help.
 
+mod agents;
+
 use std::path::PathBuf;
 
+pub use agents::{Approve, Ask, RevertRun, Runs, RunsAction};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use shared_types::Seq;
 
@@ -15,6 +18,7 @@ Exit codes:
   5  refused: the computer does not allow it as it stands
   6  damaged: something does not verify
   7  busy: another process holds the computer and does not answer
+  8  a run that was followed failed; 9 it was stopped; 10 it waits for your word; 11 it is paused
 
 Example:
   choir init notes && cd notes
@@ -120,6 +124,48 @@ pub struct Link {
     pub data: Data,
 }
 
+#[derive(Debug, Args)]
+pub struct Keys {
+    /// The folder of all computers and of who may use them
+    #[arg(long, value_name = "DIR", env = "CHOIR_DATA", global = true)]
+    pub data: Option<PathBuf>,
+    #[command(subcommand)]
+    pub action: Option<KeysAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum KeysAction {
+    /// Keep a provider's key, read from standard input or typed without an echo
+    #[command(
+        after_help = "Examples:\n  choir keys set anthropic\n  choir keys set bedrock < bedrock.json\n\n\
+        Bedrock takes an API key, or JSON with access_key_id, secret_access_key, session_token and region."
+    )]
+    Set {
+        /// anthropic, bedrock, openai, zai, kimi, or another name of a-z, 0-9 and '-'
+        provider: String,
+        /// For everybody on this machine who has no key of their own
+        #[arg(long)]
+        shared: bool,
+    },
+    /// Forget a provider's key
+    #[command(after_help = "Examples:\n  choir keys clear anthropic\n  choir keys clear zai --shared")]
+    Clear {
+        #[arg(required_unless_present = "unreadable")]
+        provider: Option<String>,
+        /// The one that everybody uses
+        #[arg(long)]
+        shared: bool,
+        /// All that the master key does not open, of everybody: the way on after it was lost for good
+        #[arg(long, conflicts_with_all = ["provider", "shared"])]
+        unreadable: bool,
+    },
+    /// Seal all keys with a new master key
+    #[command(after_help = "Example:\n  choir keys rotate\n\n\
+        The new one is made, or taken from CHOIR_NEXT_MASTER_KEY. Where the old one comes from CHOIR_MASTER_KEY, \n\
+        start everything with the new one afterwards.")]
+    Rotate,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the desktop in the browser, with a link that signs you in
@@ -128,6 +174,12 @@ pub enum Command {
     /// Make another sign-in link: single use, five minutes
     #[command(after_help = "Example:\n  choir link")]
     Link(Link),
+    /// List, set and clear the keys of model providers; they are kept sealed, and never shown
+    #[command(
+        after_help = "Examples:\n  choir keys\n  choir keys set anthropic\n  pass show zai | choir keys set zai --shared\n  \
+        choir keys clear anthropic"
+    )]
+    Keys(Keys),
     /// Make a computer of a folder, with the files it already has
     #[command(after_help = "Example:\n  choir init ~/notes --name 'Ada Lovelace'")]
     Init(Init),
@@ -142,6 +194,27 @@ pub enum Command {
         meets a limit changes nothing. Its exit code is yours; 124 says that a limit ended it."
     )]
     Run(Run),
+    /// Give agents something to do, and see it done
+    #[command(after_help = "Examples:\n  choir ask 'Write a report on bees into bees.md' --watch\n  \
+        choir ask 'Fix the failing test' --attach src/lib.rs --budget 0.50\n\n\
+        While another process holds the computer (choir up), agents work there and this returns at once, unless it \n\
+        is told to watch. Otherwise they work in this process, and Ctrl-C pauses the run.\n\
+        Exit codes: 0 completed, 8 failed, 9 stopped, 10 waits for your word, 11 paused.")]
+    Ask(Ask),
+    /// List runs of agents, look into one, steer it, take it back
+    #[command(
+        after_help = "Examples:\n  choir runs\n  choir runs 3f2a9c1b\n  choir runs 3f2a9c1b --step 42\n  \
+        choir runs steer 3f2a9c1b 'Shorter, please'\n  choir runs undo 3f2a9c1b --preview"
+    )]
+    Runs(Runs),
+    /// Answer what agents ask: list it, allow it, deny it
+    #[command(
+        after_help = "Examples:\n  choir approve\n  choir approve 3f2a9c1b\n  choir approve 3f2a9c1b --run\n  \
+        choir approve 3f2a9c1b --deny 'use the copy'\n  choir approve 3f2a9c1b --answer 'In metres'\n  \
+        choir approve --grants\n\n\
+        With the id alone, it is allowed once."
+    )]
+    Approve(Approve),
     /// Write a file, from standard input or another file
     #[command(
         after_help = "Examples:\n  echo hello | choir write a.txt\n  choir write photo.jpg --from ~/photo.jpg"

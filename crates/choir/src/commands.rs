@@ -1,5 +1,8 @@
 //! One file per command: from arguments to a request or a reading of the log, and from the answer to words.
 
+mod approve;
+mod ask;
+mod attend;
 mod bench;
 mod checkpoint;
 mod content;
@@ -8,12 +11,15 @@ mod doctor;
 mod export;
 mod files;
 mod init;
+mod keys;
 mod link;
 mod log;
+mod minds;
 mod purge;
 mod replay;
 mod revert;
 mod run;
+mod runs;
 mod search;
 mod show;
 mod status;
@@ -32,8 +38,9 @@ use shared_types::Seq;
 use crate::cli::{Cli, Command};
 use crate::render::{Bar, Style};
 use sandbox::failure::{Code, Failure};
+use sandbox::minds::Minds;
 use sandbox::place::Place;
-use sandbox::protocol::{Answer, Done, Request};
+use sandbox::protocol::{Answer, Done, Request, RunAnswer, RunRequest};
 use sandbox::session;
 
 /// What every command is given.
@@ -58,6 +65,17 @@ impl Context {
         Ok(session::ask(&place, request, body, &|phase, done, total| bar.tell(phase, done, total))?)
     }
 
+    /// What agents think with where this process is the one that they work in: as on the machine that `choir up`
+    /// serves, with its owner's keys.
+    pub(crate) fn minds(&self) -> Result<Minds> {
+        minds::of_this_machine()
+    }
+
+    /// Asks about runs of agents.
+    pub(crate) fn about_runs(&self, request: RunRequest) -> Result<RunAnswer> {
+        Ok(self.ask(Request::Runs(request), &mut std::io::empty())?.into_runs()?)
+    }
+
     pub(crate) fn change(&self, request: Request, body: &mut dyn Read) -> Result<Done> {
         Ok(self.ask(request, body)?.into_done()?)
     }
@@ -79,6 +97,9 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     let context = Context { dir: cli.dir, style: Style::choose(cli.json) };
     let done = match cli.command {
         Command::Run(args) => return run::run(&context, &args),
+        Command::Ask(args) => return ask::run(&context, &args),
+        Command::Runs(args) => return runs::run(&context, args),
+        Command::Approve(args) => return approve::run(&context, &args),
         Command::Init(args) => init::run(&context, &args),
         Command::Status => status::run(&context),
         Command::Write(args) => files::write(&context, &args),
@@ -100,6 +121,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Purge(args) => purge::run(&context, &args),
         Command::Up(args) => up::run(&args),
         Command::Link(args) => link::run(&context, &args),
+        Command::Keys(args) => keys::run(&context, &args),
         Command::Watch => watch::run(&context),
         Command::Doctor(args) => doctor::run(&context, &args),
         Command::Bench(args) => bench::run(&context, &args),

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod cli;
 mod commands;
+mod local;
 mod render;
 pub mod web;
 
@@ -13,6 +14,9 @@ use clap::Parser;
 /// Runs the command line and says how it went.
 pub fn main() -> ExitCode {
     if let Some(code) = isolation::entry() {
+        return ExitCode::from(u8::try_from(code).unwrap_or(1));
+    }
+    if let Some(code) = local_model::entry() {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
     let cli = cli::Cli::parse();

@@ -1,6 +1,8 @@
 //! The real binary on real folders: what a person types, what they are told, and what the disk holds afterwards.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "cli/agents.rs"]
+mod agents;
 #[path = "cli/commands.rs"]
 mod commands;
 #[path = "cli/concurrency.rs"]
@@ -21,6 +23,10 @@ mod holder;
 mod home;
 #[path = "cli/input.rs"]
 mod input;
+#[path = "cli/keys.rs"]
+mod keys;
+#[path = "cli/killing.rs"]
+mod killing;
 #[path = "cli/large.rs"]
 mod large;
 #[path = "cli/outside.rs"]

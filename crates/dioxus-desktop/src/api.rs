@@ -6,10 +6,11 @@ use dioxus::prelude::*;
 use futures_util::future::LocalBoxFuture;
 use gloo_net::http::{Request, Response};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 use shared_types::wire::Problem;
 
 use crate::dom::encode;
+use crate::wire::FromJson;
 
 const BASE: &str = "/api/v1";
 
@@ -86,19 +87,12 @@ fn send(request: std::result::Result<Request, gloo_net::Error>) -> LocalBoxFutur
     })
 }
 
-/// The same, and the text of the answer.
-fn send_for_text(
-    request: std::result::Result<Request, gloo_net::Error>,
-) -> LocalBoxFuture<'static, Answer<String>> {
-    Box::pin(async move { send(request).await?.text().await.map_err(|_| Failure::Unreachable) })
-}
-
 /// The failure behind a status and a body.
 pub(crate) fn problem(status: u16, text: &str) -> Failure {
-    match serde_json::from_str::<Problem>(text) {
-        Ok(problem) => Failure::Refused(Box::new(problem)),
-        Err(_) if status == 0 || status >= 502 => Failure::Unreachable,
-        Err(_) => Failure::Refused(Box::new(Problem {
+    match json(text) {
+        Ok(value) if value.get("title").is_some() => Failure::Refused(Box::new(Problem::from_json(&value))),
+        _ if status == 0 || status >= 502 => Failure::Unreachable,
+        _ => Failure::Refused(Box::new(Problem {
             kind: String::new(),
             title: format!("The computer answered {status}."),
             status,
@@ -110,22 +104,57 @@ pub(crate) fn problem(status: u16, text: &str) -> Failure {
     }
 }
 
-fn read<T: DeserializeOwned>(text: &str) -> Answer<T> {
+/// Whatever was said, understood as far as it is JSON.
+pub(crate) fn json(text: &str) -> Answer<Value> {
     let text = if text.is_empty() { "null" } else { text };
     serde_json::from_str(text).map_err(|e| Failure::Unreadable(e.to_string()))
 }
 
-pub(crate) async fn get<T: DeserializeOwned>(path: &str) -> Answer<T> {
-    read(&send_for_text(Request::get(&url(path)).build()).await?)
+/// The same for the answer to a request.
+fn send_for_json(
+    request: std::result::Result<Request, gloo_net::Error>,
+) -> LocalBoxFuture<'static, Answer<Value>> {
+    Box::pin(async move {
+        let text = send(request).await?.text().await.map_err(|_| Failure::Unreachable)?;
+        json(&text)
+    })
 }
 
-pub(crate) async fn post<T: DeserializeOwned>(path: &str, body: &impl Serialize) -> Answer<T> {
+pub(crate) async fn get<T: FromJson>(path: &str) -> Answer<T> {
+    Ok(T::from_json(&send_for_json(Request::get(&url(path)).build()).await?))
+}
+
+pub(crate) async fn post<T: FromJson>(path: &str, body: &impl Serialize) -> Answer<T> {
     let body = serde_json::to_string(body).map_err(|e| Failure::Unreadable(e.to_string()))?;
-    read(&post_text(path, body).await?)
+    Ok(T::from_json(&post_text(path, body).await?))
 }
 
-fn post_text(path: &str, body: String) -> LocalBoxFuture<'static, Answer<String>> {
-    send_for_text(Request::post(&url(path)).header("content-type", "application/json").body(body))
+fn post_text(path: &str, body: String) -> LocalBoxFuture<'static, Answer<Value>> {
+    send_for_json(Request::post(&url(path)).header("content-type", "application/json").body(body))
+}
+
+/// How a [`call`] is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Post,
+    Put,
+    Delete,
+}
+
+/// A request with JSON for JSON, in the bundle once.
+pub(crate) fn call(method: Method, path: String, body: Value) -> LocalBoxFuture<'static, Answer<Value>> {
+    let address = url(&path);
+    let request = match method {
+        Method::Post => Request::post(&address),
+        Method::Put => Request::put(&address),
+        Method::Delete => Request::delete(&address),
+    };
+    let request = if body.is_null() {
+        request.build()
+    } else {
+        request.header("content-type", "application/json").body(body.to_string())
+    };
+    send_for_json(request)
 }
 
 pub(crate) async fn delete(path: &str) -> Answer<()> {
@@ -141,15 +170,16 @@ pub(crate) async fn bytes(path: &str) -> Answer<(Vec<u8>, Option<String>)> {
 }
 
 /// Sends bytes as they are.
-pub(crate) async fn put_bytes<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Answer<T> {
+pub(crate) async fn put_bytes<T: FromJson>(path: &str, bytes: &[u8]) -> Answer<T> {
     let body = js_sys::Uint8Array::from(bytes);
     let request = Request::put(&url(path)).header("content-type", "application/octet-stream").body(body);
-    read(&send_for_text(request).await?)
+    Ok(T::from_json(&send_for_json(request).await?))
 }
 
 /// Sends a file as it is.
-pub(crate) async fn post_file<T: DeserializeOwned>(path: &str, kind: &str, file: web_sys::File) -> Answer<T> {
-    read(&send_for_text(Request::post(&url(path)).header("content-type", kind).body(file)).await?)
+pub(crate) async fn post_file<T: FromJson>(path: &str, kind: &str, file: web_sys::File) -> Answer<T> {
+    let request = Request::post(&url(path)).header("content-type", kind).body(file);
+    Ok(T::from_json(&send_for_json(request).await?))
 }
 
 /// Text from outside the API, such as `/health`.
@@ -164,7 +194,7 @@ pub(crate) fn run(future: impl Future<Output = ()> + 'static) {
 }
 
 /// A read of a path that repeats when what its closure reads changes. The old value stays until the new one is there.
-pub(crate) fn use_fetched<T: DeserializeOwned + 'static>(
+pub(crate) fn use_fetched<T: FromJson + 'static>(
     path: impl FnMut() -> String + 'static,
 ) -> Signal<Option<Answer<T>>> {
     let value = use_signal(|| None);
@@ -172,14 +202,14 @@ pub(crate) fn use_fetched<T: DeserializeOwned + 'static>(
         Box::new(path),
         Rc::new(move |answer| {
             let mut value = value;
-            value.set(Some(answer.and_then(|text| read(&text))));
+            value.set(Some(answer.map(|json| T::from_json(&json))));
         }),
     );
     value
 }
 
 /// The same for any kind of answer, so that it is in the bundle once.
-fn use_text(mut path: Box<dyn FnMut() -> String>, tell: Rc<dyn Fn(Answer<String>)>) {
+fn use_text(mut path: Box<dyn FnMut() -> String>, tell: Rc<dyn Fn(Answer<Value>)>) {
     let mut turn = use_signal(|| 0u64);
     use_effect(move || {
         let path = path();
@@ -187,7 +217,7 @@ fn use_text(mut path: Box<dyn FnMut() -> String>, tell: Rc<dyn Fn(Answer<String>
         turn.set(mine);
         let tell = Rc::clone(&tell);
         spawn(async move {
-            let answer = send_for_text(Request::get(&url(&path)).build()).await;
+            let answer = send_for_json(Request::get(&url(&path)).build()).await;
             if *turn.peek() == mine {
                 tell(answer);
             }

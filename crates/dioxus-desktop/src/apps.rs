@@ -4,6 +4,7 @@ pub(crate) mod editor;
 pub(crate) mod files;
 pub(crate) mod git;
 pub(crate) mod help;
+pub(crate) mod runs;
 pub(crate) mod settings;
 pub(crate) mod terminal;
 pub(crate) mod timeline;
@@ -59,12 +60,16 @@ pub(crate) const APPS: &[AppInfo] = &[
     AppInfo { names_what_it_shows: true, ..app("editor", "Editor", "Text and code", "feather", (860, 620)) },
     AppInfo {
         turns: true,
+        ..app("runs", "Runs", "What the choir does, step by step", "activity", (1040, 680))
+    },
+    AppInfo {
+        turns: true,
         ..app("timeline", "Timeline", "Everything that happened, and undo", "history", (760, 640))
     },
     app("git", "Checkpoints", "Save points of the whole workspace", "git-branch", (860, 580)),
     AppInfo {
         turns: true,
-        ..app("settings", "Settings", "Theme, passkeys, storage", "settings", (820, 600))
+        ..app("settings", "Settings", "Theme, models, passkeys, storage", "settings", (820, 600))
     },
     AppInfo { pinned: false, ..app("help", "Help", "How things are done here", "circle-help", (760, 560)) },
 ];
@@ -80,6 +85,7 @@ pub(crate) fn Body(app: String, window: WindowId, shows: Option<String>) -> Elem
         "files" => rsx! { files::App { window, shows } },
         "terminal" => rsx! { terminal::App { window, shows } },
         "editor" => rsx! { editor::App { window, shows } },
+        "runs" => rsx! { runs::App { window, shows } },
         "timeline" => rsx! { timeline::App { window, shows } },
         "git" => rsx! { git::App { window, shows } },
         "settings" => rsx! { settings::App { window, shows } },

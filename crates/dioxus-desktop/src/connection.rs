@@ -6,12 +6,15 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use dioxus::prelude::*;
-use shared_types::wire::{FromClient, FromServer, TerminalFrame};
-use shared_types::{StoredEvent, TerminalId};
+use serde_json::Value;
+use shared_types::TerminalId;
+use shared_types::wire::{FromClient, TerminalFrame};
 use wasm_bindgen::JsCast;
 use web_sys::{BinaryType, CloseEvent, Event, MessageEvent, WebSocket};
 
+use crate::choir::read::{number, text};
 use crate::desk::{Desk, Offer};
+use crate::wire::{FromJson, field};
 use crate::{api, dom, ids};
 
 /// How the tab stands to the computer.
@@ -182,9 +185,9 @@ async fn signed_out() -> bool {
 fn on_message(desk: Desk, event: &MessageEvent) {
     let data = event.data();
     if let Some(text) = data.as_string() {
-        match serde_json::from_str::<FromServer>(&text) {
-            Ok(message) => on_text(desk, message),
-            Err(error) => web_sys::console::warn_1(&format!("not understood: {error}").into()),
+        match api::json(&text) {
+            Ok(message) => on_text(desk, &message),
+            Err(failure) => web_sys::console::warn_1(&failure.text().into()),
         }
     } else if let Ok(buffer) = data.dyn_into::<js_sys::ArrayBuffer>() {
         let bytes = js_sys::Uint8Array::new(&buffer).to_vec();
@@ -194,29 +197,32 @@ fn on_message(desk: Desk, event: &MessageEvent) {
     }
 }
 
-fn on_text(mut desk: Desk, message: FromServer) {
-    match message {
-        FromServer::State { state } => desk.reset(*state),
-        FromServer::Event { event } => {
-            match serde_json::from_str::<StoredEvent<'_>>(event.get()).map(|stored| stored.glance()) {
-                Ok(Ok(event)) => desk.apply(&event),
-                Ok(Err(error)) => web_sys::console::warn_1(&error.to_string().into()),
-                Err(error) => web_sys::console::warn_1(&error.to_string().into()),
+/// One thing that the server said, under the name of its kind; see [`shared_types::wire::FromServer`].
+fn on_text(mut desk: Desk, message: &Value) {
+    let Some((kind, said)) = message.as_object().and_then(|kinds| kinds.iter().next()) else { return };
+    let terminal = || TerminalId::from_json(&said["terminal"]);
+    match kind.as_str() {
+        "state" => desk.reset(field(said, "state")),
+        "event" => {
+            desk.choir.heard(&said["event"]);
+            desk.apply(&said["event"]);
+        }
+        "projected" => {
+            let seq = number(said, "seq");
+            if *desk.projected.peek() < seq {
+                desk.projected.set(seq);
             }
+            desk.choir.gather();
         }
-        FromServer::Through { .. } => {}
-        FromServer::Projected { seq } => {
-            if *desk.projected.peek() < seq.0 {
-                desk.projected.set(seq.0);
-            }
+        "attached" => tell(terminal(), FromTerminal::Attached { offset: number(said, "offset") }),
+        "terminal_ended" => tell(terminal(), FromTerminal::Ended),
+        "said" => desk.choir.said(text(said, "task").to_owned(), text(said, "text")),
+        "notice" => {
+            desk.toast(text(said, "text"), false, Offer::Nothing);
+            desk.notice(text(said, "text").to_owned(), false, "");
         }
-        FromServer::Attached { terminal, offset } => tell(terminal, FromTerminal::Attached { offset }),
-        FromServer::TerminalEnded { terminal, .. } => tell(terminal, FromTerminal::Ended),
-        FromServer::Notice { text } => {
-            desk.toast(text.clone(), false, Offer::Nothing);
-            desk.notice(text, false);
-        }
-        FromServer::Refused { detail } => web_sys::console::warn_1(&detail.into()),
+        "refused" => web_sys::console::warn_1(&text(said, "detail").into()),
+        _ => {}
     }
 }
 

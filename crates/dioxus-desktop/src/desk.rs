@@ -8,9 +8,10 @@ use std::rc::Rc;
 use dioxus::prelude::*;
 use serde_json::Value;
 use shared_types::wire::{DesktopAction, DesktopState, Done, Gesture, Me};
-use shared_types::{Event, OpId, Seq, Timestamp, WindowId};
+use shared_types::{OpId, Seq, Timestamp, WindowId};
 
 use crate::api::{self, Answer, Failure};
+use crate::choir::Choir;
 use crate::connection::Link;
 use crate::desktop::menu::Menu;
 use crate::model::{Model, Settings, Windows};
@@ -34,6 +35,8 @@ pub(crate) enum Offer {
     Undo(OpId),
     /// Redo of an undo, named by the operation that undid.
     Redo(OpId),
+    /// A look at a run.
+    Open(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +53,8 @@ pub(crate) struct Notice {
     pub at: Timestamp,
     pub text: String,
     pub bad: bool,
+    /// The run that it is about, or empty.
+    pub run: String,
 }
 
 /// A path that was copied or cut in Files.
@@ -83,6 +88,7 @@ pub(crate) struct Desk {
     pub past: Signal<Option<Rc<DesktopState>>>,
     pub ask: Signal<Option<Ask>>,
     pub clip: Signal<Option<Clip>>,
+    pub choir: Choir,
     model: CopyValue<Model>,
 }
 
@@ -114,6 +120,7 @@ impl Desk {
             past: Signal::new(None),
             ask: Signal::new(None),
             clip: Signal::new(None),
+            choir: Choir::new(),
             model: CopyValue::new(Model::default()),
         }
     }
@@ -135,10 +142,10 @@ impl Desk {
         }
     }
 
-    pub(crate) fn apply(mut self, event: &Event) {
+    pub(crate) fn apply(mut self, event: &Value) {
         if self.model.write().apply(event) {
             self.publish();
-            self.seq.set(event.seq.0);
+            self.seq.set(self.seen().0);
         }
     }
 

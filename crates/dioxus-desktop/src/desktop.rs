@@ -1,6 +1,7 @@
 //! The desktop: windows over a quiet wallpaper, the taskbar below, and what lies over both.
 
 pub(crate) mod ask;
+pub(crate) mod cards;
 pub(crate) mod drag;
 pub(crate) mod launcher;
 pub(crate) mod menu;
@@ -22,7 +23,7 @@ use crate::connection::Link;
 use crate::desk::{Overlay, desk};
 use crate::icons::Icon;
 use crate::undo::{self, Plan};
-use crate::{apps, dom};
+use crate::{apps, choir, dom};
 use menu::{Item, Menu};
 
 #[component]
@@ -44,6 +45,7 @@ pub(crate) fn Desktop() -> Element {
             desk.overlay.set(Overlay::Tour);
         }
     });
+    choir::use_watch();
     let past = desk.past.read().clone();
     // What is open stays open behind the past: an app keeps what was typed into it.
     let windows: Vec<(WindowId, Window)> =
@@ -79,6 +81,7 @@ pub(crate) fn Desktop() -> Element {
             }
             LinkBanner {}
             taskbar::Taskbar {}
+            cards::Cards {}
             toast::Toasts {}
             launcher::Launcher {}
             taskbar::Notices {}
@@ -92,7 +95,7 @@ pub(crate) fn Desktop() -> Element {
 
 fn background_menu() -> Vec<Item> {
     let mut items = vec![
-        Item::new("search", "Find or do…", prompt::open).key("Ctrl K"),
+        Item::new("search", "Ask, find or do…", prompt::open).key("Ctrl K"),
         Item::new("layout-grid", "All apps", || desk().overlay.set(Overlay::Launcher)),
         Item::Line,
     ];
@@ -114,7 +117,7 @@ fn Welcome() -> Element {
     rsx! {
         div { class: "welcome",
             h1 { if name.is_empty() { "Hello" } else { "Hello, {name}" } }
-            p { "Press " kbd { "Ctrl K" } " to open or find anything, or begin here." }
+            p { "Press " kbd { "Ctrl K" } " and say what should be done, or begin here." }
             div { class: "welcome-apps",
                 for app in apps::APPS.iter().filter(|a| matches!(a.id, "files" | "terminal" | "timeline" | "help")) {
                     button { key: "{app.id}", class: "tile", onclick: move |_| desk().open(app, None),

@@ -1,6 +1,6 @@
 //! New ids. The browser's clock gives the time, its random source the bits.
 
-use shared_types::{CommandId, OpId, Timestamp, WindowId};
+use shared_types::{CommandId, OpId, RunId, Timestamp, WindowId};
 
 /// Milliseconds since 1970, as the browser's clock has it.
 pub(crate) fn now() -> Timestamp {
@@ -26,6 +26,10 @@ pub(crate) fn command() -> CommandId {
 
 pub(crate) fn window() -> WindowId {
     WindowId::mint(now(), bits())
+}
+
+pub(crate) fn run() -> RunId {
+    RunId::mint(now(), bits())
 }
 
 /// A number between zero and one, to spread what would otherwise happen at once.

@@ -2,6 +2,7 @@
 
 mod api;
 mod apps;
+mod choir;
 mod clock;
 mod connection;
 mod desk;
@@ -14,6 +15,7 @@ mod model;
 mod parts;
 mod session;
 mod undo;
+mod wire;
 
 fn main() {
     dioxus::launch(session::Root);

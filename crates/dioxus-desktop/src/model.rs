@@ -3,23 +3,27 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{View, evolve};
 use serde_json::Value;
-use shared_types::payload::checkpoint::CheckpointCreate;
-use shared_types::payload::setting::SettingSet;
-use shared_types::payload::system::SystemPurged;
-use shared_types::payload::window::{Window, WindowSet};
+use shared_types::payload::window::Window;
 use shared_types::wire::{DesktopAction, DesktopState, Gesture};
-use shared_types::{Actor, EffectId, Event, EventId, OpId, Payload, Seq, Source, Timestamp, WindowId};
+use shared_types::{OpId, Seq, WindowId};
+
+use crate::choir::read::{number, text};
+use crate::wire::{FromJson, field};
 
 pub(crate) type Windows = BTreeMap<WindowId, Window>;
 /// The map that a JSON object is: it is in the bundle anyway.
 pub(crate) type Settings = serde_json::Map<String, Value>;
 
-/// The server's truth and the gestures on their way to it.
+/// The server's truth, as far as a desktop shows it, and the gestures on their way to it.
 #[derive(Default)]
 pub(crate) struct Model {
-    view: View,
+    seq: Seq,
+    windows: Windows,
+    settings: Settings,
+    /// Operations on files since the last checkpoint, and the newest change of a file.
+    unsaved: u64,
+    changed: Option<(u64, OpId)>,
     pending: Vec<Pending>,
 }
 
@@ -32,37 +36,56 @@ struct Pending {
 
 impl Model {
     pub(crate) fn seq(&self) -> Seq {
-        self.view.seq()
+        self.seq
     }
 
-    /// Starts again from a state. The view is only ever changed by events, so the state is told as events.
+    /// Starts again from a state.
     pub(crate) fn reset(&mut self, state: DesktopState) {
-        self.view = View::default();
-        let mut tell = |payload: Payload| evolve(&mut self.view, &told(state.seq, payload));
-        for (window, state) in state.windows {
-            tell(WindowSet { window, state, prev: None }.into());
-        }
-        for (key, value) in state.settings {
-            tell(SettingSet { key, value, prev: None }.into());
-        }
-        if let Some((commit, seq)) = state.checkpoint {
-            let effect = EffectId::from_bytes([0; 16]);
-            tell(CheckpointCreate { effect, commit, seq, message: "".into() }.into());
-        }
-        // Also when there was nothing to tell, the place in the log is known.
-        tell(SystemPurged { effect: EffectId::from_bytes([0; 16]), dropped: 0 }.into());
-        self.view.computer.unsaved = state.unsaved;
-        let seq = self.view.seq();
+        self.seq = state.seq;
+        // One by one: to collect them would bring another sort into the bundle.
+        self.windows = Windows::new();
+        self.windows.extend(state.windows);
+        self.settings = Settings::new();
+        self.settings.extend(state.settings.into_iter().map(|(key, value)| (key.into_string(), value)));
+        self.unsaved = state.unsaved;
+        self.changed = None;
+        let seq = self.seq;
         self.pending.retain(|pending| pending.recorded.is_none_or(|recorded| recorded > seq));
     }
 
-    /// Applies the next event; true if it is new.
-    pub(crate) fn apply(&mut self, event: &Event) -> bool {
-        if event.seq <= self.view.seq() {
+    /// Applies the next event; true if it is new. What a desktop does not show it passes over.
+    pub(crate) fn apply(&mut self, event: &Value) -> bool {
+        let seq = number(event, "seq");
+        if seq <= self.seq.0 {
             return false;
         }
-        evolve(&mut self.view, event);
-        self.settle(event.op);
+        self.seq = Seq(seq);
+        let op: OpId = field(event, "op");
+        let payload = &event["payload"];
+        // A later version of an event is none that is known here.
+        let name = if event.get("v").is_none() { text(event, "type") } else { "" };
+        match name {
+            "window.set" => drop(self.windows.insert(field(payload, "window"), field(payload, "state"))),
+            "window.close" => drop(self.windows.remove(&WindowId::from_json(&payload["window"]))),
+            "setting.set" => {
+                drop(self.settings.insert(text(payload, "key").to_owned(), payload["value"].clone()))
+            }
+            "setting.clear" => drop(self.settings.remove(text(payload, "key"))),
+            "checkpoint.create" => {
+                // What was written while the commit was made is not in it.
+                let at = number(payload, "seq");
+                self.changed = self.changed.filter(|(seq, _)| *seq > at);
+                self.unsaved = u64::from(self.changed.is_some());
+            }
+            _ if text(event, "type").starts_with("file.") => {
+                if self.changed.is_none_or(|(_, last)| last != op) {
+                    self.unsaved += 1;
+                }
+                self.changed = Some((seq, op));
+            }
+            _ => {}
+        }
+        self.settle(op);
         true
     }
 
@@ -78,7 +101,7 @@ impl Model {
 
     /// The server has recorded a gesture; it stays shown until its event is here.
     pub(crate) fn recorded(&mut self, op: OpId, at: Seq) {
-        if at <= self.view.seq() {
+        if at <= self.seq {
             return self.settle(op);
         }
         for pending in self.pending.iter_mut().filter(|pending| pending.gesture.op == op) {
@@ -93,13 +116,11 @@ impl Model {
     }
 
     pub(crate) fn unsaved(&self) -> u64 {
-        self.view.computer.unsaved
+        self.unsaved
     }
 
     pub(crate) fn windows(&self) -> Windows {
-        // One by one: to collect them would bring another sort into the bundle.
-        let mut windows = Windows::new();
-        windows.extend(self.view.windows.iter().map(|(id, w)| (*id, w.clone())));
+        let mut windows = self.windows.clone();
         for Pending { gesture, .. } in &self.pending {
             match &gesture.action {
                 DesktopAction::SetWindow { window, state } => drop(windows.insert(*window, state.clone())),
@@ -111,9 +132,7 @@ impl Model {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        let read = |text: &str| serde_json::from_str(text).ok();
-        let mut settings = Settings::new();
-        settings.extend(self.view.settings.iter().filter_map(|(k, v)| Some((k.to_string(), read(v)?))));
+        let mut settings = self.settings.clone();
         for Pending { gesture, .. } in &self.pending {
             match &gesture.action {
                 DesktopAction::SetSetting { key, value } => {
@@ -127,23 +146,9 @@ impl Model {
     }
 }
 
-fn told(seq: Seq, payload: Payload) -> Event {
-    Event {
-        seq,
-        id: EventId::from_bytes([0; 16]),
-        ts: Timestamp::from_millis(0),
-        source: Source::System,
-        op: OpId::from_bytes([0; 16]),
-        actor: Actor::CLI,
-        run_id: None,
-        cause: None,
-        taint: Vec::new(),
-        payload,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use shared_types::payload::window::{Rect, WindowMode};
     use shared_types::{CommandId, RootHash};
 
@@ -198,12 +203,30 @@ mod tests {
         let mut model = at(7, 10);
         model.expect(moved(50));
         assert_eq!(x(&model), 50);
-        let payload = WindowSet { window: id(), state: window(50), prev: None }.into();
-        let event = Event { op: moved(50).op, ..told(Seq(8), payload) };
+        let payload = json!({ "window": id(), "state": window(50) });
+        let event = json!({ "seq": 8, "type": "window.set", "op": moved(50).op, "payload": payload });
         assert!(model.apply(&event));
         assert!(!model.apply(&event), "an event counts once");
         assert!(model.pending().is_empty());
         assert_eq!(x(&model), 50);
+    }
+
+    #[test]
+    fn changes_of_files_count_by_operation_until_a_checkpoint() {
+        let mut model = at(7, 10);
+        let event = |seq: u64, kind: &str, op: u8, payload: Value| json!({ "seq": seq, "type": kind, "op": OpId::from_bytes([op; 16]), "payload": payload });
+        model.apply(&event(8, "file.write", 1, json!({})));
+        model.apply(&event(9, "file.delete", 1, json!({})));
+        assert_eq!(model.unsaved(), 3);
+        model.apply(&event(10, "file.write", 2, json!({})));
+        model.apply(&event(11, "checkpoint.create", 3, json!({ "seq": 9, "commit": "c" })));
+        assert_eq!(model.unsaved(), 1, "one came while it was made");
+        model.apply(&event(12, "checkpoint.create", 4, json!({ "seq": 11, "commit": "c" })));
+        assert_eq!(model.unsaved(), 0);
+        model.apply(&event(13, "setting.set", 5, json!({ "key": "theme", "value": "light" })));
+        assert_eq!(model.settings()["theme"], "light");
+        model.apply(&json!({ "seq": 14, "v": 2, "type": "setting.clear", "payload": { "key": "theme" } }));
+        assert_eq!((model.seq(), model.settings().len()), (Seq(14), 1));
     }
 
     #[test]

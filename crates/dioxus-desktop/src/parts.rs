@@ -1,5 +1,7 @@
 //! Small pieces that every app uses: empty states, failures, diffs, dots of authorship.
 
+use std::rc::Rc;
+
 use dioxus::prelude::*;
 use shared_types::Source;
 use shared_types::wire::Change;
@@ -145,6 +147,31 @@ pub(crate) fn IconButton(
             "aria-pressed": pressed.map(|on| on.to_string()),
             onclick: move |event| onclick.call(event),
             Icon { name: icon }
+        }
+    }
+}
+
+/// A button with an icon and words. Not a component: what many places press is in the bundle once.
+pub(crate) fn press(
+    class: &'static str,
+    icon: &'static str,
+    label: impl Into<String>,
+    run: impl Fn() + 'static,
+) -> Element {
+    pressed(class, icon, label.into(), Rc::new(run))
+}
+
+fn pressed(class: &'static str, icon: &'static str, label: String, run: Rc<dyn Fn()>) -> Element {
+    rsx! {
+        button {
+            class,
+            r#type: "button",
+            onclick: move |event| {
+                event.stop_propagation();
+                run();
+            },
+            if !icon.is_empty() { Icon { name: icon } }
+            "{label}"
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use dioxus::prelude::*;
 use shared_types::wire::{Clash, Done, Operation, OperationDetail, Operations, RestoreTo, Revert, Side};
-use shared_types::{FilePath, OpId, Seq};
+use shared_types::{FilePath, OpId, RunId, Seq};
 
 use crate::api::{self, Answer, Failure};
 use crate::desk::{Desk, Offer};
@@ -38,10 +38,17 @@ impl Way {
     }
 }
 
+/// What can go either way: an operation, or all that a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    Op(OpId),
+    Run(RunId),
+}
+
 /// What is about to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Plan {
-    Revert { way: Way, op: OpId, label: String },
+    Revert { way: Way, target: Target, label: String },
     Restore { seq: Seq, label: String },
 }
 
@@ -65,13 +72,18 @@ pub(crate) fn latest(desk: Desk, way: Way) {
 /// One operation, at once.
 pub(crate) fn one(desk: Desk, way: Way, op: OpId, label: Option<String>) {
     api::run(async move {
-        let answer = revert(way, op, &Revert::default()).await;
-        finish(desk, way, Known { op: Some(op), label }, answer).await;
+        let target = Target::Op(op);
+        let answer = revert(way, target, &Revert::default()).await;
+        finish(desk, way, Known { target: Some(target), label }, answer).await;
     });
 }
 
-async fn revert(way: Way, op: OpId, body: &Revert) -> Answer<Done> {
-    api::post(&format!("/operations/{op}/{}", way.route()), body).await
+async fn revert(way: Way, target: Target, body: &Revert) -> Answer<Done> {
+    let (place, id) = match target {
+        Target::Op(op) => ("operations", op.to_string()),
+        Target::Run(run) => ("runs", run.to_string()),
+    };
+    api::post(&format!("/{place}/{id}/{}", way.route()), body).await
 }
 
 async fn label_of(op: Option<OpId>) -> Option<Operation> {
@@ -82,22 +94,32 @@ async fn label_of(op: Option<OpId>) -> Option<Operation> {
 /// The operation that an answer is about, where the caller knows it.
 #[derive(Default)]
 struct Known {
-    op: Option<OpId>,
+    target: Option<Target>,
     label: Option<String>,
+}
+
+impl Known {
+    fn op(&self) -> Option<OpId> {
+        match self.target {
+            Some(Target::Op(op)) => Some(op),
+            Some(Target::Run(_)) | None => None,
+        }
+    }
 }
 
 async fn finish(mut desk: Desk, way: Way, known: Known, answer: Answer<Done>) {
     match answer {
         Ok(done) => {
             // An offer that was just taken by another way is no longer one.
-            if let Some(target) = done.target.or(known.op) {
+            if let Some(target) = done.target.or(known.op()) {
                 desk.toasts
                     .write()
                     .retain(|t| t.offer != Offer::Undo(target) && t.offer != Offer::Redo(target));
             }
+            let about = done.target.or(known.op());
             let label = match known.label {
                 Some(label) => Some(label),
-                None => label_of(done.target.or(known.op)).await.map(|o| o.label),
+                None => label_of(about).await.map(|o| o.label),
             };
             let text =
                 label.map_or_else(|| format!("{}: done", way.verb()), |l| format!("{}: {l}", way.past()));
@@ -113,14 +135,17 @@ async fn finish(mut desk: Desk, way: Way, known: Known, answer: Answer<Done>) {
             if conflicts.is_empty() {
                 return desk.fail(&failure);
             }
-            let target = match (known.op, known.label) {
-                (Some(op), Some(label)) => Some((op, label)),
-                (Some(op), None) => Some((op, label_of(Some(op)).await.map(|o| o.label).unwrap_or_default())),
-                (None, _) => candidate(way).await.map(|row| (row.op, row.label)),
+            let target = match (known.target, known.label) {
+                (Some(target), Some(label)) => Some((target, label)),
+                (Some(target), None) => {
+                    let op = Known { target: Some(target), label: None }.op();
+                    Some((target, label_of(op).await.map(|o| o.label).unwrap_or_default()))
+                }
+                (None, _) => candidate(way).await.map(|row| (Target::Op(row.op), row.label)),
             };
             match target {
-                Some((op, label)) => {
-                    let plan = Plan::Revert { way, op, label };
+                Some((target, label)) => {
+                    let plan = Plan::Revert { way, target, label };
                     desk.ask.set(Some(Ask { plan, preview: None, conflicts }));
                 }
                 None => desk.fail(&failure),
@@ -148,8 +173,8 @@ pub(crate) fn ask(mut desk: Desk, plan: Plan) {
     desk.ask.set(Some(Ask { plan: plan.clone(), preview: None, conflicts: Vec::new() }));
     api::run(async move {
         let answer: Answer<Done> = match &plan {
-            Plan::Revert { way, op, .. } => {
-                revert(*way, *op, &Revert { preview: true, ..Revert::default() }).await
+            Plan::Revert { way, target, .. } => {
+                revert(*way, *target, &Revert { preview: true, ..Revert::default() }).await
             }
             Plan::Restore { seq, .. } => api::post("/restore", &RestoreTo { seq: *seq, preview: true }).await,
         };
@@ -176,10 +201,10 @@ pub(crate) fn confirm(mut desk: Desk, plan: Plan, sides: Vec<(FilePath, Side)>, 
     desk.ask.set(None);
     api::run(async move {
         match plan {
-            Plan::Revert { way, op, label } => {
+            Plan::Revert { way, target, label } => {
                 let body = Revert { preview: false, conflicts: rest, paths: sides };
-                let answer = revert(way, op, &body).await;
-                finish(desk, way, Known { op: Some(op), label: Some(label) }, answer).await;
+                let answer = revert(way, target, &body).await;
+                finish(desk, way, Known { target: Some(target), label: Some(label) }, answer).await;
             }
             Plan::Restore { seq, label } => {
                 let answer: Answer<Done> = api::post("/restore", &RestoreTo { seq, preview: false }).await;

@@ -59,6 +59,7 @@ macro_rules! conformance_tests {
             a_scan_stops_when_it_is_told,
             a_visitor_may_write_to_the_log,
             an_operation_is_found_by_its_index,
+            a_run_is_found_by_its_index,
             the_chain_links_every_event_to_the_one_before,
             what_is_not_understood_is_kept_as_it_is,
             racing_writers_leave_no_gap,

@@ -4,7 +4,9 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use shared_types::{ChainHash, CommandId, ContentHash, Event, OpId, RootHash, Seq, StoredEvent, UserId};
+use shared_types::{
+    ChainHash, CommandId, ContentHash, Event, OpId, RootHash, RunId, Seq, StoredEvent, UserId,
+};
 
 use crate::{AppendError, ContentError, ReadError, Staged};
 
@@ -75,6 +77,9 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
 
     /// The events of one operation, in order, by index.
     fn operation(&self, op: OpId) -> Result<Vec<StoredEvent<'static>>, ReadError>;
+
+    /// The events of one run, in order, by index.
+    fn run(&self, run: RunId) -> Result<Vec<StoredEvent<'static>>, ReadError>;
 
     /// Waits until the log goes past `after`, at most for `patience`, and returns the newest seq.
     fn wait(&self, after: Seq, patience: Duration) -> Seq;

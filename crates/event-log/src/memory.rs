@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use std::time::Duration;
 
 use shared_types::{
-    ChainHash, CommandId, ContentHash, ContentRef, OpId, RootHash, Scratch, Seq, StoredEvent, UserId,
+    ChainHash, CommandId, ContentHash, ContentRef, OpId, RootHash, RunId, Scratch, Seq, StoredEvent, UserId,
 };
 
 use crate::check::{check, check_ahead};
@@ -34,6 +34,7 @@ pub struct MemoryLog {
 struct State {
     events: Vec<Arc<StoredEvent<'static>>>,
     operations: HashMap<OpId, Vec<Seq>>,
+    runs: HashMap<RunId, Vec<Seq>>,
     commands: HashMap<CommandId, Appended>,
     contents: HashMap<ContentHash, Arc<[u8]>>,
     expected: HashSet<ContentHash>,
@@ -57,6 +58,9 @@ impl State {
             let stored = event.store_into(&previous, scratch).into_owned();
             previous = stored.hash;
             self.operations.entry(stored.op).or_default().push(stored.seq);
+            if let Some(run) = stored.run_id {
+                self.runs.entry(run).or_default().push(stored.seq);
+            }
             self.events.push(Arc::new(stored));
         }
         for (hash, bytes) in &append.contents {
@@ -69,6 +73,11 @@ impl State {
     fn at(&self, seq: Seq) -> Option<&Arc<StoredEvent<'static>>> {
         let index = usize::try_from(seq.0.checked_sub(1)?).ok()?;
         self.events.get(index)
+    }
+
+    fn all_at(&self, seqs: Option<&Vec<Seq>>) -> Vec<StoredEvent<'static>> {
+        let found = seqs.into_iter().flatten().filter_map(|seq| self.at(*seq));
+        found.map(|event| (**event).clone()).collect()
     }
 
     fn chunk(&self, from: Seq) -> Vec<Arc<StoredEvent<'static>>> {
@@ -152,8 +161,12 @@ impl EventLog for MemoryLog {
 
     fn operation(&self, op: OpId) -> Result<Vec<StoredEvent<'static>>, ReadError> {
         let state = self.read();
-        let seqs = state.operations.get(&op).map(Vec::as_slice).unwrap_or_default();
-        Ok(seqs.iter().filter_map(|seq| state.at(*seq)).map(|event| (**event).clone()).collect())
+        Ok(state.all_at(state.operations.get(&op)))
+    }
+
+    fn run(&self, run: RunId) -> Result<Vec<StoredEvent<'static>>, ReadError> {
+        let state = self.read();
+        Ok(state.all_at(state.runs.get(&run)))
     }
 
     fn wait(&self, after: Seq, patience: Duration) -> Seq {

@@ -41,10 +41,21 @@ pub struct Submission {
 
 /// An action, or one for which the writer first reads the log.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "nearly all are actions, and a submission travels in a box")]
 pub enum Intent {
     Do(Action),
-    Undo { target: OpId, resolutions: Resolutions },
-    Restore { seq: Seq },
+    Undo {
+        target: OpId,
+        resolutions: Resolutions,
+    },
+    /// Takes back all of a run that is not undone yet, as one operation.
+    UndoRun {
+        run: RunId,
+        resolutions: Resolutions,
+    },
+    Restore {
+        seq: Seq,
+    },
 }
 
 /// Whether a decision takes effect.

@@ -16,3 +16,5 @@ mod durability;
 mod interleaving;
 #[path = "log/migration.rs"]
 mod migration;
+#[path = "log/runs.rs"]
+mod runs;

@@ -94,6 +94,14 @@ impl Route {
         Self::new(Method::POST, path, access, summary, handler)
     }
 
+    pub fn put<H, T>(path: &'static str, access: Access, summary: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, ()> + Described<T>,
+        T: 'static,
+    {
+        Self::new(Method::PUT, path, access, summary, handler)
+    }
+
     pub fn delete<H, T>(path: &'static str, access: Access, summary: &'static str, handler: H) -> Self
     where
         H: Handler<T, ()> + Described<T>,

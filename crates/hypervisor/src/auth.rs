@@ -1,4 +1,5 @@
-//! The routes of identity, under `/api/v1/auth`. Who may call each stands here, in one table.
+//! The routes of identity, under `/api/v1/auth`, with those of the vault. Who may call each stands here and in
+//! [`keys`], in tables.
 
 mod account;
 mod entering;
@@ -8,12 +9,14 @@ mod passkeys;
 use shared_types::wire::Scope;
 
 use crate::access::{Access, Given, Route};
+use crate::keys;
 
-/// Every route of identity.
+/// Every route of identity, and of what is kept in the same store.
 pub fn routes() -> Vec<Route> {
     const ACCOUNT: Access = Access::Signed(Scope::Account);
     use Access::{Anyone, Owner};
     let mut routes = ceremonies();
+    routes.extend(keys::routes());
     routes.extend([
         Route::post("/api/v1/auth/link", Anyone, "Signs in by a link, once", entering::link)
             .giving(Given::Nothing),

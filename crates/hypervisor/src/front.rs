@@ -1,4 +1,4 @@
-//! What every request needs: who there is, what this place is called, how much is too much.
+//! What every request needs: who there is, where keys are kept, what this place is called, how much is too much.
 
 use std::sync::Arc;
 
@@ -14,11 +14,13 @@ use crate::server::address::{Address, Network};
 use crate::server::metrics::Metrics;
 use crate::server::rates::{RateLimits, Rates};
 use crate::server::site::Site;
+use crate::vault::Vault;
 
 /// The front of the house, shared by all requests.
 #[derive(Debug)]
 pub struct Front {
     pub identity: Identity,
+    pub vault: Vault,
     pub passkeys: Passkeys,
     pub site: Site,
     pub rates: Rates,
@@ -31,6 +33,7 @@ pub struct Front {
 impl Front {
     pub fn new(
         identity: Identity,
+        vault: Vault,
         site: Site,
         limits: RateLimits,
         proxies: Vec<Network>,
@@ -38,7 +41,7 @@ impl Front {
         let passkeys = Passkeys::new(site.origin())?;
         let rates = Rates::new(limits);
         let (metrics, hashing) = (Metrics::default(), Semaphore::new(HASHING));
-        Ok(Arc::new(Self { identity, passkeys, site, rates, metrics, proxies, hashing }))
+        Ok(Arc::new(Self { identity, vault, passkeys, site, rates, metrics, proxies, hashing }))
     }
 }
 

@@ -25,6 +25,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use shared_types::Timestamp;
 use tokio::sync::watch;
 
+pub(crate) use audit::What;
 pub use error::{IdentityError, OpenError};
 pub use invitations::{Invitation, NewInvitation};
 pub use passkeys::StoredPasskey;
@@ -113,15 +114,42 @@ impl Identity {
         f(&connection)
     }
 
+    /// Reads, for others who keep something in the same store.
+    pub(crate) fn consult<T, E>(&self, f: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<rusqlite::Error>,
+    {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        // One moment for all that is read, also beside another process that writes.
+        let tx = connection.transaction()?;
+        f(&tx)
+    }
+
     /// Runs a transaction: all of it, with its audit line, or nothing.
     fn write<T>(
         &self,
         f: impl FnOnce(&Transaction<'_>) -> Result<T, IdentityError>,
     ) -> Result<T, IdentityError> {
+        self.transact(f)
+    }
+
+    /// The same for others who keep something in the store.
+    pub(crate) fn transact<T, E>(&self, f: impl FnOnce(&Transaction<'_>) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<rusqlite::Error>,
+    {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let value = f(&tx)?;
         tx.commit()?;
         Ok(value)
+    }
+
+    /// Empties the write-ahead log, where nobody else reads it just now.
+    pub(crate) fn forget_written(&self) {
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+            tracing::info!(%error, "the write-ahead log was not emptied");
+        }
     }
 }

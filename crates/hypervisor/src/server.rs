@@ -32,6 +32,7 @@ use url::Url;
 use crate::ceremonies::PasskeysError;
 use crate::front::Front;
 use crate::identity::{Clock, Identity, OpenError};
+use crate::vault::{KeySource, Vault};
 use address::Network;
 use connections::Connections;
 pub use pace::Patience;
@@ -147,7 +148,8 @@ impl Server {
                 "public_url without trusted_proxies: all callers count as the proxy and share its rate"
             );
         }
-        let front = Front::new(identity, site, config.rates, config.trusted_proxies.clone())?;
+        let vault = Vault::open(identity.clone(), KeySource::from_environment(&config.data));
+        let front = Front::new(identity, vault, site, config.rates, config.trusted_proxies.clone())?;
         let connections = Connections::new(certificate, config.patience, config.trusted_proxies.clone());
         Ok(Self { listeners, connections: Arc::new(connections), front })
     }

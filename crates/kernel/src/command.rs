@@ -9,14 +9,14 @@ use shared_types::payload::file::FileNode;
 use shared_types::payload::message::Role;
 use shared_types::payload::note::Note;
 use shared_types::payload::system::SystemImport;
-use shared_types::payload::tool::{ToolReport, ToolRequest, ToolStatus};
+use shared_types::payload::tool::{ToolCall, ToolReport, ToolRequest, ToolStatus};
 use shared_types::payload::window::Window;
 use shared_types::{
-    Actor, CommandId, ContentHash, ContentRef, ConversationId, EffectId, Event, EventId, FilePath, MessageId,
-    NoteId, OpId, RunId, Seq, Source, Taint, Timestamp, WindowId,
+    Actor, CommandId, ContentHash, ContentRef, ConversationId, EffectId, Event, EventId, FilePath, GrantId,
+    MessageId, NoteId, OpId, RunId, Seq, Source, Taint, Timestamp, WindowId,
 };
 
-use crate::{Subject, View};
+use crate::{RunAction, Subject, View};
 
 /// Contents that a decision may need, by hash. What is missing is asked for by name.
 pub type Contents = BTreeMap<ContentHash, Vec<u8>>;
@@ -175,12 +175,20 @@ pub enum Action {
     },
 
     /// Calls a tool: the command's operation is the call's id, and new.
-    StartCall {
-        tool: Box<str>,
-        title: Box<str>,
-        /// The arguments as JSON.
-        input: ContentRef,
-        network: bool,
+    StartCall(ToolCall),
+    /// A call that is made and answered at once, with what it changed and what it did in its run.
+    MakeCall {
+        call: ToolCall,
+        status: ToolStatus,
+        report: ToolReport,
+        edits: Vec<OutsideEdit>,
+        also: Option<Box<RunAction>>,
+    },
+    /// Something happens in the run that the command names.
+    Run(RunAction),
+    /// Takes back what was allowed for more than once.
+    Revoke {
+        grant: GrantId,
     },
     /// Something inside an open call asked for the network.
     RecordRequest {
@@ -203,6 +211,13 @@ pub enum Action {
     /// Takes an operation back, or brings it back if it is itself an undo. The shell supplies the events.
     Undo {
         target: OpId,
+        events: Vec<Event>,
+        resolutions: Resolutions,
+    },
+    /// Takes all of a run back that is not undone yet, as one operation: that with the id of the run. The shell
+    /// supplies the events of the run.
+    UndoRun {
+        run: RunId,
         events: Vec<Event>,
         resolutions: Resolutions,
     },

@@ -11,11 +11,14 @@ mod paths;
 mod plan;
 mod restore;
 mod reversal;
+mod runs;
 mod undo;
+
+pub use runs::RunAction;
 
 use shared_types::payload::file::{FileBatch, FileChange, FileEvent};
 use shared_types::payload::user::{UserCreate, UserRename};
-use shared_types::{ContentHash, Event, EventId, Payload, Seq};
+use shared_types::{ContentHash, Event, EventId, Payload, RunId, Seq};
 
 use crate::{Action, Command, Rejection, View};
 
@@ -80,9 +83,16 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
             owed::request_purge(view, &mut draft, *effect, hashes, reason)?;
         }
         Action::RecordPurge { effect, dropped } => owed::record_purge(view, &mut draft, *effect, *dropped)?,
-        Action::StartCall { tool, title, input, network } => {
-            calls::start(view, &mut draft, command.op, tool, title, *input, *network)?;
+        Action::StartCall(call) => calls::start(view, &mut draft, command, call)?,
+        Action::MakeCall { call, status, report, edits, also } => {
+            calls::start(view, &mut draft, command, call)?;
+            if let Some(also) = also {
+                runs::decide(view, &mut draft, command.run_id, also)?;
+            }
+            calls::answer(view, &mut draft, status, report, edits, &command.contents)?;
         }
+        Action::Run(action) => runs::decide(view, &mut draft, command.run_id, action)?,
+        Action::Revoke { grant } => runs::revoke(view, &mut draft, *grant)?,
         Action::RecordRequest { call, request } => {
             calls::request(view, &mut draft, command.op, *call, request)?;
         }
@@ -93,9 +103,24 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
         Action::Undo { target, events, resolutions } => {
             undo::undo(view, &mut draft, *target, events, resolutions, &command.contents)?;
         }
+        Action::UndoRun { run, events, resolutions } => {
+            undo::undo_run(view, &mut draft, *run, events, resolutions, &command.contents)?;
+        }
         Action::Restore { seq, target } => restore::restore(view, &mut draft, *seq, target)?,
     }
-    draft.finish(view.seq(), command)
+    draft.finish(view.seq(), command, run_of(view, command))
+}
+
+/// The run that a command is part of. Whatever becomes of a call belongs to the run in which it was made.
+fn run_of(view: &View, command: &Command) -> Option<RunId> {
+    let goes_on = matches!(
+        command.action,
+        Action::RecordRequest { .. } | Action::HoldCall { .. } | Action::FinishCall { .. }
+    );
+    match view.calls.get(&command.op).filter(|_| goes_on) {
+        Some(call) => call.run,
+        None => command.run_id,
+    }
 }
 
 /// Events in the making.
@@ -120,7 +145,7 @@ impl Draft {
         hash
     }
 
-    fn finish(mut self, after: Seq, command: &Command) -> Result<Decision, Rejection> {
+    fn finish(mut self, after: Seq, command: &Command, run: Option<RunId>) -> Result<Decision, Rejection> {
         let mut payloads = self.payloads;
         if payloads.len() + self.files.len() + usize::from(self.last.is_some()) > MAX_EVENTS {
             let (batch, list) = FileBatch::of(std::mem::take(&mut self.files));
@@ -136,7 +161,7 @@ impl Draft {
         let mut seq = after;
         let events = payloads.into_iter().enumerate().map(|(index, payload)| {
             seq = seq.next();
-            event(command, seq, index as u64, payload)
+            Event { run_id: run, ..event(command, seq, index as u64, payload) }
         });
         Ok(Decision { events: events.collect(), contents: self.contents })
     }

@@ -50,6 +50,10 @@ pub(crate) fn requested(payload: &Payload) -> Option<Effect> {
         | Payload::Message(_)
         | Payload::Note(_)
         | Payload::Tool(_)
+        | Payload::Run(_)
+        | Payload::Task(_)
+        | Payload::Llm(_)
+        | Payload::Capability(_)
         | Payload::Revert(_)
         | Payload::User(_)
         | Payload::Unknown(_) => None,

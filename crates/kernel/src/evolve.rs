@@ -1,6 +1,9 @@
 //! The one function that changes a view. It is total: every event that was recorded can be applied, it never
 //! refuses, never merges and never looks outside.
 
+mod runs;
+
+use shared_types::payload::capability::CapabilityEvent;
 use shared_types::payload::checkpoint::CheckpointEvent;
 use shared_types::payload::file::{FileChange, FileDelete, FileEvent, FileMove, FileWrite};
 use shared_types::payload::message::MessageEvent;
@@ -11,7 +14,7 @@ use shared_types::payload::system::SystemEvent;
 use shared_types::payload::tool::ToolEvent;
 use shared_types::payload::user::UserEvent;
 use shared_types::payload::window::WindowEvent;
-use shared_types::{Event, Payload};
+use shared_types::{Event, FilePath, Payload, Taint};
 
 use crate::effect::requested;
 use crate::view::{Call, CallState};
@@ -26,7 +29,7 @@ pub fn evolve(view: &mut View, event: &Event) {
     }
     match &event.payload {
         Payload::File(file) => {
-            evolve_files(view, file);
+            evolve_files(view, file, &event.taint);
             count_operation(view, event);
         }
         Payload::Window(WindowEvent::Set(p)) => drop(view.windows.insert(p.window, p.state.clone())),
@@ -60,7 +63,15 @@ pub fn evolve(view: &mut View, event: &Event) {
         Payload::Checkpoint(CheckpointEvent::Fail(p)) => drop(view.pending.remove(&p.effect)),
         Payload::Tool(ToolEvent::Call(p)) => {
             let (tool, title) = (p.tool.clone(), p.title.clone());
-            let call = Call { tool, title, seq: event.seq, network: p.network, state: CallState::Running };
+            let call = Call {
+                tool,
+                title,
+                seq: event.seq,
+                network: p.network,
+                run: event.run_id,
+                task: p.task,
+                state: CallState::Running,
+            };
             view.calls.insert(event.op, call);
         }
         Payload::Tool(ToolEvent::Request(_)) => {}
@@ -70,9 +81,26 @@ pub fn evolve(view: &mut View, event: &Event) {
                 view.calls.insert(event.op, held);
             }
         }
-        Payload::Tool(ToolEvent::Result(_)) => drop(view.calls.remove(&event.op)),
-        Payload::Revert(RevertEvent::Undo(p)) => drop(view.undone.insert(p.root, event.op)),
-        Payload::Revert(RevertEvent::Redo(p)) => drop(view.undone.remove(&p.root)),
+        Payload::Tool(ToolEvent::Result(_)) => {
+            if let Some(call) = view.calls.remove(&event.op) {
+                runs::heard(view, event, call.task);
+            }
+        }
+        Payload::Run(run) => runs::evolve(view, event, run),
+        Payload::Task(task) => runs::evolve_task(view, event, task),
+        Payload::Llm(llm) => runs::evolve_llm(view, event, llm),
+        Payload::Capability(CapabilityEvent::Grant(p)) => drop(view.grants.insert(p.id, p.grant.clone())),
+        Payload::Capability(CapabilityEvent::Revoke(p)) => drop(view.grants.remove(&p.id)),
+        Payload::Revert(RevertEvent::Undo(p)) => {
+            for op in p.steps.iter().chain([&p.root]) {
+                view.undone.insert(*op, event.op);
+            }
+        }
+        Payload::Revert(RevertEvent::Redo(p)) => {
+            for op in p.steps.iter().chain([&p.root]) {
+                view.undone.remove(op);
+            }
+        }
         Payload::Revert(RevertEvent::Restore(_)) => {}
         Payload::User(UserEvent::Create(p)) => view.computer.owner = Some(p.name.clone()),
         Payload::User(UserEvent::Rename(p)) => view.computer.owner = Some(p.name.clone()),
@@ -82,35 +110,50 @@ pub fn evolve(view: &mut View, event: &Event) {
     }
 }
 
-fn evolve_files(view: &mut View, event: &FileEvent) {
+fn evolve_files(view: &mut View, event: &FileEvent, taint: &[Taint]) {
     match event {
-        FileEvent::Write(p) => write(view, p),
+        FileEvent::Write(p) => write(view, p, taint),
         FileEvent::Delete(p) => delete(view, p),
-        FileEvent::Move(p) => rename(view, p),
+        FileEvent::Move(p) => rename(view, p, taint),
         FileEvent::Batch(batch) => {
             view.changes += batch.changes.len() as u64;
             for change in &batch.changes {
                 match change {
-                    FileChange::Write(p) => write(view, p),
+                    FileChange::Write(p) => write(view, p, taint),
                     FileChange::Delete(p) => delete(view, p),
-                    FileChange::Move(p) => rename(view, p),
+                    FileChange::Move(p) => rename(view, p, taint),
                 }
             }
         }
     }
 }
 
-fn write(view: &mut View, p: &FileWrite) {
+fn write(view: &mut View, p: &FileWrite, taint: &[Taint]) {
     view.files.set(&p.path, p.node.clone());
+    label(view, &p.path, taint.to_vec());
 }
 
 fn delete(view: &mut View, p: &FileDelete) {
     view.files.remove(&p.path);
+    label(view, &p.path, Vec::new());
 }
 
-fn rename(view: &mut View, p: &FileMove) {
+/// A file keeps its labels wherever it goes.
+fn rename(view: &mut View, p: &FileMove, taint: &[Taint]) {
     view.files.remove(&p.from);
     view.files.set(&p.to, p.node.clone());
+    let mut labels = view.tainted.get(&p.from).cloned().unwrap_or_default();
+    labels.extend(taint.iter().filter(|label| !labels.contains(label)).cloned().collect::<Vec<_>>());
+    label(view, &p.from, Vec::new());
+    label(view, &p.to, labels);
+}
+
+fn label(view: &mut View, path: &FilePath, labels: Vec<Taint>) {
+    if !labels.is_empty() {
+        view.tainted.insert(path.clone(), labels);
+    } else if view.tainted.contains(path) {
+        view.tainted.remove(path);
+    }
 }
 
 fn count_operation(view: &mut View, event: &Event) {

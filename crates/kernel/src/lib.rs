@@ -14,12 +14,13 @@ mod files;
 pub mod merge;
 mod operation;
 pub mod rejection;
+pub mod run;
 mod slice;
 pub mod view;
 
 pub use command::{Action, Base, Choice, Command, Contents, OutsideEdit, Resolutions};
 pub use conflict::{Conflict, State, Subject};
-pub use decide::{Decision, MAX_EVENTS, decide};
+pub use decide::{Decision, MAX_EVENTS, RunAction, decide};
 pub use effect::{Effect, EffectKind, react};
 pub use evolve::evolve;
 pub use files::Files;

@@ -12,18 +12,30 @@ use shared_types::payload::setting::SettingEvent;
 use shared_types::payload::window::{Window, WindowEvent};
 use shared_types::{Event, FilePath, NoteId, OpId, Payload, WindowId};
 
-/// Before and after, for one key. It is torn if something else changed it between two parts of the operation; then
-/// the way back would take that with it.
+/// Before and after, for one key. Where something else changed it between two parts of the operation, the way back
+/// must not take that with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Net<V> {
     pub(crate) before: Option<V>,
     pub(crate) after: Option<V>,
-    pub(crate) torn: bool,
+    /// What one part left, and what the next one found instead.
+    between: Vec<(Option<V>, Option<V>)>,
 }
 
 impl<V: PartialEq> Net<V> {
     fn matters(&self) -> bool {
-        self.torn || self.before != self.after
+        self.is_torn() || self.before != self.after
+    }
+
+    pub(crate) fn is_torn(&self) -> bool {
+        !self.between.is_empty()
+    }
+
+    /// What each part found and what it left, the last one first.
+    pub(crate) fn parts_back(&self) -> impl Iterator<Item = (Option<&V>, Option<&V>)> {
+        let found = self.between.iter().rev().map(|(_, found)| found).chain([&self.before]);
+        let left = [&self.after].into_iter().chain(self.between.iter().rev().map(|(left, _)| left));
+        found.zip(left).map(|(found, left)| (found.as_ref(), left.as_ref()))
     }
 }
 
@@ -31,24 +43,26 @@ pub(crate) type NetMap<K, V> = BTreeMap<K, Net<V>>;
 
 fn note<K: Ord, V: PartialEq>(map: &mut NetMap<K, V>, key: K, before: Option<V>, after: Option<V>) {
     match map.entry(key) {
-        Entry::Vacant(slot) => drop(slot.insert(Net { before, after, torn: false })),
+        Entry::Vacant(slot) => drop(slot.insert(Net { before, after, between: Vec::new() })),
         Entry::Occupied(slot) => {
             let net = slot.into_mut();
-            net.torn |= net.after != before;
-            net.after = after;
+            let left = std::mem::replace(&mut net.after, after);
+            if left != before {
+                net.between.push((left, before));
+            }
         }
     }
 }
 
 /// How an operation stands to undo.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It did something of its own.
     Ordinary,
-    /// It took `root` back.
-    Undo { root: OpId },
-    /// It brought `root` back.
-    Redo { root: OpId },
+    /// It took `root` back, and these steps of it if that is a run.
+    Undo { root: OpId, steps: Vec<OpId> },
+    /// It brought `root` back, and these steps.
+    Redo { root: OpId, steps: Vec<OpId> },
 }
 
 /// The net effect of an operation on everything that can be undone.
@@ -65,7 +79,7 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    pub(crate) fn of(events: &[Event]) -> Self {
+    pub(crate) fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut op = Self {
             kind: Kind::Ordinary,
             files: BTreeMap::new(),
@@ -110,12 +124,20 @@ impl Operation {
                 note(&mut self.notes, p.note, p.prev.clone(), Some(p.state.clone()));
             }
             Payload::Note(NoteEvent::Delete(p)) => note(&mut self.notes, p.note, Some(p.prev.clone()), None),
-            Payload::Revert(RevertEvent::Undo(p)) => self.kind = Kind::Undo { root: p.root },
-            Payload::Revert(RevertEvent::Redo(p)) => self.kind = Kind::Redo { root: p.root },
+            Payload::Revert(RevertEvent::Undo(p)) => {
+                self.kind = Kind::Undo { root: p.root, steps: p.steps.clone() };
+            }
+            Payload::Revert(RevertEvent::Redo(p)) => {
+                self.kind = Kind::Redo { root: p.root, steps: p.steps.clone() };
+            }
             Payload::Revert(RevertEvent::Restore(_))
             | Payload::Message(_)
             | Payload::Checkpoint(_)
             | Payload::Tool(_)
+            | Payload::Run(_)
+            | Payload::Task(_)
+            | Payload::Llm(_)
+            | Payload::Capability(_)
             | Payload::User(_)
             | Payload::System(_)
             | Payload::Unknown(_) => {}

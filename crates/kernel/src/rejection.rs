@@ -1,7 +1,10 @@
 //! Why a command is refused. A refused command changes nothing.
 
 use serde::Serialize;
-use shared_types::{ContentHash, ConversationId, EffectId, FilePath, NoteId, OpId, PathError, Seq, WindowId};
+use shared_types::{
+    AskId, ContentHash, ConversationId, EffectId, FilePath, GrantId, NoteId, OpId, PathError, RunId, Seq,
+    TaskId, WindowId,
+};
 use thiserror::Error;
 
 use crate::Conflict;
@@ -60,6 +63,28 @@ pub enum Rejection {
     CallIsOpen { call: OpId },
     #[error("call {call} has ended; what it changed waits to be accepted or discarded")]
     CallIsHeld { call: OpId },
+    #[error("run {run} does not exist")]
+    NoRun { run: RunId },
+    #[error("run {run} exists already; a run needs an id of its own")]
+    RunTaken { run: RunId },
+    #[error("run {run} is over")]
+    RunIsOver { run: RunId },
+    #[error("run {run} is paused; let it go on first")]
+    RunIsPaused { run: RunId },
+    #[error("run {run} is busy: {what}")]
+    RunIsBusy { run: RunId, what: &'static str },
+    #[error("task {task} does not exist")]
+    NoTask { task: TaskId },
+    #[error("task {task} exists already")]
+    TaskTaken { task: TaskId },
+    #[error("task {task} is over")]
+    TaskIsOver { task: TaskId },
+    #[error("task {task} cannot end: somebody works for it, or a call is open")]
+    TaskIsBusy { task: TaskId },
+    #[error("question {ask} is not open; it may be answered already")]
+    NoAsk { ask: AskId },
+    #[error("grant {grant} does not exist; it may be revoked already")]
+    NoGrant { grant: GrantId },
     #[error("{} later change(s) stand in the way; nothing was changed", conflicts.len())]
     Conflicts { conflicts: Vec<Conflict> },
     #[error("the log has no event {seq} yet")]

@@ -5,14 +5,19 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use shared_types::payload::capability::Grant;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::note::Note;
 use shared_types::payload::window::Window;
-use shared_types::{ConversationId, EffectId, FilePath, NoteId, OpId, RootHash, Seq, Timestamp, WindowId};
+use shared_types::{
+    ConversationId, EffectId, FilePath, GrantId, NoteId, OpId, RootHash, RunId, Seq, Taint, TaskId,
+    Timestamp, WindowId,
+};
 use thiserror::Error;
 
 use crate::effect::EffectKind;
 use crate::files::Files;
+use crate::run::{Run, Spent};
 use crate::slice::Slice;
 
 /// What is kept in mind of a conversation; its messages are in the log.
@@ -31,6 +36,9 @@ pub struct Call {
     /// Where the log says that it was called.
     pub seq: Seq,
     pub network: bool,
+    /// The run that it belongs to, and the agent that made it.
+    pub run: Option<RunId>,
+    pub task: Option<TaskId>,
     pub state: CallState,
 }
 
@@ -72,12 +80,24 @@ pub struct View {
     pub pending: Slice<EffectId, EffectKind>,
     /// Calls that are open, by their operation.
     pub calls: Slice<OpId, Call>,
+    /// Runs that are not over, and the newest of those that are.
+    pub runs: Slice<RunId, Run>,
+    /// What the person allowed agents for more than once.
+    pub grants: Slice<GrantId, Grant>,
+    /// Files whose content was written by somebody who had read untrusted words, with the labels.
+    pub tainted: Slice<FilePath, Vec<Taint>>,
+    /// What models took, by day since the epoch, for the newest days.
+    pub spending: Slice<i64, Spent>,
     pub computer: Computer,
 }
 
-/// The slice that only some views have. It came later than the others: a view without open calls has the hash, and
-/// the snapshot, that it always had.
+/// The slices that only some views have. They came later than the others: a view in which they are empty has the hash,
+/// and the snapshot, that it always had.
 const CALLS: &str = "calls";
+const RUNS: &str = "runs";
+const GRANTS: &str = "grants";
+const SPENDING: &str = "spending";
+const TAINTED: &str = "tainted";
 
 /// One slice as bytes, with its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +131,7 @@ impl View {
         self.settings.get(key).and_then(|text| serde_json::from_str(text).ok())
     }
 
-    /// The hash of every slice, by name, always in this order; of the calls only if any is open.
+    /// The hash of every slice, by name, always in this order; of those that came later only if they hold anything.
     pub fn roots(&mut self) -> Vec<(&'static str, RootHash)> {
         let computer = Sha256::digest(postcard::to_stdvec(&self.computer).unwrap_or_default());
         let mut roots = vec![
@@ -124,9 +144,14 @@ impl View {
             ("pending", RootHash(self.pending.sum().to_bytes())),
             ("computer", RootHash(computer.into())),
         ];
-        if !self.calls.is_empty() {
-            roots.push((CALLS, RootHash(self.calls.sum().to_bytes())));
+        macro_rules! later {
+            ($($name:ident => $slice:ident),*) => {
+                $(if !self.$slice.is_empty() {
+                    roots.push(($name, RootHash(self.$slice.sum().to_bytes())));
+                })*
+            };
         }
+        later!(CALLS => calls, RUNS => runs, GRANTS => grants, SPENDING => spending, TAINTED => tainted);
         roots
     }
 
@@ -144,19 +169,22 @@ impl View {
     /// The view as bytes, slice by slice; equal views give equal bytes.
     pub fn to_slices(&mut self) -> Vec<SliceBytes> {
         let roots = self.roots();
-        let bytes = [
-            encode_sorted(&self.files.nodes),
-            encode_sorted(&self.windows),
-            encode_sorted(&self.settings),
-            encode_sorted(&self.notes),
-            encode_sorted(&self.conversations),
-            encode_sorted(&self.undone),
-            encode_sorted(&self.pending),
-            postcard::to_stdvec(&self.computer).unwrap_or_default(),
-            encode_sorted(&self.calls),
-        ];
-        // The calls come last, so that they are left out where they have no root.
-        roots.into_iter().zip(bytes).map(|((name, root), bytes)| SliceBytes { name, root, bytes }).collect()
+        let bytes = |name: &str| match name {
+            "files" => encode_sorted(&self.files.nodes),
+            "windows" => encode_sorted(&self.windows),
+            "settings" => encode_sorted(&self.settings),
+            "notes" => encode_sorted(&self.notes),
+            "conversations" => encode_sorted(&self.conversations),
+            "undone" => encode_sorted(&self.undone),
+            "pending" => encode_sorted(&self.pending),
+            CALLS => encode_sorted(&self.calls),
+            RUNS => encode_sorted(&self.runs),
+            GRANTS => encode_sorted(&self.grants),
+            SPENDING => encode_sorted(&self.spending),
+            TAINTED => encode_sorted(&self.tainted),
+            _ => postcard::to_stdvec(&self.computer).unwrap_or_default(),
+        };
+        roots.into_iter().map(|(name, root)| SliceBytes { name, root, bytes: bytes(name) }).collect()
     }
 
     /// The view behind such bytes. Its root must then be compared with the recorded one.
@@ -173,6 +201,11 @@ impl View {
                 Slice::from_entries(read::<Vec<_>>($name, slice($name))?.into_iter().collect())
             };
         }
+        macro_rules! later {
+            ($name:expr) => {
+                if slice($name).is_some() { slice!($name) } else { Slice::default() }
+            };
+        }
         let nodes: Slice<FilePath, FileNode> = slice!("files");
         Ok(Self {
             seq,
@@ -184,7 +217,11 @@ impl View {
             conversations: slice!("conversations"),
             undone: slice!("undone"),
             pending: slice!("pending"),
-            calls: if slice(CALLS).is_some() { slice!(CALLS) } else { Slice::default() },
+            calls: later!(CALLS),
+            runs: later!(RUNS),
+            grants: later!(GRANTS),
+            spending: later!(SPENDING),
+            tainted: later!(TAINTED),
             computer: read("computer", slice("computer"))?,
         })
     }
@@ -197,6 +234,8 @@ impl View {
             + self.conversations.len()
             + self.undone.len()
             + self.calls.len()
+            + self.runs.len()
+            + self.grants.len()
     }
 }
 

@@ -5,6 +5,8 @@
 // Helpers of a test may panic like the test itself; clippy's exception covers only the marked functions.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "kernel/agents.rs"]
+mod agents;
 #[path = "kernel/shell.rs"]
 mod shell;
 #[path = "kernel/show.rs"]
@@ -28,10 +30,16 @@ mod paths;
 mod redo;
 #[path = "kernel/restore.rs"]
 mod restore;
+#[path = "kernel/run_state.rs"]
+mod run_state;
+#[path = "kernel/runs.rs"]
+mod runs;
 #[path = "kernel/undo.rs"]
 mod undo;
 #[path = "kernel/undo_desktop.rs"]
 mod undo_desktop;
+#[path = "kernel/undo_runs.rs"]
+mod undo_runs;
 #[path = "kernel/undo_shapes.rs"]
 mod undo_shapes;
 

@@ -1,8 +1,12 @@
 //! Events in words, for lists that a person reads.
 
+use shared_types::payload::capability::CapabilityEvent;
 use shared_types::payload::file::FileEvent;
+use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::message::MessageEvent;
 use shared_types::payload::revert::RevertEvent;
+use shared_types::payload::run::{AskKind, PauseReason, Reply, RunEvent, Scope};
+use shared_types::payload::task::{MessageKind, TaskEvent, TaskOutcome};
 use shared_types::payload::tool::{StopReason, ToolStatus};
 use shared_types::payload::window::{WindowMode, WindowSet};
 use shared_types::{OpId, Payload};
@@ -41,6 +45,20 @@ pub fn label(payload: &Payload) -> String {
         Payload::Tool(tool::ToolEvent::Request(p)) => format!("asked for {}:{}", p.host, p.port),
         Payload::Tool(tool::ToolEvent::Hold(p)) => format!("dry run: {} changes wait", p.changes),
         Payload::Tool(tool::ToolEvent::Result(p)) => ended(&p.status),
+        Payload::Run(event) => of_run(event),
+        Payload::Task(event) => of_task(event),
+        Payload::Llm(LlmEvent::Reply(p)) => format!("{} answered", p.model),
+        Payload::Llm(LlmEvent::Fail(p)) => format!("{} did not answer: {}", p.model, p.reason),
+        Payload::Capability(CapabilityEvent::Grant(p)) => {
+            format!("allow {}: {}", p.grant.tool, p.grant.pattern)
+        }
+        Payload::Capability(CapabilityEvent::Revoke(_)) => "take a permission back".into(),
+        Payload::Revert(RevertEvent::Undo(p)) if !p.steps.is_empty() => {
+            format!("undo run {}", short(&p.root))
+        }
+        Payload::Revert(RevertEvent::Redo(p)) if !p.steps.is_empty() => {
+            format!("redo run {}", short(&p.root))
+        }
         Payload::Revert(RevertEvent::Undo(p)) => format!("undo {}", short(&p.target)),
         Payload::Revert(RevertEvent::Redo(p)) => format!("redo {}", short(&p.root)),
         Payload::Revert(RevertEvent::Restore(p)) => format!("restore to {}", p.seq),
@@ -50,6 +68,54 @@ pub fn label(payload: &Payload) -> String {
         Payload::System(system::SystemEvent::Purged(p)) => format!("purged {} contents", p.dropped),
         Payload::System(system::SystemEvent::Import(p)) => format!("import {} files of {}", p.files, p.user),
         Payload::Unknown(p) => p.name.to_string(),
+    }
+}
+
+fn of_run(event: &RunEvent) -> String {
+    match event {
+        RunEvent::Start(p) => p.title.to_string(),
+        RunEvent::Steer(_) => "say something to an agent".into(),
+        RunEvent::Pause(p) => match &p.why {
+            PauseReason::Person => "pause".into(),
+            PauseReason::TakenOver => "take over".into(),
+            PauseReason::Budget(why) | PauseReason::Model(why) => format!("paused: {why}"),
+        },
+        RunEvent::Resume(_) => "go on".into(),
+        RunEvent::Ask(p) => match &p.about {
+            AskKind::Approval { tool, title, .. } => format!("asks to {tool}: {title}"),
+            AskKind::Question { text, .. } => format!("asks: {text}"),
+            AskKind::Interrupted { title, .. } => format!("asks whether to repeat: {title}"),
+        },
+        RunEvent::Answer(p) => match &p.reply {
+            Reply::Allow(Scope::Once) => "allow once".into(),
+            Reply::Allow(Scope::Run) => "allow in this run".into(),
+            Reply::Allow(Scope::Always) => "allow always".into(),
+            Reply::Deny(why) => format!("deny: {why}"),
+            Reply::Words(words) => format!("answer: {words}"),
+        },
+        RunEvent::Cancel(_) => "stop the run".into(),
+        RunEvent::Fail(p) => format!("run failed: {}", p.reason),
+        RunEvent::Complete(_) => "run completed".into(),
+    }
+}
+
+fn of_task(event: &TaskEvent) -> String {
+    match event {
+        TaskEvent::Start(p) => format!("{}: {}", p.role, p.title),
+        TaskEvent::Message(p) => match p.kind {
+            MessageKind::Finding => "tells what it found".into(),
+            MessageKind::Question => "asks its requester".into(),
+            MessageKind::Answer => "answers".into(),
+            MessageKind::Progress => "tells how far it is".into(),
+            MessageKind::Completion => "tells that it is done".into(),
+            MessageKind::Failure => "tells that it failed".into(),
+        },
+        TaskEvent::End(p) => match &p.outcome {
+            TaskOutcome::Done => "done".into(),
+            TaskOutcome::Failed(why) => format!("failed: {why}"),
+            TaskOutcome::Cancelled => "stopped".into(),
+        },
+        TaskEvent::Trust(_) => "trust what an agent has read".into(),
     }
 }
 

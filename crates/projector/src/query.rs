@@ -1,12 +1,17 @@
-//! Questions to the read models: operations, history of paths, search.
+//! Questions to the read models: operations, runs, history of paths, search.
+
+mod runs;
 
 use std::collections::BTreeMap;
 
 use shared_types::payload::file::FileNode;
 use shared_types::wire::{CallRow, CallStatus};
-use shared_types::{ContentHash, FilePath, OpId, Seq};
+use shared_types::{ContentHash, FilePath, OpId, RunId, Seq, TaskId};
 
 use crate::views::{Views, ViewsError};
+
+pub use runs::RunRow;
+pub(crate) use runs::state_word;
 
 /// One operation, as a person sees it in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +30,9 @@ pub struct OperationRow {
     pub undone: bool,
     /// Present if the operation is the call of a tool.
     pub call: Option<CallRow>,
+    /// The run that it is part of, and the agent that made the call.
+    pub run: Option<RunId>,
+    pub task: Option<TaskId>,
 }
 
 /// Which operations a list shows.
@@ -66,7 +74,7 @@ pub struct CheckpointRow {
 
 const OPERATION: &str =
     "SELECT op, first, last, ts, source, actor, family, label, events, files, reversible, undone_by,
-     status, code, network FROM operations LEFT JOIN calls USING (op)";
+     status, code, network, run, task FROM operations LEFT JOIN calls USING (op)";
 
 /// Families that a bare undo takes: the person's work, not the arrangement of windows.
 const WORK: &str = "('file', 'setting', 'note', 'restore', 'system', 'tool')";
@@ -87,6 +95,8 @@ fn operation_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
         reversible: row.get(10)?,
         undone: row.get::<_, Option<Vec<u8>>>(11)?.is_some(),
         call: call_row(row)?,
+        run: row.get::<_, Option<[u8; 16]>>(15)?.map(RunId::from_bytes),
+        task: row.get::<_, Option<[u8; 16]>>(16)?.map(TaskId::from_bytes),
     })
 }
 

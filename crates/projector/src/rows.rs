@@ -4,13 +4,14 @@ mod calls;
 mod files;
 mod messages;
 mod operations;
+mod runs;
 
 use event_log::{ContentError, EventLog, read_content};
 use shared_types::payload::checkpoint::CheckpointEvent;
 use shared_types::payload::revert::RevertEvent;
 use shared_types::payload::setting::SettingEvent;
 use shared_types::payload::system::SystemEvent;
-use shared_types::{ContentHash, ContentRef, Event, Payload};
+use shared_types::{ContentHash, ContentRef, Event, OpId, Payload};
 
 use crate::error::ProjectError;
 use crate::views::Views;
@@ -44,8 +45,11 @@ pub(crate) fn apply(views: &Views, log: &dyn EventLog, event: &Event) -> Result<
             Ok(())
         }
         Payload::Tool(tool) => Ok(calls::apply(views, event, tool)?),
-        Payload::Revert(RevertEvent::Undo(p)) => Ok(operations::set_undone(views, p.root, Some(event.op))?),
-        Payload::Revert(RevertEvent::Redo(p)) => Ok(operations::set_undone(views, p.root, None)?),
+        Payload::Run(run) => Ok(runs::apply(views, event, run)?),
+        Payload::Task(task) => Ok(runs::apply_task(views, event, task)?),
+        Payload::Llm(llm) => Ok(runs::apply_llm(views, event, llm)?),
+        Payload::Revert(RevertEvent::Undo(p)) => set_undone(views, p.root, &p.steps, Some(event.op)),
+        Payload::Revert(RevertEvent::Redo(p)) => set_undone(views, p.root, &p.steps, None),
         Payload::System(SystemEvent::Purge(p)) => forget(views, &p.hashes),
         Payload::System(SystemEvent::Purged(_) | SystemEvent::Import(_))
         | Payload::Checkpoint(CheckpointEvent::Request(_) | CheckpointEvent::Fail(_))
@@ -53,8 +57,18 @@ pub(crate) fn apply(views: &Views, log: &dyn EventLog, event: &Event) -> Result<
         | Payload::Window(_)
         | Payload::Note(_)
         | Payload::User(_)
+        | Payload::Capability(_)
         | Payload::Unknown(_) => Ok(()),
     }
+}
+
+/// Marks an operation, or a run and its steps, as undone or not.
+fn set_undone(views: &Views, root: OpId, steps: &[OpId], by: Option<OpId>) -> Result<(), ProjectError> {
+    runs::set_undone(views, root, by)?;
+    for op in [root].iter().chain(steps) {
+        operations::set_undone(views, *op, by)?;
+    }
+    Ok(())
 }
 
 /// Takes purged words out of the read models too.

@@ -26,6 +26,8 @@ mod outside;
 mod racing;
 #[path = "project/rebuilding.rs"]
 mod rebuilding;
+#[path = "project/running.rs"]
+mod running;
 #[path = "project/scale.rs"]
 mod scale;
 #[path = "project/stopping.rs"]

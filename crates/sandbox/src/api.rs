@@ -8,9 +8,11 @@ mod commands;
 mod content;
 mod desktop;
 mod files;
+mod models;
 pub mod openapi;
 mod operations;
 pub mod problem;
+mod runs;
 mod socket;
 mod terminals;
 mod transfer;
@@ -67,6 +69,36 @@ pub fn routes() -> Vec<Route> {
             commands::discard,
         ),
         Route::post("/api/v1/commands/{op}/stop", Signed(Write), "Stops a command", commands::stop),
+        Route::get("/api/v1/runs", Signed(Read), "Runs of agents, the newest first", runs::list),
+        Route::post("/api/v1/runs", Signed(Write), "Starts a run", runs::start),
+        Route::get(
+            "/api/v1/runs/{run}",
+            Signed(Read),
+            "One run, with its agents and newest steps",
+            runs::show,
+        ),
+        Route::get("/api/v1/runs/{run}/steps", Signed(Read), "Steps of a run", runs::steps),
+        Route::get("/api/v1/runs/{run}/steps/{seq}", Signed(Read), "What went in and came out", runs::parts),
+        Route::post(
+            "/api/v1/runs/{run}/gestures",
+            Signed(Write),
+            "Steers, pauses, stops, answers",
+            runs::gesture,
+        ),
+        Route::post("/api/v1/runs/{run}/undo", Signed(Write), "Takes all of it back", runs::undo),
+        Route::post("/api/v1/runs/{run}/redo", Signed(Write), "Brings all of it back", runs::redo),
+        Route::get("/api/v1/questions", Signed(Read), "What waits for the person", runs::questions),
+        Route::get("/api/v1/grants", Signed(Read), "What agents may do without asking", runs::grants),
+        Route::delete("/api/v1/grants/{grant}", Signed(Write), "Takes that back", runs::revoke),
+        Route::get("/api/v1/models", Signed(Read), "Models, roles and budgets", models::list),
+        Route::post("/api/v1/models/{name}/test", Signed(Write), "Asks a model for a word", models::test),
+        Route::post(
+            "/api/v1/models/local/fetch",
+            Signed(Write),
+            "Fetches the model of this machine",
+            models::fetch,
+        ),
+        Route::post("/api/v1/models/local/stop", Signed(Write), "Stops fetching or running it", models::stop),
         // A terminal is in a cell. A plain shell is the owner's alone, by a session: see `Shell`.
         Route::get("/api/v1/terminals", Signed(Terminal), "Lists terminals", terminals::list),
         Route::post("/api/v1/terminals", Signed(Terminal), "Starts a terminal", terminals::start),

@@ -17,13 +17,14 @@ mod spec;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isolation::{Backend, Cell, Mount, StartError, Stream};
 use shared_types::OpId;
 
 pub(crate) use ignored::bring_back;
-pub(crate) use recovery::settle;
+pub(crate) use recovery::{interrupt, settle};
 pub use settings::{CellSettings, Walls};
 
 use crate::place::Place;
@@ -39,6 +40,8 @@ pub struct Cells {
     running: Mutex<BTreeMap<OpId, Arc<dyn Cell>>>,
     deciding: Mutex<()>,
     placing: Mutex<()>,
+    /// Set when the computer is being closed.
+    closing: AtomicBool,
 }
 
 impl Cells {
@@ -50,6 +53,7 @@ impl Cells {
             running: Mutex::default(),
             deciding: Mutex::default(),
             placing: Mutex::default(),
+            closing: AtomicBool::new(false),
         }
     }
 
@@ -93,8 +97,13 @@ impl Cells {
         self.backend.start(&policy, scratch)
     }
 
+    fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
     /// Ends all commands, before the computer is closed.
     pub(crate) fn stop_all(&self) {
+        self.closing.store(true, Ordering::Relaxed);
         let all: Vec<Arc<dyn Cell>> = self.running().values().cloned().collect();
         for cell in all {
             cell.stop();

@@ -7,6 +7,7 @@ mod calls;
 mod changes;
 mod effects;
 mod import;
+mod runs;
 mod target;
 
 use std::io::Read;
@@ -21,10 +22,12 @@ use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions, Subject}
 use projector::{CaughtUp, Extent, Phase, Projector};
 use shared_types::payload::file::FileNode;
 use shared_types::wire::DesktopAction;
-use shared_types::{Actor, CommandId, FilePath, OpId, Source, Taint, UserId};
+use shared_types::{Actor, CommandId, FilePath, OpId, RunId, Source, Taint, TaskId, UserId};
+use tokio::sync::broadcast;
 
 pub use calls::call_details;
 pub use changes::{changes, differences, other_changes, unified};
+pub use runs::{DAILY, DEFAULT_BUDGET, RUN_BUDGET, Voice, role_setting};
 pub use target::operation_at;
 
 use crate::cells::{Cells, Listener};
@@ -48,6 +51,7 @@ pub struct Computer {
     /// Set when a watcher records outside edits as they happen.
     watched: AtomicBool,
     cells: Cells,
+    voices: broadcast::Sender<Voice>,
     projector: Mutex<Projector>,
     owed: Mutex<Receiver<Effect>>,
     writer: Writer,
@@ -76,21 +80,37 @@ pub(crate) struct Caller {
     pub(crate) source: Source,
     pub(crate) actor: Actor,
     pub(crate) taint: Vec<Taint>,
+    /// The run and the agent in it, if it is one.
+    pub(crate) agent: Option<(RunId, TaskId)>,
 }
 
 impl Caller {
     pub(crate) fn person(envelope: &Envelope) -> Self {
         let (command, op) = (envelope.command, envelope.op);
-        Self { command, op, source: Source::User, actor: envelope.actor.clone(), taint: Vec::new() }
+        Self {
+            command,
+            op,
+            source: Source::User,
+            actor: envelope.actor.clone(),
+            taint: Vec::new(),
+            agent: None,
+        }
     }
 
     /// The person, at the desktop in the browser.
     pub(crate) fn at_desktop(command: CommandId, op: OpId) -> Self {
-        Self { command, op, source: Source::User, actor: Actor::DESKTOP, taint: Vec::new() }
+        Self { command, op, source: Source::User, actor: Actor::DESKTOP, taint: Vec::new(), agent: None }
     }
 
     pub(crate) fn system(actor: Actor) -> Self {
-        Self { command: ids::command(), op: ids::op(), source: Source::System, actor, taint: Vec::new() }
+        Self {
+            command: ids::command(),
+            op: ids::op(),
+            source: Source::System,
+            actor,
+            taint: Vec::new(),
+            agent: None,
+        }
     }
 }
 
@@ -143,7 +163,8 @@ impl Computer {
         let watched = AtomicBool::new(false);
         let _writing = Joined(Some(thread));
         let cells = Cells::new(config.cells.clone(), place);
-        Ok(Self { place: place.clone(), config, watched, cells, projector, owed, writer, _writing, log })
+        let (place, voices) = (place.clone(), runs::voices());
+        Ok(Self { place, config, watched, cells, voices, projector, owed, writer, _writing, log })
     }
 
     /// From now on somebody else looks after outside edits.
@@ -279,6 +300,7 @@ impl Computer {
                 self.record_outside(progress)?;
                 self.purge(&caller, hashes, paths, reason, progress)?
             }
+            Request::Runs(request) => return self.answer_about_runs(&caller, request, progress),
             Request::Rebuild => self.rebuild(progress)?,
             Request::Collect => {
                 let (count, bytes) = self.log.collect()?;
@@ -303,7 +325,7 @@ impl Computer {
             op: caller.op,
             source: caller.source,
             actor: caller.actor.clone(),
-            run_id: None,
+            run_id: caller.agent.map(|(run, _)| run),
             cause: None,
             taint: caller.taint.clone(),
             intent,
@@ -342,17 +364,28 @@ impl Computer {
         preview: bool,
         progress: Progress<'_>,
     ) -> Result<Done, Failure> {
-        let resolutions = Resolutions {
-            each: choices.each.iter().cloned().flat_map(both_spellings).collect(),
-            others: choices.others,
-        };
-        let intent = Intent::Undo { target, resolutions };
-        let mut done = self.change(caller, intent, Vec::new(), mode(preview), progress)?;
+        let intent = Intent::Undo { target, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, intent, &[target], preview, progress)?;
         done.target = Some(target);
+        Ok(done)
+    }
+
+    /// Goes back by an intent, and brings ignored files back that these operations had put away, in this order.
+    fn take_back(
+        &self,
+        caller: &Caller,
+        intent: Intent,
+        operations: &[OpId],
+        preview: bool,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let mut done = self.change(caller, intent, Vec::new(), mode(preview), progress)?;
         if !preview {
             let _alone = self.cells.placing();
-            if let Err(e) = crate::cells::bring_back(&self.place, target, caller.op) {
-                done.notes.push(format!("ignored files are not back in their place: {e}"));
+            for op in operations {
+                if let Err(e) = crate::cells::bring_back(&self.place, *op, caller.op) {
+                    done.notes.push(format!("ignored files are not back in their place: {e}"));
+                }
             }
         }
         Ok(done)
@@ -446,6 +479,13 @@ impl Computer {
             undone_operations: view.undone.len() as u64,
         })?;
         Ok(Answer::Status(Box::new(status)))
+    }
+}
+
+fn resolutions(choices: &Choices) -> Resolutions {
+    Resolutions {
+        each: choices.each.iter().cloned().flat_map(both_spellings).collect(),
+        others: choices.others,
     }
 }
 

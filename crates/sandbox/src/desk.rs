@@ -4,10 +4,12 @@
 //! events, files and terminals only. It is what every route of [`crate::api`] is given.
 
 mod activity;
+mod agents;
 mod bus;
 mod cell;
 mod commands;
 mod feed;
+mod ground;
 mod marks;
 mod parts;
 mod process;
@@ -20,9 +22,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event_log::EventLog;
+use kernel::run::{Phase, Run, Task, TaskState};
+use models::Gateway;
 use projector::Views;
 use ractor::{Actor, ActorRef};
-use shared_types::Seq;
+use shared_types::{RunId, Seq, TaskId};
 use tokio::sync::{broadcast, mpsc, watch};
 
 pub use bus::{Backlog, Bus};
@@ -34,8 +38,9 @@ pub use terminals::Terminals;
 
 use activity::Activity;
 
-use crate::computer::Computer;
+use crate::computer::{Computer, Voice};
 use crate::failure::{Code, Failure};
+use crate::minds::{LocalHost, Minds};
 use parts::Supervisor;
 
 /// Notices that wait for a tab at most; a tab that misses some has lost nothing that is in the log.
@@ -45,18 +50,25 @@ const NOTICES: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Desk(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     computer: Arc<Computer>,
     bus: Arc<Bus>,
     views: Mutex<Views>,
     terminals: Terminals,
-    commands: Commands,
+    commands: Arc<Commands>,
+    gateway: Gateway,
+    local: Option<Arc<dyn LocalHost>>,
     notices: broadcast::Sender<String>,
     stop: Arc<AtomicBool>,
     supervisor: ActorRef<parts::Message>,
     /// Ends when the last part has ended.
     parts: tokio::sync::Mutex<mpsc::Receiver<Infallible>>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("place", &self.computer.place).finish_non_exhaustive()
+    }
 }
 
 /// Where nobody closed it, the parts end with the last handle.
@@ -73,6 +85,9 @@ pub(crate) struct Shared {
     pub(crate) bus: Arc<Bus>,
     pub(crate) activity: Arc<Activity>,
     pub(crate) notices: broadcast::Sender<String>,
+    pub(crate) commands: Arc<Commands>,
+    pub(crate) minds: Minds,
+    pub(crate) gateway: Gateway,
     pub(crate) stop: Arc<AtomicBool>,
     /// Nothing is ever sent; that it is there says that a part runs.
     _running: mpsc::Sender<Infallible>,
@@ -81,8 +96,10 @@ pub(crate) struct Shared {
 impl Desk {
     /// Opens the parts around a computer: what was edited outside is recorded, what is owed is run, then everything
     /// is followed until [`Desk::close`].
-    pub async fn open(computer: Computer) -> Result<Self, Failure> {
+    pub async fn open(computer: Computer, minds: &Minds) -> Result<Self, Failure> {
         let computer = Arc::new(computer);
+        let gateway = minds.gateway(computer.log().user());
+        let commands = Arc::new(Commands::default());
         computer.set_watched();
         computer.cells().backend().keep_warm();
         let start = Arc::clone(&computer);
@@ -98,6 +115,9 @@ impl Desk {
             bus: Arc::clone(&bus),
             activity: Arc::clone(&activity),
             notices: notices.clone(),
+            commands: Arc::clone(&commands),
+            minds: minds.clone(),
+            gateway: gateway.clone(),
             stop: Arc::clone(&stop),
             _running,
         };
@@ -105,7 +125,6 @@ impl Desk {
             .await
             .map_err(|e| Failure::new(Code::Failed, format!("the computer could not be started: {e}")))?;
         let terminals = Terminals::new(Arc::clone(&computer), activity);
-        let commands = Commands::default();
         let (views, parts) = (Mutex::new(views), parts.into());
         Ok(Self(Arc::new(Inner {
             computer,
@@ -113,6 +132,8 @@ impl Desk {
             views,
             terminals,
             commands,
+            gateway,
+            local: minds.outside.local.clone(),
             notices,
             stop,
             supervisor,
@@ -122,7 +143,23 @@ impl Desk {
 
     /// Whether there is another handle on it, or something runs: a request, a tab or a person is still there.
     pub(crate) fn is_in_use(&self) -> bool {
-        Arc::strong_count(&self.0) > 1 || !self.0.terminals.list().is_empty() || self.0.commands.any_runs()
+        Arc::strong_count(&self.0) > 1
+            || !self.0.terminals.list().is_empty()
+            || self.0.commands.any_runs()
+            || self.has_work()
+    }
+
+    /// Whether a run goes on without the person.
+    fn has_work(&self) -> bool {
+        let works = |view: &mut kernel::View| {
+            let goes_on = |run: &Run| {
+                let asks = |task: &Task| run.asks.iter().any(|ask| ask.task == task.id);
+                let works = |task: &Task| task.state == TaskState::Working && !asks(task);
+                run.phase == Phase::Working && (run.tasks.is_empty() || run.tasks.iter().any(works))
+            };
+            view.runs.iter().any(|(_, run)| goes_on(run))
+        };
+        self.0.computer.writer().inspect(works).unwrap_or(false)
     }
 
     /// Ends the parts, brings the disk up to date and lets go of the computer, which can then be opened again.
@@ -155,12 +192,32 @@ impl Desk {
         &self.0.terminals
     }
 
+    /// The model of this machine, if there is one.
+    pub fn local(&self) -> Option<&Arc<dyn LocalHost>> {
+        self.0.local.as_ref()
+    }
+
+    /// The models that this user's agents reach.
+    pub fn gateway(&self) -> &Gateway {
+        &self.0.gateway
+    }
+
     pub fn commands(&self) -> &Commands {
         &self.0.commands
     }
 
     pub fn notices(&self) -> broadcast::Receiver<String> {
         self.0.notices.subscribe()
+    }
+
+    /// Says what an agent says just now to whoever looks. It never waits and nothing of it is kept: the whole reply
+    /// is an event.
+    pub fn say(&self, run: RunId, task: TaskId, text: impl Into<String>) {
+        self.0.computer.say(Voice { run, task, text: text.into() });
+    }
+
+    pub fn said(&self) -> broadcast::Receiver<Voice> {
+        self.0.computer.voices()
     }
 
     /// Told whenever lists, search and disk have caught up.

@@ -23,6 +23,17 @@ pub enum Code {
     Busy,
     StorageFull,
     ReadOnly,
+    NoRun,
+    RunTaken,
+    RunIsOver,
+    RunIsPaused,
+    RunIsBusy,
+    NoTask,
+    TaskTaken,
+    TaskIsOver,
+    TaskIsBusy,
+    NoQuestion,
+    NoGrant,
 }
 
 impl Code {
@@ -32,8 +43,21 @@ impl Code {
             Self::Failed | Self::StorageFull => 1,
             Self::BadPath | Self::BadRequest => 2,
             Self::Conflict => 3,
-            Self::NotFound | Self::NoComputer => 4,
-            Self::Refused | Self::ReadOnly => 5,
+            Self::NotFound
+            | Self::NoComputer
+            | Self::NoRun
+            | Self::NoTask
+            | Self::NoQuestion
+            | Self::NoGrant => 4,
+            Self::Refused
+            | Self::ReadOnly
+            | Self::RunTaken
+            | Self::RunIsOver
+            | Self::RunIsPaused
+            | Self::RunIsBusy
+            | Self::TaskTaken
+            | Self::TaskIsOver
+            | Self::TaskIsBusy => 5,
             Self::Damaged => 6,
             Self::Busy => 7,
         }
@@ -146,6 +170,17 @@ impl From<Rejection> for Failure {
             | Rejection::CallIsOpen { .. }
             | Rejection::CallIsHeld { .. }
             | Rejection::Missing { .. } => Code::Refused,
+            Rejection::NoRun { .. } => Code::NoRun,
+            Rejection::RunTaken { .. } => Code::RunTaken,
+            Rejection::RunIsOver { .. } => Code::RunIsOver,
+            Rejection::RunIsPaused { .. } => Code::RunIsPaused,
+            Rejection::RunIsBusy { .. } => Code::RunIsBusy,
+            Rejection::NoTask { .. } => Code::NoTask,
+            Rejection::TaskTaken { .. } => Code::TaskTaken,
+            Rejection::TaskIsOver { .. } => Code::TaskIsOver,
+            Rejection::TaskIsBusy { .. } => Code::TaskIsBusy,
+            Rejection::NoAsk { .. } => Code::NoQuestion,
+            Rejection::NoGrant { .. } => Code::NoGrant,
         };
         let mut failure = Self::new(code, rejection.to_string());
         if let Rejection::Taken { paths } = &rejection {

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use projector::CaptureIds;
-use shared_types::{CommandId, EffectId, OpId, TerminalId, Timestamp};
+use shared_types::{CommandId, EffectId, OpId, RunId, TerminalId, Timestamp};
 
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -26,6 +26,10 @@ pub fn command() -> CommandId {
 
 pub fn op() -> OpId {
     OpId::mint(now(), bits())
+}
+
+pub fn run() -> RunId {
+    RunId::mint(now(), bits())
 }
 
 pub fn effect() -> EffectId {

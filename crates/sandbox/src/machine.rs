@@ -21,6 +21,7 @@ use thiserror::Error;
 use crate::api::{self, Shell};
 use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::minds::{Minds, Outside};
 use crate::registry::Registry;
 
 /// Why a machine does not start.
@@ -42,6 +43,9 @@ pub struct MachineConfig {
     pub server: ServerConfig,
     /// A computer that nobody has used for so long is closed until somebody does; none is if this is not set.
     pub idle_close: Option<Duration>,
+    /// `[models]`: what differs from the built-in catalog.
+    pub models: Option<toml::Table>,
+    pub outside: Outside,
 }
 
 impl MachineConfig {
@@ -49,7 +53,7 @@ impl MachineConfig {
     pub const IDLE_CLOSE: Duration = Duration::from_secs(15 * 60);
 
     pub fn new(server: ServerConfig) -> Self {
-        Self { server, idle_close: Some(Self::IDLE_CLOSE) }
+        Self { server, idle_close: Some(Self::IDLE_CLOSE), models: None, outside: Outside::default() }
     }
 }
 
@@ -73,9 +77,12 @@ impl Machine {
         assets: Arc<dyn Assets>,
         version: &'static str,
     ) -> Result<Self, MachineError> {
-        let MachineConfig { server, idle_close } = config;
-        let registry = Arc::new(Registry::new(&server.data));
+        let MachineConfig { server, idle_close, models, outside } = config;
+        let data = server.data.clone();
         let server = Server::bind(server, clock).await?;
+        let vault = server.front().vault.clone();
+        let minds = Minds { outside: outside.clone(), ..Minds::new(models.as_ref())? }.with_keys(&vault);
+        let registry = Arc::new(Registry::new(&data, minds));
         let owner = server.front().identity.ensure_owner(owner, name)?;
         registry.desk(&owner.id, &owner.name).await?;
         let pages = Pages { assets, version, ready: Arc::new(|| Ok(())), metrics: metrics(&registry) };

@@ -4,6 +4,8 @@
 //! bytes of the request (none for most) in frames that an empty frame ends. The answer is any number of
 //! [`Answer::Progress`] frames and one last [`Answer`].
 
+mod runs;
+
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
@@ -15,7 +17,9 @@ pub use shared_types::wire::{Change, Done};
 use shared_types::wire::{DesktopAction, Ran, RunCommand};
 use shared_types::{Actor, ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq};
 
-use crate::failure::Failure;
+pub use runs::{Heard, RunAnswer, RunRequest};
+
+use crate::failure::{Code, Failure};
 
 pub const VERSION: u32 = 1;
 const JSON_LIMIT: usize = 16 * 1024 * 1024;
@@ -140,6 +144,8 @@ pub enum Request {
         paths: Vec<FilePath>,
         reason: String,
     },
+    /// Agents, and what they work on.
+    Runs(RunRequest),
     /// Drops contents that nothing names.
     Collect,
     /// Computes the read models again from the first event, and compares the whole disk with the log.
@@ -160,7 +166,10 @@ pub enum Answer {
         errors: bool,
         text: String,
     },
+    /// What happened in a run that is followed.
+    Heard(Heard),
     Ran(Box<Ran>),
+    Runs(RunAnswer),
     Done(Done),
     Status(Box<Status>),
     Failure(Failure),
@@ -173,7 +182,27 @@ impl Answer {
             Self::Done(done) => Ok(done),
             Self::Ran(ran) => Ok(ran.done),
             Self::Failure(failure) => Err(failure),
-            Self::Status(_) | Self::Progress { .. } | Self::Output { .. } => Ok(Done::default()),
+            Self::Status(_)
+            | Self::Runs(_)
+            | Self::Progress { .. }
+            | Self::Output { .. }
+            | Self::Heard(_) => Ok(Done::default()),
+        }
+    }
+
+    /// What was told about runs.
+    pub fn into_runs(self) -> Result<RunAnswer, Failure> {
+        match self {
+            Self::Runs(answer) => Ok(answer),
+            Self::Failure(failure) => Err(failure),
+            Self::Done(_)
+            | Self::Ran(_)
+            | Self::Status(_)
+            | Self::Progress { .. }
+            | Self::Output { .. }
+            | Self::Heard(_) => {
+                Err(Failure::new(Code::Failed, "the computer gave another answer than was asked for"))
+            }
         }
     }
 

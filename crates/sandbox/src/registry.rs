@@ -16,6 +16,7 @@ use shared_types::UserId;
 use crate::computer::Computer;
 use crate::desk::{Desk, blocking};
 use crate::failure::Failure;
+use crate::minds::Minds;
 use crate::place::{Place, STATE, WORKSPACE};
 use crate::{session, welcome};
 
@@ -26,6 +27,7 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 #[derive(Debug)]
 pub struct Registry {
     users: PathBuf,
+    minds: Minds,
     slots: Mutex<HashMap<UserId, Arc<Slot>>>,
 }
 
@@ -72,9 +74,9 @@ impl Slot {
 }
 
 impl Registry {
-    /// Computers below a data folder.
-    pub fn new(data: &std::path::Path) -> Self {
-        Self { users: data.join("users"), slots: Mutex::default() }
+    /// Computers below a data folder, and what their agents think with.
+    pub fn new(data: &std::path::Path, minds: Minds) -> Self {
+        Self { users: data.join("users"), minds, slots: Mutex::default() }
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<UserId, Arc<Slot>>> {
@@ -104,7 +106,7 @@ impl Registry {
         }
         let (place, user, name) = (self.place(user), user.clone(), name.to_owned());
         let computer = blocking(move || open(&place, user, &name)).await?;
-        let desk = Desk::open(computer).await?;
+        let desk = Desk::open(computer, &self.minds).await?;
         *slot.held() = Some(Held { desk: desk.clone(), used: Instant::now() });
         Ok(desk)
     }

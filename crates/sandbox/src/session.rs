@@ -5,13 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use shared_types::OpId;
+use shared_types::wire::RunLine;
+use shared_types::{OpId, RunId, Seq};
 
 use crate::cells::Listener;
 use crate::computer::Computer;
 use crate::failure::{Code, Failure};
 use crate::place::Place;
-use crate::protocol::{Answer, Envelope, Request};
+use crate::protocol::{Answer, Envelope, Heard, Request, RunAnswer, RunRequest};
 use crate::socket;
 
 /// Another command that has the computer for itself, or a holder that is just starting or stopping, is waited for.
@@ -68,6 +69,51 @@ fn end_on_signals(computer: &Arc<Computer>, op: OpId) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Follows a run, through the process that holds the computer, until it is over, waits for the person or is paused.
+pub fn follow(
+    place: &Place,
+    run: RunId,
+    after: Seq,
+    tell: &mut dyn FnMut(Heard),
+) -> Result<RunLine, Failure> {
+    let nobody =
+        || Failure::new(Code::Failed, "nobody holds this computer any more, so nothing happens in it");
+    let stream = socket::connect(place)?.ok_or_else(nobody)?;
+    let request = RunRequest::Follow { run: run.to_string(), after };
+    let answer = socket::follow(stream, &Envelope::new(Request::Runs(request)), tell).map_err(lost)?;
+    match answer.into_runs()? {
+        RunAnswer::Line(line) => Ok(line),
+        RunAnswer::List(_)
+        | RunAnswer::Details(_)
+        | RunAnswer::Steps(_)
+        | RunAnswer::Parts(_)
+        | RunAnswer::Questions(_)
+        | RunAnswer::Grants(_) => Err(Failure::new(Code::Failed, "a run was followed to something else")),
+    }
+}
+
+/// Whether another process holds the computer.
+pub fn is_held(place: &Place) -> Result<bool, Failure> {
+    Ok(socket::connect(place)?.is_some())
+}
+
+/// Does something at the first Ctrl-C or SIGTERM; the second ends this process.
+pub fn at_first_signal(act: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || {
+        let mut act = Some(act);
+        for signal in signals.forever() {
+            match act.take() {
+                // What it does may take a while, and a second signal must not wait for it.
+                Some(act) => drop(std::thread::spawn(act)),
+                None => drop(signal_hook::low_level::emulate_default_handler(signal)),
+            }
+        }
+    });
+    Ok(())
+}
+
 /// Opens the computer to hold it. One that is held already is refused; a passing command is waited for.
 pub fn take(place: &Place) -> Result<Computer, Failure> {
     match reach(place, &|_, _, _| ())? {
@@ -77,12 +123,12 @@ pub fn take(place: &Place) -> Result<Computer, Failure> {
     }
 }
 
-enum Reached {
+pub(crate) enum Reached {
     Holder(UnixStream),
     Own(Box<Computer>),
 }
 
-fn reach(place: &Place, progress: &dyn Fn(&str, u64, u64)) -> Result<Reached, Failure> {
+pub(crate) fn reach(place: &Place, progress: &dyn Fn(&str, u64, u64)) -> Result<Reached, Failure> {
     let started = Instant::now();
     loop {
         if let Some(stream) = socket::connect(place)? {
@@ -104,9 +150,11 @@ fn last_word(answer: Answer) -> Result<Answer, Failure> {
         Answer::Failure(failure) => Err(failure),
         Answer::Done(_)
         | Answer::Ran(_)
+        | Answer::Runs(_)
         | Answer::Status(_)
         | Answer::Progress { .. }
-        | Answer::Output { .. } => Ok(answer),
+        | Answer::Output { .. }
+        | Answer::Heard(_) => Ok(answer),
     }
 }
 

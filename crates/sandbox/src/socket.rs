@@ -20,7 +20,9 @@ use crate::cells::Listener;
 use crate::computer::Computer;
 use crate::failure::{Code, Failure};
 use crate::place::Place;
-use crate::protocol::{Answer, Body, Envelope, Request, bytes_of, receive, send, send_body};
+use crate::protocol::{
+    Answer, Body, Envelope, Heard, Request, RunAnswer, RunRequest, bytes_of, receive, send, send_body,
+};
 
 /// Commands that may be under way at once; more wait at the door.
 const CONNECTIONS: usize = 128;
@@ -143,6 +145,11 @@ fn serve(computer: &Computer, stream: &UnixStream) -> io::Result<()> {
         // Progress is a courtesy; a caller that does not read it gets the answer all the same.
         let _ = say(&Answer::Progress { phase: phase.to_owned(), done, total });
     };
+    if let Request::Runs(RunRequest::Follow { run, after }) = &envelope.request {
+        let told =
+            computer.follow_run(run, *after, &|| !is_gone(stream), &mut |heard| say(&Answer::Heard(heard)));
+        return say(&told.map_or_else(Answer::Failure, |line| Answer::Runs(RunAnswer::Line(line))));
+    }
     let over = AtomicBool::new(false);
     let answer = std::thread::scope(|scope| {
         if let Request::Run(_) = &envelope.request {
@@ -157,6 +164,13 @@ fn serve(computer: &Computer, stream: &UnixStream) -> io::Result<()> {
         answer
     });
     say(&answer)
+}
+
+/// Whether nobody is at the other end any more.
+fn is_gone(stream: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok() && !fds[0].revents().is_empty()
 }
 
 /// A command whose caller goes away is ended, as with Ctrl-C.
@@ -182,6 +196,11 @@ pub fn connect(place: &Place) -> io::Result<Option<UnixStream>> {
     }
 }
 
+/// Follows a run until it is over, waits or is paused, and returns the last word.
+pub fn follow(stream: UnixStream, envelope: &Envelope, tell: &mut dyn FnMut(Heard)) -> io::Result<Answer> {
+    call_with(stream, envelope, &mut io::empty(), &|_, _, _| (), &mut |_, _| (), tell)
+}
+
 /// Sends one request and waits for its answer.
 pub fn call(
     stream: UnixStream,
@@ -189,6 +208,17 @@ pub fn call(
     body: &mut dyn io::Read,
     progress: &dyn Fn(&str, u64, u64),
     listener: Listener<'_>,
+) -> io::Result<Answer> {
+    call_with(stream, envelope, body, progress, listener, &mut |_| ())
+}
+
+fn call_with(
+    stream: UnixStream,
+    envelope: &Envelope,
+    body: &mut dyn io::Read,
+    progress: &dyn Fn(&str, u64, u64),
+    listener: Listener<'_>,
+    tell: &mut dyn FnMut(Heard),
 ) -> io::Result<Answer> {
     let mut input = BufReader::new(stream.try_clone()?);
     let mut out = BufWriter::new(stream);
@@ -202,6 +232,7 @@ pub fn call(
                 let from = if errors { Stream::Err } else { Stream::Out };
                 listener(from, &bytes_of(&text));
             }
+            Ok(Answer::Heard(heard)) => tell(heard),
             Ok(answer) => return Ok(answer),
             Err(e) => return Err(sent.err().unwrap_or(e)),
         }

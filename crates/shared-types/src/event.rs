@@ -130,12 +130,18 @@ impl Actor {
     pub const CHECKPOINTS: Self = Self(Cow::Borrowed("checkpoints"));
     /// The part that settles commands which an unclean stop left open.
     pub const CELLS: Self = Self(Cow::Borrowed("cells"));
+    /// The harness that runs agents, where no agent in particular is meant.
+    pub const CHOIR: Self = Self(Cow::Borrowed("choir"));
 }
 
 impl Taint {
     pub const IMPORT: Self = Self(Cow::Borrowed("import"));
     /// A command that could reach the network.
     pub const COMMAND: Self = Self(Cow::Borrowed("command"));
+    /// A page of the web.
+    pub const WEB: Self = Self(Cow::Borrowed("web"));
+    /// The answer of a tool that somebody else runs.
+    pub const MCP: Self = Self(Cow::Borrowed("mcp"));
 }
 
 /// An event as it was recorded, borrowed from a row or owned.

@@ -115,6 +115,18 @@ uuid_id! {
     RunId
 }
 uuid_id! {
+    /// The work of one agent in a run. It is begun by a call, whose id it takes; the first one takes the run's.
+    TaskId
+}
+uuid_id! {
+    /// Something that a run asks the person. It is raised by a call, whose id it takes, where there is one.
+    AskId
+}
+uuid_id! {
+    /// Something that the person allowed for more than once.
+    GrantId
+}
+uuid_id! {
     /// One effect that is owed.
     EffectId
 }

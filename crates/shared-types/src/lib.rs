@@ -18,8 +18,8 @@ pub use content::{ContentRef, INLINE_LIMIT};
 pub use event::{Actor, Event, Scratch, Source, StoredEvent, Taint, Timestamp};
 pub use hash::{ChainHash, ContentHash, RootHash};
 pub use id::{
-    CommandId, ConversationId, EffectId, EventId, IdError, MessageId, NoteId, OpId, RunId, Seq, TerminalId,
-    UserId, WindowId,
+    AskId, CommandId, ConversationId, EffectId, EventId, GrantId, IdError, MessageId, NoteId, OpId, RunId,
+    Seq, TaskId, TerminalId, UserId, WindowId,
 };
 pub use name::EventName;
 pub use path::{FilePath, PathError};

@@ -175,6 +175,10 @@ families! {
     note::NoteEvent => Note, "note";
     checkpoint::CheckpointEvent => Checkpoint, "checkpoint";
     tool::ToolEvent => Tool, "tool";
+    run::RunEvent => Run, "run";
+    task::TaskEvent => Task, "task";
+    llm::LlmEvent => Llm, "llm";
+    capability::CapabilityEvent => Capability, "capability";
     revert::RevertEvent => Revert, "undo" | "redo" | "restore";
     user::UserEvent => User, "user";
     system::SystemEvent => System, "system";

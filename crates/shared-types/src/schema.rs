@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::{CommandId, ContentHash, FilePath, OpId, RootHash, Seq, TerminalId, Timestamp, UserId, WindowId};
+use crate::{
+    AskId, CommandId, ContentHash, FilePath, GrantId, OpId, RootHash, RunId, Seq, TaskId, TerminalId,
+    Timestamp, UserId, WindowId,
+};
 
 macro_rules! schema {
     ($($name:ident => { $($schema:tt)* })*) => {
@@ -27,6 +30,10 @@ schema! {
         "format": "uuid",
         "description": "Minted by the caller, so that a resend is recognised."
     }
+    RunId => { "type": "string", "format": "uuid", "description": "One run of agents." }
+    TaskId => { "type": "string", "format": "uuid", "description": "The work of one agent in a run." }
+    AskId => { "type": "string", "format": "uuid", "description": "Something that a run asks the person." }
+    GrantId => { "type": "string", "format": "uuid", "description": "Something allowed for more than once." }
     WindowId => { "type": "string", "format": "uuid", "description": "One window." }
     TerminalId => { "type": "string", "format": "uuid", "description": "One terminal." }
     ContentHash => {

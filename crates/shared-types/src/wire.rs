@@ -11,6 +11,7 @@ mod desktop;
 mod files;
 mod operations;
 mod problem;
+mod runs;
 mod socket;
 mod terminals;
 
@@ -22,5 +23,10 @@ pub use desktop::{DesktopAction, DesktopState, Gesture, Storage};
 pub use files::{AtPath, Entry, Found, FromTo, Listing, Matched, Version};
 pub use operations::{Change, Done, Operation, OperationDetail, Operations, RestoreTo, Revert, Side};
 pub use problem::{Clash, Problem};
+pub use runs::{
+    Agent, AgentState, GestureOnRun, GrantLine, GrantList, LocalModelLine, ModelLine, ModelList, ModelTried,
+    Questions, RoleLine, RunCost, RunDetails, RunGesture, RunLine, RunList, RunQuestion, RunState, StartRun,
+    Step, StepKind, StepParts,
+};
 pub use socket::{FromClient, FromServer};
 pub use terminals::{NewTerminal, Terminal, TerminalFrame, TerminalKind};

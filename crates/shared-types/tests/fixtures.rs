@@ -9,13 +9,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
+use shared_types::payload::capability::*;
 use shared_types::payload::checkpoint::*;
 use shared_types::payload::file::*;
+use shared_types::payload::llm::*;
 use shared_types::payload::message::*;
 use shared_types::payload::note::*;
 use shared_types::payload::revert::*;
+use shared_types::payload::run::*;
 use shared_types::payload::setting::*;
 use shared_types::payload::system::*;
+use shared_types::payload::task::*;
 use shared_types::payload::tool::*;
 use shared_types::payload::user::*;
 use shared_types::payload::window::*;
@@ -28,6 +32,10 @@ fn folder() -> PathBuf {
 const AT: Timestamp = Timestamp::from_millis(1_763_194_320_000);
 
 fn samples() -> Vec<Payload> {
+    base_samples().into_iter().chain(agent_samples()).collect()
+}
+
+fn base_samples() -> Vec<Payload> {
     let bits = [7; 10];
     let path = |text: &str| FilePath::parse(text).unwrap();
     let old = FileNode::file(ContentRef::of(b"old\n"), 0o644);
@@ -79,6 +87,7 @@ fn samples() -> Vec<Payload> {
             title: "cargo test".into(),
             input: ContentRef::of(b"{\"command\":\"cargo test\"}"),
             network: true,
+            task: None,
         }
         .into(),
         ToolRequest {
@@ -106,8 +115,8 @@ fn samples() -> Vec<Payload> {
             },
         }
         .into(),
-        Undo { target: op, root: op }.into(),
-        Redo { target: op, root: op }.into(),
+        Undo { target: op, root: op, steps: Vec::new() }.into(),
+        Redo { target: op, root: op, steps: Vec::new() }.into(),
         Restore { seq: Seq(17) }.into(),
         UserCreate { name: "Ada".into() }.into(),
         UserRename { name: "Ada L.".into(), prev: "Ada".into() }.into(),
@@ -121,6 +130,80 @@ fn samples() -> Vec<Payload> {
             files: 2,
         }
         .into(),
+    ]
+}
+
+fn agent_samples() -> Vec<Payload> {
+    let bits = [7; 10];
+    let (run, call) = (RunId::mint(AT, bits), OpId::mint(AT, bits));
+    let (task, other) = (TaskId::mint(AT, bits), TaskId::mint(AT, [8; 10]));
+    let (ask, id) = (AskId::mint(AT, bits), GrantId::mint(AT, bits));
+    let result = FilePath::parse("notes/bees.md").unwrap();
+    let budget = Budget { steps: Some(40), seconds: Some(600), tokens: None, micros: Some(250_000) };
+    let about = AskKind::Approval {
+        call,
+        tool: "exec".into(),
+        title: "curl https://example.org".into(),
+        input: ContentRef::of(b"{\"command\":\"curl https://example.org\"}"),
+        why: "a command with the network cannot be taken back".into(),
+        pattern: "curl *".into(),
+        is_final: true,
+    };
+    let tokens = Tokens { input: 1200, cache_read: 800, cache_write: 0, output: 90 };
+    vec![
+        RunStart {
+            title: "Bees".into(),
+            objective: ContentRef::of(b"Write a page about bees."),
+            attached: vec![result.clone()],
+            model: Some("small".into()),
+            budget,
+        }
+        .into(),
+        RunSteer { task: Some(task), words: ContentRef::of(b"Shorter.") }.into(),
+        RunPause { why: PauseReason::Budget("40 of 40 steps are used".into()) }.into(),
+        RunResume { budget: Some(Budget { steps: Some(80), ..budget }) }.into(),
+        RunAsk { ask, task, about }.into(),
+        RunAnswer { ask, task, reply: Reply::Allow(Scope::Run) }.into(),
+        RunCancel {}.into(),
+        RunFail { reason: "no model answers".into() }.into(),
+        RunComplete { summary: ContentRef::of(b"The page is there."), results: vec![result] }.into(),
+        TaskStart {
+            task,
+            parent: Some(other),
+            role: "writer".into(),
+            title: "Write the page".into(),
+            instruction: ContentRef::of(b"Write it."),
+        }
+        .into(),
+        TaskMessage {
+            from: task,
+            to: other,
+            kind: MessageKind::Finding,
+            body: ContentRef::of(b"They dance."),
+        }
+        .into(),
+        TaskEnd { task, outcome: TaskOutcome::Failed("it gave up".into()) }.into(),
+        TaskTrust { task }.into(),
+        LlmReply {
+            task,
+            model: "small".into(),
+            seen: Seq(41),
+            reply: ContentRef::of(b"{}"),
+            ended: shared_types::payload::llm::ReplyEnd::Whole,
+            calls: vec![WantedCall { call, tool: "write".into() }],
+            tokens,
+            micros: Some(1234),
+            millis: 900,
+            attempts: 2,
+        }
+        .into(),
+        LlmFail { task, model: "small".into(), reason: "it is overloaded".into() }.into(),
+        CapabilityGrant {
+            id,
+            grant: Grant { tool: "exec".into(), pattern: "curl *".into(), run: Some(run) },
+        }
+        .into(),
+        CapabilityRevoke { id }.into(),
     ]
 }
 
@@ -208,6 +291,77 @@ fn every_end_of_a_call_reads_as_it_is_written() {
     let quiet = serde_json::to_string(&ToolReport::default()).unwrap();
     assert_eq!(quiet, r#"{"written":0,"millis":0}"#);
     assert_eq!(serde_json::from_str::<ToolReport>("{}").unwrap(), ToolReport::default());
+}
+
+/// The words in which runs are written, beyond those of the fixtures.
+#[test]
+fn every_word_of_a_run_reads_as_it_is_written() {
+    fn same<T>(cases: impl IntoIterator<Item = (T, &'static str)>)
+    where
+        T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug,
+    {
+        for (value, text) in cases {
+            assert_eq!(serde_json::to_string(&value).unwrap(), text);
+            assert_eq!(serde_json::from_str::<T>(text).unwrap(), value);
+        }
+    }
+    let op = OpId::from_bytes([1; 16]);
+    same([
+        (PauseReason::Person, r#""person""#),
+        (PauseReason::TakenOver, r#""taken_over""#),
+        (PauseReason::Budget("b".into()), r#"{"budget":"b"}"#),
+        (PauseReason::Model("m".into()), r#"{"model":"m"}"#),
+    ]);
+    same([
+        (Reply::Allow(Scope::Once), r#"{"allow":"once"}"#),
+        (Reply::Allow(Scope::Run), r#"{"allow":"run"}"#),
+        (Reply::Allow(Scope::Always), r#"{"allow":"always"}"#),
+        (Reply::Deny("no".into()), r#"{"deny":"no"}"#),
+        (Reply::Words("blue".into()), r#"{"words":"blue"}"#),
+    ]);
+    same([
+        (
+            AskKind::Question { call: op, text: "Which?".into(), choices: vec!["a".into()] },
+            r#"{"question":{"call":"01010101-0101-0101-0101-010101010101","text":"Which?","choices":["a"]}}"#,
+        ),
+        (
+            AskKind::Interrupted { call: op, tool: "exec".into(), title: "make".into() },
+            r#"{"interrupted":{"call":"01010101-0101-0101-0101-010101010101","tool":"exec","title":"make"}}"#,
+        ),
+    ]);
+    same([
+        (TaskOutcome::Done, r#""done""#),
+        (TaskOutcome::Failed("x".into()), r#"{"failed":"x"}"#),
+        (TaskOutcome::Cancelled, r#""cancelled""#),
+    ]);
+    same([
+        (MessageKind::Finding, r#""finding""#),
+        (MessageKind::Question, r#""question""#),
+        (MessageKind::Answer, r#""answer""#),
+        (MessageKind::Progress, r#""progress""#),
+        (MessageKind::Completion, r#""completion""#),
+        (MessageKind::Failure, r#""failure""#),
+    ]);
+    assert_eq!(serde_json::from_str::<Budget>("{}").unwrap(), Budget::default());
+    assert_eq!(serde_json::from_str::<Tokens>("{}").unwrap().total(), 0);
+    let most = Tokens { input: u64::MAX, cache_read: u64::MAX, cache_write: 1, output: 1 };
+    assert_eq!(most.total(), u64::MAX, "a count that somebody made up breaks nothing");
+}
+
+/// The undo of a run names the operations that went with it; any other is written as it always was.
+#[test]
+fn an_undo_names_the_steps_of_a_run() {
+    let op = OpId::from_bytes([1; 16]);
+    let plain =
+        r#"{"target":"01010101-0101-0101-0101-010101010101","root":"01010101-0101-0101-0101-010101010101"}"#;
+    let undo = Undo { target: op, root: op, steps: Vec::new() };
+    assert_eq!(serde_json::to_string(&undo).unwrap(), plain);
+    assert_eq!(
+        serde_json::from_str::<Redo>(plain).unwrap(),
+        Redo { target: op, root: op, steps: Vec::new() }
+    );
+    let of_run = Undo { steps: vec![op], ..undo };
+    assert_eq!(serde_json::from_str::<Undo>(&serde_json::to_string(&of_run).unwrap()).unwrap(), of_run);
 }
 
 #[test]

@@ -34,7 +34,14 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
     let tests = workspace.root.join("tests/browser");
     web::run(workspace, &web::Args::default())?;
     web::install(&tests)?;
-    process::run(&mut workspace.cargo(["build", "--locked", "--package", "choir"]))?;
+    process::run(&mut workspace.cargo([
+        "build",
+        "--locked",
+        "--package",
+        "choir",
+        "--package",
+        "scripted-model",
+    ]))?;
     let mut node = Command::new("node");
     node.current_dir(&tests).arg("run.mjs").args(&args.specs);
     node.env("CHROMIUM", chromium).env("CHOIR", workspace.binary(Profile::Debug, "choir"));

@@ -32,7 +32,7 @@ pub(crate) fn restore(context: &Context, args: &Restore) -> Result<()> {
     Ok(())
 }
 
-fn choices(context: &Context, args: &Revert) -> Result<Choices> {
+pub(crate) fn choices(context: &Context, args: &Revert) -> Result<Choices> {
     let mut each = Vec::new();
     for (names, choice) in [(&args.keep, Choice::Keep), (&args.take, Choice::Take)] {
         for name in names {

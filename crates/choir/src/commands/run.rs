@@ -32,6 +32,8 @@ pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
     let ran = match session::ask_aloud(&place, request, &mut body, &progress, &mut tell)? {
         Answer::Ran(ran) => *ran,
         Answer::Done(_)
+        | Answer::Runs(_)
+        | Answer::Heard(_)
         | Answer::Status(_)
         | Answer::Progress { .. }
         | Answer::Output { .. }

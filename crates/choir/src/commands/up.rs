@@ -9,12 +9,14 @@ use anyhow::Result;
 use hypervisor::assets::{Asset, Assets, content_type};
 use sandbox::startup::{self, Said, Startup, data_folder, machine_config};
 
+use super::minds;
 use crate::cli::Up;
 use crate::web;
 
 pub(crate) fn run(args: &Up) -> Result<()> {
     let said = Said { listen: args.listen, port: args.data.port, public_url: args.public_url.clone() };
-    let config = machine_config(data_folder(args.data.data.clone())?, &said)?;
+    let mut config = machine_config(data_folder(args.data.data.clone())?, &said)?;
+    config.outside = minds::outside(&config.server.data)?;
     let browser = !args.no_browser && std::io::stdout().is_terminal();
     let ready = if browser { open_browser } else { |_: &str| () };
     let startup = Startup { config, assets: Arc::new(Embedded), version: env!("CARGO_PKG_VERSION"), ready };

@@ -177,6 +177,8 @@ pub(crate) fn choir() -> Command {
             command.env_remove(name);
         }
     }
+    // Nobody's own keys and models.
+    command.env("XDG_DATA_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/nothing"));
     command.env("USER", "ada").env("TZ", "UTC").env_remove("NO_COLOR").env_remove("LOGNAME");
     command
 }

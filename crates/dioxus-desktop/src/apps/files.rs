@@ -3,10 +3,10 @@
 
 pub(crate) mod actions;
 mod list;
-mod markdown;
+pub(crate) mod markdown;
 mod preview;
 mod tree;
-mod upload;
+pub(crate) mod upload;
 mod versions;
 
 use dioxus::prelude::*;

@@ -11,6 +11,10 @@ use crate::icons::Icon;
 
 const SECTIONS: &[(&str, &str)] = &[
     (
+        "Ask the choir",
+        "Press Ctrl K and say what should be done; @ and a name attaches a file. Runs shows every agent and each of its steps while they work: pause, steer, stop, undo a step or the whole run. What cannot be undone is asked about first, in a corner over every app. Keys, models and budgets are in Settings, Models.",
+    ),
+    (
         "Find and open things",
         "Press Ctrl K (Cmd K on a Mac) anywhere and type. Apps, files and settings are found by name, files also by their text. A line that begins with > is a command: >undo, >checkpoint before the rewrite, >theme dark, >new file notes.md, >open terminal, >run make.",
     ),

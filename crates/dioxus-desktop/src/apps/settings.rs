@@ -1,6 +1,7 @@
 //! Settings: the person, how things look, how to sign in, and what is kept. Each page is one component.
 
 mod account;
+pub(crate) mod models;
 mod pages;
 mod people;
 pub(crate) mod webauthn;
@@ -14,6 +15,7 @@ use crate::icons::Icon;
 const PAGES: &[(&str, &str, &str)] = &[
     ("profile", "Profile", "user"),
     ("appearance", "Appearance", "sun-moon"),
+    ("models", "Models", "sparkles"),
     ("passkeys", "Passkeys", "key-round"),
     ("sessions", "Sessions", "monitor"),
     ("tokens", "Tokens", "ticket"),
@@ -57,6 +59,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                 h1 { "{title}" }
                 match page.read().as_str() {
                     "appearance" => rsx! { pages::Appearance {} },
+                    "models" => rsx! { models::Models {} },
                     "passkeys" => rsx! { account::Passkeys {} },
                     "sessions" => rsx! { account::Sessions {} },
                     "tokens" => rsx! { account::Tokens {} },

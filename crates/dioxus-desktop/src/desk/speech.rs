@@ -19,7 +19,7 @@ impl Desk {
             }
         }
         if bad {
-            self.notice(text, true);
+            self.notice(text, true, "");
         }
         api::run(async move {
             gloo_timers::future::TimeoutFuture::new(10_000).await;
@@ -27,8 +27,8 @@ impl Desk {
         });
     }
 
-    pub(crate) fn notice(mut self, text: String, bad: bool) {
-        self.notices.write().insert(0, Notice { at: ids::now(), text, bad });
+    pub(crate) fn notice(mut self, text: String, bad: bool, run: &str) {
+        self.notices.write().insert(0, Notice { at: ids::now(), text, bad, run: run.to_owned() });
         self.notices.write().truncate(50);
         *self.unread.write() += 1;
     }

@@ -77,6 +77,8 @@ impl Desk {
         };
         if let Some(id) = found {
             if shows.is_some() {
+                // In front first, so that it is recorded there and a reload finds it there.
+                self.raise(id);
                 self.change(id, |w| w.shows = shows.map(Into::into));
             }
             return self.show(id);

@@ -1,25 +1,40 @@
-//! The prompt bar: opens and finds things, and runs commands that begin with `>`. It does not take objectives.
+//! The prompt bar knows three kinds of words: an objective for the choir, the name of something to open, and a command
+//! that begins with `>`. A last word that begins with `@` is a file to attach.
 
 use dioxus::prelude::*;
+use dioxus::web::WebEventExt;
+use serde_json::Value;
 use shared_types::wire::{Found, Matched};
 
 use super::prompt_commands::{self, Command};
 use crate::api::{self, Answer};
+use crate::apps::files::upload::dragged_path;
+use crate::apps::settings::models::options;
 use crate::apps::{self, AppInfo};
+use crate::choir::read::{is, items, money, number, object, text as of};
 use crate::desk::desk;
 use crate::icons::Icon;
-use crate::{clock, dom};
+use crate::parts::{IconButton, either, press};
+use crate::{choir, clock, dom};
 
 /// One line of the results.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Hit {
+    /// What was typed is an objective.
+    Objective,
+    /// There is no model that could take one.
+    NoModel,
     App(&'static AppInfo),
     File(Found),
-    Page { title: &'static str, page: &'static str },
+    Page {
+        title: &'static str,
+        page: &'static str,
+    },
     Command(Command),
 }
 
 const PAGES: &[(&str, &str, &str)] = &[
+    ("Models and keys", "models", "model key provider budget role permission anthropic openai local"),
     ("Theme", "appearance", "dark light colour appearance theme"),
     ("Passkeys", "passkeys", "passkey security key sign in"),
     ("Sessions", "sessions", "session devices sign out browsers"),
@@ -34,7 +49,7 @@ pub(crate) fn open() {
     dom::focus("prompt");
     if let Some(input) = dom::by_id("prompt") {
         use wasm_bindgen::JsCast;
-        if let Some(input) = input.dyn_ref::<web_sys::HtmlInputElement>() {
+        if let Some(input) = input.dyn_ref::<web_sys::HtmlTextAreaElement>() {
             input.select();
         }
     }
@@ -58,7 +73,18 @@ fn local_hits(text: &str) -> Vec<Hit> {
         hits.extend(pages.map(|(title, page, _)| (!starts(title), Hit::Page { title, page })));
     }
     let (later, first): (Vec<_>, Vec<_>) = hits.into_iter().partition(|(later, _)| *later);
-    first.into_iter().chain(later).map(|(_, hit)| hit).take(8).collect()
+    // The beginning of a name is most likely that name; anything else is most likely an objective.
+    let at = if words.contains(' ') { 0 } else { first.len() };
+    let mut hits: Vec<Hit> = first.into_iter().chain(later).map(|(_, hit)| hit).take(7).collect();
+    if !words.is_empty() {
+        hits.insert(at.min(hits.len()), Hit::Objective);
+    }
+    hits
+}
+
+/// The beginning of a file's name that is being attached: the last word, after its `@`.
+fn attaching(text: &str) -> Option<&str> {
+    text.rsplit(char::is_whitespace).next()?.strip_prefix('@').filter(|_| !text.starts_with('>'))
 }
 
 fn choose(hit: &Hit, text: &str) {
@@ -72,17 +98,32 @@ fn choose(hit: &Hit, text: &str) {
             }
         }
         Hit::Command(command) => prompt_commands::run(desk, command, text),
+        Hit::NoModel | Hit::Objective => choir::open_models(desk),
     }
 }
 
+/// What the person chose for runs from here, kept as settings.
+const MODEL: &str = "prompt.model";
+const BUDGET: &str = "prompt.budget";
+/// Dollars to choose from, in millionths.
+const AMOUNTS: [u64; 6] = [100_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 20_000_000];
+
 #[component]
 pub(crate) fn Prompt() -> Element {
+    let desk = desk();
     let mut text = use_signal(String::new);
     let mut focused = use_signal(|| false);
     let mut at = use_signal(|| 0usize);
     let mut found = use_signal(Vec::<Found>::new);
+    let mut attached = use_signal(|| Value::Array(Vec::new()));
+    let mut turn = use_signal(|| 0u32);
+    let models = api::use_fetched::<Value>(move || {
+        drop(turn.read());
+        "/models".to_owned()
+    });
     use_effect(move || {
-        let words = text.read().trim().to_owned();
+        let typed = text.read().clone();
+        let words = attaching(&typed).unwrap_or(typed.trim()).to_owned();
         at.set(0);
         if words.is_empty() || words.starts_with('>') {
             found.set(Vec::new());
@@ -90,18 +131,24 @@ pub(crate) fn Prompt() -> Element {
         }
         spawn(async move {
             gloo_timers::future::TimeoutFuture::new(90).await;
-            if text.peek().trim() != words {
+            if *text.peek() != typed {
                 return;
             }
             let path = api::query("/search", &[("q", &words), ("limit", "8")]);
             let answer: Answer<Vec<Found>> = api::get(&path).await;
-            if text.peek().trim() == words {
+            if *text.peek() == typed {
                 found.set(answer.unwrap_or_default());
             }
         });
     });
     let hits = use_memo(move || {
-        let mut hits = local_hits(&text.read());
+        let text = text.read();
+        let mut hits = if attaching(&text).is_some() { Vec::new() } else { local_hits(&text) };
+        // Unknown is not unusable: an older server may not say.
+        let none = matches!(&*models.read(), Some(Ok(list)) if !items(list, "models").iter().any(|m| is(m, "usable")));
+        for hit in hits.iter_mut().filter(|hit| none && **hit == Hit::Objective) {
+            *hit = Hit::NoModel;
+        }
         hits.extend(found.read().iter().cloned().map(Hit::File));
         hits
     });
@@ -112,75 +159,196 @@ pub(crate) fn Prompt() -> Element {
             let _ = input.blur();
         }
     };
+    let mut attach = move |path: &str| {
+        if let Some(files) = attached.write().as_array_mut()
+            && !files.iter().any(|file| file.as_str() == Some(path))
+        {
+            files.push(path.into());
+        }
+        dom::focus_soon("prompt");
+    };
+    let mut ask = move || {
+        let typed = text.peek().trim().to_owned();
+        let model = desk.setting(MODEL).unwrap_or_default();
+        let micros = desk.setting(BUDGET).unwrap_or_default();
+        let files = std::mem::take(&mut *attached.write());
+        attached.set(Value::Array(Vec::new()));
+        let files = files.as_array().cloned().unwrap_or_default();
+        finish();
+        choir::start(desk, &typed, files, model, object(&[("micros", micros)]));
+    };
     let mut take = move |index: usize| {
         let hit = hits.peek().get(index).cloned();
         let typed = text.peek().clone();
-        if let Some(hit) = hit {
-            // A command that wants words is completed first.
-            if let Hit::Command(command) = &hit
-                && let Some(more) = prompt_commands::completion(command, &typed)
-            {
-                text.set(more);
-                dom::focus_soon("prompt");
-                return;
+        match hit {
+            None => {}
+            Some(Hit::Objective) => ask(),
+            Some(Hit::File(file)) if attaching(&typed).is_some() => {
+                let word = attaching(&typed).map_or(0, |word| word.len() + 1);
+                text.set(typed[..typed.len() - word].to_owned());
+                attach(file.path.as_str());
             }
-            choose(&hit, &typed);
-            finish();
+            // A command that wants words is completed first.
+            Some(Hit::Command(command)) if prompt_commands::completion(&command, &typed).is_some() => {
+                text.set(prompt_commands::completion(&command, &typed).unwrap_or_default());
+                dom::focus_soon("prompt");
+            }
+            Some(hit) => {
+                choose(&hit, &typed);
+                finish();
+            }
         }
     };
     let open = focused();
     let list = hits.read().clone();
+    let typed = text.read().clone();
+    let objective = !typed.starts_with('>');
+    let files: Vec<String> = attached
+        .read()
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect();
     rsx! {
-        div { class: if open { "prompt-wrap open" } else { "prompt-wrap" }, role: "search",
+        div {
+            class: if open { "prompt-wrap open" } else { "prompt-wrap" },
+            role: "search",
+            // A choice of model or budget takes the focus, and belongs here.
+            onfocusout: move |_| {
+                gloo_timers::callback::Timeout::new(0, move || {
+                    let inside = dom::active().and_then(|e| e.closest(".prompt-wrap").ok().flatten());
+                    if inside.is_none() {
+                        focused.set(false);
+                    }
+                }).forget();
+            },
+            ondragover: move |event| event.prevent_default(),
+            ondrop: move |event| {
+                event.prevent_default();
+                if let Some(path) = dragged_path(&event.data().as_web_event()) {
+                    attach(path.as_str());
+                }
+            },
             if open {
                 div { class: "scrim clear phone-dim", onpointerdown: move |_| finish() }
-                div { class: "hits", id: "hits", role: "listbox", "aria-label": "Results",
-                    if list.is_empty() {
-                        p { class: "quiet pad", "Nothing is called that. Try fewer letters, or > for a command." }
-                    }
-                    for (i, hit) in list.into_iter().enumerate() {
-                        HitRow { key: "{i}", hit, index: i, on: i == at(), onpick: take, onover: move |i| at.set(i) }
-                    }
-                }
             }
-            div { class: "prompt",
-                Icon { name: "search" }
-                input {
-                    id: "prompt",
-                    r#type: "text",
-                    role: "combobox",
-                    placeholder: "Open, find, or type > for a command",
-                    "aria-label": "Open, find, or type > for a command",
-                    "aria-expanded": open.to_string(),
-                    "aria-controls": "hits",
-                    "aria-activedescendant": if open { format!("hit-{}", at()) } else { String::new() },
-                    autocomplete: "off",
-                    spellcheck: "false",
-                    value: "{text}",
-                    onfocus: move |_| focused.set(true),
-                    oninput: move |event| {
-                        text.set(event.value());
-                        focused.set(true);
-                    },
-                    onkeydown: move |event| {
-                        let count = hits.peek().len().max(1);
-                        let now = *at.peek();
-                        match dom::key(&event).as_str() {
-                            "ArrowDown" => at.set((now + 1) % count),
-                            "ArrowUp" => at.set((now + count - 1) % count),
-                            "Enter" => take(now),
-                            "Escape" => {
-                                event.stop_propagation();
-                                finish();
+            div { class: "prompt-box",
+                if open {
+                    div { class: "hits",
+                        div { id: "hits", role: "listbox", "aria-label": "Results",
+                            if list.is_empty() {
+                                p { class: "quiet pad", {match (objective, attaching(&typed)) {
+                                    (_, Some("")) => "Type the name of a file to attach.",
+                                    (true, Some(_)) => "No file is called that. Go on after a space.",
+                                    (true, None) => "Say what should be done. @ attaches a file, > begins a command.",
+                                    (false, _) => "There is no such command.",
+                                }} }
                             }
-                            _ => return,
+                            for (i, hit) in list.into_iter().enumerate() {
+                                HitRow { key: "{i}", hit, typed: typed.clone(), index: i, on: i == at(), onpick: take, onover: move |i| at.set(i) }
+                            }
                         }
-                        event.prevent_default();
-                    },
-                    onblur: move |_| focused.set(false),
+                        if objective { {choices(&models.read(), text)} }
+                    }
                 }
-                kbd { class: "wide-only", "Ctrl K" }
+                div { class: "prompt",
+                    Icon { name: either(objective, "sparkles", "chevron-right") }
+                    for path in files {
+                        span { key: "{path}", class: "chip file", title: "{path}",
+                            {path.rsplit('/').next().unwrap_or_default().to_owned()}
+                            IconButton { icon: "x", label: "Do not attach {path}", onclick: {
+                                let path = path.clone();
+                                move |_| {
+                                    if let Some(files) = attached.write().as_array_mut() {
+                                        files.retain(|file| file.as_str() != Some(path.as_str()));
+                                    }
+                                    dom::focus_soon("prompt");
+                                }
+                            } }
+                        }
+                    }
+                    textarea {
+                        id: "prompt",
+                        rows: typed.split('\n').count().clamp(1, 8) as i64,
+                        role: "combobox",
+                        placeholder: "What should the choir do?",
+                        "aria-label": "Ask the choir, open, find, or type > for a command",
+                        "aria-expanded": open.to_string(),
+                        "aria-controls": "hits",
+                        "aria-activedescendant": if open { format!("hit-{}", at()) } else { String::new() },
+                        autocomplete: "off",
+                        spellcheck: "false",
+                        value: "{text}",
+                        onfocus: move |_| {
+                            if !*focused.peek() {
+                                *turn.write() += 1;
+                            }
+                            focused.set(true);
+                        },
+                        oninput: move |event| {
+                            text.set(event.value());
+                            focused.set(true);
+                        },
+                        onkeydown: move |event| {
+                            let count = hits.peek().len().max(1);
+                            let now = *at.peek();
+                            let several = text.peek().contains('\n');
+                            match dom::key(&event).as_str() {
+                                "Enter" if event.modifiers().shift() => return,
+                                "ArrowDown" if !several => at.set((now + 1) % count),
+                                "ArrowUp" if !several => at.set((now + count - 1) % count),
+                                "Enter" => take(now),
+                                "Escape" => {
+                                    event.stop_propagation();
+                                    finish();
+                                }
+                                _ => return,
+                            }
+                            event.prevent_default();
+                        },
+                    }
+                    if typed.is_empty() {
+                        kbd { class: "wide-only", "Ctrl K" }
+                    } else {
+                        button { class: "go-btn", r#type: "button", title: "Do it", "aria-label": "Do it", onclick: move |_| take(*at.peek()), Icon { name: "arrow-up" } }
+                    }
+                }
             }
+        }
+    }
+}
+
+/// Which model answers and what it may spend.
+fn choices(models: &Option<Answer<Value>>, text: Signal<String>) -> Element {
+    let desk = desk();
+    let Some(Ok(list)) = models else { return rsx! {} };
+    let model = desk.setting(MODEL).unwrap_or_default();
+    let micros = desk.setting(BUDGET).and_then(|value| value.as_u64()).unwrap_or_default();
+    let usual = number(&list["budget"], "micros");
+    let conductor = items(list, "roles").iter().find(|line| of(line, "role") == "conductor");
+    let gets = conductor.map(|line| of(line, "gets")).unwrap_or_default();
+    rsx! {
+        footer { class: "choices",
+            select { "aria-label": "Model", onchange: move |e| desk.set(MODEL, Some(e.value()).filter(|name| !name.is_empty()).into()),
+                option { value: "", if gets.is_empty() { "Models as set" } else { "As set: {gets}" } }
+                {options(items(list, "models"), model.as_str().unwrap_or_default())}
+            }
+            select { "aria-label": "Budget", onchange: move |e| desk.set(BUDGET, e.value().parse::<u64>().ok().into()),
+                option { value: "", if usual > 0 { "As set: {money(usual)}" } else { "Budget as set" } }
+                for amount in AMOUNTS {
+                    option { value: "{amount}", selected: amount == micros, "up to {money(amount)}" }
+                }
+            }
+            span { class: "sp" }
+            {press("btn ghost small", "paperclip", "Attach", move || {
+                let mut text = text;
+                let space = if text.peek().is_empty() || text.peek().ends_with(' ') { "@" } else { " @" };
+                text.write().push_str(space);
+                dom::focus("prompt");
+            })}
+            {press("btn ghost small", "settings", "Models", move || choir::open_models(desk))}
         }
     }
 }
@@ -188,12 +356,19 @@ pub(crate) fn Prompt() -> Element {
 #[component]
 fn HitRow(
     hit: Hit,
+    typed: String,
     index: usize,
     on: bool,
     onpick: EventHandler<usize>,
     onover: EventHandler<usize>,
 ) -> Element {
     let (icon, title, sub) = match &hit {
+        Hit::Objective => ("sparkles", format!("Ask the choir: {}", typed.trim()), "Enter".to_owned()),
+        Hit::NoModel => (
+            "sparkles",
+            "No model is ready to be asked".to_owned(),
+            "Set one up in Settings, Models".to_owned(),
+        ),
         Hit::App(app) => (app.icon, app.title.to_owned(), app.about.to_owned()),
         Hit::File(found) => {
             let place = match found.matched {

@@ -15,10 +15,10 @@ pub(crate) const SHEET: &[(&str, &[(&str, &str)])] = &[
     (
         "Everywhere",
         &[
-            ("Ctrl K", "Open, find, or run a command"),
+            ("Ctrl K", "Ask the choir, open, find, or run a command"),
             ("Ctrl Z", "Undo the latest change"),
             ("Ctrl Shift Z", "Redo"),
-            ("F6", "Next region: windows, taskbar"),
+            ("F6", "Next region: windows, what waits for you, taskbar"),
             ("?", "This sheet"),
             ("Esc", "Close what is on top"),
         ],
@@ -117,11 +117,13 @@ fn cycle(mut desk: Desk, backwards: bool) {
 }
 
 fn next_region(desk: Desk) {
-    let in_bar = dom::active().is_some_and(|e| e.closest("#taskbar").ok().flatten().is_some());
-    match (in_bar, desk.front()) {
-        (true, Some(id)) => dom::focus(&format!("w-{id}")),
-        (true, None) => dom::focus("area"),
-        (false, _) => dom::focus("launcher-button"),
+    let within = |place: &str| dom::active().is_some_and(|e| e.closest(place).ok().flatten().is_some());
+    let waits = dom::by_id("waiting").is_some_and(|cards| cards.child_element_count() > 0);
+    match desk.front() {
+        _ if !within("#taskbar") && (!waits || within("#waiting")) => dom::focus("launcher-button"),
+        _ if !within("#taskbar") => dom::focus("waiting"),
+        Some(id) => dom::focus(&format!("w-{id}")),
+        None => dom::focus("area"),
     }
 }
 

@@ -7,11 +7,12 @@ use shared_types::payload::window::WindowMode;
 use super::menu::{Item, Menu};
 use super::prompt::Prompt;
 use crate::apps::{self, AppInfo};
+use crate::choir::read::{is_over, money, number, text};
 use crate::connection::Link;
 use crate::desk::{Desk, Overlay, desk};
 use crate::icons::Icon;
-use crate::parts::either;
-use crate::{clock, dom, ids};
+use crate::parts::{either, press};
+use crate::{choir, clock, dom, ids};
 
 #[component]
 pub(crate) fn Taskbar() -> Element {
@@ -34,6 +35,7 @@ pub(crate) fn Taskbar() -> Element {
             }
             Prompt {}
             div { class: "tray",
+                Working {}
                 Unsaved {}
                 button {
                     id: "notices-button",
@@ -71,7 +73,7 @@ fn windows_of(desk: Desk, app: &AppInfo) -> Vec<(WindowId, String, WindowMode)> 
 }
 
 /// A press shows the app; on the front window it minimises; with several windows it goes through them.
-fn press(desk: Desk, app: &'static AppInfo) {
+fn show(desk: Desk, app: &'static AppInfo) {
     let windows = windows_of(desk, app);
     let front = desk.front();
     match windows.as_slice() {
@@ -114,7 +116,7 @@ fn AppButton(app: &'static AppInfo) -> Element {
             "aria-label": if running { format!("{}, running", app.title) } else { app.title.to_owned() },
             "aria-pressed": front.to_string(),
             "data-app": app.id,
-            onclick: move |_| press(desk, app),
+            onclick: move |_| show(desk, app),
             onauxclick: move |_| desk.open_new(app, None),
             oncontextmenu: move |event| {
                 event.prevent_default();
@@ -134,6 +136,39 @@ fn AppButton(app: &'static AppInfo) -> Element {
                 desk.menu.set(Some(Menu::at(at.x, at.y, items)));
             },
             Icon { name: app.icon }
+        }
+    }
+}
+
+/// What the choir does just now, and what it costs so far.
+#[component]
+fn Working() -> Element {
+    let desk = desk();
+    let asked = desk.choir.questions.read().as_array().map(Vec::len).unwrap_or_default() as u64;
+    let runs = desk.choir.runs.read();
+    let open: Vec<_> = runs.as_array().into_iter().flatten().filter(|line| !is_over(line)).collect();
+    let Some(first) = open.first() else { return rsx! {} };
+    let run = match open.iter().find(|line| text(line, "state") == "waiting") {
+        Some(waiting) => text(waiting, "run"),
+        None => text(first, "run"),
+    };
+    let run = run.to_owned();
+    let working = open.iter().filter(|line| text(line, "state") == "running").count();
+    let spent = open.iter().map(|line| number(&line["cost"], "micros")).sum::<u64>();
+    let label = match (asked, working) {
+        (0, 0) => format!("{} waiting", open.len()),
+        (0, n) => format!("{n} working"),
+        (n, _) => clock::plural(n, "question"),
+    };
+    rsx! {
+        button {
+            class: if asked > 0 { "pill ask" } else { "pill live" },
+            id: "working",
+            title: "{text(first, \"title\")}",
+            onclick: move |_| choir::open(desk, &run),
+            Icon { name: "activity" }
+            "{label}"
+            if spent > 0 { span { class: "wide-only", "· {money(spent)}" } }
         }
     }
 }
@@ -200,7 +235,8 @@ pub(crate) fn Notices() -> Element {
         return rsx! {};
     }
     let notices = desk.notices.read().clone();
-    let mut close = move || {
+    let close = move || {
+        let mut desk = desk;
         desk.overlay.set(Overlay::None);
         dom::focus("notices-button");
     };
@@ -222,6 +258,12 @@ pub(crate) fn Notices() -> Element {
                     li { key: "{i}", class: if notice.bad { "bad" } else { "" },
                         Icon { name: either(notice.bad, "triangle-alert", "info") }
                         span { "{notice.text}" }
+                        if !notice.run.is_empty() {
+                            {press("btn small", "", "Open", move || {
+                                close();
+                                choir::open(desk, &notice.run);
+                            })}
+                        }
                         time { "{clock::when(notice.at)}" }
                     }
                 }

@@ -2,6 +2,7 @@
 
 use dioxus::prelude::*;
 
+use crate::choir;
 use crate::desk::{Offer, desk};
 use crate::icons::Icon;
 use crate::parts::{IconButton, either};
@@ -22,6 +23,9 @@ pub(crate) fn Toasts() -> Element {
                         Offer::Nothing => rsx! {},
                         Offer::Undo(op) => rsx! {
                             button { class: "offer", onclick: move |_| { close(toast.id); undo::one(desk, Way::Undo, op, None) }, "Undo" }
+                        },
+                        Offer::Open(run) => rsx! {
+                            button { class: "offer", onclick: move |_| { close(toast.id); choir::open(desk, &run) }, "Open" }
                         },
                         Offer::Redo(op) => rsx! {
                             button { class: "offer", onclick: move |_| { close(toast.id); undo::one(desk, Way::Redo, op, None) }, "Redo" }

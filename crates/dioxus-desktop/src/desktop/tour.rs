@@ -10,7 +10,7 @@ const STEPS: [(&str, &str, &str); 5] = [
     (
         "search",
         "One bar for everything",
-        "Press Ctrl K anywhere. Type the name of an app, a file or a setting, or > for a command.",
+        "Press Ctrl K anywhere and say what the choir should do. The name of an app, a file or a setting opens it; > begins a command.",
     ),
     (
         "layout-grid",

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use shared_types::{ChainHash, EventName, Payload, Seq};
+use shared_types::{ChainHash, EventName, Payload, RunId, Seq};
 
 use super::sample::{append, append_of, append_one, event, fill, op, read, read_checked};
 use super::{Harness, now_and_after_reopening};
@@ -60,6 +60,23 @@ pub fn an_operation_is_found_by_its_index(harness: &mut dyn Harness) {
         assert_eq!(found, [all[0].clone(), all[1].clone(), all[5].clone()]);
         assert_eq!(log.operation(other).expect("readable"), all[2..5]);
         assert!(log.operation(op()).expect("readable").is_empty());
+    });
+}
+
+pub fn a_run_is_found_by_its_index(harness: &mut dyn Harness) {
+    let log = harness.log();
+    let (mine, other) = (RunId::from_bytes(*op().as_bytes()), RunId::from_bytes(*op().as_bytes()));
+    for (after, run, count) in [(0, Some(mine), 2), (2, None, 1), (3, Some(other), 2), (5, Some(mine), 1)] {
+        let mut append = append(Seq(after), count);
+        append.events.iter_mut().for_each(|event| event.run_id = run);
+        append_one(&*log, append).expect("taken");
+    }
+    drop(log);
+    now_and_after_reopening(harness, |log| {
+        let all = read_checked(&**log);
+        assert_eq!(log.run(mine).expect("readable"), [all[0].clone(), all[1].clone(), all[5].clone()]);
+        assert_eq!(log.run(other).expect("readable"), all[3..5]);
+        assert!(log.run(RunId::from_bytes(*op().as_bytes())).expect("readable").is_empty());
     });
 }
 

@@ -5,7 +5,7 @@ use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use shared_types::{CommandId, ContentHash, ContentRef, OpId, RootHash, Seq, StoredEvent, UserId};
+use shared_types::{CommandId, ContentHash, ContentRef, OpId, RootHash, RunId, Seq, StoredEvent, UserId};
 use thiserror::Error;
 
 use super::{Access, SqliteLog, contents, read, schema, snapshots};
@@ -61,6 +61,11 @@ impl EventLog for SqliteLog {
     fn operation(&self, op: OpId) -> Result<Vec<StoredEvent<'static>>, ReadError> {
         let head = self.head().seq;
         self.read(|conn| read::operation(conn, op, head))
+    }
+
+    fn run(&self, run: RunId) -> Result<Vec<StoredEvent<'static>>, ReadError> {
+        let head = self.head().seq;
+        self.read(|conn| read::run(conn, run, head))
     }
 
     fn wait(&self, after: Seq, patience: Duration) -> Seq {

@@ -1,9 +1,9 @@
-//! Reading events: in order with the chain checked, by operation, and the head.
+//! Reading events: in order with the chain checked, by operation, by run, and the head.
 
 use std::ops::ControlFlow;
 
 use rusqlite::{Connection, OptionalExtension};
-use shared_types::{ChainHash, CommandId, OpId, Seq, StoredEvent};
+use shared_types::{ChainHash, CommandId, OpId, RunId, Seq, StoredEvent};
 
 use super::fault::Fault;
 use super::row;
@@ -67,12 +67,25 @@ pub(super) fn hash_at(conn: &Connection, seq: Seq) -> Result<ChainHash, Fault> {
     }
 }
 
-/// The events of an operation, each checked against the one before it in the log.
 pub(super) fn operation(conn: &Connection, op: OpId, head: Seq) -> Result<Vec<StoredEvent<'static>>, Fault> {
+    selected(conn, row::OF_OPERATION, op.as_bytes(), head)
+}
+
+pub(super) fn run(conn: &Connection, run: RunId, head: Seq) -> Result<Vec<StoredEvent<'static>>, Fault> {
+    selected(conn, row::OF_RUN, run.as_bytes(), head)
+}
+
+/// The events that have this id, each checked against the one before it in the log.
+fn selected(
+    conn: &Connection,
+    sql: &str,
+    id: &[u8; 16],
+    head: Seq,
+) -> Result<Vec<StoredEvent<'static>>, Fault> {
     let mut events: Vec<StoredEvent<'static>> = Vec::new();
     let mut buffer = Vec::new();
-    let mut statement = conn.prepare_cached(row::OF_OPERATION)?;
-    let mut rows = statement.query([op.as_bytes()])?;
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query([id])?;
     while let Some(row) = rows.next()? {
         let seq = row.get(0).ok().and_then(row::seq).filter(|seq| *seq > Seq::ZERO).unwrap_or(Seq(1));
         let event = row::event(row, seq)?;

@@ -13,6 +13,8 @@ pub(super) const FROM: &str = "SELECT seq, id, ts, source, name, version, op, ac
                                hash FROM events WHERE seq >= ?1 ORDER BY seq";
 pub(super) const OF_OPERATION: &str = "SELECT seq, id, ts, source, name, version, op, actor, run_id, cause, taint, \
                                        payload, hash FROM events WHERE op = ?1 ORDER BY seq";
+pub(super) const OF_RUN: &str = "SELECT seq, id, ts, source, name, version, op, actor, run_id, cause, taint, payload, \
+                                 hash FROM events WHERE run_id = ?1 ORDER BY seq";
 pub(super) const INSERT: &str = "INSERT INTO events (seq, id, ts, source, name, version, op, actor, run_id, cause, \
                                  taint, payload, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
                                  ?13)";

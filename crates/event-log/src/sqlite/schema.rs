@@ -15,7 +15,7 @@ use super::fault::open_error;
 use crate::OpenError;
 use crate::disk::{at, remove_file, sync_folder};
 
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
      CREATE TABLE events (
          seq INTEGER PRIMARY KEY,
@@ -47,10 +47,12 @@ const STEPS: [&str; 2] = [
          PRIMARY KEY (seq, slice)
      ) STRICT;",
     "CREATE TABLE purged (hash BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;",
+    "CREATE INDEX events_by_run ON events (run_id) WHERE run_id IS NOT NULL;",
 ];
 
-/// What an older log that may not be changed lacks, as empty tables of the connection's own.
-const STAND_INS: [&str; 2] = ["", "CREATE TEMP TABLE purged (hash BLOB PRIMARY KEY);"];
+/// What an older log that may not be changed lacks, as empty tables of the connection's own. Without an index it is
+/// read all the same.
+const STAND_INS: [&str; 3] = ["", "CREATE TEMP TABLE purged (hash BLOB PRIMARY KEY);", ""];
 
 /// The version that this program writes.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kernel::{Action, Command, Decision, Rejection, decide};
+use kernel::{Action, Command, Decision, Rejection, RunAction, decide};
 use shared_types::payload::file::FileNode;
-use shared_types::{ContentHash, ContentRef, Event, OpId, Timestamp};
+use shared_types::payload::run::AskKind;
+use shared_types::{ContentHash, ContentRef, Event, OpId, RunId, StoredEvent, Timestamp};
 
 use super::groups::State;
 use super::{Intent, Submission, SubmitError};
@@ -20,7 +21,7 @@ impl State {
         let ts = (self.options.clock)().millis().max(self.last_ts);
         self.last_ts = ts;
         let action = self.action(&submission.intent)?;
-        self.check_call(&action, submission.op)?;
+        self.check_ids(&action, submission.op, submission.run_id)?;
         self.check_contents(&action, &submission.contents)?;
         let mut command = Command {
             id: submission.command,
@@ -55,7 +56,7 @@ impl State {
 
     /// Going back must not bring back files whose bytes were purged since.
     fn check_brought_back(&self, action: &Action, decision: &Decision) -> Result<(), SubmitError> {
-        if !matches!(action, Action::Undo { .. } | Action::Restore { .. }) {
+        if !matches!(action, Action::Undo { .. } | Action::UndoRun { .. } | Action::Restore { .. }) {
             return Ok(());
         }
         let new: HashSet<_> = decision.contents.iter().map(|(hash, _)| *hash).collect();
@@ -79,10 +80,12 @@ impl State {
         Ok(match intent {
             Intent::Do(action) => action.clone(),
             Intent::Undo { target, resolutions } => {
-                let stored = self.log.operation(*target)?;
-                let events: Result<Vec<Event>, _> =
-                    stored.iter().map(|s| understand(&*self.log, s)).collect();
-                Action::Undo { target: *target, events: events?, resolutions: resolutions.clone() }
+                let events = self.understood(&self.log.operation(*target)?)?;
+                Action::Undo { target: *target, events, resolutions: resolutions.clone() }
+            }
+            Intent::UndoRun { run, resolutions } => {
+                let events = self.understood(&self.log.run(*run)?)?;
+                Action::UndoRun { run: *run, events, resolutions: resolutions.clone() }
             }
             Intent::Restore { seq } => {
                 if *seq > self.view.seq() {
@@ -93,10 +96,22 @@ impl State {
         })
     }
 
-    /// A call is an operation of its own. The kernel knows the open ones; what is over only the log knows.
-    fn check_call(&self, action: &Action, call: OpId) -> Result<(), SubmitError> {
-        if matches!(action, Action::StartCall { .. }) && !self.log.operation(call)?.is_empty() {
+    fn understood(&self, stored: &[StoredEvent<'_>]) -> Result<Vec<Event>, SubmitError> {
+        Ok(stored.iter().map(|event| understand(&*self.log, event)).collect::<Result<_, _>>()?)
+    }
+
+    /// A call is an operation of its own, and a run has an id of its own. The kernel knows the open ones; what is over
+    /// only the log knows.
+    fn check_ids(&self, action: &Action, call: OpId, run: Option<RunId>) -> Result<(), SubmitError> {
+        if matches!(action, Action::StartCall(_) | Action::MakeCall { .. })
+            && !self.log.operation(call)?.is_empty()
+        {
             return Err(Rejection::CallTaken { call }.into());
+        }
+        if let (Action::Run(RunAction::Start(_)), Some(run)) = (action, run)
+            && !self.log.run(run)?.is_empty()
+        {
+            return Err(Rejection::RunTaken { run }.into());
         }
         Ok(())
     }
@@ -112,6 +127,29 @@ impl State {
     }
 }
 
+fn named_in_run(action: &RunAction) -> Option<ContentRef> {
+    match action {
+        RunAction::Start(p) => Some(p.objective),
+        RunAction::Steer(p) => Some(p.words),
+        RunAction::Complete(p) => Some(p.summary),
+        RunAction::Ask(p) => match &p.about {
+            AskKind::Approval { input, .. } => Some(*input),
+            AskKind::Question { .. } | AskKind::Interrupted { .. } => None,
+        },
+        RunAction::StartTask(p) => Some(p.instruction),
+        RunAction::Tell(p) => Some(p.body),
+        RunAction::EndTask { report, .. } => report.as_ref().map(|report| report.body),
+        RunAction::RecordReply(p) => Some(p.reply),
+        RunAction::Pause(_)
+        | RunAction::Resume(_)
+        | RunAction::Cancel
+        | RunAction::Fail { .. }
+        | RunAction::Answer { .. }
+        | RunAction::Trust(_)
+        | RunAction::RecordFailure(_) => None,
+    }
+}
+
 /// The contents that an action brings in from outside.
 fn named_contents(action: &Action) -> Vec<ContentRef> {
     match action {
@@ -119,7 +157,13 @@ fn named_contents(action: &Action) -> Vec<ContentRef> {
         Action::CaptureEdits { edits } => {
             edits.iter().filter_map(|edit| edit.now.as_ref()?.content()).collect()
         }
-        Action::StartCall { input, .. } => vec![*input],
+        Action::StartCall(call) => vec![call.input],
+        Action::MakeCall { call, report, edits, also, .. } => {
+            let files = edits.iter().filter_map(|edit| edit.now.as_ref()?.content());
+            let run = also.as_deref().and_then(named_in_run);
+            [call.input].into_iter().chain(report.output).chain(files).chain(run).collect()
+        }
+        Action::Run(action) => named_in_run(action).into_iter().collect(),
         Action::HoldCall { report, .. } => report.output.into_iter().collect(),
         Action::FinishCall { report, edits, .. } => {
             let files = edits.iter().filter_map(|edit| edit.now.as_ref()?.content());
@@ -144,7 +188,9 @@ fn named_contents(action: &Action) -> Vec<ContentRef> {
         | Action::RequestPurge { .. }
         | Action::RecordPurge { .. }
         | Action::RecordRequest { .. }
+        | Action::Revoke { .. }
         | Action::Undo { .. }
+        | Action::UndoRun { .. }
         | Action::Restore { .. } => Vec::new(),
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
-use kernel::{Decision, View, evolve, react};
-use shared_types::{CommandId, ContentHash, INLINE_LIMIT};
+use kernel::{Action, Decision, RunAction, View, evolve, react};
+use shared_types::{CommandId, ContentHash, Event, INLINE_LIMIT};
 
 use super::replies::{Answer, Replies};
-use super::{Mode, Options, Outcome, Reply, Request, Submission, SubmitError};
+use super::{Intent, Mode, Options, Outcome, Reply, Request, Submission, SubmitError};
 use crate::replay::{SnapshotNeed, snapshot_need, snapshot_of, view_at};
 use crate::{Append, AppendError, Appended, ContentError, EventLog, understand};
 
@@ -36,6 +36,21 @@ pub(super) struct State {
 struct Group {
     members: Vec<Member>,
     appends: Vec<Append>,
+}
+
+impl Group {
+    /// Whether something that the log will hold only after the flush could matter to this submission.
+    fn concerns(&self, submission: &Submission) -> bool {
+        let has = |is: &dyn Fn(&Event) -> bool| self.appends.iter().flat_map(|append| &append.events).any(is);
+        match &submission.intent {
+            Intent::Do(Action::StartCall(_) | Action::MakeCall { .. }) => {
+                has(&|event| event.op == submission.op)
+            }
+            Intent::Do(Action::Run(RunAction::Start(_))) => has(&|event| event.run_id == submission.run_id),
+            Intent::Do(_) => false,
+            Intent::Undo { .. } | Intent::UndoRun { .. } | Intent::Restore { .. } => !self.appends.is_empty(),
+        }
+    }
 }
 
 struct Member {
@@ -104,30 +119,61 @@ impl State {
                     return false;
                 }
                 Request::Inspect(look) => look(&mut self.view),
-                Request::Submit { submission, mode, reply } => self.take(submission, mode, reply, group),
+                // What is decided from the log is decided when the log holds all that the view has seen.
+                Request::Submit { submission, mode, reply } if group.concerns(&submission) => {
+                    waiting.push_front(Request::Submit { submission, mode, reply });
+                    return false;
+                }
+                Request::Submit { submission, mode, reply } => {
+                    if let Err(early) = self.take(submission, mode, reply, group) {
+                        waiting.push_front(early);
+                        return false;
+                    }
+                }
             }
         }
         true
     }
 
-    fn take(&mut self, mut submission: Box<Submission>, mode: Mode, reply: Reply, group: &mut Group) {
+    /// Decides a submission. It comes back if it needs bytes that another of the group brings along.
+    fn take(
+        &mut self,
+        mut submission: Box<Submission>,
+        mode: Mode,
+        reply: Reply,
+        group: &mut Group,
+    ) -> Result<(), Request> {
         let decision = match self.decide(&submission) {
             Ok(decision) => decision,
-            Err(error) => return reply(self.first_answer(submission.command).unwrap_or(Err(error))),
+            Err(SubmitError::NoContent(_) | SubmitError::Content(ContentError::Missing(_)))
+                if !group.appends.is_empty() =>
+            {
+                return Err(Request::Submit { submission, mode, reply });
+            }
+            Err(error) => {
+                reply(self.first_answer(submission.command).unwrap_or(Err(error)));
+                return Ok(());
+            }
         };
         if mode == Mode::Preview {
-            return reply(Ok(Outcome { decision, ..Outcome::default() }));
+            reply(Ok(Outcome { decision, ..Outcome::default() }));
+            return Ok(());
         }
         if decision.events.is_empty() {
             // What is as wanted only through events of this group is acknowledged with them.
             if group.members.is_empty() {
-                return reply(self.nothing_to_do(submission.command));
+                reply(self.nothing_to_do(submission.command));
+            } else {
+                group.members.push(Member { submission, reply, brought: None });
             }
-            return group.members.push(Member { submission, reply, brought: None });
+            return Ok(());
         }
         let merged = match self.small_ones(decision.contents) {
             Ok(merged) => merged,
-            Err(error) => return reply(Err(error.into())),
+            Err(error) => {
+                reply(Err(error.into()));
+                return Ok(());
+            }
         };
         let brought = Some(submission.contents.len());
         let mut contents = std::mem::take(&mut submission.contents);
@@ -143,6 +189,7 @@ impl State {
             contents,
         });
         group.members.push(Member { submission, reply, brought });
+        Ok(())
     }
 
     /// Makes blobs of the larger contents and returns the others, which travel with the append.

@@ -9,7 +9,7 @@ use event_log::writer::{Intent, Mode, Options, Outcome, Submission, SubmitError,
 use event_log::{EventLog, understand};
 use kernel::{Action, CallState, OutsideEdit, Rejection};
 use shared_types::payload::file::FileNode;
-use shared_types::payload::tool::{ToolEvent, ToolReport, ToolStatus};
+use shared_types::payload::tool::{ToolCall, ToolEvent, ToolReport, ToolStatus};
 use shared_types::{
     Actor, CommandId, ContentHash, ContentRef, FilePath, OpId, Payload, Seq, Source, Timestamp,
 };
@@ -46,7 +46,7 @@ fn submit(log: &Arc<dyn EventLog>, submission: Submission) -> Result<Outcome, Su
 
 fn start() -> Action {
     let (tool, title, input) = ("exec".into(), "make".into(), ContentRef::of(b"{}"));
-    Action::StartCall { tool, title, input, network: true }
+    Action::StartCall(ToolCall { tool, title, input, network: true, task: None })
 }
 
 fn finish() -> Action {
@@ -121,4 +121,41 @@ fn a_resend_is_answered_as_the_first_time_and_another_call_of_the_same_id_refuse
         panic!("the id was used")
     };
     assert_eq!(rejection, Rejection::CallTaken { call: call() });
+}
+
+/// Two who change the same file at once fall into one group, and the second needs the bytes that the first brings.
+#[test]
+fn an_edit_is_merged_with_one_that_waits_for_the_same_flush() {
+    let harness = OnDisk::new();
+    let log = harness.log();
+    let options = Options { clock: Box::new(|| Timestamp::from_millis(1_700_000_000_000)), effects: None };
+    let (writer, thread) = Writer::start(Arc::clone(&log), options).unwrap();
+    let path = FilePath::parse("list").unwrap();
+    let node = |bytes: &[u8]| FileNode::file(ContentRef::of(bytes), FileNode::DEFAULT_MODE);
+    let (old, first, second): (&[u8], &[u8], &[u8]) =
+        (b"1\n2\n3\n4\n5\n", b"one\n2\n3\n4\n5\n", b"1\n2\n3\n4\nfive\n");
+    let edit = |base: Option<FileNode>, now: &[u8]| Action::CaptureEdits {
+        edits: vec![OutsideEdit { path: path.clone(), base, now: Some(node(now)) }],
+    };
+    writer.submit(submission(1, edit(None, old), &[old]), Mode::Commit).unwrap();
+    // The writer's thread is held up, so that both wait for it.
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let busy = writer.clone();
+    let holding = std::thread::spawn(move || busy.inspect(move |_| held.recv().is_err()));
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let (answer, answers) = std::sync::mpsc::channel();
+    for (command, now) in [(2, first), (3, second)] {
+        let answer = answer.clone();
+        let wanted = submission(command, edit(Some(node(old)), now), &[now]);
+        writer.submit_with(wanted, Mode::Commit, move |came| drop(answer.send(came.map(drop))));
+    }
+    drop(hold);
+    holding.join().unwrap().unwrap();
+    for _ in 0..2 {
+        answers.recv().unwrap().unwrap();
+    }
+    let found = writer.inspect(move |view| view.files.get(&path).cloned()).unwrap();
+    assert_eq!(found, Some(node(b"one\n2\n3\n4\nfive\n")));
+    drop(writer);
+    thread.join().unwrap();
 }

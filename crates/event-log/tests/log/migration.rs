@@ -6,7 +6,7 @@ use std::path::Path;
 use event_log::conformance::sample::{append, append_one, event, op, read_checked, write};
 use event_log::{ContentError, EventLog, OpenError, SqliteLog, read_content};
 use rusqlite::{Connection, params};
-use shared_types::{ChainHash, ContentRef, Seq, StoredEvent};
+use shared_types::{ChainHash, ContentRef, RunId, Seq, StoredEvent, UserId};
 use tempfile::TempDir;
 
 /// The first schema as it was released. It stays as it is.
@@ -86,7 +86,7 @@ fn an_older_log_is_brought_up_after_a_backup() {
     assert!(matches!(log.content(&content.hash).err(), Some(ContentError::Purged(_))));
     assert!(!backup.exists(), "a purge reaches the backup too");
     drop(log);
-    assert_eq!(version(&folder.path().join(SqliteLog::FILE)), 2);
+    assert_eq!(version(&folder.path().join(SqliteLog::FILE)), 3);
     assert_eq!(SqliteLog::open(folder.path()).unwrap().head().seq, Seq(31));
     assert!(!backup.exists(), "nothing is migrated twice");
 }
@@ -113,7 +113,52 @@ fn a_log_from_the_future_is_refused_and_left_alone() {
     let before = fs::read(&path).unwrap();
     for refused in [SqliteLog::open(folder.path()), SqliteLog::open_read_only(folder.path())] {
         let refused = refused.unwrap_err();
-        assert!(matches!(refused, OpenError::TooNew { found: 99, known: 2 }), "{refused:?}");
+        assert!(matches!(refused, OpenError::TooNew { found: 99, known: 3 }), "{refused:?}");
     }
     assert!(fs::read(&path).unwrap() == before);
+}
+
+/// A log of the second version, in which every third event is of a run.
+fn second_version(folder: &Path) -> (Vec<StoredEvent<'static>>, RunId) {
+    let run = RunId::from_bytes([5; 16]);
+    let log = SqliteLog::create(folder, UserId::parse("from-the-past").unwrap()).unwrap();
+    for seq in 1..=30 {
+        let mut append = append(Seq(seq - 1), 1);
+        append.events[0].run_id = (seq % 3 == 0).then_some(run);
+        append_one(&log, append).unwrap();
+    }
+    let events = log.run(run).unwrap();
+    drop(log);
+    let conn = Connection::open(folder.join(SqliteLog::FILE)).unwrap();
+    conn.execute_batch("DROP INDEX events_by_run; PRAGMA user_version = 2;").unwrap();
+    (events, run)
+}
+
+#[test]
+fn the_runs_of_an_older_log_are_found_with_and_without_their_index() {
+    let folder = TempDir::new().unwrap();
+    let (events, run) = second_version(folder.path());
+    assert_eq!(events.len(), 10);
+    let path = folder.path().join(SqliteLog::FILE);
+    let looked_at = SqliteLog::open_read_only(folder.path()).unwrap();
+    assert_eq!(looked_at.run(run).unwrap(), events, "a log that may not be changed is read all the same");
+    drop(looked_at);
+    assert_eq!(version(&path), 2);
+
+    let log = SqliteLog::open(folder.path()).unwrap();
+    assert_eq!(log.run(run).unwrap(), events);
+    append_one(&log, append(Seq(30), 1)).unwrap();
+    assert_eq!(read_checked(&log).len(), 31);
+    drop(log);
+    assert_eq!(version(&path), 3);
+    assert_eq!(version(&folder.path().join("state.sqlite.v2.backup")), 2);
+    let plan: String = Connection::open(&path)
+        .unwrap()
+        .query_row(
+            "EXPLAIN QUERY PLAN SELECT * FROM events WHERE run_id = ?1 ORDER BY seq",
+            [[5_u8; 16]],
+            |row| row.get(3),
+        )
+        .unwrap();
+    assert!(plan.contains("events_by_run"), "{plan}");
 }

@@ -9,11 +9,13 @@ use tower::ServiceExt;
 use super::*;
 use crate::server::rates::RateLimits;
 use crate::server::site::{Site, Transport};
+use crate::vault::{KeySource, Vault};
 
 fn front(folder: &std::path::Path) -> Arc<Front> {
     let identity = Identity::open(folder, crate::server::clock()).unwrap();
     let site = Site::new(8080, Transport::Plain, None, &[]).unwrap();
-    Front::new(identity, site, RateLimits::default(), Vec::new()).unwrap()
+    let vault = Vault::open(identity.clone(), KeySource::Folder(folder.to_owned()));
+    Front::new(identity, vault, site, RateLimits::default(), Vec::new()).unwrap()
 }
 
 fn nothing() -> Attach {

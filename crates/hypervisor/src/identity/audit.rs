@@ -8,7 +8,7 @@ use super::{Caller, Identity, IdentityError, User, spans};
 
 /// What an audit line is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(crate) enum What {
     OwnerCreated,
     LinkMade,
     SignedIn,
@@ -23,6 +23,9 @@ pub(super) enum What {
     Invited,
     InvitationWithdrawn,
     InvitationAccepted,
+    KeySet,
+    KeyCleared,
+    MasterRotated,
 }
 
 impl What {
@@ -42,6 +45,9 @@ impl What {
             Self::Invited => "invitation.made",
             Self::InvitationWithdrawn => "invitation.withdrawn",
             Self::InvitationAccepted => "invitation.accepted",
+            Self::KeySet => "key.set",
+            Self::KeyCleared => "key.cleared",
+            Self::MasterRotated => "master_key.rotated",
         }
     }
 }
@@ -83,6 +89,19 @@ impl Identity {
                 })?;
             Ok(lines.collect::<Result<_, _>>()?)
         })
+    }
+
+    /// Writes a line for what is kept here and is not identity.
+    pub(crate) fn note(
+        &self,
+        connection: &Connection,
+        now: Timestamp,
+        user: &UserId,
+        what: What,
+        caller: &Caller,
+        detail: &str,
+    ) -> Result<(), IdentityError> {
+        record(connection, now, Some(user), what, caller, detail)
     }
 
     /// Notes a sign-in that was refused, and says so.

@@ -1,14 +1,16 @@
 //! `hypervisor.sqlite`: its tables and how it is opened.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::OpenError;
 
 const FILE: &str = "hypervisor.sqlite";
-const KNOWN: i64 = 1;
+const KNOWN: i64 = 2;
+/// How long to wait for somebody else who has the file.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Every commit is flushed: a link that was used stays used after a power cut. Deleted rows are overwritten.
 const PRAGMAS: &str = "
@@ -97,25 +99,65 @@ const TABLES: &str = "
     ) STRICT;
     CREATE INDEX audit_of ON audit (user, n);";
 
+/// Since 2: the keys of model providers. See `vault`.
+const VAULT: &str = "
+    CREATE TABLE vault (
+        -- Absent where the owner shares it with everybody.
+        user     TEXT REFERENCES users (id) ON DELETE CASCADE,
+        provider TEXT NOT NULL,
+        nonce    BLOB NOT NULL,
+        sealed   BLOB NOT NULL,
+        set_at   INTEGER NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX vault_places ON vault (coalesce(user, ''), provider);
+
+    CREATE TABLE vault_master (
+        one         INTEGER PRIMARY KEY CHECK (one = 1),
+        -- Says which master key everything is sealed with, and nothing about it.
+        fingerprint BLOB NOT NULL
+    ) STRICT;";
+
 pub(super) fn open(data: &Path) -> Result<Connection, OpenError> {
     make_private_folder(data)?;
     let path = data.join(FILE);
     make_private_file(&path)?;
     let failed = |source| OpenError::Database { path: path.clone(), source };
-    let connection = Connection::open(&path).map_err(failed)?;
-    connection.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
-    connection.execute_batch(PRAGMAS).map_err(failed)?;
-    let found: i64 =
-        connection.query_row("SELECT * FROM pragma_user_version", [], |row| row.get(0)).map_err(failed)?;
-    match found {
-        0 => {
-            let batch = format!("BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {KNOWN}; COMMIT;");
-            connection.execute_batch(&batch).map_err(failed)?;
-        }
-        KNOWN => {}
-        found => return Err(OpenError::Newer { path, found, known: KNOWN }),
+    let mut connection = Connection::open(&path).map_err(failed)?;
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    prepare(&connection).map_err(failed)?;
+    if version(&connection).map_err(failed)? != KNOWN {
+        // Looked at again under the lock: a command and the server may both be the first.
+        let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let missing = match version(&tx).map_err(failed)? {
+            0 => [TABLES, VAULT].as_slice(),
+            1 => &[VAULT],
+            KNOWN => &[],
+            found => return Err(OpenError::Newer { path, found, known: KNOWN }),
+        };
+        missing.iter().try_for_each(|batch| tx.execute_batch(batch)).map_err(failed)?;
+        tx.pragma_update(None, "user_version", KNOWN).map_err(failed)?;
+        tx.commit().map_err(failed)?;
     }
     Ok(connection)
+}
+
+/// Whoever turns on the WAL needs the file alone, and SQLite does not wait for that by itself.
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    let started = Instant::now();
+    loop {
+        match connection.execute_batch(PRAGMAS) {
+            Err(e)
+                if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && started.elapsed() < PATIENCE =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            other => return other,
+        }
+    }
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("SELECT * FROM pragma_user_version", [], |row| row.get(0))
 }
 
 /// SQLite gives the files beside it the same rights.

@@ -24,6 +24,8 @@ pub const SESSIONS: u32 = 100;
 pub const TOKENS: u32 = 100;
 pub const PASSKEYS: u32 = 50;
 pub const INVITATIONS: u32 = 100;
+/// Providers with a key, of one user.
+pub const KEYS: u32 = 50;
 pub const CEREMONIES: usize = 256;
 pub const RECOVERY_CODES: usize = 10;
 /// The audit trail keeps its newest lines.

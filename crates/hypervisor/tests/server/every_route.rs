@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use axum::http::Method;
+use hypervisor::vault::{KeyScope, Provider, Secret};
 use serde_json::{Value, json};
 use shared_types::wire::Scope;
 
@@ -60,6 +61,9 @@ fn table() -> Vec<Row> {
         row(&get, "/api/v1/auth/invitations", &none, owners),
         row(&post, "/api/v1/auth/invitations", &json!({ "name": "Lin" }), owners),
         row(&delete, "/api/v1/auth/invitations/<invitation>", &none, [401, 403, 401, 403, 204]),
+        row(&get, "/api/v1/keys", &none, own),
+        row(&Method::PUT, "/api/v1/keys/<provider>", &json!({ "secret": "sk-1" }), [401, 204, 401, 403, 204]),
+        row(&delete, "/api/v1/keys/<provider>", &none, named),
     ]
 }
 
@@ -77,7 +81,7 @@ fn login_finish() -> Value {
 #[test]
 fn the_table_has_every_route() {
     let name = |method: &Method, path: &str| {
-        let path = path.replace("{id}", "<>");
+        let path = path.replace("{id}", "<>").replace("{provider}", "<>");
         let end = path.find('<').unwrap_or(path.len());
         format!("{method} {}", &path[..end])
     };
@@ -165,6 +169,12 @@ async fn fill(house: &House, path: &str, body: &str) -> (String, String) {
     if path.contains("<passkey>") {
         let passkey = register(house, &house.cookie_of(&owner()), &mut Authenticator::new(5)).await;
         path = path.replace("<passkey>", passkey["id"].as_str().unwrap());
+    }
+    if path.contains("<provider>") {
+        let (user, zai) = (house.identity.user(&owner()).unwrap().unwrap(), Provider::parse("zai").unwrap());
+        let secret = Secret::new("sk-of-the-owner".into());
+        house.front.vault.set(&user, KeyScope::Own, &zai, &secret, &caller()).unwrap();
+        path = path.replace("<provider>", "zai");
     }
     if path.contains("<invitation>") {
         let invitation = house.identity.invite(&owner(), "Lin", &caller()).unwrap();

@@ -18,6 +18,7 @@ use hypervisor::identity::{Caller, Identity};
 use hypervisor::pages::Pages;
 use hypervisor::server::rates::RateLimits;
 use hypervisor::server::site::{Site, Transport};
+use hypervisor::vault::{KeySource, Vault};
 use hypervisor::{auth, pages};
 use serde_json::{Value, json};
 use shared_types::wire::{NewToken, Scope};
@@ -77,7 +78,8 @@ impl House {
         let cors: Vec<String> = cors.iter().map(|origin| (*origin).to_owned()).collect();
         let site = Site::new(PORT, Transport::Plain, public.map(|url| url.parse().unwrap()), &cors).unwrap();
         let proxies = proxies.iter().map(|network| network.parse().unwrap()).collect();
-        let front = Front::new(identity.clone(), site, RateLimits::default(), proxies).unwrap();
+        let vault = Vault::open(identity.clone(), KeySource::Folder(folder.path().to_owned()));
+        let front = Front::new(identity.clone(), vault, site, RateLimits::default(), proxies).unwrap();
         let router = router(Arc::clone(&front));
         Self { folder, identity, front, router, time }
     }

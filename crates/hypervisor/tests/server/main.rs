@@ -8,6 +8,7 @@ mod connections;
 mod entering;
 mod every_route;
 mod house;
+mod keys;
 mod pages;
 mod passkeys;
 mod places;

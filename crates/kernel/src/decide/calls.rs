@@ -1,11 +1,12 @@
 //! Calls of tools: opened, held, closed. The id of a call is that of its operation, so a call is one thing to undo.
 
+use shared_types::OpId;
 use shared_types::payload::tool::{ToolCall, ToolHold, ToolReport, ToolRequest, ToolResult, ToolStatus};
-use shared_types::{ContentRef, OpId};
 
 use super::capture::{Winner, capture};
+use super::runs::check_goes_on;
 use super::{Draft, check_text};
-use crate::command::{Contents, OutsideEdit};
+use crate::command::{Command, Contents, OutsideEdit};
 use crate::view::{Call, CallState};
 use crate::{Rejection, View};
 
@@ -18,22 +19,27 @@ const NOTES: usize = 100;
 pub(super) fn start(
     view: &View,
     draft: &mut Draft,
-    call: OpId,
-    tool: &str,
-    title: &str,
-    input: ContentRef,
-    network: bool,
+    command: &Command,
+    call: &ToolCall,
 ) -> Result<(), Rejection> {
-    check_text("a tool's name", tool, 64)?;
-    check_text("a call's title", title, TITLE_LIMIT)?;
-    if title.contains('\n') {
+    check_text("a tool's name", &call.tool, 64)?;
+    check_text("a call's title", &call.title, TITLE_LIMIT)?;
+    if call.title.contains('\n') {
         let reason = "it has more than one line".into();
         return Err(Rejection::Invalid { what: "a call's title", reason });
     }
-    if is_used(view, call) {
-        return Err(Rejection::CallTaken { call });
+    if is_used(view, command.op) {
+        return Err(Rejection::CallTaken { call: command.op });
     }
-    draft.event(ToolCall { tool: tool.into(), title: title.into(), input, network });
+    match (command.run_id, call.task) {
+        (Some(run), Some(task)) => check_goes_on(view, run, task)?,
+        (None, None) => {}
+        (Some(_), None) | (None, Some(_)) => {
+            let reason = "a run's calls are made by its agents, and an agent's in its run".into();
+            return Err(Rejection::Invalid { what: "a call", reason });
+        }
+    }
+    draft.event(call.clone());
     Ok(())
 }
 
@@ -86,6 +92,18 @@ pub(super) fn finish(
     contents: &Contents,
 ) -> Result<(), Rejection> {
     open(view, call)?;
+    answer(view, draft, status, report, edits, contents)
+}
+
+/// What a call came to, whether it was open or is made at once.
+pub(super) fn answer(
+    view: &View,
+    draft: &mut Draft,
+    status: &ToolStatus,
+    report: &ToolReport,
+    edits: &[OutsideEdit],
+    contents: &Contents,
+) -> Result<(), Rejection> {
     let took_nothing = matches!(status, ToolStatus::Discarded | ToolStatus::Interrupted { .. });
     if took_nothing && !edits.is_empty() {
         let reason = "a call that was discarded or interrupted changes nothing".into();

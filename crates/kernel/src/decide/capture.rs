@@ -44,7 +44,7 @@ pub(super) fn capture(
             targets.insert(edit.path.clone(), edit.now.clone());
             continue;
         }
-        match merge_nodes(&edit.path, base, today, now, contents) {
+        match merge_nodes(&edit.path, base, today, now, |hash| contents.get(hash).map(Vec::as_slice)) {
             Merged::Node(node, bytes) => {
                 merged.extend(bytes.map(|bytes| (&edit.path, bytes)));
                 targets.insert(edit.path.clone(), Some(node));

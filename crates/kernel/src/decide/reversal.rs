@@ -3,7 +3,7 @@
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, ContentRef, FilePath};
 
-use crate::command::Contents;
+use crate::Contents;
 use crate::merge::{MERGE_LIMIT, merge};
 use crate::operation::Net;
 
@@ -20,7 +20,7 @@ pub(super) enum Outcome<V> {
 
 /// The plain rule: what nobody else touched goes back.
 pub(super) fn revert<V: PartialEq + Clone>(net: &Net<V>, today: Option<&V>) -> Outcome<V> {
-    if net.torn {
+    if net.is_torn() {
         Outcome::Changed
     } else if today == net.before.as_ref() {
         Outcome::Nothing
@@ -30,6 +30,40 @@ pub(super) fn revert<V: PartialEq + Clone>(net: &Net<V>, today: Option<&V>) -> O
         Outcome::Changed
     }
 }
+
+/// Files go back part by part, the last part first, so that what happened between two of them is spared as well as
+/// what happened since. New bytes go to `made`.
+pub(super) fn revert_file(
+    path: &FilePath,
+    net: &Net<FileNode>,
+    today: Option<&FileNode>,
+    contents: &Contents,
+    made: &mut Contents,
+) -> Result<Outcome<FileNode>, Missing> {
+    let mut node = today.cloned();
+    for (before, after) in net.parts_back() {
+        if node.as_ref() == before {
+            continue;
+        }
+        if node.as_ref() == after {
+            node = before.cloned();
+            continue;
+        }
+        let known = |hash: &ContentHash| contents.get(hash).or_else(|| made.get(hash)).map(Vec::as_slice);
+        match merge_nodes(path, after, node.as_ref(), before, known) {
+            Merged::Node(merged, bytes) => {
+                made.extend(bytes.map(|bytes| (ContentHash::of(&bytes), bytes)));
+                node = Some(merged);
+            }
+            Merged::Missing(hashes) => return Err(Missing(hashes)),
+            Merged::Clash => return Ok(Outcome::Changed),
+        }
+    }
+    Ok(if node.as_ref() == today { Outcome::Nothing } else { Outcome::Becomes(node) })
+}
+
+/// Contents that a merge needs.
+pub(super) struct Missing(pub(super) Vec<ContentHash>);
 
 /// The result of a three-way merge of nodes.
 #[derive(Debug)]
@@ -51,12 +85,12 @@ pub(super) fn merge_modes(base: u16, ours: u16, theirs: u16) -> Option<u16> {
 }
 
 /// Merges two changes of one file. Only regular files of text can be merged, and never a git repository's own.
-pub(super) fn merge_nodes(
+pub(super) fn merge_nodes<'c>(
     path: &FilePath,
     base: Option<&FileNode>,
     ours: Option<&FileNode>,
     theirs: Option<&FileNode>,
-    contents: &Contents,
+    content: impl Fn(&ContentHash) -> Option<&'c [u8]>,
 ) -> Merged {
     let (
         Some(FileNode::File { hash: b, size: b_size, mode: b_mode }),
@@ -78,10 +112,9 @@ pub(super) fn merge_nodes(
     if path.repository().is_some() || [b_size, o_size, t_size].into_iter().any(|size| *size > MERGE_LIMIT) {
         return Merged::Clash;
     }
-    let missing: Vec<_> =
-        [b, o, t].into_iter().filter(|hash| !contents.contains_key(*hash)).copied().collect();
-    let (Some(base), Some(ours), Some(theirs)) = (contents.get(b), contents.get(o), contents.get(t)) else {
-        return Merged::Missing(missing);
+    let (Some(base), Some(ours), Some(theirs)) = (content(b), content(o), content(t)) else {
+        let missing = [b, o, t].into_iter().filter(|hash| content(hash).is_none());
+        return Merged::Missing(missing.copied().collect());
     };
     match merge(base, ours, theirs) {
         Some(bytes) => Merged::Node(FileNode::file(ContentRef::of(&bytes), mode), Some(bytes)),

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared_types::payload::file::{FileChange, FileNode};
-use shared_types::payload::revert::{Redo, Undo};
-use shared_types::{ContentHash, Event, FilePath, OpId};
+use shared_types::payload::revert::{Redo, RevertEvent, Undo};
+use shared_types::{ContentHash, Event, FilePath, OpId, Payload, Reversal as Reversibility, RunId};
 
 use super::plan::{Targets, plan};
-use super::reversal::{Merged, Outcome, merge_modes, merge_nodes, revert};
+use super::reversal::{Missing, Outcome, merge_modes, revert, revert_file};
 use super::{Draft, desktop};
 use crate::command::Contents;
 use crate::operation::{Kind, Net, Operation};
@@ -31,14 +31,65 @@ pub(super) fn undo(
         return Err(Rejection::CallIsOpen { call: target });
     }
     let operation = Operation::of(events);
-    mark(view, draft, target, operation.kind)?;
+    mark(view, draft, target, &operation.kind)?;
     if operation.is_empty() && operation.kind == Kind::Ordinary {
         return Err(Rejection::NotReversible { op: target });
     }
+    take_back(view, draft, &operation, resolutions, contents)
+}
 
+/// A run goes back as one operation: that with the id of the run. What was taken back step by step before stays so,
+/// and is not of it.
+pub(super) fn undo_run(
+    view: &View,
+    draft: &mut Draft,
+    run: RunId,
+    events: &[Event],
+    resolutions: &Resolutions,
+    contents: &Contents,
+) -> Result<(), Rejection> {
+    if events.is_empty() || events.iter().any(|event| event.run_id != Some(run)) {
+        return Err(Rejection::NoRun { run });
+    }
+    if view.runs.get(&run).is_some_and(|known| !known.phase.is_over()) {
+        return Err(Rejection::RunIsBusy { run, what: "it is not over" });
+    }
+    if let Some(call) = view.calls.iter().filter(|(_, call)| call.run == Some(run)).map(|(op, _)| *op).min() {
+        return Err(Rejection::CallIsOpen { call });
+    }
+    let root = OpId::from_bytes(*run.as_bytes());
+    if view.undone.contains(&root) {
+        return Err(Rejection::AlreadyUndone { op: root });
+    }
+    let reverts: BTreeSet<OpId> =
+        events.iter().filter(|event| is_revert(event)).map(|event| event.op).collect();
+    let in_effect = |event: &&Event| !view.undone.contains(&event.op) && !reverts.contains(&event.op);
+    let operation = Operation::of(events.iter().filter(in_effect));
+    if operation.is_empty() {
+        return Err(Rejection::NotReversible { op: root });
+    }
+    let mut known = BTreeSet::new();
+    let reversible = |event: &&Event| event.payload.reversal() == Reversibility::Reversible;
+    let steps = events.iter().filter(in_effect).filter(reversible).map(|event| event.op);
+    let steps = steps.filter(|op| known.insert(*op)).collect();
+    draft.event(Undo { target: root, root, steps });
+    take_back(view, draft, &operation, resolutions, contents)
+}
+
+fn is_revert(event: &Event) -> bool {
+    matches!(event.payload, Payload::Revert(RevertEvent::Undo(_) | RevertEvent::Redo(_)))
+}
+
+fn take_back(
+    view: &View,
+    draft: &mut Draft,
+    operation: &Operation,
+    resolutions: &Resolutions,
+    contents: &Contents,
+) -> Result<(), Rejection> {
     let mut reversal = Reversal::new(view, resolutions, contents);
     reversal.files(&operation.files);
-    reversal.desktop(draft, &operation);
+    reversal.desktop(draft, operation);
     if !reversal.missing.is_empty() {
         return Err(Rejection::Missing { hashes: reversal.missing });
     }
@@ -46,29 +97,36 @@ pub(super) fn undo(
         return Err(Rejection::Conflicts { conflicts: reversal.conflicts });
     }
     draft.files = reversal.plan(&operation.moves)?;
-    for (path, bytes) in reversal.merged {
-        if reversal.targets.contains_key(&path) {
-            draft.content(bytes);
-        }
+    let targets = reversal.targets.values().flatten();
+    let named: BTreeSet<_> = targets.filter_map(FileNode::content).map(|content| content.hash).collect();
+    for (_, bytes) in reversal.made.into_iter().filter(|(hash, _)| named.contains(hash)) {
+        draft.content(bytes);
     }
     Ok(())
 }
 
-/// Records what this does to the operation at the bottom: an undo takes it back, undoing an undo brings it back.
-fn mark(view: &View, draft: &mut Draft, target: OpId, kind: Kind) -> Result<(), Rejection> {
+/// Records what this does to the operation at the bottom: an undo takes it back, undoing an undo brings it back. The
+/// steps of a run go with it, but for those whose own undo or redo came between.
+fn mark(view: &View, draft: &mut Draft, target: OpId, kind: &Kind) -> Result<(), Rejection> {
+    let (root, steps) = match kind {
+        Kind::Ordinary => (target, [].as_slice()),
+        Kind::Undo { root, steps } | Kind::Redo { root, steps } => (*root, steps.as_slice()),
+    };
     match kind {
         Kind::Ordinary | Kind::Redo { .. } => {
-            let root = if let Kind::Redo { root } = kind { root } else { target };
             if view.undone.contains(&root) {
                 return Err(Rejection::AlreadyUndone { op: root });
             }
-            draft.event(Undo { target, root });
+            let steps = steps.iter().filter(|step| !view.undone.contains(*step)).copied().collect();
+            draft.event(Undo { target, root, steps });
         }
-        Kind::Undo { root } => {
+        Kind::Undo { .. } => {
             if view.undone.get(&root) != Some(&target) {
                 return Err(Rejection::NotUndone { op: root });
             }
-            draft.event(Redo { target, root });
+            let steps =
+                steps.iter().filter(|step| view.undone.get(*step) == Some(&target)).copied().collect();
+            draft.event(Redo { target, root, steps });
         }
     }
     Ok(())
@@ -81,8 +139,8 @@ struct Reversal<'a> {
     targets: Targets,
     /// Paths in conflict that stay as they are.
     kept: BTreeSet<FilePath>,
-    /// The new contents of merged files.
-    merged: BTreeMap<FilePath, Vec<u8>>,
+    /// New bytes, on the way back and at its end.
+    made: Contents,
     conflicts: Vec<Conflict>,
     missing: Vec<ContentHash>,
 }
@@ -95,7 +153,7 @@ impl<'a> Reversal<'a> {
             contents,
             targets: Targets::new(),
             kept: BTreeSet::new(),
-            merged: BTreeMap::new(),
+            made: Contents::new(),
             conflicts: Vec::new(),
             missing: Vec::new(),
         }
@@ -116,35 +174,22 @@ impl<'a> Reversal<'a> {
 
     fn file(&mut self, path: &FilePath, net: &Net<FileNode>) {
         let today = self.view.files.get(path);
-        let target = match revert(net, today) {
-            Outcome::Nothing => return,
-            Outcome::Becomes(target) => target,
-            Outcome::Changed => match self.merge(path, net, today) {
-                Merged::Node(node, bytes) => {
-                    self.merged.extend(bytes.map(|bytes| (path.clone(), bytes)));
-                    Some(node)
-                }
-                Merged::Missing(hashes) => return self.missing.extend(hashes),
-                Merged::Clash => {
-                    let sides = (node_state(today), node_state(net.before.as_ref()));
-                    match self.choose(Subject::File(path.clone()), sides, reason(net, today)) {
-                        Some(Choice::Take) => net.before.clone(),
-                        Some(Choice::Keep) | None => {
-                            self.kept.insert(path.clone());
-                            return;
-                        }
+        let target = match revert_file(path, net, today, self.contents, &mut self.made) {
+            Err(Missing(hashes)) => return self.missing.extend(hashes),
+            Ok(Outcome::Nothing) => return,
+            Ok(Outcome::Becomes(target)) => target,
+            Ok(Outcome::Changed) => {
+                let sides = (node_state(today), node_state(net.before.as_ref()));
+                match self.choose(Subject::File(path.clone()), sides, reason(net, today)) {
+                    Some(Choice::Take) => net.before.clone(),
+                    Some(Choice::Keep) | None => {
+                        self.kept.insert(path.clone());
+                        return;
                     }
                 }
-            },
+            }
         };
         self.targets.insert(path.clone(), target);
-    }
-
-    fn merge(&self, path: &FilePath, net: &Net<FileNode>, today: Option<&FileNode>) -> Merged {
-        if net.torn {
-            return Merged::Clash;
-        }
-        merge_nodes(path, net.after.as_ref(), today, net.before.as_ref(), self.contents)
     }
 
     /// A repository goes back as a whole or not at all.
@@ -281,8 +326,8 @@ fn file_mode(node: &FileNode) -> Option<u16> {
 }
 
 fn reason(net: &Net<FileNode>, today: Option<&FileNode>) -> String {
-    if net.torn {
-        return "something else changed it in the middle of the operation".into();
+    if net.is_torn() {
+        return "something else changed it in between".into();
     }
     let mode = |node: Option<&FileNode>| node.and_then(file_mode);
     if let (Some(base), Some(ours), Some(theirs)) =

@@ -57,7 +57,7 @@ proptest! {
         let contents = contents.map(|content| copy.content(&content.hash).unwrap_or_default().to_vec()).collect();
         let (today, state) = (shell.view.clone(), shell.state());
         let (status, report) = (ToolStatus::Exited { code: 0 }, ToolReport::default());
-        let step = Step { action: Action::FinishCall { status, report, edits: edits.clone() }, contents };
+        let step = Step { contents, ..Action::FinishCall { status, report, edits: edits.clone() }.into() };
         let Ok(events) = shell.run_in(op, step) else {
             // Captures at random name bytes that nobody has; with those nothing can be merged.
             let known = |view: &View, shell: &Shell| view.files.iter().all(|(_, node)| {

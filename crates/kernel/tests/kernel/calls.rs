@@ -2,7 +2,7 @@
 
 use kernel::{Action, CallState, Choice, MAX_EVENTS, Rejection};
 use shared_types::payload::file::FileNode;
-use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
+use shared_types::payload::tool::{StopReason, ToolCall, ToolReport, ToolStatus};
 use shared_types::{ContentHash, ContentRef, Event, OpId};
 
 use crate::shell::{Shell, all};
@@ -133,7 +133,7 @@ fn what_people_read_has_limits() {
     refuses([], call(&"x".repeat(501)), Rejection::TooLarge { what: "a call's title", size: 501, limit });
     makes([], call(&"x".repeat(500)), &[&format!("call exec: {}", "x".repeat(500))]);
     let (tool, title, input) = ("".into(), "x".into(), ContentRef::of(b""));
-    let nameless = Action::StartCall { tool, title, input, network: true };
+    let nameless = Action::StartCall(ToolCall { tool, title, input, network: true, task: None });
     refuses([], nameless, invalid("a tool's name", "it is empty"));
     let (mut shell, op) = running(&[], &[]);
     let host = invalid("a request's host", "it holds control characters");

@@ -10,10 +10,13 @@ use serde_json::{Value, json};
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::message::Role;
+use shared_types::payload::run::{AskKind, Reply, Scope};
+use shared_types::payload::task::{MessageKind, TaskOutcome};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::payload::window::WindowMode;
-use shared_types::{ContentHash, ContentRef, Event, FilePath, MessageId, OpId, Seq};
+use shared_types::{ContentHash, ContentRef, Event, FilePath, MessageId, OpId, Seq, Taint};
 
+use crate::agents::*;
 use crate::shell::{Shell, all};
 use crate::steps::*;
 
@@ -30,6 +33,7 @@ pub(crate) enum Doing {
     /// Renames on disk, all at once: of what is there, to anywhere.
     Shuffle(Vec<(Index, FilePath)>),
     Undo(Index, Option<Choice>),
+    UndoRun(u8, Option<Choice>),
     Restore(Index),
 }
 
@@ -74,7 +78,7 @@ fn files() -> impl Strategy<Value = Step> {
     };
     prop_oneof![
         6 => (paths(), nodes(), base()).prop_map(|(path, (node, contents), base)| {
-            Step { action: Action::WriteFile { path, node, base }, contents }
+            Step { contents, ..Action::WriteFile { path, node, base }.into() }
         }),
         2 => paths().prop_map(|path| Action::DeletePath { path }.into()),
         3 => (paths(), paths()).prop_map(|(from, to)| Action::MovePath { from, to }.into()),
@@ -148,8 +152,52 @@ fn others() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Whatever happens in two runs, whose first agents are 1 and 2; more often what leads on than what ends.
+fn agents() -> impl Strategy<Value = Step> {
+    let tasks = || 1..5u8;
+    let asks = || 1..4u8;
+    let about = || {
+        let kinds: [fn(OpId) -> AskKind; 3] = [approval, question, interrupted];
+        select(kinds.to_vec()).prop_map(|kind| kind(OpId::from_bytes([9; 16])))
+    };
+    let replies = || {
+        let scopes = [Scope::Once, Scope::Run, Scope::Always].map(Reply::Allow);
+        select([&[Reply::Deny("no".into()), Reply::Words("w".into())], scopes.as_slice()].concat())
+    };
+    let outcomes =
+        || select(vec![TaskOutcome::Done, TaskOutcome::Failed("x".into()), TaskOutcome::Cancelled]);
+    let written = (tasks(), paths(), texts()).prop_map(|(n, path, bytes)| {
+        let now = Some(FileNode::file(ContentRef::of(&bytes), FileNode::DEFAULT_MODE));
+        let made = make(n, &[(path.as_str(), None, now)], None);
+        Step { contents: vec![bytes], ..made }
+    });
+    let step = prop_oneof![
+        3 => Just(begin("Bees")),
+        6 => (tasks(), prop::option::of(tasks())).prop_map(|(n, parent)| task(n, parent, "writer")),
+        3 => tasks().prop_map(reply),
+        1 => tasks().prop_map(|n| no_reply(n, "x")),
+        2 => (tasks(), tasks()).prop_map(|(from, to)| tell(from, to, MessageKind::Finding)),
+        1 => prop::option::of(tasks()).prop_map(steer),
+        2 => (tasks(), outcomes()).prop_map(|(n, outcome)| done(n, outcome)),
+        1 => (tasks(), tasks()).prop_map(|(n, to)| act(reports(n, to))),
+        1 => tasks().prop_map(trust),
+        2 => (asks(), tasks(), about()).prop_map(|(n, of, about)| ask(n, of, about)),
+        2 => (asks(), replies()).prop_map(|(n, reply)| answer(n, reply)),
+        1 => asks().prop_map(|n| Action::Revoke { grant: grant_id(n) }.into()),
+        3 => tasks().prop_map(call_by),
+        6 => written,
+        1 => Just(pause()),
+        2 => Just(resume(None)),
+        1 => select(vec![cancel(), complete(), fail("x")]),
+    ];
+    (step, 1..3u8, select(vec![None, None, Some(Taint::IMPORT)])).prop_map(|(step, run, label)| {
+        let step = in_run(run, step);
+        label.iter().fold(step, Step::tainted)
+    })
+}
+
 pub(crate) fn steps() -> impl Strategy<Value = Step> {
-    prop_oneof![6 => files(), 3 => desktop(), 2 => others()]
+    prop_oneof![6 => files(), 3 => desktop(), 2 => others(), 4 => agents()]
 }
 
 fn found() -> impl Strategy<Value = Vec<Found>> {
@@ -180,6 +228,7 @@ pub(crate) fn doings() -> impl Strategy<Value = Doing> {
         3 => (any::<Index>(), goings()).prop_map(|(call, going)| Doing::Call(call, going)),
         2 => prop::collection::vec((any::<Index>(), paths()), 1..4).prop_map(Doing::Shuffle),
         6 => (any::<Index>(), choices()).prop_map(|(op, choice)| Doing::Undo(op, choice)),
+        1 => (1..3u8, choices()).prop_map(|(run, choice)| Doing::UndoRun(run, choice)),
         1 => any::<Index>().prop_map(Doing::Restore),
     ]
 }
@@ -250,6 +299,9 @@ impl Shell {
                 (Some(op), None) => self.undo(op),
                 (None, _) => Ok(Vec::new()),
             },
+            Doing::UndoRun(run, choice) => {
+                self.undo_run_with(run_id(*run), choice.map(all).unwrap_or_default())
+            }
             Doing::Restore(index) => self.restore(Seq(index.index(self.log.len() + 1) as u64)),
         }
     }

@@ -293,7 +293,7 @@ impl World {
 fn save(at: &str, lines: &[String], mode: u16) -> Step {
     let bytes = text(&lines.join("|"));
     let node = FileNode::file(ContentRef::of(&bytes), mode);
-    Step { action: Action::WriteFile { path: path(at), node, base: Base::Any }, contents: vec![bytes] }
+    Step { contents: vec![bytes], ..Action::WriteFile { path: path(at), node, base: Base::Any }.into() }
 }
 
 proptest! {

@@ -8,6 +8,7 @@ use proptest::sample::Index;
 use shared_types::payload::file::FileNode;
 use shared_types::{FilePath, Seq};
 
+use crate::agents::run_id;
 use crate::commands::{Doing, doings};
 use crate::shell::{Shell, all};
 
@@ -113,6 +114,22 @@ proptest! {
             let Ok(events) = undone else { continue };
             shell.undo(events[0].op).expect("an undo can be taken back at once");
             prop_assert_eq!((shell.state(), shell.view.undone.contains(&op)), before);
+        }
+        for run in [run_id(1), run_id(2)] {
+            let mut shell = shell.clone();
+            let undone = |shell: &Shell| -> Vec<_> {
+                shell.view.undone.sorted().into_iter().map(|(op, by)| (*op, *by)).collect()
+            };
+            let before = (shell.state(), undone(&shell));
+            let taken = match choice {
+                None => shell.undo_run(run),
+                Some(true) => shell.undo_run_with(run, all(kernel::Choice::Keep)),
+                Some(false) => shell.undo_run_with(run, all(kernel::Choice::Take)),
+            };
+            let Ok(events) = taken else { continue };
+            prop_assert_eq!(shell.undo_run(run).is_err(), true, "once is all");
+            shell.undo(events[0].op).expect("the undo of a run can be taken back at once");
+            prop_assert_eq!((shell.state(), undone(&shell)), before);
         }
     }
 

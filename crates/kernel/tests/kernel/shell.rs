@@ -12,7 +12,7 @@ use kernel::{
 };
 use shared_types::payload::file::{FileChange, FileEvent};
 use shared_types::{
-    Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, OpId, Payload, RootHash, Seq, Source,
+    Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, OpId, Payload, RootHash, RunId, Seq, Source,
     Timestamp,
 };
 
@@ -126,12 +126,13 @@ impl Shell {
     }
 
     pub(crate) fn run_in(&mut self, op: OpId, step: impl Into<Step>) -> Result<Vec<Event>, Rejection> {
-        let Step { action, contents } = step.into();
+        let Step { action, contents, run, taint, ts } = step.into();
         for bytes in contents {
             self.keep(bytes);
         }
         let command = self.command(op, action);
-        let decision = self.decided(command)?;
+        let ts = ts.unwrap_or(command.ts);
+        let decision = self.decided(Command { run_id: run, taint, ts, ..command })?;
         Ok(self.append(decision))
     }
 
@@ -191,6 +192,23 @@ impl Shell {
     ) -> Result<Vec<Event>, Rejection> {
         let events = self.events_of(target);
         self.run(Action::Undo { target, events, resolutions })
+    }
+
+    pub(crate) fn events_in(&self, run: RunId) -> Vec<Event> {
+        self.log.iter().filter(|event| event.run_id == Some(run)).cloned().collect()
+    }
+
+    pub(crate) fn undo_run(&mut self, run: RunId) -> Result<Vec<Event>, Rejection> {
+        self.undo_run_with(run, Resolutions::default())
+    }
+
+    pub(crate) fn undo_run_with(
+        &mut self,
+        run: RunId,
+        resolutions: Resolutions,
+    ) -> Result<Vec<Event>, Rejection> {
+        let events = self.events_in(run);
+        self.run(Action::UndoRun { run, events, resolutions })
     }
 
     /// Brings back an operation that is undone now.

@@ -1,13 +1,17 @@
 //! Events, trees and conflicts as short lines, the way the tables write them.
 
 use kernel::{Conflict, Rejection, State};
+use shared_types::payload::capability::CapabilityEvent;
 use shared_types::payload::checkpoint::CheckpointEvent;
 use shared_types::payload::file::{FileChange, FileEvent, FileNode};
+use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::message::MessageEvent;
 use shared_types::payload::note::NoteEvent;
 use shared_types::payload::revert::RevertEvent;
+use shared_types::payload::run::RunEvent;
 use shared_types::payload::setting::SettingEvent;
 use shared_types::payload::system::SystemEvent;
+use shared_types::payload::task::TaskEvent;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
 use shared_types::payload::user::UserEvent;
 use shared_types::payload::window::WindowEvent;
@@ -79,7 +83,15 @@ impl Shell {
             Payload::System(SystemEvent::Purge(p)) => format!("purge {}", p.hashes.len()),
             Payload::System(SystemEvent::Purged(p)) => format!("purged {}", p.dropped),
             Payload::System(SystemEvent::Import(p)) => format!("import {}", p.files),
-            Payload::Unknown(p) => p.name.to_string(),
+            Payload::Run(run) => of_run(run),
+            Payload::Task(task) => of_task(task),
+            Payload::Llm(LlmEvent::Reply(p)) => format!("{} answered", p.model),
+            Payload::Llm(LlmEvent::Fail(p)) => format!("{} failed: {}", p.model, p.reason),
+            Payload::Capability(CapabilityEvent::Grant(p)) => {
+                format!("grant {} {}", p.grant.tool, p.grant.pattern)
+            }
+            Payload::Capability(CapabilityEvent::Revoke(_)) => "revoke".into(),
+            Payload::Unknown(_) => event.payload.name().to_string(),
         }
     }
 
@@ -102,6 +114,29 @@ impl Shell {
     pub(crate) fn conflict(&self, conflict: &Conflict) -> String {
         let Conflict { subject, today, undone, reason } = conflict;
         format!("{subject}: {} or {}, {reason}", self.side(today), self.side(undone))
+    }
+}
+
+fn of_run(run: &RunEvent) -> String {
+    match run {
+        RunEvent::Start(p) => format!("start run {}", p.title),
+        RunEvent::Steer(_) => "steer".into(),
+        RunEvent::Pause(p) => format!("pause {:?}", p.why),
+        RunEvent::Resume(_) => "resume".into(),
+        RunEvent::Ask(_) => "ask".into(),
+        RunEvent::Answer(p) => format!("answer {:?}", p.reply),
+        RunEvent::Cancel(_) => "cancel".into(),
+        RunEvent::Fail(p) => format!("fail: {}", p.reason),
+        RunEvent::Complete(_) => "complete".into(),
+    }
+}
+
+fn of_task(task: &TaskEvent) -> String {
+    match task {
+        TaskEvent::Start(p) => format!("start {} {}", p.role, p.title),
+        TaskEvent::Message(p) => format!("tell {:?}", p.kind),
+        TaskEvent::End(p) => format!("end {:?}", p.outcome),
+        TaskEvent::Trust(_) => "trust".into(),
     }
 }
 

@@ -4,20 +4,40 @@ use kernel::command::OutsideEdit;
 use kernel::{Action, Base};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::note::Note;
-use shared_types::payload::tool::{RequestVerdict, ToolReport, ToolRequest, ToolStatus};
+use shared_types::payload::tool::{RequestVerdict, ToolCall, ToolReport, ToolRequest, ToolStatus};
 use shared_types::payload::window::{Rect, Window, WindowMode};
-use shared_types::{ContentRef, ConversationId, EffectId, FilePath, NoteId, OpId, WindowId};
+use shared_types::{
+    ContentRef, ConversationId, EffectId, FilePath, NoteId, OpId, RunId, Taint, Timestamp, WindowId,
+};
 
-/// An action and the bytes that come with it.
+/// An action and the bytes that come with it; in a run, with labels and at a time, if the table says so.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) action: Action,
     pub(crate) contents: Vec<Vec<u8>>,
+    pub(crate) run: Option<RunId>,
+    pub(crate) taint: Vec<Taint>,
+    pub(crate) ts: Option<Timestamp>,
 }
 
 impl From<Action> for Step {
     fn from(action: Action) -> Self {
-        Self { action, contents: Vec::new() }
+        Self { action, contents: Vec::new(), run: None, taint: Vec::new(), ts: None }
+    }
+}
+
+impl Step {
+    pub(crate) fn within(self, run: RunId) -> Self {
+        Self { run: Some(run), ..self }
+    }
+
+    pub(crate) fn tainted(self, label: &Taint) -> Self {
+        Self { taint: vec![label.clone()], ..self }
+    }
+
+    /// So many milliseconds after the epoch.
+    pub(crate) fn at(self, millis: i64) -> Self {
+        Self { ts: Some(Timestamp::from_millis(millis)), ..self }
     }
 }
 
@@ -64,7 +84,7 @@ pub(crate) fn write_mode(at: &str, lines: &str, mode: u16) -> Step {
 pub(crate) fn write_on(at: &str, lines: &str, base: Base) -> Step {
     let bytes = text(lines);
     let node = FileNode::file(ContentRef::of(&bytes), FileNode::DEFAULT_MODE);
-    Step { action: Action::WriteFile { path: path(at), node, base }, contents: vec![bytes] }
+    Step { contents: vec![bytes], ..Action::WriteFile { path: path(at), node, base }.into() }
 }
 
 pub(crate) fn folder(at: &str) -> Step {
@@ -86,7 +106,7 @@ pub(crate) fn rename(from: &str, to: &str) -> Step {
 /// One edit on disk: at a path, what was known there and what is there now.
 pub(crate) type Edit<'a> = (&'a str, Option<FileNode>, Option<FileNode>);
 
-fn outside(edits: &[Edit<'_>]) -> Vec<OutsideEdit> {
+pub(crate) fn outside(edits: &[Edit<'_>]) -> Vec<OutsideEdit> {
     let edit =
         |(at, base, now): &Edit<'_>| OutsideEdit { path: path(at), base: base.clone(), now: now.clone() };
     edits.iter().map(edit).collect()
@@ -99,7 +119,14 @@ pub(crate) fn capture(edits: &[Edit<'_>]) -> Step {
 /// A command is started.
 pub(crate) fn call(title: &str) -> Step {
     let input = ContentRef::of(title.as_bytes());
-    Action::StartCall { tool: "exec".into(), title: title.into(), input, network: false }.into()
+    Action::StartCall(ToolCall {
+        tool: "exec".into(),
+        title: title.into(),
+        input,
+        network: false,
+        task: None,
+    })
+    .into()
 }
 
 pub(crate) fn request(call: OpId, host: &str) -> Step {

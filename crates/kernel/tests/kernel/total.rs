@@ -6,18 +6,23 @@ use std::sync::Arc;
 use kernel::{Action, Choice, View, evolve, react};
 use proptest::prelude::*;
 use proptest::sample::select;
+use shared_types::payload::capability::{CapabilityGrant, CapabilityRevoke, Grant};
 use shared_types::payload::checkpoint::*;
 use shared_types::payload::file::*;
+use shared_types::payload::llm::{LlmFail, LlmReply, Tokens};
 use shared_types::payload::message::*;
 use shared_types::payload::note::{NoteDelete, NoteWrite};
 use shared_types::payload::revert::{Redo, Restore, Undo};
+use shared_types::payload::run::*;
 use shared_types::payload::setting::{SettingClear, SettingSet};
 use shared_types::payload::system::{SystemImport, SystemPurge, SystemPurged};
+use shared_types::payload::task::*;
 use shared_types::payload::tool::*;
 use shared_types::payload::user::{UserCreate, UserRename};
 use shared_types::payload::window::{WindowClose, WindowSet};
 use shared_types::*;
 
+use crate::agents::*;
 use crate::commands::{paths, steps, values};
 use crate::laws::{check_counts, config, reopened};
 use crate::shell::{Shell, all};
@@ -112,8 +117,8 @@ fn other_payloads() -> impl Strategy<Value = Payload> {
         effects().prop_map(move |effect| request(effect).into()),
         (effects(), any::<u64>()).prop_map(move |made| create(made).into()),
         effects().prop_map(|effect| CheckpointFail { effect, reason: "".into() }.into()),
-        (ops(), ops()).prop_map(|(target, root)| Undo { target, root }.into()),
-        (ops(), ops()).prop_map(|(target, root)| Redo { target, root }.into()),
+        (ops(), ops()).prop_map(|(target, root)| Undo { target, root, steps: vec![target] }.into()),
+        (ops(), ops()).prop_map(|(target, root)| Redo { target, root, steps: vec![target] }.into()),
         any::<u64>().prop_map(|seq| Restore { seq: Seq(seq) }.into()),
         Just(UserCreate { name: "".into() }.into()),
         Just(UserRename { name: "".into(), prev: "".into() }.into()),
@@ -126,7 +131,13 @@ fn other_payloads() -> impl Strategy<Value = Payload> {
 }
 
 fn tool_payloads() -> impl Strategy<Value = Payload> {
-    let call = |network| ToolCall { tool: "".into(), title: "".into(), input: ContentRef::of(b""), network };
+    let call = |(network, task)| ToolCall {
+        tool: "".into(),
+        title: "".into(),
+        input: ContentRef::of(b""),
+        network,
+        task,
+    };
     let request = |port| ToolRequest {
         method: "".into(),
         host: "".into(),
@@ -138,7 +149,7 @@ fn tool_payloads() -> impl Strategy<Value = Payload> {
     };
     let end = |status| ToolResult { status, report: ToolReport::default() };
     prop_oneof![
-        any::<bool>().prop_map(move |network| call(network).into()),
+        (any::<bool>(), prop::option::of(tasks())).prop_map(move |given| call(given).into()),
         any::<u16>().prop_map(move |port| request(port).into()),
         any::<u64>().prop_map(|changes| ToolHold { report: ToolReport::default(), changes }.into()),
         any::<i32>().prop_map(move |code| end(ToolStatus::Exited { code }).into()),
@@ -146,28 +157,125 @@ fn tool_payloads() -> impl Strategy<Value = Payload> {
     ]
 }
 
-fn payloads() -> impl Strategy<Value = Payload> {
-    prop_oneof![4 => file_payloads(), 2 => desktop_payloads(), 2 => other_payloads(), 1 => tool_payloads()]
+fn tasks() -> impl Strategy<Value = TaskId> {
+    (0..4u8).prop_map(task_id)
 }
 
-fn event((op, payload, seq, ts): (OpId, Payload, u64, i64)) -> Event {
-    Event {
-        seq: Seq(seq),
-        id: EventId::from_bytes([1; 16]),
-        ts: Timestamp::from_millis(ts),
-        source: Source::System,
-        op,
-        actor: Actor::CLI,
-        run_id: None,
-        cause: None,
-        taint: Vec::new(),
-        payload,
-    }
+fn run_payloads() -> impl Strategy<Value = Payload> {
+    let asks = || (0..3u8).prop_map(ask_id);
+    let bound = || prop::option::of(any::<u64>());
+    let budgets = || {
+        let all = (bound(), bound(), bound(), bound());
+        all.prop_map(|(steps, seconds, tokens, micros)| Budget { steps, seconds, tokens, micros })
+    };
+    let model = || prop::option::of(Just("m".into()));
+    let start = |(budget, model)| RunStart {
+        title: "".into(),
+        objective: ContentRef::of(b""),
+        attached: Vec::new(),
+        model,
+        budget,
+    };
+    let about = || {
+        let kinds: [fn(OpId) -> AskKind; 3] = [approval, question, interrupted];
+        (select(kinds.to_vec()), ops()).prop_map(|(kind, op)| kind(op))
+    };
+    let why = || {
+        let words = [PauseReason::Budget("b".into()), PauseReason::Model("m".into())];
+        select([&[PauseReason::Person, PauseReason::TakenOver], words.as_slice()].concat())
+    };
+    let replies = || select(vec![Reply::Allow(Scope::Run), Reply::Deny("".into()), Reply::Words("".into())]);
+    prop_oneof![
+        4 => (budgets(), model()).prop_map(move |given| start(given).into()),
+        1 => prop::option::of(tasks()).prop_map(|task| RunSteer { task, words: ContentRef::of(b"") }.into()),
+        1 => why().prop_map(|why| RunPause { why }.into()),
+        1 => prop::option::of(budgets()).prop_map(|budget| RunResume { budget }.into()),
+        2 => (asks(), tasks(), about()).prop_map(|(ask, task, about)| RunAsk { ask, task, about }.into()),
+        1 => (asks(), tasks(), replies()).prop_map(|(ask, task, reply)| RunAnswer { ask, task, reply }.into()),
+        1 => Just(RunCancel {}.into()),
+        1 => Just(RunFail { reason: "".into() }.into()),
+        1 => Just(RunComplete { summary: ContentRef::of(b""), results: Vec::new() }.into()),
+    ]
+}
+
+fn agent_payloads() -> impl Strategy<Value = Payload> {
+    let count = || prop_oneof![0..9u64, any::<u64>()];
+    let tokens = || {
+        let all = (count(), count(), count(), count());
+        all.prop_map(|(input, cache_read, cache_write, output)| Tokens {
+            input,
+            cache_read,
+            cache_write,
+            output,
+        })
+    };
+    let reply = |(task, tokens, micros)| LlmReply {
+        task,
+        model: "".into(),
+        seen: Seq(u64::MAX),
+        reply: ContentRef::of(b""),
+        ended: shared_types::payload::llm::ReplyEnd::Whole,
+        calls: Vec::new(),
+        tokens,
+        micros,
+        millis: u64::MAX,
+        attempts: u32::MAX,
+    };
+    let begin = |(task, parent)| TaskStart {
+        task,
+        parent,
+        role: "".into(),
+        title: "".into(),
+        instruction: ContentRef::of(b""),
+    };
+    let outcomes = || select(vec![TaskOutcome::Done, TaskOutcome::Failed("".into()), TaskOutcome::Cancelled]);
+    let tell = |(from, to)| TaskMessage { from, to, kind: MessageKind::Finding, body: ContentRef::of(b"") };
+    let grant = |(n, run): (_, Option<u8>)| CapabilityGrant {
+        id: grant_id(n),
+        grant: Grant { tool: "".into(), pattern: "".into(), run: run.map(run_id) },
+    };
+    prop_oneof![
+        4 => (tasks(), prop::option::of(tasks())).prop_map(move |given| begin(given).into()),
+        1 => (tasks(), tasks()).prop_map(move |given| tell(given).into()),
+        1 => (tasks(), outcomes()).prop_map(|(task, outcome)| TaskEnd { task, outcome }.into()),
+        1 => tasks().prop_map(|task| TaskTrust { task }.into()),
+        2 => (tasks(), tokens(), prop::option::of(count())).prop_map(move |given| reply(given).into()),
+        1 => tasks().prop_map(|task| LlmFail { task, model: "".into(), reason: "".into() }.into()),
+        1 => (0..3u8, prop::option::of(0..3u8)).prop_map(move |given| grant(given).into()),
+        1 => (0..3u8).prop_map(|n| CapabilityRevoke { id: grant_id(n) }.into()),
+    ]
+}
+
+fn payloads() -> impl Strategy<Value = Payload> {
+    prop_oneof![
+        4 => file_payloads(),
+        2 => desktop_payloads(),
+        2 => other_payloads(),
+        1 => tool_payloads(),
+        2 => run_payloads(),
+        2 => agent_payloads(),
+    ]
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let seqs = prop_oneof![0..50u64, any::<u64>()];
-    prop::collection::vec((ops(), payloads(), seqs, any::<i64>()).prop_map(event), 0..40)
+    let runs = prop::option::weighted(0.8, (0..3u8).prop_map(run_id));
+    let labels = select(vec![vec![], vec![], vec![Taint::IMPORT]]);
+    let event = (ops(), payloads(), seqs, any::<i64>(), runs, labels).prop_map(
+        |(op, payload, seq, ts, run_id, taint)| Event {
+            seq: Seq(seq),
+            id: EventId::from_bytes([1; 16]),
+            ts: Timestamp::from_millis(ts),
+            source: Source::System,
+            op,
+            actor: Actor::CLI,
+            run_id,
+            cause: None,
+            taint,
+            payload,
+        },
+    );
+    prop::collection::vec(event, 0..40)
 }
 
 /// What the log gives back for an event; a batch has its list again.
@@ -216,6 +324,8 @@ proptest! {
             let _ = shell.run(step);
         }
         let resolutions = choice.map(all).unwrap_or_default();
+        let of_run = events.iter().filter(|event| event.run_id == Some(run_id(1))).cloned().collect();
+        let _ = shell.run(Action::UndoRun { run: run_id(1), events: of_run, resolutions: resolutions.clone() });
         let events = events.into_iter().filter(|event| event.op == target).collect();
         let _ = shell.run(Action::Undo { target, events, resolutions });
         shell.run(Action::Restore { seq: Seq::ZERO, target: Arc::default() }).expect("there is a way back to nothing");

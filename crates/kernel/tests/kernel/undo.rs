@@ -263,17 +263,30 @@ fn an_operation_of_several_commands_is_taken_back_as_a_whole() {
 #[test]
 fn an_edit_between_two_parts_of_an_operation_is_not_taken_with_it() {
     let mut shell = Shell::new();
+    shell.done(write("a", "1|2|3|4|5|6"));
+    let op = shell.op();
+    shell.run_in(op, write("a", "one|2|3|4|5|6")).unwrap();
+    shell.done(write("a", "one|2|mine|4|5|6"));
+    shell.run_in(op, write("a", "one|2|mine|4|5|six")).unwrap();
+    undoes_to(&mut shell.clone(), op, Resolutions::default(), "a: 1|2|mine|4|5|6");
+    shell.done(write("a", "one|2|mine|too|5|six"));
+    undoes_to(&mut shell, op, Resolutions::default(), "a: 1|2|mine|too|5|6");
+}
+
+#[test]
+fn an_edit_of_the_same_lines_between_two_parts_is_a_conflict() {
+    let mut shell = Shell::new();
     shell.done(write("a", "1|2|3"));
     let op = shell.op();
     shell.run_in(op, write("a", "one|2|3")).unwrap();
-    shell.done(write("a", "one|2|3|mine"));
-    shell.run_in(op, write("a", "one|2|3|mine|5|6")).unwrap();
+    shell.done(write("a", "mine|2|3"));
+    shell.run_in(op, write("a", "mine|2|three")).unwrap();
     let Err(Rejection::Conflicts { conflicts }) = shell.undo(op) else { panic!("a conflict was expected") };
     assert_eq!(
         shell.conflict(&conflicts[0]),
-        "a: one|2|3|mine|5|6 or 1|2|3, something else changed it in the middle of the operation"
+        "a: mine|2|three or 1|2|3, something else changed it in between"
     );
-    undoes_to(&mut shell.clone(), op, all(Choice::Keep), "a: one|2|3|mine|5|6");
+    undoes_to(&mut shell.clone(), op, all(Choice::Keep), "a: mine|2|three");
     undoes_to(&mut shell, op, all(Choice::Take), "a: 1|2|3");
 }
 

@@ -2,7 +2,8 @@
 
 use shared_types::payload::file::FileEvent;
 use shared_types::payload::revert::RevertEvent;
-use shared_types::{Event, OpId, Payload, Reversal};
+use shared_types::payload::tool::ToolEvent;
+use shared_types::{Event, OpId, Payload, Reversal, RunId, TaskId};
 
 use crate::label::label;
 use crate::views::{Views, ViewsError};
@@ -18,6 +19,10 @@ pub(super) fn note(views: &Views, event: &Event) -> Result<(), ViewsError> {
         | Payload::Note(_)
         | Payload::Checkpoint(_)
         | Payload::Tool(_)
+        | Payload::Run(_)
+        | Payload::Task(_)
+        | Payload::Llm(_)
+        | Payload::Capability(_)
         | Payload::Revert(_)
         | Payload::User(_)
         | Payload::System(_)
@@ -34,17 +39,24 @@ pub(super) fn note(views: &Views, event: &Event) -> Result<(), ViewsError> {
         | Payload::Note(_)
         | Payload::Checkpoint(_)
         | Payload::Tool(_)
+        | Payload::Run(_)
+        | Payload::Task(_)
+        | Payload::Llm(_)
+        | Payload::Capability(_)
         | Payload::User(_)
         | Payload::System(_)
         | Payload::Unknown(_) => None,
     };
+    let task = if let Payload::Tool(ToolEvent::Call(p)) = &event.payload { p.task } else { None };
     let reversible = i64::from(event.payload.reversal() == Reversal::Reversible);
     let name = event.payload.name();
     let mut upsert = views.prepare(
-        "INSERT INTO operations (op, first, last, ts, source, actor, family, label, events, files, reversible, reverts)
-         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10)
+        "INSERT INTO operations (
+            op, first, last, ts, source, actor, family, label, events, files, reversible, reverts, run, task)
+         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT (op) DO UPDATE SET last = ?2, events = events + 1, files = files + ?8,
-            reversible = max(reversible, ?9), reverts = coalesce(reverts, ?10)",
+            reversible = max(reversible, ?9), reverts = coalesce(reverts, ?10), run = coalesce(run, ?11),
+            task = coalesce(task, ?12)",
     )?;
     views
         .map(upsert.execute((
@@ -58,6 +70,8 @@ pub(super) fn note(views: &Views, event: &Event) -> Result<(), ViewsError> {
             files,
             reversible,
             reverts.as_ref().map(OpId::as_bytes),
+            event.run_id.as_ref().map(RunId::as_bytes),
+            task.as_ref().map(TaskId::as_bytes),
         )))
         .map(drop)
 }

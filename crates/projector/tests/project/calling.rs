@@ -4,7 +4,7 @@ use event_log::writer::{Intent, SubmitError};
 use kernel::{Action, OutsideEdit, Rejection};
 use projector::query::{OperationFilter, OperationRow};
 use shared_types::payload::file::FileNode;
-use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
+use shared_types::payload::tool::{StopReason, ToolCall, ToolReport, ToolStatus};
 use shared_types::wire::{CallRow, CallStatus};
 use shared_types::{ContentRef, OpId, Source};
 
@@ -13,7 +13,7 @@ use crate::computer::{Computer, at, new_op};
 pub(crate) fn start(computer: &Computer, title: &str, network: bool) -> OpId {
     let op = new_op();
     let (tool, input) = ("exec".into(), ContentRef::of(b"{}"));
-    let action = Action::StartCall { tool, title: title.into(), input, network };
+    let action = Action::StartCall(ToolCall { tool, title: title.into(), input, network, task: None });
     computer.submit_in(op, Source::User, Intent::Do(action), &[b"{}"]).unwrap();
     op
 }
@@ -117,7 +117,7 @@ fn an_id_is_used_once_also_after_its_call_is_long_over() {
     let op = start(&computer, "ls", false);
     end(&computer, op, ToolStatus::Exited { code: 0 }, Vec::new(), &[]);
     let (tool, input) = ("exec".into(), ContentRef::of(b"{}"));
-    let again = Action::StartCall { tool, title: "ls".into(), input, network: false };
+    let again = Action::StartCall(ToolCall { tool, title: "ls".into(), input, network: false, task: None });
     for taken in [op, computer.write("a", "1")] {
         computer.write("b", "2");
         let refused = computer.submit_in(taken, Source::User, Intent::Do(again.clone()), &[]);

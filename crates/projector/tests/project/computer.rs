@@ -17,8 +17,8 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use shared_types::payload::file::FileNode;
 use shared_types::{
-    Actor, CommandId, ContentHash, ContentRef, EffectId, FilePath, OpId, RootHash, Seq, Source, Timestamp,
-    UserId,
+    Actor, CommandId, ContentHash, ContentRef, EffectId, FilePath, OpId, RootHash, RunId, Seq, Source,
+    Timestamp, UserId,
 };
 use tempfile::TempDir;
 
@@ -159,12 +159,23 @@ impl Computer {
         intent: Intent,
         contents: &[&[u8]],
     ) -> Result<Outcome, SubmitError> {
+        self.submit_within(None, op, source, intent, contents)
+    }
+
+    pub(crate) fn submit_within(
+        &self,
+        run_id: Option<RunId>,
+        op: OpId,
+        source: Source,
+        intent: Intent,
+        contents: &[&[u8]],
+    ) -> Result<Outcome, SubmitError> {
         let submission = Submission {
             command: new_command(),
             op,
             source,
             actor: Actor::CLI,
-            run_id: None,
+            run_id,
             cause: None,
             taint: Vec::new(),
             intent,

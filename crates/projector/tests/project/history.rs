@@ -1,13 +1,14 @@
 //! Random histories: everything that can happen to a computer, in any order.
 
 use event_log::writer::{Intent, SubmitError};
-use kernel::{Action, Base, OutsideEdit, Resolutions};
+use kernel::{Action, Base, OutsideEdit, Resolutions, RunAction};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::message::Role;
 use shared_types::payload::note::Note;
+use shared_types::payload::run::PauseReason;
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{
     ContentHash, ContentRef, ConversationId, FilePath, MessageId, NoteId, OpId, Seq, Source, Timestamp,
@@ -15,6 +16,7 @@ use shared_types::{
 
 use crate::calling;
 use crate::computer::{Computer, at, new_effect};
+use crate::running;
 
 /// Paths that get in each other's way: some are files and folders by turns.
 const PATHS: [&str; 9] = ["a", "a/b", "a/b/c", "d/x.md", "d/y.md", "d/e/z", "ü/ñ.txt", "f.rs", "a/link"];
@@ -82,8 +84,18 @@ pub(crate) enum Step {
         text: usize,
         saw: bool,
     },
+    /// Something happens in one of two runs.
+    Agent {
+        run: u8,
+        turn: u8,
+        path: usize,
+        text: usize,
+    },
     Undo {
         back: usize,
+    },
+    UndoRun {
+        run: u8,
     },
     Restore {
         percent: u64,
@@ -144,6 +156,9 @@ fn gesture() -> impl Strategy<Value = Step> {
         1 => (0..3_u8).prop_map(|note| Step::Forget { note }),
         2 => (0..2_u8, text.clone()).prop_map(|(conversation, text)| Step::Say { conversation, text }),
         3 => (0..PATHS.len(), text.clone(), any::<bool>()).prop_map(|(path, text, saw)| Step::Run { path, text, saw }),
+        6 => (1..3_u8, 0..12_u8, 0..PATHS.len(), text.clone())
+            .prop_map(|(run, turn, path, text)| Step::Agent { run, turn, path, text }),
+        1 => (1..3_u8).prop_map(|run| Step::UndoRun { run }),
         5 => (0..8_usize).prop_map(|back| Step::Undo { back }),
         2 => (0..101_u64).prop_map(|percent| Step::Restore { percent }),
         1 => Just(Step::Checkpoint),
@@ -217,6 +232,11 @@ fn one(computer: &mut Computer, step: &Step) {
         }
         Step::Say { conversation, text } => say(computer, *conversation, *text),
         Step::Run { path, text, saw } => run(computer, &at(PATHS[*path]), *text, *saw),
+        Step::Agent { run, turn, path, text } => agent(computer, *run, *turn, PATHS[*path], *text),
+        Step::UndoRun { run } => {
+            let (run, resolutions) = (running::run_id(*run), Resolutions::default());
+            refused(computer.submit(Intent::UndoRun { run, resolutions }, &[]));
+        }
         Step::Undo { back } => {
             if let Some(target) = operation_back(computer, *back) {
                 refused(computer.submit(Intent::Undo { target, resolutions: Resolutions::default() }, &[]));
@@ -273,6 +293,34 @@ fn run(computer: &Computer, path: &FilePath, number: usize, saw: bool) {
     let contents: Vec<&[u8]> = inline.iter().map(Vec::as_slice).collect();
     let intent = Intent::Do(Action::FinishCall { status, report, edits });
     refused(computer.submit_in(op, Source::User, intent, &contents));
+}
+
+fn agent(computer: &Computer, run: u8, turn: u8, path: &str, number: usize) {
+    let action = match turn {
+        0 | 1 => running::begin("Bees"),
+        2 | 3 => running::task(run, None),
+        4 => running::task(run + 2, Some(run)),
+        5 => running::reply(run, number as u64, number.is_multiple_of(2).then_some(7)),
+        6 => running::ask(run, run),
+        7 => running::answer(run),
+        8 => running::end_task(if number.is_multiple_of(2) { run } else { run + 2 }),
+        9 => select_end(number),
+        _ => {
+            let bytes = text(number);
+            let staged = event_log::EventLog::stage(computer.log(), &mut bytes.as_slice()).unwrap();
+            let inline = staged.into_inline().map(|(_, bytes)| bytes).unwrap_or_else(|| small(number));
+            return refused(running::write(computer, run, path, &inline));
+        }
+    };
+    refused(running::act(computer, run, action));
+}
+
+fn select_end(number: usize) -> RunAction {
+    match number % 3 {
+        0 => RunAction::Cancel,
+        1 => running::complete(),
+        _ => RunAction::Pause(PauseReason::Model("no model answers".into())),
+    }
 }
 
 fn say(computer: &Computer, conversation: u8, number: usize) {

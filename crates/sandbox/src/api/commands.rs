@@ -71,9 +71,12 @@ async fn settle(desk: Of, request: Request) -> Result<Json<Ran>, Refusal> {
     let answered = blocking(move || match computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()) {
         Answer::Ran(ran) => Ok(*ran),
         Answer::Failure(failure) => Err(failure),
-        Answer::Progress { .. } | Answer::Output { .. } | Answer::Done(_) | Answer::Status(_) => {
-            Err(Failure::new(Code::Failed, "a command was answered with something else"))
-        }
+        Answer::Progress { .. }
+        | Answer::Output { .. }
+        | Answer::Heard(_)
+        | Answer::Runs(_)
+        | Answer::Done(_)
+        | Answer::Status(_) => Err(Failure::new(Code::Failed, "a command was answered with something else")),
     });
     Ok(Json(answered.await?))
 }

@@ -123,7 +123,13 @@ impl Writer {
         let name = route.path.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
         if let (Some((name, _)), Some(shape)) = (name, route.about.path) {
             let schema = self.taken(shape);
-            parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
+            let in_path = |name: &str, schema: &Value| json!({ "name": name, "in": "path", "required": true, "schema": schema });
+            match schema["properties"].as_object() {
+                Some(several) => {
+                    parameters.extend(several.iter().map(|(name, schema)| in_path(name, schema)))
+                }
+                None => parameters.push(in_path(name, &schema)),
+            }
         }
         let query = route.about.query.map(|shape| self.taken(shape)).unwrap_or_default();
         let required = query["required"].as_array().cloned().unwrap_or_default();

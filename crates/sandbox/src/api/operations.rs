@@ -91,7 +91,7 @@ pub(super) fn detail(desk: &Desk, op: OpId) -> Result<OperationDetail, Failure> 
     Ok(OperationDetail { operation: operation(row), changes, total, notes, call })
 }
 
-fn choices(revert: &Revert) -> Choices {
+pub(super) fn choices(revert: &Revert) -> Choices {
     let choice = |side: Side| match side {
         Side::Keep => Choice::Keep,
         Side::Take => Choice::Take,

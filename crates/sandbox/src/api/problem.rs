@@ -92,6 +92,17 @@ impl From<Failure> for Refusal {
             Code::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
             Code::StorageFull => (StatusCode::INSUFFICIENT_STORAGE, "storage_full"),
             Code::ReadOnly => (StatusCode::SERVICE_UNAVAILABLE, "read_only"),
+            Code::NoRun => (StatusCode::NOT_FOUND, "no_run"),
+            Code::RunTaken => (StatusCode::CONFLICT, "run_taken"),
+            Code::RunIsOver => (StatusCode::CONFLICT, "run_is_over"),
+            Code::RunIsPaused => (StatusCode::CONFLICT, "run_is_paused"),
+            Code::RunIsBusy => (StatusCode::CONFLICT, "run_is_busy"),
+            Code::NoTask => (StatusCode::NOT_FOUND, "no_task"),
+            Code::TaskTaken => (StatusCode::CONFLICT, "task_taken"),
+            Code::TaskIsOver => (StatusCode::CONFLICT, "task_is_over"),
+            Code::TaskIsBusy => (StatusCode::CONFLICT, "task_is_busy"),
+            Code::NoQuestion => (StatusCode::NOT_FOUND, "no_question"),
+            Code::NoGrant => (StatusCode::NOT_FOUND, "no_grant"),
         };
         Self::new(status, code, failure.message)
     }

@@ -20,6 +20,7 @@ use shared_types::{Seq, TerminalId};
 
 use super::problem::{Params, Refusal};
 use super::{Of, Shell, desktop};
+use crate::computer::Voice;
 use crate::desk::{Attachment, Desk, Size, blocking};
 use crate::failure::Failure;
 
@@ -78,6 +79,9 @@ enum Woken {
     Events,
     Projected,
     Notice(String),
+    Said(Voice),
+    /// Something that was for this tab is gone; nothing of it is missed.
+    Missed,
     Terminal(TerminalId, Option<Option<i32>>),
     Closed,
 }
@@ -110,6 +114,7 @@ impl Tab {
         let mut head = self.desk.bus().head();
         let mut projected = self.desk.projected();
         let mut notices = self.desk.notices();
+        let mut said = self.desk.said();
         head.mark_changed();
         projected.mark_changed();
         loop {
@@ -126,6 +131,7 @@ impl Tab {
                     Some((id, ended)) = terminals.next(), if !terminals.is_empty() => Woken::Terminal(id, ended),
                     changed = projected.changed() => if changed.is_ok() { Woken::Projected } else { Woken::Closed },
                     Ok(text) = notices.recv() => Woken::Notice(text),
+                    voice = said.recv() => voice.map_or(Woken::Missed, Woken::Said),
                 }
             };
             match woken {
@@ -143,6 +149,10 @@ impl Tab {
                     let seq = *projected.borrow_and_update();
                     self.say(&FromServer::Projected { seq }).await?;
                 }
+                Woken::Said(Voice { run, task, text }) => {
+                    self.say(&FromServer::Said { run, task, text }).await?;
+                }
+                Woken::Missed => {}
                 Woken::Notice(text) => self.say(&FromServer::Notice { text }).await?,
                 Woken::Terminal(id, ended) => self.send_output(id, ended).await?,
             }

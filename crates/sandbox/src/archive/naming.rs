@@ -5,8 +5,11 @@
 //! understood it is also known which contents they cannot do without; those must be there or declared absent.
 
 use shared_types::payload::file::{FileChange, FileEvent, FileNode};
+use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::message::MessageEvent;
 use shared_types::payload::note::NoteEvent;
+use shared_types::payload::run::{AskKind, RunAsk, RunEvent};
+use shared_types::payload::task::TaskEvent;
 use shared_types::payload::tool::ToolEvent;
 use shared_types::{ContentHash, ContentRef, Event, Payload, StoredEvent};
 
@@ -35,7 +38,25 @@ pub(super) fn each_needed(event: &Event, visit: &mut dyn FnMut(ContentHash)) {
         Payload::Tool(ToolEvent::Call(p)) => content(&p.input),
         Payload::Tool(ToolEvent::Hold(p)) => p.report.output.iter().for_each(content),
         Payload::Tool(ToolEvent::Result(p)) => p.report.output.iter().for_each(content),
-        Payload::Tool(ToolEvent::Request(_))
+        Payload::Run(RunEvent::Start(p)) => content(&p.objective),
+        Payload::Run(RunEvent::Steer(p)) => content(&p.words),
+        Payload::Run(RunEvent::Complete(p)) => content(&p.summary),
+        Payload::Run(RunEvent::Ask(RunAsk { about: AskKind::Approval { input, .. }, .. })) => content(input),
+        Payload::Task(TaskEvent::Start(p)) => content(&p.instruction),
+        Payload::Task(TaskEvent::Message(p)) => content(&p.body),
+        Payload::Llm(LlmEvent::Reply(p)) => content(&p.reply),
+        Payload::Run(
+            RunEvent::Ask(RunAsk { about: AskKind::Question { .. } | AskKind::Interrupted { .. }, .. })
+            | RunEvent::Pause(_)
+            | RunEvent::Resume(_)
+            | RunEvent::Answer(_)
+            | RunEvent::Cancel(_)
+            | RunEvent::Fail(_),
+        )
+        | Payload::Task(TaskEvent::End(_) | TaskEvent::Trust(_))
+        | Payload::Llm(LlmEvent::Fail(_))
+        | Payload::Capability(_)
+        | Payload::Tool(ToolEvent::Request(_))
         | Payload::Message(MessageEvent::Start(_))
         | Payload::Window(_)
         | Payload::Setting(_)

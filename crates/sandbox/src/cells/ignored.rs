@@ -117,7 +117,9 @@ pub(crate) fn bring_back(place: &Place, op: OpId, undo: OpId) -> io::Result<()> 
         }
     }
     if !paths.is_empty() {
-        new.remember(paths.iter())?;
+        // Several operations may be taken back as one.
+        let before = new.paths()?;
+        new.remember(paths.iter().chain(&before))?;
         fs::remove_file(&old.list)?;
         let _ = isolation::layer::remove(&old.folder);
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use event_log::writer::{Intent, Mode};
-use kernel::{Action, CallState};
+use kernel::{Action, Call, CallState};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{Actor, OpId};
 
@@ -14,15 +14,18 @@ use crate::failure::Failure;
 
 /// Settles all of it. Nothing can run now: a command ends with the process that started it.
 pub(crate) fn settle(computer: &Computer) -> Result<(), Failure> {
-    let open: Vec<(OpId, CallState)> =
-        computer.writer().inspect(|view| view.calls.iter().map(|(op, call)| (*op, call.state)).collect())?;
-    for (op, state) in &open {
-        match state {
-            CallState::Running => interrupt(computer, *op)?,
+    let open: Vec<(OpId, Call)> = computer
+        .writer()
+        .inspect(|view| view.calls.iter().map(|(op, call)| (*op, call.clone())).collect())?;
+    for (op, call) in &open {
+        match call.state {
+            // Nothing of it took effect, and whoever runs the agents makes it again.
+            CallState::Running if !call.network && goes_on(computer, call)? => {}
+            CallState::Running => interrupt(computer, *op, call)?,
             CallState::Held => {}
         }
     }
-    let is_held = |op: &OpId| open.iter().any(|(held, state)| held == op && *state == CallState::Held);
+    let is_held = |op: &OpId| open.iter().any(|(held, call)| held == op && call.state == CallState::Held);
     for entry in fs::read_dir(folders(&computer.place)).into_iter().flatten().flatten() {
         let op = entry.file_name().to_str().and_then(|name| name.parse::<OpId>().ok());
         if op.as_ref().is_some_and(is_held) {
@@ -36,6 +39,12 @@ pub(crate) fn settle(computer: &Computer) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether the run that a call belongs to is there to make it again.
+fn goes_on(computer: &Computer, call: &Call) -> Result<bool, Failure> {
+    let Some(run) = call.run else { return Ok(false) };
+    Ok(computer.writer().inspect(move |view| view.runs.contains(&run))?)
+}
+
 /// An answered call's ignored files may still be on their way; any other layer is of no use.
 fn clear(computer: &Computer, op: Option<OpId>, layer: &Path) -> Result<(), Failure> {
     if let Some(op) = op
@@ -46,14 +55,14 @@ fn clear(computer: &Computer, op: Option<OpId>, layer: &Path) -> Result<(), Fail
     Ok(isolation::layer::remove(layer)?)
 }
 
-fn interrupt(computer: &Computer, op: OpId) -> Result<(), Failure> {
+pub(crate) fn interrupt(computer: &Computer, op: OpId, call: &Call) -> Result<(), Failure> {
     let status = ToolStatus::Interrupted {
         reason: "the computer stopped while it ran; nothing of it was kept".into(),
     };
     let action = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
     // First of all, since it may be what fills the disk. What cannot be removed is tried again with the rest.
     let _ = isolation::layer::remove(&folder(&computer.place, op));
-    let caller = Caller { op, ..Caller::system(Actor::CELLS) };
+    let caller = Caller { op, agent: call.run.zip(call.task), ..Caller::system(Actor::CELLS) };
     computer.submit(&caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use isolation::proxy::{Proxy, Rules};
 use isolation::{Access, Cell, Command, Exit};
 use kernel::{Action, CallState};
 use projector::Extent;
-use shared_types::payload::tool::{ToolReport, ToolStatus};
+use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
 use shared_types::wire::{Done, Ran, RunCommand, RunNetwork};
 use shared_types::{Actor, ContentRef, OpId, Seq, Taint, Timestamp};
 
@@ -45,12 +45,13 @@ impl Computer {
         }
         let json = serde_json::to_vec(command).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
         let arguments = ContentRef::of(&json);
-        let action = Action::StartCall {
+        let action = Action::StartCall(ToolCall {
             tool: "exec".into(),
             title: spec::title(command).into(),
             input: arguments,
             network: command.network != RunNetwork::None,
-        };
+            task: caller.agent.map(|(_, task)| task),
+        });
         let started = self.submit(caller, Intent::Do(action), vec![(arguments.hash, json)], Mode::Commit)?;
         if started.resent {
             return Ok(None);
@@ -59,6 +60,16 @@ impl Computer {
         // The command sees the disk, and what it sees has to be what the log says it is based on.
         self.project(&|_, _, _| ())?;
         Ok(Some(Began { seq, at: crate::ids::now() }))
+    }
+
+    /// Begins a command again that was recorded when it was called, and of which nothing took effect.
+    pub(crate) fn begin_again(&self) -> Result<Began, Failure> {
+        if !self.is_watched() {
+            self.record_outside(&|_, _, _| ())?;
+        }
+        let seq = self.log().head().seq;
+        self.project(&|_, _, _| ())?;
+        Ok(Began { seq, at: crate::ids::now() })
     }
 
     /// Runs a command that was recorded, to its result.
@@ -70,8 +81,13 @@ impl Computer {
         began: Began,
         listener: Listener<'_>,
     ) -> Result<Ran, Failure> {
-        let caller = &Caller { taint: taint(command), ..caller.clone() };
+        let caller = &Caller { taint: taint(caller, command), ..caller.clone() };
         let executed = self.execute(caller.op, command, input, listener);
+        if self.cells().is_closing() && caller.agent.is_some() && command.network == RunNetwork::None {
+            // Nothing of it took effect. The call stays open, and is made again when the computer is opened.
+            self.drop_layer(caller.op);
+            return Err(Failure::new(Code::Busy, "the computer is being closed"));
+        }
         match executed.and_then(|executed| self.conclude(caller, command, began, executed)) {
             Ok(ran) => Ok(ran),
             Err(failure) if self.call_is_answered(caller.op)? => Err(failure),
@@ -318,9 +334,11 @@ struct Held {
 const HELD: &str = "held.json";
 
 /// Whatever a command heard from the outside is in what it wrote.
-fn taint(command: &RunCommand) -> Vec<Taint> {
-    match command.network {
-        RunNetwork::None => Vec::new(),
-        RunNetwork::Hosts(_) | RunNetwork::Open => vec![Taint::COMMAND],
-    }
+fn taint(caller: &Caller, command: &RunCommand) -> Vec<Taint> {
+    let heard = match command.network {
+        RunNetwork::None => None,
+        RunNetwork::Hosts(_) | RunNetwork::Open => Some(Taint::COMMAND),
+    };
+    let known = caller.taint.iter().filter(|label| heard.as_ref() != Some(label)).cloned();
+    known.chain(heard.clone()).collect()
 }

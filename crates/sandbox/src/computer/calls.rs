@@ -122,8 +122,13 @@ mod tests {
             received: 2,
         };
         let input = ContentRef::of(b"{}");
-        let mut events =
-            vec![event(ToolCall { tool: "exec".into(), title: "make".into(), input, network: true })];
+        let mut events = vec![event(ToolCall {
+            tool: "exec".into(),
+            title: "make".into(),
+            input,
+            network: true,
+            task: None,
+        })];
         events.extend((0..REQUESTS + 1).map(|_| event(request.clone())));
         let running = call_details(&log, &events).unwrap();
         assert_eq!((running.requests.len(), running.asked), (REQUESTS, REQUESTS as u64 + 1));

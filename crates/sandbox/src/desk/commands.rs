@@ -4,6 +4,7 @@
 //! not. Its result is in the log, so nothing here is needed for that.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -24,8 +25,24 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The commands that run.
 #[derive(Debug, Default)]
 pub struct Commands {
+    /// Set when the computer is being closed: agents start nothing any more.
+    is_closed: AtomicBool,
     running: Mutex<BTreeMap<OpId, Running>>,
     previewed: Mutex<Option<Previewed>>,
+}
+
+/// A command that somebody runs on a thread of their own, for as long as they do.
+struct Here<'a> {
+    commands: &'a Commands,
+    op: OpId,
+    feed: &'a Feed,
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        self.commands.running().remove(&self.op);
+        self.feed.end(None);
+    }
 }
 
 /// What a dry run would change, as long as no file does.
@@ -40,13 +57,14 @@ struct Previewed {
 #[derive(Debug)]
 struct Running {
     feed: Arc<Feed>,
-    thread: JoinHandle<()>,
+    /// The thread that runs it, unless whoever wants it does so.
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Commands {
     fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, Running>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.retain(|_, command| !command.thread.is_finished());
+        running.retain(|_, command| command.thread.as_ref().is_none_or(|thread| !thread.is_finished()));
         running
     }
 
@@ -92,8 +110,46 @@ impl Commands {
             heard.end(code);
         };
         let thread = std::thread::Builder::new().name("command".into()).spawn(work)?;
-        running.insert(op, Running { feed, thread });
+        running.insert(op, Running { feed, thread: Some(thread) });
         Ok(())
+    }
+
+    /// Runs a command of an agent's to its end, here. One that was recorded before and not answered is run again.
+    pub(super) fn run_here(
+        &self,
+        computer: &Arc<Computer>,
+        caller: &Caller,
+        command: &RunCommand,
+    ) -> Result<(), Failure> {
+        let op = caller.op;
+        let feed = Feed::new(spoken_of(op), Pace::OfItsOwn);
+        {
+            let mut running = self.running();
+            if self.is_closed.load(Ordering::Relaxed) {
+                return Err(Failure::new(Code::Busy, "the computer is being closed"));
+            }
+            if running.contains_key(&op) {
+                // Whoever asked first still waits for it, and two must not share a layer.
+                return Err(Failure::new(Code::Busy, "the command runs already"));
+            }
+            running.insert(op, Running { feed: Arc::clone(&feed), thread: None });
+        }
+        let _here = Here { commands: self, op, feed: &feed };
+        let open = computer.writer().inspect(move |view| view.calls.get(&op).cloned())?;
+        let began = match open {
+            // It may have reached the outside, and nobody knows how far it came.
+            Some(call) if call.network => return crate::cells::interrupt(computer, op, &call),
+            Some(_) => Some(computer.begin_again()?),
+            None => computer.begin(caller, command)?,
+        };
+        let Some(began) = began else { return Ok(()) };
+        let listen = &mut |_, bytes: &[u8]| feed.add(bytes);
+        computer.carry_out(caller, command, Vec::new(), began, listen).map(drop)
+    }
+
+    /// Whether a command runs, or is about to.
+    pub(super) fn is_running(&self, op: OpId) -> bool {
+        self.running().contains_key(&op)
     }
 
     /// Looks at what a command prints while it runs.
@@ -139,14 +195,16 @@ impl Commands {
 
     /// Ends all of them, and returns when their results are recorded.
     pub(super) fn end_all(&self, computer: &Computer) {
+        self.is_closed.store(true, Ordering::Relaxed);
         computer.cells().stop_all();
-        let all: Vec<OpId> = self.running().keys().copied().collect();
-        for op in all {
+        // Those that are about to start are ended as soon as they have a cell.
+        while let Some(op) = self.running().keys().next().copied() {
             let _ = self.stop(computer, op);
+            std::thread::sleep(LOOK);
         }
         let left = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
-        for command in left.into_values() {
-            let _ = command.thread.join();
+        for thread in left.into_values().filter_map(|command| command.thread) {
+            let _ = thread.join();
         }
     }
 }

@@ -32,6 +32,8 @@ pub enum Part {
     Watcher,
     /// Serves commands of the command line over `.choir/choir.sock`.
     Socket,
+    /// Carries out runs of agents.
+    Agents,
 }
 
 /// What happens when a part fails.
@@ -46,7 +48,7 @@ pub struct Policy {
 }
 
 /// Every part, what restarts it and what happens to its work.
-pub const PARTS: [Policy; 4] = [
+pub const PARTS: [Policy; 5] = [
     Policy {
         part: Part::EventBus,
         name: "event bus",
@@ -70,6 +72,12 @@ pub const PARTS: [Policy; 4] = [
         name: "socket",
         pause: Duration::from_secs(1),
         work: "callers see a closed socket and ask again; a resend is answered as the first time",
+    },
+    Policy {
+        part: Part::Agents,
+        name: "agents",
+        pause: Duration::from_millis(500),
+        work: "every run goes on at its last recorded step; turns of models under way are taken again",
     },
 ];
 
@@ -217,6 +225,7 @@ fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
             hold::record_edits(computer, &watch, &|gathered| activity.settle(gathered), stop, &tell);
             Ok(())
         }
+        Part::Agents => super::agents::run(shared),
         Part::Socket => {
             let server = Server::bind(&computer.place)?;
             let stopper = server.stopper()?;

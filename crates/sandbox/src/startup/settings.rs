@@ -50,6 +50,7 @@ fn variable<T: FromStr>(name: &str, wanted: &str) -> Result<Option<T>, Failure> 
 #[serde(default, deny_unknown_fields)]
 struct File {
     server: Server,
+    models: Option<toml::Table>,
     /// What belongs to each computer is read there.
     #[allow(dead_code, reason = "named so that it is no unknown section")]
     git: toml::Table,
@@ -78,7 +79,8 @@ struct Certificate {
 /// How the server of a data folder is to listen, and what it is to do.
 pub fn machine_config(data: PathBuf, said: &Said) -> Result<MachineConfig, Failure> {
     let (file, path) = read(&data)?;
-    file.server.resolve(&path, data, said)
+    let config = file.server.resolve(&path, data, said)?;
+    Ok(MachineConfig { models: file.models, ..config })
 }
 
 /// The settings of a data folder as `choir doctor` shows them, each with where it comes from.
@@ -139,7 +141,8 @@ impl Server {
         server.trusted_proxies = proxies.collect::<Result<_, _>>()?;
         server.cors = cors.unwrap_or_default();
         let idle_close = idle_close.map_or(MachineConfig::IDLE_CLOSE, Duration::from_secs);
-        Ok(MachineConfig { server, idle_close: Some(idle_close).filter(|idle| !idle.is_zero()) })
+        let idle_close = Some(idle_close).filter(|idle| !idle.is_zero());
+        Ok(MachineConfig { idle_close, ..MachineConfig::new(server) })
     }
 }
 

@@ -12,6 +12,7 @@ use hypervisor::assets::{Asset, Assets};
 use hypervisor::identity::{Caller, Identity};
 use hypervisor::server::ServerConfig;
 use hypervisor::server::rates::RateLimits;
+use sandbox::desk::Desk;
 use sandbox::machine::{Machine, MachineConfig};
 use serde_json::{Value, json};
 use shared_types::wire::{NewToken, Scope};
@@ -62,6 +63,15 @@ impl House {
     }
 
     pub(crate) async fn with(configure: impl FnOnce(&mut MachineConfig)) -> Self {
+        Self::build(configure).await.0
+    }
+
+    /// With the owner's desk, which is then never closed for want of use.
+    pub(crate) async fn with_desk() -> (Self, Desk) {
+        Self::build(|_| ()).await
+    }
+
+    async fn build(configure: impl FnOnce(&mut MachineConfig)) -> (Self, Desk) {
         isolation::launch_by(env!("CARGO_BIN_EXE_sandbox"));
         let folder = tempfile::tempdir().unwrap();
         let time = Arc::new(AtomicI64::new(START));
@@ -73,12 +83,13 @@ impl House {
         let machine =
             Machine::start(&config, clock.clone(), &owner(), "Ada", Arc::new(Nothing), "test").await.unwrap();
         let (port, router) = (machine.port(), machine.router());
+        let desk = machine.desk().await.unwrap();
         let (stop, stopped) = oneshot::channel();
         tokio::spawn(machine.serve(async {
             let _ = stopped.await;
         }));
         let identity = Identity::open(folder.path(), clock).unwrap();
-        Self { identity, port, router, time, _stop: stop, folder }
+        (Self { identity, port, router, time, _stop: stop, folder }, desk)
     }
 
     pub(crate) fn wait(&self, millis: i64) {

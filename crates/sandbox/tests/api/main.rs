@@ -10,5 +10,6 @@ mod house;
 mod idling;
 mod mischief;
 mod routes;
+mod runs;
 mod socket;
 mod terminals;

@@ -50,6 +50,29 @@ fn table() -> Vec<Row> {
         row(&post, "/api/v1/commands/{op}/accept", Value::Null),
         row(&post, "/api/v1/commands/{op}/discard", Value::Null),
         row(&post, "/api/v1/commands/{op}/stop", Value::Null),
+        row(&get, "/api/v1/runs", Value::Null),
+        row(
+            &post,
+            "/api/v1/runs",
+            json!({ "command": format!("{SET_THEME}3"), "run": format!("{SET_THEME}4"), "objective": "work" }),
+        ),
+        row(&get, "/api/v1/runs/{run}", Value::Null),
+        row(&get, "/api/v1/runs/{run}/steps", Value::Null),
+        row(&get, "/api/v1/runs/{run}/steps/{seq}", Value::Null),
+        row(
+            &post,
+            "/api/v1/runs/{run}/gestures",
+            json!({ "command": format!("{SET_THEME}5"), "gesture": "pause" }),
+        ),
+        row(&post, "/api/v1/runs/{run}/undo", json!({ "preview": true })),
+        row(&post, "/api/v1/runs/{run}/redo", json!({ "preview": true })),
+        row(&get, "/api/v1/questions", Value::Null),
+        row(&get, "/api/v1/grants", Value::Null),
+        row(&Method::DELETE, "/api/v1/grants/{grant}", Value::Null),
+        row(&get, "/api/v1/models", Value::Null),
+        row(&post, "/api/v1/models/{name}/test", Value::Null),
+        row(&post, "/api/v1/models/local/fetch", Value::Null),
+        row(&post, "/api/v1/models/local/stop", Value::Null),
         row(&get, "/api/v1/terminals", Value::Null),
         row(&post, "/api/v1/terminals", json!({ "columns": 80, "rows": 24 })),
         row(&Method::DELETE, "/api/v1/terminals/{id}", Value::Null),
@@ -75,7 +98,8 @@ async fn nobody_gets_more_than_the_statement_says() {
     let mut mistakes = Vec::new();
     for Row(method, path, body) in table() {
         let op = "018f3c00-0000-7000-8000-0000000000aa";
-        let concrete = path.replace("{op}", op).replace("{id}", op);
+        let ids = ["{op}", "{id}", "{run}", "{grant}"];
+        let concrete = ids.iter().fold(path.replace("{seq}", "1"), |path, id| path.replace(id, op));
         let sent = || if body.is_null() { Sent::Nothing } else { Sent::Json(body.clone()) };
         let route = sandbox::api::routes()
             .into_iter()

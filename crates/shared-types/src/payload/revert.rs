@@ -12,6 +12,9 @@ pub struct Undo {
     pub target: OpId,
     /// The ordinary operation at the bottom of a chain of undo and redo.
     pub root: OpId,
+    /// If that is a run: its operations that were taken back with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<OpId>,
 }
 
 /// An undo was taken back.
@@ -21,6 +24,9 @@ pub struct Redo {
     pub target: OpId,
     /// The ordinary operation that is in effect again.
     pub root: OpId,
+    /// If that is a run: its operations that are in effect again with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<OpId>,
 }
 
 /// The computer returned to a moment.

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ContentRef;
+use crate::{ContentRef, TaskId};
 
 /// A tool was called. It is open until a [`ToolResult`] answers it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct ToolCall {
     pub input: ContentRef,
     /// Whether it may reach the outside. Then it cannot be taken back as a whole, only what it did to files.
     pub network: bool,
+    /// The agent that called it, if the person did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
 }
 
 /// What became of a request.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::desktop::DesktopState;
-use crate::{OpId, Seq, TerminalId};
+use crate::{OpId, RunId, Seq, TaskId, TerminalId};
 
 /// What the server says over the WebSocket, as text. Terminal output comes in binary frames: see `TerminalFrame`.
 #[derive(Debug, Clone, Serialize)]
@@ -29,6 +29,8 @@ pub enum FromServer {
     Attached { terminal: TerminalId, offset: u64 },
     /// A terminal ended by itself, or was closed.
     TerminalEnded { terminal: TerminalId, code: Option<i32> },
+    /// An agent says something just now. It is shown and forgotten: the whole reply comes as an event.
+    Said { run: RunId, task: TaskId, text: String },
     /// Something the person should know.
     Notice { text: String },
     /// What the client sent could not be understood; the connection goes on.
@@ -44,13 +46,15 @@ struct Fields {
     terminal: Option<TerminalId>,
     offset: Option<u64>,
     code: Option<i32>,
+    run: Option<RunId>,
+    task: Option<TaskId>,
     text: Option<String>,
     detail: Option<String>,
 }
 
 impl Fields {
     fn into_message(self, kind: &str) -> Option<FromServer> {
-        let Self { state, event, seq, terminal, offset, code, text, detail } = self;
+        let Self { state, event, seq, terminal, offset, code, run, task, text, detail } = self;
         Some(match kind {
             "state" => FromServer::State { state: state? },
             "event" => FromServer::Event { event: event? },
@@ -58,6 +62,7 @@ impl Fields {
             "projected" => FromServer::Projected { seq: seq? },
             "attached" => FromServer::Attached { terminal: terminal?, offset: offset? },
             "terminal_ended" => FromServer::TerminalEnded { terminal: terminal?, code },
+            "said" => FromServer::Said { run: run?, task: task?, text: text? },
             "notice" => FromServer::Notice { text: text? },
             "refused" => FromServer::Refused { detail: detail? },
             _ => return None,
@@ -132,6 +137,11 @@ mod tests {
             FromServer::Attached { terminal, offset: 5 },
             FromServer::TerminalEnded { terminal, code: None },
             FromServer::TerminalEnded { terminal, code: Some(-1) },
+            FromServer::Said {
+                run: RunId::from_bytes([2; 16]),
+                task: TaskId::from_bytes([3; 16]),
+                text: "hm".into(),
+            },
             FromServer::Notice { text: "hello".into() },
             FromServer::Refused { detail: "no".into() },
         ] {

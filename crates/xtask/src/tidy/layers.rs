@@ -19,11 +19,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("projector", &["kernel", "event-log"]),
     ("isolation", &["shared-types"]),
     ("models", &["shared-types"]),
+    ("local-model", &[]),
     ("agents", &["kernel", "isolation", "models"]),
     ("hypervisor", &["shared-types"]),
-    ("sandbox", &["projector", "agents", "hypervisor"]),
+    ("sandbox", &["projector", "agents", "hypervisor", "local-model"]),
     ("dioxus-desktop", &["shared-types", "kernel"]),
     ("choir", &["sandbox", "dioxus-desktop"]),
+    ("scripted-model", &[]),
     ("xtask", &[]),
 ];
 

@@ -1,7 +1,6 @@
 //! Whom the owner lets in: an invitation is a link that makes an account with a computer of its own.
 
 use dioxus::prelude::*;
-use serde::Deserialize;
 use serde_json::json;
 use shared_types::Timestamp;
 
@@ -14,7 +13,7 @@ use crate::icons::Icon;
 use crate::parts::{IconButton, Trouble, Waiting};
 
 /// One that nobody has accepted yet.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 struct Invitation {
     id: String,
     name: String,
@@ -22,10 +21,15 @@ struct Invitation {
 }
 
 /// One that was just made. The link is shown once: the server keeps only a hash of it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 struct Invited {
     link: String,
     invitation: Invitation,
+}
+
+crate::fields! {
+    Invitation { id, name, expires }
+    Invited { link, invitation }
 }
 
 #[component]

@@ -11,7 +11,7 @@ use crate::clock;
 use crate::desk::desk;
 use crate::icons::Icon;
 use crate::parts::{Changes, IconButton, Trouble, Waiting, author, either};
-use crate::undo::{self, Plan, Way};
+use crate::undo::{self, Plan, Target, Way};
 
 #[component]
 pub(crate) fn Detail(log: Log, op: OpId) -> Element {
@@ -30,7 +30,7 @@ pub(crate) fn Detail(log: Log, op: OpId) -> Element {
             let row = detail.operation.clone();
             let way = if row.undone { Way::Redo } else { Way::Undo };
             let title = log.title(&row);
-            let plan = Plan::Revert { way, op, label: title.clone() };
+            let plan = Plan::Revert { way, target: Target::Op(op), label: title.clone() };
             let open = detail.call.as_ref().filter(|call| call.status.is_none());
             let restore = Plan::Restore { seq: row.last, label: format!("“{title}”") };
             rsx! {

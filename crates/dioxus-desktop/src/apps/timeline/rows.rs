@@ -10,7 +10,7 @@ use crate::desktop::menu::{Item, Menu};
 use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{Empty, author, either};
-use crate::undo::{self, Plan, Way};
+use crate::undo::{self, Plan, Target, Way};
 
 pub(crate) const ROW: usize = 52;
 const SPARE: usize = 8;
@@ -108,7 +108,7 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
     let way = if row.undone { Way::Redo } else { Way::Undo };
     let can = row.reversible || row.undone;
     let title = log.title(&row);
-    let plan = Plan::Revert { way, op, label: title.clone() };
+    let plan = Plan::Revert { way, target: Target::Op(op), label: title.clone() };
     let restore = Plan::Restore { seq, label: format!("“{title}”") };
     let (menu_plan, menu_restore) = (plan.clone(), restore.clone());
     let class = format!("op {} {}", if on { "on" } else { "" }, if row.undone { "undone" } else { "" });

@@ -1,0 +1,165 @@
+//! All runs of one computer: begun when the log says so, told what the log says, begun again if they fail.
+//!
+//! Whoever owns it follows the log and calls [`Choir::tell`]. Dropping it ends everything that is under way; nothing is
+//! lost by that, since a run is what the log says it is.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use models::Gateway;
+use shared_types::payload::run::RunEvent;
+use shared_types::{Event, Payload, RunId};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::budget::Reserved;
+use crate::ground::{Ground, GroundError};
+use crate::rules::Rules;
+use crate::runner::Runner;
+use crate::web::Web;
+
+/// The pause before a run that failed is begun again; it doubles up to a minute.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What runs work with.
+pub struct Kit {
+    pub ground: Arc<dyn Ground>,
+    pub gateway: Gateway,
+    pub rules: Arc<Rules>,
+    pub web: Option<Arc<dyn Web>>,
+    /// What turns of all runs that are under way take at most.
+    pub reserved: Mutex<Reserved>,
+}
+
+impl std::fmt::Debug for Kit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Kit")
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Choir {
+    kit: Arc<Kit>,
+    runs: Mutex<Runs>,
+}
+
+#[derive(Debug, Default)]
+struct Runs {
+    told: HashMap<RunId, mpsc::UnboundedSender<Event>>,
+    tasks: JoinSet<RunId>,
+}
+
+impl Choir {
+    /// Begins with the runs that are not over. Whatever the log gets from now on has to be told; twice does no harm.
+    pub async fn open(kit: Kit) -> Result<Self, GroundError> {
+        let choir = Self { kit: Arc::new(kit), runs: Mutex::default() };
+        for run in choir.kit.ground.open_runs().await? {
+            choir.begin(run);
+        }
+        Ok(choir)
+    }
+
+    pub fn kit(&self) -> &Arc<Kit> {
+        &self.kit
+    }
+
+    /// Whether any run is being carried out.
+    pub fn is_busy(&self) -> bool {
+        let mut runs = self.runs();
+        runs.sweep();
+        !runs.told.is_empty()
+    }
+
+    fn runs(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next events of the log, of any kind.
+    pub fn tell(&self, events: &[Event]) {
+        for event in events {
+            let Some(run) = event.run_id else { continue };
+            if matches!(event.payload, Payload::Run(RunEvent::Start(_))) {
+                self.begin(run);
+            }
+            if let Some(told) = self.runs().told.get(&run) {
+                let _ = told.send(event.clone());
+            }
+        }
+    }
+
+    fn begin(&self, run: RunId) {
+        let mut runs = self.runs();
+        runs.sweep();
+        if runs.told.contains_key(&run) {
+            return;
+        }
+        let (told, events) = mpsc::unbounded_channel();
+        runs.told.insert(run, told);
+        runs.tasks.spawn(supervise(Arc::clone(&self.kit), run, events));
+    }
+
+    /// Ends everything that is under way.
+    pub async fn close(&self) {
+        let mut tasks = {
+            let mut runs = self.runs();
+            runs.told.clear();
+            std::mem::take(&mut runs.tasks)
+        };
+        tasks.shutdown().await;
+    }
+}
+
+impl Runs {
+    /// Lets go of runs that are over.
+    fn sweep(&mut self) {
+        while let Some(ended) = self.tasks.try_join_next() {
+            if let Ok(run) = ended {
+                self.told.remove(&run);
+            }
+        }
+    }
+}
+
+/// Carries a run out, again and again until it is over.
+async fn supervise(kit: Arc<Kit>, run: RunId, mut told: mpsc::UnboundedReceiver<Event>) -> RunId {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let (hand_on, events) = mpsc::unbounded_channel();
+        let own = Arc::clone(&kit);
+        let mut task = tokio::spawn(async move {
+            let runner = Runner::load(own, run, events).await?;
+            runner.run().await;
+            Ok::<_, GroundError>(())
+        });
+        let abort = AbortOnDrop(task.abort_handle());
+        let ended = loop {
+            tokio::select! {
+                ended = &mut task => break ended,
+                event = told.recv() => match event {
+                    Some(event) => drop(hand_on.send(event)),
+                    None => return run,
+                },
+            }
+        };
+        drop(abort);
+        match ended {
+            Ok(Ok(())) => return run,
+            Ok(Err(error)) => tracing::warn!(%run, %error, "a run could not be read; it is tried again"),
+            Err(error) => tracing::error!(%run, %error, "a run failed; it is begun again from the log"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// A task that ends with whoever started it.
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

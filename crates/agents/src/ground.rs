@@ -1,0 +1,123 @@
+//! The computer as agents see it: what lasts is recorded, what is there is read, commands run in cells.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use kernel::Action;
+use kernel::run::Spent;
+use shared_types::payload::capability::Grant;
+use shared_types::payload::file::FileNode;
+use shared_types::payload::run::Budget;
+use shared_types::wire::RunCommand;
+use shared_types::{
+    Actor, CommandId, ContentHash, ContentRef, Event, EventId, FilePath, OpId, RunId, Seq, Taint, TaskId,
+    Timestamp,
+};
+use thiserror::Error;
+
+/// What a computer answers, in its own time.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, GroundError>> + Send + 'a>>;
+
+/// Why a computer did not do what it was asked.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+pub enum GroundError {
+    /// The present does not allow it. Asking again does not help.
+    #[error("{0}")]
+    Refused(String),
+    /// It cannot be recorded or read now: the disk is full, the computer is being closed.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// Something to be recorded, with everything that deciding needs.
+#[derive(Debug, Clone)]
+pub struct Deed {
+    /// Minted by whoever does it; a resend is recognised by it.
+    pub command: CommandId,
+    pub op: OpId,
+    pub run: RunId,
+    pub actor: Actor,
+    pub cause: Option<EventId>,
+    pub taint: Vec<Taint>,
+    pub action: Action,
+    /// Contents that the action names.
+    pub contents: Vec<(ContentHash, Vec<u8>)>,
+}
+
+/// Who makes a call, and where it came from.
+#[derive(Debug, Clone)]
+pub struct By {
+    pub run: RunId,
+    pub task: TaskId,
+    pub call: OpId,
+    pub actor: Actor,
+    pub taint: Vec<Taint>,
+}
+
+/// A file as the log has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    pub node: FileNode,
+    /// Labels of whatever wrote it last.
+    pub taint: Vec<Taint>,
+}
+
+/// A place where words were found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    pub path: FilePath,
+    /// The line that holds them, where the words are in the file and not in its name.
+    pub line: Option<String>,
+    /// Labels of the file, where its words are shown.
+    pub taint: Vec<Taint>,
+}
+
+/// What holds for a run beyond itself.
+#[derive(Debug, Clone, Default)]
+pub struct Standing {
+    /// What the person allowed: in this run, or in all.
+    pub grants: Vec<Grant>,
+    /// What the run took.
+    pub spent: Option<Spent>,
+    /// What all runs took today.
+    pub today: Spent,
+    /// What all runs of a day may take, as the person set it.
+    pub daily: Budget,
+    /// Which model each role gets, as the person set it.
+    pub roles: Vec<(String, String)>,
+}
+
+/// The computer. Whatever blocks does so on threads of its own.
+pub trait Ground: Send + Sync + 'static {
+    fn now(&self) -> Timestamp;
+    fn new_command(&self) -> CommandId;
+    fn new_op(&self) -> OpId;
+
+    /// Records something; where its last event stands, if it made any.
+    fn record(&self, deed: Deed) -> Answer<'_, Option<Seq>>;
+    /// Keeps bytes that are too many to travel with what names them.
+    fn keep(&self, bytes: Vec<u8>) -> Answer<'_, ContentRef>;
+    fn content(&self, hash: ContentHash) -> Answer<'_, Vec<u8>>;
+
+    /// Runs that are not over.
+    fn open_runs(&self) -> Answer<'_, Vec<RunId>>;
+    /// All events of a run, in order.
+    fn events_of(&self, run: RunId) -> Answer<'_, Vec<Event>>;
+    fn standing(&self, run: RunId) -> Answer<'_, Standing>;
+
+    fn file(&self, path: FilePath) -> Answer<'_, Option<Found>>;
+    /// Names in a folder, those of folders with a slash at their end; nothing, if there is no such folder.
+    fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<Vec<String>>>;
+    fn search(&self, words: String) -> Answer<'_, Vec<Hit>>;
+
+    /// Runs a command in a cell as one call, from its record to its result; again, if it is recorded already and
+    /// nothing of it took effect. Where its result stands.
+    fn exec(&self, by: By, command: RunCommand) -> Answer<'_, Seq>;
+    /// Whether a command of this call runs, or is about to.
+    fn is_running(&self, call: OpId) -> bool;
+    /// Ends a command that runs.
+    fn stop(&self, call: OpId);
+
+    /// Says what an agent is saying just now to whoever listens.
+    fn say(&self, run: RunId, task: TaskId, text: &str);
+}

@@ -1,0 +1,302 @@
+//! A run as its events tell it. Folding the same events gives the same history, live and after a crash.
+
+use std::collections::BTreeMap;
+
+use kernel::View;
+use kernel::run::{Run, Task, TaskState};
+use shared_types::payload::llm::{LlmEvent, ReplyEnd, WantedCall};
+use shared_types::payload::run::{Reply, RunEvent, RunStart};
+use shared_types::payload::task::{MessageKind, TaskEvent, TaskOutcome};
+use shared_types::payload::tool::{ToolEvent, ToolReport, ToolStatus};
+use shared_types::{AskId, ContentRef, Event, OpId, Payload, RunId, Seq, TaskId};
+
+/// Everything that happened in a run.
+#[derive(Debug, Clone)]
+pub struct History {
+    pub id: RunId,
+    pub start: Option<RunStart>,
+    pub tasks: BTreeMap<TaskId, TaskHistory>,
+    /// What the person answered, by question.
+    pub answers: BTreeMap<AskId, Reply>,
+    /// Files that its calls changed.
+    pub changed: std::collections::BTreeSet<shared_types::FilePath>,
+    /// What recorded calls were given.
+    inputs: BTreeMap<OpId, ContentRef>,
+    /// What recorded calls are called.
+    pub titles: BTreeMap<OpId, Box<str>>,
+    /// Which tools they use.
+    pub tools: BTreeMap<OpId, Box<str>>,
+    view: View,
+    seq: Seq,
+}
+
+/// What one agent was told and did, in order.
+#[derive(Debug, Clone)]
+pub struct TaskHistory {
+    pub id: TaskId,
+    pub parent: Option<TaskId>,
+    pub role: Box<str>,
+    pub instruction: ContentRef,
+    pub entries: Vec<Entry>,
+    /// How its work ended.
+    pub outcome: Option<TaskOutcome>,
+    /// Turns that no model took, since the last one that was taken or the run last went on.
+    pub failures: Vec<Box<str>>,
+}
+
+/// Something in the life of an agent.
+#[derive(Debug, Clone)]
+pub enum Entry {
+    /// A model spoke for it.
+    Said { seq: Seq, seen: Seq, reply: ContentRef, ended: ReplyEnd, calls: Vec<WantedCall> },
+    /// A call was answered.
+    Got { call: OpId, tool: Box<str>, input: Option<ContentRef>, status: ToolStatus, report: ToolReport },
+    /// Somebody told it something.
+    Heard { seq: Seq, from: Speaker, words: ContentRef },
+}
+
+/// Who told an agent something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    Person,
+    Agent { task: TaskId, kind: MessageKind },
+}
+
+impl History {
+    pub fn new(id: RunId) -> Self {
+        Self {
+            id,
+            start: None,
+            tasks: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            changed: std::collections::BTreeSet::new(),
+            inputs: BTreeMap::new(),
+            titles: BTreeMap::new(),
+            tools: BTreeMap::new(),
+            view: View::default(),
+            seq: Seq::ZERO,
+        }
+    }
+
+    pub fn of(id: RunId, events: &[Event]) -> Self {
+        let mut history = Self::new(id);
+        events.iter().for_each(|event| history.add(event));
+        history
+    }
+
+    /// The run as the kernel sees it; nothing before it has begun.
+    pub fn run(&self) -> Option<&Run> {
+        self.view.runs.get(&self.id)
+    }
+
+    /// The newest event that is told here.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// The first agent.
+    pub fn first(&self) -> TaskId {
+        TaskId::from_bytes(*self.id.as_bytes())
+    }
+
+    /// Calls that were recorded and are not answered.
+    pub fn is_open(&self, call: OpId) -> bool {
+        self.view.calls.contains(&call)
+    }
+
+    pub fn has_open_calls(&self, task: TaskId) -> bool {
+        self.view.calls.iter().any(|(_, call)| call.task == Some(task))
+    }
+
+    pub fn state(&self, task: TaskId) -> Option<&Task> {
+        self.run().and_then(|run| run.task(task))
+    }
+
+    pub fn is_working(&self, task: TaskId) -> bool {
+        self.state(task).is_some_and(|task| task.state == TaskState::Working)
+    }
+
+    /// Agents that work for another.
+    pub fn helpers(&self, task: TaskId) -> impl Iterator<Item = &TaskHistory> {
+        self.tasks.values().filter(move |other| other.parent == Some(task) && self.is_working(other.id))
+    }
+
+    /// Takes in the next event of the run.
+    pub fn add(&mut self, event: &Event) {
+        self.seq = event.seq;
+        let task_of_call = self.view.calls.get(&event.op).and_then(|call| call.task);
+        let tool_of_call = self.view.calls.get(&event.op).map(|call| call.tool.clone());
+        if !matches!(event.payload, Payload::File(_)) {
+            kernel::evolve(&mut self.view, event);
+        }
+        match &event.payload {
+            Payload::Run(run) => self.add_run(event, run),
+            Payload::Task(TaskEvent::Start(p)) => {
+                let task = TaskHistory {
+                    id: p.task,
+                    parent: p.parent,
+                    role: p.role.clone(),
+                    instruction: p.instruction,
+                    entries: Vec::new(),
+                    outcome: None,
+                    failures: Vec::new(),
+                };
+                self.tasks.insert(p.task, task);
+            }
+            Payload::Task(TaskEvent::Message(p)) => {
+                let from = Speaker::Agent { task: p.from, kind: p.kind };
+                self.note(p.to, Entry::Heard { seq: event.seq, from, words: p.body });
+            }
+            Payload::Task(TaskEvent::End(p)) => {
+                if let Some(task) = self.tasks.get_mut(&p.task) {
+                    task.outcome = Some(p.outcome.clone());
+                }
+            }
+            Payload::Task(TaskEvent::Trust(_)) => {}
+            Payload::Llm(LlmEvent::Reply(p)) => {
+                if let Some(task) = self.tasks.get_mut(&p.task) {
+                    task.failures.clear();
+                }
+                let said = Entry::Said {
+                    seq: event.seq,
+                    seen: p.seen,
+                    reply: p.reply,
+                    ended: p.ended,
+                    calls: p.calls.clone(),
+                };
+                self.note(p.task, said);
+            }
+            Payload::Llm(LlmEvent::Fail(p)) => {
+                if let Some(task) = self.tasks.get_mut(&p.task) {
+                    task.failures.push(p.reason.clone());
+                }
+            }
+            Payload::Tool(ToolEvent::Result(p)) => {
+                if let (Some(task), Some(tool)) = (task_of_call, tool_of_call) {
+                    let (status, report) = (p.status.clone(), p.report.clone());
+                    let input = self.inputs.get(&event.op).copied();
+                    self.note(task, Entry::Got { call: event.op, tool, input, status, report });
+                }
+            }
+            Payload::File(_) => {
+                let touched = kernel::touched_files(std::slice::from_ref(event));
+                self.changed.extend(touched.into_iter().map(|(path, _)| path));
+            }
+            Payload::Tool(ToolEvent::Call(p)) => {
+                self.inputs.insert(event.op, p.input);
+                self.titles.insert(event.op, p.title.clone());
+                self.tools.insert(event.op, p.tool.clone());
+            }
+            Payload::Tool(ToolEvent::Request(_) | ToolEvent::Hold(_))
+            | Payload::Capability(_)
+            | Payload::Window(_)
+            | Payload::Setting(_)
+            | Payload::Message(_)
+            | Payload::Note(_)
+            | Payload::Checkpoint(_)
+            | Payload::Revert(_)
+            | Payload::User(_)
+            | Payload::System(_)
+            | Payload::Unknown(_) => {}
+        }
+    }
+
+    fn add_run(&mut self, event: &Event, run: &RunEvent) {
+        match run {
+            RunEvent::Start(p) => self.start = Some(p.clone()),
+            RunEvent::Steer(p) => {
+                let task = p.task.unwrap_or(self.first());
+                self.note(task, Entry::Heard { seq: event.seq, from: Speaker::Person, words: p.words });
+            }
+            RunEvent::Answer(p) => drop(self.answers.insert(p.ask, p.reply.clone())),
+            RunEvent::Resume(_) => self.tasks.values_mut().for_each(|task| task.failures.clear()),
+            RunEvent::Pause(_)
+            | RunEvent::Ask(_)
+            | RunEvent::Cancel(_)
+            | RunEvent::Fail(_)
+            | RunEvent::Complete(_) => {}
+        }
+    }
+
+    fn note(&mut self, task: TaskId, entry: Entry) {
+        if let Some(task) = self.tasks.get_mut(&task) {
+            task.entries.push(entry);
+        }
+    }
+}
+
+/// The newest turn of an agent's model, and what has come of it.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    pub seen: Seq,
+    pub reply: ContentRef,
+    pub ended: ReplyEnd,
+    pub calls: &'a [WantedCall],
+}
+
+impl TaskHistory {
+    pub fn last_turn(&self) -> Option<Turn<'_>> {
+        self.entries.iter().rev().find_map(|entry| match entry {
+            Entry::Said { seen, reply, ended, calls, .. } => {
+                Some(Turn { seen: *seen, reply: *reply, ended: *ended, calls })
+            }
+            Entry::Got { .. } | Entry::Heard { .. } => None,
+        })
+    }
+
+    pub fn result(&self, wanted: OpId) -> Option<(&ToolStatus, &ToolReport)> {
+        self.entries.iter().rev().find_map(|entry| match entry {
+            Entry::Got { call, status, report, .. } if *call == wanted => Some((status, report)),
+            Entry::Got { .. } | Entry::Said { .. } | Entry::Heard { .. } => None,
+        })
+    }
+
+    /// Whether it was told something that its model has not seen.
+    pub fn has_news(&self, seen: Seq) -> bool {
+        self.entries.iter().any(|entry| matches!(entry, Entry::Heard { seq, .. } if *seq > seen))
+    }
+
+    /// How often in a row, up to now, its model neither called anything nor came to an end.
+    pub fn stumbles(&self) -> usize {
+        let said = self.entries.iter().rev().filter_map(|entry| match entry {
+            Entry::Said { ended, calls, .. } => Some(*ended != ReplyEnd::Whole && calls.is_empty()),
+            Entry::Got { .. } | Entry::Heard { .. } => None,
+        });
+        said.take_while(|stumbled| *stumbled).count()
+    }
+
+    /// Whether it asked its requester something in its last turn, and the requester is not done with hearing it.
+    pub fn has_asked(&self, parent: &Self) -> bool {
+        let Some(turn) = self.last_turn() else { return false };
+        let is_done = |turn: &Turn<'_>| turn.calls.iter().all(|wanted| parent.result(wanted.call).is_some());
+        let seen = parent.last_turn().filter(is_done).map_or(Seq::ZERO, |turn| turn.seen);
+        parent.entries.iter().any(|entry| match entry {
+            Entry::Heard { seq, from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
+                *task == self.id && *seq > turn.seen && *seq > seen
+            }
+            Entry::Heard { .. } | Entry::Said { .. } | Entry::Got { .. } => false,
+        })
+    }
+
+    pub fn turns(&self) -> usize {
+        self.entries.iter().filter(|entry| matches!(entry, Entry::Said { .. })).count()
+    }
+}
+
+/// How often in a row, up to now, an agent made the very same calls with the very same results.
+pub fn repeats(task: &TaskHistory) -> usize {
+    let mut turns: Vec<Vec<_>> = Vec::new();
+    for entry in &task.entries {
+        match entry {
+            Entry::Said { .. } => turns.push(Vec::new()),
+            Entry::Got { tool, input, status, report, .. } => {
+                if let Some(turn) = turns.last_mut() {
+                    turn.push((tool, *input, report.output, status));
+                }
+            }
+            Entry::Heard { .. } => turns.clear(),
+        }
+    }
+    let Some(last) = turns.last().filter(|turn| !turn.is_empty()) else { return 0 };
+    turns.iter().rev().take_while(|turn| *turn == last).count()
+}

@@ -1,0 +1,190 @@
+//! Steps of a run being carried out. A job has its own copy of the history; whatever it comes to is recorded before it
+//! ends, and reaches the run as an event.
+
+mod call;
+mod end;
+mod files;
+mod turn;
+mod verbs;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kernel::{Action, RunAction};
+use models::chat::Reply;
+use shared_types::payload::run::PauseReason;
+use shared_types::payload::task::TaskStart;
+use shared_types::{Actor, ContentHash, ContentRef, EventId, INLINE_LIMIT, OpId, RunId, Seq, Taint, TaskId};
+
+use crate::choir::Kit;
+use crate::ground::{Deed, Ground, GroundError};
+use crate::history::History;
+use crate::plan::Act;
+use crate::roles::Role;
+use crate::tools::one_line;
+use crate::transcript::Texts;
+
+/// How long a step rests that could not be recorded.
+const REST: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// What a job works with.
+#[derive(Clone)]
+pub(crate) struct Job {
+    pub(crate) kit: Arc<Kit>,
+    pub(crate) history: Arc<History>,
+    pub(crate) texts: Arc<Mutex<Texts>>,
+    /// What turns of this run that are under way take at most.
+    pub(crate) reserved: Arc<Mutex<crate::budget::Reserved>>,
+    /// Whether a call that is open in the log is being carried out by nobody.
+    pub(crate) is_orphan: bool,
+}
+
+/// Bytes with the name under which they are recorded.
+pub(crate) struct Kept {
+    pub(crate) content: ContentRef,
+    pub(crate) bytes: Option<(ContentHash, Vec<u8>)>,
+}
+
+impl Job {
+    /// Carries a step out. Where the log stands with what came of it, if it came to anything.
+    pub(crate) async fn run(self, act: Act) -> Result<Option<Seq>, GroundError> {
+        match act {
+            Act::Begin => self.begin().await,
+            Act::TakeTurn { task } => self.take_turn(task).await,
+            Act::Make { task, call, place, reply, permission } => {
+                self.make(task, call, place, reply, permission).await
+            }
+            Act::AskRepeat { task, call } => self.ask_repeat(task, call).await,
+            Act::End { task, outcome, words } => self.end(task, outcome, words).await,
+            Act::Complete { words } => self.complete(words).await,
+            Act::Fail { reason } => self.record(RunAction::Fail { reason }, Vec::new()).await,
+            Act::Stop { call } => self.stop(call).await,
+        }
+    }
+
+    fn ground(&self) -> &dyn Ground {
+        &*self.kit.ground
+    }
+
+    fn id(&self) -> RunId {
+        self.history.id
+    }
+
+    async fn begin(&self) -> Result<Option<Seq>, GroundError> {
+        let Some(start) = self.history.start.clone() else { return Ok(None) };
+        let mut objective = self.text(start.objective.hash).await?.to_string();
+        if !start.attached.is_empty() {
+            let list: Vec<String> = start.attached.iter().map(ToString::to_string).collect();
+            objective = format!("{objective}\n\nFiles that the person put beside this: {}", list.join(", "));
+        }
+        let title = one_line(&objective);
+        let kept = self.keep(objective.into_bytes()).await?;
+        let task = TaskStart {
+            task: self.history.first(),
+            parent: None,
+            role: Role::Conductor.name().into(),
+            title: title.into(),
+            instruction: kept.content,
+        };
+        self.record(RunAction::StartTask(task), kept.bytes.into_iter().collect()).await
+    }
+
+    /// Stands still for a reason that only the person can do something about.
+    pub(crate) async fn pause(self, why: Box<str>) -> Result<Option<Seq>, GroundError> {
+        let why = if why.is_empty() { "the next step could not be taken".into() } else { why };
+        self.record(RunAction::Pause(PauseReason::Model(why)), Vec::new()).await
+    }
+
+    /// Ends a call: whoever carries it out is told, and where nobody does, it is answered here.
+    async fn stop(&self, call: OpId) -> Result<Option<Seq>, GroundError> {
+        if !self.is_orphan {
+            self.ground().stop(call);
+            return Ok(None);
+        }
+        let status = shared_types::payload::tool::ToolStatus::Stopped {
+            why: shared_types::payload::tool::StopReason::Cancelled,
+        };
+        let action = Action::FinishCall { status, report: Default::default(), edits: Vec::new() };
+        self.deed(call, Actor::CHOIR, Vec::new(), action, Vec::new()).await
+    }
+
+    /// Records something that happens in the run as a whole.
+    async fn record(
+        &self,
+        action: RunAction,
+        contents: Vec<(ContentHash, Vec<u8>)>,
+    ) -> Result<Option<Seq>, GroundError> {
+        let op = OpId::from_bytes(*self.id().as_bytes());
+        self.deed(op, Actor::CHOIR, Vec::new(), Action::Run(action), contents).await
+    }
+
+    /// Records something that an agent does: its labels go with it.
+    async fn record_by(
+        &self,
+        task: TaskId,
+        action: RunAction,
+        contents: Vec<(ContentHash, Vec<u8>)>,
+    ) -> Result<Option<Seq>, GroundError> {
+        let op = OpId::from_bytes(*self.id().as_bytes());
+        self.deed(op, self.actor(task), self.taint(task), Action::Run(action), contents).await
+    }
+
+    async fn deed(
+        &self,
+        op: OpId,
+        actor: Actor,
+        taint: Vec<Taint>,
+        action: Action,
+        contents: Vec<(ContentHash, Vec<u8>)>,
+    ) -> Result<Option<Seq>, GroundError> {
+        let cause: Option<EventId> = None;
+        let command = self.ground().new_command();
+        let deed = Deed { command, op, run: self.id(), actor, cause, taint, action, contents };
+        loop {
+            match self.ground().record(deed.clone()).await {
+                // What was paid for is not paid for again: it waits until it can be recorded.
+                Err(GroundError::Unavailable(why)) => {
+                    tracing::warn!(run = %self.id(), why, "a step cannot be recorded; it is tried again");
+                    tokio::time::sleep(REST).await;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn actor(&self, task: TaskId) -> Actor {
+        let role = self.history.tasks.get(&task).map_or("choir", |task| &*task.role);
+        Actor::parse(role).unwrap_or(Actor::CHOIR)
+    }
+
+    fn taint(&self, task: TaskId) -> Vec<Taint> {
+        self.history.state(task).map(|task| task.taint.clone()).unwrap_or_default()
+    }
+
+    /// Bytes under their name: few travel with what names them, many are kept first.
+    async fn keep(&self, bytes: Vec<u8>) -> Result<Kept, GroundError> {
+        if bytes.len() <= INLINE_LIMIT {
+            let content = ContentRef::of(&bytes);
+            return Ok(Kept { content, bytes: Some((content.hash, bytes)) });
+        }
+        Ok(Kept { content: self.ground().keep(bytes).await?, bytes: None })
+    }
+
+    async fn text(&self, hash: ContentHash) -> Result<Arc<str>, GroundError> {
+        if let Some(known) = self.texts().get(&hash) {
+            return Ok(Arc::clone(known));
+        }
+        let bytes = self.ground().content(hash).await?;
+        let text: Arc<str> = String::from_utf8_lossy(&bytes).into();
+        self.texts().insert(hash, Arc::clone(&text));
+        Ok(text)
+    }
+
+    fn texts(&self) -> std::sync::MutexGuard<'_, Texts> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn reply(&self, content: ContentRef) -> Result<Option<Reply>, GroundError> {
+        let text = self.text(content.hash).await?;
+        Ok(serde_json::from_str(&text).ok())
+    }
+}

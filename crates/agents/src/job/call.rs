@@ -1,0 +1,312 @@
+//! A call of an agent's: understood, judged, asked for, made, answered.
+
+use kernel::{Action, OutsideEdit, RunAction};
+use serde_json::Value;
+use shared_types::payload::run::{AskKind, Reply, RunAsk};
+use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
+use shared_types::wire::{RunCommand, RunLimits, RunNetwork};
+use shared_types::{AskId, ContentRef, OpId, Seq, Taint, TaskId};
+
+use super::Job;
+use crate::ground::{By, GroundError};
+use crate::plan::{Permission, repeat_of};
+use crate::roles;
+use crate::rules::{Judged, Verdict};
+use crate::tools::{Use, one_line};
+
+/// Seconds that a command may take at most, however many are asked for.
+const LONGEST_COMMAND: u64 = 1_800;
+
+/// The name of a tool as it is recorded, whatever a model wrote.
+pub(super) fn tool_name(wanted: &str) -> String {
+    let name: String = wanted.chars().filter(|c| !c.is_control()).collect();
+    let name = name[..name.floor_char_boundary(64)].trim();
+    if name.is_empty() { "unknown".to_owned() } else { name.to_owned() }
+}
+
+/// A call that is about to be answered.
+pub(super) struct Call<'a> {
+    pub(super) task: TaskId,
+    pub(super) op: OpId,
+    pub(super) tool: &'a str,
+    pub(super) title: String,
+    pub(super) input: &'a Value,
+}
+
+/// What came of a call.
+#[derive(Default)]
+pub(super) struct Came {
+    pub(super) text: String,
+    pub(super) edits: Vec<OutsideEdit>,
+    /// Contents that the edits or what happens beside them name.
+    pub(super) contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
+    pub(super) also: Option<RunAction>,
+    /// Labels of what was read.
+    pub(super) taint: Vec<Taint>,
+}
+
+impl Came {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+/// What is to be done with a call.
+pub(super) enum Outcome {
+    /// It is answered at once: by what came of it, or by why it failed.
+    Now(Result<Box<Came>, String>),
+    /// It was recorded by whoever carried it out.
+    Recorded(Seq),
+}
+
+impl Job {
+    pub(super) async fn make(
+        &self,
+        task: TaskId,
+        op: OpId,
+        place: usize,
+        reply: ContentRef,
+        permission: Permission,
+    ) -> Result<Option<Seq>, GroundError> {
+        let reply = self.reply(reply).await?;
+        let Some(wanted) = reply.and_then(|reply| reply.calls.into_iter().nth(place)) else {
+            let call = Call { task, op, tool: "unknown", title: "a call".into(), input: &Value::Null };
+            return self
+                .answer(&call, Err("the reply that asked for it cannot be read any more".into()))
+                .await;
+        };
+        let role = self.history.tasks.get(&task).and_then(|task| roles::named(&task.role));
+        let Some(role) = role else { return Ok(None) };
+        let name = tool_name(&wanted.tool);
+        let understood = Use::read(role, &wanted.tool, &wanted.input);
+        let title = understood.as_ref().map_or_else(|_| one_line(&name), Use::title);
+        let call = Call { task, op, tool: &name, title, input: &wanted.input };
+        let used = match understood {
+            Ok(used) => used,
+            Err(reason) => return self.answer(&call, Err(reason)).await,
+        };
+        match permission {
+            Permission::Unasked => match self.judge(&call, &used).await? {
+                Verdict::Allow => {}
+                Verdict::Deny { why } => return self.answer(&call, Err(format!("not allowed: {why}"))).await,
+                Verdict::Ask { why, pattern } => return self.ask(&call, &used, why, pattern).await,
+            },
+            Permission::Said(Reply::Allow(_)) => {}
+            Permission::Said(Reply::Deny(why)) => {
+                let reason = if why.is_empty() {
+                    "the person said no".into()
+                } else {
+                    format!("the person said no: {why}")
+                };
+                return self.answer(&call, Err(reason)).await;
+            }
+            Permission::Said(Reply::Words(words)) => {
+                return self.answer(&call, Ok(Came::text(words))).await;
+            }
+        }
+        let outcome = match self.perform(&call, used).await {
+            // What cannot be done is an answer like any other.
+            Err(GroundError::Refused(why)) => Outcome::Now(Err(why)),
+            other => other?,
+        };
+        match outcome {
+            Outcome::Now(came) => self.answer(&call, came.map(|came| *came)).await,
+            Outcome::Recorded(seq) => Ok(Some(seq)),
+        }
+    }
+
+    async fn judge(&self, call: &Call<'_>, used: &Use) -> Result<Verdict, GroundError> {
+        // What was recorded was allowed, and only goes on.
+        if self.history.is_open(call.op) {
+            return Ok(Verdict::Allow);
+        }
+        let standing = self.ground().standing(self.id()).await?;
+        let (taint, role) = (self.taint(call.task), self.actor(call.task));
+        let judged = Judged {
+            role: role.as_str(),
+            call: used,
+            taint: &taint,
+            run: Some(self.id()),
+            grants: &standing.grants,
+            is_made_up: self.is_made_up(call.task, used, &taint).await?,
+        };
+        Ok(self.kit.rules.judge(&judged))
+    }
+
+    /// Whether a call leads to an address that stands nowhere in what a tainted agent was told.
+    async fn is_made_up(&self, task: TaskId, used: &Use, taint: &[Taint]) -> Result<bool, GroundError> {
+        let (Use::Fetch { url }, false) = (used, taint.is_empty()) else { return Ok(false) };
+        let Some(own) = self.history.tasks.get(&task) else { return Ok(true) };
+        let text = url.as_str();
+        let plain = text.trim_end_matches('/');
+        for hash in crate::transcript::told(own) {
+            if self.text(hash).await?.contains(plain) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn ask(
+        &self,
+        call: &Call<'_>,
+        used: &Use,
+        why: String,
+        pattern: String,
+    ) -> Result<Option<Seq>, GroundError> {
+        let json = serde_json::to_vec(call.input).unwrap_or_default();
+        let kept = self.keep(json).await?;
+        let about = AskKind::Approval {
+            call: call.op,
+            tool: call.tool.into(),
+            title: call.title.clone().into(),
+            input: kept.content,
+            why: why.into(),
+            pattern: pattern.into(),
+            is_final: used.is_final(),
+        };
+        let ask = RunAsk { ask: AskId::from_bytes(*call.op.as_bytes()), task: call.task, about };
+        self.record_by(call.task, RunAction::Ask(ask), kept.bytes.into_iter().collect()).await
+    }
+
+    /// A call may have reached the outside when the server ended: only the person knows whether it may be made again.
+    pub(super) async fn ask_repeat(&self, task: TaskId, call: OpId) -> Result<Option<Seq>, GroundError> {
+        let tool = self.history.tools.get(&call).cloned().unwrap_or_else(|| "exec".into());
+        let about = AskKind::Interrupted { call, tool, title: self.title_of(call).into() };
+        self.record_by(task, RunAction::Ask(RunAsk { ask: repeat_of(call), task, about }), Vec::new()).await
+    }
+
+    fn title_of(&self, call: OpId) -> String {
+        self.history.titles.get(&call).map_or_else(|| "a call".to_owned(), ToString::to_string)
+    }
+
+    async fn perform(&self, call: &Call<'_>, used: Use) -> Result<Outcome, GroundError> {
+        let now = match used {
+            Use::Read { path } => self.read(&path).await?,
+            Use::List { path } => self.list(path).await?,
+            Use::Search { words } => self.search(words).await?,
+            Use::Write { path, text } => self.write(&path, text).await?,
+            Use::Edit { path, find, replace } => self.edit(&path, &find, &replace).await?,
+            Use::Exec { command, hosts, seconds } => {
+                return self.exec(call, command, hosts, seconds).await.map(Outcome::Recorded);
+            }
+            Use::Fetch { url } => return self.fetch(call, url).await,
+            Use::WebSearch { words } => return self.web_search(call, words).await,
+            Use::Delegate { to, task } => self.delegate(call, to, task).await?,
+            Use::Tell { to, text } => self.tell(call, to, text).await?,
+            Use::Report { kind, text } => self.report(call, kind, text).await?,
+            Use::Ask { question, choices } => return self.question(call, question, choices).await,
+            Use::Finish { files, .. } => self.finish(call, files).await?,
+        };
+        Ok(Outcome::Now(now.map(Box::new)))
+    }
+
+    async fn exec(
+        &self,
+        call: &Call<'_>,
+        line: String,
+        hosts: Vec<String>,
+        seconds: Option<u64>,
+    ) -> Result<Seq, GroundError> {
+        let network = if hosts.is_empty() { RunNetwork::None } else { RunNetwork::Hosts(hosts) };
+        let limits = RunLimits {
+            seconds: seconds.map(|seconds| seconds.clamp(1, LONGEST_COMMAND)),
+            ..RunLimits::default()
+        };
+        let command = RunCommand {
+            argv: vec!["bash".into(), "-c".into(), line],
+            network,
+            limits,
+            ..RunCommand::default()
+        };
+        let by = By {
+            run: self.id(),
+            task: call.task,
+            call: call.op,
+            actor: self.actor(call.task),
+            taint: self.taint(call.task),
+        };
+        self.ground().exec(by, command).await
+    }
+
+    /// Records that a call is being made which takes a while. It only reads: after a crash it is made again.
+    pub(super) async fn open(&self, call: &Call<'_>) -> Result<Option<Seq>, GroundError> {
+        if self.history.is_open(call.op) {
+            return Ok(None);
+        }
+        let (tool_call, contents) = self.tool_call(call).await?;
+        let action = Action::StartCall(tool_call);
+        self.deed(call.op, self.actor(call.task), self.taint(call.task), action, contents).await
+    }
+
+    /// Answers a call that is open.
+    pub(super) async fn close(
+        &self,
+        call: &Call<'_>,
+        came: Result<Came, String>,
+    ) -> Result<Seq, GroundError> {
+        let (status, report, came, mut contents) = self.result(came).await?;
+        let taint = self.labels(call.task, &came.taint);
+        contents.extend(came.contents);
+        let action = Action::FinishCall { status, report, edits: came.edits };
+        let seq = self.deed(call.op, self.actor(call.task), taint, action, contents).await?;
+        Ok(seq.unwrap_or(Seq::ZERO))
+    }
+
+    /// Records a call together with what came of it.
+    async fn answer(&self, call: &Call<'_>, came: Result<Came, String>) -> Result<Option<Seq>, GroundError> {
+        if self.history.is_open(call.op) {
+            return self.close(call, came).await.map(Some);
+        }
+        let (tool_call, mut contents) = self.tool_call(call).await?;
+        let (status, report, came, more) = self.result(came).await?;
+        contents.extend(more);
+        contents.extend(came.contents);
+        let taint = self.labels(call.task, &came.taint);
+        let also = came.also.map(Box::new);
+        let action = Action::MakeCall { call: tool_call, status, report, edits: came.edits, also };
+        self.deed(call.op, self.actor(call.task), taint, action, contents).await
+    }
+
+    async fn tool_call(
+        &self,
+        call: &Call<'_>,
+    ) -> Result<(ToolCall, Vec<(shared_types::ContentHash, Vec<u8>)>), GroundError> {
+        let kept = self.keep(serde_json::to_vec(call.input).unwrap_or_default()).await?;
+        let tool_call = ToolCall {
+            tool: call.tool.into(),
+            title: call.title.clone().into(),
+            input: kept.content,
+            network: false,
+            task: Some(call.task),
+        };
+        Ok((tool_call, kept.bytes.into_iter().collect()))
+    }
+
+    async fn result(
+        &self,
+        came: Result<Came, String>,
+    ) -> Result<(ToolStatus, ToolReport, Came, Vec<(shared_types::ContentHash, Vec<u8>)>), GroundError> {
+        match came {
+            Ok(mut came) => {
+                let text = std::mem::take(&mut came.text);
+                let written = text.len() as u64;
+                let kept = self.keep(text.into_bytes()).await?;
+                let report = ToolReport { output: Some(kept.content), written, ..ToolReport::default() };
+                Ok((ToolStatus::Exited { code: 0 }, report, came, kept.bytes.into_iter().collect()))
+            }
+            Err(reason) => {
+                let status = ToolStatus::Failed { reason: reason.into() };
+                Ok((status, ToolReport::default(), Came::default(), Vec::new()))
+            }
+        }
+    }
+
+    fn labels(&self, task: TaskId, more: &[Taint]) -> Vec<Taint> {
+        let mut labels = self.taint(task);
+        let new: Vec<Taint> = more.iter().filter(|label| !labels.contains(label)).cloned().collect();
+        labels.extend(new);
+        labels.dedup();
+        labels
+    }
+}

@@ -1,0 +1,172 @@
+//! Files of the workspace, as the log has them, and pages of the web.
+
+use kernel::OutsideEdit;
+use shared_types::payload::file::FileNode;
+use shared_types::{ContentRef, FilePath, Taint};
+use url::Url;
+
+use super::Job;
+use super::call::{Call, Came, Outcome};
+use crate::ground::GroundError;
+
+/// Bytes of a file that an agent reads or writes at most.
+const FILE_LIMIT: usize = 1 << 20;
+/// Lines of a list.
+const LINES: usize = 400;
+/// Bytes of a page.
+const PAGE_LIMIT: usize = 200_000;
+/// How a new file may be used.
+const MODE: u16 = 0o644;
+
+/// What an agent is told, or a sentence about why not.
+type Told = Result<Came, String>;
+
+/// A file's text with everything that replacing it needs.
+struct Text {
+    text: String,
+    node: FileNode,
+    taint: Vec<Taint>,
+}
+
+impl Job {
+    pub(super) async fn read(&self, path: &FilePath) -> Result<Told, GroundError> {
+        Ok(self.text_at(path).await?.map(|found| Came { taint: found.taint, ..Came::text(found.text) }))
+    }
+
+    async fn text_at(&self, path: &FilePath) -> Result<Result<Text, String>, GroundError> {
+        let Some(found) = self.ground().file(path.clone()).await? else {
+            return Ok(Err(format!("there is nothing at {path}")));
+        };
+        let Some(content) = found.node.content() else {
+            return Ok(Err(format!("{path} is no file; list it instead")));
+        };
+        if content.size > FILE_LIMIT as u64 {
+            return Ok(Err(format!(
+                "{path} has {} bytes; look at a part of it with a command",
+                content.size
+            )));
+        }
+        let bytes = self.ground().content(content.hash).await?;
+        Ok(match String::from_utf8(bytes) {
+            Ok(text) => Ok(Text { text, node: found.node, taint: found.taint }),
+            Err(_) => Err(format!("{path} is not text")),
+        })
+    }
+
+    pub(super) async fn list(&self, path: Option<FilePath>) -> Result<Told, GroundError> {
+        let Some(names) = self.ground().list(path.clone()).await? else {
+            let place = path.map_or_else(|| "the workspace".to_owned(), |path| path.to_string());
+            return Ok(Err(format!("there is no folder at {place}")));
+        };
+        Ok(Ok(Came::text(lines(names, "it is empty"))))
+    }
+
+    pub(super) async fn search(&self, words: String) -> Result<Told, GroundError> {
+        let hits = self.ground().search(words).await?;
+        let mut taint: Vec<Taint> = hits.iter().flat_map(|hit| hit.taint.clone()).collect();
+        taint.sort();
+        taint.dedup();
+        let found = hits.into_iter().map(|hit| match hit.line {
+            Some(line) => format!("{}: {}", hit.path, line.trim()),
+            None => hit.path.to_string(),
+        });
+        Ok(Ok(Came { taint, ..Came::text(lines(found.collect(), "nothing was found")) }))
+    }
+
+    pub(super) async fn write(&self, path: &FilePath, text: String) -> Result<Told, GroundError> {
+        let found = self.ground().file(path.clone()).await?.map(|found| found.node);
+        if found.as_ref().is_some_and(|node| node.content().is_none()) {
+            return Ok(Err(format!("{path} is no file and cannot be written")));
+        }
+        self.replaced(path, found, text).await
+    }
+
+    pub(super) async fn edit(&self, path: &FilePath, find: &str, replace: &str) -> Result<Told, GroundError> {
+        let Text { text, node, taint } = match self.text_at(path).await? {
+            Ok(found) => found,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        match text.matches(find).count() {
+            // The rest of the file stays what it was, and so do its labels.
+            1 => {
+                let came = self.replaced(path, Some(node), text.replacen(find, replace, 1)).await?;
+                Ok(came.map(|came| Came { taint, ..came }))
+            }
+            0 => Ok(Err(format!("{path} does not hold this passage; read it again, every character counts"))),
+            count => {
+                Ok(Err(format!("{path} holds this passage {count} times; name more of what is around it")))
+            }
+        }
+    }
+
+    async fn replaced(
+        &self,
+        path: &FilePath,
+        base: Option<FileNode>,
+        text: String,
+    ) -> Result<Told, GroundError> {
+        if text.len() > FILE_LIMIT {
+            return Ok(Err(format!("this is {} bytes; a file may have {FILE_LIMIT} of them", text.len())));
+        }
+        let mode = match &base {
+            Some(FileNode::File { mode, .. }) => *mode,
+            Some(FileNode::Folder | FileNode::Symlink { .. }) | None => MODE,
+        };
+        let kept = self.keep(text.into_bytes()).await?;
+        let now = Some(FileNode::file(kept.content, mode));
+        let said = if base.is_some() { format!("{path} is written") } else { format!("{path} is new") };
+        let edits = vec![OutsideEdit { path: path.clone(), base, now }];
+        Ok(Ok(Came { edits, contents: kept.bytes.into_iter().collect(), ..Came::text(said) }))
+    }
+
+    pub(super) async fn fetch(&self, call: &Call<'_>, url: Url) -> Result<Outcome, GroundError> {
+        let Some(web) = &self.kit.web else {
+            return Ok(Outcome::Now(Err("the web is not set up on this computer".into())));
+        };
+        self.open(call).await?;
+        let came = web.fetch(url).await.map(|page| {
+            let end = page.text.floor_char_boundary(PAGE_LIMIT);
+            let title = page.title.map(|title| format!("{title}\n")).unwrap_or_default();
+            let text = format!("{title}{}\n\n{}", page.url, &page.text[..end]);
+            Came { taint: vec![Taint::WEB], ..Came::text(text) }
+        });
+        self.close(call, came).await.map(Outcome::Recorded)
+    }
+
+    pub(super) async fn web_search(&self, call: &Call<'_>, words: String) -> Result<Outcome, GroundError> {
+        let Some(search) = self.kit.web.as_ref().and_then(|web| web.search(words.clone())) else {
+            let found = self.search(words).await?;
+            let said = "No search of the web is set up on this computer. In the workspace:\n";
+            return Ok(Outcome::Now(
+                found.map(|came| Box::new(Came { text: format!("{said}{}", came.text), ..came })),
+            ));
+        };
+        self.open(call).await?;
+        let came = search.await.map(|hits| {
+            let hits = hits.into_iter().map(|hit| format!("{}\n{}\n{}", hit.title, hit.url, hit.text));
+            Came { taint: vec![Taint::WEB], ..Came::text(lines(hits.collect(), "nothing was found")) }
+        });
+        self.close(call, came).await.map(Outcome::Recorded)
+    }
+
+    /// A text as new contents.
+    pub(super) async fn words(
+        &self,
+        text: String,
+    ) -> Result<(ContentRef, Vec<(shared_types::ContentHash, Vec<u8>)>), GroundError> {
+        let kept = self.keep(text.into_bytes()).await?;
+        Ok((kept.content, kept.bytes.into_iter().collect()))
+    }
+}
+
+fn lines(mut lines: Vec<String>, none: &str) -> String {
+    if lines.is_empty() {
+        return none.to_owned();
+    }
+    let more = lines.len().saturating_sub(LINES);
+    lines.truncate(LINES);
+    if more > 0 {
+        lines.push(format!("[{more} more]"));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,202 @@
+//! A model takes a turn for an agent.
+
+use std::sync::{Arc, PoisonError};
+
+use kernel::RunAction;
+use models::chat::{AnswerForm, Delta, Listener, Request, Stop};
+use models::{Chosen, ErrorClass, ModelError, Turn, WorstCase};
+use shared_types::payload::llm::{LlmFail, LlmReply, ReplyEnd, Tokens, WantedCall};
+use shared_types::payload::run::PauseReason;
+use shared_types::{Seq, TaskId};
+
+use super::Job;
+use super::call::tool_name;
+use crate::budget::{self, Reserved};
+use crate::ground::{GroundError, Standing};
+use crate::plan::GIVEN_UP;
+use crate::roles;
+use crate::transcript;
+
+/// Tokens of an answer, where the model would write more.
+const ANSWER: u32 = 8_192;
+/// The same for a model on the person's own machine, which writes slowly.
+const LOCAL_ANSWER: u32 = 1_024;
+
+impl Job {
+    pub(super) async fn take_turn(&self, task: TaskId) -> Result<Option<Seq>, GroundError> {
+        let standing = self.ground().standing(self.id()).await?;
+        let role = self.history.tasks.get(&task).and_then(|task| roles::named(&task.role));
+        let Some(role) = role else {
+            return self.lost(task, "", "there is no such role any more".into()).await;
+        };
+        let chosen = match self.choose(role.name(), &standing) {
+            Ok(chosen) => chosen,
+            Err(error) => return self.failed(task, &error).await,
+        };
+        let (request, seen) = self.request(task, role, &chosen).await?;
+        let worst = self.kit.gateway.worst_case(&chosen, &request);
+        // Set aside first and looked at then: a turn that ends in between is counted twice rather than not at all.
+        let place = Place::take(self, &worst);
+        let standing = self.ground().standing(self.id()).await?;
+        if let Some(why) = self.too_much(&standing, &place, &worst) {
+            return self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await;
+        }
+        match self.kit.gateway.take_turn(&chosen, &request, self.listener(task)).await {
+            Ok(turn) => self.took(task, seen, turn).await,
+            Err(error) => self.failed(task, &error).await,
+        }
+    }
+
+    /// The person's choice for the run, then for the role, then the catalog's.
+    fn choose(&self, role: &str, standing: &Standing) -> Result<Chosen, ModelError> {
+        let of_run = self.history.run().and_then(|run| run.model.as_deref());
+        let of_role = standing.roles.iter().find(|(name, _)| name == role).map(|(_, model)| model.as_str());
+        self.kit.gateway.choose(of_run.or(of_role), role)
+    }
+
+    async fn request(
+        &self,
+        task: TaskId,
+        role: roles::Role,
+        chosen: &Chosen,
+    ) -> Result<(Request, Seq), GroundError> {
+        let Some(own) = self.history.tasks.get(&task) else {
+            return Err(GroundError::Refused("the agent is not in its own run".into()));
+        };
+        for hash in transcript::needed(own) {
+            // Words that were purged are told to be.
+            match self.text(hash).await {
+                Ok(_) | Err(GroundError::Refused(_)) => {}
+                Err(error @ GroundError::Unavailable(_)) => return Err(error),
+            }
+        }
+        let messages = transcript::messages(&self.history, own, &self.texts());
+        let most = if chosen.is_local { LOCAL_ANSWER } else { ANSWER };
+        let request = Request {
+            system: role.words().to_owned(),
+            messages,
+            tools: role.offered(),
+            max_output: most.min(chosen.max_output),
+            answer: AnswerForm::Any,
+        };
+        Ok((request, self.history.seq()))
+    }
+
+    /// Why the turn would be too much.
+    fn too_much(&self, standing: &Standing, place: &Place, worst: &WorstCase) -> Option<String> {
+        let (of_run, of_day) = place.reserved();
+        let run = self.history.run()?;
+        let spent = standing.spent.unwrap_or(run.spent);
+        let run = kernel::run::Run { spent, ..run.clone() };
+        let daily = budget::exceeded_today(&standing.daily, &standing.today, &of_day, worst);
+        budget::exceeded(&run, self.ground().now(), &of_run, worst).or(daily)
+    }
+
+    fn listener(&self, task: TaskId) -> Listener {
+        let (kit, run) = (Arc::clone(&self.kit), self.id());
+        Arc::new(move |delta| match delta {
+            Delta::Text(text) => kit.ground.say(run, task, &text),
+            Delta::Thought(_) | Delta::Call { .. } | Delta::Restart => {}
+        })
+    }
+
+    async fn took(&self, task: TaskId, seen: Seq, turn: Turn) -> Result<Option<Seq>, GroundError> {
+        let wanted = turn
+            .reply
+            .calls
+            .iter()
+            .map(|call| WantedCall { call: self.ground().new_op(), tool: tool_name(&call.tool).into() });
+        let (calls, usage): (Vec<WantedCall>, _) = (wanted.collect(), turn.reply.usage);
+        let ended = match turn.reply.stop {
+            Stop::Refusal => ReplyEnd::Refused,
+            Stop::Length => ReplyEnd::Cut,
+            Stop::End | Stop::Calls if calls.is_empty() && turn.reply.text.trim().is_empty() => {
+                ReplyEnd::Empty
+            }
+            Stop::End | Stop::Calls => ReplyEnd::Whole,
+        };
+        let json = serde_json::to_vec(&turn.reply).map_err(|e| GroundError::Refused(e.to_string()))?;
+        let kept = self.keep(json).await?;
+        let reply = LlmReply {
+            task,
+            model: turn.model.into(),
+            seen,
+            reply: kept.content,
+            ended,
+            calls,
+            tokens: Tokens {
+                input: usage.input,
+                cache_read: usage.cache_read,
+                cache_write: usage.cache_write,
+                output: usage.output,
+            },
+            micros: turn.cost,
+            millis: turn.millis,
+            attempts: turn.attempts,
+        };
+        self.record_by(task, RunAction::RecordReply(reply), kept.bytes.into_iter().collect()).await
+    }
+
+    /// No model answered: the run waits for the person where that may help, else the agent gives up.
+    async fn failed(&self, task: TaskId, error: &ModelError) -> Result<Option<Seq>, GroundError> {
+        let reason = error.to_string();
+        match error.class {
+            ErrorClass::Retryable
+            | ErrorClass::RateLimit { .. }
+            | ErrorClass::Overloaded
+            | ErrorClass::Auth
+            | ErrorClass::Unavailable => {
+                self.record_failure(task, &error.model, reason.clone()).await?;
+                self.record(RunAction::Pause(PauseReason::Model(reason.into())), Vec::new()).await
+            }
+            ErrorClass::BadRequest | ErrorClass::ContextTooLong | ErrorClass::Unusable => {
+                self.lost(task, &error.model, reason).await
+            }
+        }
+    }
+
+    async fn lost(&self, task: TaskId, model: &str, reason: String) -> Result<Option<Seq>, GroundError> {
+        self.record_failure(task, model, format!("{GIVEN_UP}{reason}")).await
+    }
+
+    async fn record_failure(
+        &self,
+        task: TaskId,
+        model: &str,
+        reason: String,
+    ) -> Result<Option<Seq>, GroundError> {
+        let reason: String = reason.chars().filter(|c| !c.is_control() || *c == '\n').take(1_000).collect();
+        let fail = LlmFail { task, model: model.into(), reason: reason.into() };
+        self.record(RunAction::RecordFailure(fail), Vec::new()).await
+    }
+}
+
+/// What one turn takes at most, set aside.
+struct Place {
+    job: Job,
+    worst: WorstCase,
+}
+
+impl Place {
+    fn take(job: &Job, worst: &WorstCase) -> Self {
+        let lock = |of: &std::sync::Mutex<Reserved>| {
+            of.lock().unwrap_or_else(PoisonError::into_inner).add(worst);
+        };
+        lock(&job.reserved);
+        lock(&job.kit.reserved);
+        Self { job: job.clone(), worst: *worst }
+    }
+
+    fn reserved(&self) -> (Reserved, Reserved) {
+        let read = |of: &std::sync::Mutex<Reserved>| *of.lock().unwrap_or_else(PoisonError::into_inner);
+        (read(&self.job.reserved), read(&self.job.kit.reserved))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        for of in [&self.job.reserved, &self.job.kit.reserved] {
+            of.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.worst);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What agents do to each other and to the run: hand work on, report, ask, finish.
+
+use kernel::RunAction;
+use shared_types::payload::run::{AskKind, RunAsk};
+use shared_types::payload::task::{MessageKind, TaskMessage, TaskStart};
+use shared_types::{AskId, FilePath, TaskId};
+
+use super::Job;
+use super::call::{Call, Came, Outcome};
+use crate::ground::GroundError;
+use crate::history::{Entry, Speaker, TaskHistory};
+use crate::roles::Role;
+use crate::tools::one_line;
+
+/// Choices of a question, and how long each may be.
+const CHOICES: usize = 10;
+const CHOICE: usize = 200;
+const QUESTION: usize = 4_000;
+
+impl Job {
+    pub(super) async fn delegate(
+        &self,
+        call: &Call<'_>,
+        to: Role,
+        task: String,
+    ) -> Result<Result<Came, String>, GroundError> {
+        let title = one_line(&task);
+        let (instruction, contents) = self.words(task).await?;
+        let start = TaskStart {
+            task: TaskId::from_bytes(*call.op.as_bytes()),
+            parent: Some(call.task),
+            role: to.name().into(),
+            title: title.into(),
+            instruction,
+        };
+        let said = format!("the {} works on it and will answer by a message", to.name());
+        Ok(Ok(Came { also: Some(RunAction::StartTask(start)), contents, ..Came::text(said) }))
+    }
+
+    /// Answers an agent of a role that works for this one.
+    pub(super) async fn tell(
+        &self,
+        call: &Call<'_>,
+        to: Role,
+        text: String,
+    ) -> Result<Result<Came, String>, GroundError> {
+        let fits = |helper: &&TaskHistory| &*helper.role == to.name();
+        let asked = self.history.tasks.get(&call.task).and_then(|own| {
+            own.entries.iter().rev().find_map(|entry| match entry {
+                Entry::Heard { from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
+                    self.history.helpers(call.task).filter(fits).find(|helper| helper.id == *task)
+                }
+                Entry::Heard { .. } | Entry::Said { .. } | Entry::Got { .. } => None,
+            })
+        });
+        let helper = asked.or_else(|| self.history.helpers(call.task).filter(fits).last());
+        let Some(helper) = helper.map(|helper| helper.id) else {
+            return Ok(Err(format!("no {} works for you now; delegate instead", to.name())));
+        };
+        let (body, contents) = self.words(text).await?;
+        let message = TaskMessage { from: call.task, to: helper, kind: MessageKind::Answer, body };
+        Ok(Ok(Came { also: Some(RunAction::Tell(message)), contents, ..Came::text("it was told") }))
+    }
+
+    pub(super) async fn report(
+        &self,
+        call: &Call<'_>,
+        kind: MessageKind,
+        text: String,
+    ) -> Result<Result<Came, String>, GroundError> {
+        let Some(parent) = self.history.tasks.get(&call.task).and_then(|task| task.parent) else {
+            return Ok(Err("nobody asked you but the person; ask them, or finish".into()));
+        };
+        let (body, contents) = self.words(text).await?;
+        let message = TaskMessage { from: call.task, to: parent, kind, body };
+        Ok(Ok(Came { also: Some(RunAction::Tell(message)), contents, ..Came::text("it was told") }))
+    }
+
+    /// Asks the person; the call is answered with what they say.
+    pub(super) async fn question(
+        &self,
+        call: &Call<'_>,
+        question: String,
+        choices: Vec<String>,
+    ) -> Result<Outcome, GroundError> {
+        let clean = |text: &str, most: usize| -> Box<str> {
+            let text: String = text.chars().filter(|c| !c.is_control() || *c == '\n').collect();
+            text[..text.floor_char_boundary(most)].into()
+        };
+        let about = AskKind::Question {
+            call: call.op,
+            text: clean(&question, QUESTION),
+            choices: choices.iter().take(CHOICES).map(|choice| clean(choice, CHOICE)).collect(),
+        };
+        let ask = RunAsk { ask: AskId::from_bytes(*call.op.as_bytes()), task: call.task, about };
+        let seq = self.record_by(call.task, RunAction::Ask(ask), Vec::new()).await?;
+        Ok(Outcome::Recorded(seq.unwrap_or_default()))
+    }
+
+    /// Whoever finishes has to tell the truth about what is there.
+    pub(super) async fn finish(
+        &self,
+        call: &Call<'_>,
+        files: Vec<FilePath>,
+    ) -> Result<Result<Came, String>, GroundError> {
+        if let Some(helper) = self.history.helpers(call.task).next() {
+            return Ok(Err(format!("the {} still works; wait for its answer", helper.role)));
+        }
+        let mut missing = Vec::new();
+        for path in files {
+            if self.ground().file(path.clone()).await?.is_none() {
+                missing.push(path.to_string());
+            }
+        }
+        if missing.is_empty() {
+            return Ok(Ok(Came::text("finished")));
+        }
+        Ok(Err(format!("there is no {}; say what is true, or have it made", missing.join(", "))))
+    }
+}

@@ -1,0 +1,245 @@
+//! What agents may do, as data: the first rule that fits decides, and a grant of the person's turns "ask" into "allow".
+//!
+//! The rules come with examples of what they must lead to; rules whose examples fail are not loaded.
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde::Deserialize;
+use serde_json::Value;
+use shared_types::payload::capability::Grant;
+use shared_types::{RunId, Taint};
+use thiserror::Error;
+
+use crate::roles;
+use crate::tools::Use;
+
+/// The rules that hold where nobody wrote others.
+pub const BUILT_IN: &str = include_str!("rules.toml");
+
+/// Why rules are not loaded.
+#[derive(Debug, Error)]
+pub enum RulesError {
+    #[error("the rules cannot be read: {0}")]
+    Syntax(#[from] toml::de::Error),
+    #[error("rule {rule}: {pattern:?} is not a pattern: {source}")]
+    Pattern { rule: usize, pattern: String, source: globset::Error },
+    #[error("example {example}: {reason}")]
+    Example { example: usize, reason: String },
+}
+
+/// What is done about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Allow,
+    /// The person decides; with what a lasting grant would cover.
+    Ask {
+        why: String,
+        pattern: String,
+    },
+    Deny {
+        why: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Then {
+    Allow,
+    Ask,
+    Deny,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleText {
+    /// Tools that it is about; all, if there is none.
+    #[serde(default)]
+    tools: Vec<String>,
+    #[serde(default)]
+    roles: Vec<String>,
+    /// Patterns of paths, hosts or lines of shell; anything, if there is none.
+    #[serde(default)]
+    targets: Vec<String>,
+    /// Only calls that reach the outside, or only those that do not.
+    network: Option<bool>,
+    /// Only where the agent has read untrusted words, or only where not.
+    tainted: Option<bool>,
+    then: Then,
+    #[serde(default)]
+    why: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Example {
+    role: String,
+    tool: String,
+    input: Value,
+    #[serde(default)]
+    tainted: bool,
+    then: Then,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RulesText {
+    #[serde(default, rename = "rule")]
+    rules: Vec<RuleText>,
+    #[serde(default, rename = "example")]
+    examples: Vec<Example>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    text: RuleText,
+    targets: Option<GlobSet>,
+}
+
+/// Rules that were checked against their examples.
+#[derive(Debug)]
+pub struct Rules {
+    rules: Vec<Rule>,
+}
+
+/// A call to be judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged<'a> {
+    pub role: &'a str,
+    pub call: &'a Use,
+    pub taint: &'a [Taint],
+    pub run: Option<RunId>,
+    pub grants: &'a [Grant],
+    /// It leads to an address that the agent made up itself after it had read untrusted words.
+    pub is_made_up: bool,
+}
+
+impl Rules {
+    pub fn built_in() -> Result<Self, RulesError> {
+        Self::parse(BUILT_IN)
+    }
+
+    /// Reads rules and holds them against their examples.
+    pub fn parse(text: &str) -> Result<Self, RulesError> {
+        let RulesText { rules, examples } = toml::from_str(text)?;
+        let rules = rules.into_iter().enumerate().map(|(at, text)| {
+            let targets = (!text.targets.is_empty()).then(|| set(at + 1, &text.targets)).transpose()?;
+            Ok(Rule { text, targets })
+        });
+        let rules = Self { rules: rules.collect::<Result<_, RulesError>>()? };
+        for (at, example) in examples.iter().enumerate() {
+            rules.check(example).map_err(|reason| RulesError::Example { example: at + 1, reason })?;
+        }
+        Ok(rules)
+    }
+
+    fn check(&self, example: &Example) -> Result<(), String> {
+        let role =
+            roles::named(&example.role).ok_or_else(|| format!("there is no role {:?}", example.role))?;
+        let call = Use::read(role, &example.tool, &example.input)?;
+        let taint = if example.tainted { vec![Taint::WEB] } else { Vec::new() };
+        let judged = Judged {
+            role: &example.role,
+            call: &call,
+            taint: &taint,
+            run: None,
+            grants: &[],
+            is_made_up: false,
+        };
+        let then = match self.judge(&judged) {
+            Verdict::Allow => Then::Allow,
+            Verdict::Ask { .. } => Then::Ask,
+            Verdict::Deny { .. } => Then::Deny,
+        };
+        if then == example.then {
+            Ok(())
+        } else {
+            Err(format!("it leads to {then:?}, not to {:?}", example.then))
+        }
+    }
+
+    /// What is done about a call.
+    pub fn judge(&self, judged: &Judged<'_>) -> Verdict {
+        let (name, target, is_final) =
+            (judged.call.kind().name(), judged.call.target(), judged.call.is_final());
+        let is_tainted = !judged.taint.is_empty();
+        let fits = |rule: &&Rule| {
+            let text = &rule.text;
+            (text.tools.is_empty() || text.tools.iter().any(|tool| tool == name))
+                && (text.roles.is_empty() || text.roles.iter().any(|role| role == judged.role))
+                && text.network.is_none_or(|network| network == is_final)
+                && text.tainted.is_none_or(|tainted| tainted == is_tainted)
+                && rule.targets.as_ref().is_none_or(|targets| targets.is_match(&target))
+        };
+        let rule = self.rules.iter().find(fits);
+        let (then, why) =
+            rule.map_or((Then::Ask, "no rule speaks of it"), |rule| (rule.text.then, &*rule.text.why));
+        let (then, why) = match then {
+            // What cannot be taken back is never done on the word of a stranger.
+            Then::Allow if is_final && is_tainted => (Then::Ask, "it has read untrusted words"),
+            Then::Allow if judged.is_made_up => (
+                Then::Ask,
+                "it made this address up after it had read untrusted words, and could carry something out",
+            ),
+            Then::Allow | Then::Ask | Then::Deny => (then, why),
+        };
+        match then {
+            Then::Allow => Verdict::Allow,
+            Then::Deny => Verdict::Deny { why: why.to_owned() },
+            Then::Ask if granted(judged, name) => Verdict::Allow,
+            Then::Ask => Verdict::Ask { why: why.to_owned(), pattern: pattern(judged.call) },
+        }
+    }
+}
+
+fn set(rule: usize, patterns: &[String]) -> Result<GlobSet, RulesError> {
+    let bad = |pattern: &str, source| RulesError::Pattern { rule, pattern: pattern.to_owned(), source };
+    let mut builder = GlobSetBuilder::new();
+    for pattern in patterns {
+        builder.add(Glob::new(pattern).map_err(|e| bad(pattern, e))?);
+    }
+    builder.build().map_err(|e| bad("", e))
+}
+
+/// What a lasting grant for a call covers: its hosts, or exactly this target.
+fn pattern(call: &Use) -> String {
+    match call {
+        Use::Exec { hosts, .. } if !hosts.is_empty() => format!("hosts {}", hosts.join(" ")),
+        Use::Exec { .. }
+        | Use::Read { .. }
+        | Use::List { .. }
+        | Use::Search { .. }
+        | Use::Write { .. }
+        | Use::Edit { .. }
+        | Use::Fetch { .. }
+        | Use::WebSearch { .. }
+        | Use::Delegate { .. }
+        | Use::Tell { .. }
+        | Use::Report { .. }
+        | Use::Ask { .. }
+        | Use::Finish { .. } => call.target(),
+    }
+}
+
+/// Whether the person allowed it. What holds in all runs was said before anybody knew what the agent would read, so for
+/// one that has read untrusted words only what was allowed in its own run counts where nothing can be taken back.
+fn granted(judged: &Judged<'_>, tool: &str) -> bool {
+    let needs_own_run = !judged.taint.is_empty() && (judged.call.is_final() || judged.is_made_up);
+    judged.grants.iter().any(|grant| {
+        let in_time = match grant.run {
+            Some(run) => judged.run == Some(run),
+            None => !needs_own_run,
+        };
+        in_time && &*grant.tool == tool && covers(&grant.pattern, judged.call)
+    })
+}
+
+fn covers(pattern: &str, call: &Use) -> bool {
+    match (pattern.strip_prefix("hosts "), call) {
+        (Some(allowed), Use::Exec { hosts, .. }) => {
+            let allowed: Vec<&str> = allowed.split(' ').collect();
+            hosts.iter().all(|host| allowed.contains(&host.as_str()))
+        }
+        (None, Use::Exec { hosts, .. }) if !hosts.is_empty() => false,
+        (Some(_), _) => false,
+        (None, _) => pattern == call.target(),
+    }
+}

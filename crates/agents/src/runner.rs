@@ -1,0 +1,197 @@
+//! One run being carried out: owns its history, starts what the plan says, takes in what the log says.
+//!
+//! The [`Choir`](crate::Choir) starts it and starts it again if it fails. It keeps nothing that is not in the log, so a
+//! failure or a crash costs the turns that were under way and nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use kernel::run::Phase;
+use shared_types::{Event, RunId, Seq};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::budget::Reserved;
+use crate::choir::Kit;
+use crate::ground::GroundError;
+use crate::history::History;
+use crate::job::Job;
+use crate::plan::{Act, Key, plan};
+use crate::transcript::Texts;
+
+/// How long a step rests that could not be read or recorded.
+const REST: std::time::Duration = std::time::Duration::from_millis(500);
+
+pub(crate) struct Runner {
+    kit: Arc<Kit>,
+    history: Arc<History>,
+    texts: Arc<Mutex<Texts>>,
+    reserved: Arc<Mutex<Reserved>>,
+    /// Events of this run, in order.
+    events: mpsc::UnboundedReceiver<Event>,
+    jobs: JoinSet<(Key, Result<Option<Seq>, GroundError>)>,
+    under_way: BTreeMap<Key, AbortHandle>,
+    /// Steps that were refused, with what was known then: they are tried again when more is known.
+    refused: BTreeMap<Key, Seq>,
+    /// Why the last of them was.
+    why: Box<str>,
+}
+
+impl Runner {
+    /// Reads the run from the log.
+    pub(crate) async fn load(
+        kit: Arc<Kit>,
+        run: RunId,
+        events: mpsc::UnboundedReceiver<Event>,
+    ) -> Result<Self, GroundError> {
+        let past = kit.ground.events_of(run).await?;
+        Ok(Self {
+            kit,
+            history: Arc::new(History::of(run, &past)),
+            texts: Arc::default(),
+            reserved: Arc::default(),
+            events,
+            jobs: JoinSet::new(),
+            under_way: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            why: "".into(),
+        })
+    }
+
+    /// Carries the run out until it is over.
+    pub(crate) async fn run(mut self) {
+        loop {
+            self.take_in();
+            self.start_steps();
+            if self.under_way.is_empty() && self.is_over() {
+                return;
+            }
+            if self.is_stuck() {
+                self.pause();
+            }
+            tokio::select! {
+                event = self.events.recv() => match event {
+                    Some(event) => self.add(&event),
+                    // Nobody will tell us any more: the computer is being closed.
+                    None => return,
+                },
+                Some(ended) = self.jobs.join_next(), if !self.jobs.is_empty() => match ended {
+                    Ok((key, came)) => self.ended(key, came).await,
+                    Err(error) => self.broke(&error),
+                },
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.history.run().is_none_or(|run| run.phase.is_over()) && plan(&self.history).is_empty()
+    }
+
+    /// Whether there is something to do, all of it was refused, and nobody will change that.
+    fn is_stuck(&self) -> bool {
+        let waits = |run: &kernel::run::Run| run.phase == Phase::Working && run.asks.is_empty();
+        self.under_way.is_empty() && self.history.run().is_some_and(waits) && !plan(&self.history).is_empty()
+    }
+
+    /// Stands still, with the reason, rather than for ever.
+    fn pause(&mut self) {
+        let job = self.job(false);
+        let why = std::mem::take(&mut self.why);
+        let handle = self.jobs.spawn(async move { (Key::Run, job.pause(why).await) });
+        self.under_way.insert(Key::Run, handle);
+    }
+
+    fn job(&self, is_orphan: bool) -> Job {
+        Job {
+            kit: Arc::clone(&self.kit),
+            history: Arc::clone(&self.history),
+            texts: Arc::clone(&self.texts),
+            reserved: Arc::clone(&self.reserved),
+            is_orphan,
+        }
+    }
+
+    fn add(&mut self, event: &Event) {
+        if event.seq > self.history.seq() {
+            Arc::make_mut(&mut self.history).add(event);
+        }
+    }
+
+    /// Takes in everything that was told already.
+    fn take_in(&mut self) {
+        while let Ok(event) = self.events.try_recv() {
+            self.add(&event);
+        }
+    }
+
+    fn start_steps(&mut self) {
+        let is_cancelled = self.history.run().is_some_and(|run| run.phase == Phase::Cancelled);
+        for act in plan(&self.history) {
+            let key = act.key();
+            if let Some(job) = self.under_way.get(&key) {
+                // Nobody waits for a model on behalf of an agent that is to end.
+                if matches!(act, Act::End { .. }) && is_cancelled {
+                    job.abort();
+                }
+                continue;
+            }
+            if self.refused.get(&key).is_some_and(|known| *known == self.history.seq()) {
+                continue;
+            }
+            let is_orphan = if let Act::Stop { call } = &act {
+                let runs = self.kit.ground.is_running(*call);
+                if let Some(job) = self.under_way.get(&Key::Call(*call)).filter(|_| !runs) {
+                    // Whatever it waits for, nobody does any more; then the call is answered.
+                    job.abort();
+                    continue;
+                }
+                !runs
+            } else {
+                false
+            };
+            let job = self.job(is_orphan);
+            let handle = self.jobs.spawn(async move { (key, job.run(act).await) });
+            self.under_way.insert(key, handle);
+        }
+    }
+
+    /// A step is over when what it came to has reached us, so that it is not taken twice.
+    async fn ended(&mut self, key: Key, came: Result<Option<Seq>, GroundError>) {
+        self.under_way.remove(&key);
+        match came {
+            Ok(Some(seq)) => {
+                while self.history.seq() < seq {
+                    let Some(event) = self.events.recv().await else { return };
+                    self.add(&event);
+                }
+                self.refused.remove(&key);
+            }
+            // It came to nothing now; something else has to happen first.
+            Ok(None) => drop(self.refused.insert(key, self.history.seq())),
+            Err(GroundError::Refused(why)) => {
+                tracing::debug!(run = %self.history.id, ?key, why, "a step was refused");
+                self.why = why.into();
+                self.take_in();
+                self.refused.insert(key, self.history.seq());
+            }
+            Err(GroundError::Unavailable(why)) => {
+                tracing::warn!(run = %self.history.id, ?key, why, "a step could not be recorded; it is tried again");
+                tokio::time::sleep(REST).await;
+            }
+        }
+    }
+
+    /// A job was aborted, or failed in a way that nobody foresaw.
+    fn broke(&mut self, error: &tokio::task::JoinError) {
+        let broken: Vec<Key> =
+            self.under_way.iter().filter(|(_, job)| job.id() == error.id()).map(|(key, _)| *key).collect();
+        for key in broken {
+            self.under_way.remove(&key);
+            if error.is_panic() {
+                tracing::error!(run = %self.history.id, ?key, %error, "a step of a run failed");
+                self.why = "a part of the harness failed; let it go on to try again".into();
+                self.refused.insert(key, self.history.seq());
+            }
+        }
+    }
+}

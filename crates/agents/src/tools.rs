@@ -1,0 +1,354 @@
+//! What agents can do. A call is read into a typed [`Use`] before anything looks at it; how it is carried out is in
+//! [`crate::job`].
+
+use models::chat::Tool;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shared_types::FilePath;
+use shared_types::payload::task::MessageKind;
+use url::Url;
+
+use crate::roles::Role;
+
+/// The tools, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ToolKind {
+    Read,
+    List,
+    Search,
+    Write,
+    Edit,
+    Exec,
+    Fetch,
+    WebSearch,
+    Delegate,
+    Tell,
+    Report,
+    Ask,
+    Finish,
+}
+
+pub const TOOLS: [ToolKind; 13] = [
+    ToolKind::Read,
+    ToolKind::List,
+    ToolKind::Search,
+    ToolKind::Write,
+    ToolKind::Edit,
+    ToolKind::Exec,
+    ToolKind::Fetch,
+    ToolKind::WebSearch,
+    ToolKind::Delegate,
+    ToolKind::Tell,
+    ToolKind::Report,
+    ToolKind::Ask,
+    ToolKind::Finish,
+];
+
+impl ToolKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::List => "list",
+            Self::Search => "search",
+            Self::Write => "write",
+            Self::Edit => "edit",
+            Self::Exec => "exec",
+            Self::Fetch => "fetch",
+            Self::WebSearch => "web_search",
+            Self::Delegate => "delegate",
+            Self::Tell => "tell",
+            Self::Report => "report",
+            Self::Ask => "ask",
+            Self::Finish => "finish",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        TOOLS.into_iter().find(|tool| tool.name() == name)
+    }
+}
+
+/// Calls that the course of a run depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Delegate,
+    Tell,
+    Finish,
+}
+
+impl Verb {
+    pub(crate) fn is(self, tool: &str) -> bool {
+        match self {
+            Self::Delegate => tool == ToolKind::Delegate.name(),
+            Self::Tell => tool == ToolKind::Tell.name(),
+            Self::Finish => tool == ToolKind::Finish.name(),
+        }
+    }
+}
+
+/// Whether a call has to wait for earlier ones of its turn: what they write it may read, or write as well.
+pub(crate) fn depends_on<'a>(tool: &str, mut earlier: impl Iterator<Item = &'a str>) -> bool {
+    let writes = |tool: &str| [ToolKind::Write, ToolKind::Edit].iter().any(|kind| kind.name() == tool);
+    let reads = |tool: &str| [ToolKind::Exec, ToolKind::Read].iter().any(|kind| kind.name() == tool);
+    if Verb::Finish.is(tool) {
+        // Nobody ends what is still being begun.
+        return earlier.next().is_some();
+    }
+    (writes(tool) || reads(tool)) && earlier.any(writes)
+}
+
+/// A tool as the model of a role is told of it.
+pub fn offer(tool: ToolKind, role: Role) -> Tool {
+    let text = json!({ "type": "string" });
+    let object = |properties: Value, required: &[&str]| json!({ "type": "object", "properties": properties, "required": required });
+    let (description, input) = match tool {
+        ToolKind::Read => ("Read a file", object(json!({ "path": text }), &["path"])),
+        ToolKind::List => ("List a folder; without path the workspace", object(json!({ "path": text }), &[])),
+        ToolKind::Search => {
+            ("Find files by words in their name or text", object(json!({ "words": text }), &["words"]))
+        }
+        ToolKind::Write => {
+            ("Write a whole file", object(json!({ "path": text, "text": text }), &["path", "text"]))
+        }
+        ToolKind::Edit => (
+            "Replace one exact passage of a file",
+            object(json!({ "path": text, "find": text, "replace": text }), &["path", "find", "replace"]),
+        ),
+        ToolKind::Exec => (
+            "Run a line of shell. `hosts`: reach these hosts, after the person agrees",
+            object(
+                json!({
+                    "command": text,
+                    "hosts": { "type": "array", "items": text },
+                    "seconds": { "type": "integer" }
+                }),
+                &["command"],
+            ),
+        ),
+        ToolKind::Fetch => ("Read a page of the web", object(json!({ "url": text }), &["url"])),
+        ToolKind::WebSearch => ("Search the web", object(json!({ "words": text }), &["words"])),
+        ToolKind::Delegate => {
+            let names: Vec<&str> = role.helpers().iter().map(|helper| helper.name()).collect();
+            let agent = json!({ "type": "string", "enum": names });
+            ("Hand work to an agent", object(json!({ "agent": agent, "task": text }), &["agent", "task"]))
+        }
+        ToolKind::Tell => {
+            let names: Vec<&str> = role.helpers().iter().map(|helper| helper.name()).collect();
+            let agent = json!({ "type": "string", "enum": names });
+            (
+                "Answer an agent that works for you",
+                object(json!({ "agent": agent, "text": text }), &["agent", "text"]),
+            )
+        }
+        ToolKind::Report => {
+            let kind = json!({ "type": "string", "enum": ["finding", "question", "progress"] });
+            ("Tell whoever asked you", object(json!({ "kind": kind, "text": text }), &["kind", "text"]))
+        }
+        ToolKind::Ask => (
+            "Ask the person",
+            object(json!({ "question": text, "choices": { "type": "array", "items": text } }), &["question"]),
+        ),
+        ToolKind::Finish => (
+            "End the run when all is done",
+            object(json!({ "summary": text, "files": { "type": "array", "items": text } }), &["summary"]),
+        ),
+    };
+    Tool { name: tool.name().into(), description: description.into(), input }
+}
+
+/// A call that was understood.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Use {
+    Read { path: FilePath },
+    List { path: Option<FilePath> },
+    Search { words: String },
+    Write { path: FilePath, text: String },
+    Edit { path: FilePath, find: String, replace: String },
+    Exec { command: String, hosts: Vec<String>, seconds: Option<u64> },
+    Fetch { url: Url },
+    WebSearch { words: String },
+    Delegate { to: Role, task: String },
+    Tell { to: Role, text: String },
+    Report { kind: MessageKind, text: String },
+    Ask { question: String, choices: Vec<String> },
+    Finish { summary: String, files: Vec<FilePath> },
+}
+
+/// The arguments of all tools together; each reads its own.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Arguments {
+    path: Option<String>,
+    text: Option<String>,
+    words: Option<String>,
+    find: Option<String>,
+    replace: Option<String>,
+    command: Option<String>,
+    hosts: Vec<String>,
+    seconds: Option<u64>,
+    url: Option<String>,
+    agent: Option<String>,
+    task: Option<String>,
+    kind: Option<String>,
+    question: Option<String>,
+    choices: Vec<String>,
+    summary: Option<String>,
+    files: Vec<String>,
+}
+
+impl Use {
+    /// Understands a call of a role's. The error is a sentence for the model.
+    pub fn read(role: Role, tool: &str, input: &Value) -> Result<Self, String> {
+        let kind = ToolKind::named(tool).filter(|kind| role.tools().contains(kind)).ok_or_else(|| {
+            let names: Vec<&str> = role.tools().iter().map(|tool| tool.name()).collect();
+            format!("you have no tool {tool:?}; yours are {}", names.join(", "))
+        })?;
+        let given: Arguments = serde_json::from_value(input.clone())
+            .map_err(|e| format!("{tool}: the arguments are wrong: {e}"))?;
+        let missing = |name: &str| format!("{tool}: `{name}` is missing");
+        let path = |text: Option<String>| parse_path(&text.ok_or_else(|| missing("path"))?);
+        Ok(match kind {
+            ToolKind::Read => Self::Read { path: path(given.path)? },
+            ToolKind::List => match given.path.as_deref().map(|path| path.trim_matches('/')) {
+                None | Some("" | ".") => Self::List { path: None },
+                Some(below) => Self::List { path: Some(parse_path(below)?) },
+            },
+            ToolKind::Search => Self::Search { words: given.words.ok_or_else(|| missing("words"))? },
+            ToolKind::Write => {
+                Self::Write { path: path(given.path)?, text: given.text.ok_or_else(|| missing("text"))? }
+            }
+            ToolKind::Edit => Self::Edit {
+                path: path(given.path)?,
+                find: given.find.filter(|find| !find.is_empty()).ok_or_else(|| missing("find"))?,
+                replace: given.replace.ok_or_else(|| missing("replace"))?,
+            },
+            ToolKind::Exec => Self::Exec {
+                command: given
+                    .command
+                    .filter(|line| !line.trim().is_empty())
+                    .ok_or_else(|| missing("command"))?,
+                hosts: given.hosts,
+                seconds: given.seconds,
+            },
+            ToolKind::Fetch => {
+                let text = given.url.ok_or_else(|| missing("url"))?;
+                let url = Url::parse(&text).map_err(|e| format!("fetch: {text:?} is not an address: {e}"))?;
+                if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+                    return Err(format!("fetch: only http and https can be read, not {text:?}"));
+                }
+                Self::Fetch { url }
+            }
+            ToolKind::WebSearch => Self::WebSearch { words: given.words.ok_or_else(|| missing("words"))? },
+            ToolKind::Delegate => {
+                let name = given.agent.ok_or_else(|| missing("agent"))?;
+                let to = crate::roles::named(&name).filter(|to| role.helpers().contains(to));
+                let task =
+                    given.task.filter(|task| !task.trim().is_empty()).ok_or_else(|| missing("task"))?;
+                Self::Delegate {
+                    to: to.ok_or_else(|| format!("delegate: there is no agent {name:?} for you"))?,
+                    task,
+                }
+            }
+            ToolKind::Tell => {
+                let name = given.agent.ok_or_else(|| missing("agent"))?;
+                let to = crate::roles::named(&name).filter(|to| role.helpers().contains(to));
+                let text =
+                    given.text.filter(|text| !text.trim().is_empty()).ok_or_else(|| missing("text"))?;
+                Self::Tell {
+                    to: to.ok_or_else(|| format!("tell: there is no agent {name:?} for you"))?,
+                    text,
+                }
+            }
+            ToolKind::Report => Self::Report {
+                kind: match given.kind.as_deref() {
+                    Some("finding") => MessageKind::Finding,
+                    Some("question") => MessageKind::Question,
+                    Some("progress") => MessageKind::Progress,
+                    Some(other) => return Err(format!("report: {other:?} is not a kind of report")),
+                    None => return Err(missing("kind")),
+                },
+                text: given.text.filter(|text| !text.trim().is_empty()).ok_or_else(|| missing("text"))?,
+            },
+            ToolKind::Ask => Self::Ask {
+                question: given
+                    .question
+                    .filter(|q| !q.trim().is_empty())
+                    .ok_or_else(|| missing("question"))?,
+                choices: given.choices,
+            },
+            ToolKind::Finish => Self::Finish {
+                summary: given.summary.filter(|s| !s.trim().is_empty()).ok_or_else(|| missing("summary"))?,
+                files: given.files.iter().map(|path| parse_path(path)).collect::<Result<_, _>>()?,
+            },
+        })
+    }
+
+    pub fn kind(&self) -> ToolKind {
+        match self {
+            Self::Read { .. } => ToolKind::Read,
+            Self::List { .. } => ToolKind::List,
+            Self::Search { .. } => ToolKind::Search,
+            Self::Write { .. } => ToolKind::Write,
+            Self::Edit { .. } => ToolKind::Edit,
+            Self::Exec { .. } => ToolKind::Exec,
+            Self::Fetch { .. } => ToolKind::Fetch,
+            Self::WebSearch { .. } => ToolKind::WebSearch,
+            Self::Delegate { .. } => ToolKind::Delegate,
+            Self::Tell { .. } => ToolKind::Tell,
+            Self::Report { .. } => ToolKind::Report,
+            Self::Ask { .. } => ToolKind::Ask,
+            Self::Finish { .. } => ToolKind::Finish,
+        }
+    }
+
+    /// What rules look at: a path, a host, a line of shell.
+    pub fn target(&self) -> String {
+        match self {
+            Self::Read { path } | Self::Write { path, .. } | Self::Edit { path, .. } => path.to_string(),
+            Self::List { path } => path.as_ref().map(ToString::to_string).unwrap_or_default(),
+            Self::Exec { command, .. } => command.clone(),
+            Self::Fetch { url } => url.host_str().unwrap_or_default().to_owned(),
+            Self::Search { words } | Self::WebSearch { words } => words.clone(),
+            Self::Delegate { to, .. } | Self::Tell { to, .. } => to.name().into(),
+            Self::Report { .. } | Self::Ask { .. } | Self::Finish { .. } => String::new(),
+        }
+    }
+
+    /// Whether it reaches the outside, and so cannot be taken back.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Exec { hosts, .. } if !hosts.is_empty())
+    }
+
+    /// One line for people.
+    pub fn title(&self) -> String {
+        let line = match self {
+            Self::Read { path } => format!("read {path}"),
+            Self::List { path: Some(path) } => format!("list {path}"),
+            Self::List { path: None } => "list the workspace".into(),
+            Self::Search { words } => format!("search {words}"),
+            Self::Write { path, .. } => format!("write {path}"),
+            Self::Edit { path, .. } => format!("edit {path}"),
+            Self::Exec { command, .. } => command.clone(),
+            Self::Fetch { url } => format!("fetch {url}"),
+            Self::WebSearch { words } => format!("search the web: {words}"),
+            Self::Delegate { to, task } => format!("{}: {task}", to.name()),
+            Self::Tell { to, text } => format!("to the {}: {text}", to.name()),
+            Self::Report { text, .. } => text.clone(),
+            Self::Ask { question, .. } => question.clone(),
+            Self::Finish { summary, .. } => summary.clone(),
+        };
+        one_line(&line)
+    }
+}
+
+fn parse_path(text: &str) -> Result<FilePath, String> {
+    let inside = text.trim_start_matches("./").trim_start_matches("/workspace/").trim_end_matches('/');
+    FilePath::parse(inside).map_err(|e| format!("{text:?} is not a path in the workspace: {e}"))
+}
+
+/// The first line of a text, short enough for a list.
+pub(crate) fn one_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("…");
+    let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if line.len() <= 200 { line } else { format!("{}…", &line[..line.floor_char_boundary(199)]) }
+}

@@ -1,0 +1,184 @@
+//! What a model is told: an agent's history in the words of a conversation.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use models::chat::{Call, CallResult, Message, Reply};
+use shared_types::ContentHash;
+use shared_types::payload::llm::ReplyEnd;
+use shared_types::payload::run::Reply as PersonSaid;
+use shared_types::payload::task::MessageKind;
+use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
+
+use crate::history::{Entry, History, Speaker, TaskHistory};
+use crate::plan::repeat_of;
+
+/// Texts by their hash.
+pub(crate) type Texts = BTreeMap<ContentHash, Arc<str>>;
+
+/// Of what a call printed, a model reads this much from the beginning and from the end.
+const HEAD: usize = 6_000;
+const TAIL: usize = 4_000;
+
+/// The contents that a conversation is made of.
+pub(crate) fn needed(task: &TaskHistory) -> BTreeSet<ContentHash> {
+    let mut hashes = BTreeSet::from([task.instruction.hash]);
+    for entry in &task.entries {
+        match entry {
+            Entry::Said { reply, .. } => drop(hashes.insert(reply.hash)),
+            Entry::Got { report, .. } => hashes.extend(report.output.map(|output| output.hash)),
+            Entry::Heard { words, .. } => drop(hashes.insert(words.hash)),
+        }
+    }
+    hashes
+}
+
+/// What others told an agent: its instruction, results of its calls, messages.
+pub(crate) fn told(task: &TaskHistory) -> BTreeSet<ContentHash> {
+    let own = task.entries.iter().filter_map(|entry| match entry {
+        Entry::Said { reply, .. } => Some(reply.hash),
+        Entry::Got { .. } | Entry::Heard { .. } => None,
+    });
+    let own: BTreeSet<ContentHash> = own.collect();
+    needed(task).difference(&own).copied().collect()
+}
+
+/// The conversation so far.
+pub(crate) fn messages(history: &History, task: &TaskHistory, texts: &Texts) -> Vec<Message> {
+    let text = |hash: &ContentHash| texts.get(hash).map_or("(these words were purged)", |text| text);
+    let mut messages = vec![Message::User { text: text(&task.instruction.hash).to_owned() }];
+    let mut heard = task.entries.iter().filter_map(|entry| match entry {
+        Entry::Heard { seq, from, words } => Some((*seq, said_by(history, *from, text(&words.hash)))),
+        Entry::Said { .. } | Entry::Got { .. } => None,
+    });
+    let mut next = heard.next();
+    for (at, entry) in task.entries.iter().enumerate() {
+        let Entry::Said { seen, reply, ended, .. } = entry else { continue };
+        while let Some((_, words)) = next.take_if(|(seq, _)| *seq <= *seen) {
+            add_words(&mut messages, words);
+            next = heard.next();
+        }
+        let said: Option<Reply> = serde_json::from_str(text(&reply.hash)).ok();
+        let (text_said, calls) = said.map(|reply| (reply.text, reply.calls)).unwrap_or_default();
+        let results = results(history, task, at, &calls, texts);
+        // What was cut is thrown away where nothing is left of it.
+        let nudge = nudge(*ended).filter(|_| calls.is_empty());
+        if nudge.is_none() || !text_said.trim().is_empty() {
+            messages.push(Message::Model { text: text_said, calls });
+        }
+        if let Some(nudge) = nudge {
+            add_words(&mut messages, nudge.to_owned());
+        }
+        if !results.is_empty() {
+            messages.push(Message::Tools { results });
+        }
+    }
+    while let Some((_, words)) = next {
+        add_words(&mut messages, words);
+        next = heard.next();
+    }
+    messages
+}
+
+/// What is said to a model that did not come to an end.
+fn nudge(ended: ReplyEnd) -> Option<&'static str> {
+    match ended {
+        ReplyEnd::Whole | ReplyEnd::Refused => None,
+        ReplyEnd::Cut => {
+            Some("Your answer was too long and was cut off. Go on from there, in smaller steps.")
+        }
+        ReplyEnd::Empty => Some("You said nothing. Go on with your work, or say how it ended."),
+    }
+}
+
+/// Words of the person's side in a row are one message.
+fn add_words(messages: &mut Vec<Message>, words: String) {
+    match messages.last_mut() {
+        Some(Message::User { text }) => {
+            text.push_str("\n\n");
+            text.push_str(&words);
+        }
+        Some(Message::Model { .. } | Message::Tools { .. }) | None => {
+            messages.push(Message::User { text: words })
+        }
+    }
+}
+
+fn said_by(history: &History, from: Speaker, words: &str) -> String {
+    match from {
+        Speaker::Person => format!("The person says: {words}"),
+        Speaker::Agent { task, kind } => {
+            let role = history.tasks.get(&task).map_or("agent", |task| &*task.role);
+            let kind = match kind {
+                MessageKind::Finding => "found",
+                MessageKind::Question => "asks",
+                MessageKind::Answer => "answers",
+                MessageKind::Progress => "is on its way",
+                MessageKind::Completion => "is done",
+                MessageKind::Failure => "failed",
+            };
+            format!("The {role} {kind}: {words}")
+        }
+    }
+}
+
+/// What came of the calls of a turn, in their order.
+fn results(
+    history: &History,
+    task: &TaskHistory,
+    at: usize,
+    calls: &[Call],
+    texts: &Texts,
+) -> Vec<CallResult> {
+    let Some(Entry::Said { calls: wanted, .. }) = task.entries.get(at) else { return Vec::new() };
+    let pairs = calls.iter().zip(wanted).filter_map(|(call, wanted)| {
+        let (status, report) = task.result(wanted.call)?;
+        let printed = report.output.and_then(|output| texts.get(&output.hash)).map_or("", |text| text);
+        let (mut text, failed) = in_words(status, report, printed);
+        if let Some(said) = history.answers.get(&repeat_of(wanted.call)) {
+            text.push_str(match said {
+                PersonSaid::Allow(_) => "\nThe person says: it may be made again.",
+                PersonSaid::Deny(_) | PersonSaid::Words(_) => "\nThe person says: do not make it again.",
+            });
+        }
+        Some(CallResult { id: call.id.clone(), tool: call.tool.clone(), text, failed })
+    });
+    pairs.collect()
+}
+
+/// A result as a model reads it, and whether it is one to worry about.
+pub(crate) fn in_words(status: &ToolStatus, report: &ToolReport, printed: &str) -> (String, bool) {
+    let (first, failed) = match status {
+        ToolStatus::Exited { code: 0 } => (None, false),
+        ToolStatus::Exited { code } => (Some(format!("exit code {code}")), true),
+        ToolStatus::Killed { signal } => (Some(format!("killed by signal {signal}; nothing was kept")), true),
+        ToolStatus::Stopped { why } => (Some(format!("{}; nothing was kept", stopped(*why))), true),
+        ToolStatus::Failed { reason } => (Some(format!("error: {reason}")), true),
+        ToolStatus::Interrupted { reason } => (Some(format!("interrupted: {reason}")), true),
+        ToolStatus::Discarded => (Some("the person threw away what it did".into()), true),
+    };
+    let notes = report.notes.iter().map(|note| format!("note: {note}"));
+    let lines: Vec<String> =
+        first.into_iter().chain((!printed.is_empty()).then(|| shortened(printed))).chain(notes).collect();
+    (if lines.is_empty() { "done".into() } else { lines.join("\n") }, failed)
+}
+
+fn stopped(why: StopReason) -> &'static str {
+    match why {
+        StopReason::Cancelled => "stopped by the person",
+        StopReason::Time => "stopped: out of time",
+        StopReason::Memory => "stopped: out of memory",
+        StopReason::Processes => "stopped: too many processes",
+        StopReason::Disk => "stopped: out of disk",
+        StopReason::Output => "stopped: too much output",
+        StopReason::Files => "stopped: too many files",
+    }
+}
+
+fn shortened(text: &str) -> String {
+    if text.len() <= HEAD + TAIL {
+        return text.to_owned();
+    }
+    let (head, tail) = (text.floor_char_boundary(HEAD), text.ceil_char_boundary(text.len() - TAIL));
+    format!("{}\n[{} bytes are left out]\n{}", &text[..head], tail - head, &text[tail..])
+}

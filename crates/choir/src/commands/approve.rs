@@ -1,0 +1,146 @@
+//! `choir approve`: what agents ask, and what they may do without asking.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use sandbox::host::Host;
+use sandbox::protocol::{Request, RunAnswer, RunRequest};
+use shared_types::payload::run::{AskKind, Reply, Scope};
+use shared_types::wire::{RunLine, RunQuestion};
+
+use super::Context;
+use super::attend::{Attention, attend};
+use super::runs::{line_of, other, short, tell_change};
+use crate::cli::Approve;
+use crate::render::{Bar, Style, done, json, line, safe};
+
+pub(crate) fn run(context: &Context, args: &Approve) -> Result<ExitCode> {
+    if args.grants {
+        return grants(context).map(|()| ExitCode::SUCCESS);
+    }
+    if let Some(grant) = args.revoke.clone() {
+        let revoked = context.change(Request::Runs(RunRequest::Revoke { grant }), &mut std::io::empty())?;
+        done(context.style, "revoked", &revoked);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Some(reply) = reply(args) else { return list(context).map(|()| ExitCode::SUCCESS) };
+    let request = RunRequest::Answer { ask: args.ask.clone(), reply };
+    if !args.watch {
+        let answered = line_of(context.about_runs(request)?)?;
+        tell_change(context, "answered", &answered)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    watched(context, |context| line_of(context.about_runs(request)?))
+}
+
+/// Does something to a run and follows it from there, in this process if no other holds the computer.
+pub(crate) fn watched(context: &Context, act: impl FnOnce(&Context) -> Result<RunLine>) -> Result<ExitCode> {
+    let bar = Bar::new(context.style);
+    let tell = |phase: &str, done, total| bar.tell(phase, done, total);
+    let host = Host::unless_held(&context.place()?, &context.minds()?, &tell)?;
+    drop(bar);
+    let ended = act(context).and_then(|run| attend(context, &run, Attention::Everything, host.is_some()));
+    if let Some(host) = host {
+        host.close();
+    }
+    ended
+}
+
+/// What the person said, if anything.
+fn reply(args: &Approve) -> Option<Reply> {
+    match args {
+        Approve { deny: Some(why), .. } => Some(Reply::Deny(why.as_str().into())),
+        Approve { answer: Some(words), .. } => Some(Reply::Words(words.as_str().into())),
+        Approve { run: true, .. } => Some(Reply::Allow(Scope::Run)),
+        Approve { always: true, .. } => Some(Reply::Allow(Scope::Always)),
+        Approve { once: true, .. } | Approve { ask: Some(_), .. } => Some(Reply::Allow(Scope::Once)),
+        Approve { .. } => None,
+    }
+}
+
+fn list(context: &Context) -> Result<()> {
+    let RunAnswer::Questions(open) = context.about_runs(RunRequest::Questions)? else { return Err(other()) };
+    if context.style.is_json() {
+        open.questions.iter().for_each(json);
+        return Ok(());
+    }
+    if open.questions.is_empty() {
+        line("nothing waits for you");
+    }
+    open.questions.iter().for_each(|question| show(context.style, question));
+    Ok(())
+}
+
+/// A question with all that is needed to answer it.
+pub(crate) fn show(style: Style, question: &RunQuestion) {
+    let id = short(question.ask);
+    let who = format!("{} in run {}", safe(&question.role), short(question.run));
+    match &question.about {
+        AskKind::Approval { tool, title, why, is_final, pattern, .. } => {
+            line(&format!("{} {who} wants to {}: {}", style.bold(&id), safe(tool), style.bold(&safe(title))));
+            line(&format!("  why it asks: {}", safe(why)));
+            if *is_final {
+                line(&format!("  {}", style.paint("31", "this cannot be taken back")));
+            }
+            match (&question.diff, &question.input) {
+                (Some(diff), _) => {
+                    diff.lines().for_each(|text| line(&format!("    {}", coloured(style, text))))
+                }
+                (None, Some(input)) => input.lines().for_each(|text| line(&format!("    {}", safe(text)))),
+                (None, None) => {}
+            }
+            line(&style.dim(&format!(
+                "  choir approve {id} (once), --run or --always (for {}), --deny WHY",
+                safe(pattern)
+            )));
+        }
+        AskKind::Question { text, choices, .. } => {
+            line(&format!("{} {who} asks: {}", style.bold(&id), safe(text)));
+            for (number, choice) in choices.iter().enumerate() {
+                line(&format!("    {}. {}", number + 1, safe(choice)));
+            }
+            line(&style.dim(&format!("  choir approve {id} --answer WORDS, or --deny WHY")));
+        }
+        AskKind::Interrupted { tool, title, .. } => {
+            let what = format!("{}: {}", safe(tool), safe(title));
+            line(&format!(
+                "{} {who} was interrupted while this ran, and it may have reached the outside:",
+                style.bold(&id)
+            ));
+            line(&format!("    {what}"));
+            line(&style.dim(&format!("  choir approve {id} makes it again, --deny WHY does not")));
+        }
+    }
+    if !question.taint.is_empty() {
+        let from: Vec<_> = question.taint.iter().map(|label| safe(label.as_str())).collect();
+        line(&format!("  it has read untrusted words from: {}", from.join(", ")));
+    }
+}
+
+fn coloured(style: Style, text: &str) -> String {
+    let safe = safe(&text.replace('\t', "    "));
+    match text.as_bytes().first() {
+        Some(b'+') => style.paint("32", &safe),
+        Some(b'-') => style.paint("31", &safe),
+        Some(b'@') => style.paint("36", &safe),
+        Some(_) | None => safe,
+    }
+}
+
+fn grants(context: &Context) -> Result<()> {
+    let RunAnswer::Grants(list) = context.about_runs(RunRequest::Grants)? else { return Err(other()) };
+    if context.style.is_json() {
+        list.grants.iter().for_each(json);
+        return Ok(());
+    }
+    if list.grants.is_empty() {
+        line("agents may do nothing without asking, beyond the rules");
+    }
+    for grant in &list.grants {
+        let place =
+            grant.run.map_or_else(|| "in every run".to_owned(), |run| format!("in run {}", short(run)));
+        let what = format!("{}: {}", safe(&grant.tool), safe(&grant.pattern));
+        line(&format!("{} {what} {}", context.style.bold(&short(grant.grant)), context.style.dim(&place)));
+    }
+    Ok(())
+}

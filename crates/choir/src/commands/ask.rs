@@ -1,0 +1,68 @@
+//! `choir ask`: an objective for agents.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use sandbox::host::Host;
+use sandbox::ids;
+use sandbox::protocol::RunRequest;
+use shared_types::wire::{RunLine, StartRun};
+
+use super::Context;
+use super::attend::{Attention, attend};
+use super::runs::line_of;
+use crate::cli::Ask;
+use crate::render::{Bar, json, line, safe};
+
+pub(crate) fn run(context: &Context, args: &Ask) -> Result<ExitCode> {
+    let place = context.place()?;
+    let attached = args.attach.iter().map(|path| place.path(path)).collect::<Result<_>>()?;
+    let start = StartRun {
+        command: ids::command(),
+        run: ids::run(),
+        objective: args.objective.join(" "),
+        attached,
+        model: args.model.clone(),
+        budget: args.budget.unwrap_or_default(),
+    };
+    let bar = Bar::new(context.style);
+    let host =
+        Host::unless_held(&place, &context.minds()?, &|phase, done, total| bar.tell(phase, done, total))?;
+    drop(bar);
+    let ended = follow(context, start, args.watch, host.is_some());
+    if let Some(host) = host {
+        host.close();
+    }
+    ended
+}
+
+fn follow(context: &Context, start: StartRun, watch: bool, hosted: bool) -> Result<ExitCode> {
+    let started = line_of(context.about_runs(RunRequest::Start(start))?)?;
+    let attention = match (watch, hosted) {
+        (true, _) => Attention::Everything,
+        (false, true) => Attention::TheEnd,
+        (false, false) => {
+            tell_started(context, &started);
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    if !context.style.is_json() {
+        line(&format!("{} {}", context.style.bold(&short(&started)), safe(&started.title)));
+    }
+    attend(context, &started, attention, hosted)
+}
+
+fn tell_started(context: &Context, started: &RunLine) {
+    if context.style.is_json() {
+        return json(&serde_json::json!({ "run": started }));
+    }
+    let id = short(started);
+    line(&format!("{} {}", context.style.bold(&id), safe(&started.title)));
+    line(
+        &context.style.dim(&format!("  choir runs {id} --watch    follows it; choir runs stop {id} ends it")),
+    );
+}
+
+fn short(line: &RunLine) -> String {
+    super::runs::short(line.run)
+}

@@ -1,0 +1,312 @@
+//! `choir runs`: the runs of agents, one of them as a tree with its steps, and gestures on it.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use sandbox::failure::{Code, Failure};
+use sandbox::protocol::{Request, RunAnswer, RunRequest};
+use sandbox::session;
+use shared_types::TaskId;
+use shared_types::wire::{
+    Agent, AgentState, RunCost, RunDetails, RunGesture, RunLine, RunState, Step, StepParts,
+};
+
+use super::Context;
+use super::approve::{show as show_question, watched};
+use super::revert::choices;
+use crate::cli::{RevertRun, Runs, RunsAction};
+use crate::render::{Style, count, done, json, line, safe, time};
+
+/// Steps that are printed of one run; --before tells older ones.
+const SHOWN: usize = 40;
+
+pub(crate) fn run(context: &Context, args: Runs) -> Result<ExitCode> {
+    let Runs { run, step, before, watch, action } = args;
+    if let Some(action) = action {
+        return act(context, action);
+    }
+    match (run, step) {
+        (None, _) => list(context, before)?,
+        (Some(run), Some(seq)) => {
+            let RunAnswer::Parts(parts) = context.about_runs(RunRequest::Parts { run, seq })? else {
+                return Err(other());
+            };
+            tell_parts(context, &parts);
+        }
+        (Some(run), None) if watch => {
+            return watched(context, |context| Ok(details(context, &run)?.line));
+        }
+        (Some(run), None) => show(context, &run, before)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn act(context: &Context, action: RunsAction) -> Result<ExitCode> {
+    let (run, gesture, verb) = match action {
+        RunsAction::Stop { run } => (run, RunGesture::Stop, "stopped"),
+        RunsAction::Pause { run, take_over: false } => (run, RunGesture::Pause, "paused"),
+        RunsAction::Pause { run, take_over: true } => (run, RunGesture::TakeOver, "taken over"),
+        RunsAction::Resume { run, budget, watch } => {
+            let resume = RunGesture::Resume { budget };
+            if watch {
+                return watched(context, |context| gesture_on(context, &run, resume));
+            }
+            (run, resume, "resumed")
+        }
+        RunsAction::Steer { run, words, task } => {
+            let task = task.map(|task| agent(context, &run, &task)).transpose()?;
+            (run, RunGesture::Steer { task, words: words.join(" ") }, "told")
+        }
+        RunsAction::Trust { run, task } => {
+            let task = agent(context, &run, &task)?;
+            (run, RunGesture::Trust { task }, "trusted")
+        }
+        RunsAction::Undo(args) => return revert(context, &args, Way::Undo),
+        RunsAction::Redo(args) => return revert(context, &args, Way::Redo),
+    };
+    let line = gesture_on(context, &run, gesture)?;
+    tell_change(context, verb, &line)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Undo,
+    Redo,
+}
+
+fn revert(context: &Context, args: &RevertRun, way: Way) -> Result<ExitCode> {
+    let (run, preview) = (args.run.clone(), args.preview);
+    let choices = choices(context, &args.as_revert())?;
+    let (request, verb) = match (way, preview) {
+        (Way::Undo, true) => (RunRequest::Undo { run, choices, preview }, "undo"),
+        (Way::Undo, false) => (RunRequest::Undo { run, choices, preview }, "undone"),
+        (Way::Redo, true) => (RunRequest::Redo { run, choices, preview }, "redo"),
+        (Way::Redo, false) => (RunRequest::Redo { run, choices, preview }, "redone"),
+    };
+    let answer = context.change(Request::Runs(request), &mut std::io::empty())?;
+    done(context.style, verb, &answer);
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn gesture_on(context: &Context, run: &str, gesture: RunGesture) -> Result<RunLine> {
+    line_of(context.about_runs(RunRequest::Gesture { run: run.to_owned(), gesture })?)
+}
+
+pub(crate) fn details(context: &Context, run: &str) -> Result<RunDetails> {
+    let answer = context.about_runs(RunRequest::Show { run: run.to_owned() })?;
+    if let RunAnswer::Details(details) = answer { Ok(*details) } else { Err(other()) }
+}
+
+/// An agent of a run, by a part of its id.
+fn agent(context: &Context, run: &str, text: &str) -> Result<TaskId> {
+    let agents = details(context, run)?.agents;
+    let fits = |agent: &&Agent| {
+        let id = agent.task.to_string();
+        text.len() >= 4 && (id.starts_with(text) || id.ends_with(text))
+    };
+    match agents.iter().filter(fits).collect::<Vec<_>>().as_slice() {
+        [agent] => Ok(agent.task),
+        [] => Err(Failure::new(
+            Code::NoTask,
+            format!("no agent of this run fits {text}; choir runs {run} lists them"),
+        )
+        .into()),
+        _ => {
+            Err(Failure::new(Code::BadRequest, format!("several agents fit {text}; give more digits")).into())
+        }
+    }
+}
+
+pub(crate) fn line_of(answer: RunAnswer) -> Result<RunLine> {
+    if let RunAnswer::Line(line) = answer { Ok(line) } else { Err(other()) }
+}
+
+pub(crate) fn other() -> anyhow::Error {
+    Failure::new(Code::Failed, "the computer gave another answer than was asked for").into()
+}
+
+/// The end of an id, as lists show it.
+pub(crate) fn short(id: impl ToString) -> String {
+    let text = id.to_string();
+    text[text.len().saturating_sub(8)..].to_owned()
+}
+
+/// What became of a run by something that the person did.
+pub(crate) fn tell_change(context: &Context, verb: &str, run: &RunLine) -> Result<()> {
+    if context.style.is_json() {
+        json(&serde_json::json!({ "run": run }));
+        return Ok(());
+    }
+    let style = context.style;
+    let id = short(run.run);
+    line(&format!("{} {} {}", style.bold(verb), id, style.dim(&format!("({})", word(run.state)))));
+    let idle = run.state == RunState::Running && !session::is_held(&context.place()?)?;
+    if idle {
+        line(
+            &style
+                .dim(&format!("  nobody works on it now: choir runs resume {id} --watch does, or choir up")),
+        );
+    }
+    Ok(())
+}
+
+fn list(context: &Context, before: Option<shared_types::Seq>) -> Result<()> {
+    let RunAnswer::List(list) = context.about_runs(RunRequest::List { before })? else { return Err(other()) };
+    if context.style.is_json() {
+        list.runs.iter().for_each(json);
+        return Ok(());
+    }
+    if list.runs.is_empty() {
+        line("no runs; choir ask starts one");
+    }
+    list.runs.iter().for_each(|run| headline(context.style, run));
+    if let Some(before) = list.before {
+        line(&context.style.dim(&format!("older ones: choir runs --before {before}")));
+    }
+    Ok(())
+}
+
+fn headline(style: Style, run: &RunLine) {
+    let undone = if run.undone { " (undone)" } else { "" };
+    let when = style.dim(&time(run.started));
+    let state = style.paint(colour(run.state), &format!("{:<9}", word(run.state)));
+    let what = safe(&run.title);
+    line(&format!(
+        "{} {when} {state} {what}{undone}  {}",
+        style.bold(&short(run.run)),
+        style.dim(&cost(&run.cost))
+    ));
+    if let Some(reason) = &run.reason {
+        line(&format!("         {}", safe(reason)));
+    }
+}
+
+pub(crate) fn word(state: RunState) -> &'static str {
+    match state {
+        RunState::Running => "running",
+        RunState::Waiting => "waits",
+        RunState::Paused => "paused",
+        RunState::Cancelled => "stopped",
+        RunState::Failed => "failed",
+        RunState::Completed => "completed",
+    }
+}
+
+fn colour(state: RunState) -> &'static str {
+    match state {
+        RunState::Running => "36",
+        RunState::Waiting | RunState::Paused => "33",
+        RunState::Cancelled => "2",
+        RunState::Failed => "31",
+        RunState::Completed => "32",
+    }
+}
+
+/// What was taken, in words.
+pub(crate) fn cost(cost: &RunCost) -> String {
+    let mut words = vec![count(cost.steps, "turn"), count(cost.tokens, "token")];
+    if cost.micros > 0 || cost.unpriced == 0 {
+        words.push(format!("${}.{:04}", cost.micros / 1_000_000, cost.micros % 1_000_000 / 100));
+    }
+    if cost.unpriced > 0 && cost.micros > 0 {
+        words.push(format!("{} without a known price", cost.unpriced));
+    }
+    words.join(", ")
+}
+
+fn show(context: &Context, run: &str, before: Option<shared_types::Seq>) -> Result<()> {
+    if let Some(before) = before {
+        let request = RunRequest::Steps { run: run.to_owned(), before: Some(before) };
+        let RunAnswer::Steps(steps) = context.about_runs(request)? else { return Err(other()) };
+        steps.iter().for_each(|step| tell_step(context.style, step, ""));
+        return Ok(());
+    }
+    let details = details(context, run)?;
+    if context.style.is_json() {
+        json(&details);
+        return Ok(());
+    }
+    let style = context.style;
+    headline(style, &details.line);
+    for text in details.objective.lines().take(20) {
+        line(&format!("  {}", safe(text)));
+    }
+    tree(style, &details.agents, None, 1);
+    let skipped = details.steps.len().saturating_sub(SHOWN);
+    let earlier = details.earlier + skipped as u64;
+    if earlier > 0 {
+        let first = details.steps.get(skipped).map(|step| step.seq).unwrap_or_default();
+        let id = short(details.line.run);
+        line(&style.dim(&format!("  {} before: choir runs {id} --before {first}", count(earlier, "step"))));
+    }
+    for step in &details.steps[skipped..] {
+        tell_step(style, step, role(&details.agents, step.task));
+    }
+    details.questions.iter().for_each(|question| show_question(style, question));
+    ending(style, &details);
+    Ok(())
+}
+
+/// What came of it.
+pub(crate) fn ending(style: Style, details: &RunDetails) {
+    if let Some(summary) = &details.summary {
+        summary.lines().for_each(|text| line(&safe(text)));
+    }
+    for path in &details.results {
+        line(&format!("  {} {}", style.paint("32", "→"), safe(path.as_str())));
+    }
+}
+
+pub(crate) fn role(agents: &[Agent], task: Option<TaskId>) -> &str {
+    agents.iter().find(|agent| Some(agent.task) == task).map_or("", |agent| agent.role.as_str())
+}
+
+fn tree(style: Style, agents: &[Agent], parent: Option<TaskId>, depth: usize) {
+    for agent in agents.iter().filter(|agent| agent.parent == parent) {
+        let code = match agent.state {
+            AgentState::Working => "36",
+            AgentState::Done => "32",
+            AgentState::Failed => "31",
+            AgentState::Cancelled => "2",
+        };
+        let id = style.dim(&short(agent.task));
+        let (role, doing) = (style.bold(&safe(&agent.role)), style.paint(code, &safe(&agent.doing)));
+        line(&format!("{}{id} {role} {doing}: {}", "  ".repeat(depth), safe(&agent.title)));
+        tree(style, agents, Some(agent.task), depth + 1);
+    }
+}
+
+pub(crate) fn tell_step(style: Style, step: &Step, role: &str) {
+    if style.is_json() {
+        return json(step);
+    }
+    let seq = style.paint("33", &format!("{:>6}", step.seq));
+    let who = style.paint("36", &format!("{role:<10}"));
+    let label = safe(&step.label);
+    let label = if step.failed { style.paint("31", &label) } else { label };
+    let mut ends = Vec::new();
+    if step.files > 0 {
+        ends.push(count(step.files, "file"));
+    }
+    if step.undone {
+        ends.push("undone".to_owned());
+    }
+    let end = if ends.is_empty() { String::new() } else { style.dim(&format!("  ({})", ends.join(", "))) };
+    line(&format!("{seq} {who} {label}{end}"));
+}
+
+fn tell_parts(context: &Context, parts: &StepParts) {
+    if context.style.is_json() {
+        return json(parts);
+    }
+    let style = context.style;
+    tell_step(style, &parts.step, "");
+    for (name, text) in [("in", &parts.input), ("out", &parts.output)] {
+        if let Some(text) = text {
+            line(&style.bold(&format!("{name}:")));
+            text.lines().for_each(|text| line(&format!("  {}", safe(&text.replace('\t', "    ")))));
+        }
+    }
+    parts.notes.iter().for_each(|note| line(&style.dim(&safe(note))));
+}

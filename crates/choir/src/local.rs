@@ -1,0 +1,159 @@
+//! The model of this machine, put together: weights that are fetched when the person agrees, a process that is started
+//! when somebody asks it, and how quick it is.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use local_model::speed::{Measured, measure};
+use local_model::weights::{Availability, Consent, Manifest, Progress, Store};
+use local_model::{Ending, Options, Runner, Status};
+use models::{ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
+use sandbox::minds::LocalHost;
+use shared_types::wire::LocalModelLine;
+
+/// See the module.
+pub(crate) struct Local {
+    manifest: Manifest,
+    store: Store,
+    runner: Runner,
+    fetching: Arc<Mutex<Fetching>>,
+}
+
+/// How far the weights are.
+#[derive(Debug, Default)]
+enum Fetching {
+    #[default]
+    Not,
+    Now {
+        done: u64,
+        task: Option<tokio::task::AbortHandle>,
+    },
+    Failed(String),
+}
+
+impl Local {
+    /// Weights lie below the data folder, for all users of the machine.
+    pub(crate) fn new(data: &Path) -> Self {
+        let manifest = Manifest::qwen_coder();
+        let store = Store::new(folder(data));
+        let runner =
+            Runner::new(Options { model: manifest.name.clone(), ..Options::new(store.path(&manifest)) });
+        Self { manifest, store, runner, fetching: Arc::default() }
+    }
+
+    fn fetching(&self) -> MutexGuard<'_, Fetching> {
+        self.fetching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn speed(&self) -> Option<Measured> {
+        Measured::known(&self.store.path(&self.manifest))
+    }
+}
+
+/// Where weights lie: with the machine's data, unless `CHOIR_WEIGHTS` names a folder.
+fn folder(data: &Path) -> PathBuf {
+    std::env::var_os("CHOIR_WEIGHTS").map_or_else(|| data.join("models"), PathBuf::from)
+}
+
+impl LocalModel for Local {
+    fn endpoint(&self) -> BoxFuture<'_, Result<LocalEndpoint, ModelError>> {
+        Box::pin(async move {
+            let failed = |message: String| ModelError {
+                model: self.manifest.name.clone(),
+                class: ErrorClass::Unavailable,
+                message,
+            };
+            let lease = self.runner.acquire().await.map_err(|e| failed(e.to_string()))?;
+            let base_url = lease.base_url().parse().map_err(|_| failed("it listens nowhere".into()))?;
+            Ok(LocalEndpoint { base_url, bearer: Some(Secret::new(lease.bearer())) })
+        })
+    }
+
+    fn status(&self) -> LocalStatus {
+        let bytes = self.manifest.bytes;
+        if let Availability::Offered(_) = self.store.look(&self.manifest) {
+            return match &*self.fetching() {
+                Fetching::Not => LocalStatus::Absent { bytes },
+                Fetching::Now { done, .. } => LocalStatus::Fetching { done: *done, bytes },
+                Fetching::Failed(reason) => LocalStatus::Failed { reason: reason.clone() },
+            };
+        }
+        let status = self.runner.status().borrow().clone();
+        match status {
+            Status::Stopped(Ending::NotStarted | Ending::Idle | Ending::Asked | Ending::Crashed(_)) => {
+                LocalStatus::Idle
+            }
+            Status::Starting { .. } | Status::Ready { .. } => {
+                let tokens_per_second = self.speed().map(|measured| measured.speed.decode as f32);
+                LocalStatus::Running { tokens_per_second }
+            }
+        }
+    }
+}
+
+impl LocalHost for Local {
+    fn line(&self) -> LocalModelLine {
+        let status = self.status();
+        let (here, fetching) = match &status {
+            LocalStatus::Absent { .. } | LocalStatus::Declined | LocalStatus::Failed { .. } => (0, false),
+            LocalStatus::Fetching { done, .. } => (*done, true),
+            LocalStatus::Idle | LocalStatus::Running { .. } => (self.manifest.bytes, false),
+        };
+        let hundredths = |rate: f64| (rate * 100.0).round().max(0.0) as u64;
+        LocalModelLine {
+            name: self.manifest.name.clone(),
+            bytes: self.manifest.bytes,
+            here,
+            fetching,
+            ready: status.obstacle().is_none(),
+            obstacle: status.obstacle(),
+            speed: self.speed().map(|m| (hundredths(m.speed.prefill), hundredths(m.speed.decode))),
+        }
+    }
+
+    fn fetch(&self) {
+        let mut fetching = self.fetching();
+        let Availability::Offered(offer) = self.store.look(&self.manifest) else { return };
+        if matches!(&*fetching, Fetching::Now { .. }) {
+            return;
+        }
+        *fetching = Fetching::Now { done: offer.done, task: None };
+        let (store, manifest, runner) = (self.store.clone(), self.manifest.clone(), self.runner.clone());
+        let (told, state) = (Arc::clone(&self.fetching), Arc::clone(&self.fetching));
+        let task = tokio::spawn(async move {
+            let progress = move |progress: Progress| {
+                let (Progress::Downloading { done, .. } | Progress::Verifying { done, .. }) = progress;
+                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Fetching::Now { done: known, .. } = &mut *told {
+                    *known = done;
+                }
+            };
+            let came = store.fetch(&manifest, &Consent::to(&offer), progress).await;
+            let end = match came {
+                Ok(_) => Fetching::Not,
+                Err(error) => Fetching::Failed(error.to_string()),
+            };
+            let is_here = matches!(end, Fetching::Not);
+            *state.lock().unwrap_or_else(PoisonError::into_inner) = end;
+            if is_here && let Err(error) = measure(&runner).await {
+                tracing::warn!(%error, "the speed of the local model is not known");
+            }
+        });
+        if let Fetching::Now { task: handle, .. } = &mut *fetching {
+            *handle = Some(task.abort_handle());
+        }
+    }
+
+    fn stop(&self) {
+        let mut fetching = self.fetching();
+        if let Fetching::Now { task, .. } = std::mem::take(&mut *fetching) {
+            if let Some(task) = task {
+                task.abort();
+            }
+            return;
+        }
+        let runner = self.runner.clone();
+        tokio::spawn(async move { runner.stop().await });
+    }
+}

@@ -1,0 +1,273 @@
+//! Runs, their agents, what models answered, what the person is asked and allows.
+
+use shared_types::payload::capability::{CapabilityGrant, CapabilityRevoke, Grant};
+use shared_types::payload::llm::{LlmFail, LlmReply};
+use shared_types::payload::run::{
+    AskKind, PauseReason, Reply, RunAnswer, RunAsk, RunCancel, RunComplete, RunFail, RunPause, RunResume,
+    RunStart, RunSteer, Scope,
+};
+use shared_types::payload::task::{TaskEnd, TaskMessage, TaskOutcome, TaskStart, TaskTrust};
+use shared_types::{AskId, GrantId, RunId, TaskId};
+
+use super::{Draft, check_text};
+use crate::run::{Phase, Run, Task, TaskState};
+use crate::{Rejection, View};
+
+const TITLE_LIMIT: u64 = 500;
+const REASON_LIMIT: u64 = 4000;
+/// Agents of one run.
+const TASKS: usize = 200;
+
+/// What happens in a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunAction {
+    Start(RunStart),
+    /// Says something to an agent, whatever the run is doing.
+    Steer(RunSteer),
+    Pause(PauseReason),
+    Resume(RunResume),
+    Cancel,
+    /// Ends a run in which nothing is pending.
+    Fail {
+        reason: Box<str>,
+    },
+    Complete(RunComplete),
+    Ask(RunAsk),
+    Answer {
+        ask: AskId,
+        reply: Reply,
+    },
+    StartTask(TaskStart),
+    Tell(TaskMessage),
+    /// Ends the work of an agent for whom nobody works any more, and tells its requester.
+    EndTask {
+        end: TaskEnd,
+        report: Option<TaskMessage>,
+    },
+    Trust(TaskId),
+    RecordReply(LlmReply),
+    RecordFailure(LlmFail),
+}
+
+pub(super) fn decide(
+    view: &View,
+    draft: &mut Draft,
+    id: Option<RunId>,
+    action: &RunAction,
+) -> Result<(), Rejection> {
+    let Some(id) = id else {
+        return Err(Rejection::Invalid { what: "a run", reason: "the command names none".into() });
+    };
+    if let RunAction::Start(start) = action {
+        return self::start(view, draft, id, start);
+    }
+    let run = view.runs.get(&id).ok_or(Rejection::NoRun { run: id })?;
+    if run.phase.is_over() {
+        // What was still under way when the person ended it has to be put away.
+        let RunAction::EndTask { end: end @ TaskEnd { outcome: TaskOutcome::Cancelled, .. }, report: None } =
+            action
+        else {
+            return Err(Rejection::RunIsOver { run: id });
+        };
+        return end_task(view, draft, run, end);
+    }
+    match action {
+        RunAction::Start(_) => {}
+        RunAction::Steer(steer) => {
+            if let Some(task) = steer.task {
+                working(run, task)?;
+            }
+            draft.event(steer.clone());
+        }
+        RunAction::Pause(why) => match run.phase {
+            Phase::Paused(_) => {}
+            Phase::Working | Phase::Cancelled | Phase::Failed(_) | Phase::Completed => {
+                draft.event(RunPause { why: why.clone() });
+            }
+        },
+        RunAction::Resume(resume) => match run.phase {
+            Phase::Paused(_) => draft.event(resume.clone()),
+            Phase::Working | Phase::Cancelled | Phase::Failed(_) | Phase::Completed => {
+                if resume.budget.is_some_and(|budget| budget != run.budget) {
+                    draft.event(resume.clone());
+                }
+            }
+        },
+        RunAction::Cancel => draft.event(RunCancel {}),
+        RunAction::Fail { reason } => {
+            check_text("a reason", reason, REASON_LIMIT)?;
+            nothing_pending(view, id)?;
+            draft.event(RunFail { reason: reason.clone() });
+        }
+        RunAction::Complete(complete) => {
+            nothing_pending(view, id)?;
+            draft.event(complete.clone());
+        }
+        RunAction::Ask(ask) => self::ask(run, draft, ask)?,
+        RunAction::Answer { ask, reply } => answer(run, draft, id, *ask, reply)?,
+        RunAction::StartTask(_) if matches!(run.phase, Phase::Paused(_)) => {
+            return Err(Rejection::RunIsPaused { run: id });
+        }
+        RunAction::StartTask(task) => start_task(run, draft, id, task)?,
+        RunAction::Tell(message) => {
+            known(run, message.from)?;
+            known(run, message.to)?;
+            draft.event(message.clone());
+        }
+        RunAction::EndTask { end, report } => {
+            if let Some(report) = report {
+                known(run, report.from)?;
+                known(run, report.to)?;
+                draft.event(report.clone());
+            }
+            end_task(view, draft, run, end)?;
+        }
+        RunAction::Trust(task) => {
+            if !known(run, *task)?.taint.is_empty() {
+                draft.event(TaskTrust { task: *task });
+            }
+        }
+        RunAction::RecordReply(reply) => {
+            working(run, reply.task)?;
+            draft.event(reply.clone());
+        }
+        RunAction::RecordFailure(failure) => {
+            working(run, failure.task)?;
+            check_text("a reason", &failure.reason, REASON_LIMIT)?;
+            draft.event(failure.clone());
+        }
+    }
+    Ok(())
+}
+
+fn start(view: &View, draft: &mut Draft, id: RunId, start: &RunStart) -> Result<(), Rejection> {
+    check_line("a run's title", &start.title)?;
+    if view.runs.contains(&id) {
+        return Err(Rejection::RunTaken { run: id });
+    }
+    draft.event(start.clone());
+    Ok(())
+}
+
+fn check_line(what: &'static str, text: &str) -> Result<(), Rejection> {
+    check_text(what, text, TITLE_LIMIT)?;
+    if text.contains('\n') {
+        return Err(Rejection::Invalid { what, reason: "it has more than one line".into() });
+    }
+    Ok(())
+}
+
+fn known(run: &Run, task: TaskId) -> Result<&Task, Rejection> {
+    run.task(task).ok_or(Rejection::NoTask { task })
+}
+
+fn working(run: &Run, task: TaskId) -> Result<&Task, Rejection> {
+    let known = known(run, task)?;
+    match known.state {
+        TaskState::Working => Ok(known),
+        TaskState::Done | TaskState::Failed | TaskState::Cancelled => Err(Rejection::TaskIsOver { task }),
+    }
+}
+
+fn start_task(run: &Run, draft: &mut Draft, id: RunId, task: &TaskStart) -> Result<(), Rejection> {
+    check_line("a task's title", &task.title)?;
+    check_text("a role", &task.role, 64)?;
+    if run.task(task.task).is_some() {
+        return Err(Rejection::TaskTaken { task: task.task });
+    }
+    if run.tasks.len() >= TASKS {
+        let (size, limit) = (run.tasks.len() as u64 + 1, TASKS as u64);
+        return Err(Rejection::TooLarge { what: "the number of agents in a run", size, limit });
+    }
+    match task.parent {
+        Some(parent) => drop(working(run, parent)?),
+        None if run.tasks.is_empty() && task.task.as_bytes() == id.as_bytes() => {}
+        None => {
+            let reason = "only the first agent of a run is asked by nobody, and it has the run's id".into();
+            return Err(Rejection::Invalid { what: "a task", reason });
+        }
+    }
+    draft.event(task.clone());
+    Ok(())
+}
+
+fn end_task(view: &View, draft: &mut Draft, run: &Run, end: &TaskEnd) -> Result<(), Rejection> {
+    let task = end.task;
+    working(run, task)?;
+    let mut pending = run.tasks.iter().filter(|other| other.parent == Some(task));
+    if pending.any(|child| child.state == TaskState::Working)
+        || view.calls.iter().any(|(_, call)| call.task == Some(task))
+    {
+        return Err(Rejection::TaskIsBusy { task });
+    }
+    // What it wanted to know nobody needs to know any more.
+    draft.event(end.clone());
+    Ok(())
+}
+
+fn ask(run: &Run, draft: &mut Draft, ask: &RunAsk) -> Result<(), Rejection> {
+    working(run, ask.task)?;
+    match &ask.about {
+        AskKind::Approval { title, .. } | AskKind::Interrupted { title, .. } => {
+            check_text("a title", title, 4000)?
+        }
+        AskKind::Question { text, .. } => check_text("a question", text, 8000)?,
+    }
+    if run.ask(ask.ask).is_none() {
+        draft.event(ask.clone());
+    }
+    Ok(())
+}
+
+fn answer(run: &Run, draft: &mut Draft, id: RunId, ask: AskId, reply: &Reply) -> Result<(), Rejection> {
+    let asked = run.ask(ask).ok_or(Rejection::NoAsk { ask })?;
+    let grant = match (&asked.about, reply) {
+        (AskKind::Approval { tool, pattern, .. }, Reply::Allow(scope)) => {
+            let run = match scope {
+                Scope::Once => None,
+                Scope::Run => Some(Some(id)),
+                Scope::Always => Some(None),
+            };
+            run.map(|run| Grant { tool: tool.clone(), pattern: pattern.clone(), run })
+        }
+        (AskKind::Approval { .. } | AskKind::Interrupted { .. }, Reply::Deny(_))
+        | (AskKind::Interrupted { .. }, Reply::Allow(Scope::Once))
+        | (AskKind::Question { .. }, Reply::Words(_) | Reply::Deny(_)) => None,
+        (AskKind::Approval { .. } | AskKind::Interrupted { .. }, Reply::Words(_))
+        | (AskKind::Interrupted { .. }, Reply::Allow(Scope::Run | Scope::Always))
+        | (AskKind::Question { .. }, Reply::Allow(_)) => {
+            let reason = "it does not fit what was asked".into();
+            return Err(Rejection::Invalid { what: "an answer", reason });
+        }
+    };
+    draft.event(RunAnswer { ask, task: asked.task, reply: reply.clone() });
+    if let Some(grant) = grant {
+        draft.event(CapabilityGrant { id: GrantId::from_bytes(*ask.as_bytes()), grant });
+    }
+    Ok(())
+}
+
+fn nothing_pending(view: &View, run: RunId) -> Result<(), Rejection> {
+    match view.pending_in(run) {
+        Some(what) => Err(Rejection::RunIsBusy { run, what }),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn revoke(view: &View, draft: &mut Draft, id: GrantId) -> Result<(), Rejection> {
+    if !view.grants.contains(&id) {
+        return Err(Rejection::NoGrant { grant: id });
+    }
+    draft.event(CapabilityRevoke { id });
+    Ok(())
+}
+
+/// Nothing new begins in a run that stands still or is over.
+pub(super) fn check_goes_on(view: &View, run: RunId, task: TaskId) -> Result<(), Rejection> {
+    let found = view.runs.get(&run).ok_or(Rejection::NoRun { run })?;
+    match &found.phase {
+        Phase::Working => working(found, task).map(drop),
+        Phase::Paused(_) => Err(Rejection::RunIsPaused { run }),
+        Phase::Cancelled | Phase::Failed(_) | Phase::Completed => Err(Rejection::RunIsOver { run }),
+    }
+}

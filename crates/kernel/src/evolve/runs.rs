@@ -1,0 +1,163 @@
+//! Runs and their agents, as events leave them.
+
+use shared_types::payload::llm::LlmEvent;
+use shared_types::payload::run::RunEvent;
+use shared_types::payload::task::{TaskEvent, TaskOutcome};
+use shared_types::{Event, RunId, Taint, TaskId};
+
+use crate::View;
+use crate::run::{Ask, Phase, Run, Spent, Task, TaskState};
+
+/// Runs that are over are kept up to this many.
+const KEPT_RUNS: usize = 50;
+/// Days for which spending is kept.
+const KEPT_DAYS: i64 = 62;
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+pub(super) fn evolve(view: &mut View, event: &Event, run: &RunEvent) {
+    let Some(id) = event.run_id else { return };
+    match run {
+        RunEvent::Start(p) => {
+            let run = Run {
+                title: p.title.clone(),
+                seq: event.seq,
+                started: event.ts,
+                model: p.model.clone(),
+                budget: p.budget,
+                phase: Phase::Working,
+                spent: Spent::default(),
+                tasks: Vec::new(),
+                asks: Vec::new(),
+                worked: 0,
+                ticking: Some(event.ts),
+            };
+            view.runs.insert(id, run);
+        }
+        RunEvent::Steer(_) => {}
+        RunEvent::Pause(p) => change(view, event, |run| run.phase = Phase::Paused(p.why.clone())),
+        RunEvent::Resume(p) => change(view, event, |run| {
+            run.phase = Phase::Working;
+            run.budget = p.budget.unwrap_or(run.budget);
+        }),
+        RunEvent::Ask(p) => change(view, event, |run| {
+            run.asks.push(Ask { id: p.ask, task: p.task, about: p.about.clone() });
+        }),
+        RunEvent::Answer(p) => change(view, event, |run| run.asks.retain(|ask| ask.id != p.ask)),
+        RunEvent::Cancel(_) => end(view, event, Phase::Cancelled),
+        RunEvent::Fail(p) => end(view, event, Phase::Failed(p.reason.clone())),
+        RunEvent::Complete(_) => end(view, event, Phase::Completed),
+    }
+}
+
+pub(super) fn evolve_task(view: &mut View, event: &Event, task: &TaskEvent) {
+    match task {
+        TaskEvent::Start(p) => change(view, event, |run| {
+            run.tasks.push(Task {
+                id: p.task,
+                parent: p.parent,
+                role: p.role.clone(),
+                title: p.title.clone(),
+                state: TaskState::Working,
+                spent: Spent::default(),
+                taint: event.taint.clone(),
+            });
+        }),
+        TaskEvent::Message(p) => heard(view, event, Some(p.to)),
+        TaskEvent::End(p) => {
+            change(view, event, |run| {
+                run.asks.retain(|ask| ask.task != p.task);
+                if let Some(task) = run.task_mut(p.task) {
+                    task.state = match p.outcome {
+                        TaskOutcome::Done => TaskState::Done,
+                        TaskOutcome::Failed(_) => TaskState::Failed,
+                        TaskOutcome::Cancelled => TaskState::Cancelled,
+                    };
+                }
+            });
+            if p.outcome == TaskOutcome::Cancelled {
+                let_go(view);
+            }
+        }
+        TaskEvent::Trust(p) => change(view, event, |run| {
+            if let Some(task) = run.task_mut(p.task) {
+                task.taint.clear();
+            }
+        }),
+    }
+}
+
+pub(super) fn evolve_llm(view: &mut View, event: &Event, llm: &LlmEvent) {
+    match llm {
+        LlmEvent::Reply(p) => {
+            let (tokens, micros) = (p.tokens.total(), p.micros);
+            change(view, event, |run| {
+                run.spent.add(tokens, micros);
+                if let Some(task) = run.task_mut(p.task) {
+                    task.spent.add(tokens, micros);
+                }
+            });
+            spend(view, event.ts.millis().div_euclid(DAY), tokens, micros);
+        }
+        LlmEvent::Fail(_) => {}
+    }
+}
+
+/// What an agent was told carries its labels into everything that the agent says from then on.
+pub(super) fn heard(view: &mut View, event: &Event, task: Option<TaskId>) {
+    let is_new = |known: &[Taint]| event.taint.iter().any(|label| !known.contains(label));
+    let Some((run, task)) = event.run_id.zip(task) else { return };
+    if view.runs.get(&run).and_then(|run| run.task(task)).is_none_or(|task| !is_new(&task.taint)) {
+        return;
+    }
+    change(view, event, |run| {
+        if let Some(task) = run.task_mut(task) {
+            let new =
+                event.taint.iter().filter(|label| !task.taint.contains(label)).cloned().collect::<Vec<_>>();
+            task.taint.extend(new);
+        }
+    });
+}
+
+fn change(view: &mut View, event: &Event, with: impl FnOnce(&mut Run)) {
+    let Some(id) = event.run_id else { return };
+    let Some(mut run) = view.runs.get(&id).cloned() else { return };
+    with(&mut run);
+    run.tick(event.ts);
+    view.runs.insert(id, run);
+}
+
+fn end(view: &mut View, event: &Event, phase: Phase) {
+    change(view, event, |run| {
+        run.phase = phase;
+        run.asks.clear();
+    });
+    let_go(view);
+}
+
+/// Lets go of the oldest runs that are over.
+fn let_go(view: &mut View) {
+    // One in which something is still being put away stays, however old it is.
+    let is_settled = |id: &RunId| view.pending_in(*id).is_none();
+    let over = view.runs.iter().filter(|(id, run)| run.phase.is_over() && is_settled(id));
+    let mut over: Vec<_> = over.map(|(id, run)| (run.seq, *id)).collect();
+    over.sort_unstable();
+    let oldest: Vec<RunId> = over.iter().rev().skip(KEPT_RUNS).map(|(_, id)| *id).collect();
+    for id in oldest {
+        view.runs.remove(&id);
+        let theirs = view.grants.iter().filter(|(_, grant)| grant.run == Some(id)).map(|(id, _)| *id);
+        for grant in theirs.collect::<Vec<_>>() {
+            view.grants.remove(&grant);
+        }
+    }
+}
+
+fn spend(view: &mut View, day: i64, tokens: u64, micros: Option<u64>) {
+    let mut spent = view.spending.get(&day).copied().unwrap_or_default();
+    spent.add(tokens, micros);
+    view.spending.insert(day, spent);
+    let old: Vec<i64> =
+        view.spending.iter().map(|(day, _)| *day).filter(|old| *old < day - KEPT_DAYS).collect();
+    for day in old {
+        view.spending.remove(&day);
+    }
+}

@@ -1,0 +1,142 @@
+//! What is kept in mind of a run: how far it is, who works in it, what it waits for and what it has taken.
+
+use serde::{Deserialize, Serialize};
+use shared_types::payload::run::{AskKind, Budget, PauseReason};
+use shared_types::{AskId, RunId, Seq, Taint, TaskId, Timestamp};
+
+use crate::View;
+
+/// A run. Those that are over are kept for a while, for lists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    pub title: Box<str>,
+    /// Where the log says that it began, and when.
+    pub seq: Seq,
+    pub started: Timestamp,
+    /// The model that the person chose for all roles.
+    pub model: Option<Box<str>>,
+    pub budget: Budget,
+    pub phase: Phase,
+    pub spent: Spent,
+    /// In the order in which they began.
+    pub tasks: Vec<Task>,
+    /// What it waits for.
+    pub asks: Vec<Ask>,
+    /// Milliseconds in which it worked, up to `ticking`.
+    pub worked: u64,
+    /// Since when its clock runs, if it runs.
+    pub ticking: Option<Timestamp>,
+}
+
+/// How far a run is. Whether it waits for the person is told by what it asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    Working,
+    Paused(PauseReason),
+    Cancelled,
+    Failed(Box<str>),
+    Completed,
+}
+
+impl Phase {
+    pub fn is_over(&self) -> bool {
+        match self {
+            Self::Working | Self::Paused(_) => false,
+            Self::Cancelled | Self::Failed(_) | Self::Completed => true,
+        }
+    }
+}
+
+/// What was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Spent {
+    pub steps: u64,
+    pub tokens: u64,
+    /// Millionths of a dollar.
+    pub micros: u64,
+    /// Steps whose price nobody knows.
+    pub unpriced: u64,
+}
+
+impl Spent {
+    pub(crate) fn add(&mut self, tokens: u64, micros: Option<u64>) {
+        self.steps += 1;
+        self.tokens = self.tokens.saturating_add(tokens);
+        self.micros = self.micros.saturating_add(micros.unwrap_or_default());
+        self.unpriced += u64::from(micros.is_none());
+    }
+}
+
+/// The work of one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    pub id: TaskId,
+    pub parent: Option<TaskId>,
+    pub role: Box<str>,
+    pub title: Box<str>,
+    pub state: TaskState,
+    pub spent: Spent,
+    /// Where untrusted words in its transcript came from.
+    pub taint: Vec<Taint>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaskState {
+    Working,
+    Done,
+    Failed,
+    Cancelled,
+}
+
+/// Something that the person has to say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    pub id: AskId,
+    pub task: TaskId,
+    pub about: AskKind,
+}
+
+impl Run {
+    pub fn task(&self, id: TaskId) -> Option<&Task> {
+        self.tasks.iter().find(|task| task.id == id)
+    }
+
+    pub(crate) fn task_mut(&mut self, id: TaskId) -> Option<&mut Task> {
+        self.tasks.iter_mut().find(|task| task.id == id)
+    }
+
+    pub fn ask(&self, id: AskId) -> Option<&Ask> {
+        self.asks.iter().find(|ask| ask.id == id)
+    }
+
+    /// Whether its clock is to run: it works, and waits for nobody.
+    fn is_busy(&self) -> bool {
+        self.phase == Phase::Working && self.asks.is_empty()
+    }
+
+    /// Brings the clock up to date, after something has changed.
+    pub(crate) fn tick(&mut self, now: Timestamp) {
+        self.worked = self.worked_until(now);
+        self.ticking = self.is_busy().then_some(now);
+    }
+
+    /// Milliseconds in which it worked.
+    pub fn worked_until(&self, now: Timestamp) -> u64 {
+        let running = self.ticking.map_or(0, |since| now.millis().saturating_sub(since.millis()));
+        self.worked.saturating_add(u64::try_from(running).unwrap_or_default())
+    }
+}
+
+impl View {
+    /// Why a run cannot be over yet, in words; nothing, if nothing is pending in it.
+    pub fn pending_in(&self, id: RunId) -> Option<&'static str> {
+        let run = self.runs.get(&id)?;
+        if run.tasks.iter().any(|task| task.state == TaskState::Working) {
+            return Some("an agent still works");
+        }
+        if self.calls.iter().any(|(_, call)| call.run == Some(id)) {
+            return Some("a call is not answered yet");
+        }
+        (!run.asks.is_empty()).then_some("the person was asked something")
+    }
+}

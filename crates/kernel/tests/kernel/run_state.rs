@@ -1,0 +1,174 @@
+//! What is kept in mind of runs: grants, the clock, what was spent, labels, and how much of it.
+
+use kernel::run::Spent;
+use kernel::{Action, Rejection};
+use shared_types::payload::llm::Tokens;
+use shared_types::payload::run::{Reply, Scope};
+use shared_types::payload::task::{MessageKind, TaskOutcome};
+use shared_types::payload::tool::{ToolReport, ToolStatus};
+use shared_types::{OpId, Taint, Timestamp};
+
+use crate::agents::*;
+use crate::laws::reopened;
+use crate::shell::Shell;
+use crate::steps::*;
+
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+fn nobody() -> OpId {
+    OpId::from_bytes([9; 16])
+}
+
+#[test]
+fn a_grant_holds_as_far_as_the_person_said() {
+    for (scope, run) in
+        [(Scope::Once, None), (Scope::Run, Some(Some(run_id(1)))), (Scope::Always, Some(None))]
+    {
+        let (mut shell, _) = Shell::after(working());
+        shell.done(ask(1, 1, approval(nobody())));
+        shell.done(answer(1, Reply::Allow(scope)));
+        let Some(run) = run else {
+            assert!(shell.view.grants.is_empty());
+            continue;
+        };
+        let grant = shell.view.grants.get(&grant_id(1)).unwrap().clone();
+        assert_eq!((&*grant.tool, &*grant.pattern, grant.run), ("exec", "curl *", run));
+        assert_eq!(reopened(&mut shell.view).grants.get(&grant_id(1)), Some(&grant), "a snapshot keeps it");
+
+        let revoke = Action::Revoke { grant: grant_id(1) };
+        let events = shell.run(revoke.clone()).unwrap();
+        assert_eq!(shell.events(&events), ["revoke"]);
+        assert!(shell.view.grants.is_empty());
+        assert_eq!(shell.run(revoke), Err(Rejection::NoGrant { grant: grant_id(1) }));
+    }
+}
+
+#[test]
+fn the_clock_runs_only_while_a_run_works_and_waits_for_nobody() {
+    let mut shell = Shell::new();
+    let cases = [
+        (begin("Bees"), 1_000, 0),
+        (task(1, None, "conductor"), 1_500, 500),
+        (reply(1), 2_000, 1_000),
+        (pause(), 3_000, 2_000),
+        (reply(1), 8_000, 2_000),
+        (resume(None), 9_000, 2_000),
+        (ask(1, 1, question(nobody())), 9_500, 2_500),
+        (ask(2, 1, question(nobody())), 20_000, 2_500),
+        (answer(1, Reply::Words("x".into())), 30_000, 2_500),
+        (reply(1), 35_000, 2_500),
+        (answer(2, Reply::Words("x".into())), 40_000, 2_500),
+        (reply(1), 41_000, 3_500),
+        // A clock that was put back costs nothing, and gives nothing back.
+        (reply(1), 40_500, 3_500),
+        (done(1, TaskOutcome::Done), 40_700, 3_700),
+        (complete(), 40_800, 3_800),
+    ];
+    for (step, at, worked) in cases {
+        shell.done(step.at(at));
+        let run = shell.view.runs.get(&run_id(1)).unwrap();
+        assert_eq!((run.worked, run.worked_until(Timestamp::from_millis(at))), (worked, worked), "at {at}");
+    }
+    let run = shell.view.runs.get(&run_id(1)).unwrap();
+    assert_eq!((run.ticking, run.worked_until(Timestamp::from_millis(99_000))), (None, 3_800));
+    let (going, _) = Shell::after([begin("Bees").at(1_000)]);
+    assert_eq!(going.view.runs.get(&run_id(1)).unwrap().worked_until(Timestamp::from_millis(1_700)), 700);
+}
+
+#[test]
+fn what_models_took_is_counted_by_run_agent_and_day() {
+    let (mut shell, _) = Shell::after(delegating());
+    let tokens = Tokens { input: 1, cache_read: 20, cache_write: 300, output: 4_000 };
+    shell.done(reply_of(1, tokens, Some(7)).at(5 * DAY));
+    shell.done(reply_of(2, tokens, None).at(6 * DAY - 1));
+    shell.done(reply_of(2, tokens, Some(1)).at(6 * DAY));
+    shell.done(no_reply(2, "nothing was taken").at(6 * DAY));
+    let spent = |steps, micros, unpriced| Spent { steps, tokens: steps * 4_321, micros, unpriced };
+    let run = shell.view.runs.get(&run_id(1)).unwrap();
+    assert_eq!(run.spent, spent(3, 8, 1));
+    assert_eq!(run.task(task_id(1)).unwrap().spent, spent(1, 7, 0));
+    assert_eq!(run.task(task_id(2)).unwrap().spent, spent(2, 1, 1));
+    assert_eq!(shell.view.spending.get(&5), Some(&spent(2, 7, 1)));
+    assert_eq!(shell.view.spending.get(&6), Some(&spent(1, 1, 0)));
+
+    shell.done(reply_of(1, tokens, None).at(67 * DAY));
+    assert_eq!(shell.view.spending.len(), 3, "two months are kept");
+    shell.done(reply_of(1, tokens, None).at(68 * DAY));
+    let mut days: Vec<i64> = shell.view.spending.iter().map(|(day, _)| *day).collect();
+    days.sort_unstable();
+    assert_eq!(days, [6, 67, 68]);
+    let mut opened = reopened(&mut shell.view);
+    assert_eq!(opened.root(), shell.root());
+}
+
+#[test]
+fn only_the_newest_runs_that_are_over_are_kept_with_their_grants() {
+    let (mut shell, _) = Shell::after([in_run(200, begin("Still going"))]);
+    for n in 1..=52 {
+        let first = crate::agents::task(n, None, "conductor");
+        for step in [
+            begin("Bees"),
+            first,
+            ask(n, n, approval(nobody())),
+            answer(n, Reply::Allow(if n == 2 { Scope::Always } else { Scope::Run })),
+            cancel(),
+            crate::agents::done(n, TaskOutcome::Cancelled),
+        ] {
+            shell.done(in_run(n, step));
+        }
+    }
+    let kept = |n| shell.view.runs.contains(&run_id(n));
+    assert_eq!(shell.view.runs.len(), 51);
+    assert!(kept(200) && kept(3) && kept(52) && !kept(1) && !kept(2));
+    let held = |n| shell.view.grants.contains(&grant_id(n));
+    assert!(!held(1), "it was for that run");
+    assert!(held(2), "it was for all runs");
+    assert!(held(3) && held(52));
+    assert_eq!(shell.view.grants.len(), 51);
+    let mut opened = reopened(&mut shell.view);
+    assert_eq!(opened.root(), shell.root());
+    assert_eq!(opened.runs.get(&run_id(52)), shell.view.runs.get(&run_id(52)));
+}
+
+fn labels(shell: &Shell, n: u8) -> Vec<&str> {
+    let run = shell.view.runs.get(&run_id(1)).unwrap();
+    run.task(task_id(n)).unwrap().taint.iter().map(Taint::as_str).collect()
+}
+
+#[test]
+fn labels_travel_with_what_an_agent_is_told() {
+    let web = Taint::parse("web").unwrap();
+    let (mut shell, op) = calling(delegating());
+    shell.run_in(op, exit(&[]).tainted(&web)).unwrap();
+    assert_eq!((labels(&shell, 1), labels(&shell, 2)), (vec!["web"], vec![]));
+    let again = shell.done(call_by(1));
+    shell.run_in(again, exit(&[]).tainted(&web)).unwrap();
+    assert_eq!(labels(&shell, 1), ["web"], "once is enough");
+
+    // What it says reaches who hears it, and the agents that it starts.
+    shell.done(tell(1, 2, MessageKind::Answer).tainted(&web));
+    assert_eq!(labels(&shell, 2), ["web"]);
+    shell.done(task(3, Some(1), "researcher").tainted(&web));
+    assert_eq!(labels(&shell, 3), ["web"]);
+    shell.run(make(3, &[], None).tainted(&Taint::IMPORT)).unwrap();
+    assert_eq!(labels(&shell, 3), ["web", Taint::IMPORT.as_str()]);
+
+    // Saying something taints nobody but the hearer; the person clears one agent at a time.
+    shell.done(task(4, Some(1), "researcher"));
+    shell.done(tell(4, 3, MessageKind::Progress).tainted(&web));
+    assert_eq!(labels(&shell, 4), [""; 0]);
+    let events = shell.run(trust(1)).unwrap();
+    assert_eq!(shell.events(&events), ["trust"]);
+    assert_eq!((labels(&shell, 1), labels(&shell, 2)), (vec![], vec!["web"]));
+    assert!(shell.run(trust(1)).unwrap().is_empty());
+}
+
+#[test]
+fn labels_of_a_result_reach_the_agent_whoever_records_it() {
+    let web = Taint::parse("web").unwrap();
+    let (mut shell, op) = calling(working());
+    let status = ToolStatus::Interrupted { reason: "the server ended".into() };
+    let settled = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
+    shell.run_in(op, Step::from(settled).tainted(&web)).unwrap();
+    assert_eq!(labels(&shell, 1), ["web"]);
+}

@@ -1,0 +1,123 @@
+//! Words and tokens: what the weights bring along of a tokenizer.
+
+use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::quantized::tokenizer::TokenizerFromGguf;
+use thiserror::Error;
+use tokenizers::Tokenizer;
+
+use crate::prompt::Piece;
+
+/// Why text could not be made into tokens.
+#[derive(Debug, Error)]
+pub(crate) enum VocabularyError {
+    #[error("the weights bring no tokenizer that is known here")]
+    Unknown(#[source] candle_core::Error),
+    #[error("the tokenizer refused the text: {0}")]
+    Refused(String),
+    #[error("the weights know no {0}")]
+    Missing(String),
+}
+
+/// What a token stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Meaning {
+    Bytes(Box<[u8]>),
+    /// Not text: the end of a turn and the like.
+    Control,
+}
+
+/// Every token of a model.
+#[derive(Debug)]
+pub(crate) struct Vocabulary {
+    tokenizer: Tokenizer,
+    meanings: Vec<Meaning>,
+    ends: Vec<u32>,
+}
+
+impl Vocabulary {
+    pub(crate) fn read(content: &Content) -> Result<Self, VocabularyError> {
+        let mut tokenizer = Tokenizer::from_gguf(content).map_err(VocabularyError::Unknown)?;
+        // What somebody wrote is text, even where it looks like the end of a turn.
+        tokenizer.set_encode_special_tokens(true);
+        let list = |key: &str| match content.metadata.get(key) {
+            Some(Value::Array(values)) => Ok(values),
+            _ => Err(VocabularyError::Missing(key.into())),
+        };
+        let types = list("tokenizer.ggml.token_type")?;
+        let unmap = byte_alphabet();
+        let meaning = |(index, word): (usize, &Value)| {
+            let is_text = types.get(index).and_then(number).is_some_and(|kind| kind == 1);
+            match word.to_string() {
+                Ok(word) if is_text => Meaning::Bytes(word.chars().filter_map(&unmap).collect()),
+                _ => Meaning::Control,
+            }
+        };
+        let meanings: Vec<_> = list("tokenizer.ggml.tokens")?.iter().enumerate().map(meaning).collect();
+        let ends: Vec<u32> =
+            ["<|im_end|>", "<|endoftext|>"].iter().filter_map(|end| tokenizer.token_to_id(end)).collect();
+        if ends.is_empty() {
+            return Err(VocabularyError::Missing("end of a turn".into()));
+        }
+        Ok(Self { tokenizer, meanings, ends })
+    }
+
+    pub(crate) fn is_end(&self, token: u32) -> bool {
+        self.ends.contains(&token)
+    }
+
+    /// The bytes of a token; none for a control token, and for numbers that stand for nothing.
+    pub(crate) fn bytes(&self, token: u32) -> Option<&[u8]> {
+        match self.meanings.get(token as usize)? {
+            Meaning::Bytes(bytes) => Some(bytes),
+            Meaning::Control => None,
+        }
+    }
+
+    pub(crate) fn tokens(&self, text: &str) -> Result<Vec<u32>, VocabularyError> {
+        let encoded = self.tokenizer.encode_fast(text, false);
+        encoded.map(|encoded| encoded.get_ids().to_vec()).map_err(|e| VocabularyError::Refused(e.to_string()))
+    }
+
+    /// A prompt as tokens: its marks are control tokens, everything else is plain text.
+    pub(crate) fn prompt(&self, pieces: &[Piece]) -> Result<Vec<u32>, VocabularyError> {
+        let mut tokens = Vec::new();
+        for piece in pieces {
+            match piece {
+                Piece::Mark(mark) => tokens.push(
+                    self.tokenizer
+                        .token_to_id(mark)
+                        .ok_or_else(|| VocabularyError::Missing((*mark).into()))?,
+                ),
+                Piece::Text(text) => tokens.extend(self.tokens(text)?),
+            }
+        }
+        Ok(tokens)
+    }
+}
+
+fn number(value: &Value) -> Option<i64> {
+    value.to_i32().map(i64::from).or_else(|_| value.to_u32().map(i64::from)).ok()
+}
+
+/// Tokens are written with a letter for every byte: printable ones as they are, the others from U+0100 on.
+fn byte_alphabet() -> impl Fn(char) -> Option<u8> {
+    let plain = |byte: u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
+    let moved: Vec<u8> = (0..=u8::MAX).filter(|byte| !plain(*byte)).collect();
+    move |letter| match u8::try_from(u32::from(letter)) {
+        Ok(byte) if plain(byte) => Some(byte),
+        _ => moved.get((u32::from(letter).checked_sub(0x100)?) as usize).copied(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_stand_for_bytes() {
+        let unmap = byte_alphabet();
+        let bytes = |text: &str| text.chars().filter_map(&unmap).collect::<Vec<u8>>();
+        assert_eq!(bytes("ĠtheĊ"), b" the\n");
+        assert_eq!(bytes("Ã¼"), "ü".as_bytes());
+    }
+}

@@ -1,0 +1,136 @@
+//! Streams of Anthropic's, whole, cut and wrong.
+
+use super::*;
+use crate::ErrorClass;
+
+/// Reads a stream in small pieces.
+fn read(stream: &str) -> (Result<RawReply, Failure>, Vec<Delta>) {
+    let mut reader = Anthropic.reader();
+    let mut heard = Vec::new();
+    for piece in stream.as_bytes().chunks(7) {
+        if let Err(failure) = reader.read(piece, &mut heard) {
+            return (Err(failure), heard);
+        }
+    }
+    (reader.finish(), heard)
+}
+
+fn stream(events: &[&str]) -> String {
+    events.iter().map(|event| format!("event: x\ndata: {event}\n\n")).collect()
+}
+
+const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","role":"assistant","content":[],"usage":{"input_tokens":10,"cache_creation_input_tokens":20,"cache_read_input_tokens":30,"output_tokens":1}}}"#;
+const TEXT: &str = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+const HELLO: &str =
+    r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}"#;
+const THERE: &str =
+    r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" there"}}"#;
+const PING: &str = r#"{"type":"ping"}"#;
+const NEW: &str = r#"{"type":"something_new","index":7}"#;
+const STOP: &str = r#"{"type":"message_stop"}"#;
+
+fn ends(reason: &str) -> String {
+    format!(
+        r#"{{"type":"message_delta","delta":{{"stop_reason":"{reason}"}},"usage":{{"output_tokens":5}}}}"#
+    )
+}
+
+#[test]
+fn a_whole_reply_is_read_and_heard() {
+    let (reply, heard) = read(&stream(&[START, PING, TEXT, HELLO, NEW, THERE, &ends("end_turn"), STOP]));
+    let usage = Usage { input: 10, cache_write: 20, cache_read: 30, output: 5 };
+    let expected =
+        RawReply { text: "Hello there".into(), calls: Vec::new(), stop: Stop::End, usage: Some(usage) };
+    assert_eq!(reply, Ok(expected));
+    assert_eq!(heard, [Delta::Text("Hello".into()), Delta::Text(" there".into())]);
+}
+
+#[test]
+fn several_calls_at_once_keep_their_inputs_apart() {
+    let call = |index: u8, name: &str| {
+        format!(
+            r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"tool_use","id":"toolu_{index}","name":"{name}","input":{{}}}}}}"#
+        )
+    };
+    let part = |index: u8, part: &str| {
+        let part = serde_json::to_string(part).unwrap();
+        format!(
+            r#"{{"type":"content_block_delta","index":{index},"delta":{{"type":"input_json_delta","partial_json":{part}}}}}"#
+        )
+    };
+    let events = [
+        START.to_owned(),
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}"#
+            .into(),
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm"}}"#
+            .into(),
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"x"}}"#
+            .into(),
+        call(1, "read"),
+        part(1, ""),
+        call(2, "list"),
+        part(1, "{\"path\":"),
+        part(1, " \"a\"}"),
+        ends("tool_use"),
+        STOP.to_owned(),
+    ];
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    let (reply, heard) = read(&stream(&events));
+    let reply = reply.unwrap();
+    let calls: Vec<(&str, &str, &str)> =
+        reply.calls.iter().map(|call| (call.id.as_str(), call.tool.as_str(), call.input.as_str())).collect();
+    assert_eq!(calls, [("toolu_1", "read", "{\"path\": \"a\"}"), ("toolu_2", "list", "{}")]);
+    assert_eq!(reply.stop, Stop::Calls);
+    let call = |tool: &str| Delta::Call { tool: tool.into() };
+    assert_eq!(heard, [Delta::Thought("Hm".into()), call("read"), call("list")]);
+}
+
+#[test]
+fn every_stop_reason_has_its_meaning() {
+    let cases = [
+        ("end_turn", Stop::End),
+        ("stop_sequence", Stop::End),
+        ("tool_use", Stop::Calls),
+        ("max_tokens", Stop::Length),
+        ("model_context_window_exceeded", Stop::Length),
+        ("refusal", Stop::Refusal),
+        ("new_in_2030", Stop::End),
+    ];
+    for (reason, expected) in cases {
+        let (reply, _) = read(&stream(&[START, &ends(reason), STOP]));
+        assert_eq!(reply.map(|reply| reply.stop), Ok(expected), "{reason}");
+    }
+}
+
+#[test]
+fn a_stream_cut_anywhere_is_no_reply() {
+    let whole = stream(&[START, TEXT, HELLO, &ends("end_turn"), STOP]);
+    assert!(read(&whole).0.is_ok());
+    for length in 0..whole.len() - 1 {
+        let class = read(&whole[..length]).0.map_err(|failure| failure.class);
+        assert_eq!(class, Err(ErrorClass::Retryable), "after {length} bytes");
+    }
+}
+
+#[test]
+fn errors_inside_a_stream_have_their_class() {
+    let cases = [
+        ("overloaded_error", ErrorClass::Overloaded),
+        ("rate_limit_error", ErrorClass::RateLimit { after: None }),
+        ("api_error", ErrorClass::Retryable),
+        ("invalid_request_error", ErrorClass::BadRequest),
+        ("new_in_2030", ErrorClass::Retryable),
+    ];
+    for (kind, class) in cases {
+        let error = format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"no"}}}}"#);
+        let (reply, heard) = read(&stream(&[START, TEXT, HELLO, &error]));
+        assert_eq!(reply.map_err(|failure| failure.class), Err(class), "{kind}");
+        assert_eq!(heard.len(), 1, "what came before was heard");
+    }
+}
+
+#[test]
+fn an_event_that_is_no_json_is_retryable() {
+    let (reply, _) = read(&stream(&[START, "{\"type\":"]));
+    assert_eq!(reply.map_err(|failure| failure.class), Err(ErrorClass::Retryable));
+}

@@ -1,0 +1,73 @@
+//! Server-sent events out of bytes that are cut anywhere.
+
+/// One event. Its name is empty where the server gave none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Event {
+    pub(super) name: String,
+    pub(super) data: String,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    /// Bytes of a line that is not whole yet.
+    rest: Vec<u8>,
+    current: Event,
+}
+
+impl Events {
+    /// Takes the next bytes and gives the events that became whole.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
+        let mut events = Vec::new();
+        self.rest.extend_from_slice(bytes);
+        let mut start = 0;
+        while let Some(length) = self.rest[start..].iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.rest[start..start + length]).into_owned();
+            start += length + 1;
+            events.extend(self.line(line.trim_end_matches('\r')));
+        }
+        self.rest.drain(..start);
+        events
+    }
+
+    /// An empty line ends an event; an event without data is none.
+    fn line(&mut self, line: &str) -> Option<Event> {
+        if line.is_empty() {
+            let event = std::mem::take(&mut self.current);
+            return (!event.data.is_empty()).then_some(event);
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" if self.current.data.is_empty() => self.current.data = value.into(),
+            "data" => {
+                self.current.data.push('\n');
+                self.current.data.push_str(value);
+            }
+            "event" => self.current.name = value.into(),
+            // Comments, ids and times of reconnection.
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(name: &str, data: &str) -> Event {
+        Event { name: name.into(), data: data.into() }
+    }
+
+    #[test]
+    fn events_are_the_same_however_the_bytes_are_cut() {
+        let text = ": hello\r\n\r\nevent: start\r\ndata: {\"a\":\"ü€\"}\r\n\r\ndata: one\ndata:two\nid: 3\n\ndata: [DONE]\n\ndata: cut";
+        let expected = [event("start", "{\"a\":\"ü€\"}"), event("", "one\ntwo"), event("", "[DONE]")];
+        for size in 1..text.len() {
+            let mut events = Events::default();
+            let found: Vec<Event> =
+                text.as_bytes().chunks(size).flat_map(|bytes| events.push(bytes)).collect();
+            assert_eq!(found, expected, "in pieces of {size}");
+        }
+    }
+}

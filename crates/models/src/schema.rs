@@ -1,0 +1,267 @@
+//! Whether a value is what a JSON Schema says, for the words of it that tools and typed functions use.
+//!
+//! Words that are not known here (`format`, `pattern`, `description`) are passed over: a check that is too lenient costs
+//! a failed call, one that is too strict would cost every call.
+
+use serde_json::{Map, Value};
+
+/// Deeper than any schema that does not refer to itself.
+const DEEPEST: usize = 64;
+
+/// The error says where the value is wrong, and how, for the model that wrote it.
+pub(crate) fn check(value: &Value, schema: &Value) -> Result<(), String> {
+    Check { root: schema }.value(value, schema, "", 0)
+}
+
+struct Check<'a> {
+    root: &'a Value,
+}
+
+impl<'a> Check<'a> {
+    fn value(&self, value: &Value, schema: &'a Value, path: &str, depth: usize) -> Result<(), String> {
+        let schema = match schema {
+            Value::Bool(false) => return Err(format!("{} must not be there", at(path))),
+            Value::Object(schema) if depth <= DEEPEST => schema,
+            Value::Object(_)
+            | Value::Bool(true)
+            | Value::Null
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => {
+                return Ok(());
+            }
+        };
+        if let Some(target) = schema.get("$ref").and_then(|reference| self.referred(reference)) {
+            self.value(value, target, path, depth + 1)?;
+        }
+        self.kind(value, schema, path)?;
+        self.choice(value, schema, path, depth)?;
+        match value {
+            Value::Object(fields) => self.object(fields, schema, path, depth),
+            Value::Array(items) => self.array(items, schema, path, depth),
+            Value::Number(number) => range(number.as_f64(), schema, path),
+            Value::String(text) => {
+                let length = Some(text.chars().count());
+                bounds(length, schema, ("minLength", "maxLength"), &format!("{} in characters", at(path)))
+            }
+            Value::Null | Value::Bool(_) => Ok(()),
+        }
+    }
+
+    fn referred(&self, reference: &Value) -> Option<&'a Value> {
+        let path = reference.as_str()?.strip_prefix('#')?;
+        self.root.pointer(path)
+    }
+
+    fn kind(&self, value: &Value, schema: &Map<String, Value>, path: &str) -> Result<(), String> {
+        let kinds: Vec<&str> = match schema.get("type") {
+            Some(Value::String(kind)) => vec![kind],
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => return Ok(()),
+        };
+        if kinds.iter().any(|kind| is_kind(value, kind)) {
+            return Ok(());
+        }
+        Err(format!("{} must be of type {}", at(path), kinds.join(" or ")))
+    }
+
+    fn choice(
+        &self,
+        value: &Value,
+        schema: &'a Map<String, Value>,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        if let Some(options) = schema.get("enum").and_then(Value::as_array)
+            && !options.contains(value)
+        {
+            let options: Vec<String> = options.iter().map(Value::to_string).collect();
+            return Err(format!("{} must be one of {}", at(path), options.join(", ")));
+        }
+        if let Some(only) = schema.get("const")
+            && only != value
+        {
+            return Err(format!("{} must be {only}", at(path)));
+        }
+        let list =
+            |key: &str| schema.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        for part in list("allOf") {
+            self.value(value, part, path, depth + 1)?;
+        }
+        for key in ["anyOf", "oneOf"] {
+            let options = list(key);
+            // That only one of `oneOf` may match is what models break least; that none does is what matters.
+            let errors: Vec<String> =
+                options.iter().map_while(|option| self.value(value, option, path, depth + 1).err()).collect();
+            if !options.is_empty() && errors.len() == options.len() {
+                return Err(errors.join(", or "));
+            }
+        }
+        Ok(())
+    }
+
+    fn object(
+        &self,
+        fields: &Map<String, Value>,
+        schema: &'a Map<String, Value>,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+        for name in required.filter_map(Value::as_str) {
+            if !fields.contains_key(name) {
+                return Err(format!("{} is missing", at(&inside(path, name))));
+            }
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let others = schema.get("additionalProperties");
+        for (name, value) in fields {
+            let path = inside(path, name);
+            match (properties.and_then(|properties| properties.get(name)), others) {
+                (Some(schema), _) => self.value(value, schema, &path, depth + 1)?,
+                // Fields that nobody knows do no harm.
+                (None, Some(Value::Bool(_)) | None) => {}
+                (None, Some(schema)) => self.value(value, schema, &path, depth + 1)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn array(
+        &self,
+        items: &[Value],
+        schema: &'a Map<String, Value>,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        bounds(Some(items.len()), schema, ("minItems", "maxItems"), &format!("{} in items", at(path)))?;
+        let first =
+            schema.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        for (index, item) in items.iter().enumerate() {
+            if let Some(schema) = first.get(index).or_else(|| schema.get("items")) {
+                self.value(item, schema, &format!("{path}[{index}]"), depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_kind(value: &Value, kind: &str) -> bool {
+    match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        // A kind that does not exist cannot be met, and is not the model's fault.
+        _ => true,
+    }
+}
+
+fn range(number: Option<f64>, schema: &Map<String, Value>, path: &str) -> Result<(), String> {
+    let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
+    let Some(number) = number else { return Ok(()) };
+    match (limit("minimum"), limit("maximum")) {
+        (Some(least), _) if number < least => Err(format!("{} must be at least {least}", at(path))),
+        (_, Some(most)) if number > most => Err(format!("{} must be at most {most}", at(path))),
+        (_, _) => Ok(()),
+    }
+}
+
+fn bounds(
+    length: Option<usize>,
+    schema: &Map<String, Value>,
+    (least, most): (&str, &str),
+    what: &str,
+) -> Result<(), String> {
+    let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
+    let length = length.unwrap_or_default() as u64;
+    match (limit(least), limit(most)) {
+        (Some(least), _) if length < least => Err(format!("{what} must be at least {least}")),
+        (_, Some(most)) if length > most => Err(format!("{what} must be at most {most}")),
+        (_, _) => Ok(()),
+    }
+}
+
+fn at(path: &str) -> String {
+    if path.is_empty() { "the value".into() } else { format!("`{path}`") }
+}
+
+fn inside(path: &str, name: &str) -> String {
+    if path.is_empty() { name.into() } else { format!("{path}.{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_held_to_the_words_we_use() {
+        let schema = json!({
+            "type": "object",
+            "required": ["path", "mode"],
+            "properties": {
+                "path": {"type": "string", "minLength": 1},
+                "mode": {"enum": ["read", "write"]},
+                "lines": {"type": ["integer", "null"], "minimum": 1, "maximum": 9},
+                "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
+                "to": {"oneOf": [{"const": "all"}, {"type": "object", "required": ["id"]}]}
+            }
+        });
+        let cases = [
+            (json!({"path": "a", "mode": "read"}), ""),
+            (json!({"path": "a", "mode": "read", "unknown": 1, "lines": null}), ""),
+            (json!({"path": "a", "mode": "read", "lines": 2.0, "tags": ["x"], "to": {"id": 1}}), ""),
+            (json!([1]), "the value must be of type object"),
+            (json!({"mode": "read"}), "`path` is missing"),
+            (json!({"path": 1, "mode": "read"}), "`path` must be of type string"),
+            (json!({"path": "", "mode": "read"}), "`path` in characters must be at least 1"),
+            (json!({"path": "a", "mode": "x"}), "`mode` must be one of \"read\", \"write\""),
+            (json!({"path": "a", "mode": "read", "lines": 1.5}), "`lines` must be of type integer or null"),
+            (json!({"path": "a", "mode": "read", "lines": 10}), "`lines` must be at most 9"),
+            (json!({"path": "a", "mode": "read", "tags": ["x", 2]}), "`tags[1]` must be of type string"),
+            (
+                json!({"path": "a", "mode": "read", "tags": ["x", "y", "z"]}),
+                "`tags` in items must be at most 2",
+            ),
+            (json!({"path": "a", "mode": "read", "to": {}}), "`to` must be \"all\", or `to.id` is missing"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(check(&value, &schema).err().unwrap_or_default(), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn schemas_made_from_types_are_understood() {
+        #[derive(JsonSchema)]
+        #[allow(dead_code)]
+        struct Outer {
+            inner: Vec<Inner>,
+            note: Option<String>,
+        }
+        #[derive(JsonSchema)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        #[allow(dead_code)]
+        enum Inner {
+            Number { value: u8 },
+            Nothing,
+        }
+        let schema = schemars::schema_for!(Outer).to_value();
+        let good = json!({"inner": [{"kind": "number", "value": 3}, {"kind": "nothing"}], "note": null});
+        assert_eq!(check(&good, &schema), Ok(()));
+        assert!(check(&json!({"inner": [{"kind": "number", "value": 300}]}), &schema).is_err());
+        assert!(check(&json!({"inner": [{"kind": "other"}]}), &schema).is_err());
+        assert!(check(&json!({"note": "x"}), &schema).is_err());
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_comes_to_an_end() {
+        let schema = json!({"$ref": "#"});
+        assert_eq!(check(&json!(1), &schema), Ok(()));
+    }
+}

@@ -1,0 +1,99 @@
+//! Models: which there are, which each role gets, whether they answer, and the one that runs on this machine.
+
+use axum::Json;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use shared_types::payload::run::Budget;
+use shared_types::wire::{LocalModelLine, ModelLine, ModelList, ModelTried, RoleLine, RunCost};
+
+use super::Of;
+use super::problem::{Named, Refusal};
+use crate::computer::{DAILY, DEFAULT_BUDGET, RUN_BUDGET, role_setting};
+use crate::desk::{Desk, blocking};
+use crate::failure::{Code, Failure};
+use crate::ids;
+
+/// A model, by its name in the catalog.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ModelName {
+    name: String,
+}
+
+pub(super) async fn list(desk: Of) -> Result<Json<ModelList>, Refusal> {
+    let desk = desk.0;
+    Ok(Json(blocking(move || listed(&desk)).await?))
+}
+
+fn listed(desk: &Desk) -> Result<ModelList, Failure> {
+    let (gateway, computer) = (desk.gateway(), desk.computer());
+    let catalog = gateway.catalog();
+    let today = ids::now().millis().div_euclid(24 * 60 * 60 * 1000);
+    let roles: Vec<String> = catalog.roles.keys().cloned().collect();
+    let names = roles.clone();
+    let (wanted, budget, daily, spent) = computer.writer().inspect(move |view| {
+        let text = |role: &String| view.setting(&role_setting(role))?.as_str().map(str::to_owned);
+        let wanted: Vec<Option<String>> = names.iter().map(text).collect();
+        let budget = |key: &str| serde_json::from_value::<Budget>(view.setting(key)?).ok();
+        (wanted, budget(RUN_BUDGET), budget(DAILY), view.spending.get(&today).copied().unwrap_or_default())
+    })?;
+    let models = catalog.models.iter().map(|(name, model)| ModelLine {
+        name: name.clone(),
+        provider: model.provider.clone(),
+        usable: gateway.is_usable(name),
+        obstacle: gateway.why_not(name),
+        input_price: model.prices.map(|prices| prices.input),
+        output_price: model.prices.map(|prices| prices.output),
+        context: model.context,
+    });
+    let roles = roles.iter().zip(wanted).map(|(role, wanted)| RoleLine {
+        role: role.clone(),
+        gets: gateway.choose(wanted.as_deref(), role).ok().map(|chosen| chosen.alias),
+        model: wanted.unwrap_or_else(|| catalog.roles.get(role).cloned().unwrap_or_default()),
+    });
+    Ok(ModelList {
+        models: models.collect(),
+        roles: roles.collect(),
+        local: desk.local().map(|local| local.line()),
+        budget: budget.unwrap_or(DEFAULT_BUDGET),
+        daily: daily.unwrap_or_default(),
+        today: RunCost {
+            steps: spent.steps,
+            tokens: spent.tokens,
+            micros: spent.micros,
+            unpriced: spent.unpriced,
+        },
+    })
+}
+
+/// Asks a model for a word.
+pub(super) async fn test(desk: Of, Named(model): Named<ModelName>) -> Result<Json<ModelTried>, Refusal> {
+    let started = std::time::Instant::now();
+    let tried = desk.gateway().test(&model.name).await;
+    let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(Json(match tried {
+        Ok(turn) => {
+            ModelTried { model: turn.model, ok: true, words: turn.reply.text, millis, micros: turn.cost }
+        }
+        Err(error) => {
+            ModelTried { model: error.model, ok: false, words: error.message, millis, micros: None }
+        }
+    }))
+}
+
+/// The person agrees that the weights are fetched.
+pub(super) async fn fetch(desk: Of) -> Result<Json<LocalModelLine>, Refusal> {
+    let local = desk.local().ok_or_else(none)?;
+    local.fetch();
+    Ok(Json(local.line()))
+}
+
+/// Ends the fetching of the weights, or the model itself.
+pub(super) async fn stop(desk: Of) -> Result<StatusCode, Refusal> {
+    desk.local().ok_or_else(none)?.stop();
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn none() -> Failure {
+    Failure::new(Code::NotFound, "this program was built without a model of its own")
+}

@@ -1,0 +1,123 @@
+//! Runs of agents: started, looked at, steered and taken back; what they ask, and what they may do.
+
+use axum::Json;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use shared_types::wire::{
+    Done, GestureOnRun, GrantList, Questions, Revert, RunDetails, RunLine, RunList, StartRun, Step, StepParts,
+};
+use shared_types::{Actor, CommandId, GrantId, RunId, Seq};
+
+use super::Of;
+use super::files::ask;
+use super::operations::choices;
+use super::problem::{Body, Named, Params, Refusal};
+use crate::desk::{Desk, blocking};
+use crate::failure::{Code, Failure};
+use crate::ids;
+use crate::protocol::{Envelope, Request, RunAnswer, RunRequest, VERSION};
+
+/// Where a page begins.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Page {
+    /// Only what is older than this event.
+    before: Option<Seq>,
+}
+
+/// A step of a run.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct StepOf {
+    run: RunId,
+    seq: Seq,
+}
+
+/// Asks the computer about runs, as a person at the desktop.
+async fn tell(desk: &Desk, command: CommandId, request: RunRequest) -> Result<RunAnswer, Refusal> {
+    let (op, actor, request) = (ids::op(), Actor::DESKTOP, Request::Runs(request));
+    let envelope = Envelope { version: VERSION, actor, command, op, request };
+    let computer = std::sync::Arc::clone(desk.computer());
+    let answered =
+        blocking(move || computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_runs());
+    Ok(answered.await?)
+}
+
+macro_rules! told {
+    ($answer:expr, $kind:ident) => {
+        match $answer {
+            RunAnswer::$kind(told) => Ok(Json(told)),
+            _ => Err(Failure::new(Code::Failed, "a run was answered with something else").into()),
+        }
+    };
+}
+
+/// Answers when the objective is recorded; agents work behind it.
+pub(super) async fn start(desk: Of, Body(start): Body<StartRun>) -> Result<Json<RunLine>, Refusal> {
+    told!(tell(&desk, start.command, RunRequest::Start(start)).await?, Line)
+}
+
+pub(super) async fn list(desk: Of, Params(page): Params<Page>) -> Result<Json<RunList>, Refusal> {
+    told!(tell(&desk, ids::command(), RunRequest::List { before: page.before }).await?, List)
+}
+
+pub(super) async fn show(desk: Of, Named(run): Named<RunId>) -> Result<Json<RunDetails>, Refusal> {
+    let answer = tell(&desk, ids::command(), RunRequest::Show { run: run.to_string() }).await?;
+    let details: Result<Json<Box<RunDetails>>, Refusal> = told!(answer, Details);
+    Ok(Json(*details?.0))
+}
+
+pub(super) async fn steps(
+    desk: Of,
+    Named(run): Named<RunId>,
+    Params(page): Params<Page>,
+) -> Result<Json<Vec<Step>>, Refusal> {
+    let request = RunRequest::Steps { run: run.to_string(), before: page.before };
+    told!(tell(&desk, ids::command(), request).await?, Steps)
+}
+
+pub(super) async fn parts(desk: Of, Named(step): Named<StepOf>) -> Result<Json<StepParts>, Refusal> {
+    let request = RunRequest::Parts { run: step.run.to_string(), seq: step.seq };
+    let parts: Result<Json<Box<StepParts>>, Refusal> =
+        told!(tell(&desk, ids::command(), request).await?, Parts);
+    Ok(Json(*parts?.0))
+}
+
+pub(super) async fn gesture(
+    desk: Of,
+    Named(run): Named<RunId>,
+    Body(GestureOnRun { command, gesture }): Body<GestureOnRun>,
+) -> Result<Json<RunLine>, Refusal> {
+    told!(tell(&desk, command, RunRequest::Gesture { run: run.to_string(), gesture }).await?, Line)
+}
+
+pub(super) async fn undo(
+    desk: Of,
+    Named(run): Named<RunId>,
+    Body(revert): Body<Revert>,
+) -> Result<Json<Done>, Refusal> {
+    let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
+    Ok(Json(ask(&desk, Request::Runs(RunRequest::Undo { run, choices, preview })).await?))
+}
+
+pub(super) async fn redo(
+    desk: Of,
+    Named(run): Named<RunId>,
+    Body(revert): Body<Revert>,
+) -> Result<Json<Done>, Refusal> {
+    let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
+    Ok(Json(ask(&desk, Request::Runs(RunRequest::Redo { run, choices, preview })).await?))
+}
+
+pub(super) async fn questions(desk: Of) -> Result<Json<Questions>, Refusal> {
+    told!(tell(&desk, ids::command(), RunRequest::Questions).await?, Questions)
+}
+
+pub(super) async fn grants(desk: Of) -> Result<Json<GrantList>, Refusal> {
+    told!(tell(&desk, ids::command(), RunRequest::Grants).await?, Grants)
+}
+
+pub(super) async fn revoke(desk: Of, Named(grant): Named<GrantId>) -> Result<StatusCode, Refusal> {
+    ask(&desk, Request::Runs(RunRequest::Revoke { grant: grant.to_string() })).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,77 @@
+//! A run, followed step by step as it happens.
+
+use std::io;
+use std::time::Duration;
+
+use event_log::EventLog;
+use shared_types::Seq;
+use shared_types::wire::{RunLine, RunState};
+use tokio::sync::broadcast::error::TryRecvError;
+
+use super::steps::{Teller, touched};
+use super::story::{Story, events_of};
+use super::{Computer, operation_of};
+use crate::failure::Failure;
+use crate::protocol::Heard;
+
+/// How long words of an agent may wait, and how soon it is seen that nobody follows any more.
+const LOOK: Duration = Duration::from_millis(40);
+
+impl Computer {
+    /// Tells what happens in a run after an event, until it is over, waits for the person or is paused; or until
+    /// whoever is told has gone.
+    pub(crate) fn follow_run(
+        &self,
+        run: &str,
+        after: Seq,
+        is_wanted: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(Heard) -> io::Result<()>,
+    ) -> Result<RunLine, Failure> {
+        let id = self.run_named(run)?;
+        let mut voices = self.voices();
+        let mut seen = self.log().head().seq;
+        let mut story = self.story(id)?;
+        let mut new: Vec<_> = story.events.iter().filter(|event| event.seq > after).cloned().collect();
+        loop {
+            if !new.is_empty() {
+                let undone = self.undone_of(&story)?;
+                let teller = Teller::new(&**self.log(), &story.events, undone);
+                for event in touched(&story.events, &new) {
+                    tell(Heard::Step(Box::new(teller.step(event))))?;
+                }
+            }
+            match story.state() {
+                RunState::Running if is_wanted() => {}
+                RunState::Running
+                | RunState::Waiting
+                | RunState::Paused
+                | RunState::Cancelled
+                | RunState::Failed
+                | RunState::Completed => {
+                    let undone = self.is_undone(operation_of(id))?;
+                    return Ok(story.line(undone));
+                }
+            }
+            let head = self.log().wait(seen, LOOK);
+            loop {
+                match voices.try_recv() {
+                    Ok(voice) if voice.run == id => {
+                        tell(Heard::Said { task: voice.task, text: voice.text })?;
+                    }
+                    Ok(_) | Err(TryRecvError::Lagged(_)) => {}
+                    Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+                }
+            }
+            new = if head > seen { events_of(&**self.log(), id, story.last(seen))? } else { Vec::new() };
+            seen = seen.max(head);
+            story.extend(new.clone());
+        }
+    }
+}
+
+impl Story {
+    /// The newest of its events, or how far was looked for more.
+    fn last(&self, seen: Seq) -> Seq {
+        self.events.last().map_or(seen, |event| event.seq.max(seen))
+    }
+}

@@ -1,0 +1,192 @@
+//! What agents wait for the person to say, with all that is needed to say it: the exact command, its arguments, and
+//! what it would change.
+
+use event_log::read_content;
+use kernel::diff::{TextDiff, diff};
+use kernel::run::Run;
+use serde_json::Value;
+use shared_types::payload::file::FileNode;
+use shared_types::payload::run::AskKind;
+use shared_types::wire::{Questions, RunQuestion};
+use shared_types::{AskId, FilePath, RunId};
+
+use super::{Computer, only, texts};
+use crate::failure::{Code, Failure};
+
+/// Larger files and arguments are not compared.
+const COMPARED: u64 = 256 << 10;
+
+impl Computer {
+    /// The questions that are open, of one run or of all, the oldest run first.
+    pub(super) fn questions(&self, run: Option<RunId>) -> Result<Questions, Failure> {
+        let mut open: Vec<(RunId, Run)> = self.writer.inspect(move |view| {
+            let wanted = |(id, known): &(&RunId, &Run)| {
+                run.is_none_or(|run| **id == run) && !known.asks.is_empty() && !known.phase.is_over()
+            };
+            view.runs.iter().filter(wanted).map(|(id, run)| (*id, run.clone())).collect()
+        })?;
+        open.sort_by_key(|(_, run)| run.seq);
+        let mut questions = Vec::new();
+        for (id, run) in &open {
+            for ask in &run.asks {
+                let task = run.task(ask.task);
+                let (input, diff) = self.arguments(&ask.about)?;
+                questions.push(RunQuestion {
+                    ask: ask.id,
+                    run: *id,
+                    task: ask.task,
+                    role: task.map(|task| task.role.to_string()).unwrap_or_default(),
+                    about: ask.about.clone(),
+                    input,
+                    diff,
+                    taint: task.map(|task| task.taint.clone()).unwrap_or_default(),
+                });
+            }
+        }
+        Ok(Questions { questions })
+    }
+
+    /// The arguments of a call as text, and what it would do to a file.
+    fn arguments(&self, about: &AskKind) -> Result<(Option<String>, Option<String>), Failure> {
+        let AskKind::Approval { tool, input, .. } = about else { return Ok((None, None)) };
+        let text = texts::show(&**self.log(), input).text;
+        let value = text.as_deref().filter(|_| input.size <= COMPARED);
+        let value: Option<Value> = value.and_then(|text| serde_json::from_str(text).ok());
+        let changed = match value.as_ref().and_then(|value| Change::read(tool, value)) {
+            Some(change) => self.would_write(&change)?,
+            None => None,
+        };
+        Ok((text.map(texts::pretty), changed))
+    }
+
+    fn would_write(&self, change: &Change<'_>) -> Result<Option<String>, Failure> {
+        let path = change.path.clone();
+        let node = self.writer.inspect(move |view| view.files.get(&path).cloned())?;
+        let before = match &node {
+            None => Vec::new(),
+            Some(FileNode::File { hash, size, .. }) if *size <= COMPARED => {
+                match read_content(&**self.log(), hash) {
+                    Ok(bytes) => bytes,
+                    Err(_) => return Ok(None),
+                }
+            }
+            Some(FileNode::File { .. } | FileNode::Symlink { .. } | FileNode::Folder) => return Ok(None),
+        };
+        let Some(after) = change.applied_to(&before) else { return Ok(None) };
+        Ok(match diff(&before, &after) {
+            TextDiff::Lines { unified, .. } if !unified.is_empty() => {
+                let old = node.map_or_else(|| "/dev/null".to_owned(), |_| format!("a/{}", change.path));
+                Some(format!("--- {old}\n+++ b/{}\n{unified}", change.path))
+            }
+            TextDiff::Lines { .. } | TextDiff::Binary => None,
+        })
+    }
+
+    /// The open question that an id or a part of it stands for; without one, the only one there is.
+    pub(super) fn question_named(&self, text: Option<&str>) -> Result<(RunId, AskId), Failure> {
+        let open: Vec<(RunId, AskId)> = self.writer.inspect(|view| {
+            let asks =
+                |(id, run): (&RunId, &Run)| run.asks.iter().map(|ask| (*id, ask.id)).collect::<Vec<_>>();
+            view.runs.iter().flat_map(asks).collect()
+        })?;
+        let Some(text) = text else {
+            return match open.as_slice() {
+                [only] => Ok(*only),
+                [] => Err(Failure::new(Code::NoQuestion, "nothing waits for you")),
+                _ => Err(Failure::new(Code::BadRequest, "several questions wait; choir approve lists them")),
+            };
+        };
+        let asks = open.iter().map(|(_, ask)| *ask).collect();
+        let ask = match text.parse() {
+            Ok(ask) => Some(ask),
+            Err(_) => only(text, asks, "question")?,
+        };
+        let found = ask.and_then(|ask| open.iter().find(|(_, open)| *open == ask));
+        found.copied().ok_or_else(|| {
+            let message = format!("question {text} is not open; it may be answered already");
+            Failure::new(Code::NoQuestion, message)
+        })
+    }
+}
+
+/// What a tool that writes would do to one file.
+#[derive(Debug, PartialEq)]
+struct Change<'a> {
+    path: FilePath,
+    how: How<'a>,
+}
+
+#[derive(Debug, PartialEq)]
+enum How<'a> {
+    Whole(&'a str),
+    /// One text for another, in order.
+    Parts(Vec<(&'a str, &'a str)>),
+}
+
+impl<'a> Change<'a> {
+    /// Nothing, for tools that do not write a file.
+    fn read(tool: &str, input: &'a Value) -> Option<Self> {
+        let text = |value: &'a Value, names: &[&str]| {
+            names.iter().find_map(|name| value.get(name)).and_then(Value::as_str)
+        };
+        let part = |value: &'a Value| text(value, &["find", "old"]).zip(text(value, &["replace", "new"]));
+        let path = path(text(input, &["path"])?)?;
+        let how = match tool {
+            "write" | "write_file" => How::Whole(text(input, &["text", "content"])?),
+            "edit" | "edit_file" => match input.get("edits").and_then(Value::as_array) {
+                Some(edits) => How::Parts(edits.iter().map(part).collect::<Option<_>>()?),
+                None => How::Parts(vec![part(input)?]),
+            },
+            _ => return None,
+        };
+        Some(Self { path, how })
+    }
+
+    /// Nothing, where it would not work.
+    fn applied_to(&self, before: &[u8]) -> Option<Vec<u8>> {
+        match &self.how {
+            How::Whole(text) => Some(text.as_bytes().to_vec()),
+            How::Parts(parts) => {
+                let mut text = String::from_utf8(before.to_vec()).ok()?;
+                for (old, new) in parts {
+                    if text.matches(old).count() != 1 {
+                        return None;
+                    }
+                    text = text.replacen(old, new, 1);
+                }
+                Some(text.into_bytes())
+            }
+        }
+    }
+}
+
+/// A path as agents may write it.
+fn path(text: &str) -> Option<FilePath> {
+    FilePath::parse(text.trim_start_matches("./").trim_start_matches("/workspace/")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn after(tool: &str, input: Value, before: &str) -> Option<String> {
+        let change = Change::read(tool, &input)?;
+        assert_eq!(change.path.as_str(), "a.md");
+        change.applied_to(before.as_bytes()).map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn what_a_tool_would_write_is_known_before_it_does() {
+        assert_eq!(after("write", json!({ "path": "a.md", "text": "new" }), "old").unwrap(), "new");
+        let edit = json!({ "path": "a.md", "find": "two", "replace": "2" });
+        assert_eq!(after("edit", edit.clone(), "one two").unwrap(), "one 2");
+        assert_eq!(after("edit", edit, "one"), None, "what is not there cannot be replaced");
+        let many =
+            json!({ "path": "a.md", "edits": [{ "old": "a", "new": "b" }, { "old": "b", "new": "c" }] });
+        assert_eq!(after("edit", many, "a").unwrap(), "c");
+        assert_eq!(after("exec", json!({ "path": "a.md", "text": "x" }), ""), None);
+        assert_eq!(after("write", json!({ "path": "../a.md", "text": "x" }), ""), None);
+    }
+}

@@ -1,0 +1,255 @@
+//! The steps of a run, a line each, and what went in and came out of one.
+
+use std::collections::{HashMap, HashSet};
+
+use event_log::EventLog;
+use shared_types::payload::llm::LlmEvent;
+use shared_types::payload::run::{AskKind, RunEvent};
+use shared_types::payload::task::{MessageKind, TaskEvent, TaskOutcome};
+use shared_types::payload::tool::{ToolEvent, ToolStatus};
+use shared_types::wire::{RunCost, Step, StepKind, StepParts};
+use shared_types::{ContentRef, Event, OpId, Payload, Seq, TaskId};
+
+use super::texts::{self, Shown, line, pretty};
+
+/// Characters of a label.
+const LABEL: usize = 160;
+/// Longer contents are not looked into for a label.
+const GLANCED: u64 = 64 << 10;
+
+/// What became of a call, as far as it is known.
+#[derive(Debug, Default, Clone, Copy)]
+struct Came {
+    failed: bool,
+    files: u64,
+}
+
+/// Whatever the steps of some events need to be told.
+pub(super) struct Teller<'a> {
+    log: &'a dyn EventLog,
+    undone: HashSet<OpId>,
+    calls: HashMap<OpId, Came>,
+}
+
+/// Whether an event is a step of its own. What a call did belongs to the call, and a permission to the answer that
+/// gave it.
+pub(super) fn is_step(event: &Event) -> bool {
+    match &event.payload {
+        Payload::Run(_) | Payload::Task(_) | Payload::Llm(_) | Payload::Tool(ToolEvent::Call(_)) => true,
+        Payload::Tool(ToolEvent::Request(_) | ToolEvent::Hold(_) | ToolEvent::Result(_))
+        | Payload::Capability(_)
+        | Payload::File(_)
+        | Payload::Window(_)
+        | Payload::Setting(_)
+        | Payload::Message(_)
+        | Payload::Note(_)
+        | Payload::Checkpoint(_)
+        | Payload::Revert(_)
+        | Payload::User(_)
+        | Payload::System(_)
+        | Payload::Unknown(_) => false,
+    }
+}
+
+/// The operations that are calls among some events.
+pub(super) fn calls(events: &[Event]) -> Vec<OpId> {
+    let call = |event: &Event| matches!(event.payload, Payload::Tool(ToolEvent::Call(_))).then_some(event.op);
+    events.iter().filter_map(call).collect()
+}
+
+impl<'a> Teller<'a> {
+    /// `events` are all of the run.
+    pub(super) fn new(log: &'a dyn EventLog, events: &[Event], undone: HashSet<OpId>) -> Self {
+        let mut calls: HashMap<OpId, Came> = HashMap::new();
+        for event in events {
+            match &event.payload {
+                Payload::Tool(ToolEvent::Result(p)) => {
+                    calls.entry(event.op).or_default().failed = p.status != ToolStatus::Exited { code: 0 };
+                }
+                Payload::File(file) => {
+                    calls.entry(event.op).or_default().files += file.changes().len() as u64;
+                }
+                _ => {}
+            }
+        }
+        Self { log, undone, calls }
+    }
+
+    /// An event as a step. It is one: see [`is_step`].
+    pub(super) fn step(&self, event: &Event) -> Step {
+        let (kind, task, failed) = nature(event);
+        let is_call = matches!(event.payload, Payload::Tool(_));
+        let came =
+            if is_call { self.calls.get(&event.op).copied().unwrap_or_default() } else { Came::default() };
+        Step {
+            seq: event.seq,
+            ts: event.ts,
+            task,
+            kind,
+            label: line(&self.label(event), LABEL),
+            op: is_call.then_some(event.op),
+            undone: is_call && self.undone.contains(&event.op),
+            failed: failed || came.failed,
+            files: came.files,
+            cost: cost(event),
+        }
+    }
+
+    fn label(&self, event: &Event) -> String {
+        match &event.payload {
+            Payload::Llm(LlmEvent::Reply(p)) => {
+                let wanted: Vec<&str> = p.calls.iter().map(|call| &*call.tool).collect();
+                match (self.reply(&p.reply).0, wanted.as_slice()) {
+                    (Some(text), _) if !text.trim().is_empty() => text,
+                    (_, []) => format!("{} answered", p.model),
+                    (_, wanted) => format!("{} wants {}", p.model, wanted.join(", ")),
+                }
+            }
+            Payload::Tool(ToolEvent::Call(p)) => format!("{}: {}", p.tool, p.title),
+            Payload::Task(TaskEvent::Message(p)) => {
+                let kind = match p.kind {
+                    MessageKind::Finding => "found",
+                    MessageKind::Question => "asks",
+                    MessageKind::Answer => "answers",
+                    MessageKind::Progress => "so far",
+                    MessageKind::Completion => "done",
+                    MessageKind::Failure => "failed",
+                };
+                format!("{kind}: {}", self.glance(&p.body).unwrap_or_default())
+            }
+            Payload::Run(RunEvent::Steer(p)) => {
+                format!("you: {}", self.glance(&p.words).unwrap_or_default())
+            }
+            _ => projector::label(&event.payload),
+        }
+    }
+
+    fn glance(&self, content: &ContentRef) -> Option<String> {
+        (content.size <= GLANCED).then(|| texts::show(self.log, content).text).flatten()
+    }
+
+    /// The words of a reply, and the calls that it wants as text.
+    fn reply(&self, content: &ContentRef) -> (Option<String>, Option<String>) {
+        let value = self
+            .glance(content)
+            .and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok())
+            .unwrap_or_default();
+        let text = value.get("text").and_then(|text| text.as_str()).map(ToOwned::to_owned);
+        let calls = value.get("calls").and_then(|calls| calls.as_array()).filter(|calls| !calls.is_empty());
+        let named = calls.map(|calls| {
+            let one = |call: &serde_json::Value| {
+                let tool = call.get("tool").and_then(|tool| tool.as_str()).unwrap_or_default();
+                format!("{tool} {:#}", call.get("input").unwrap_or(&serde_json::Value::Null))
+            };
+            calls.iter().map(one).collect::<Vec<_>>().join("\n")
+        });
+        (text, named)
+    }
+
+    /// A step with what went in and what came out; `result` is the answer to a call.
+    pub(super) fn parts(&self, event: &Event, result: Option<&Event>) -> StepParts {
+        let mut parts = StepParts { step: self.step(event), input: None, output: None, notes: Vec::new() };
+        let mut shown = |content: &ContentRef| {
+            let Shown { text, note } = texts::show(self.log, content);
+            parts.notes.extend(note);
+            text
+        };
+        match &event.payload {
+            Payload::Tool(ToolEvent::Call(p)) => {
+                parts.input = shown(&p.input).map(pretty);
+                if let Some(Payload::Tool(ToolEvent::Result(p))) = result.map(|event| &event.payload) {
+                    parts.output = p.report.output.as_ref().and_then(&mut shown);
+                    if p.status != (ToolStatus::Exited { code: 0 }) {
+                        parts.notes.push(projector::label(&Payload::from(p.clone())));
+                    }
+                    parts.notes.extend(p.report.notes.iter().map(ToString::to_string));
+                }
+            }
+            Payload::Llm(LlmEvent::Reply(p)) => {
+                let whole = shown(&p.reply);
+                parts.output = match self.reply(&p.reply) {
+                    (None, None) => whole.map(pretty),
+                    (text, calls) => {
+                        Some([text, calls].into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
+                    }
+                };
+                let attempts =
+                    if p.attempts > 1 { format!(", asked {} times", p.attempts) } else { String::new() };
+                parts.notes.push(format!(
+                    "{}: {} tokens read, {} written, {} ms{attempts}",
+                    p.model,
+                    p.tokens.input + p.tokens.cache_read + p.tokens.cache_write,
+                    p.tokens.output,
+                    p.millis
+                ));
+            }
+            Payload::Llm(LlmEvent::Fail(p)) => parts.output = Some(p.reason.to_string()),
+            Payload::Task(TaskEvent::Start(p)) => parts.input = shown(&p.instruction),
+            Payload::Task(TaskEvent::Message(p)) => parts.input = shown(&p.body),
+            Payload::Run(RunEvent::Start(p)) => parts.input = shown(&p.objective),
+            Payload::Run(RunEvent::Steer(p)) => parts.input = shown(&p.words),
+            Payload::Run(RunEvent::Complete(p)) => parts.output = shown(&p.summary),
+            Payload::Run(RunEvent::Ask(p)) => match &p.about {
+                AskKind::Approval { input, why, .. } => {
+                    parts.input = shown(input).map(pretty);
+                    parts.notes.push(why.to_string());
+                }
+                AskKind::Question { text, .. } => parts.input = Some(text.to_string()),
+                AskKind::Interrupted { title, .. } => parts.input = Some(title.to_string()),
+            },
+            _ => {}
+        }
+        parts
+    }
+}
+
+/// What kind of step it is, whose, and whether it says that something failed.
+fn nature(event: &Event) -> (StepKind, Option<TaskId>, bool) {
+    match &event.payload {
+        Payload::Llm(LlmEvent::Reply(p)) => (StepKind::Reply, Some(p.task), false),
+        Payload::Llm(LlmEvent::Fail(p)) => (StepKind::Reply, Some(p.task), true),
+        Payload::Tool(ToolEvent::Call(p)) => (StepKind::Call, p.task, false),
+        Payload::Task(TaskEvent::Message(p)) => {
+            (StepKind::Message, Some(p.from), p.kind == MessageKind::Failure)
+        }
+        Payload::Task(TaskEvent::Start(p)) => (StepKind::Turn, Some(p.task), false),
+        Payload::Task(TaskEvent::End(p)) => {
+            (StepKind::Turn, Some(p.task), matches!(p.outcome, TaskOutcome::Failed(_)))
+        }
+        Payload::Task(TaskEvent::Trust(p)) => (StepKind::Turn, Some(p.task), false),
+        Payload::Run(RunEvent::Steer(p)) => (StepKind::Message, p.task, false),
+        Payload::Run(RunEvent::Ask(p)) => (StepKind::Ask, Some(p.task), false),
+        Payload::Run(RunEvent::Answer(p)) => (StepKind::Ask, Some(p.task), false),
+        Payload::Run(RunEvent::Fail(_)) => (StepKind::Turn, None, true),
+        _ => (StepKind::Turn, None, false),
+    }
+}
+
+fn cost(event: &Event) -> RunCost {
+    match &event.payload {
+        Payload::Llm(LlmEvent::Reply(p)) => RunCost {
+            steps: 1,
+            tokens: p.tokens.total(),
+            micros: p.micros.unwrap_or_default(),
+            unpriced: u64::from(p.micros.is_none()),
+        },
+        _ => RunCost::default(),
+    }
+}
+
+/// The step that each event belongs to, by its seq.
+pub(super) fn touched<'e>(all: &'e [Event], new: &'e [Event]) -> Vec<&'e Event> {
+    let calls: HashMap<OpId, Seq> = all
+        .iter()
+        .filter(|event| matches!(event.payload, Payload::Tool(ToolEvent::Call(_))))
+        .map(|event| (event.op, event.seq))
+        .collect();
+    let seq = |event: &Event| match &event.payload {
+        Payload::Tool(ToolEvent::Result(_)) => calls.get(&event.op).copied(),
+        _ => is_step(event).then_some(event.seq),
+    };
+    let mut seqs: Vec<Seq> = new.iter().filter_map(seq).collect();
+    seqs.sort_unstable();
+    seqs.dedup();
+    all.iter().filter(|event| seqs.binary_search(&event.seq).is_ok()).collect()
+}

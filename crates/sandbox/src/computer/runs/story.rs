@@ -1,0 +1,239 @@
+//! A run as its own events tell it, whether the present still knows it or not.
+
+use std::ops::ControlFlow;
+
+use event_log::{EventLog, understand};
+use kernel::run::{Phase, Run, Task, TaskState};
+use kernel::{Call, View, evolve};
+use shared_types::payload::llm::LlmEvent;
+use shared_types::payload::run::{PauseReason, RunEvent};
+use shared_types::payload::task::TaskEvent;
+use shared_types::payload::tool::ToolEvent;
+use shared_types::wire::{Agent, AgentState, RunCost, RunLine, RunState};
+use shared_types::{Event, OpId, Payload, RunId, Seq, TaskId, Timestamp};
+
+use super::texts;
+use crate::failure::Failure;
+
+/// Characters of what an agent does now.
+const DOING: usize = 120;
+
+/// The events of one run, and what they leave.
+#[derive(Debug, Clone)]
+pub(crate) struct Story {
+    pub(super) id: RunId,
+    pub(super) events: Vec<Event>,
+    pub(super) run: Run,
+    /// Made of these events alone, so it knows nothing but the run.
+    view: View,
+}
+
+/// The events of a run after one of the log, in order.
+pub(super) fn events_of(log: &dyn EventLog, run: RunId, after: Seq) -> Result<Vec<Event>, Failure> {
+    if after == Seq::ZERO {
+        let all = log.run(run)?;
+        return Ok(all.iter().map(|stored| understand(log, stored)).collect::<Result<_, _>>()?);
+    }
+    let mut found = Vec::new();
+    log.scan(after.next(), &mut |stored| {
+        if stored.run_id == Some(run) {
+            found.push(understand(log, stored));
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found.into_iter().collect::<Result<_, _>>()?)
+}
+
+impl Story {
+    /// Nothing, if the events do not begin a run.
+    pub(super) fn of(id: RunId, events: Vec<Event>) -> Option<Self> {
+        let mut view = View::default();
+        events.iter().for_each(|event| follow(&mut view, event));
+        let run = view.runs.get(&id)?.clone();
+        Some(Self { id, events, run, view })
+    }
+
+    /// Goes on with what happened since.
+    pub(super) fn extend(&mut self, events: Vec<Event>) {
+        events.iter().for_each(|event| follow(&mut self.view, event));
+        if let Some(run) = self.view.runs.get(&self.id) {
+            self.run = run.clone();
+        }
+        self.events.extend(events);
+    }
+
+    pub(super) fn state(&self) -> RunState {
+        state(&self.run)
+    }
+
+    /// When it came to its end.
+    pub(super) fn ended(&self) -> Option<Timestamp> {
+        let over = |event: &&Event| {
+            matches!(
+                event.payload,
+                Payload::Run(RunEvent::Cancel(_) | RunEvent::Fail(_) | RunEvent::Complete(_))
+            )
+        };
+        self.events.iter().find(over).map(|event| event.ts)
+    }
+
+    pub(super) fn line(&self, undone: bool) -> RunLine {
+        line(self.id, &self.run, self.ended(), undone)
+    }
+
+    pub(super) fn agents(&self) -> Vec<Agent> {
+        self.run.tasks.iter().map(|task| self.agent(task)).collect()
+    }
+
+    fn agent(&self, task: &Task) -> Agent {
+        Agent {
+            task: task.id,
+            parent: task.parent,
+            role: task.role.to_string(),
+            title: task.title.to_string(),
+            state: match task.state {
+                TaskState::Working => AgentState::Working,
+                TaskState::Done => AgentState::Done,
+                TaskState::Failed => AgentState::Failed,
+                TaskState::Cancelled => AgentState::Cancelled,
+            },
+            doing: self.doing(task),
+            cost: cost(&task.spent),
+            taint: task.taint.clone(),
+        }
+    }
+
+    /// What an agent does now, in a few words.
+    fn doing(&self, task: &Task) -> String {
+        match task.state {
+            TaskState::Done => return "done".into(),
+            TaskState::Cancelled => return "stopped".into(),
+            TaskState::Failed => {
+                let ended = self.events.iter().rev().find_map(|event| match &event.payload {
+                    Payload::Task(TaskEvent::End(p)) if p.task == task.id => Some(&p.outcome),
+                    _ => None,
+                });
+                return match ended {
+                    Some(shared_types::payload::task::TaskOutcome::Failed(why)) => {
+                        texts::line(&format!("failed: {why}"), DOING)
+                    }
+                    Some(_) | None => "failed".into(),
+                };
+            }
+            TaskState::Working => {}
+        }
+        if self.run.asks.iter().any(|ask| ask.task == task.id) {
+            return "waits for the person".into();
+        }
+        if let Some(words) = self.calls_of(task.id) {
+            return words;
+        }
+        match &self.run.phase {
+            Phase::Paused(_) => return "paused".into(),
+            Phase::Cancelled | Phase::Failed(_) | Phase::Completed => return "stopped".into(),
+            Phase::Working => {}
+        }
+        // A reply after which nothing came is one that waits for those whom it asked.
+        match self.newest_of(task.id).map(|event| &event.payload) {
+            Some(Payload::Llm(LlmEvent::Reply(_))) => {
+                self.waits_for(task.id).unwrap_or_else(|| "goes on".into())
+            }
+            Some(_) | None => "asks the model".into(),
+        }
+    }
+
+    /// The calls of an agent that are open. One that began the work of another is a wait for that one.
+    fn calls_of(&self, task: TaskId) -> Option<String> {
+        let is_task = |op: &OpId| self.run.task(TaskId::from_bytes(*op.as_bytes())).is_some();
+        let open: Vec<(&OpId, &Call)> =
+            self.view.calls.iter().filter(|(_, call)| call.task == Some(task)).collect();
+        let (waits, mut runs): (Vec<_>, Vec<_>) = open.into_iter().partition(|(op, _)| is_task(op));
+        runs.sort_by_key(|(_, call)| call.seq);
+        match runs.as_slice() {
+            [] if waits.is_empty() => None,
+            [] => self.waits_for(task),
+            [(_, call)] => Some(texts::line(&format!("runs {}", call.title), DOING)),
+            [(_, call), more @ ..] => {
+                Some(texts::line(&format!("runs {} and {} more", call.title, more.len()), DOING))
+            }
+        }
+    }
+
+    /// Whom an agent waits for, by their roles.
+    fn waits_for(&self, task: TaskId) -> Option<String> {
+        let working = |other: &&Task| other.parent == Some(task) && other.state == TaskState::Working;
+        let mut roles: Vec<&str> = self.run.tasks.iter().filter(working).map(|task| &*task.role).collect();
+        roles.dedup();
+        (!roles.is_empty()).then(|| format!("waits for {}", roles.join(", ")))
+    }
+
+    /// The newest event that an agent did or was told.
+    fn newest_of(&self, task: TaskId) -> Option<&Event> {
+        let first = self.run.tasks.first().map(|task| task.id);
+        let calls: Vec<OpId> = self.events.iter().filter_map(|event| called_by(event, task)).collect();
+        self.events.iter().rev().find(|event| match &event.payload {
+            Payload::Task(TaskEvent::Message(p)) => p.from == task || p.to == task,
+            Payload::Task(TaskEvent::Start(p)) => p.task == task,
+            Payload::Run(RunEvent::Steer(p)) => p.task.or(first) == Some(task),
+            Payload::Run(RunEvent::Answer(p)) => p.task == task,
+            Payload::Run(RunEvent::Ask(p)) => p.task == task,
+            Payload::Llm(LlmEvent::Reply(p)) => p.task == task,
+            Payload::Llm(LlmEvent::Fail(p)) => p.task == task,
+            Payload::Tool(_) => calls.contains(&event.op),
+            _ => false,
+        })
+    }
+}
+
+fn called_by(event: &Event, task: TaskId) -> Option<OpId> {
+    match &event.payload {
+        Payload::Tool(ToolEvent::Call(p)) if p.task == Some(task) => Some(event.op),
+        _ => None,
+    }
+}
+
+/// Files and everything else that a run changed are the present's; the run itself is all that is kept here.
+fn follow(view: &mut View, event: &Event) {
+    if let Payload::Run(_) | Payload::Task(_) | Payload::Llm(_) | Payload::Tool(_) = event.payload {
+        evolve(view, event);
+    }
+}
+
+pub(super) fn state(run: &Run) -> RunState {
+    match &run.phase {
+        Phase::Working if run.asks.is_empty() => RunState::Running,
+        Phase::Working => RunState::Waiting,
+        Phase::Paused(_) => RunState::Paused,
+        Phase::Cancelled => RunState::Cancelled,
+        Phase::Failed(_) => RunState::Failed,
+        Phase::Completed => RunState::Completed,
+    }
+}
+
+pub(super) fn line(id: RunId, run: &Run, ended: Option<Timestamp>, undone: bool) -> RunLine {
+    let reason = match &run.phase {
+        Phase::Paused(PauseReason::Person) => Some("you paused it".to_owned()),
+        Phase::Paused(PauseReason::TakenOver) => Some("you took over".to_owned()),
+        Phase::Paused(PauseReason::Budget(why) | PauseReason::Model(why)) | Phase::Failed(why) => {
+            Some(why.to_string())
+        }
+        Phase::Working | Phase::Cancelled | Phase::Completed => None,
+    };
+    RunLine {
+        run: id,
+        title: run.title.to_string(),
+        state: state(run),
+        reason,
+        seq: run.seq,
+        started: run.started,
+        ended,
+        cost: cost(&run.spent),
+        asks: run.asks.len() as u64,
+        undone,
+    }
+}
+
+pub(super) fn cost(spent: &kernel::run::Spent) -> RunCost {
+    let kernel::run::Spent { steps, tokens, micros, unpriced } = *spent;
+    RunCost { steps, tokens, micros, unpriced }
+}

@@ -1,0 +1,104 @@
+//! Contents as text for a person: cut where they are long, and said so.
+
+use std::io::Read;
+
+use event_log::EventLog;
+use shared_types::ContentRef;
+
+/// Bytes of a content that are shown at most.
+const SHOWN: u64 = 256 << 10;
+
+/// A text, and what has to be said about it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Shown {
+    pub(super) text: Option<String>,
+    pub(super) note: Option<String>,
+}
+
+/// A content as text. What was purged or is damaged is said, and fails nothing else.
+pub(super) fn show(log: &dyn EventLog, content: &ContentRef) -> Shown {
+    let mut bytes = Vec::new();
+    let read = log.content(&content.hash).map(|reader| reader.take(SHOWN).read_to_end(&mut bytes));
+    match read {
+        Ok(Ok(_)) => {}
+        Ok(Err(e)) => return Shown { text: None, note: Some(e.to_string()) },
+        Err(e) => return Shown { text: None, note: Some(e.to_string()) },
+    }
+    let note = (content.size > SHOWN)
+        .then(|| format!("The first {} KiB of {} are shown.", SHOWN >> 10, kib(content.size)));
+    // A character may be cut in two at the end; it is left out.
+    if let Err(e) = std::str::from_utf8(&bytes)
+        && e.error_len().is_none()
+    {
+        bytes.truncate(e.valid_up_to());
+    }
+    Shown { text: Some(String::from_utf8_lossy(&bytes).into_owned()), note }
+}
+
+fn kib(bytes: u64) -> String {
+    format!("{} KiB", bytes.div_ceil(1024))
+}
+
+/// JSON laid out to be read; anything else as it is.
+pub(super) fn pretty(text: String) -> String {
+    match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(value) => format!("{value:#}"),
+        Err(_) => text,
+    }
+}
+
+/// One line of so many characters at most, without anything that a terminal would obey.
+pub(super) fn line(text: &str, limit: usize) -> String {
+    let mut words = String::new();
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+        if words.len() > limit * 4 {
+            break;
+        }
+    }
+    if words.chars().count() <= limit {
+        return words;
+    }
+    words.chars().take(limit - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use event_log::MemoryLog;
+    use shared_types::UserId;
+
+    use super::*;
+
+    fn shown(bytes: &[u8]) -> Shown {
+        let log = MemoryLog::new(UserId::parse("ada").unwrap());
+        let staged = log.stage(&mut &*bytes).unwrap();
+        let content = staged.content();
+        log.store(staged.into_inline().into_iter().collect()).unwrap();
+        show(&log, &content)
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters_and_said_to_be() {
+        assert_eq!(shown(b"short"), Shown { text: Some("short".into()), note: None });
+        let long = format!("{}é", "a".repeat((256 << 10) - 1));
+        let cut = shown(long.as_bytes());
+        assert_eq!(cut.text.map(|text| text.len()), Some((256 << 10) - 1));
+        assert!(cut.note.unwrap().contains("257 KiB"));
+    }
+
+    #[test]
+    fn bytes_that_are_gone_are_said_to_be() {
+        let log = MemoryLog::new(UserId::parse("ada").unwrap());
+        let gone = show(&log, &ContentRef::of(b"x"));
+        assert!(gone.text.is_none() && gone.note.is_some(), "{gone:?}");
+    }
+
+    #[test]
+    fn arguments_are_laid_out_and_words_left_alone() {
+        assert_eq!(pretty(r#"{"path":"a"}"#.into()), "{\n  \"path\": \"a\"\n}");
+        assert_eq!(pretty("not json".into()), "not json");
+    }
+}

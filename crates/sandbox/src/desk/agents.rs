@@ -1,0 +1,59 @@
+//! The part that carries out runs of agents: it follows the log and tells the choir, and nothing reaches the choir in
+//! any other way.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use agents::Choir;
+use event_log::{EventLog, understand};
+use shared_types::{Event, Seq};
+
+use super::Shared;
+use super::ground::Workshop;
+use crate::failure::{Code, Failure};
+
+/// How often it looks whether it should end.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Carries out runs until the computer is closed.
+pub(super) fn run(shared: &Shared) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Handle::current();
+    let _inside = runtime.enter();
+    let Shared { computer, bus, commands, minds, gateway, stop, .. } = shared;
+    let log = &**computer.log();
+    let mut seen = log.head().seq;
+    let ground = Workshop::new(Arc::clone(computer), Arc::clone(commands), Arc::clone(bus));
+    let opened = runtime.block_on(Choir::open(minds.kit(Arc::new(ground), gateway.clone())));
+    let choir = opened.map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+    while !stop.load(Ordering::Relaxed) {
+        if log.wait(seen, TICK) > seen {
+            let (events, through) = of_runs(log, seen)?;
+            choir.tell(&events);
+            seen = through;
+        }
+    }
+    runtime.block_on(choir.close());
+    Ok(())
+}
+
+/// Events of runs after a seq, and how far was read.
+fn of_runs(log: &dyn EventLog, after: Seq) -> Result<(Vec<Event>, Seq), Failure> {
+    let (mut events, mut through) = (Vec::new(), after);
+    let mut broken = None;
+    log.scan(after.next(), &mut |stored| {
+        through = stored.seq;
+        if stored.run_id.is_some() {
+            match understand(log, stored) {
+                Ok(event) => events.push(event),
+                Err(e) => broken = Some(e),
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    match broken {
+        Some(error) => Err(error.into()),
+        None => Ok((events, through)),
+    }
+}

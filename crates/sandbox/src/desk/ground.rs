@@ -1,0 +1,314 @@
+//! The computer as agents see it. Everything here blocks on threads of its own, never on those that serve.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agents::ground::{Answer, By, Deed, Found, Hit, Standing};
+use agents::{Ground, GroundError, roles};
+use event_log::writer::{Intent, Mode, Submission, SubmitError};
+use event_log::{EventLog, read_content, understand};
+use projector::Views;
+use shared_types::payload::file::FileNode;
+use shared_types::payload::run::Budget;
+use shared_types::wire::RunCommand;
+use shared_types::{
+    CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Seq, Source, TaskId, Timestamp,
+};
+use tokio::sync::Semaphore;
+
+use super::bus::Bus;
+use super::commands::Commands;
+use crate::computer::{Caller, Computer, DAILY, Voice, role_setting};
+use crate::failure::{Code, Failure};
+use crate::ids;
+
+/// Commands of agents that run at once; others wait for their turn.
+const AT_ONCE: usize = 8;
+/// How long lists and the search may be behind the log before they are used as they are.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Places that a search tells of.
+const HITS: u32 = 50;
+/// What a run may take in a day where the person has said nothing.
+const MILLIS_OF_A_DAY: i64 = 24 * 60 * 60 * 1000;
+
+pub(super) struct Workshop {
+    pub(super) computer: Arc<Computer>,
+    pub(super) commands: Arc<Commands>,
+    pub(super) bus: Arc<Bus>,
+    pub(super) places: Arc<Semaphore>,
+}
+
+impl Workshop {
+    pub(super) fn new(computer: Arc<Computer>, commands: Arc<Commands>, bus: Arc<Bus>) -> Self {
+        Self { computer, commands, bus, places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// Does something that blocks.
+    fn block<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Computer>) -> Result<T, Failure> + Send + 'static,
+    ) -> Answer<'_, T> {
+        let computer = Arc::clone(&self.computer);
+        Box::pin(async move {
+            match tokio::task::spawn_blocking(move || work(&computer)).await {
+                Ok(came) => came.map_err(|failure| told(&failure)),
+                Err(_) => Err(GroundError::Unavailable("a part of the computer failed".into())),
+            }
+        })
+    }
+
+    /// Reads lists, once they have caught up.
+    fn look<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Views) -> Result<T, Failure> + Send + 'static,
+    ) -> Answer<'_, T> {
+        Box::pin(async move {
+            let head = self.computer.log().head().seq;
+            let mut projected = self.bus.projected();
+            let _ = tokio::time::timeout(PATIENCE, projected.wait_for(|seq| *seq >= head)).await;
+            self.block(move |computer| work(&Views::open_read_only(&computer.place.state)?)).await
+        })
+    }
+}
+
+fn told(failure: &Failure) -> GroundError {
+    match failure.code {
+        Code::Busy | Code::StorageFull | Code::ReadOnly | Code::Failed => {
+            GroundError::Unavailable(failure.message.clone())
+        }
+        Code::BadPath
+        | Code::BadRequest
+        | Code::NoComputer
+        | Code::NotFound
+        | Code::Conflict
+        | Code::Refused
+        | Code::Damaged
+        | Code::NoRun
+        | Code::RunTaken
+        | Code::RunIsOver
+        | Code::RunIsPaused
+        | Code::RunIsBusy
+        | Code::NoTask
+        | Code::TaskTaken
+        | Code::TaskIsOver
+        | Code::TaskIsBusy
+        | Code::NoQuestion
+        | Code::NoGrant => GroundError::Refused(failure.message.clone()),
+    }
+}
+
+impl Ground for Workshop {
+    fn now(&self) -> Timestamp {
+        ids::now()
+    }
+
+    fn new_command(&self) -> CommandId {
+        ids::command()
+    }
+
+    fn new_op(&self) -> OpId {
+        ids::op()
+    }
+
+    /// The writer's own threads answer, so nobody blocks here.
+    fn record(&self, deed: Deed) -> Answer<'_, Option<Seq>> {
+        let Deed { command, op, run, actor, cause, taint, action, contents } = deed;
+        let submission = Submission {
+            command,
+            op,
+            source: Source::Agent,
+            actor,
+            run_id: Some(run),
+            cause,
+            taint,
+            intent: Intent::Do(action),
+            contents,
+        };
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        self.computer.writer().submit_with(submission, Mode::Commit, move |answer| {
+            let _ = sender.send(answer);
+        });
+        Box::pin(async move {
+            match receiver.await {
+                Ok(Ok(outcome)) => Ok(outcome.appended.map(|appended| appended.last)),
+                Ok(Err(SubmitError::Rejected(rejection))) => Err(GroundError::Refused(rejection.to_string())),
+                Ok(Err(error)) => Err(GroundError::Unavailable(error.to_string())),
+                Err(_) => Err(GroundError::Unavailable("the computer is being closed".into())),
+            }
+        })
+    }
+
+    fn keep(&self, bytes: Vec<u8>) -> Answer<'_, ContentRef> {
+        self.block(move |computer| Ok(computer.log().stage(&mut &*bytes)?.content()))
+    }
+
+    fn content(&self, hash: ContentHash) -> Answer<'_, Vec<u8>> {
+        self.block(move |computer| Ok(read_content(&**computer.log(), &hash)?))
+    }
+
+    fn open_runs(&self) -> Answer<'_, Vec<RunId>> {
+        self.block(|computer| {
+            Ok(computer.writer().inspect(|view| {
+                let open = view
+                    .runs
+                    .iter()
+                    .filter(|(id, run)| !run.phase.is_over() || view.pending_in(**id).is_some());
+                open.map(|(id, _)| *id).collect()
+            })?)
+        })
+    }
+
+    fn events_of(&self, run: RunId) -> Answer<'_, Vec<Event>> {
+        self.block(move |computer| {
+            let log = &**computer.log();
+            let stored = log.run(run)?;
+            Ok(stored.iter().map(|stored| understand(log, stored)).collect::<Result<_, _>>()?)
+        })
+    }
+
+    fn standing(&self, run: RunId) -> Answer<'_, Standing> {
+        self.block(move |computer| {
+            let today = ids::now().millis().div_euclid(MILLIS_OF_A_DAY);
+            Ok(computer.writer().inspect(move |view| {
+                let setting = |key: &str| view.setting(key);
+                let grants = view.grants.sorted().into_iter().map(|(_, grant)| grant.clone());
+                let roles = roles::ROLES.into_iter().filter_map(|role| {
+                    let model = setting(&role_setting(role.name()))?;
+                    Some((role.name().to_owned(), model.as_str()?.to_owned()))
+                });
+                let daily = setting(DAILY).and_then(|value| serde_json::from_value::<Budget>(value).ok());
+                Standing {
+                    grants: grants.filter(|grant| grant.run.is_none_or(|only| only == run)).collect(),
+                    spent: view.runs.get(&run).map(|run| run.spent),
+                    today: view.spending.get(&today).copied().unwrap_or_default(),
+                    daily: daily.unwrap_or_default(),
+                    roles: roles.collect(),
+                }
+            })?)
+        })
+    }
+
+    fn file(&self, path: FilePath) -> Answer<'_, Option<Found>> {
+        self.block(move |computer| {
+            Ok(computer.writer().inspect(move |view| {
+                let node = view.files.get(&path)?.clone();
+                Some(Found { node, taint: view.tainted.get(&path).cloned().unwrap_or_default() })
+            })?)
+        })
+    }
+
+    fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<Vec<String>>> {
+        Box::pin(async move {
+            // A folder is recorded only if it is empty; any other is known by what is in it.
+            let is_there = match folder.clone() {
+                Some(path) => self.file(path).await?.is_some_and(|found| found.node == FileNode::Folder),
+                None => true,
+            };
+            self.look(move |views| {
+                let names = views.children(folder.as_ref())?.into_iter().map(|child| {
+                    let name = child.path.rsplit('/').next().unwrap_or_default().to_owned();
+                    if child.node == FileNode::Folder { format!("{name}/") } else { name }
+                });
+                let names: Vec<String> = names.collect();
+                Ok((is_there || !names.is_empty()).then_some(names))
+            })
+            .await
+        })
+    }
+
+    fn search(&self, words: String) -> Answer<'_, Vec<Hit>> {
+        Box::pin(async move {
+            let looked = words.clone();
+            let (named, holding) = self
+                .look(move |views| Ok((views.named(&looked, HITS)?, views.search(&looked, HITS)?)))
+                .await?;
+            self.block(move |computer| {
+                let parsed = |path: &str| FilePath::parse(path).ok();
+                let mut hits: Vec<Hit> = Vec::new();
+                let mut seen = BTreeSet::new();
+                for path in holding.iter().filter_map(|hit| parsed(&hit.path)) {
+                    if seen.insert(path.clone()) {
+                        let line = line_with(computer, &path, &words)?;
+                        let wanted = path.clone();
+                        let taint =
+                            computer.writer().inspect(move |view| view.tainted.get(&wanted).cloned())?;
+                        hits.push(Hit { path, line, taint: taint.unwrap_or_default() });
+                    }
+                }
+                let by_name =
+                    named.iter().filter_map(|hit| parsed(&hit.path)).filter(|path| seen.insert(path.clone()));
+                hits.extend(by_name.map(|path| Hit { path, line: None, taint: Vec::new() }));
+                Ok(hits)
+            })
+            .await
+        })
+    }
+
+    fn exec(&self, by: By, command: RunCommand) -> Answer<'_, Seq> {
+        let (computer, commands, places) =
+            (Arc::clone(&self.computer), Arc::clone(&self.commands), Arc::clone(&self.places));
+        Box::pin(async move {
+            let place = places.acquire_owned().await;
+            let ran = tokio::task::spawn_blocking(move || {
+                let _place = place;
+                let op = by.call;
+                let caller = Caller {
+                    command: ids::command(),
+                    op,
+                    source: Source::Agent,
+                    actor: by.actor,
+                    taint: by.taint,
+                    agent: Some((by.run, by.task)),
+                };
+                let ran = commands.run_here(&computer, &caller, &command);
+                // What it came to is in the log, also where it failed.
+                let events = computer.log().operation(op)?;
+                match (ran, events.last().filter(|event| event.name == "tool.result")) {
+                    (_, Some(result)) => Ok(result.seq),
+                    (Err(failure), None) => Err(failure),
+                    (Ok(()), None) => Err(Failure::new(Code::Failed, "the command was not answered")),
+                }
+            });
+            match ran.await {
+                Ok(came) => came.map_err(|failure| told(&failure)),
+                Err(_) => Err(GroundError::Unavailable("a part of the computer failed".into())),
+            }
+        })
+    }
+
+    fn is_running(&self, call: OpId) -> bool {
+        self.commands.is_running(call)
+    }
+
+    fn stop(&self, call: OpId) {
+        let (computer, commands) = (Arc::clone(&self.computer), Arc::clone(&self.commands));
+        tokio::task::spawn_blocking(move || {
+            let _ = commands.stop(&computer, call);
+        });
+    }
+
+    fn say(&self, run: RunId, task: TaskId, text: &str) {
+        self.computer.say(Voice { run, task, text: text.into() });
+    }
+}
+
+/// The first line of a file that holds one of the words.
+fn line_with(computer: &Computer, path: &FilePath, words: &str) -> Result<Option<String>, Failure> {
+    const MOST: u64 = 1 << 20;
+    let wanted = path.clone();
+    let node = computer.writer().inspect(move |view| view.files.get(&wanted).cloned())?;
+    let Some(content) = node.and_then(|node| node.content()).filter(|content| content.size <= MOST) else {
+        return Ok(None);
+    };
+    let Ok(bytes) = read_content(&**computer.log(), &content.hash) else { return Ok(None) };
+    let text = String::from_utf8_lossy(&bytes);
+    let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+    let line = text.lines().enumerate().find(|(_, line)| {
+        let line = line.to_lowercase();
+        words.iter().any(|word| line.contains(word.as_str()))
+    });
+    Ok(line.map(|(number, line)| {
+        format!("{}: {}", number + 1, line.trim().chars().take(200).collect::<String>())
+    }))
+}

@@ -1,0 +1,113 @@
+//! What the agents of this machine's computers think with: models, rules, the web. Each user's keys are their own.
+
+use std::sync::Arc;
+
+use agents::web::Web;
+use agents::{Kit, Rules};
+use hypervisor::vault::{KeyReader, Vault};
+use models::{Catalog, Gateway, Keys, LocalModel, Secret};
+use shared_types::UserId;
+use shared_types::wire::LocalModelLine;
+
+use crate::failure::{Code, Failure};
+
+/// Whoever knows the keys of a user.
+pub type KeysOf = Arc<dyn Fn(&UserId) -> Arc<dyn Keys> + Send + Sync>;
+
+/// See the module. Cheap to clone.
+#[derive(Clone)]
+pub struct Minds {
+    pub catalog: Catalog,
+    pub keys: KeysOf,
+    pub outside: Outside,
+    pub rules: Arc<Rules>,
+}
+
+impl std::fmt::Debug for Minds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Minds")
+    }
+}
+
+/// Whoever keeps the model of this machine: its weights and its process.
+pub trait LocalHost: LocalModel {
+    fn line(&self) -> LocalModelLine;
+    /// Begins to fetch the weights, since the person agreed; nothing, if they are here or on their way.
+    fn fetch(&self);
+    /// Ends the fetching, or the process.
+    fn stop(&self);
+}
+
+/// What a machine's agents are given beside models of others: the model of its own, and the web.
+#[derive(Clone, Default)]
+pub struct Outside {
+    pub local: Option<Arc<dyn LocalHost>>,
+    pub web: Option<Arc<dyn Web>>,
+}
+
+impl std::fmt::Debug for Outside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Outside")
+    }
+}
+
+/// Keys of one user, as the vault has them at that moment.
+struct FromVault(KeyReader);
+
+impl Keys for FromVault {
+    fn key(&self, provider: &str) -> Option<Secret> {
+        self.0.get(provider).map(|secret| Secret::new(secret.reveal()))
+    }
+}
+
+/// Nobody has a key.
+struct NoKeys;
+
+impl Keys for NoKeys {
+    fn key(&self, _: &str) -> Option<Secret> {
+        None
+    }
+}
+
+impl Minds {
+    /// The catalog as `[models]` changes it, the built-in rules, and no key for anybody.
+    pub fn new(models: Option<&toml::Table>) -> Result<Self, Failure> {
+        let wrong = |e: &dyn std::fmt::Display| Failure::new(Code::BadRequest, format!("[models]: {e}"));
+        let catalog = Catalog::load(models).map_err(|e| wrong(&e))?;
+        let rules = Rules::built_in().map_err(|e| wrong(&e))?;
+        let keys: KeysOf = Arc::new(|_| Arc::new(NoKeys));
+        Ok(Self { catalog, keys, outside: Outside::default(), rules: Arc::new(rules) })
+    }
+
+    /// The same with the keys that a vault has for each user.
+    #[must_use]
+    pub fn with_keys(self, vault: &Vault) -> Self {
+        let vault = vault.clone();
+        Self { keys: Arc::new(move |user| Arc::new(FromVault(vault.reader(user)))), ..self }
+    }
+
+    /// The same with one user's keys, whoever's computer it is.
+    #[must_use]
+    pub fn with_keys_of(self, vault: &Vault, user: UserId) -> Self {
+        let vault = vault.clone();
+        Self { keys: Arc::new(move |_| Arc::new(FromVault(vault.reader(&user)))), ..self }
+    }
+
+    pub(crate) fn gateway(&self, user: &UserId) -> Gateway {
+        let gateway = Gateway::new(self.catalog.clone(), (self.keys)(user));
+        if let Some(local) = &self.outside.local {
+            gateway.set_local(Arc::clone(local) as Arc<dyn LocalModel>);
+        }
+        gateway
+    }
+
+    pub(crate) fn kit(&self, ground: Arc<dyn agents::Ground>, gateway: Gateway) -> Kit {
+        Kit {
+            ground,
+            gateway,
+            rules: Arc::clone(&self.rules),
+            web: self.outside.web.clone(),
+            reserved: std::sync::Mutex::default(),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What is asked about runs of agents, and what is told. A run, a question and a permission are named by their id or a
+//! part of it, as a person types them.
+
+use serde::{Deserialize, Serialize};
+use shared_types::payload::run::Reply;
+use shared_types::wire::{
+    GrantList, Questions, RunDetails, RunGesture, RunLine, RunList, StartRun, Step, StepParts,
+};
+use shared_types::{Seq, TaskId};
+
+use super::Choices;
+
+/// Something about runs. Gestures are events and nothing else: whoever follows the log acts on them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum RunRequest {
+    /// The envelope's command is the one that counts for a resend.
+    Start(StartRun),
+    /// The newest, or those that began before an event.
+    List {
+        before: Option<Seq>,
+    },
+    Show {
+        run: String,
+    },
+    /// The newest steps, or those before an event.
+    Steps {
+        run: String,
+        before: Option<Seq>,
+    },
+    Parts {
+        run: String,
+        seq: Seq,
+    },
+    Gesture {
+        run: String,
+        gesture: RunGesture,
+    },
+    /// Takes back whatever its calls did to files.
+    Undo {
+        run: String,
+        choices: Choices,
+        preview: bool,
+    },
+    Redo {
+        run: String,
+        choices: Choices,
+        preview: bool,
+    },
+    /// What waits for the person, in all runs.
+    Questions,
+    /// Answers a question, or the only one there is.
+    Answer {
+        ask: Option<String>,
+        reply: Reply,
+    },
+    Grants,
+    Revoke {
+        grant: String,
+    },
+    /// Tells what happens after an event until the run is over, waits for the person or is paused.
+    Follow {
+        run: String,
+        after: Seq,
+    },
+}
+
+/// What is told about runs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunAnswer {
+    Line(RunLine),
+    List(RunList),
+    Details(Box<RunDetails>),
+    Steps(Vec<Step>),
+    Parts(Box<StepParts>),
+    Questions(Questions),
+    Grants(GrantList),
+}
+
+/// What happens in a run that is followed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Heard {
+    /// A step, and once more when a call is answered.
+    Step(Box<Step>),
+    /// Words of an agent, as they come.
+    Said { task: TaskId, text: String },
+}

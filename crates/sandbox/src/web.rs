@@ -1,0 +1,302 @@
+//! The web for agents: public pages only, as Markdown, within limits.
+//!
+//! An agent may have been talked into an address by a page that it read. So no address of a private network is ever
+//! reached, by whatever name and after however many redirects, and nothing is sent but the address itself.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agents::web::{FromWeb, Page, Web, WebHit};
+use isolation::proxy::{Internet, Reach};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{CONTENT_TYPE, LOCATION};
+use reqwest::{Client, Response, redirect};
+use url::{Host, Url};
+
+use crate::failure::{Code, Failure};
+
+const USER_AGENT: &str = concat!("choir/", env!("CARGO_PKG_VERSION"));
+const CONNECT: Duration = Duration::from_secs(10);
+const WHOLE: Duration = Duration::from_secs(60);
+const REDIRECTS: usize = 5;
+/// Bytes of a page.
+const LONGEST: usize = 4 << 20;
+
+/// Public pages. There is no search until somebody serves one.
+pub struct PublicWeb {
+    client: Client,
+    reach: Arc<dyn Reach>,
+}
+
+impl std::fmt::Debug for PublicWeb {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PublicWeb")
+    }
+}
+
+/// Names become public addresses, or none.
+struct PublicNames(Arc<dyn Reach>);
+
+impl Resolve for PublicNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = Arc::clone(&self.0);
+        Box::pin(async move {
+            let host = name.as_str().to_owned();
+            let found = tokio::task::spawn_blocking(move || reach_all(&*reach, &host)).await?;
+            Ok(Box::new(found?.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// One private address among public ones spoils them all.
+fn reach_all(reach: &dyn Reach, host: &str) -> std::io::Result<Vec<SocketAddr>> {
+    let found = reach.resolve(host, 0)?;
+    match found.iter().find(|address| !reach.is_public(address.ip())) {
+        Some(address) => {
+            let ip = address.ip();
+            Err(std::io::Error::other(format!("{host} leads to {ip}, which is not a public address")))
+        }
+        None => Ok(found),
+    }
+}
+
+impl PublicWeb {
+    pub fn new() -> Result<Self, Failure> {
+        Self::with(Arc::new(Internet))
+    }
+
+    /// With another idea of what is public, for tests that serve pages on this machine.
+    pub fn with(reach: Arc<dyn Reach>) -> Result<Self, Failure> {
+        models::prepare_tls();
+        let client = Client::builder()
+            .redirect(redirect::Policy::none())
+            .dns_resolver(Arc::new(PublicNames(Arc::clone(&reach))))
+            .no_proxy()
+            .user_agent(USER_AGENT)
+            .connect_timeout(CONNECT)
+            .timeout(WHOLE)
+            .build()
+            .map_err(|e| Failure::new(Code::Failed, format!("the web cannot be reached from here: {e}")))?;
+        Ok(Self { client, reach })
+    }
+
+    async fn read(&self, mut url: Url) -> Result<Page, String> {
+        for _ in 0..=REDIRECTS {
+            self.check(&url)?;
+            let response = self.client.get(url.clone()).send().await.map_err(|e| in_words(&url, &e))?;
+            if !response.status().is_redirection() {
+                return page(url, response).await;
+            }
+            let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
+            let to = to.ok_or_else(|| format!("{url} leads on without saying where"))?;
+            url = url.join(to).map_err(|e| format!("{url} leads to {to:?}: {e}"))?;
+        }
+        Err(format!("{url} leads on and on"))
+    }
+
+    /// An address that is written as a number asks no resolver.
+    fn check(&self, url: &Url) -> Result<(), String> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!("{url} is neither http nor https"));
+        }
+        let ip: Option<IpAddr> = match url.host() {
+            Some(Host::Ipv4(ip)) => Some(ip.into()),
+            Some(Host::Ipv6(ip)) => Some(ip.into()),
+            Some(Host::Domain(_)) | None => None,
+        };
+        match ip.filter(|ip| !self.reach.is_public(*ip)) {
+            Some(ip) => Err(format!("{ip} is not a public address")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Web for PublicWeb {
+    fn fetch(&self, url: Url) -> FromWeb<'_, Page> {
+        Box::pin(self.read(url))
+    }
+
+    fn search(&self, _: String) -> Option<FromWeb<'_, Vec<WebHit>>> {
+        None
+    }
+}
+
+async fn page(url: Url, mut response: Response) -> Result<Page, String> {
+    if !response.status().is_success() {
+        return Err(format!("{url} answers {}", response.status()));
+    }
+    let kind =
+        response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("").to_owned();
+    let is_html = kind.contains("html");
+    if !(is_html
+        || kind.is_empty()
+        || kind.starts_with("text/")
+        || kind.contains("json")
+        || kind.contains("xml"))
+    {
+        return Err(format!("{url} is {kind}, which is not text"));
+    }
+    let mut bytes = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(|e| in_words(&url, &e))? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > LONGEST {
+            return Err(format!("{url} has more than {LONGEST} bytes"));
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = if is_html { markdown(text).await? } else { text };
+    Ok(Page { url: url.to_string(), title: None, text })
+}
+
+/// Elements inside each other that a page may have; more is no page, but meant to do harm.
+const DEPTH: usize = 400;
+/// Memory for the thread that goes down into them.
+const STACK: usize = 16 << 20;
+
+/// The words of a page, without what only a browser needs. It is read on a thread of its own, since that takes a while,
+/// and goes as deep as the page does.
+async fn markdown(html: String) -> Result<String, String> {
+    if depth(&html) > DEPTH {
+        return Err("the page has too many elements inside each other".into());
+    }
+    let (sender, words) = tokio::sync::oneshot::channel();
+    let reading = std::thread::Builder::new().name("page".into()).stack_size(STACK);
+    let started = reading.spawn(move || drop(sender.send(in_markdown(&html))));
+    started.map_err(|e| format!("the page cannot be read: {e}"))?;
+    words.await.map_err(|_| "the page cannot be read".into())
+}
+
+/// How deep elements are in each other at most. Those that nobody has to close are not counted.
+fn depth(html: &str) -> usize {
+    const LOOSE: [&str; 24] = [
+        "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta",
+        "option", "p", "param", "rp", "rt", "source", "td", "th", "tr", "track", "wbr",
+    ];
+    let (mut now, mut most) = (0_usize, 0);
+    for piece in html.split('<').skip(1) {
+        let is_end = piece.starts_with('/');
+        let name: String = piece
+            .trim_start_matches('/')
+            .chars()
+            .take_while(char::is_ascii_alphanumeric)
+            .map(|c| c.to_ascii_lowercase())
+            .collect();
+        if name.is_empty() || LOOSE.contains(&name.as_str()) {
+            continue;
+        }
+        now = if is_end { now.saturating_sub(1) } else { now + 1 };
+        most = most.max(now);
+    }
+    most
+}
+
+fn in_markdown(html: &str) -> String {
+    let converter = htmd::HtmlToMarkdown::builder()
+        .skip_tags(vec!["script", "style", "noscript", "template", "svg"])
+        .build();
+    converter.convert(html).unwrap_or_else(|_| html.to_owned())
+}
+
+fn in_words(url: &Url, error: &reqwest::Error) -> String {
+    let mut words = format!("{url} cannot be read");
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = cause {
+        words = format!("{words}: {error}");
+        cause = error.source();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A server of one answer after another, on this machine.
+    fn serve(answers: Vec<String>) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        port
+    }
+
+    /// Takes every address of this machine for a public one.
+    struct Here;
+
+    impl Reach for Here {
+        fn resolve(&self, _: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+            Ok(vec![([127, 0, 0, 1], port).into()])
+        }
+
+        fn is_public(&self, address: IpAddr) -> bool {
+            address.is_loopback()
+        }
+    }
+
+    fn answer(head: &str, body: &str) -> String {
+        format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+    }
+
+    async fn fetch(web: &PublicWeb, url: &str) -> Result<Page, String> {
+        web.fetch(Url::parse(url).unwrap()).await
+    }
+
+    #[tokio::test]
+    async fn a_page_is_read_as_markdown_wherever_it_has_moved() {
+        let html = "<html><script>evil()</script><h1>Tea</h1><p>It is <a href='/x'>warm</a>.</p></html>";
+        let port = serve(vec![
+            answer("302 Found\r\nLocation: /tea", ""),
+            answer("200 OK\r\nContent-Type: text/html; charset=utf-8", html),
+        ]);
+        let web = PublicWeb::with(Arc::new(Here)).unwrap();
+        let page = fetch(&web, &format!("http://pages.test:{port}/")).await.unwrap();
+        assert_eq!(page.url, format!("http://pages.test:{port}/tea"));
+        assert_eq!(page.text, "# Tea\n\nIt is [warm](/x).");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_public_is_not_reached_by_name_by_number_or_by_redirect() {
+        let web = PublicWeb::new().unwrap();
+        for url in
+            ["http://127.0.0.1:9/", "http://[::1]/", "http://169.254.169.254/latest", "http://localhost:9/"]
+        {
+            let refused = fetch(&web, url).await.unwrap_err();
+            assert!(refused.contains("not a public address"), "{url}: {refused}");
+        }
+        let port = serve(vec![answer("302 Found\r\nLocation: http://10.0.0.1/", "")]);
+        let web = PublicWeb::with(Arc::new(Here)).unwrap();
+        let refused = fetch(&web, &format!("http://pages.test:{port}/")).await.unwrap_err();
+        assert!(refused.contains("10.0.0.1 is not a public address"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_page_that_is_deeper_than_any_page_is_refused() {
+        assert_eq!(depth("<div><p>a<p>b<br><ul><li>c<li>d</ul></div><b>e</b>"), 2);
+        let html = "<b>".repeat(300_000);
+        let port = serve(vec![answer("200 OK\r\nContent-Type: text/html", &html)]);
+        let web = PublicWeb::with(Arc::new(Here)).unwrap();
+        let refused = fetch(&web, &format!("http://pages.test:{port}/")).await.unwrap_err();
+        assert!(refused.contains("too many elements"), "{refused}");
+        let deep = format!("{}x{}", "<div>".repeat(DEPTH), "</div>".repeat(DEPTH));
+        assert_eq!(markdown(deep).await.unwrap(), "x");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_text_or_no_page_is_refused_in_words() {
+        let port =
+            serve(vec![answer("200 OK\r\nContent-Type: image/png", "x"), answer("404 Not Found", "gone")]);
+        let web = PublicWeb::with(Arc::new(Here)).unwrap();
+        let url = format!("http://pages.test:{port}/");
+        assert!(fetch(&web, &url).await.unwrap_err().contains("not text"));
+        assert!(fetch(&web, &url).await.unwrap_err().contains("404"));
+    }
+}

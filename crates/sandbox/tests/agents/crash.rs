@@ -1,0 +1,92 @@
+//! The crash matrix: the log of a finished scenario is cut after every single event, as a power cut would, and the run
+//! goes on from there to the same end.
+
+use std::collections::BTreeMap;
+
+use event_log::EventLog;
+use rusqlite::Connection;
+use scripted_model::Wire;
+
+use crate::scenario::Scenario;
+use crate::stage::{End, Stage};
+
+/// What has to be the same, wherever a run was stopped.
+#[derive(Debug, PartialEq)]
+struct Same {
+    state: String,
+    files: BTreeMap<String, String>,
+    calls: Vec<String>,
+    asks: usize,
+    turns: u64,
+    micros: u64,
+}
+
+fn same(end: &End) -> Same {
+    Same {
+        state: format!("{:?}", end.details.line.state),
+        files: end.files.clone(),
+        calls: end.calls.clone(),
+        asks: end.asks,
+        turns: end.details.line.cost.steps,
+        micros: end.details.line.cost.micros,
+    }
+}
+
+/// Stops a scenario after each of its events.
+pub(crate) fn everywhere(scenario: &Scenario) -> Result<(), String> {
+    if !scenario.crash {
+        return Ok(());
+    }
+    let whole = Stage::new(scenario, Wire::Anthropic);
+    let computer = whole.prepare();
+    let first = computer.log().head().seq.0;
+    let end = whole.carry_on(computer, true)?;
+    let computer = sandbox::session::take(&whole.place()).map_err(|e| e.to_string())?;
+    let events = whole.events(&computer);
+    drop(computer);
+    let ends = appends(&whole);
+    for event in events.iter().filter(|event| event.seq.0 >= first && ends.contains(&event.seq.0)) {
+        let stage = Stage::new(scenario, Wire::Anthropic);
+        copy(&whole, &stage);
+        cut(&stage, event.seq.0);
+        let computer =
+            sandbox::session::take(&stage.place()).map_err(|e| format!("after {}: {e}", event.seq))?;
+        let again = stage.carry_on(computer, true).map_err(|e| format!("after {}: {e}", event.seq))?;
+        if same(&again) != same(&end) {
+            let name = event.payload.name();
+            return Err(format!("after {name} ({}):\n  {:?}\n  {:?}", event.seq, same(&end), same(&again)));
+        }
+    }
+    Ok(())
+}
+
+/// Where appends end. Nothing is ever stopped inside one.
+fn appends(stage: &Stage<'_>) -> Vec<u64> {
+    let database = Connection::open(stage.place().state.join("state.sqlite")).unwrap();
+    let mut ends = database.prepare("SELECT last FROM commands").unwrap();
+    ends.query_map([], |row| row.get::<_, i64>(0)).unwrap().map(|end| end.unwrap().unsigned_abs()).collect()
+}
+
+fn copy(from: &Stage<'_>, to: &Stage<'_>) {
+    let (from, to) = (from.place().state, to.place().state);
+    std::fs::create_dir_all(&to).unwrap();
+    for name in ["state.sqlite", "blobs"] {
+        let source = from.join(name);
+        if source.is_dir() {
+            let status = std::process::Command::new("cp").arg("-r").arg(&source).arg(to.join(name)).status();
+            assert!(status.unwrap().success());
+        } else if source.exists() {
+            std::fs::copy(&source, to.join(name)).unwrap();
+        }
+    }
+}
+
+/// Takes away everything after an event. Lists and files are made again from what is left.
+fn cut(stage: &Stage<'_>, seq: u64) {
+    let database = Connection::open(stage.place().state.join("state.sqlite")).unwrap();
+    let seq = i64::try_from(seq).unwrap();
+    for table in ["events", "snapshots"] {
+        database.execute(&format!("DELETE FROM {table} WHERE seq > ?1"), [seq]).unwrap();
+    }
+    database.execute("DELETE FROM commands WHERE last > ?1", [seq]).unwrap();
+}

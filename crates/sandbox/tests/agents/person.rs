@@ -1,0 +1,87 @@
+//! The person of a scenario. What they do follows from the events alone, so that they do it again after a crash only
+//! where it is not recorded.
+
+use sandbox::computer::Computer;
+use sandbox::protocol::RunRequest;
+use shared_types::payload::run::{Reply, RunEvent};
+use shared_types::wire::RunGesture;
+use shared_types::{Event, Payload, RunId};
+
+use crate::scenario::{Gesture, PersonAct, Scenario};
+use crate::stage::{ask, write};
+
+pub(crate) struct Person<'a> {
+    gestures: Vec<(&'a Gesture, bool)>,
+    run: RunId,
+}
+
+impl<'a> Person<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, run: RunId) -> Self {
+        Self { gestures: scenario.person.iter().map(|gesture| (gesture, false)).collect(), run }
+    }
+
+    /// Does the first thing whose time has come. True if something was done.
+    pub(crate) fn act(&mut self, computer: &Computer, events: &[Event]) -> bool {
+        let run = self.run;
+        for (gesture, done) in &mut self.gestures {
+            let Some(cause) = nth(events, gesture) else { continue };
+            if std::mem::replace(done, true) || is_recorded(gesture, cause, events) {
+                continue;
+            }
+            let gesture_on =
+                |gesture| drop(ask(computer, RunRequest::Gesture { run: run.to_string(), gesture }));
+            let answer = |reply: Reply| match &cause.payload {
+                Payload::Run(RunEvent::Ask(asked)) => {
+                    gesture_on(RunGesture::Answer { ask: asked.ask, reply })
+                }
+                other => panic!("{} is no question", other.name()),
+            };
+            match &gesture.act {
+                PersonAct::Allow(scope) => answer(Reply::Allow(*scope)),
+                PersonAct::Deny(why) => answer(Reply::Deny(why.as_str().into())),
+                PersonAct::Answer(words) => answer(Reply::Words(words.as_str().into())),
+                PersonAct::Steer(words) => gesture_on(RunGesture::Steer { task: None, words: words.clone() }),
+                PersonAct::Stop(_) => gesture_on(RunGesture::Stop),
+                PersonAct::Pause(_) => {
+                    gesture_on(RunGesture::Pause);
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                    gesture_on(RunGesture::Resume { budget: None });
+                }
+                PersonAct::Raise(budget) => gesture_on(RunGesture::Resume { budget: Some(*budget) }),
+                PersonAct::Write((path, text)) => write(computer, path, text),
+            }
+            return true;
+        }
+        false
+    }
+
+    /// Whether something is still to be done whose time has come.
+    pub(crate) fn has_more(&self, events: &[Event]) -> bool {
+        self.gestures.iter().any(|(gesture, done)| !done && nth(events, gesture).is_some())
+    }
+}
+
+fn nth<'e>(events: &'e [Event], gesture: &Gesture) -> Option<&'e Event> {
+    events.iter().filter(|event| event.payload.name().as_str() == gesture.after).nth(gesture.number - 1)
+}
+
+/// Whether the log says that it was done before.
+fn is_recorded(gesture: &Gesture, cause: &Event, events: &[Event]) -> bool {
+    let later = |wanted: fn(&RunEvent) -> bool| {
+        events.iter().any(|event| {
+            event.seq > cause.seq && matches!(&event.payload, Payload::Run(found) if wanted(found))
+        })
+    };
+    match &gesture.act {
+        PersonAct::Allow(_) | PersonAct::Deny(_) | PersonAct::Answer(_) => {
+            let Payload::Run(RunEvent::Ask(asked)) = &cause.payload else { return false };
+            events.iter().any(
+                |event| matches!(&event.payload, Payload::Run(RunEvent::Answer(found)) if found.ask == asked.ask),
+            )
+        }
+        PersonAct::Steer(_) => later(|event| matches!(event, RunEvent::Steer(_))),
+        PersonAct::Stop(_) => later(|event| matches!(event, RunEvent::Cancel(_))),
+        PersonAct::Pause(_) | PersonAct::Raise(_) => later(|event| matches!(event, RunEvent::Resume(_))),
+        PersonAct::Write(_) => false,
+    }
+}

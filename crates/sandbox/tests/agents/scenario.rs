@@ -1,0 +1,136 @@
+//! Scenarios as data: what is there, what is wanted, what models and the person do, and what must come of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use scripted_model::Script;
+use serde::Deserialize;
+use shared_types::payload::run::{Budget, Scope};
+
+/// One scenario.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scenario {
+    #[serde(skip)]
+    pub(crate) name: String,
+    /// What it shows.
+    pub(crate) about: String,
+    pub(crate) objective: String,
+    /// Files that are there before.
+    #[serde(default)]
+    pub(crate) files: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) budget: Budget,
+    /// Pages of the web, by address.
+    #[serde(default)]
+    pub(crate) pages: BTreeMap<String, String>,
+    /// What the models say.
+    pub(crate) script: toml::Table,
+    /// What the person does.
+    #[serde(default)]
+    pub(crate) person: Vec<Gesture>,
+    pub(crate) expect: Expect,
+    /// Whether stopping it anywhere leads to the same end. Where time or the person's own timing decides, it cannot.
+    #[serde(default = "yes")]
+    pub(crate) crash: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Something that the person does once its time has come.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Gesture {
+    /// The type of event after which it is done: `run.ask`, `llm.reply`, `tool.call`, …
+    pub(crate) after: String,
+    /// Which of them; the first is 1.
+    #[serde(default = "first")]
+    pub(crate) number: usize,
+    #[serde(flatten)]
+    pub(crate) act: PersonAct,
+}
+
+fn first() -> usize {
+    1
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PersonAct {
+    Allow(Scope),
+    Deny(String),
+    Answer(String),
+    Steer(String),
+    Stop(Yes),
+    /// Pauses, and goes on.
+    Pause(Yes),
+    /// Goes on with more.
+    Raise(Budget),
+    /// Writes a file: its path and its text.
+    Write((String, String)),
+}
+
+/// The word that makes a gesture of a key.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Yes {
+    Yes,
+}
+
+/// What must come of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Expect {
+    /// `completed`, `failed`, `cancelled`, `paused`.
+    pub(crate) state: String,
+    /// Part of the reason, where there is one.
+    pub(crate) reason: Option<String>,
+    /// Files afterwards, whole; those not named are as before.
+    #[serde(default)]
+    pub(crate) files: BTreeMap<String, String>,
+    /// Files that must not be there.
+    #[serde(default)]
+    pub(crate) absent: Vec<String>,
+    /// Part of what the person is told at the end.
+    pub(crate) summary: Option<String>,
+    /// How often the person was asked.
+    #[serde(default)]
+    pub(crate) asks: usize,
+    /// Turns that were taken.
+    pub(crate) turns: Option<u64>,
+    /// What it cost, in millionths of a dollar.
+    pub(crate) micros: Option<u64>,
+    /// Tools that were used, with how their calls ended, in any order: `exec ok`, `write failed`.
+    pub(crate) calls: Option<Vec<String>>,
+    /// Labels that agents carry at the end, by role.
+    #[serde(default)]
+    pub(crate) taint: BTreeMap<String, Vec<String>>,
+    /// Files as they are after the whole run was undone, where that is not as before.
+    #[serde(default)]
+    pub(crate) undone: BTreeMap<String, String>,
+}
+
+impl Scenario {
+    pub(crate) fn all() -> Vec<Self> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/scenarios");
+        let mut paths: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        let read = |path: &std::path::PathBuf| {
+            let text = std::fs::read_to_string(path).unwrap();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let mut scenario: Self = toml::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert!(!scenario.about.is_empty(), "{name} does not say what it shows");
+            scenario.name = name;
+            scenario
+        };
+        paths.iter().filter(|path| path.extension().is_some_and(|end| end == "toml")).map(read).collect()
+    }
+
+    pub(crate) fn script(&self) -> Script {
+        let text = toml::to_string(&self.script).unwrap();
+        Script::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", self.name))
+    }
+}

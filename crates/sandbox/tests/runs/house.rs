@@ -1,0 +1,212 @@
+//! A computer in a temporary folder, and what agents would record in it.
+
+use event_log::writer::{Intent, Mode, Submission};
+use kernel::{Action, Base, OutsideEdit, RunAction};
+use sandbox::computer::Computer;
+use sandbox::failure::Failure;
+use sandbox::ids;
+use sandbox::place::Place;
+use sandbox::protocol::{Answer, Done, Envelope, Request, RunAnswer, RunRequest};
+use serde_json::{Value, json};
+use shared_types::payload::file::FileNode;
+use shared_types::payload::llm::{LlmReply, Tokens};
+use shared_types::payload::run::{AskKind, Budget, RunAsk, RunComplete};
+use shared_types::payload::task::{TaskEnd, TaskOutcome, TaskStart};
+use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
+use shared_types::wire::{RunDetails, RunGesture, RunLine, StartRun};
+use shared_types::{
+    Actor, AskId, ContentHash, ContentRef, FilePath, OpId, RunId, Seq, Source, TaskId, UserId,
+};
+use tempfile::TempDir;
+
+pub(crate) struct House {
+    pub(crate) computer: Computer,
+    pub(crate) folder: TempDir,
+}
+
+type Contents = Vec<(ContentHash, Vec<u8>)>;
+
+fn content(text: &str) -> (ContentRef, Contents) {
+    let content = ContentRef::of(text.as_bytes());
+    (content, vec![(content.hash, text.as_bytes().to_vec())])
+}
+
+pub(crate) fn at(path: &str) -> FilePath {
+    FilePath::parse(path).unwrap()
+}
+
+/// The first agent of a run has its id.
+pub(crate) fn first(run: RunId) -> TaskId {
+    TaskId::from_bytes(*run.as_bytes())
+}
+
+impl House {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::at(folder.path());
+        let user = UserId::parse("ada").unwrap();
+        let (computer, _) = Computer::create(&place, user, "Ada", &|_, _, _| ()).unwrap();
+        Self { computer, folder }
+    }
+
+    pub(crate) fn ask(&self, request: Request, body: &[u8]) -> Answer {
+        self.computer.handle(&Envelope::new(request), &mut &*body, &|_, _, _| ())
+    }
+
+    pub(crate) fn tell(&self, request: RunRequest) -> Result<RunAnswer, Failure> {
+        self.ask(Request::Runs(request), b"").into_runs()
+    }
+
+    pub(crate) fn line(&self, request: RunRequest) -> RunLine {
+        match self.tell(request).unwrap() {
+            RunAnswer::Line(line) => line,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn start(&self, objective: &str) -> RunId {
+        let run = ids::run();
+        let start = StartRun {
+            command: ids::command(),
+            run,
+            objective: objective.into(),
+            attached: Vec::new(),
+            model: None,
+            budget: Budget::default(),
+        };
+        self.line(RunRequest::Start(start));
+        run
+    }
+
+    pub(crate) fn gesture(&self, run: RunId, gesture: RunGesture) -> RunLine {
+        self.line(RunRequest::Gesture { run: run.to_string(), gesture })
+    }
+
+    pub(crate) fn details(&self, run: RunId) -> RunDetails {
+        match self.tell(RunRequest::Show { run: run.to_string() }).unwrap() {
+            RunAnswer::Details(details) => *details,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) -> Done {
+        let request = Request::Write { path: at(path), mode: None, base: Base::Any };
+        self.ask(request, text.as_bytes()).into_done().unwrap()
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Option<String> {
+        std::fs::read_to_string(self.folder.path().join(path)).ok()
+    }
+
+    pub(crate) fn undo(&self, run: RunId) -> Result<Done, Failure> {
+        let (run, choices) = (run.to_string(), sandbox::protocol::Choices::default());
+        self.ask(Request::Runs(RunRequest::Undo { run, choices, preview: false }), b"").into_done()
+    }
+
+    pub(crate) fn redo(&self, run: RunId) -> Result<Done, Failure> {
+        let (run, choices) = (run.to_string(), sandbox::protocol::Choices::default());
+        self.ask(Request::Runs(RunRequest::Redo { run, choices, preview: false }), b"").into_done()
+    }
+
+    fn submit(&self, run: RunId, op: OpId, action: Action, contents: Contents) -> Option<Seq> {
+        let submission = Submission {
+            command: ids::command(),
+            op,
+            source: Source::Agent,
+            actor: Actor::CHOIR,
+            run_id: Some(run),
+            cause: None,
+            taint: Vec::new(),
+            intent: Intent::Do(action),
+            contents,
+        };
+        let outcome = self.computer.writer().submit(submission, Mode::Commit).unwrap();
+        self.computer.project(&|_, _, _| ()).unwrap();
+        outcome.appended.map(|appended| appended.last)
+    }
+
+    pub(crate) fn record(&self, run: RunId, action: RunAction, contents: Contents) -> Seq {
+        self.submit(run, OpId::from_bytes(*run.as_bytes()), Action::Run(action), contents).unwrap()
+    }
+
+    pub(crate) fn agent(&self, run: RunId, parent: Option<TaskId>, role: &str, title: &str) -> TaskId {
+        let task = parent.map_or(first(run), |_| TaskId::from_bytes(*ids::op().as_bytes()));
+        let (instruction, contents) = content("do it well");
+        let start = TaskStart { task, parent, role: role.into(), title: title.into(), instruction };
+        self.record(run, RunAction::StartTask(start), contents);
+        task
+    }
+
+    pub(crate) fn reply(&self, run: RunId, task: TaskId, text: &str) -> Seq {
+        let (reply, contents) = content(&json!({ "text": text, "calls": [] }).to_string());
+        let reply = LlmReply {
+            task,
+            model: "scripted".into(),
+            seen: Seq(1),
+            reply,
+            ended: shared_types::payload::llm::ReplyEnd::Whole,
+            calls: Vec::new(),
+            tokens: Tokens { input: 10, output: 5, ..Tokens::default() },
+            micros: Some(250),
+            millis: 3,
+            attempts: 1,
+        };
+        self.record(run, RunAction::RecordReply(reply), contents)
+    }
+
+    fn tool(task: TaskId, tool: &str, title: &str, input: &Value) -> (ToolCall, Contents) {
+        let (input, contents) = content(&input.to_string());
+        let task = Some(task);
+        (ToolCall { tool: tool.into(), title: title.into(), input, network: false, task }, contents)
+    }
+
+    /// A call that is open.
+    pub(crate) fn begin(&self, run: RunId, task: TaskId, title: &str) -> OpId {
+        let (call, contents) = Self::tool(task, "exec", title, &json!({ "command": title }));
+        let op = ids::op();
+        self.submit(run, op, Action::StartCall(call), contents);
+        op
+    }
+
+    /// A call that writes a file.
+    pub(crate) fn call(&self, run: RunId, task: TaskId, path: &str, text: &str) -> OpId {
+        let (call, mut contents) = Self::tool(task, "write", path, &json!({ "path": path, "text": text }));
+        let (output, more) = content("written");
+        let (file, bytes) = content(text);
+        contents.extend(more.into_iter().chain(bytes));
+        let known = at(path);
+        let base = self.computer.writer().inspect(move |view| view.files.get(&known).cloned()).unwrap();
+        let edits = vec![OutsideEdit { path: at(path), base, now: Some(FileNode::file(file, 0o644)) }];
+        let report = ToolReport { output: Some(output), written: 7, ..ToolReport::default() };
+        let status = ToolStatus::Exited { code: 0 };
+        let op = ids::op();
+        self.submit(run, op, Action::MakeCall { call, status, report, edits, also: None }, contents);
+        op
+    }
+
+    /// Asks whether a call may be made.
+    pub(crate) fn ask_for(&self, run: RunId, task: TaskId, tool: &str, title: &str, input: &Value) -> AskId {
+        let (call, ask) = (ids::op(), AskId::from_bytes(*ids::op().as_bytes()));
+        let (input, contents) = content(&input.to_string());
+        let about = AskKind::Approval {
+            call,
+            tool: tool.into(),
+            title: title.into(),
+            input,
+            why: "the rules say so".into(),
+            pattern: title.into(),
+            is_final: false,
+        };
+        self.record(run, RunAction::Ask(RunAsk { ask, task, about }), contents);
+        ask
+    }
+
+    pub(crate) fn end(&self, run: RunId, task: TaskId, outcome: TaskOutcome) {
+        self.record(run, RunAction::EndTask { end: TaskEnd { task, outcome }, report: None }, Vec::new());
+    }
+
+    pub(crate) fn complete(&self, run: RunId, summary: &str) {
+        let (summary, contents) = content(summary);
+        self.record(run, RunAction::Complete(RunComplete { summary, results: Vec::new() }), contents);
+    }
+}

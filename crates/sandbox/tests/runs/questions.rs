@@ -1,0 +1,115 @@
+//! What agents ask: shown with everything that is needed to answer, answered once, allowed for longer and revoked.
+
+use sandbox::failure::Code;
+use sandbox::protocol::{Request, RunAnswer, RunRequest};
+use serde_json::json;
+use shared_types::payload::run::{Reply, Scope};
+use shared_types::wire::{GrantList, RunGesture, RunQuestion, RunState};
+use shared_types::{AskId, RunId};
+
+use crate::house::House;
+
+fn questions(house: &House) -> Vec<RunQuestion> {
+    match house.tell(RunRequest::Questions).unwrap() {
+        RunAnswer::Questions(open) => open.questions,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn grants(house: &House) -> GrantList {
+    match house.tell(RunRequest::Grants).unwrap() {
+        RunAnswer::Grants(list) => list,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn answer(house: &House, run: RunId, ask: AskId, reply: Reply) -> RunState {
+    house.gesture(run, RunGesture::Answer { ask, reply }).state
+}
+
+#[test]
+fn a_question_shows_the_arguments_and_what_they_would_change() {
+    let house = House::new();
+    house.write("a.md", "one\ntwo\n");
+    let run = house.start("work");
+    let agent = house.agent(run, None, "conductor", "work");
+    house.ask_for(run, agent, "edit", "a.md", &json!({ "path": "a.md", "find": "two", "replace": "2" }));
+    house.ask_for(run, agent, "write", "b.md", &json!({ "path": "b.md", "text": "new\n" }));
+    house.ask_for(run, agent, "exec", "make", &json!({ "command": "make" }));
+    let open = questions(&house);
+    assert_eq!((open.len(), open[0].role.as_str(), open[0].run), (3, "conductor", run));
+    let edit = open[0].diff.as_deref().unwrap();
+    assert!(edit.starts_with("--- a/a.md\n+++ b/a.md\n") && edit.contains("-two\n+2\n"), "{edit}");
+    let write = open[1].diff.as_deref().unwrap();
+    assert!(write.starts_with("--- /dev/null\n") && write.contains("+new\n"), "{write}");
+    assert_eq!(open[2].diff, None);
+    assert_eq!(open[2].input.as_deref(), Some("{\n  \"command\": \"make\"\n}"));
+    assert_eq!(house.details(run).questions, open);
+    // What the person changes meanwhile is what it would be applied to.
+    house.write("a.md", "two\n");
+    assert!(!questions(&house)[0].diff.as_deref().unwrap().contains("one"));
+}
+
+#[test]
+fn an_answer_is_given_once_and_the_run_goes_on() {
+    let house = House::new();
+    let run = house.start("work");
+    let agent = house.agent(run, None, "conductor", "work");
+    let ask = house.ask_for(run, agent, "exec", "make", &json!({}));
+    assert_eq!(house.details(run).line.state, RunState::Waiting);
+    let wrong = RunRequest::Gesture {
+        run: run.to_string(),
+        gesture: RunGesture::Answer { ask, reply: Reply::Words("yes".into()) },
+    };
+    assert_eq!(house.tell(wrong).unwrap_err().code, Code::Refused);
+    assert_eq!(answer(&house, run, ask, Reply::Allow(Scope::Once)), RunState::Running);
+    assert!(questions(&house).is_empty() && grants(&house).grants.is_empty());
+    let again = RunRequest::Answer { ask: Some(ask.to_string()), reply: Reply::Allow(Scope::Once) };
+    assert_eq!(house.tell(again).unwrap_err().code, Code::NoQuestion);
+}
+
+#[test]
+fn the_only_question_needs_no_name_and_one_of_several_does() {
+    let house = House::new();
+    let allow = |ask: Option<&str>| RunRequest::Answer {
+        ask: ask.map(ToOwned::to_owned),
+        reply: Reply::Allow(Scope::Once),
+    };
+    assert_eq!(house.tell(allow(None)).unwrap_err().code, Code::NoQuestion);
+    let run = house.start("work");
+    let agent = house.agent(run, None, "conductor", "work");
+    let first = house.ask_for(run, agent, "exec", "make", &json!({}));
+    house.ask_for(run, agent, "exec", "make install", &json!({}));
+    assert_eq!(house.tell(allow(None)).unwrap_err().code, Code::BadRequest);
+    let digits = first.to_string();
+    assert_eq!(house.line(allow(Some(&digits[digits.len() - 10..]))).asks, 1);
+    assert_eq!(house.line(allow(None)).asks, 0);
+}
+
+#[test]
+fn what_is_allowed_for_longer_is_listed_until_it_is_revoked() {
+    let house = House::new();
+    let run = house.start("work");
+    let agent = house.agent(run, None, "conductor", "work");
+    for (title, scope) in [("make", Scope::Run), ("make test", Scope::Always)] {
+        let ask = house.ask_for(run, agent, "exec", title, &json!({}));
+        answer(&house, run, ask, Reply::Allow(scope));
+    }
+    let allowed = grants(&house).grants;
+    let told: Vec<_> = allowed.iter().map(|grant| (grant.pattern.as_str(), grant.run)).collect();
+    assert_eq!(told, [("make", Some(run)), ("make test", None)]);
+    let revoke = || Request::Runs(RunRequest::Revoke { grant: allowed[1].grant.to_string() });
+    house.ask(revoke(), b"").into_done().unwrap();
+    assert_eq!(grants(&house).grants, allowed[..1]);
+    assert_eq!(house.ask(revoke(), b"").into_done().unwrap_err().code, Code::NoGrant);
+}
+
+#[test]
+fn a_run_that_is_stopped_asks_nothing_any_more() {
+    let house = House::new();
+    let run = house.start("work");
+    let agent = house.agent(run, None, "conductor", "work");
+    house.ask_for(run, agent, "exec", "make", &json!({}));
+    house.gesture(run, RunGesture::Stop);
+    assert!(questions(&house).is_empty());
+}

@@ -1,0 +1,215 @@
+//! What is told of a run: who works, what they do, what it cost, what came of it.
+
+use kernel::RunAction;
+use sandbox::failure::Code;
+use sandbox::protocol::{RunAnswer, RunRequest};
+use shared_types::payload::task::TaskOutcome;
+use shared_types::wire::{AgentState, RunCost, RunGesture, RunList, RunState, Step, StepKind};
+use shared_types::{RunId, Seq, TaskId};
+
+use crate::house::{House, at, first};
+
+fn doing(house: &House, run: RunId, task: TaskId) -> String {
+    let details = house.details(run);
+    details.agents.into_iter().find(|agent| agent.task == task).unwrap().doing
+}
+
+fn list(house: &House, before: Option<Seq>) -> RunList {
+    match house.tell(RunRequest::List { before }).unwrap() {
+        RunAnswer::List(list) => list,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_run_is_told_from_its_start_to_its_end() {
+    let house = House::new();
+    house.write("old.md", "one\n");
+    let run = house.start("Write about bees\nin two files");
+    let conductor = house.agent(run, None, "conductor", "bees");
+    let writer = house.agent(run, Some(conductor), "writer", "the text");
+    house.reply(run, conductor, "I hand this to the writer.");
+    let call = house.call(run, writer, "bees.md", "Bees hum.\n");
+    house.call(run, writer, "old.md", "two\n");
+    house.reply(run, writer, "");
+    house.end(run, writer, TaskOutcome::Done);
+    house.end(run, conductor, TaskOutcome::Done);
+    house.complete(run, "It is written.");
+
+    let told = house.details(run);
+    assert_eq!(told.line.state, RunState::Completed);
+    assert_eq!(told.line.cost, RunCost { steps: 2, tokens: 30, micros: 500, unpriced: 0 });
+    assert!(told.line.ended.is_some() && !told.line.undone);
+    assert_eq!(told.objective, "Write about bees\nin two files");
+    assert_eq!(told.summary.as_deref(), Some("It is written."));
+    assert_eq!(told.results, [at("bees.md"), at("old.md")]);
+    let agents: Vec<_> = told.agents.iter().map(|agent| (agent.role.as_str(), agent.state)).collect();
+    assert_eq!(agents, [("conductor", AgentState::Done), ("writer", AgentState::Done)]);
+    assert_eq!(told.agents[1].parent, Some(conductor));
+
+    let step = |step: &&Step| step.op == Some(call);
+    let written = told.steps.iter().find(step).unwrap();
+    assert_eq!((written.kind, written.files, written.failed), (StepKind::Call, 1, false));
+    assert_eq!((written.label.as_str(), written.task), ("write: bees.md", Some(writer)));
+    let labels: Vec<&str> = told.steps.iter().map(|step| step.label.as_str()).collect();
+    assert!(
+        labels.contains(&"I hand this to the writer.") && labels.contains(&"scripted answered"),
+        "{labels:?}"
+    );
+    assert_eq!(told.steps.first().unwrap().label, "Write about bees");
+    assert!(told.steps.is_sorted_by_key(|step| step.seq));
+
+    let RunAnswer::Parts(parts) =
+        house.tell(RunRequest::Parts { run: run.to_string(), seq: written.seq }).unwrap()
+    else {
+        panic!()
+    };
+    assert!(parts.input.unwrap().contains("\"path\": \"bees.md\""));
+    assert_eq!(parts.output.as_deref(), Some("written"));
+}
+
+#[test]
+fn what_an_agent_does_now_is_said_in_a_few_words() {
+    let house = House::new();
+    let run = house.start("work");
+    let conductor = house.agent(run, None, "conductor", "all of it");
+    assert_eq!(doing(&house, run, conductor), "asks the model");
+    let worker = house.agent(run, Some(conductor), "terminal", "a part");
+    house.reply(run, conductor, "I wait.");
+    assert_eq!(doing(&house, run, conductor), "waits for terminal");
+    house.begin(run, worker, "make all");
+    assert_eq!(doing(&house, run, worker), "runs make all");
+    house.ask_for(run, conductor, "exec", "rm -rf /", &serde_json::json!({}));
+    assert_eq!(doing(&house, run, conductor), "waits for the person");
+    assert_eq!(house.details(run).line.state, RunState::Waiting);
+}
+
+#[test]
+fn a_run_is_taken_back_and_brought_back_as_one() {
+    let house = House::new();
+    house.write("old.md", "one\n");
+    let run = house.start("work");
+    let agent = house.agent(run, None, "conductor", "work");
+    house.call(run, agent, "new.md", "new\n");
+    house.call(run, agent, "old.md", "two\n");
+    assert_eq!(house.undo(run).unwrap_err().code, Code::RunIsBusy);
+    house.end(run, agent, TaskOutcome::Done);
+    house.complete(run, "done");
+    house.undo(run).unwrap();
+    assert_eq!((house.read("new.md"), house.read("old.md").as_deref()), (None, Some("one\n")));
+    let told = house.details(run);
+    assert!(told.line.undone && told.results == [at("old.md")], "{told:?}");
+    assert!(told.steps.iter().filter(|step| step.kind == StepKind::Call).all(|step| step.undone));
+    assert!(list(&house, None).runs[0].undone);
+    assert_eq!(house.undo(run).unwrap_err().code, Code::Refused);
+    house.redo(run).unwrap();
+    assert_eq!(house.read("new.md").as_deref(), Some("new\n"));
+    assert!(!house.details(run).line.undone);
+    assert_eq!(house.redo(run).unwrap_err().code, Code::Refused);
+}
+
+#[test]
+fn runs_are_listed_by_pages_with_those_that_are_long_over() {
+    let house = House::new();
+    let mut all: Vec<RunId> = Vec::new();
+    for number in 0..120 {
+        let run = house.start(&format!("run {number}"));
+        house.gesture(run, RunGesture::Stop);
+        all.push(run);
+    }
+    house.computer.project(&|_, _, _| ()).unwrap();
+    let (mut found, mut before) = (Vec::new(), None);
+    loop {
+        let page = list(&house, before);
+        assert!(page.runs.iter().all(|line| line.ended.is_some() && line.state == RunState::Cancelled));
+        found.extend(page.runs.iter().map(|line| line.run));
+        before = page.before;
+        if before.is_none() {
+            break;
+        }
+    }
+    all.reverse();
+    assert_eq!(found, all);
+    assert_eq!(house.details(all[119]).line.title, "run 0", "also one that the present has forgotten");
+    let digits = all[119].to_string();
+    let RunAnswer::Details(found) =
+        house.tell(RunRequest::Show { run: digits[digits.len() - 12..].to_owned() }).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(found.line.run, all[119]);
+}
+
+#[test]
+fn steps_come_in_pages_from_the_newest() {
+    let house = House::new();
+    let run = house.start("work");
+    for number in 0..250 {
+        let steer = RunGesture::Steer { task: None, words: format!("word {number}") };
+        house.gesture(run, steer);
+    }
+    let told = house.details(run);
+    assert_eq!((told.steps.len(), told.earlier), (200, 51));
+    assert_eq!(told.steps.last().unwrap().label, "you: word 249");
+    let before = Some(told.steps[0].seq);
+    let RunAnswer::Steps(older) = house.tell(RunRequest::Steps { run: run.to_string(), before }).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!((older.len(), older[0].label.as_str()), (51, "work"));
+}
+
+#[test]
+fn a_reply_whose_bytes_were_purged_still_has_its_line() {
+    let house = House::new();
+    let run = house.start("work");
+    let agent = house.agent(run, None, "conductor", "work");
+    let seq = house.reply(run, agent, "secret");
+    let told = house.details(run);
+    assert!(told.steps.iter().any(|step| step.label == "secret"));
+    let hash = shared_types::ContentRef::of(br#"{"calls":[],"text":"secret"}"#).hash;
+    let request =
+        sandbox::protocol::Request::Purge { hashes: vec![hash], paths: Vec::new(), reason: "x".into() };
+    house.ask(request, b"").into_done().unwrap();
+    let RunAnswer::Parts(parts) = house.tell(RunRequest::Parts { run: run.to_string(), seq }).unwrap() else {
+        panic!()
+    };
+    assert_eq!((parts.output, parts.step.label.as_str()), (None, "scripted answered"));
+    assert!(!parts.notes.is_empty());
+}
+
+#[test]
+fn a_failure_is_told_with_its_reason() {
+    let house = House::new();
+    let run = house.start("work");
+    let agent = house.agent(run, None, "conductor", "work");
+    assert_eq!(agent, first(run));
+    house.end(run, agent, TaskOutcome::Failed("no luck".into()));
+    house.record(run, RunAction::Fail { reason: "nothing worked".into() }, Vec::new());
+    let told = house.details(run);
+    assert_eq!((told.line.state, told.line.reason.as_deref()), (RunState::Failed, Some("nothing worked")));
+    assert_eq!(told.agents[0].doing, "failed: no luck");
+    assert!(told.steps.last().unwrap().failed);
+}
+
+#[test]
+fn every_gesture_is_a_step_and_says_how_the_run_stands() {
+    let house = House::new();
+    let run = house.start("work");
+    for (gesture, state, reason) in [
+        (RunGesture::Pause, RunState::Paused, Some("you paused it")),
+        (RunGesture::Resume { budget: None }, RunState::Running, None),
+        (RunGesture::TakeOver, RunState::Paused, Some("you took over")),
+        (RunGesture::TakeOver, RunState::Paused, Some("you took over")),
+        (RunGesture::Stop, RunState::Cancelled, None),
+    ] {
+        let line = house.gesture(run, gesture.clone());
+        assert_eq!((line.state, line.reason.as_deref()), (state, reason), "{gesture:?}");
+    }
+    let labels: Vec<String> = house.details(run).steps.into_iter().map(|step| step.label).collect();
+    assert_eq!(
+        labels,
+        ["work", "pause", "go on", "take over", "stop the run"],
+        "what is so already is no step"
+    );
+}

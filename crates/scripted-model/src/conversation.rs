@@ -1,0 +1,66 @@
+//! What a request says, whoever's protocol it came in: only what is needed to find the step to play.
+
+/// A request that passed the checks of its protocol.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    pub(crate) model: String,
+    pub(crate) system: String,
+    /// What was said before the first assistant turn.
+    pub(crate) first: String,
+    /// How many turns the assistant has taken: the number of the step to play.
+    pub(crate) taken: usize,
+    /// What was said, and what tools answered, since the last assistant turn.
+    pub(crate) latest: Vec<String>,
+    /// Whether the last thing that was said came from the assistant.
+    speaking: bool,
+    bytes: usize,
+    /// OpenAI's `stream_options.include_usage`.
+    pub(crate) wants_usage: bool,
+}
+
+impl Conversation {
+    pub(crate) fn system(&mut self, text: &str) {
+        separate(&mut self.system);
+        self.system.push_str(text);
+        self.bytes += text.len();
+    }
+
+    /// Words of the person, or the result of a tool.
+    pub(crate) fn said(&mut self, text: &str) {
+        if self.speaking {
+            self.latest.clear();
+            self.speaking = false;
+        }
+        if self.taken == 0 {
+            separate(&mut self.first);
+            self.first.push_str(text);
+        }
+        self.latest.push(text.into());
+        self.bytes += text.len();
+    }
+
+    /// A part of what the assistant said. Messages that follow each other are one turn.
+    pub(crate) fn answered(&mut self, text: &str) {
+        if !self.speaking {
+            self.speaking = true;
+            self.taken += 1;
+        }
+        self.bytes += text.len();
+    }
+
+    /// As good a guess as any, and the same in every protocol.
+    pub(crate) fn tokens(&self) -> u64 {
+        tokens(self.bytes)
+    }
+}
+
+/// Four bytes to the token, and never none.
+pub(crate) fn tokens(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(4).max(1)
+}
+
+fn separate(text: &mut String) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+}

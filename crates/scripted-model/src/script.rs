@@ -1,0 +1,137 @@
+//! What the model will say, as data. The format is described at the head of this crate.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// Why a script cannot be played.
+#[derive(Debug, Error)]
+pub enum ScriptError {
+    #[error("the script is not valid")]
+    Toml(#[from] toml::de::Error),
+    #[error("agent {agent} (`{role}`), step {step}: {problem}")]
+    Step { agent: usize, role: String, step: usize, problem: &'static str },
+}
+
+/// What every agent of one scenario is going to say.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// Among several scripts, the one whose objective stands in the first message is played.
+    pub objective: Option<String>,
+    #[serde(rename = "agent", default)]
+    pub agents: Vec<Agent>,
+}
+
+/// One part of a script.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agent {
+    /// Matches "You are the <role>" in the system prompt; without it, every prompt.
+    pub role: Option<String>,
+    /// Text that the first message must have.
+    pub when: Option<String>,
+    #[serde(rename = "step", default)]
+    pub steps: Vec<Step>,
+}
+
+/// One assistant turn.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Step {
+    pub text: String,
+    pub calls: Vec<Call>,
+    pub usage: Option<Usage>,
+    pub fault: Option<Fault>,
+    /// How often the fault happens before the step is played; 1 unless told.
+    pub times: Option<u32>,
+    /// Seconds, for `rate_limit`.
+    pub retry_after: Option<u64>,
+    /// Before the first byte; with `slow`, between chunks.
+    pub delay_ms: u64,
+    pub expect: Vec<String>,
+    pub expect_not: Vec<String>,
+}
+
+/// A tool that the model wants to use.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    pub tool: String,
+    #[serde(default)]
+    pub input: Map<String, Value>,
+}
+
+/// Tokens of one reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+/// What goes wrong with a step before it is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    RateLimit,
+    Overloaded,
+    Auth,
+    BadRequest,
+    ContextTooLong,
+    ServerError,
+    /// The stream ends in the middle of an event.
+    Cut,
+    /// The stream ends after its head, before its first event.
+    CutAtOnce,
+    /// The provider reports an error inside the stream.
+    StreamError,
+    /// The input of the first call is not JSON.
+    BadJson,
+    /// Half an event at a time, `delay_ms` apart.
+    Slow,
+    /// No answer, until the client goes away.
+    Silent,
+    /// The provider's filter ends the reply.
+    Refuse,
+    /// The reply ends at the limit of tokens.
+    Length,
+}
+
+impl Script {
+    pub fn parse(text: &str) -> Result<Self, ScriptError> {
+        let script: Self = toml::from_str(text)?;
+        for (agent, part) in script.agents.iter().enumerate() {
+            for (step, content) in part.steps.iter().enumerate() {
+                if let Some(problem) = content.problem() {
+                    return Err(ScriptError::Step { agent, role: part.name().into(), step, problem });
+                }
+            }
+        }
+        Ok(script)
+    }
+}
+
+impl Agent {
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        self.role.as_deref().unwrap_or("any")
+    }
+}
+
+impl Step {
+    /// Keys that make no sense together are mistakes of whoever wrote the script.
+    fn problem(&self) -> Option<&'static str> {
+        match self.fault {
+            None if self.times.is_some() => Some("`times` needs a `fault`"),
+            Some(Fault::BadJson) if self.calls.is_empty() => Some("`bad_json` needs a call to break"),
+            Some(Fault::Slow) if self.delay_ms == 0 => Some("`slow` needs `delay_ms`"),
+            fault if self.retry_after.is_some() && fault != Some(Fault::RateLimit) => {
+                Some("`retry_after` belongs to `rate_limit`")
+            }
+            _ => None,
+        }
+    }
+}

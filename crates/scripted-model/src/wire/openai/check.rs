@@ -1,0 +1,184 @@
+//! What OpenAI refuses about a request's own fields and its tools; [`messages`](super::messages) does the turns. The
+//! sentences, parameters and codes are those of the real service where they are known.
+
+use serde_json::{Map, Value};
+
+use super::messages;
+use crate::{
+    conversation::Conversation,
+    failure::Complaint,
+    wire::{is_tool_name, kind},
+};
+
+const FIELDS: [&str; 34] = [
+    "model",
+    "messages",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "response_format",
+    "stream",
+    "stream_options",
+    "max_tokens",
+    "max_completion_tokens",
+    "temperature",
+    "top_p",
+    "n",
+    "stop",
+    "seed",
+    "user",
+    "store",
+    "metadata",
+    "logprobs",
+    "top_logprobs",
+    "logit_bias",
+    "presence_penalty",
+    "frequency_penalty",
+    "reasoning_effort",
+    "verbosity",
+    "service_tier",
+    "prediction",
+    "modalities",
+    "audio",
+    "web_search_options",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "functions",
+];
+/// What Z.ai, Moonshot, Ollama, vLLM and llama.cpp add.
+const COMPATIBLE_FIELDS: [&str; 12] = [
+    "thinking",
+    "do_sample",
+    "request_id",
+    "user_id",
+    "top_k",
+    "min_p",
+    "repeat_penalty",
+    "grammar",
+    "json_schema",
+    "cache_prompt",
+    "keep_alive",
+    "chat_template_kwargs",
+];
+
+pub(super) fn read(body: &[u8]) -> Result<Conversation, Complaint> {
+    let body: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
+        format!(
+            "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your \
+             HTTP library correctly: {error}.)"
+        )
+    })?;
+    let known = |name: &str| FIELDS.contains(&name) || COMPATIBLE_FIELDS.contains(&name);
+    if let Some(name) = body.keys().find(|name| !known(name)) {
+        return Err(format!("Unrecognized request argument supplied: {name}").into());
+    }
+    let mut conversation = Conversation::default();
+    conversation.model =
+        body.get("model").and_then(Value::as_str).ok_or("you must provide a model parameter")?.into();
+    if body.get("stream") != Some(&Value::Bool(true)) {
+        if body.contains_key("stream_options") {
+            let message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
+            return Err(complaint(message.into(), "stream_options", None));
+        }
+        return Err("scripted model: only `stream: true` is served".into());
+    }
+    let wants_usage = body.get("stream_options").and_then(|options| options.get("include_usage"));
+    conversation.wants_usage = wants_usage == Some(&Value::Bool(true));
+    let tools = check_tools(body.get("tools"))?;
+    check_choice(body.get("tool_choice"), &tools)?;
+    if tools.is_empty() && body.contains_key("parallel_tool_calls") {
+        let message = "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when \
+                       'tools' are specified.";
+        return Err(complaint(message.into(), "parallel_tool_calls", None));
+    }
+    let messages = list(body.get("messages"), "messages")?;
+    messages::read(messages, &mut conversation)?;
+    Ok(conversation)
+}
+
+/// A required array that is not empty.
+pub(super) fn list<'a>(value: Option<&'a Value>, place: &str) -> Result<&'a [Value], Complaint> {
+    let value = value.ok_or_else(|| missing(place))?;
+    let items = value.as_array().ok_or_else(|| wrong_type(place, "an array of objects", value))?;
+    if items.is_empty() {
+        let message = format!(
+            "Invalid '{place}': empty array. Expected an array with minimum length 1, but got an empty array instead."
+        );
+        return Err(complaint(message, place, Some("empty_array")));
+    }
+    Ok(items)
+}
+
+/// A required string.
+pub(super) fn text<'a>(value: Option<&'a Value>, place: &str) -> Result<&'a str, Complaint> {
+    let value = value.ok_or_else(|| missing(place))?;
+    value.as_str().ok_or_else(|| wrong_type(place, "a string", value))
+}
+
+pub(super) fn complaint(message: String, param: &str, code: Option<&'static str>) -> Complaint {
+    Complaint { message, param: Some(param.into()), code }
+}
+
+fn missing(place: &str) -> Complaint {
+    let message = format!("Missing required parameter: '{place}'.");
+    complaint(message, place, Some("missing_required_parameter"))
+}
+
+pub(super) fn wrong_type(place: &str, expected: &str, value: &Value) -> Complaint {
+    let message =
+        format!("Invalid type for '{place}': expected {expected}, but got {} instead.", kind(value));
+    complaint(message, place, Some("invalid_type"))
+}
+
+fn check_tools(tools: Option<&Value>) -> Result<Vec<&str>, Complaint> {
+    let mut names = Vec::new();
+    if tools.is_none() {
+        return Ok(names);
+    }
+    for (at, tool) in list(tools, "tools")?.iter().enumerate() {
+        let place = format!("tools[{at}]");
+        if text(tool.get("type"), &format!("{place}.type"))? != "function" {
+            let message = "Invalid value: Supported values are: 'function' and 'custom'.".to_owned();
+            return Err(complaint(message, &format!("{place}.type"), Some("invalid_value")));
+        }
+        let name_place = format!("{place}.function.name");
+        let name = text(tool.get("function").and_then(|function| function.get("name")), &name_place)?;
+        if !is_tool_name(name, 64) {
+            let message = format!(
+                "Invalid '{name_place}': string does not match pattern. Expected a string that matches the pattern \
+                 '^[a-zA-Z0-9_-]+$'."
+            );
+            return Err(complaint(message, &name_place, Some("invalid_value")));
+        }
+        if let Some(parameters) = tool.get("function").and_then(|function| function.get("parameters"))
+            && parameters.get("type").and_then(Value::as_str) != Some("object")
+        {
+            let message = format!(
+                "Invalid schema for function '{name}': schema must be a JSON Schema of 'type: \"object\"', got \
+                 'type: \"None\"'."
+            );
+            let param = format!("{place}.function.parameters");
+            return Err(complaint(message, &param, Some("invalid_function_parameters")));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+fn check_choice(choice: Option<&Value>, tools: &[&str]) -> Result<(), Complaint> {
+    let Some(choice) = choice else { return Ok(()) };
+    let named = choice.get("function").and_then(|function| function.get("name")).and_then(Value::as_str);
+    let problem = match (choice.as_str(), named) {
+        _ if tools.is_empty() => {
+            "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified."
+                .to_owned()
+        }
+        (Some("none" | "auto" | "required"), _) => return Ok(()),
+        (None, Some(name)) if tools.contains(&name) => return Ok(()),
+        (None, Some(name)) => format!("Tool choice '{name}' not found in 'tools' parameter."),
+        _ => "Invalid value for 'tool_choice'. Supported values are: 'none', 'auto', and 'required'."
+            .to_owned(),
+    };
+    Err(complaint(problem, "tool_choice", None))
+}

@@ -1,0 +1,127 @@
+//! What OpenAI refuses about the messages: their roles, their contents, and calls without exactly one answer.
+
+use serde_json::Value;
+
+use super::check::{complaint, list, text, wrong_type};
+use crate::{conversation::Conversation, failure::Complaint};
+
+pub(super) fn read(messages: &[Value], conversation: &mut Conversation) -> Result<(), Complaint> {
+    // Calls that nobody has answered yet. They must be before anything else is said.
+    let mut open: Vec<&str> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let place = format!("messages[{at}]");
+        let role = text(message.get("role"), &format!("{place}.role"))?;
+        if role != "tool" {
+            all_answered(&open, at)?;
+        }
+        match role {
+            "system" | "developer" => conversation.system(&content(message, &place)?.unwrap_or_default()),
+            "user" => match content(message, &place)? {
+                Some(words) if !words.trim().is_empty() => conversation.said(&words),
+                _ => return Err(empty(at, role)),
+            },
+            "assistant" => open = assistant(message, at, conversation)?,
+            "tool" => {
+                let id = text(message.get("tool_call_id"), &format!("{place}.tool_call_id"))?;
+                let called = open.iter().position(|open| *open == id);
+                open.remove(called.ok_or_else(|| unexpected(at))?);
+                conversation.said(&content(message, &place)?.ok_or_else(|| empty(at, role))?);
+            }
+            _ => {
+                let message = format!(
+                    "Invalid value: '{role}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', \
+                     and 'developer'."
+                );
+                return Err(complaint(message, &format!("{place}.role"), Some("invalid_value")));
+            }
+        }
+    }
+    all_answered(&open, messages.len())
+}
+
+fn assistant<'a>(
+    message: &'a Value,
+    at: usize,
+    conversation: &mut Conversation,
+) -> Result<Vec<&'a str>, Complaint> {
+    let place = format!("messages[{at}]");
+    let words = content(message, &place)?.unwrap_or_default();
+    let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) else {
+        if words.is_empty() {
+            return Err(empty(at, "assistant"));
+        }
+        conversation.answered(&words);
+        return Ok(Vec::new());
+    };
+    conversation.answered(&words);
+    let mut ids = Vec::new();
+    for (index, call) in list(Some(calls), &format!("{place}.tool_calls"))?.iter().enumerate() {
+        let place = format!("{place}.tool_calls[{index}]");
+        let id = text(call.get("id"), &format!("{place}.id"))?;
+        if text(call.get("type"), &format!("{place}.type"))? != "function" {
+            let message = "Invalid value. Supported values are: 'function'.".to_owned();
+            return Err(complaint(message, &format!("{place}.type"), Some("invalid_value")));
+        }
+        let function = call.get("function");
+        text(function.and_then(|function| function.get("name")), &format!("{place}.function.name"))?;
+        let arguments = function.and_then(|function| function.get("arguments"));
+        let arguments = text(arguments, &format!("{place}.function.arguments"))?;
+        // Counted as every other protocol would write them.
+        let plain = serde_json::from_str::<Value>(arguments).map(|value| value.to_string());
+        conversation.answered(&plain.unwrap_or_else(|_| arguments.to_owned()));
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+/// A string, parts of text, or nothing.
+fn content(message: &Value, place: &str) -> Result<Option<String>, Complaint> {
+    let place = format!("{place}.content");
+    match message.get("content") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(words)) => Ok(Some(words.clone())),
+        Some(parts @ Value::Array(_)) => {
+            let mut words = Vec::new();
+            for (index, part) in list(Some(parts), &place)?.iter().enumerate() {
+                let place = format!("{place}[{index}]");
+                match text(part.get("type"), &format!("{place}.type"))? {
+                    "text" => words.push(text(part.get("text"), &format!("{place}.text"))?),
+                    "image_url" | "input_audio" | "file" | "refusal" => {}
+                    other => {
+                        let message = format!(
+                            "Invalid value: '{other}'. Supported values are: 'text', 'image_url', \
+                                               'input_audio', 'refusal', 'audio', and 'file'."
+                        );
+                        return Err(complaint(message, &format!("{place}.type"), Some("invalid_value")));
+                    }
+                }
+            }
+            Ok(Some(words.join("\n")))
+        }
+        Some(other) => Err(wrong_type(&place, "one of a string or array of objects", other)),
+    }
+}
+
+/// OpenAI says so of `null`; Moonshot, Z.ai and others, which speak the same protocol, also of empty strings.
+fn empty(at: usize, role: &str) -> Complaint {
+    let message = format!("Invalid value for 'content': the message with role '{role}' must not be empty.");
+    complaint(message, &format!("messages.[{at}].content"), None)
+}
+
+fn unexpected(at: usize) -> Complaint {
+    let message = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with \
+                   'tool_calls'.";
+    complaint(message.into(), &format!("messages.[{at}].role"), None)
+}
+
+fn all_answered(open: &[&str], at: usize) -> Result<(), Complaint> {
+    if open.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. \
+         The following tool_call_ids did not have response messages: {}",
+        open.join(", ")
+    );
+    Err(complaint(message, &format!("messages.[{at}].role"), None))
+}
