@@ -84,6 +84,9 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     /// Waits until the log goes past `after`, at most for `patience`, and returns the newest seq.
     fn wait(&self, after: Seq, patience: Duration) -> Seq;
 
+    /// Wakes everybody who waits in this process, for good: whoever holds the log is about to let go of it.
+    fn release(&self);
+
     /// Takes bytes in: small ones are returned to travel with their append, large ones become a durable blob.
     fn stage(&self, bytes: &mut dyn Read) -> Result<Staged, ContentError>;
 

@@ -173,6 +173,10 @@ impl EventLog for MemoryLog {
         self.signal.wait(after, patience)
     }
 
+    fn release(&self) {
+        self.signal.release();
+    }
+
     fn stage(&self, bytes: &mut dyn Read) -> Result<Staged, ContentError> {
         match take_in(bytes).map_err(ContentError::from_read)? {
             Intake::Small(bytes) => Ok(Staged::Inline { content: ContentRef::of(&bytes), bytes }),

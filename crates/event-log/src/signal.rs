@@ -13,33 +13,46 @@ use crate::Head;
 /// The head of a log with a way to wait for the next one.
 #[derive(Debug, Default)]
 pub struct HeadSignal {
-    head: Mutex<Head>,
+    state: Mutex<State>,
     moved: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    head: Head,
+    released: bool,
 }
 
 impl HeadSignal {
     pub fn new(head: Head) -> Self {
-        Self { head: Mutex::new(head), moved: Condvar::new() }
+        Self { state: Mutex::new(State { head, released: false }), moved: Condvar::new() }
     }
 
     pub fn set(&self, head: Head) {
-        *self.lock() = head;
+        self.lock().head = head;
         self.moved.notify_all();
     }
 
     pub fn get(&self) -> Head {
-        *self.lock()
+        self.lock().head
+    }
+
+    /// From now on nobody waits.
+    pub fn release(&self) {
+        self.lock().released = true;
+        self.moved.notify_all();
     }
 
     /// Waits until the head is past `after`, at most for `patience`, and returns where it is.
     pub fn wait(&self, after: Seq, patience: Duration) -> Seq {
-        let waited = self.moved.wait_timeout_while(self.lock(), patience, |head| head.seq <= after);
-        let (head, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        head.seq
+        let still = |state: &mut State| state.head.seq <= after && !state.released;
+        let waited = self.moved.wait_timeout_while(self.lock(), patience, still);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.head.seq
     }
 
-    fn lock(&self) -> MutexGuard<'_, Head> {
-        self.head.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -59,5 +72,16 @@ mod tests {
             assert_eq!(waiter.join().unwrap(), Seq(3));
         });
         assert_eq!(signal.wait(Seq(2), Duration::ZERO), Seq(3));
+    }
+
+    #[test]
+    fn nobody_waits_after_a_release() {
+        let signal = HeadSignal::default();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| signal.wait(Seq(0), Duration::from_secs(3600)));
+            signal.release();
+            assert_eq!(waiter.join().unwrap(), Seq(0));
+        });
+        assert_eq!(signal.wait(Seq(0), Duration::from_secs(3600)), Seq(0));
     }
 }

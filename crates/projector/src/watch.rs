@@ -77,6 +77,7 @@ struct Pending {
     folders: BTreeSet<FilePath>,
     everything: bool,
     trouble: Option<WatchError>,
+    released: bool,
     when: Option<Gathered>,
 }
 
@@ -221,6 +222,15 @@ impl Watch {
         self.shared.lock().trouble.take()
     }
 
+    /// Something that ends all waiting, for good: what was gathered is handed on at once.
+    pub fn releaser(&self) -> impl FnOnce() + Send + 'static + use<> {
+        let shared = Arc::clone(&self.shared);
+        move || {
+            shared.lock().released = true;
+            shared.news.notify_all();
+        }
+    }
+
     fn collect(&self, patience: Duration, left: &dyn Fn(Gathered) -> Duration) -> Option<Pending> {
         let wait = |pending, time| {
             let woken = self.shared.news.wait_timeout(pending, time);
@@ -229,12 +239,15 @@ impl Watch {
         let mut pending = self.shared.lock();
         let called = Instant::now();
         while pending.is_empty() {
+            if pending.released {
+                return None;
+            }
             let left = patience.checked_sub(called.elapsed())?;
             pending = wait(pending, left);
         }
         loop {
             let left = pending.when.map_or(Duration::ZERO, left);
-            if left.is_zero() {
+            if left.is_zero() || pending.released {
                 return Some(std::mem::take(&mut *pending));
             }
             pending = wait(pending, left);

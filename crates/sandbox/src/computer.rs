@@ -6,6 +6,7 @@
 mod calls;
 mod changes;
 mod effects;
+mod ending;
 mod import;
 mod runs;
 mod target;
@@ -50,6 +51,7 @@ pub struct Computer {
     pub config: Config,
     /// Set when a watcher records outside edits as they happen.
     watched: AtomicBool,
+    ending: ending::Ending,
     cells: Cells,
     voices: broadcast::Sender<Voice>,
     projector: Mutex<Projector>,
@@ -160,11 +162,11 @@ impl Computer {
             Box::new(ids::capture),
         )?;
         let (projector, owed) = (Mutex::new(projector), Mutex::new(owed));
-        let watched = AtomicBool::new(false);
+        let (watched, ending) = (AtomicBool::new(false), ending::Ending::default());
         let _writing = Joined(Some(thread));
         let cells = Cells::new(config.cells.clone(), place);
         let (place, voices) = (place.clone(), runs::voices());
-        Ok(Self { place, config, watched, cells, voices, projector, owed, writer, _writing, log })
+        Ok(Self { place, config, watched, ending, cells, voices, projector, owed, writer, _writing, log })
     }
 
     /// From now on somebody else looks after outside edits.

@@ -18,7 +18,6 @@ mod terminal;
 mod terminals;
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event_log::EventLog;
@@ -59,7 +58,6 @@ struct Inner {
     gateway: Gateway,
     local: Option<Arc<dyn LocalHost>>,
     notices: broadcast::Sender<String>,
-    stop: Arc<AtomicBool>,
     supervisor: ActorRef<parts::Message>,
     /// Ends when the last part has ended.
     parts: tokio::sync::Mutex<mpsc::Receiver<Infallible>>,
@@ -74,7 +72,7 @@ impl std::fmt::Debug for Inner {
 /// Where nobody closed it, the parts end with the last handle.
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.computer.end();
     }
 }
 
@@ -88,7 +86,6 @@ pub(crate) struct Shared {
     pub(crate) commands: Arc<Commands>,
     pub(crate) minds: Minds,
     pub(crate) gateway: Gateway,
-    pub(crate) stop: Arc<AtomicBool>,
     /// Nothing is ever sent; that it is there says that a part runs.
     _running: mpsc::Sender<Infallible>,
 }
@@ -108,7 +105,6 @@ impl Desk {
         let bus = Arc::new(Bus::new(computer.log().head().seq));
         let activity = Arc::new(Activity::default());
         let (notices, _) = broadcast::channel(NOTICES);
-        let stop = Arc::new(AtomicBool::new(false));
         let (_running, parts) = mpsc::channel(1);
         let shared = Shared {
             computer: Arc::clone(&computer),
@@ -118,7 +114,6 @@ impl Desk {
             commands: Arc::clone(&commands),
             minds: minds.clone(),
             gateway: gateway.clone(),
-            stop: Arc::clone(&stop),
             _running,
         };
         let (supervisor, _) = Actor::spawn(None, Supervisor, shared)
@@ -135,7 +130,6 @@ impl Desk {
             gateway,
             local: minds.outside.local.clone(),
             notices,
-            stop,
             supervisor,
             parts,
         })))
@@ -165,7 +159,7 @@ impl Desk {
     /// Ends the parts, brings the disk up to date and lets go of the computer, which can then be opened again.
     /// Nothing is lost if this never runs.
     pub async fn close(self) {
-        self.0.stop.store(true, Ordering::Relaxed);
+        self.0.computer.end();
         // Both wait until nothing is left, and what a command came to is recorded while there is a log.
         let same = Arc::clone(&self.0);
         let _ = blocking(move || {

@@ -2,8 +2,7 @@
 //! and the read models and files follow the log.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use event_log::{EventLog, ReadError, understand};
@@ -19,8 +18,10 @@ use crate::socket::Server;
 const QUIET: Duration = Duration::from_millis(150);
 /// However busy the disk is, edits are recorded after this time.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How often a waiting loop looks whether it should end, and whether a checkpoint is due.
+/// How often it is seen whether a checkpoint is due.
 const TICK: Duration = Duration::from_millis(500);
+/// How long an edit is waited for at most; it is waited for again.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What happens while a computer is held, for the person who watches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub enum Notice {
     Trouble(String),
 }
 
-/// Holds the computer until Ctrl-C, SIGTERM, or until `stop` is set.
+/// Holds the computer until Ctrl-C or SIGTERM.
 pub fn hold(computer: Computer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), Failure> {
     let computer = Arc::new(computer);
     computer.set_watched();
@@ -41,26 +42,26 @@ pub fn hold(computer: Computer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), Fa
     let from = computer.log().head().seq;
     computer.record_outside(&|_, _, _| ())?;
     let server = Server::bind(&computer.place)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopper = server.stopper()?;
-    end_on_signals(Arc::clone(&stop), stopper)?;
+    computer.at_end(server.stopper()?);
+    end_on_signals(Arc::downgrade(&computer))?;
     tell(Notice::Ready);
     std::thread::scope(|scope| {
-        scope.spawn(|| record_edits(&computer, &watch, &settle, &stop, tell));
-        scope.spawn(|| follow(&computer, from, &stop, tell, &|_| ()));
+        scope.spawn(|| record_edits(&computer, &watch, &settle, tell));
+        scope.spawn(|| follow(&computer, from, tell, &|_| ()));
         server.run(&computer);
-        stop.store(true, Ordering::Relaxed);
+        computer.end();
     });
     computer.project(&|_, _, _| ()).map(drop)
 }
 
-fn end_on_signals(stop: Arc<AtomicBool>, stopper: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+fn end_on_signals(computer: Weak<Computer>) -> Result<(), Failure> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            stop.store(true, Ordering::Relaxed);
-            stopper();
+        if signals.forever().next().is_some()
+            && let Some(computer) = computer.upgrade()
+        {
+            computer.end();
         }
     });
     Ok(())
@@ -76,11 +77,11 @@ pub(crate) fn record_edits(
     computer: &Computer,
     watch: &Watch,
     settle: &dyn Fn(Gathered) -> Duration,
-    stop: &AtomicBool,
     tell: &dyn Fn(Notice),
 ) {
-    while !stop.load(Ordering::Relaxed) {
-        let extent = match watch.next_when(TICK, settle) {
+    computer.at_end(watch.releaser());
+    while !computer.is_ending() {
+        let extent = match watch.next_when(PATIENCE, settle) {
             Touched::Nothing => continue,
             Touched::Paths(paths) => Extent::Paths(paths),
             Touched::Everything => Extent::Everything,
@@ -101,15 +102,9 @@ pub(crate) fn record_edits(
 }
 
 /// The log, as others append to it. Outside edits are told from here: whoever came across them, they are in the log.
-pub(crate) fn follow(
-    computer: &Computer,
-    from: Seq,
-    stop: &AtomicBool,
-    tell: &dyn Fn(Notice),
-    caught_up: &dyn Fn(Seq),
-) {
+pub(crate) fn follow(computer: &Computer, from: Seq, tell: &dyn Fn(Notice), caught_up: &dyn Fn(Seq)) {
     let (mut told, mut seen) = (from, from);
-    while !stop.load(Ordering::Relaxed) {
+    while !computer.is_ending() {
         let head = computer.log().wait(seen, TICK);
         let projected = if head > seen { computer.project(&|_, _, _| ()).map(drop) } else { Ok(()) };
         if head > told {

@@ -3,7 +3,6 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use agents::Choir;
@@ -14,21 +13,21 @@ use super::Shared;
 use super::ground::Workshop;
 use crate::failure::{Code, Failure};
 
-/// How often it looks whether it should end.
-const TICK: Duration = Duration::from_millis(500);
+/// How long it waits for an event at most; it waits again.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Carries out runs until the computer is closed.
 pub(super) fn run(shared: &Shared) -> Result<(), Failure> {
     let runtime = tokio::runtime::Handle::current();
     let _inside = runtime.enter();
-    let Shared { computer, bus, commands, minds, gateway, stop, .. } = shared;
+    let Shared { computer, bus, commands, minds, gateway, .. } = shared;
     let log = &**computer.log();
     let mut seen = log.head().seq;
     let ground = Workshop::new(Arc::clone(computer), Arc::clone(commands), Arc::clone(bus));
     let opened = runtime.block_on(Choir::open(minds.kit(Arc::new(ground), gateway.clone())));
     let choir = opened.map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
-    while !stop.load(Ordering::Relaxed) {
-        if log.wait(seen, TICK) > seen {
+    while !computer.is_ending() {
+        if log.wait(seen, PATIENCE) > seen {
             let (events, through) = of_runs(log, seen)?;
             choir.tell(&events);
             seen = through;

@@ -198,7 +198,10 @@ impl Commands {
         self.is_closed.store(true, Ordering::Relaxed);
         computer.cells().stop_all();
         // Those that are about to start are ended as soon as they have a cell.
-        while let Some(op) = self.running().keys().next().copied() {
+        loop {
+            // Bound first, so that nobody holds the list while somebody waits for an end.
+            let next = self.running().keys().next().copied();
+            let Some(op) = next else { break };
             let _ = self.stop(computer, op);
             std::thread::sleep(LOOK);
         }
@@ -212,4 +215,26 @@ impl Commands {
 /// Over a socket a command is spoken of like a terminal, by the same bytes.
 pub(crate) fn spoken_of(op: OpId) -> TerminalId {
     TerminalId::from_bytes(*op.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use shared_types::UserId;
+
+    use super::*;
+    use crate::ids;
+    use crate::place::Place;
+
+    #[test]
+    fn closing_waits_for_a_command_that_has_no_cell_yet() {
+        let folder = tempfile::tempdir().unwrap();
+        let (place, user) = (Place::at(folder.path()), UserId::parse("ada").unwrap());
+        let (computer, _) = Computer::create(&place, user, "Ada", &|_, _, _| ()).unwrap();
+        let (commands, op) = (Commands::default(), ids::op());
+        let thread = std::thread::spawn(|| std::thread::sleep(LOOK * 3));
+        let feed = Feed::new(spoken_of(op), Pace::OfItsOwn);
+        commands.running().insert(op, Running { feed, thread: Some(thread) });
+        commands.end_all(&computer);
+        assert!(!commands.any_runs());
+    }
 }

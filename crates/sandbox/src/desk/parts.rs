@@ -5,8 +5,6 @@
 //! started again, more and more slowly if it keeps failing. The log's writer is not among them: it is a thread of
 //! [`event_log::writer`] that outlives its callers and ends with the computer.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use event_log::EventLog;
@@ -18,8 +16,8 @@ use crate::failure::{Code, Failure};
 use crate::hold;
 use crate::socket::Server;
 
-/// How often a waiting part looks whether it should end.
-const TICK: Duration = Duration::from_millis(500);
+/// How long the bus waits for an event at most; it waits again.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A kind of part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +139,7 @@ impl Actor for Supervisor {
         };
         let Some(at) = parts.running.iter().position(|(known, _, _)| *known == id) else { return Ok(()) };
         let (_, policy, failures) = parts.running.swap_remove(at);
-        if parts.shared.stop.load(Ordering::Relaxed) {
+        if parts.shared.computer.is_ending() {
             return Ok(());
         }
         tracing::warn!(part = policy.name, why, failures, "a part failed and is started again");
@@ -194,8 +192,7 @@ impl Actor for Worker {
 
 /// The work of a part, until the computer is closed.
 fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
-    let Shared { computer, bus, activity, notices, stop, .. } = shared;
-    let stopped = || stop.load(Ordering::Relaxed);
+    let Shared { computer, bus, activity, notices, .. } = shared;
     let tell = |notice: hold::Notice| match notice {
         hold::Notice::Trouble(text) => {
             tracing::warn!(text, "trouble");
@@ -205,16 +202,16 @@ fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
     };
     match part {
         Part::EventBus => {
-            while !stopped() {
+            while !computer.is_ending() {
                 let seen = *bus.head().borrow();
-                if computer.log().wait(seen, TICK) > seen {
+                if computer.log().wait(seen, PATIENCE) > seen {
                     bus.fill(&**computer.log())?;
                 }
             }
             Ok(())
         }
         Part::Projection => {
-            hold::follow(computer, computer.log().head().seq, stop, &tell, &|seq| bus.set_projected(seq));
+            hold::follow(computer, computer.log().head().seq, &tell, &|seq| bus.set_projected(seq));
             Ok(())
         }
         Part::Watcher => {
@@ -222,22 +219,19 @@ fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
                 .map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
             // The watcher runs before the first scan, so nothing falls between the two.
             computer.record_outside(&|_, _, _| ())?;
-            hold::record_edits(computer, &watch, &|gathered| activity.settle(gathered), stop, &tell);
+            hold::record_edits(computer, &watch, &|gathered| activity.settle(gathered), &tell);
             Ok(())
         }
         Part::Agents => super::agents::run(shared),
         Part::Socket => {
             let server = Server::bind(&computer.place)?;
-            let stopper = server.stopper()?;
-            let ended = Arc::clone(stop);
-            std::thread::spawn(move || {
-                while !ended.load(Ordering::Relaxed) {
-                    std::thread::sleep(TICK / 5);
-                }
-                stopper();
-            });
+            computer.at_end(server.stopper()?);
             server.run(computer);
-            if stopped() { Ok(()) } else { Err(Failure::new(Code::Failed, "the socket was closed")) }
+            if computer.is_ending() {
+                Ok(())
+            } else {
+                Err(Failure::new(Code::Failed, "the socket was closed"))
+            }
         }
     }
 }

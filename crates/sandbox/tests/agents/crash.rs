@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use event_log::EventLog;
 use rusqlite::Connection;
 use scripted_model::Wire;
+use shared_types::{EventName, Seq};
 
 use crate::scenario::Scenario;
 use crate::stage::{End, Stage};
@@ -32,32 +33,44 @@ fn same(end: &End) -> Same {
     }
 }
 
-/// Stops a scenario after each of its events.
-pub(crate) fn everywhere(scenario: &Scenario) -> Result<(), String> {
-    if !scenario.crash {
-        return Ok(());
-    }
-    let whole = Stage::new(scenario, Wire::Anthropic);
-    let computer = whole.prepare();
-    let first = computer.log().head().seq.0;
-    let end = whole.carry_on(computer, true)?;
-    let computer = sandbox::session::take(&whole.place()).map_err(|e| e.to_string())?;
-    let events = whole.events(&computer);
+/// A scenario that was played to its end, and where it can be stopped.
+pub(crate) struct Played<'a> {
+    stage: Stage<'a>,
+    end: Same,
+    stops: Vec<(Seq, EventName)>,
+}
+
+/// Plays a scenario to its end.
+pub(crate) fn whole(scenario: &Scenario) -> Result<Played<'_>, String> {
+    let stage = Stage::new(scenario, Wire::Anthropic);
+    let computer = stage.prepare();
+    let first = computer.log().head().seq;
+    let end = same(&stage.carry_on(computer)?);
+    let computer = sandbox::session::take(&stage.place()).map_err(|e| e.to_string())?;
+    let events = stage.events(&computer);
     drop(computer);
-    let ends = appends(&whole);
-    for event in events.iter().filter(|event| event.seq.0 >= first && ends.contains(&event.seq.0)) {
-        let stage = Stage::new(scenario, Wire::Anthropic);
-        copy(&whole, &stage);
-        cut(&stage, event.seq.0);
-        let computer =
-            sandbox::session::take(&stage.place()).map_err(|e| format!("after {}: {e}", event.seq))?;
-        let again = stage.carry_on(computer, true).map_err(|e| format!("after {}: {e}", event.seq))?;
-        if same(&again) != same(&end) {
-            let name = event.payload.name();
-            return Err(format!("after {name} ({}):\n  {:?}\n  {:?}", event.seq, same(&end), same(&again)));
-        }
+    let ends = appends(&stage);
+    let stops = events.iter().filter(|event| event.seq >= first && ends.contains(&event.seq.0));
+    let stops = stops.map(|event| (event.seq, event.payload.name())).collect();
+    Ok(Played { stage, end, stops })
+}
+
+impl Played<'_> {
+    pub(crate) fn stops(&self) -> impl Iterator<Item = (&Self, &(Seq, EventName))> {
+        self.stops.iter().map(move |stop| (self, stop))
     }
-    Ok(())
+
+    /// Stops it after one of its events, and lets it go on from there.
+    pub(crate) fn stop_after(&self, (seq, name): &(Seq, EventName)) -> Result<(), String> {
+        let scenario = self.stage.scenario;
+        let wrong = |what: String| format!("{}, stopped after {name} ({seq}): {what}", scenario.name);
+        let stage = Stage::new(scenario, Wire::Anthropic);
+        copy(&self.stage, &stage);
+        cut(&stage, seq.0);
+        let computer = sandbox::session::take(&stage.place()).map_err(|e| wrong(e.to_string()))?;
+        let end = same(&stage.carry_on(computer).map_err(wrong)?);
+        if end == self.end { Ok(()) } else { Err(wrong(format!("\n  {:?}\n  {end:?}", self.end))) }
+    }
 }
 
 /// Where appends end. Nothing is ever stopped inside one.

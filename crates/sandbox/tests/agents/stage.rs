@@ -158,20 +158,18 @@ impl<'a> Stage<'a> {
 
     /// Plays the scenario from its beginning, looks at what came of it, and undoes it.
     pub(crate) fn play(&self) -> Result<(), String> {
-        let end = self.carry_on(self.prepare(), true)?;
+        let end = self.carry_on(self.prepare())?;
         self.judge(&end)?;
         self.undo(&end)
     }
 
     /// Lets agents work until the run is over, or nobody does anything any more.
-    pub(crate) fn carry_on(&self, computer: Computer, settle: bool) -> Result<End, String> {
+    pub(crate) fn carry_on(&self, computer: Computer) -> Result<End, String> {
         let runtime = Runtime::new().unwrap();
         let desk = runtime.block_on(Desk::open(computer, &self.minds())).unwrap();
         let ended = self.follow(&desk);
         let end = ended.map(|()| self.look(&desk));
-        if settle {
-            runtime.block_on(desk.close());
-        }
+        runtime.block_on(desk.close());
         runtime.shutdown_timeout(Duration::from_secs(5));
         end
     }
@@ -180,9 +178,10 @@ impl<'a> Stage<'a> {
         let mut person = Person::new(self.scenario, self.run);
         let mut since = (Instant::now(), desk.computer().log().head().seq);
         loop {
+            // In this order: whatever made it stand still is among the events that the person sees.
+            let line = self.details(desk.computer()).line;
             let events = self.events(desk.computer());
             let acted = person.act(desk.computer(), &events);
-            let line = self.details(desk.computer()).line;
             if !acted && (line.state.is_over() || line.state == RunState::Paused) && !person.has_more(&events)
             {
                 let busy = desk.computer().writer().inspect(|view| !view.calls.is_empty()).unwrap();

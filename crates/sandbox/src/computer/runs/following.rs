@@ -41,7 +41,7 @@ impl Computer {
                 }
             }
             match story.state() {
-                RunState::Running if is_wanted() => {}
+                RunState::Running if is_wanted() && !self.is_ending() => {}
                 RunState::Running
                 | RunState::Waiting
                 | RunState::Paused
