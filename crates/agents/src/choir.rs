@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use crate::budget::Reserved;
 use crate::ground::{Ground, GroundError};
 use crate::rules::Rules;
-use crate::runner::Runner;
+use crate::runner::{Ended, Runner};
 use crate::web::Web;
 
 /// The pause before a run that failed is begun again; it doubles up to a minute.
@@ -43,19 +43,19 @@ impl std::fmt::Debug for Kit {
 #[derive(Debug)]
 pub struct Choir {
     kit: Arc<Kit>,
-    runs: Mutex<Runs>,
+    runs: Arc<Mutex<Runs>>,
 }
 
 #[derive(Debug, Default)]
 struct Runs {
     told: HashMap<RunId, mpsc::UnboundedSender<Event>>,
-    tasks: JoinSet<RunId>,
+    tasks: JoinSet<()>,
 }
 
 impl Choir {
     /// Begins with the runs that are not over. Whatever the log gets from now on has to be told; twice does no harm.
     pub async fn open(kit: Kit) -> Result<Self, GroundError> {
-        let choir = Self { kit: Arc::new(kit), runs: Mutex::default() };
+        let choir = Self { kit: Arc::new(kit), runs: Arc::default() };
         for run in choir.kit.ground.open_runs().await? {
             choir.begin(run);
         }
@@ -68,20 +68,18 @@ impl Choir {
 
     /// Whether any run is being carried out.
     pub fn is_busy(&self) -> bool {
-        let mut runs = self.runs();
-        runs.sweep();
-        !runs.told.is_empty()
+        !self.runs().told.is_empty()
     }
 
     fn runs(&self) -> MutexGuard<'_, Runs> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.runs)
     }
 
     /// The next events of the log, of any kind.
     pub fn tell(&self, events: &[Event]) {
         for event in events {
             let Some(run) = event.run_id else { continue };
-            if matches!(event.payload, Payload::Run(RunEvent::Start(_))) {
+            if matches!(event.payload, Payload::Run(RunEvent::Start(_) | RunEvent::Rewind(_))) {
                 self.begin(run);
             }
             if let Some(told) = self.runs().told.get(&run) {
@@ -92,13 +90,13 @@ impl Choir {
 
     fn begin(&self, run: RunId) {
         let mut runs = self.runs();
-        runs.sweep();
+        while runs.tasks.try_join_next().is_some() {}
         if runs.told.contains_key(&run) {
             return;
         }
         let (told, events) = mpsc::unbounded_channel();
         runs.told.insert(run, told);
-        runs.tasks.spawn(supervise(Arc::clone(&self.kit), run, events));
+        runs.tasks.spawn(supervise(Arc::clone(&self.kit), Arc::clone(&self.runs), run, events));
     }
 
     /// Ends everything that is under way.
@@ -112,27 +110,24 @@ impl Choir {
     }
 }
 
-impl Runs {
-    /// Lets go of runs that are over.
-    fn sweep(&mut self) {
-        while let Some(ended) = self.tasks.try_join_next() {
-            if let Ok(run) = ended {
-                self.told.remove(&run);
-            }
-        }
-    }
+fn lock(runs: &Mutex<Runs>) -> MutexGuard<'_, Runs> {
+    runs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Carries a run out, again and again until it is over.
-async fn supervise(kit: Arc<Kit>, run: RunId, mut told: mpsc::UnboundedReceiver<Event>) -> RunId {
+/// Carries a run out, again and again until it is over and nothing more was told of it.
+async fn supervise(
+    kit: Arc<Kit>,
+    runs: Arc<Mutex<Runs>>,
+    run: RunId,
+    mut told: mpsc::UnboundedReceiver<Event>,
+) {
     let mut pause = FIRST_PAUSE;
     loop {
         let (hand_on, events) = mpsc::unbounded_channel();
         let own = Arc::clone(&kit);
         let mut task = tokio::spawn(async move {
             let runner = Runner::load(own, run, events).await?;
-            runner.run().await;
-            Ok::<_, GroundError>(())
+            Ok::<_, GroundError>(runner.run().await)
         });
         let abort = AbortOnDrop(task.abort_handle());
         let ended = loop {
@@ -140,13 +135,22 @@ async fn supervise(kit: Arc<Kit>, run: RunId, mut told: mpsc::UnboundedReceiver<
                 ended = &mut task => break ended,
                 event = told.recv() => match event {
                     Some(event) => drop(hand_on.send(event)),
-                    None => return run,
+                    None => return,
                 },
             }
         };
         drop(abort);
         match ended {
-            Ok(Ok(())) => return run,
+            Ok(Ok(Ended::WentBack)) => continue,
+            Ok(Ok(Ended::Over)) => {
+                // Nobody tells anything meanwhile, so what was told last is not lost.
+                let mut runs = lock(&runs);
+                if told.is_empty() {
+                    runs.told.remove(&run);
+                    return;
+                }
+                continue;
+            }
             Ok(Err(error)) => tracing::warn!(%run, %error, "a run could not be read; it is tried again"),
             Err(error) => tracing::error!(%run, %error, "a run failed; it is begun again from the log"),
         }

@@ -79,8 +79,10 @@ impl History {
     }
 
     pub fn of(id: RunId, events: &[Event]) -> Self {
-        let mut history = Self::new(id);
-        events.iter().for_each(|event| history.add(event));
+        let (mut history, is_gone) = (Self::new(id), kernel::run::gone(id, events));
+        for event in events {
+            if is_gone(event) { history.pass_over(event) } else { history.add(event) }
+        }
         history
     }
 
@@ -121,7 +123,15 @@ impl History {
         self.tasks.values().filter(move |other| other.parent == Some(task) && self.is_working(other.id))
     }
 
-    /// Takes in the next event of the run.
+    /// Takes in an event that counts no more, but for what it took.
+    fn pass_over(&mut self, event: &Event) {
+        self.seq = event.seq;
+        if !matches!(event.payload, Payload::File(_)) {
+            kernel::evolve(&mut self.view, event);
+        }
+    }
+
+    /// Takes in the next event of the run. One that goes back to an earlier step is not for here: see [`History::of`].
     pub fn add(&mut self, event: &Event) {
         self.seq = event.seq;
         let task_of_call = self.view.calls.get(&event.op).and_then(|call| call.task);
@@ -211,6 +221,7 @@ impl History {
             RunEvent::Answer(p) => drop(self.answers.insert(p.ask, p.reply.clone())),
             RunEvent::Resume(_) => self.tasks.values_mut().for_each(|task| task.failures.clear()),
             RunEvent::Pause(_)
+            | RunEvent::Rewind(_)
             | RunEvent::Ask(_)
             | RunEvent::Cancel(_)
             | RunEvent::Fail(_)

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use kernel::run::Phase;
-use shared_types::{Event, RunId, Seq};
+use shared_types::payload::run::RunEvent;
+use shared_types::{Event, Payload, RunId, Seq};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -35,6 +36,16 @@ pub(crate) struct Runner {
     refused: BTreeMap<Key, Seq>,
     /// Why the last of them was.
     why: Box<str>,
+    /// The run went back to an earlier step: what is known here is too much.
+    went_back: bool,
+}
+
+/// Why a runner is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Over,
+    /// The run has to be read once more.
+    WentBack,
 }
 
 impl Runner {
@@ -55,16 +66,20 @@ impl Runner {
             under_way: BTreeMap::new(),
             refused: BTreeMap::new(),
             why: "".into(),
+            went_back: false,
         })
     }
 
-    /// Carries the run out until it is over.
-    pub(crate) async fn run(mut self) {
+    /// Carries the run out until it is over. Whatever is under way ends with it.
+    pub(crate) async fn run(mut self) -> Ended {
         loop {
             self.take_in();
+            if self.went_back {
+                return Ended::WentBack;
+            }
             self.start_steps();
             if self.under_way.is_empty() && self.is_over() {
-                return;
+                return Ended::Over;
             }
             if self.is_stuck() {
                 self.pause();
@@ -73,7 +88,7 @@ impl Runner {
                 event = self.events.recv() => match event {
                     Some(event) => self.add(&event),
                     // Nobody will tell us any more: the computer is being closed.
-                    None => return,
+                    None => return Ended::Over,
                 },
                 Some(ended) = self.jobs.join_next(), if !self.jobs.is_empty() => match ended {
                     Ok((key, came)) => self.ended(key, came).await,
@@ -113,6 +128,7 @@ impl Runner {
 
     fn add(&mut self, event: &Event) {
         if event.seq > self.history.seq() {
+            self.went_back |= matches!(event.payload, Payload::Run(RunEvent::Rewind(_)));
             Arc::make_mut(&mut self.history).add(event);
         }
     }

@@ -13,6 +13,8 @@ use crate::desk::{Desk, Offer};
 pub(crate) enum Way {
     Undo,
     Redo,
+    /// A run goes on from before one of its steps.
+    Retry,
 }
 
 impl Way {
@@ -20,6 +22,7 @@ impl Way {
         match self {
             Self::Undo => "Undo",
             Self::Redo => "Redo",
+            Self::Retry => "Try again from here",
         }
     }
 
@@ -27,6 +30,7 @@ impl Way {
         match self {
             Self::Undo => "Undid",
             Self::Redo => "Redid",
+            Self::Retry => "Goes on from before",
         }
     }
 
@@ -34,6 +38,7 @@ impl Way {
         match self {
             Self::Undo => "undo",
             Self::Redo => "redo",
+            Self::Retry => "retry",
         }
     }
 }
@@ -43,6 +48,7 @@ impl Way {
 pub(crate) enum Target {
     Op(OpId),
     Run(RunId),
+    Step(RunId, Seq),
 }
 
 /// What is about to be done.
@@ -82,6 +88,7 @@ async fn revert(way: Way, target: Target, body: &Revert) -> Answer<Done> {
     let (place, id) = match target {
         Target::Op(op) => ("operations", op.to_string()),
         Target::Run(run) => ("runs", run.to_string()),
+        Target::Step(run, seq) => ("runs", format!("{run}/steps/{seq}")),
     };
     api::post(&format!("/{place}/{id}/{}", way.route()), body).await
 }
@@ -102,7 +109,7 @@ impl Known {
     fn op(&self) -> Option<OpId> {
         match self.target {
             Some(Target::Op(op)) => Some(op),
-            Some(Target::Run(_)) | None => None,
+            Some(Target::Run(_) | Target::Step(..)) | None => None,
         }
     }
 }
@@ -126,7 +133,7 @@ async fn finish(mut desk: Desk, way: Way, known: Known, answer: Answer<Done>) {
             let offer = match (way, done.op) {
                 (Way::Undo, Some(op)) => Offer::Redo(op),
                 (Way::Redo, Some(op)) => Offer::Undo(op),
-                (Way::Undo | Way::Redo, None) => Offer::Nothing,
+                (Way::Retry, _) | (Way::Undo | Way::Redo, None) => Offer::Nothing,
             };
             desk.toast(text, false, offer);
         }
@@ -160,6 +167,7 @@ async fn candidate(way: Way) -> Option<Operation> {
     let fits = |row: &Operation| match way {
         Way::Undo => row.reversible && !row.undone,
         Way::Redo => row.undone,
+        Way::Retry => false,
     };
     rows.ok()?.rows.into_iter().find(fits)
 }

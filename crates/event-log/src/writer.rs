@@ -53,6 +53,12 @@ pub enum Intent {
         run: RunId,
         resolutions: Resolutions,
     },
+    /// Lets a run go on from before a turn of a model.
+    RetryRun {
+        run: RunId,
+        to: Seq,
+        resolutions: Resolutions,
+    },
     Restore {
         seq: Seq,
     },

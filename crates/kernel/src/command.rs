@@ -221,6 +221,14 @@ pub enum Action {
         events: Vec<Event>,
         resolutions: Resolutions,
     },
+    /// Lets a run go on from before a turn of a model, whether it is over or not. What its calls did since is taken
+    /// back. The shell supplies the events of the run.
+    RetryRun {
+        run: RunId,
+        to: Seq,
+        events: Vec<Event>,
+        resolutions: Resolutions,
+    },
     /// Returns files, windows, settings and notes to how they stood at a seq. The shell supplies that view.
     Restore {
         seq: Seq,

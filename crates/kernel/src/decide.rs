@@ -11,6 +11,7 @@ mod paths;
 mod plan;
 mod restore;
 mod reversal;
+mod rewind;
 mod runs;
 mod undo;
 
@@ -105,6 +106,9 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
         }
         Action::UndoRun { run, events, resolutions } => {
             undo::undo_run(view, &mut draft, *run, events, resolutions, &command.contents)?;
+        }
+        Action::RetryRun { run, to, events, resolutions } => {
+            rewind::retry(view, &mut draft, *run, *to, events, resolutions, &command.contents)?;
         }
         Action::Restore { seq, target } => restore::restore(view, &mut draft, *seq, target)?,
     }

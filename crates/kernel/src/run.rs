@@ -1,8 +1,11 @@
 //! What is kept in mind of a run: how far it is, who works in it, what it waits for and what it has taken.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
+use shared_types::payload::run::RunEvent;
 use shared_types::payload::run::{AskKind, Budget, PauseReason};
-use shared_types::{AskId, RunId, Seq, Taint, TaskId, Timestamp};
+use shared_types::{AskId, Event, OpId, Payload, RunId, Seq, Taint, TaskId, Timestamp};
 
 use crate::View;
 
@@ -26,6 +29,10 @@ pub struct Run {
     pub worked: u64,
     /// Since when its clock runs, if it runs.
     pub ticking: Option<Timestamp>,
+    /// When it last went back to before a turn. Whatever was thought before that counts no more.
+    pub rewound: Seq,
+    /// Calls that were wanted in turns that count no more.
+    pub void: Vec<OpId>,
 }
 
 /// How far a run is. Whether it waits for the person is told by what it asks.
@@ -125,6 +132,40 @@ impl Run {
         let running = self.ticking.map_or(0, |since| now.millis().saturating_sub(since.millis()));
         self.worked.saturating_add(u64::try_from(running).unwrap_or_default())
     }
+}
+
+/// When each operation of a run began; what is of the run itself is told event by event.
+#[derive(Debug)]
+pub struct Begun(HashMap<OpId, Seq>);
+
+impl Begun {
+    /// `events` are all of the run, in order.
+    pub fn of(id: RunId, events: &[Event]) -> Self {
+        let own = OpId::from_bytes(*id.as_bytes());
+        let mut begun = HashMap::new();
+        for event in events.iter().filter(|event| event.op != own) {
+            begun.entry(event.op).or_insert(event.seq);
+        }
+        Self(begun)
+    }
+
+    /// When that began which an event is part of.
+    pub fn of_event(&self, event: &Event) -> Seq {
+        self.0.get(&event.op).copied().unwrap_or(event.seq)
+    }
+}
+
+/// Which events of a run count no more, since it went back to before them. `events` are all of the run, in order.
+pub fn gone(id: RunId, events: &[Event]) -> impl Fn(&Event) -> bool + use<> {
+    let begun = Begun::of(id, events);
+    let rewinds: Vec<(Seq, Seq)> = events
+        .iter()
+        .filter_map(|event| match &event.payload {
+            Payload::Run(RunEvent::Rewind(p)) => Some((p.to, event.seq)),
+            _ => None,
+        })
+        .collect();
+    move |event| rewinds.iter().any(|(to, at)| *to <= begun.of_event(event) && event.seq < *at)
 }
 
 impl View {

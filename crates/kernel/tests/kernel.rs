@@ -30,6 +30,8 @@ mod paths;
 mod redo;
 #[path = "kernel/restore.rs"]
 mod restore;
+#[path = "kernel/rewind.rs"]
+mod rewind;
 #[path = "kernel/run_state.rs"]
 mod run_state;
 #[path = "kernel/runs.rs"]

@@ -93,6 +93,7 @@ fn of_run(event: &RunEvent) -> String {
             Reply::Deny(why) => format!("deny: {why}"),
             Reply::Words(words) => format!("answer: {words}"),
         },
+        RunEvent::Rewind(_) => "try again from an earlier step".into(),
         RunEvent::Cancel(_) => "stop the run".into(),
         RunEvent::Fail(p) => format!("run failed: {}", p.reason),
         RunEvent::Complete(_) => "run completed".into(),

@@ -85,6 +85,12 @@ pub fn routes() -> Vec<Route> {
             "Steers, pauses, stops, answers",
             runs::gesture,
         ),
+        Route::post(
+            "/api/v1/runs/{run}/steps/{seq}/retry",
+            Signed(Write),
+            "Goes on from before a step",
+            runs::retry,
+        ),
         Route::post("/api/v1/runs/{run}/undo", Signed(Write), "Takes all of it back", runs::undo),
         Route::post("/api/v1/runs/{run}/redo", Signed(Write), "Brings all of it back", runs::redo),
         Route::get("/api/v1/questions", Signed(Read), "What waits for the person", runs::questions),

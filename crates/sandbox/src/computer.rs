@@ -327,7 +327,7 @@ impl Computer {
             op: caller.op,
             source: caller.source,
             actor: caller.actor.clone(),
-            run_id: caller.agent.map(|(run, _)| run),
+            run_id: run_of(caller, &intent),
             cause: None,
             taint: caller.taint.clone(),
             intent,
@@ -488,6 +488,16 @@ fn resolutions(choices: &Choices) -> Resolutions {
     Resolutions {
         each: choices.each.iter().cloned().flat_map(both_spellings).collect(),
         others: choices.others,
+    }
+}
+
+/// The run that something is part of: that of the agent who does it, or the one that the person lets go back.
+fn run_of(caller: &Caller, intent: &Intent) -> Option<RunId> {
+    match intent {
+        Intent::RetryRun { run, .. } => Some(*run),
+        Intent::Do(_) | Intent::Undo { .. } | Intent::UndoRun { .. } | Intent::Restore { .. } => {
+            caller.agent.map(|(run, _)| run)
+        }
     }
 }
 

@@ -162,6 +162,13 @@ fn agent_samples() -> Vec<Payload> {
         RunSteer { task: Some(task), words: ContentRef::of(b"Shorter.") }.into(),
         RunPause { why: PauseReason::Budget("40 of 40 steps are used".into()) }.into(),
         RunResume { budget: Some(Budget { steps: Some(80), ..budget }) }.into(),
+        RunRewind {
+            to: Seq(41),
+            again: vec![WorksAgain { task, taint: vec![Taint::parse("import").unwrap()] }],
+            gone: vec![other],
+            void: vec![call],
+        }
+        .into(),
         RunAsk { ask, task, about }.into(),
         RunAnswer { ask, task, reply: Reply::Allow(Scope::Run) }.into(),
         RunCancel {}.into(),

@@ -87,6 +87,18 @@ pub enum RunsAction {
     #[command(after_help = "Examples:\n  choir runs undo 3f2a9c1b --preview\n  \
         choir runs undo 3f2a9c1b --keep notes.md")]
     Undo(RevertRun),
+    /// Let a run go on from before a step, another time; what its calls did to files since is taken back
+    #[command(after_help = "Examples:\n  choir runs 3f2a9c1b      # lists its steps\n  \
+        choir runs retry 3f2a9c1b 4711 --watch")]
+    Retry {
+        #[command(flatten)]
+        of: RevertRun,
+        /// The turn or the call to begin with: the number before it in the list of steps
+        step: Seq,
+        /// Print every step as it happens, and ask here for what needs your word
+        #[arg(short, long)]
+        watch: bool,
+    },
     /// Bring back what was taken back
     #[command(after_help = "Example:\n  choir runs redo 3f2a9c1b")]
     Redo(RevertRun),

@@ -6,10 +6,10 @@ use anyhow::Result;
 use sandbox::failure::{Code, Failure};
 use sandbox::protocol::{Request, RunAnswer, RunRequest};
 use sandbox::session;
-use shared_types::TaskId;
 use shared_types::wire::{
     Agent, AgentState, RunCost, RunDetails, RunGesture, RunLine, RunState, Step, StepParts,
 };
+use shared_types::{Seq, TaskId};
 
 use super::Context;
 use super::approve::{show as show_question, watched};
@@ -63,6 +63,11 @@ fn act(context: &Context, action: RunsAction) -> Result<ExitCode> {
         }
         RunsAction::Undo(args) => return revert(context, &args, Way::Undo),
         RunsAction::Redo(args) => return revert(context, &args, Way::Redo),
+        RunsAction::Retry { of, step, watch: false } => return revert(context, &of, Way::Retry(step)),
+        RunsAction::Retry { of, step, watch: true } => {
+            revert(context, &of, Way::Retry(step))?;
+            return watched(context, |context| Ok(details(context, &of.run)?.line));
+        }
     };
     let line = gesture_on(context, &run, gesture)?;
     tell_change(context, verb, &line)?;
@@ -73,6 +78,7 @@ fn act(context: &Context, action: RunsAction) -> Result<ExitCode> {
 enum Way {
     Undo,
     Redo,
+    Retry(Seq),
 }
 
 fn revert(context: &Context, args: &RevertRun, way: Way) -> Result<ExitCode> {
@@ -83,6 +89,8 @@ fn revert(context: &Context, args: &RevertRun, way: Way) -> Result<ExitCode> {
         (Way::Undo, false) => (RunRequest::Undo { run, choices, preview }, "undone"),
         (Way::Redo, true) => (RunRequest::Redo { run, choices, preview }, "redo"),
         (Way::Redo, false) => (RunRequest::Redo { run, choices, preview }, "redone"),
+        (Way::Retry(step), true) => (RunRequest::Retry { run, step, choices, preview }, "go back"),
+        (Way::Retry(step), false) => (RunRequest::Retry { run, step, choices, preview }, "went back"),
     };
     let answer = context.change(Request::Runs(request), &mut std::io::empty())?;
     done(context.style, verb, &answer);

@@ -7,7 +7,7 @@ use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{Changes, Waiting};
-use crate::undo::{self, Ask, Plan};
+use crate::undo::{self, Ask, Plan, Way};
 
 #[component]
 pub(crate) fn AskDialog() -> Element {
@@ -32,6 +32,7 @@ fn Question(ask: Ask) -> Element {
         Plan::Revert { way, label, .. } => (format!("{}: {label}", way.verb()), way.verb().to_owned()),
         Plan::Restore { label, .. } => (format!("Restore to {label}"), "Restore".to_owned()),
     };
+    let is_retry = matches!(ask.plan, Plan::Revert { way: Way::Retry, .. });
     let plan = ask.plan.clone();
     let conflicts = ask.conflicts.clone();
     let waiting = ask.preview.is_none() && conflicts.is_empty();
@@ -53,7 +54,7 @@ fn Question(ask: Ask) -> Element {
                 }
                 if let Some(done) = ask.preview.clone() {
                     if done.changes.is_empty() && done.notes.is_empty() {
-                        p { class: "quiet pad", "Nothing would change: it is already so." }
+                        p { class: "quiet pad", {if is_retry { "No file changes." } else { "Nothing would change: it is already so." }} }
                     }
                     Changes { changes: done.changes, total: done.total, notes: done.notes }
                 }
@@ -75,7 +76,7 @@ fn Question(ask: Ask) -> Element {
                 }
             }
             footer {
-                span { class: "quiet", "This can be undone too." }
+                span { class: "quiet", {if is_retry { "Agents begin again from there." } else { "This can be undone too." }} }
                 span { class: "sp" }
                 button { class: "btn", onclick: move |_| desk.ask.set(None), "Cancel" }
                 button { class: "btn pri", id: "ask-confirm", disabled: waiting, onclick: confirm, "{verb}" }

@@ -56,7 +56,10 @@ impl State {
 
     /// Going back must not bring back files whose bytes were purged since.
     fn check_brought_back(&self, action: &Action, decision: &Decision) -> Result<(), SubmitError> {
-        if !matches!(action, Action::Undo { .. } | Action::UndoRun { .. } | Action::Restore { .. }) {
+        if !matches!(
+            action,
+            Action::Undo { .. } | Action::UndoRun { .. } | Action::RetryRun { .. } | Action::Restore { .. }
+        ) {
             return Ok(());
         }
         let new: HashSet<_> = decision.contents.iter().map(|(hash, _)| *hash).collect();
@@ -86,6 +89,10 @@ impl State {
             Intent::UndoRun { run, resolutions } => {
                 let events = self.understood(&self.log.run(*run)?)?;
                 Action::UndoRun { run: *run, events, resolutions: resolutions.clone() }
+            }
+            Intent::RetryRun { run, to, resolutions } => {
+                let events = self.understood(&self.log.run(*run)?)?;
+                Action::RetryRun { run: *run, to: *to, events, resolutions: resolutions.clone() }
             }
             Intent::Restore { seq } => {
                 if *seq > self.view.seq() {
@@ -191,6 +198,7 @@ fn named_contents(action: &Action) -> Vec<ContentRef> {
         | Action::Revoke { .. }
         | Action::Undo { .. }
         | Action::UndoRun { .. }
+        | Action::RetryRun { .. }
         | Action::Restore { .. } => Vec::new(),
     }
 }

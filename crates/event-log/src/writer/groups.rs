@@ -48,7 +48,10 @@ impl Group {
             }
             Intent::Do(Action::Run(RunAction::Start(_))) => has(&|event| event.run_id == submission.run_id),
             Intent::Do(_) => false,
-            Intent::Undo { .. } | Intent::UndoRun { .. } | Intent::Restore { .. } => !self.appends.is_empty(),
+            Intent::Undo { .. }
+            | Intent::UndoRun { .. }
+            | Intent::RetryRun { .. }
+            | Intent::Restore { .. } => !self.appends.is_empty(),
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn start(
         return Err(Rejection::CallTaken { call: command.op });
     }
     match (command.run_id, call.task) {
-        (Some(run), Some(task)) => check_goes_on(view, run, task)?,
+        (Some(run), Some(task)) => check_goes_on(view, run, task, command.op)?,
         (None, None) => {}
         (Some(_), None) | (None, Some(_)) => {
             let reason = "a run's calls are made by its agents, and an agent's in its run".into();

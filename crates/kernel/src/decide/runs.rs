@@ -7,7 +7,7 @@ use shared_types::payload::run::{
     RunStart, RunSteer, Scope,
 };
 use shared_types::payload::task::{TaskEnd, TaskMessage, TaskOutcome, TaskStart, TaskTrust};
-use shared_types::{AskId, GrantId, RunId, TaskId};
+use shared_types::{AskId, GrantId, OpId, RunId, Seq, TaskId};
 
 use super::{Draft, check_text};
 use crate::run::{Phase, Run, Task, TaskState};
@@ -129,6 +129,7 @@ pub(super) fn decide(
         }
         RunAction::RecordReply(reply) => {
             working(run, reply.task)?;
+            not_rewound(run, id, reply.seen)?;
             draft.event(reply.clone());
         }
         RunAction::RecordFailure(failure) => {
@@ -166,6 +167,15 @@ fn working(run: &Run, task: TaskId) -> Result<&Task, Rejection> {
     match known.state {
         TaskState::Working => Ok(known),
         TaskState::Done | TaskState::Failed | TaskState::Cancelled => Err(Rejection::TaskIsOver { task }),
+    }
+}
+
+/// What was thought before a run went back is not said after it.
+fn not_rewound(run: &Run, id: RunId, seen: Seq) -> Result<(), Rejection> {
+    if seen < run.rewound {
+        Err(Rejection::RunIsBusy { run: id, what: "it went back to an earlier step" })
+    } else {
+        Ok(())
     }
 }
 
@@ -208,10 +218,14 @@ fn end_task(view: &View, draft: &mut Draft, run: &Run, end: &TaskEnd) -> Result<
 fn ask(run: &Run, draft: &mut Draft, ask: &RunAsk) -> Result<(), Rejection> {
     working(run, ask.task)?;
     match &ask.about {
-        AskKind::Approval { title, .. } | AskKind::Interrupted { title, .. } => {
-            check_text("a title", title, 4000)?
+        AskKind::Approval { call, title, .. } | AskKind::Interrupted { call, title, .. } => {
+            not_void(run, *call)?;
+            check_text("a title", title, 4000)?;
         }
-        AskKind::Question { text, .. } => check_text("a question", text, 8000)?,
+        AskKind::Question { call, text, .. } => {
+            not_void(run, *call)?;
+            check_text("a question", text, 8000)?;
+        }
     }
     if run.ask(ask.ask).is_none() {
         draft.event(ask.clone());
@@ -262,9 +276,14 @@ pub(super) fn revoke(view: &View, draft: &mut Draft, id: GrantId) -> Result<(), 
     Ok(())
 }
 
+fn not_void(run: &Run, call: OpId) -> Result<(), Rejection> {
+    if run.void.contains(&call) { Err(Rejection::CallTaken { call }) } else { Ok(()) }
+}
+
 /// Nothing new begins in a run that stands still or is over.
-pub(super) fn check_goes_on(view: &View, run: RunId, task: TaskId) -> Result<(), Rejection> {
+pub(super) fn check_goes_on(view: &View, run: RunId, task: TaskId, call: OpId) -> Result<(), Rejection> {
     let found = view.runs.get(&run).ok_or(Rejection::NoRun { run })?;
+    not_void(found, call)?;
     match &found.phase {
         Phase::Working => working(found, task).map(drop),
         Phase::Paused(_) => Err(Rejection::RunIsPaused { run }),

@@ -76,11 +76,11 @@ pub(super) fn undo_run(
     take_back(view, draft, &operation, resolutions, contents)
 }
 
-fn is_revert(event: &Event) -> bool {
+pub(super) fn is_revert(event: &Event) -> bool {
     matches!(event.payload, Payload::Revert(RevertEvent::Undo(_) | RevertEvent::Redo(_)))
 }
 
-fn take_back(
+pub(super) fn take_back(
     view: &View,
     draft: &mut Draft,
     operation: &Operation,

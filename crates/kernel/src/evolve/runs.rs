@@ -3,7 +3,7 @@
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::RunEvent;
 use shared_types::payload::task::{TaskEvent, TaskOutcome};
-use shared_types::{Event, RunId, Taint, TaskId};
+use shared_types::{Event, RunId, Seq, Taint, TaskId};
 
 use crate::View;
 use crate::run::{Ask, Phase, Run, Spent, Task, TaskState};
@@ -30,6 +30,8 @@ pub(super) fn evolve(view: &mut View, event: &Event, run: &RunEvent) {
                 asks: Vec::new(),
                 worked: 0,
                 ticking: Some(event.ts),
+                rewound: Seq::ZERO,
+                void: Vec::new(),
             };
             view.runs.insert(id, run);
         }
@@ -43,6 +45,19 @@ pub(super) fn evolve(view: &mut View, event: &Event, run: &RunEvent) {
             run.asks.push(Ask { id: p.ask, task: p.task, about: p.about.clone() });
         }),
         RunEvent::Answer(p) => change(view, event, |run| run.asks.retain(|ask| ask.id != p.ask)),
+        RunEvent::Rewind(p) => change(view, event, |run| {
+            run.phase = Phase::Working;
+            run.asks.clear();
+            run.tasks.retain(|task| !p.gone.contains(&task.id));
+            for again in &p.again {
+                if let Some(task) = run.task_mut(again.task) {
+                    task.state = TaskState::Working;
+                    task.taint.clone_from(&again.taint);
+                }
+            }
+            run.rewound = event.seq;
+            run.void.extend(&p.void);
+        }),
         RunEvent::Cancel(_) => end(view, event, Phase::Cancelled),
         RunEvent::Fail(p) => end(view, event, Phase::Failed(p.reason.clone())),
         RunEvent::Complete(_) => end(view, event, Phase::Completed),

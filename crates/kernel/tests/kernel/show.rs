@@ -125,6 +125,7 @@ fn of_run(run: &RunEvent) -> String {
         RunEvent::Resume(_) => "resume".into(),
         RunEvent::Ask(_) => "ask".into(),
         RunEvent::Answer(p) => format!("answer {:?}", p.reply),
+        RunEvent::Rewind(p) => format!("rewind to {}", p.to),
         RunEvent::Cancel(_) => "cancel".into(),
         RunEvent::Fail(p) => format!("fail: {}", p.reason),
         RunEvent::Complete(_) => "complete".into(),

@@ -26,6 +26,12 @@ pub(super) fn apply(views: &Views, event: &Event, run: &RunEvent) -> Result<(), 
         RunEvent::Steer(_) => Ok(()),
         RunEvent::Pause(p) => set_state(views, id, RunState::Paused, why(&p.why)),
         RunEvent::Resume(_) => set_state(views, id, RunState::Running, None),
+        RunEvent::Rewind(_) => {
+            forget_asks(views, id)?;
+            let mut update = views.prepare("UPDATE runs SET ended = NULL WHERE run = ?1")?;
+            views.map(update.execute([id.as_bytes()]))?;
+            set_state(views, id, RunState::Running, None)
+        }
         RunEvent::Ask(p) => {
             let mut insert =
                 views.prepare("INSERT OR REPLACE INTO asks (run, ask, task) VALUES (?1, ?2, ?3)")?;

@@ -109,6 +109,15 @@ pub(super) async fn redo(
     Ok(Json(ask(&desk, Request::Runs(RunRequest::Redo { run, choices, preview })).await?))
 }
 
+pub(super) async fn retry(
+    desk: Of,
+    Named(StepOf { run, seq }): Named<StepOf>,
+    Body(revert): Body<Revert>,
+) -> Result<Json<Done>, Refusal> {
+    let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
+    Ok(Json(ask(&desk, Request::Runs(RunRequest::Retry { run, step: seq, choices, preview })).await?))
+}
+
 pub(super) async fn questions(desk: Of) -> Result<Json<Questions>, Refusal> {
     told!(tell(&desk, ids::command(), RunRequest::Questions).await?, Questions)
 }

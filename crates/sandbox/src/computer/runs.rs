@@ -105,6 +105,11 @@ impl Computer {
                 let run = self.run_named(run)?;
                 return Ok(Answer::Done(self.redo_run(caller, run, choices, *preview, progress)?));
             }
+            RunRequest::Retry { run, step, choices, preview } => {
+                self.record_outside(progress)?;
+                let run = self.run_named(run)?;
+                return Ok(Answer::Done(self.retry_run(caller, run, *step, choices, *preview, progress)?));
+            }
             RunRequest::Questions => RunAnswer::Questions(self.questions(None)?),
             RunRequest::Answer { ask, reply } => {
                 RunAnswer::Line(self.answer_question(caller, ask.as_deref(), reply)?)

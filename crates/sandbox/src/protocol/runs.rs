@@ -47,6 +47,13 @@ pub enum RunRequest {
         choices: Choices,
         preview: bool,
     },
+    /// Lets it go on from before a step, and takes back what its calls did to files since.
+    Retry {
+        run: String,
+        step: Seq,
+        choices: Choices,
+        preview: bool,
+    },
     /// What waits for the person, in all runs.
     Questions,
     /// Answers a question, or the only one there is.

@@ -2,7 +2,8 @@
 //! where it is not recorded.
 
 use sandbox::computer::Computer;
-use sandbox::protocol::RunRequest;
+use sandbox::protocol::{Choices, Envelope, Request, RunRequest};
+use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::{Reply, RunEvent};
 use shared_types::wire::RunGesture;
 use shared_types::{Event, Payload, RunId};
@@ -48,6 +49,7 @@ impl<'a> Person<'a> {
                     gesture_on(RunGesture::Resume { budget: None });
                 }
                 PersonAct::Raise(budget) => gesture_on(RunGesture::Resume { budget: Some(*budget) }),
+                PersonAct::Retry(turn) => retry(computer, run, events, *turn),
                 PersonAct::Write((path, text)) => write(computer, path, text),
             }
             return true;
@@ -59,6 +61,15 @@ impl<'a> Person<'a> {
     pub(crate) fn has_more(&self, events: &[Event]) -> bool {
         self.gestures.iter().any(|(gesture, done)| !done && nth(events, gesture).is_some())
     }
+}
+
+fn retry(computer: &Computer, run: RunId, events: &[Event], turn: usize) {
+    let is_turn = |event: &&Event| matches!(event.payload, Payload::Llm(LlmEvent::Reply(_)));
+    let step = events.iter().filter(is_turn).nth(turn - 1).unwrap().seq;
+    let request =
+        RunRequest::Retry { run: run.to_string(), step, choices: Choices::default(), preview: false };
+    let envelope = Envelope::new(Request::Runs(request));
+    computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
 }
 
 fn nth<'e>(events: &'e [Event], gesture: &Gesture) -> Option<&'e Event> {
@@ -82,6 +93,7 @@ fn is_recorded(gesture: &Gesture, cause: &Event, events: &[Event]) -> bool {
         PersonAct::Steer(_) => later(|event| matches!(event, RunEvent::Steer(_))),
         PersonAct::Stop(_) => later(|event| matches!(event, RunEvent::Cancel(_))),
         PersonAct::Pause(_) | PersonAct::Raise(_) => later(|event| matches!(event, RunEvent::Resume(_))),
+        PersonAct::Retry(_) => later(|event| matches!(event, RunEvent::Rewind(_))),
         PersonAct::Write(_) => false,
     }
 }

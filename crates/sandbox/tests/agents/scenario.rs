@@ -68,6 +68,8 @@ pub(crate) enum PersonAct {
     Pause(Yes),
     /// Goes on with more.
     Raise(Budget),
+    /// Lets it try again from a turn; the first is 1.
+    Retry(usize),
     /// Writes a file: its path and its text.
     Write((String, String)),
 }

@@ -64,6 +64,7 @@ fn table() -> Vec<Row> {
             "/api/v1/runs/{run}/gestures",
             json!({ "command": format!("{SET_THEME}5"), "gesture": "pause" }),
         ),
+        row(&post, "/api/v1/runs/{run}/steps/{seq}/retry", json!({ "preview": true })),
         row(&post, "/api/v1/runs/{run}/undo", json!({ "preview": true })),
         row(&post, "/api/v1/runs/{run}/redo", json!({ "preview": true })),
         row(&get, "/api/v1/questions", Value::Null),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AskId, ContentRef, FilePath, OpId, TaskId};
+use crate::{AskId, ContentRef, FilePath, OpId, Seq, Taint, TaskId};
 
 /// What a run may take, from its start. What is absent is not bounded. Every field is written, since a snapshot, which
 /// has no names of fields, holds it too.
@@ -139,6 +139,30 @@ pub struct RunAnswer {
     pub reply: Reply,
 }
 
+/// A run is again as it was before a turn of a model: whatever began with that turn or later counts no more, but for
+/// what it took. What its calls did to files is taken back beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRewind {
+    /// The turn that is taken again.
+    pub to: Seq,
+    /// Who works again, and the labels of each as they were.
+    pub again: Vec<WorksAgain>,
+    /// Agents that began since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<TaskId>,
+    /// Calls that were wanted since and not made. Nobody makes them any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub void: Vec<OpId>,
+}
+
+/// An agent that works again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorksAgain {
+    pub task: TaskId,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taint: Vec<Taint>,
+}
+
 /// The person ended a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RunCancel {}
@@ -174,6 +198,8 @@ events! {
         "run.ask" v 1 Final => Ask(RunAsk),
         /// The person answered.
         "run.answer" v 1 Final => Answer(RunAnswer),
+        /// A run is again as it was before a turn of a model.
+        "run.rewind" v 1 Final => Rewind(RunRewind),
         /// The person ended a run.
         "run.cancel" v 1 Final => Cancel(RunCancel),
         /// A run came to nothing.

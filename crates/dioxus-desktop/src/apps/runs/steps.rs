@@ -3,6 +3,7 @@
 
 use dioxus::prelude::*;
 use serde_json::Value;
+use shared_types::Seq;
 
 use crate::api::{self, Answer};
 use crate::apps;
@@ -170,9 +171,10 @@ pub(super) fn Parts(run: String, beat: u64, chosen: Signal<u64>) -> Element {
     if *now.peek() != beat {
         now.set(beat);
     }
+    let of = run.clone();
     let parts = api::use_fetched::<Value>(move || {
         drop(now.read());
-        format!("/runs/{run}/steps/{seq}")
+        format!("/runs/{of}/steps/{seq}")
     });
     let body = match &*parts.read() {
         None => rsx! { Waiting {} },
@@ -182,7 +184,7 @@ pub(super) fn Parts(run: String, beat: u64, chosen: Signal<u64>) -> Element {
             rsx! {
                 h3 { {text(step, "label")} }
                 p { class: "quiet", {clock::full(moment(step, "ts"))} " · event {seq}" }
-                {acts(desk, step)}
+                {acts(desk, &run, step)}
                 for note in items(parts, "notes").iter().filter_map(Value::as_str) {
                     p { class: "note-line", Icon { name: "info" } "{note}" }
                 }
@@ -209,11 +211,26 @@ fn part(title: &str, words: &str) -> Element {
     }
 }
 
-/// What can be done to a step that is an operation of its own.
-fn acts(desk: Desk, step: &Value) -> Element {
-    let Ok(op) = text(step, "op").parse() else { return rsx! {} };
-    let way = if is(step, "undone") { Way::Redo } else { Way::Undo };
+/// What can be done to a step: a turn and a call can be tried again, and a call is an operation of its own.
+fn acts(desk: Desk, run: &str, step: &Value) -> Element {
     let label = text(step, "label").to_owned();
+    let (run, seq) = (run.parse(), Seq(number(step, "seq")));
+    let again = (matches!(text(step, "kind"), "reply" | "call") && !is(step, "undone")).then(|| {
+        let label = label.clone();
+        let retry = move || {
+            if let Ok(run) = run {
+                let (way, target) = (Way::Retry, Target::Step(run, seq));
+                undo::ask(desk, Plan::Revert { way, target, label: label.clone() });
+            }
+        };
+        press("btn", "rotate-ccw", Way::Retry.verb(), retry)
+    });
+    let Ok(op) = text(step, "op").parse() else {
+        return rsx! {
+            div { class: "acts", {again} }
+        };
+    };
+    let way = if is(step, "undone") { Way::Redo } else { Way::Undo };
     let revert = move || undo::ask(desk, Plan::Revert { way, target: Target::Op(op), label: label.clone() });
     let look = move || {
         if let Some(app) = apps::find("timeline") {
@@ -225,6 +242,7 @@ fn acts(desk: Desk, step: &Value) -> Element {
             if number(step, "files") > 0 {
                 {press("btn", if way == Way::Undo { "undo-2" } else { "redo-2" }, way.verb(), revert)}
             }
+            {again}
             {press("btn ghost", "history", "In the timeline", look)}
         }
     }

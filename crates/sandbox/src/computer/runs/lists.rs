@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use event_log::writer::Intent;
+use kernel::run::{Begun, Phase};
 use projector::query::RunRow;
 use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::payload::run::{RunComplete, RunEvent, RunStart};
@@ -92,6 +93,8 @@ impl Computer {
             RunEvent::Complete(p) => Some(p),
             _ => None,
         });
+        // What it came to before it went back is not what it comes to.
+        let complete = complete.filter(|_| story.run.phase == Phase::Completed);
         let shown = |content| texts::show(log, content).text;
         let all: Vec<&Event> = story.events.iter().filter(|event| steps::is_step(event)).collect();
         let earlier = all.len().saturating_sub(STEPS);
@@ -202,6 +205,34 @@ impl Computer {
         Ok(done)
     }
 
+    /// Lets a run go on from before a step.
+    pub(super) fn retry_run(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        step: Seq,
+        choices: &Choices,
+        preview: bool,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let story = self.story(run)?;
+        let to = steps::turn_of(&story.events, step).ok_or_else(|| {
+            Failure::new(
+                Code::NotFound,
+                format!("event {step} is no turn and no call of an agent in this run"),
+            )
+        })?;
+        let begun = Begun::of(run, &story.events);
+        let since: Vec<Event> =
+            story.events.iter().filter(|event| begun.of_event(event) >= to).cloned().collect();
+        let mut calls = steps::calls(&since);
+        calls.reverse();
+        let intent = Intent::RetryRun { run, to, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, intent, &calls, preview, progress)?;
+        done.target = Some(operation_of(run));
+        Ok(done)
+    }
+
     pub(super) fn redo_run(
         &self,
         caller: &Caller,
@@ -238,8 +269,9 @@ fn of_row(row: RunRow) -> RunLine {
     }
 }
 
+/// The newest of its kind.
 fn find<'e, T>(events: &'e [Event], which: impl Fn(&'e RunEvent) -> Option<&'e T>) -> Option<&'e T> {
-    events.iter().find_map(|event| match &event.payload {
+    events.iter().rev().find_map(|event| match &event.payload {
         Payload::Run(event) => which(event),
         _ => None,
     })

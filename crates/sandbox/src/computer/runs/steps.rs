@@ -28,6 +28,8 @@ struct Came {
 pub(super) struct Teller<'a> {
     log: &'a dyn EventLog,
     undone: HashSet<OpId>,
+    /// Steps that count no more, since the run went back to before them.
+    gone: HashSet<Seq>,
     calls: HashMap<OpId, Came>,
 }
 
@@ -57,9 +59,24 @@ pub(super) fn calls(events: &[Event]) -> Vec<OpId> {
     events.iter().filter_map(call).collect()
 }
 
+/// The turn of a model that a step belongs to: itself, or the one that wanted the call.
+pub(super) fn turn_of(events: &[Event], step: Seq) -> Option<Seq> {
+    let event = events.iter().find(|event| event.seq == step)?;
+    let wants = |reply: &Event| match &reply.payload {
+        Payload::Llm(LlmEvent::Reply(p)) => {
+            reply.seq == step || p.calls.iter().any(|wanted| wanted.call == event.op)
+        }
+        _ => false,
+    };
+    events.iter().find(|reply| wants(reply)).map(|reply| reply.seq)
+}
+
 impl<'a> Teller<'a> {
     /// `events` are all of the run.
     pub(super) fn new(log: &'a dyn EventLog, events: &[Event], undone: HashSet<OpId>) -> Self {
+        let is_gone = events.first().and_then(|event| event.run_id).map(|run| kernel::run::gone(run, events));
+        let gone = |event: &&Event| is_gone.as_ref().is_some_and(|is_gone| is_gone(event));
+        let gone = events.iter().filter(gone).map(|event| event.seq).collect();
         let mut calls: HashMap<OpId, Came> = HashMap::new();
         for event in events {
             match &event.payload {
@@ -72,7 +89,7 @@ impl<'a> Teller<'a> {
                 _ => {}
             }
         }
-        Self { log, undone, calls }
+        Self { log, undone, gone, calls }
     }
 
     /// An event as a step. It is one: see [`is_step`].
@@ -88,7 +105,7 @@ impl<'a> Teller<'a> {
             kind,
             label: line(&self.label(event), LABEL),
             op: is_call.then_some(event.op),
-            undone: is_call && self.undone.contains(&event.op),
+            undone: self.gone.contains(&event.seq) || is_call && self.undone.contains(&event.op),
             failed: failed || came.failed,
             files: came.files,
             cost: cost(event),

@@ -74,7 +74,8 @@ impl Story {
                 Payload::Run(RunEvent::Cancel(_) | RunEvent::Fail(_) | RunEvent::Complete(_))
             )
         };
-        self.events.iter().find(over).map(|event| event.ts)
+        let ended = self.events.iter().rev().find(over).map(|event| event.ts);
+        ended.filter(|_| self.run.phase.is_over())
     }
 
     pub(super) fn line(&self, undone: bool) -> RunLine {

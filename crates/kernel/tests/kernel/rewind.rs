@@ -1,0 +1,118 @@
+//! Going back to before a turn of a model, and everything that is refused on the way.
+
+use kernel::run::{Phase, TaskState};
+use kernel::{Action, Rejection, Resolutions, RunAction};
+use shared_types::payload::llm::WantedCall;
+use shared_types::payload::task::TaskOutcome;
+use shared_types::{Event, OpId, Seq};
+
+use crate::agents::*;
+use crate::laws::reopened;
+use crate::shell::Shell;
+use crate::steps::*;
+
+fn retry(shell: &mut Shell, to: Seq) -> Result<Vec<Event>, Rejection> {
+    let (run, events) = (run_id(1), shell.events_in(run_id(1)));
+    shell.run(in_run(1, Action::RetryRun { run, to, events, resolutions: Resolutions::default() }.into()))
+}
+
+/// A turn of an agent's model, and where it stands.
+fn turn(shell: &mut Shell, n: u8, wanted: &[OpId]) -> Seq {
+    let seen = shell.view.seq();
+    let mut said = reply(n);
+    let Action::Run(RunAction::RecordReply(recorded)) = &mut said.action else { panic!() };
+    recorded.seen = seen;
+    recorded.calls = wanted.iter().map(|call| WantedCall { call: *call, tool: "exec".into() }).collect();
+    shell.done(said);
+    shell.view.seq()
+}
+
+fn agent_writes(shell: &mut Shell, at: &str, lines: &str) -> OpId {
+    let known = shell.view.files.get(&path(at)).cloned();
+    shell.done(with(make(1, &[(at, known, Some(file(lines)))], None), &[lines]))
+}
+
+fn begun() -> Shell {
+    let (mut shell, _) = Shell::after([write("a", "1|2|3|4|5")]);
+    for step in working() {
+        shell.done(step);
+    }
+    shell
+}
+
+#[test]
+fn a_run_that_is_over_goes_on_from_before_a_turn_with_files_as_they_were() {
+    let mut shell = begun();
+    turn(&mut shell, 1, &[]);
+    let kept = agent_writes(&mut shell, "a", "one|2|3|4|5");
+    let to = turn(&mut shell, 1, &[]);
+    let gone = [agent_writes(&mut shell, "a", "one|2|3|4|five"), agent_writes(&mut shell, "b", "new")];
+    shell.done(write("a", "one|2|mine|4|five"));
+    shell.done(done(1, TaskOutcome::Done));
+    shell.done(complete());
+    let before = shell.state();
+
+    let events = retry(&mut shell, to).unwrap();
+    assert_eq!(shell.tree(), "a: one|2|mine|4|5", "what the person did stays");
+    let expected =
+        [format!("rewind to {to}"), "undo".into(), "delete b".into(), "replace a: one|2|mine|4|5".into()];
+    assert_eq!(shell.events(&events), expected);
+    let run = shell.view.runs.get(&run_id(1)).unwrap();
+    assert_eq!((run.phase.clone(), run.tasks[0].state), (Phase::Working, TaskState::Working));
+    assert_eq!(run.spent.steps, 2, "what was taken was taken");
+    assert!(gone.iter().all(|op| shell.view.undone.contains(op)) && !shell.view.undone.contains(&kept));
+    assert_eq!(shell.at(shell.view.seq()).root(), shell.root(), "replay equals live");
+    assert_eq!(reopened(&mut shell.view).root(), shell.root());
+
+    // The person can have the files back all the same.
+    shell.undo(events[0].op).unwrap();
+    assert_eq!(shell.tree(), "a: one|2|mine|4|five; b: new");
+    assert_eq!(shell.state(), before);
+}
+
+#[test]
+fn helpers_that_began_since_are_forgotten_and_questions_are_closed() {
+    let mut shell = begun();
+    let to = turn(&mut shell, 1, &[]);
+    shell.done(task(2, Some(1), "writer"));
+    shell.done(ask(1, 2, question(OpId::from_bytes([9; 16]))));
+    shell.done(pause());
+    retry(&mut shell, to).unwrap();
+    let run = shell.view.runs.get(&run_id(1)).unwrap();
+    assert_eq!(run.tasks.iter().map(|task| task.id).collect::<Vec<_>>(), [task_id(1)]);
+    assert!(run.asks.is_empty());
+    assert_eq!(shell.view.pending_in(run_id(1)), Some("an agent still works"));
+}
+
+#[test]
+fn what_was_thought_before_it_went_back_is_not_done_after() {
+    let mut shell = begun();
+    let wanted = OpId::from_bytes([9; 16]);
+    let to = turn(&mut shell, 1, &[wanted]);
+    let mut late = reply(1);
+    let Action::Run(RunAction::RecordReply(recorded)) = &mut late.action else { panic!() };
+    recorded.seen = shell.view.seq();
+    shell.done(pause());
+    retry(&mut shell, to).unwrap();
+    let what = "it went back to an earlier step";
+    assert_eq!(shell.run(late), Err(Rejection::RunIsBusy { run: run_id(1), what }));
+    assert_eq!(shell.run_in(wanted, call_by(1)), Err(Rejection::CallTaken { call: wanted }));
+    assert_eq!(shell.run(ask(1, 1, question(wanted))), Err(Rejection::CallTaken { call: wanted }));
+    turn(&mut shell, 1, &[]);
+}
+
+#[test]
+fn it_goes_back_only_to_a_turn_that_counts_and_only_while_nothing_is_under_way() {
+    let mut shell = begun();
+    let (first, second) = (turn(&mut shell, 1, &[]), turn(&mut shell, 1, &[]));
+    let call = shell.done(call_by(1));
+    assert_eq!(retry(&mut shell, first), Err(Rejection::CallIsOpen { call }));
+    shell.run_in(call, exit(&[])).unwrap();
+    retry(&mut shell, first).unwrap();
+    for to in [first, second, Seq(1), Seq(10_000)] {
+        let reason = format!("event {to} is no turn of a model that counts in this run").into();
+        assert_eq!(retry(&mut shell, to), Err(Rejection::Invalid { what: "a step", reason }));
+    }
+    shell.done(cancel());
+    shell.done(act(ends(1, TaskOutcome::Cancelled)));
+}
