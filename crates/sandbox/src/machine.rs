@@ -126,6 +126,8 @@ impl Machine {
 
     /// Answers until `stop` is done; then every computer is closed.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send) -> Result<(), MachineError> {
+        let (registry, users) = (Arc::clone(&self.registry), self.server.front().identity.users()?);
+        let waking = tokio::spawn(async move { registry.wake(&users).await });
         let tending = async {
             match self.idle_close {
                 Some(idle) => self.registry.tend(idle).await,
@@ -136,6 +138,7 @@ impl Machine {
             served = self.server.serve(self.router, stop) => served,
             () = tending => Ok(()),
         };
+        waking.abort();
         self.registry.close().await;
         Ok(served?)
     }

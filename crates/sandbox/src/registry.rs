@@ -10,7 +10,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use event_log::{EventLog, SqliteLog};
 use futures_util::future::join_all;
+use hypervisor::identity::User;
+use kernel::run::Phase;
 use shared_types::UserId;
 
 use crate::computer::Computer;
@@ -111,6 +114,22 @@ impl Registry {
         Ok(desk)
     }
 
+    /// Opens the computers in which a run was under way when everything stopped, one after the other: their agents go
+    /// on, whether anybody signs in or not.
+    pub async fn wake(&self, users: &[User]) {
+        for User { id, name, .. } in users {
+            let place = self.place(id);
+            let woken = match blocking(move || has_open_runs(&place)).await {
+                Ok(true) => self.desk(id, name).await.map(drop),
+                Ok(false) => Ok(()),
+                Err(failure) => Err(failure),
+            };
+            if let Err(failure) = woken {
+                tracing::warn!(user = %id, %failure, "it cannot be seen whether a run is to go on");
+            }
+        }
+    }
+
     /// The computers that are open now.
     pub fn desks(&self) -> Vec<Desk> {
         self.all().iter().filter_map(|slot| slot.held().as_ref().map(|held| held.desk.clone())).collect()
@@ -142,6 +161,15 @@ impl Registry {
         });
         join_all(closing).await;
     }
+}
+
+fn has_open_runs(place: &Place) -> Result<bool, Failure> {
+    if !place.exists() {
+        return Ok(false);
+    }
+    let log = SqliteLog::open_read_only(&place.state)?;
+    let view = event_log::replay::view_at(&log, log.head().seq)?;
+    Ok(view.runs.iter().any(|(_, run)| run.phase == Phase::Working))
 }
 
 fn open(place: &Place, user: UserId, name: &str) -> Result<Computer, Failure> {

@@ -1,9 +1,10 @@
 //! What agents do to each other and to the run: hand work on, report, ask, finish.
 
 use kernel::RunAction;
+use kernel::run::TaskState;
 use shared_types::payload::run::{AskKind, RunAsk};
 use shared_types::payload::task::{MessageKind, TaskMessage, TaskStart};
-use shared_types::{AskId, FilePath, TaskId};
+use shared_types::{AskId, ContentRef, FilePath, TaskId};
 
 use super::Job;
 use super::call::{Call, Came, Outcome};
@@ -16,6 +17,8 @@ use crate::tools::one_line;
 const CHOICES: usize = 10;
 const CHOICE: usize = 200;
 const QUESTION: usize = 4_000;
+/// For a model that does not know how to go on. Small ones take such words literally.
+const WHAT_NEXT: &str = "if the objective is met, finish; if something is missing, delegate only that";
 
 impl Job {
     pub(super) async fn delegate(
@@ -26,6 +29,9 @@ impl Job {
     ) -> Result<Result<Came, String>, GroundError> {
         let title = one_line(&task);
         let (instruction, contents) = self.words(task).await?;
+        if self.has_just_done(call.task, to, instruction) {
+            return Ok(Err(format!("the {} did exactly this already and is done; {WHAT_NEXT}", to.name())));
+        }
         let start = TaskStart {
             task: TaskId::from_bytes(*call.op.as_bytes()),
             parent: Some(call.task),
@@ -35,6 +41,15 @@ impl Job {
         };
         let said = format!("the {} works on it and will answer by a message", to.name());
         Ok(Ok(Came { also: Some(RunAction::StartTask(start)), contents, ..Came::text(said) }))
+    }
+
+    /// Whether the newest helper of an agent was given the very same to do, and did it.
+    fn has_just_done(&self, task: TaskId, role: Role, instruction: ContentRef) -> bool {
+        let tasks = self.history.run().map_or(&[][..], |run| &run.tasks);
+        let newest = tasks.iter().rev().find(|other| other.parent == Some(task));
+        newest.filter(|helper| helper.state == TaskState::Done && &*helper.role == role.name()).is_some_and(
+            |helper| self.history.tasks.get(&helper.id).is_some_and(|did| did.instruction == instruction),
+        )
     }
 
     /// Answers an agent of a role that works for this one.
@@ -55,7 +70,7 @@ impl Job {
         });
         let helper = asked.or_else(|| self.history.helpers(call.task).filter(fits).last());
         let Some(helper) = helper.map(|helper| helper.id) else {
-            return Ok(Err(format!("no {} works for you now; delegate instead", to.name())));
+            return Ok(Err(format!("no {} works for you now, nobody hears that; {WHAT_NEXT}", to.name())));
         };
         let (body, contents) = self.words(text).await?;
         let message = TaskMessage { from: call.task, to: helper, kind: MessageKind::Answer, body };

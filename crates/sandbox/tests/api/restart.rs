@@ -1,0 +1,65 @@
+//! What goes on by itself when a machine starts again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use event_log::{EventLog, SqliteLog};
+use hypervisor::identity::{Caller, Identity};
+use sandbox::computer::Computer;
+use sandbox::ids;
+use sandbox::place::Place;
+use sandbox::protocol::{Envelope, Request, RunRequest};
+use shared_types::payload::run::Budget;
+use shared_types::wire::StartRun;
+use shared_types::{Seq, Timestamp};
+
+use crate::house::{House, owner};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guests_run_goes_on_before_they_sign_in_again() {
+    let mut found = None;
+    let _house = House::with(|config| {
+        let data = config.server.data.clone();
+        let clock = Arc::new(|| Timestamp::from_millis(1_800_000_000_000));
+        let (identity, caller) = (Identity::open(&data, clock).unwrap(), Caller { address: "192.0.2.7".into(), browser: "test".into() });
+        identity.ensure_owner(&owner(), "Ada").unwrap();
+        let invitation = identity.invite(&owner(), "Grace", &caller).unwrap();
+        let guest = identity.accept(&invitation.secret.reveal(), &caller).unwrap().user.id;
+        let home = data.join("users").join(guest.as_str());
+        let place = Place { state: home.join(".choir"), workspace: home.join("workspace") };
+        std::fs::create_dir_all(&place.workspace).unwrap();
+        let (computer, _) = Computer::create(&place, guest, "Grace", &|_, _, _| ()).unwrap();
+        let start = StartRun {
+            command: ids::command(),
+            run: ids::run(),
+            objective: "Water the plants.".into(),
+            attached: Vec::new(),
+            model: None,
+            budget: Budget::default(),
+        };
+        let envelope = Envelope::new(Request::Runs(RunRequest::Start(start)));
+        computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_runs().unwrap();
+        found = Some((place, computer.log().head().seq));
+    })
+    .await;
+    let (place, then) = found.unwrap();
+    // There is no model, so going on is to say that.
+    let log = SqliteLog::open_read_only(&place.state).unwrap();
+    let names = tokio::task::spawn_blocking(move || {
+        let mut seen: Seq = then;
+        for _ in 0..60 {
+            seen = log.wait(seen, Duration::from_secs(1));
+            let mut names = Vec::new();
+            log.scan(then.next(), &mut |stored| {
+                names.push(stored.name.to_string());
+                std::ops::ControlFlow::Continue(())
+            })
+            .unwrap();
+            if names.iter().any(|name| name == "run.pause") {
+                return names;
+            }
+        }
+        Vec::new()
+    });
+    assert!(names.await.unwrap().contains(&"task.start".to_owned()));
+}
