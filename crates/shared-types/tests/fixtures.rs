@@ -162,6 +162,7 @@ fn agent_samples() -> Vec<Payload> {
         RunSteer { task: Some(task), words: ContentRef::of(b"Shorter.") }.into(),
         RunPause { why: PauseReason::Budget("40 of 40 steps are used".into()) }.into(),
         RunResume { budget: Some(Budget { steps: Some(80), ..budget }) }.into(),
+        RunWake {}.into(),
         RunAsk { ask, task, about }.into(),
         RunAnswer { ask, task, reply: Reply::Allow(Scope::Run) }.into(),
         RunCancel {}.into(),
@@ -197,7 +198,14 @@ fn agent_samples() -> Vec<Payload> {
             attempts: 2,
         }
         .into(),
-        LlmFail { task, model: "small".into(), reason: "it is overloaded".into() }.into(),
+        LlmFail {
+            task,
+            model: "small".into(),
+            reason: "it is overloaded".into(),
+            tokens: Tokens::default(),
+            micros: None,
+        }
+        .into(),
         CapabilityGrant {
             id,
             grant: Grant { tool: "exec".into(), pattern: "curl *".into(), run: Some(run) },

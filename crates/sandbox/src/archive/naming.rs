@@ -49,6 +49,7 @@ pub(super) fn each_needed(event: &Event, visit: &mut dyn FnMut(ContentHash)) {
             RunEvent::Ask(RunAsk { about: AskKind::Question { .. } | AskKind::Interrupted { .. }, .. })
             | RunEvent::Pause(_)
             | RunEvent::Resume(_)
+            | RunEvent::Wake(_)
             | RunEvent::Answer(_)
             | RunEvent::Cancel(_)
             | RunEvent::Fail(_),

@@ -13,7 +13,7 @@ use sandbox::minds::{Minds, Outside};
 use sandbox::place::Place;
 use sandbox::protocol::{Answer, Choices, Envelope, Request, RunAnswer, RunRequest};
 use scripted_model::{Server, Wire};
-use shared_types::wire::{RunDetails, RunState, StartRun};
+use shared_types::wire::{DesktopAction, RunDetails, RunState, StartRun};
 use shared_types::{CommandId, Event, FilePath, RunId, UserId};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -143,6 +143,11 @@ impl<'a> Stage<'a> {
             Computer::create(&place, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
         for (path, text) in &self.scenario.files {
             write(&computer, path, text);
+        }
+        for (key, value) in &self.scenario.settings {
+            let set = DesktopAction::SetSetting { key: key.as_str().into(), value: value.clone() };
+            let envelope = Envelope::new(Request::Gesture(set));
+            computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
         }
         let start = StartRun {
             command: CommandId::from_bytes(*self.run.as_bytes()),
