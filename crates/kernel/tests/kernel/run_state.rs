@@ -1,8 +1,8 @@
 //! What is kept in mind of runs: grants, the clock, what was spent, labels, and how much of it.
 
-use Tokens;
 use kernel::run::Spent;
 use kernel::{Action, Rejection, RunAction};
+use shared_types::payload::llm::{LlmFail, Tokens};
 use shared_types::payload::run::{PauseReason, Reply, Scope};
 use shared_types::payload::task::{MessageKind, TaskOutcome};
 use shared_types::payload::tool::{ToolReport, ToolStatus};

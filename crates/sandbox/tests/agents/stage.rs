@@ -170,8 +170,12 @@ impl<'a> Stage<'a> {
 
     /// Lets agents work until the run is over, or nobody does anything any more.
     pub(crate) fn carry_on(&self, computer: Computer) -> Result<End, String> {
+        self.carry_on_with(computer, &self.minds())
+    }
+
+    pub(crate) fn carry_on_with(&self, computer: Computer, minds: &Minds) -> Result<End, String> {
         let runtime = Runtime::new().unwrap();
-        let desk = runtime.block_on(Desk::open(computer, &self.minds())).unwrap();
+        let desk = runtime.block_on(Desk::open(computer, minds)).unwrap();
         let ended = self.follow(&desk);
         let end = ended.map(|()| self.look(&desk));
         runtime.block_on(desk.close());
