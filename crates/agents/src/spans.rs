@@ -117,7 +117,20 @@ impl Spans {
                 let (id, parent) = (of_call(event.op), Some(of_task(call.task)));
                 Some(self.span(id, parent, name, call.start, event.ts, attributes, error_of(&p.status)))
             }
-            _ => None,
+            Payload::Task(TaskEvent::Message(_) | TaskEvent::Trust(_))
+            | Payload::Tool(ToolEvent::Request(_) | ToolEvent::Hold(_))
+            | Payload::Run(_)
+            | Payload::Capability(_)
+            | Payload::File(_)
+            | Payload::Window(_)
+            | Payload::Setting(_)
+            | Payload::Message(_)
+            | Payload::Note(_)
+            | Payload::Checkpoint(_)
+            | Payload::Revert(_)
+            | Payload::User(_)
+            | Payload::System(_)
+            | Payload::Unknown(_) => None,
         }
     }
 

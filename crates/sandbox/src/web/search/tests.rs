@@ -74,7 +74,7 @@ async fn each_provider_is_asked_and_read_in_its_own_words() {
         (SearchKind::Tavily, results, "POST /search HTTP/1.1", Some(format!("authorization: Bearer {KEY}"))),
     ] {
         let (found, asked) = find(kind, http("200 OK\r\nContent-Type: application/json", answer)).await;
-        assert_eq!(found.unwrap(), [expected.clone()], "{kind:?}");
+        assert_eq!(found.unwrap(), std::slice::from_ref(&expected), "{kind:?}");
         assert!(asked.starts_with(line), "{asked}");
         assert_eq!(asked.contains(KEY), with_key.is_some());
         assert!(with_key.is_none_or(|header| asked.contains(&header)), "{asked}");
