@@ -4,7 +4,7 @@ use kernel::run::Spent;
 use kernel::{Action, Rejection, RunAction};
 use shared_types::payload::llm::{LlmFail, Tokens};
 use shared_types::payload::run::{PauseReason, Reply, Scope};
-use shared_types::payload::task::{MessageKind, TaskOutcome};
+use shared_types::payload::task::{MessageKind, TaskEnd, TaskOutcome};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{OpId, Taint, Timestamp};
 
@@ -177,9 +177,9 @@ fn labels_of_a_result_reach_the_agent_whoever_records_it() {
 fn an_agent_does_not_end_before_it_has_heard_the_person() {
     let (mut shell, _) = Shell::after(working());
     let seen = Some(shell.view.seq());
-    let end = |seen| match ends(1, TaskOutcome::Done) {
-        RunAction::EndTask { end, report, .. } => act(RunAction::EndTask { end, report, seen }),
-        other => act(other),
+    let end = |seen| {
+        let end = TaskEnd { task: task_id(1), outcome: TaskOutcome::Done };
+        act(RunAction::EndTask { end, report: None, seen })
     };
     shell.done(steer(None));
     assert_eq!(shell.run(end(seen)).unwrap_err(), Rejection::NotHeard { task: task_id(1) });
