@@ -1,6 +1,6 @@
 //! Whether a run may take one more turn. The worst case of every turn under way counts as spent.
 
-use kernel::run::{Run, Spent};
+use kernel::run::{Run, Spent, Task};
 use models::WorstCase;
 use shared_types::Timestamp;
 use shared_types::payload::run::Budget;
@@ -36,6 +36,18 @@ pub fn exceeded(run: &Run, now: Timestamp, reserved: &Reserved, turn: &WorstCase
         return Some(format!("it has worked for the {seconds} seconds that it was given"));
     }
     over(budget, &run.spent, reserved, turn, "this run")
+}
+
+/// The same for one agent, which takes one turn at a time.
+pub fn exceeded_by(task: &Task, budget: &Budget, turn: &WorstCase) -> Option<String> {
+    let (spent, worked) = task.taken();
+    let what = format!("a {}", task.role);
+    if let Some(seconds) = budget.seconds.filter(|seconds| worked >= seconds.saturating_mul(1000)) {
+        return Some(format!("the {} has worked for the {seconds} seconds that {what} may", task.role));
+    }
+    let mut reserved = Reserved::default();
+    reserved.add(turn);
+    over(budget, &spent, &reserved, turn, &what)
 }
 
 /// The same for all runs of a day together.

@@ -7,14 +7,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kernel::{Action, RunAction};
 use models::Gateway;
 use shared_types::payload::run::RunEvent;
-use shared_types::{Event, Payload, RunId};
+use shared_types::{Actor, Event, OpId, Payload, RunId};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::budget::Reserved;
-use crate::ground::{Ground, GroundError};
+use crate::ground::{Deed, Ground, GroundError};
 use crate::rules::Rules;
 use crate::runner::{Ended, Runner};
 use crate::web::Web;
@@ -57,9 +58,28 @@ impl Choir {
     pub async fn open(kit: Kit) -> Result<Self, GroundError> {
         let choir = Self { kit: Arc::new(kit), runs: Arc::default() };
         for run in choir.kit.ground.open_runs().await? {
+            choir.wake(run).await;
             choir.begin(run);
         }
         Ok(choir)
+    }
+
+    /// The time in which nobody carried a run out is not its own.
+    async fn wake(&self, run: RunId) {
+        let ground = &self.kit.ground;
+        let deed = Deed {
+            command: ground.new_command(),
+            op: OpId::from_bytes(*run.as_bytes()),
+            run,
+            actor: Actor::CHOIR,
+            cause: None,
+            taint: Vec::new(),
+            action: Action::Run(RunAction::Wake),
+            contents: Vec::new(),
+        };
+        if let Err(error) = ground.record(deed).await {
+            tracing::debug!(%run, %error, "a run is taken up without a note of it");
+        }
     }
 
     pub fn kit(&self) -> &Arc<Kit> {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use kernel::Action;
 use kernel::run::Spent;
@@ -52,6 +53,27 @@ pub struct By {
     pub call: OpId,
     pub actor: Actor,
     pub taint: Vec<Taint>,
+    pub sight: Sight,
+}
+
+/// Which files an agent may read without being asked.
+#[derive(Clone)]
+pub struct Sight(Arc<dyn Fn(&FilePath) -> bool + Send + Sync>);
+
+impl Sight {
+    pub fn new(may_read: impl Fn(&FilePath) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(may_read))
+    }
+
+    pub fn may_read(&self, path: &FilePath) -> bool {
+        (self.0)(path)
+    }
+}
+
+impl std::fmt::Debug for Sight {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sight")
+    }
 }
 
 /// A file as the log has it.
@@ -83,6 +105,8 @@ pub struct Standing {
     pub today: Spent,
     /// What all runs of a day may take, as the person set it.
     pub daily: Budget,
+    /// What one agent of a role may take, as the person set it.
+    pub agents: Vec<(String, Budget)>,
     /// Which model each role gets, as the person set it.
     pub roles: Vec<(String, String)>,
 }
@@ -111,7 +135,8 @@ pub trait Ground: Send + Sync + 'static {
     fn search(&self, words: String) -> Answer<'_, Vec<Hit>>;
 
     /// Runs a command in a cell as one call, from its record to its result; again, if it is recorded already and
-    /// nothing of it took effect. Where its result stands.
+    /// nothing of it took effect. Files that its agent may not read are not readable in the cell, and what it prints
+    /// and writes carries the labels of whatever it could read. Where its result stands.
     fn exec(&self, by: By, command: RunCommand) -> Answer<'_, Seq>;
     /// Whether a command of this call runs, or is about to.
     fn is_running(&self, call: OpId) -> bool;

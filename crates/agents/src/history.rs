@@ -26,6 +26,8 @@ pub struct History {
     pub titles: BTreeMap<OpId, Box<str>>,
     /// Which tools they use.
     pub tools: BTreeMap<OpId, Box<str>>,
+    /// What the person said before there was anybody to hear it.
+    early: Vec<Entry>,
     view: View,
     seq: Seq,
 }
@@ -37,6 +39,8 @@ pub struct TaskHistory {
     pub parent: Option<TaskId>,
     pub role: Box<str>,
     pub instruction: ContentRef,
+    /// Whether whoever gave it had read nothing untrusted.
+    pub is_clean: bool,
     pub entries: Vec<Entry>,
     /// How its work ended.
     pub outcome: Option<TaskOutcome>,
@@ -50,9 +54,16 @@ pub enum Entry {
     /// A model spoke for it.
     Said { seq: Seq, seen: Seq, reply: ContentRef, ended: ReplyEnd, calls: Vec<WantedCall> },
     /// A call was answered.
-    Got { call: OpId, tool: Box<str>, input: Option<ContentRef>, status: ToolStatus, report: ToolReport },
+    Got {
+        call: OpId,
+        tool: Box<str>,
+        input: Option<ContentRef>,
+        status: ToolStatus,
+        report: ToolReport,
+        is_clean: bool,
+    },
     /// Somebody told it something.
-    Heard { seq: Seq, from: Speaker, words: ContentRef },
+    Heard { seq: Seq, from: Speaker, words: ContentRef, is_clean: bool },
 }
 
 /// Who told an agent something.
@@ -73,6 +84,7 @@ impl History {
             inputs: BTreeMap::new(),
             titles: BTreeMap::new(),
             tools: BTreeMap::new(),
+            early: Vec::new(),
             view: View::default(),
             seq: Seq::ZERO,
         }
@@ -147,7 +159,8 @@ impl History {
                     parent: p.parent,
                     role: p.role.clone(),
                     instruction: p.instruction,
-                    entries: Vec::new(),
+                    is_clean: event.taint.is_empty(),
+                    entries: if p.parent.is_none() { std::mem::take(&mut self.early) } else { Vec::new() },
                     outcome: None,
                     failures: Vec::new(),
                 };
@@ -155,7 +168,8 @@ impl History {
             }
             Payload::Task(TaskEvent::Message(p)) => {
                 let from = Speaker::Agent { task: p.from, kind: p.kind };
-                self.note(p.to, Entry::Heard { seq: event.seq, from, words: p.body });
+                let is_clean = event.taint.is_empty();
+                self.note(p.to, Entry::Heard { seq: event.seq, from, words: p.body, is_clean });
             }
             Payload::Task(TaskEvent::End(p)) => {
                 if let Some(task) = self.tasks.get_mut(&p.task) {
@@ -185,7 +199,8 @@ impl History {
                 if let (Some(task), Some(tool)) = (task_of_call, tool_of_call) {
                     let (status, report) = (p.status.clone(), p.report.clone());
                     let input = self.inputs.get(&event.op).copied();
-                    self.note(task, Entry::Got { call: event.op, tool, input, status, report });
+                    let is_clean = event.taint.is_empty();
+                    self.note(task, Entry::Got { call: event.op, tool, input, status, report, is_clean });
                 }
             }
             Payload::File(_) => {
@@ -216,12 +231,15 @@ impl History {
             RunEvent::Start(p) => self.start = Some(p.clone()),
             RunEvent::Steer(p) => {
                 let task = p.task.unwrap_or(self.first());
-                self.note(task, Entry::Heard { seq: event.seq, from: Speaker::Person, words: p.words });
+                let (seq, from) = (event.seq, Speaker::Person);
+                let heard = Entry::Heard { seq, from, words: p.words, is_clean: true };
+                if self.tasks.is_empty() { self.early.push(heard) } else { self.note(task, heard) }
             }
             RunEvent::Answer(p) => drop(self.answers.insert(p.ask, p.reply.clone())),
             RunEvent::Resume(_) => self.tasks.values_mut().for_each(|task| task.failures.clear()),
             RunEvent::Pause(_)
             | RunEvent::Rewind(_)
+            | RunEvent::Wake(_)
             | RunEvent::Ask(_)
             | RunEvent::Cancel(_)
             | RunEvent::Fail(_)

@@ -180,7 +180,7 @@ fn next(history: &History, run: &Run, task: &TaskHistory) -> Vec<Act> {
         }
         // Whoever only handed work on has nothing to say before somebody comes back with it, and whoever asked waits
         // until the question was heard.
-        (None, false) if asked || is_waiting && only_delegated(task, turn.calls) => Vec::new(),
+        (None, false) if asked || is_waiting && only_waits(task, turn.calls) => Vec::new(),
         (None, false) => vec![Act::TakeTurn { task: task.id }],
     }
 }
@@ -210,10 +210,12 @@ fn is_fine(status: &shared_types::payload::tool::ToolStatus) -> bool {
     matches!(status, shared_types::payload::tool::ToolStatus::Exited { code: 0 })
 }
 
-fn only_delegated(task: &TaskHistory, calls: &[shared_types::payload::llm::WantedCall]) -> bool {
+/// Whether somebody handed work on, or wanted to finish while others still work for it, and did nothing else.
+fn only_waits(task: &TaskHistory, calls: &[shared_types::payload::llm::WantedCall]) -> bool {
     calls.iter().all(|wanted| {
         let handed_on = [Verb::Delegate, Verb::Tell].iter().any(|verb| verb.is(&wanted.tool));
-        handed_on && task.result(wanted.call).is_some_and(|(status, _)| is_fine(status))
+        let is_fine = task.result(wanted.call).is_some_and(|(status, _)| is_fine(status));
+        handed_on && is_fine || Verb::Finish.is(&wanted.tool)
     })
 }
 

@@ -31,7 +31,8 @@ pub(crate) struct Runner {
     /// Events of this run, in order.
     events: mpsc::UnboundedReceiver<Event>,
     jobs: JoinSet<(Key, Result<Option<Seq>, GroundError>)>,
-    under_way: BTreeMap<Key, AbortHandle>,
+    /// With what was known when each began.
+    under_way: BTreeMap<Key, (AbortHandle, Seq)>,
     /// Steps that were refused, with what was known then: they are tried again when more is known.
     refused: BTreeMap<Key, Seq>,
     /// Why the last of them was.
@@ -113,7 +114,7 @@ impl Runner {
         let job = self.job(false);
         let why = std::mem::take(&mut self.why);
         let handle = self.jobs.spawn(async move { (Key::Run, job.pause(why).await) });
-        self.under_way.insert(Key::Run, handle);
+        self.under_way.insert(Key::Run, (handle, self.history.seq()));
     }
 
     fn job(&self, is_orphan: bool) -> Job {
@@ -140,11 +141,18 @@ impl Runner {
         }
     }
 
+    /// Reads what the log has and we were not told yet: whatever was refused may have been so because of it.
+    async fn catch_up(&mut self) {
+        if let Ok(events) = self.kit.ground.events_of(self.history.id).await {
+            events.iter().for_each(|event| self.add(event));
+        }
+    }
+
     fn start_steps(&mut self) {
         let is_cancelled = self.history.run().is_some_and(|run| run.phase == Phase::Cancelled);
         for act in plan(&self.history) {
             let key = act.key();
-            if let Some(job) = self.under_way.get(&key) {
+            if let Some((job, _)) = self.under_way.get(&key) {
                 // Nobody waits for a model on behalf of an agent that is to end.
                 if matches!(act, Act::End { .. }) && is_cancelled {
                     job.abort();
@@ -156,7 +164,7 @@ impl Runner {
             }
             let is_orphan = if let Act::Stop { call } = &act {
                 let runs = self.kit.ground.is_running(*call);
-                if let Some(job) = self.under_way.get(&Key::Call(*call)).filter(|_| !runs) {
+                if let Some((job, _)) = self.under_way.get(&Key::Call(*call)).filter(|_| !runs) {
                     // Whatever it waits for, nobody does any more; then the call is answered.
                     job.abort();
                     continue;
@@ -167,13 +175,13 @@ impl Runner {
             };
             let job = self.job(is_orphan);
             let handle = self.jobs.spawn(async move { (key, job.run(act).await) });
-            self.under_way.insert(key, handle);
+            self.under_way.insert(key, (handle, self.history.seq()));
         }
     }
 
     /// A step is over when what it came to has reached us, so that it is not taken twice.
     async fn ended(&mut self, key: Key, came: Result<Option<Seq>, GroundError>) {
-        self.under_way.remove(&key);
+        let began = self.under_way.remove(&key).map_or(Seq::ZERO, |(_, seq)| seq);
         match came {
             Ok(Some(seq)) => {
                 while self.history.seq() < seq {
@@ -187,8 +195,8 @@ impl Runner {
             Err(GroundError::Refused(why)) => {
                 tracing::debug!(run = %self.history.id, ?key, why, "a step was refused");
                 self.why = why.into();
-                self.take_in();
-                self.refused.insert(key, self.history.seq());
+                self.catch_up().await;
+                self.refused.insert(key, began);
             }
             Err(GroundError::Unavailable(why)) => {
                 tracing::warn!(run = %self.history.id, ?key, why, "a step could not be recorded; it is tried again");
@@ -199,8 +207,12 @@ impl Runner {
 
     /// A job was aborted, or failed in a way that nobody foresaw.
     fn broke(&mut self, error: &tokio::task::JoinError) {
-        let broken: Vec<Key> =
-            self.under_way.iter().filter(|(_, job)| job.id() == error.id()).map(|(key, _)| *key).collect();
+        let broken: Vec<Key> = self
+            .under_way
+            .iter()
+            .filter(|(_, (job, _))| job.id() == error.id())
+            .map(|(key, _)| *key)
+            .collect();
         for key in broken {
             self.under_way.remove(&key);
             if error.is_panic() {

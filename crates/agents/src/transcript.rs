@@ -12,6 +12,7 @@ use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
 
 use crate::history::{Entry, History, Speaker, TaskHistory};
 use crate::plan::repeat_of;
+use crate::tools::ToolKind;
 
 /// Texts by their hash.
 pub(crate) type Texts = BTreeMap<ContentHash, Arc<str>>;
@@ -33,14 +34,26 @@ pub(crate) fn needed(task: &TaskHistory) -> BTreeSet<ContentHash> {
     hashes
 }
 
-/// What others told an agent: its instruction, results of its calls, messages.
-pub(crate) fn told(task: &TaskHistory) -> BTreeSet<ContentHash> {
-    let own = task.entries.iter().filter_map(|entry| match entry {
-        Entry::Said { reply, .. } => Some(reply.hash),
-        Entry::Got { .. } | Entry::Heard { .. } => None,
+/// Where an address can stand so that nobody made it up after having read untrusted words: in what the person said, in
+/// what the web itself answered anywhere in the run, and in what the agent was told before anybody who told it had read
+/// such words. What a labelled agent says, writes or prints may hold anything that it knows.
+pub(crate) fn sources(history: &History, task: &TaskHistory, from_web: &[ToolKind]) -> BTreeSet<ContentHash> {
+    let is_one_of = |tool: &str, kinds: &[ToolKind]| kinds.iter().any(|kind| kind.name() == tool);
+    let in_run = history.tasks.values().flat_map(|task| &task.entries).filter_map(|entry| match entry {
+        Entry::Heard { from: Speaker::Person, words, .. } => Some(words.hash),
+        Entry::Got { tool, report, .. } if is_one_of(tool, from_web) || is_one_of(tool, &[ToolKind::Ask]) => {
+            report.output.map(|output| output.hash)
+        }
+        Entry::Heard { .. } | Entry::Got { .. } | Entry::Said { .. } => None,
     });
-    let own: BTreeSet<ContentHash> = own.collect();
-    needed(task).difference(&own).copied().collect()
+    let to_it = task.entries.iter().filter_map(|entry| match entry {
+        Entry::Heard { words, is_clean: true, .. } => Some(words.hash),
+        Entry::Got { report, is_clean: true, .. } => report.output.map(|output| output.hash),
+        Entry::Heard { .. } | Entry::Got { .. } | Entry::Said { .. } => None,
+    });
+    let begun = task.is_clean.then_some(task.instruction.hash);
+    let objective = history.start.as_ref().map(|start| start.objective.hash);
+    in_run.chain(to_it).chain(begun).chain(objective).collect()
 }
 
 /// The conversation so far.
@@ -48,7 +61,7 @@ pub(crate) fn messages(history: &History, task: &TaskHistory, texts: &Texts) -> 
     let text = |hash: &ContentHash| texts.get(hash).map_or("(these words were purged)", |text| text);
     let mut messages = vec![Message::User { text: text(&task.instruction.hash).to_owned() }];
     let mut heard = task.entries.iter().filter_map(|entry| match entry {
-        Entry::Heard { seq, from, words } => Some((*seq, said_by(history, *from, text(&words.hash)))),
+        Entry::Heard { seq, from, words, .. } => Some((*seq, said_by(history, *from, text(&words.hash)))),
         Entry::Said { .. } | Entry::Got { .. } => None,
     });
     let mut next = heard.next();

@@ -59,10 +59,8 @@ fn folder(data: &Path) -> PathBuf {
 impl LocalModel for Local {
     fn endpoint(&self) -> BoxFuture<'_, Result<LocalEndpoint, ModelError>> {
         Box::pin(async move {
-            let failed = |message: String| ModelError {
-                model: self.manifest.name.clone(),
-                class: ErrorClass::Unavailable,
-                message,
+            let failed = |message: String| {
+                ModelError::new(self.manifest.name.clone(), ErrorClass::Unavailable, message)
             };
             let lease = self.runner.acquire().await.map_err(|e| failed(e.to_string()))?;
             let base_url = lease.base_url().parse().map_err(|_| failed("it listens nowhere".into()))?;

@@ -55,12 +55,21 @@ pub struct Mount {
     pub access: Access,
     /// Names directly in the folder that must not be seen.
     pub hidden: Vec<String>,
+    /// Files anywhere in the folder, relative to it, that can be neither read, written nor taken away. Their names show.
+    #[serde(default)]
+    pub covered: Vec<PathBuf>,
 }
 
 impl Mount {
     /// A folder as the workspace, with nothing in it hidden.
     pub fn workspace(source: impl Into<PathBuf>, access: Access) -> Self {
-        Self { source: source.into(), target: WORKSPACE.into(), access, hidden: Vec::new() }
+        Self {
+            source: source.into(),
+            target: WORKSPACE.into(),
+            access,
+            hidden: Vec::new(),
+            covered: Vec::new(),
+        }
     }
 }
 

@@ -65,6 +65,21 @@ pub(crate) struct Bind<'a> {
 
 /// Attaches a folder or file of the host at another place, never with set-uid programs.
 pub(crate) fn bind(bind: Bind<'_>) -> io::Result<()> {
+    let flags = rustix::mount::MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    Ok(rustix::mount::move_mount(tree(&bind)?.as_fd(), "", rustix::fs::CWD, bind.target, flags)?)
+}
+
+/// Attaches a file, read-only, over one that is open.
+pub(crate) fn bind_over(source: &Path, target: BorrowedFd<'_>) -> io::Result<()> {
+    use rustix::mount::MoveMountFlags as Flags;
+    let bind =
+        Bind { source, target: source, read_only: true, devices: false, recursive: false, owners: None };
+    let flags = Flags::MOVE_MOUNT_F_EMPTY_PATH | Flags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(rustix::mount::move_mount(tree(&bind)?.as_fd(), "", target, "", flags)?)
+}
+
+/// A copy of the mount at the source, as it is to be attached.
+fn tree(bind: &Bind<'_>) -> io::Result<OwnedFd> {
     let recursive = if bind.recursive { libc::AT_RECURSIVE as u32 } else { 0 };
     let source = c_path(bind.source)?;
     let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | recursive;
@@ -93,8 +108,7 @@ pub(crate) fn bind(bind: Bind<'_>) -> io::Result<()> {
         libc::syscall(libc::SYS_mount_setattr, tree.as_raw_fd(), c"".as_ptr(), how, &raw const attr, size)
     };
     checked(set)?;
-    let flags = rustix::mount::MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-    Ok(rustix::mount::move_mount(tree.as_fd(), "", rustix::fs::CWD, bind.target, flags)?)
+    Ok(tree)
 }
 
 fn c_path(path: &Path) -> io::Result<CString> {

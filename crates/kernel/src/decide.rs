@@ -17,9 +17,11 @@ mod undo;
 
 pub use runs::RunAction;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use shared_types::payload::file::{FileBatch, FileChange, FileEvent};
 use shared_types::payload::user::{UserCreate, UserRename};
-use shared_types::{ContentHash, Event, EventId, Payload, RunId, Seq};
+use shared_types::{ContentHash, Event, EventId, Payload, RunId, Seq, Source, Taint};
 
 use crate::{Action, Command, Rejection, View};
 
@@ -112,7 +114,7 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
         }
         Action::Restore { seq, target } => restore::restore(view, &mut draft, *seq, target)?,
     }
-    draft.finish(view.seq(), command, run_of(view, command))
+    draft.finish(view, command, run_of(view, command))
 }
 
 /// The run that a command is part of. Whatever becomes of a call belongs to the run in which it was made.
@@ -149,23 +151,52 @@ impl Draft {
         hash
     }
 
-    fn finish(mut self, after: Seq, command: &Command, run: Option<RunId>) -> Result<Decision, Rejection> {
-        let mut payloads = self.payloads;
-        if payloads.len() + self.files.len() + usize::from(self.last.is_some()) > MAX_EVENTS {
-            let (batch, list) = FileBatch::of(std::mem::take(&mut self.files));
-            self.contents.push((batch.list.hash, list));
-            payloads.push(FileEvent::Batch(batch).into());
+    /// The labels that a file keeps though whoever changes it has none: those of what may be left of labelled words. A
+    /// clean agent that writes a whole file has not read them, and the person who saves one has seen it; nobody knows
+    /// that of an edit that was found on disk. What was merged here holds something of everything that it was made of.
+    fn kept(&self, view: &View, command: &Command, change: &FileChange) -> Vec<Taint> {
+        let FileChange::Write(write) = change else { return Vec::new() };
+        let is_found = matches!(command.action, Action::CaptureEdits { .. } | Action::FinishCall { .. })
+            && command.source != Source::Agent;
+        let hash = write.node.content().map(|content| content.hash);
+        let is_merged = self.contents.iter().any(|(made, _)| Some(*made) == hash);
+        let there = view.tainted.get(&write.path).filter(|_| is_found || is_merged);
+        let parts = command.contents.keys().filter(|_| is_merged).filter_map(|part| view.labelled.get(part));
+        let labels: BTreeSet<&Taint> = there.into_iter().chain(parts).flatten().collect();
+        labels.into_iter().filter(|label| !command.taint.contains(label)).cloned().collect()
+    }
+
+    fn finish(mut self, view: &View, command: &Command, run: Option<RunId>) -> Result<Decision, Rejection> {
+        // Those that keep nothing come first, in the order of the plan.
+        let mut files: BTreeMap<Vec<Taint>, Vec<FileChange>> = BTreeMap::new();
+        for change in std::mem::take(&mut self.files) {
+            files.entry(self.kept(view, command, &change)).or_default().push(change);
         }
-        payloads.extend(self.files.into_iter().map(|change| FileEvent::from(change).into()));
-        payloads.extend(self.last);
+        let plain = |payload| (Vec::new(), payload);
+        let mut payloads: Vec<(Vec<Taint>, Payload)> = self.payloads.into_iter().map(plain).collect();
+        let changes: usize = files.values().map(Vec::len).sum();
+        let is_long = payloads.len() + changes + usize::from(self.last.is_some()) > MAX_EVENTS;
+        for (labels, changes) in files {
+            if is_long {
+                let (batch, list) = FileBatch::of(changes);
+                self.contents.push((batch.list.hash, list));
+                payloads.push((labels, FileEvent::Batch(batch).into()));
+            } else {
+                let each = |change| (labels.clone(), FileEvent::from(change).into());
+                payloads.extend(changes.into_iter().map(each));
+            }
+        }
+        payloads.extend(self.last.map(plain));
         if payloads.len() > MAX_EVENTS {
             let (size, limit) = (payloads.len() as u64, MAX_EVENTS as u64);
             return Err(Rejection::TooLarge { what: "the number of events", size, limit });
         }
-        let mut seq = after;
-        let events = payloads.into_iter().enumerate().map(|(index, payload)| {
+        let mut seq = view.seq();
+        let events = payloads.into_iter().enumerate().map(|(index, (labels, payload))| {
             seq = seq.next();
-            Event { run_id: run, ..event(command, seq, index as u64, payload) }
+            let plain = event(command, seq, index as u64, payload);
+            let taint = plain.taint.into_iter().chain(labels).collect();
+            Event { run_id: run, taint, ..plain }
         });
         Ok(Decision { events: events.collect(), contents: self.contents })
     }

@@ -81,9 +81,10 @@ pub fn evolve(view: &mut View, event: &Event) {
                 view.calls.insert(event.op, held);
             }
         }
-        Payload::Tool(ToolEvent::Result(_)) => {
+        Payload::Tool(ToolEvent::Result(p)) => {
             if let Some(call) = view.calls.remove(&event.op) {
                 runs::heard(view, event, call.task);
+                runs::worked(view, event, call.task, p.report.millis);
             }
         }
         Payload::Run(run) => runs::evolve(view, event, run),
@@ -130,7 +131,17 @@ fn evolve_files(view: &mut View, event: &FileEvent, taint: &[Taint]) {
 
 fn write(view: &mut View, p: &FileWrite, taint: &[Taint]) {
     view.files.set(&p.path, p.node.clone());
-    label(view, &p.path, taint.to_vec());
+    // Empty files are all alike, and say nothing.
+    let content = p.node.content().filter(|content| content.size > 0).map(|content| content.hash);
+    let mut labels = taint.to_vec();
+    if let Some(hash) = content {
+        let known = view.labelled.get(&hash).cloned().unwrap_or_default();
+        labels.extend(known.iter().filter(|label| !taint.contains(label)).cloned());
+        if labels.len() > known.len() {
+            view.labelled.insert(hash, labels.clone());
+        }
+    }
+    label(view, &p.path, labels);
 }
 
 fn delete(view: &mut View, p: &FileDelete) {

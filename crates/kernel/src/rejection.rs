@@ -81,6 +81,8 @@ pub enum Rejection {
     TaskIsOver { task: TaskId },
     #[error("task {task} cannot end: somebody works for it, or a call is open")]
     TaskIsBusy { task: TaskId },
+    #[error("task {task} has not heard yet what the person said last")]
+    NotHeard { task: TaskId },
     #[error("question {ask} is not open; it may be answered already")]
     NoAsk { ask: AskId },
     #[error("grant {grant} does not exist; it may be revoked already")]

@@ -68,6 +68,11 @@ pub struct Spent {
 impl Spent {
     pub(crate) fn add(&mut self, tokens: u64, micros: Option<u64>) {
         self.steps += 1;
+        self.add_failed(tokens, micros);
+    }
+
+    /// What a turn took that came to nothing.
+    pub(crate) fn add_failed(&mut self, tokens: u64, micros: Option<u64>) {
         self.tokens = self.tokens.saturating_add(tokens);
         self.micros = self.micros.saturating_add(micros.unwrap_or_default());
         self.unpriced += u64::from(micros.is_none());
@@ -83,8 +88,28 @@ pub struct Task {
     pub title: Box<str>,
     pub state: TaskState,
     pub spent: Spent,
+    /// Milliseconds in which its model answered and its commands ran.
+    pub worked: u64,
+    /// What it had taken when the person last let the run go on beyond a bound: its own bounds count from there.
+    pub allowed: (Spent, u64),
+    /// The newest thing that the person said to it.
+    pub told: Seq,
     /// Where untrusted words in its transcript came from.
     pub taint: Vec<Taint>,
+}
+
+impl Task {
+    /// What it has taken of its own bounds, with the milliseconds in which it worked.
+    pub fn taken(&self) -> (Spent, u64) {
+        let (spent, worked) = self.allowed;
+        let taken = Spent {
+            steps: self.spent.steps.saturating_sub(spent.steps),
+            tokens: self.spent.tokens.saturating_sub(spent.tokens),
+            micros: self.spent.micros.saturating_sub(spent.micros),
+            unpriced: self.spent.unpriced.saturating_sub(spent.unpriced),
+        };
+        (taken, self.worked.saturating_sub(worked))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

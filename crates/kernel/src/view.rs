@@ -10,8 +10,8 @@ use shared_types::payload::file::FileNode;
 use shared_types::payload::note::Note;
 use shared_types::payload::window::Window;
 use shared_types::{
-    ConversationId, EffectId, FilePath, GrantId, NoteId, OpId, RootHash, RunId, Seq, Taint, TaskId,
-    Timestamp, WindowId,
+    ContentHash, ConversationId, EffectId, FilePath, GrantId, NoteId, OpId, RootHash, RunId, Seq, Taint,
+    TaskId, Timestamp, WindowId,
 };
 use thiserror::Error;
 
@@ -86,6 +86,8 @@ pub struct View {
     pub grants: Slice<GrantId, Grant>,
     /// Files whose content was written by somebody who had read untrusted words, with the labels.
     pub tainted: Slice<FilePath, Vec<Taint>>,
+    /// Contents that were ever written under labels: they carry them wherever they come back, by a copy or an undo.
+    pub labelled: Slice<ContentHash, Vec<Taint>>,
     /// What models took, by day since the epoch, for the newest days.
     pub spending: Slice<i64, Spent>,
     pub computer: Computer,
@@ -98,6 +100,7 @@ const RUNS: &str = "runs";
 const GRANTS: &str = "grants";
 const SPENDING: &str = "spending";
 const TAINTED: &str = "tainted";
+const LABELLED: &str = "labelled";
 
 /// One slice as bytes, with its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,7 +154,7 @@ impl View {
                 })*
             };
         }
-        later!(CALLS => calls, RUNS => runs, GRANTS => grants, SPENDING => spending, TAINTED => tainted);
+        later!(CALLS => calls, RUNS => runs, GRANTS => grants, SPENDING => spending, TAINTED => tainted, LABELLED => labelled);
         roots
     }
 
@@ -182,6 +185,7 @@ impl View {
             GRANTS => encode_sorted(&self.grants),
             SPENDING => encode_sorted(&self.spending),
             TAINTED => encode_sorted(&self.tainted),
+            LABELLED => encode_sorted(&self.labelled),
             _ => postcard::to_stdvec(&self.computer).unwrap_or_default(),
         };
         roots.into_iter().map(|(name, root)| SliceBytes { name, root, bytes: bytes(name) }).collect()
@@ -222,6 +226,7 @@ impl View {
             grants: later!(GRANTS),
             spending: later!(SPENDING),
             tainted: later!(TAINTED),
+            labelled: later!(LABELLED),
             computer: read("computer", slice("computer"))?,
         })
     }

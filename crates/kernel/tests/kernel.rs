@@ -51,6 +51,8 @@ mod apart;
 mod commands;
 #[path = "kernel/edits.rs"]
 mod edits;
+#[path = "kernel/labels.rs"]
+mod labels;
 #[path = "kernel/laws.rs"]
 mod laws;
 #[path = "kernel/total.rs"]

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::chat::Usage;
+
 /// Why a model did not answer.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[error("{model}: {message}")]
@@ -13,6 +15,18 @@ pub struct ModelError {
     pub class: ErrorClass,
     /// A sentence for the person, with what to do.
     pub message: String,
+    /// What answers took that made no sense.
+    pub usage: Usage,
+    /// What they cost in micro-dollars, if it is known.
+    pub cost: Option<u64>,
+}
+
+impl ModelError {
+    /// Nothing was taken.
+    pub fn new(model: impl Into<String>, class: ErrorClass, message: impl Into<String>) -> Self {
+        let (model, message) = (model.into(), message.into());
+        Self { model, class, message, usage: Usage::default(), cost: Some(0) }
+    }
 }
 
 /// What can be done about it.

@@ -60,5 +60,5 @@ impl<I: Serialize, O: DeserializeOwned + JsonSchema> Function<I, O> {
 }
 
 fn failed(model: &str, class: ErrorClass, message: String) -> ModelError {
-    ModelError { model: model.into(), class, message }
+    ModelError::new(model, class, message)
 }

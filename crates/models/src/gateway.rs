@@ -110,8 +110,8 @@ impl Gateway {
             None => models.iter().find(|(_, model)| model.provider == name).map(|(alias, _)| alias),
         };
         let Some(chosen) = alias.and_then(|alias| self.chosen(alias)) else {
-            let message = "No such model or provider is configured.".into();
-            return Err(ModelError { model: name.into(), class: ErrorClass::Unavailable, message });
+            let message = "No such model or provider is configured.";
+            return Err(ModelError::new(name, ErrorClass::Unavailable, message));
         };
         let request = Request {
             system: String::new(),

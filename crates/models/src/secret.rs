@@ -13,6 +13,14 @@ impl Secret {
         Self(Zeroizing::new(key.into()))
     }
 
+    /// It after these words, as a header that no log shows; nothing, if it holds characters that no key has.
+    pub fn in_header(&self, before: &str) -> Option<reqwest::header::HeaderValue> {
+        let text = format!("{before}{}", self.expose().trim());
+        let mut value = reqwest::header::HeaderValue::from_str(&text).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }

@@ -81,6 +81,7 @@ fn of_run(event: &RunEvent) -> String {
             PauseReason::Budget(why) | PauseReason::Model(why) => format!("paused: {why}"),
         },
         RunEvent::Resume(_) => "go on".into(),
+        RunEvent::Wake(_) => "take up again".into(),
         RunEvent::Ask(p) => match &p.about {
             AskKind::Approval { tool, title, .. } => format!("asks to {tool}: {title}"),
             AskKind::Question { text, .. } => format!("asks: {text}"),

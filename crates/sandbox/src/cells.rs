@@ -12,6 +12,7 @@ mod output;
 mod recovery;
 mod requests;
 mod running;
+mod secrets;
 mod settings;
 mod spec;
 

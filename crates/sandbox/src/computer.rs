@@ -17,6 +17,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use agents::ground::Sight;
 use event_log::writer::{Intent, Mode, Options, Outcome, Submission, Writer};
 use event_log::{EventLog, SqliteLog};
 use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions, Subject};
@@ -28,7 +29,7 @@ use tokio::sync::broadcast;
 
 pub use calls::call_details;
 pub use changes::{changes, differences, other_changes, unified};
-pub use runs::{DAILY, DEFAULT_BUDGET, RUN_BUDGET, Voice, role_setting};
+pub use runs::{DAILY, DEFAULT_BUDGET, RUN_BUDGET, Voice, agent_setting, role_setting};
 pub use target::operation_at;
 
 use crate::cells::{Cells, Listener};
@@ -74,6 +75,15 @@ impl Drop for Joined {
     }
 }
 
+/// The agent on whose behalf something is done.
+#[derive(Debug, Clone)]
+pub(crate) struct ByAgent {
+    pub(crate) run: RunId,
+    pub(crate) task: TaskId,
+    /// What its commands may read.
+    pub(crate) sight: Sight,
+}
+
 /// Who asks, and under which ids.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
@@ -83,7 +93,7 @@ pub(crate) struct Caller {
     pub(crate) actor: Actor,
     pub(crate) taint: Vec<Taint>,
     /// The run and the agent in it, if it is one.
-    pub(crate) agent: Option<(RunId, TaskId)>,
+    pub(crate) agent: Option<ByAgent>,
 }
 
 impl Caller {
@@ -496,7 +506,7 @@ fn run_of(caller: &Caller, intent: &Intent) -> Option<RunId> {
     match intent {
         Intent::RetryRun { run, .. } => Some(*run),
         Intent::Do(_) | Intent::Undo { .. } | Intent::UndoRun { .. } | Intent::Restore { .. } => {
-            caller.agent.map(|(run, _)| run)
+            caller.agent.as_ref().map(|agent| agent.run)
         }
     }
 }

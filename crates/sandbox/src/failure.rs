@@ -178,7 +178,7 @@ impl From<Rejection> for Failure {
             Rejection::NoTask { .. } => Code::NoTask,
             Rejection::TaskTaken { .. } => Code::TaskTaken,
             Rejection::TaskIsOver { .. } => Code::TaskIsOver,
-            Rejection::TaskIsBusy { .. } => Code::TaskIsBusy,
+            Rejection::TaskIsBusy { .. } | Rejection::NotHeard { .. } => Code::TaskIsBusy,
             Rejection::NoAsk { .. } => Code::NoQuestion,
             Rejection::NoGrant { .. } => Code::NoGrant,
         };

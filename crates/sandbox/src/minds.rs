@@ -10,6 +10,8 @@ use shared_types::UserId;
 use shared_types::wire::LocalModelLine;
 
 use crate::failure::{Code, Failure};
+use crate::telemetry::{Telemetry, TelemetryConfig};
+use crate::web::search::{Search, SearchConfig, SearchedWeb};
 
 /// Whoever knows the keys of a user.
 pub type KeysOf = Arc<dyn Fn(&UserId) -> Arc<dyn Keys> + Send + Sync>;
@@ -20,6 +22,9 @@ pub struct Minds {
     pub catalog: Catalog,
     pub keys: KeysOf,
     pub outside: Outside,
+    /// Who searches the web, if anybody does.
+    pub search: Option<Search>,
+    pub telemetry: Option<Telemetry>,
     pub rules: Arc<Rules>,
 }
 
@@ -51,6 +56,13 @@ impl std::fmt::Debug for Outside {
     }
 }
 
+/// What a machine's `choir.toml` says of services beside models.
+#[derive(Debug, Clone, Default)]
+pub struct Services {
+    pub search: Option<SearchConfig>,
+    pub telemetry: Option<TelemetryConfig>,
+}
+
 /// Keys of one user, as the vault has them at that moment.
 struct FromVault(KeyReader);
 
@@ -76,7 +88,14 @@ impl Minds {
         let catalog = Catalog::load(models).map_err(|e| wrong(&e))?;
         let rules = Rules::built_in().map_err(|e| wrong(&e))?;
         let keys: KeysOf = Arc::new(|_| Arc::new(NoKeys));
-        Ok(Self { catalog, keys, outside: Outside::default(), rules: Arc::new(rules) })
+        Ok(Self {
+            catalog,
+            keys,
+            outside: Outside::default(),
+            search: None,
+            telemetry: None,
+            rules: Arc::new(rules),
+        })
     }
 
     /// The same with the keys that a vault has for each user.
@@ -101,12 +120,27 @@ impl Minds {
         gateway
     }
 
-    pub(crate) fn kit(&self, ground: Arc<dyn agents::Ground>, gateway: Gateway) -> Kit {
+    /// The same with what `[web.search]` and `[telemetry]` of a machine say.
+    pub fn with_services(self, services: &Services) -> Result<Self, Failure> {
+        let search = services.search.as_ref().map(Search::new).transpose()?;
+        let telemetry = services.telemetry.as_ref().map(Telemetry::new).transpose()?;
+        Ok(Self { search, telemetry, ..self })
+    }
+
+    fn web(&self, user: &UserId) -> Option<Arc<dyn Web>> {
+        let (pages, search) = (self.outside.web.clone()?, self.search.clone());
+        Some(match search {
+            Some(search) => Arc::new(SearchedWeb { pages, search, keys: (self.keys)(user) }),
+            None => pages,
+        })
+    }
+
+    pub(crate) fn kit(&self, ground: Arc<dyn agents::Ground>, gateway: Gateway, user: &UserId) -> Kit {
         Kit {
             ground,
             gateway,
             rules: Arc::clone(&self.rules),
-            web: self.outside.web.clone(),
+            web: self.web(user),
             reserved: std::sync::Mutex::default(),
         }
     }

@@ -3,6 +3,8 @@
 //! An agent may have been talked into an address by a page that it read. So no address of a private network is ever
 //! reached, by whatever name and after however many redirects, and nothing is sent but the address itself.
 
+pub mod search;
+
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +25,7 @@ const REDIRECTS: usize = 5;
 /// Bytes of a page.
 const LONGEST: usize = 4 << 20;
 
-/// Public pages. There is no search until somebody serves one.
+/// Public pages. Searches are somebody else's ([`search`]).
 pub struct PublicWeb {
     client: Client,
     reach: Arc<dyn Reach>,

@@ -169,6 +169,7 @@ fn agent_samples() -> Vec<Payload> {
             void: vec![call],
         }
         .into(),
+        RunWake {}.into(),
         RunAsk { ask, task, about }.into(),
         RunAnswer { ask, task, reply: Reply::Allow(Scope::Run) }.into(),
         RunCancel {}.into(),
@@ -204,7 +205,14 @@ fn agent_samples() -> Vec<Payload> {
             attempts: 2,
         }
         .into(),
-        LlmFail { task, model: "small".into(), reason: "it is overloaded".into() }.into(),
+        LlmFail {
+            task,
+            model: "small".into(),
+            reason: "it is overloaded".into(),
+            tokens: Tokens::default(),
+            micros: None,
+        }
+        .into(),
         CapabilityGrant {
             id,
             grant: Grant { tool: "exec".into(), pattern: "curl *".into(), run: Some(run) },

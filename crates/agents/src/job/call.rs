@@ -1,5 +1,7 @@
 //! A call of an agent's: understood, judged, asked for, made, answered.
 
+use std::sync::Arc;
+
 use kernel::{Action, OutsideEdit, RunAction};
 use serde_json::Value;
 use shared_types::payload::run::{AskKind, Reply, RunAsk};
@@ -8,11 +10,11 @@ use shared_types::wire::{RunCommand, RunLimits, RunNetwork};
 use shared_types::{AskId, ContentRef, OpId, Seq, Taint, TaskId};
 
 use super::Job;
-use crate::ground::{By, GroundError};
+use crate::ground::{By, GroundError, Sight};
 use crate::plan::{Permission, repeat_of};
 use crate::roles;
 use crate::rules::{Judged, Verdict};
-use crate::tools::{Use, one_line};
+use crate::tools::{ToolKind, Use, one_line};
 
 /// Seconds that a command may take at most, however many are asked for.
 const LONGEST_COMMAND: u64 = 1_800;
@@ -133,13 +135,30 @@ impl Job {
         Ok(self.kit.rules.judge(&judged))
     }
 
-    /// Whether a call leads to an address that stands nowhere in what a tainted agent was told.
+    /// Which files an agent may read without being asked: others are not shown to it by other ways either.
+    pub(super) async fn sight(&self, task: TaskId) -> Result<Sight, GroundError> {
+        let grants = self.ground().standing(self.id()).await?.grants;
+        let (rules, run) = (Arc::clone(&self.kit.rules), Some(self.id()));
+        let (taint, role) = (self.taint(task), self.actor(task));
+        Ok(Sight::new(move |path| {
+            let call = Use::Read { path: path.clone() };
+            let (role, taint, grants) = (role.as_str(), &*taint, &*grants);
+            let judged = Judged { role, call: &call, taint, run, grants, is_made_up: false };
+            rules.judge(&judged) == Verdict::Allow
+        }))
+    }
+
+    /// Whether a call of a tainted agent leads to an address that nobody but such agents ever named.
     async fn is_made_up(&self, task: TaskId, used: &Use, taint: &[Taint]) -> Result<bool, GroundError> {
         let (Use::Fetch { url }, false) = (used, taint.is_empty()) else { return Ok(false) };
         let Some(own) = self.history.tasks.get(&task) else { return Ok(true) };
         let text = url.as_str();
         let plain = text.trim_end_matches('/');
-        for hash in crate::transcript::told(own) {
+        // Where no search of the web is set up, the workspace is searched in its place, and agents write there.
+        let searches = self.kit.web.as_ref().is_some_and(|web| web.search(String::new()).is_some());
+        let from_web: &[ToolKind] =
+            if searches { &[ToolKind::Fetch, ToolKind::WebSearch] } else { &[ToolKind::Fetch] };
+        for hash in crate::transcript::sources(&self.history, own, from_web) {
             if self.text(hash).await?.contains(plain) {
                 return Ok(false);
             }
@@ -184,7 +203,7 @@ impl Job {
         let now = match used {
             Use::Read { path } => self.read(&path).await?,
             Use::List { path } => self.list(path).await?,
-            Use::Search { words } => self.search(words).await?,
+            Use::Search { words } => self.search(call.task, words).await?,
             Use::Write { path, text } => self.write(&path, text).await?,
             Use::Edit { path, find, replace } => self.edit(&path, &find, &replace).await?,
             Use::Exec { command, hosts, seconds } => {
@@ -225,6 +244,7 @@ impl Job {
             call: call.op,
             actor: self.actor(call.task),
             taint: self.taint(call.task),
+            sight: self.sight(call.task).await?,
         };
         self.ground().exec(by, command).await
     }

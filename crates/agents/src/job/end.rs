@@ -35,8 +35,11 @@ impl Job {
             }
             (_, _, TaskOutcome::Done | TaskOutcome::Failed(_) | TaskOutcome::Cancelled) => (None, Vec::new()),
         };
+        // Whoever is done has heard everything that the person said to it; whoever gives up may not have.
+        let seen = own.and_then(TaskHistory::last_turn).map(|turn| turn.seen);
+        let seen = seen.filter(|_| outcome == TaskOutcome::Done);
         let end = TaskEnd { task, outcome };
-        self.record_by(task, RunAction::EndTask { end, report }, contents).await
+        self.record_by(task, RunAction::EndTask { end, report, seen }, contents).await
     }
 
     pub(super) async fn complete(&self, words: Words) -> Result<Option<Seq>, GroundError> {

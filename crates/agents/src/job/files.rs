@@ -2,7 +2,7 @@
 
 use kernel::OutsideEdit;
 use shared_types::payload::file::FileNode;
-use shared_types::{ContentRef, FilePath, Taint};
+use shared_types::{ContentRef, FilePath, Taint, TaskId};
 use url::Url;
 
 use super::Job;
@@ -17,6 +17,9 @@ const LINES: usize = 400;
 const PAGE_LIMIT: usize = 200_000;
 /// How a new file may be used.
 const MODE: u16 = 0o644;
+
+/// Said with every search, so that it tells nothing about what such files hold.
+const NOT_SEARCHED: &str = "(Files that look as if they held secrets are not searched.)";
 
 /// What an agent is told, or a sentence about why not.
 type Told = Result<Came, String>;
@@ -61,8 +64,11 @@ impl Job {
         Ok(Ok(Came::text(lines(names, "it is empty"))))
     }
 
-    pub(super) async fn search(&self, words: String) -> Result<Told, GroundError> {
+    /// A file that may not be read is not found either: whether it holds some words would tell what it holds.
+    pub(super) async fn search(&self, task: TaskId, words: String) -> Result<Told, GroundError> {
+        let sight = self.sight(task).await?;
         let hits = self.ground().search(words).await?;
+        let hits: Vec<_> = hits.into_iter().filter(|hit| sight.may_read(&hit.path)).collect();
         let mut taint: Vec<Taint> = hits.iter().flat_map(|hit| hit.taint.clone()).collect();
         taint.sort();
         taint.dedup();
@@ -70,7 +76,8 @@ impl Job {
             Some(line) => format!("{}: {}", hit.path, line.trim()),
             None => hit.path.to_string(),
         });
-        Ok(Ok(Came { taint, ..Came::text(lines(found.collect(), "nothing was found")) }))
+        let found = lines(found.collect(), "nothing was found");
+        Ok(Ok(Came { taint, ..Came::text(format!("{found}\n{NOT_SEARCHED}")) }))
     }
 
     pub(super) async fn write(&self, path: &FilePath, text: String) -> Result<Told, GroundError> {
@@ -135,7 +142,7 @@ impl Job {
 
     pub(super) async fn web_search(&self, call: &Call<'_>, words: String) -> Result<Outcome, GroundError> {
         let Some(search) = self.kit.web.as_ref().and_then(|web| web.search(words.clone())) else {
-            let found = self.search(words).await?;
+            let found = self.search(call.task, words).await?;
             let said = "No search of the web is set up on this computer. In the workspace:\n";
             return Ok(Outcome::Now(
                 found.map(|came| Box::new(Came { text: format!("{said}{}", came.text), ..came })),

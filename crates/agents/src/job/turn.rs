@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use kernel::RunAction;
-use models::chat::{AnswerForm, Delta, Listener, Request, Stop};
+use models::chat::{AnswerForm, Delta, Listener, Request, Stop, Usage};
 use models::{Chosen, ErrorClass, ModelError, Turn, WorstCase};
 use shared_types::payload::llm::{LlmFail, LlmReply, ReplyEnd, Tokens, WantedCall};
 use shared_types::payload::run::PauseReason;
@@ -27,7 +27,8 @@ impl Job {
         let standing = self.ground().standing(self.id()).await?;
         let role = self.history.tasks.get(&task).and_then(|task| roles::named(&task.role));
         let Some(role) = role else {
-            return self.lost(task, "", "there is no such role any more".into()).await;
+            let error = ModelError::new("", ErrorClass::Unusable, "there is no such role any more");
+            return self.failed(task, &error).await;
         };
         let chosen = match self.choose(role.name(), &standing) {
             Ok(chosen) => chosen,
@@ -38,7 +39,7 @@ impl Job {
         // Set aside first and looked at then: a turn that ends in between is counted twice rather than not at all.
         let place = Place::take(self, &worst);
         let standing = self.ground().standing(self.id()).await?;
-        if let Some(why) = self.too_much(&standing, &place, &worst) {
+        if let Some(why) = self.too_much(task, &standing, &place, &worst) {
             return self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await;
         }
         match self.kit.gateway.take_turn(&chosen, &request, self.listener(task)).await {
@@ -83,13 +84,23 @@ impl Job {
     }
 
     /// Why the turn would be too much.
-    fn too_much(&self, standing: &Standing, place: &Place, worst: &WorstCase) -> Option<String> {
+    fn too_much(
+        &self,
+        task: TaskId,
+        standing: &Standing,
+        place: &Place,
+        worst: &WorstCase,
+    ) -> Option<String> {
         let (of_run, of_day) = place.reserved();
         let run = self.history.run()?;
         let spent = standing.spent.unwrap_or(run.spent);
         let run = kernel::run::Run { spent, ..run.clone() };
         let daily = budget::exceeded_today(&standing.daily, &standing.today, &of_day, worst);
-        budget::exceeded(&run, self.ground().now(), &of_run, worst).or(daily)
+        let own = run.task(task).and_then(|task| {
+            let (_, budget) = standing.agents.iter().find(|(role, _)| **role == *task.role)?;
+            budget::exceeded_by(task, budget, worst)
+        });
+        budget::exceeded(&run, self.ground().now(), &of_run, worst).or(own).or(daily)
     }
 
     fn listener(&self, task: TaskId) -> Listener {
@@ -124,12 +135,7 @@ impl Job {
             reply: kept.content,
             ended,
             calls,
-            tokens: Tokens {
-                input: usage.input,
-                cache_read: usage.cache_read,
-                cache_write: usage.cache_write,
-                output: usage.output,
-            },
+            tokens: tokens(&usage),
             micros: turn.cost,
             millis: turn.millis,
             attempts: turn.attempts,
@@ -146,28 +152,36 @@ impl Job {
             | ErrorClass::Overloaded
             | ErrorClass::Auth
             | ErrorClass::Unavailable => {
-                self.record_failure(task, &error.model, reason.clone()).await?;
+                self.record_failure(task, error, reason.clone()).await?;
                 self.record(RunAction::Pause(PauseReason::Model(reason.into())), Vec::new()).await
             }
             ErrorClass::BadRequest | ErrorClass::ContextTooLong | ErrorClass::Unusable => {
-                self.lost(task, &error.model, reason).await
+                self.record_failure(task, error, format!("{GIVEN_UP}{reason}")).await
             }
         }
-    }
-
-    async fn lost(&self, task: TaskId, model: &str, reason: String) -> Result<Option<Seq>, GroundError> {
-        self.record_failure(task, model, format!("{GIVEN_UP}{reason}")).await
     }
 
     async fn record_failure(
         &self,
         task: TaskId,
-        model: &str,
+        error: &ModelError,
         reason: String,
     ) -> Result<Option<Seq>, GroundError> {
         let reason: String = reason.chars().filter(|c| !c.is_control() || *c == '\n').take(1_000).collect();
-        let fail = LlmFail { task, model: model.into(), reason: reason.into() };
+        let tokens = tokens(&error.usage);
+        let micros = error.cost.filter(|_| tokens.total() > 0);
+        let fail =
+            LlmFail { task, model: error.model.as_str().into(), reason: reason.into(), tokens, micros };
         self.record(RunAction::RecordFailure(fail), Vec::new()).await
+    }
+}
+
+fn tokens(usage: &Usage) -> Tokens {
+    Tokens {
+        input: usage.input,
+        cache_read: usage.cache_read,
+        cache_write: usage.cache_write,
+        output: usage.output,
     }
 }
 

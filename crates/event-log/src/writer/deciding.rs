@@ -149,6 +149,7 @@ fn named_in_run(action: &RunAction) -> Option<ContentRef> {
         RunAction::RecordReply(p) => Some(p.reply),
         RunAction::Pause(_)
         | RunAction::Resume(_)
+        | RunAction::Wake
         | RunAction::Cancel
         | RunAction::Fail { .. }
         | RunAction::Answer { .. }

@@ -95,7 +95,7 @@ fn ended(command: u8) -> [Submission; 2] {
     let complete =
         shared_types::payload::run::RunComplete { summary: ContentRef::of(b"{}"), results: Vec::new() };
     [
-        in_run(command, RunAction::EndTask { end, report: None }),
+        in_run(command, RunAction::EndTask { end, report: None, seen: None }),
         in_run(command + 1, RunAction::Complete(complete)),
     ]
 }

@@ -2,11 +2,12 @@
 //! memory, and the mounts of the policy. The host's own root is gone when this is done.
 
 use std::fs::{self, Permissions};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::CWD;
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 
 use super::Base;
@@ -220,8 +221,7 @@ pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>
         // A folder with mounts of others in it cannot be taken apart from them by an ordinary user.
         sys::bind(one)
             .or_else(|e| {
-                let retry =
-                    e.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) && owners.is_none();
+                let retry = e.raw_os_error() == Some(Errno::INVAL.raw_os_error()) && owners.is_none();
                 if retry { sys::bind(Bind { recursive: true, ..one }) } else { Err(e) }
             })
             .map_err(at(format!("show {}", given.source.display())))
@@ -246,7 +246,34 @@ pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>
             memory(&hidden, "mode=000,size=4k", MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV)?;
         }
     }
-    Ok(())
+    cover(&target, &given.covered)
+}
+
+/// Lays an empty file that nobody may open over each of these. A mount cannot be taken away or replaced from inside.
+/// Links are not followed: what a link leads to is covered under its own name, or not meant.
+fn cover(folder: &Path, covered: &[PathBuf]) -> Result<(), Failure> {
+    use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+    if covered.is_empty() {
+        return Ok(());
+    }
+    let empty = Path::new(".covered");
+    fs::write(empty, "").map_err(at("make a cover"))?;
+    fs::set_permissions(empty, Permissions::from_mode(0o000)).map_err(at("make a cover"))?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(folder, flags, Mode::empty()).map_err(at("find what is covered"))?;
+    for path in covered {
+        let (flags, how) = (OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, ResolveFlags::BENEATH);
+        let found = openat2(&root, path, flags, Mode::empty(), how | ResolveFlags::NO_SYMLINKS);
+        match found {
+            Ok(file) => {
+                sys::bind_over(empty, file.as_fd()).map_err(at(format!("cover {}", path.display())))?
+            }
+            // It went away, or became a link, since it was looked for.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+            Err(e) => return Err(at(format!("cover {}", path.display()))(e)),
+        }
+    }
+    fs::remove_file(empty).map_err(at("make a cover"))
 }
 
 /// Lays an empty folder over a full one. The options are set one by one, so that no character of a path is special.

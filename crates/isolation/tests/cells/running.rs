@@ -23,6 +23,7 @@ with_every_backend!(
     too_much_memory_is_refused_and_counted,
     what_is_sent_to_the_proxy_reaches_the_host,
     what_is_read_only_is_so_and_holds_no_devices_or_privileges,
+    what_is_covered_cannot_be_read_written_or_taken_away,
 );
 
 fn a_command_runs_with_its_output_and_its_code(house: House) {
@@ -165,11 +166,28 @@ fn what_is_sent_to_the_proxy_reaches_the_host(mut house: House) {
     assert_eq!(&answer.join().unwrap(), b"hello");
 }
 
+fn what_is_covered_cannot_be_read_written_or_taken_away(mut house: House) {
+    house.write("app/.env", "hunter2");
+    house.write("app/readme", "words");
+    let covered = ["app/.env", "gone/.env", "link/.env"].map(Into::into).to_vec();
+    std::os::unix::fs::symlink("/etc", house.workspace().join("link")).unwrap();
+    house.policy.mounts[0].covered = covered;
+    let left = house.sh("cd app; cat .env; echo x > .env; rm -f .env; mv .env y; chmod 777 .env; cat .env; ln .env z; cat z; mv ../app ../moved; cat ../moved/.env; cat ../moved/readme");
+    assert_eq!(left.ok(), "words", "{}", left.err);
+    assert_eq!(std::fs::read_to_string(house.workspace().join("app/.env")).unwrap(), "hunter2");
+}
+
 fn what_is_read_only_is_so_and_holds_no_devices_or_privileges(mut house: House) {
     let source = house.folder.path().join("shown");
     std::fs::create_dir(&source).unwrap();
     let hidden = Vec::new();
-    house.policy.mounts.push(Mount { source, target: "/shown".into(), access: Access::ReadOnly, hidden });
+    house.policy.mounts.push(Mount {
+        source,
+        target: "/shown".into(),
+        access: Access::ReadOnly,
+        hidden,
+        covered: Vec::new(),
+    });
     let left = house.sh("awk '{ print $5, $6 }' /proc/self/mountinfo");
     for folder in ["/", "/usr", "/shown"] {
         let line = left.ok().lines().rfind(|line| line.starts_with(&format!("{folder} ")));

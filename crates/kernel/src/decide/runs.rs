@@ -4,7 +4,7 @@ use shared_types::payload::capability::{CapabilityGrant, CapabilityRevoke, Grant
 use shared_types::payload::llm::{LlmFail, LlmReply};
 use shared_types::payload::run::{
     AskKind, PauseReason, Reply, RunAnswer, RunAsk, RunCancel, RunComplete, RunFail, RunPause, RunResume,
-    RunStart, RunSteer, Scope,
+    RunStart, RunSteer, RunWake, Scope,
 };
 use shared_types::payload::task::{TaskEnd, TaskMessage, TaskOutcome, TaskStart, TaskTrust};
 use shared_types::{AskId, GrantId, OpId, RunId, Seq, TaskId};
@@ -26,6 +26,8 @@ pub enum RunAction {
     Steer(RunSteer),
     Pause(PauseReason),
     Resume(RunResume),
+    /// Takes up a run that was under way when the server ended.
+    Wake,
     Cancel,
     /// Ends a run in which nothing is pending.
     Fail {
@@ -43,6 +45,8 @@ pub enum RunAction {
     EndTask {
         end: TaskEnd,
         report: Option<TaskMessage>,
+        /// The newest event that it had been told of when it came to its end; nothing, if it is ended by somebody else.
+        seen: Option<Seq>,
     },
     Trust(TaskId),
     RecordReply(LlmReply),
@@ -64,8 +68,11 @@ pub(super) fn decide(
     let run = view.runs.get(&id).ok_or(Rejection::NoRun { run: id })?;
     if run.phase.is_over() {
         // What was still under way when the person ended it has to be put away.
-        let RunAction::EndTask { end: end @ TaskEnd { outcome: TaskOutcome::Cancelled, .. }, report: None } =
-            action
+        let RunAction::EndTask {
+            end: end @ TaskEnd { outcome: TaskOutcome::Cancelled, .. },
+            report: None,
+            ..
+        } = action
         else {
             return Err(Rejection::RunIsOver { run: id });
         };
@@ -74,7 +81,7 @@ pub(super) fn decide(
     match action {
         RunAction::Start(_) => {}
         RunAction::Steer(steer) => {
-            if let Some(task) = steer.task {
+            if let Some(task) = steer.task.or_else(|| run.tasks.first().map(|first| first.id)) {
                 working(run, task)?;
             }
             draft.event(steer.clone());
@@ -93,6 +100,11 @@ pub(super) fn decide(
                 }
             }
         },
+        RunAction::Wake => {
+            if run.ticking.is_some() {
+                draft.event(RunWake {});
+            }
+        }
         RunAction::Cancel => draft.event(RunCancel {}),
         RunAction::Fail { reason } => {
             check_text("a reason", reason, REASON_LIMIT)?;
@@ -114,7 +126,11 @@ pub(super) fn decide(
             known(run, message.to)?;
             draft.event(message.clone());
         }
-        RunAction::EndTask { end, report } => {
+        RunAction::EndTask { end, report, seen } => {
+            // Whatever the person said has to be heard first.
+            if seen.is_some_and(|seen| run.task(end.task).is_some_and(|task| task.told > seen)) {
+                return Err(Rejection::NotHeard { task: end.task });
+            }
             if let Some(report) = report {
                 known(run, report.from)?;
                 known(run, report.to)?;

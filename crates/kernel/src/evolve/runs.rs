@@ -1,7 +1,7 @@
 //! Runs and their agents, as events leave them.
 
 use shared_types::payload::llm::LlmEvent;
-use shared_types::payload::run::RunEvent;
+use shared_types::payload::run::{PauseReason, RunEvent};
 use shared_types::payload::task::{TaskEvent, TaskOutcome};
 use shared_types::{Event, RunId, Seq, Taint, TaskId};
 
@@ -35,12 +35,22 @@ pub(super) fn evolve(view: &mut View, event: &Event, run: &RunEvent) {
             };
             view.runs.insert(id, run);
         }
-        RunEvent::Steer(_) => {}
+        RunEvent::Steer(p) => change(view, event, |run| {
+            let first = TaskId::from_bytes(*id.as_bytes());
+            if let Some(task) = run.task_mut(p.task.unwrap_or(first)) {
+                task.told = event.seq;
+            }
+        }),
         RunEvent::Pause(p) => change(view, event, |run| run.phase = Phase::Paused(p.why.clone())),
         RunEvent::Resume(p) => change(view, event, |run| {
+            if matches!(run.phase, Phase::Paused(PauseReason::Budget(_))) {
+                run.tasks.iter_mut().for_each(|task| task.allowed = (task.spent, task.worked));
+            }
             run.phase = Phase::Working;
             run.budget = p.budget.unwrap_or(run.budget);
         }),
+        // Nobody worked while there was no server.
+        RunEvent::Wake(_) => change(view, event, |run| run.ticking = None),
         RunEvent::Ask(p) => change(view, event, |run| {
             run.asks.push(Ask { id: p.ask, task: p.task, about: p.about.clone() });
         }),
@@ -74,6 +84,9 @@ pub(super) fn evolve_task(view: &mut View, event: &Event, task: &TaskEvent) {
                 title: p.title.clone(),
                 state: TaskState::Working,
                 spent: Spent::default(),
+                worked: 0,
+                allowed: (Spent::default(), 0),
+                told: Seq::ZERO,
                 taint: event.taint.clone(),
             });
         }),
@@ -109,11 +122,33 @@ pub(super) fn evolve_llm(view: &mut View, event: &Event, llm: &LlmEvent) {
                 run.spent.add(tokens, micros);
                 if let Some(task) = run.task_mut(p.task) {
                     task.spent.add(tokens, micros);
+                    task.worked = task.worked.saturating_add(p.millis);
                 }
             });
-            spend(view, event.ts.millis().div_euclid(DAY), tokens, micros);
+            spend(view, event, |spent| spent.add(tokens, micros));
+        }
+        LlmEvent::Fail(p) if p.tokens.total() > 0 => {
+            let (tokens, micros) = (p.tokens.total(), p.micros);
+            change(view, event, |run| {
+                run.spent.add_failed(tokens, micros);
+                if let Some(task) = run.task_mut(p.task) {
+                    task.spent.add_failed(tokens, micros);
+                }
+            });
+            spend(view, event, |spent| spent.add_failed(tokens, micros));
         }
         LlmEvent::Fail(_) => {}
+    }
+}
+
+/// Counts the time that a call took as its agent's.
+pub(super) fn worked(view: &mut View, event: &Event, task: Option<TaskId>, millis: u64) {
+    if let Some(task) = task.filter(|_| millis > 0) {
+        change(view, event, |run| {
+            if let Some(task) = run.task_mut(task) {
+                task.worked = task.worked.saturating_add(millis);
+            }
+        });
     }
 }
 
@@ -166,9 +201,10 @@ fn let_go(view: &mut View) {
     }
 }
 
-fn spend(view: &mut View, day: i64, tokens: u64, micros: Option<u64>) {
+fn spend(view: &mut View, event: &Event, add: impl FnOnce(&mut Spent)) {
+    let day = event.ts.millis().div_euclid(DAY);
     let mut spent = view.spending.get(&day).copied().unwrap_or_default();
-    spent.add(tokens, micros);
+    add(&mut spent);
     view.spending.insert(day, spent);
     let old: Vec<i64> =
         view.spending.iter().map(|(day, _)| *day).filter(|old| *old < day - KEPT_DAYS).collect();

@@ -76,14 +76,18 @@ pub(crate) fn done(n: u8, outcome: TaskOutcome) -> Step {
 
 /// The work of an agent ends, and nobody is told.
 pub(crate) fn ends(n: u8, outcome: TaskOutcome) -> RunAction {
-    RunAction::EndTask { end: TaskEnd { task: task_id(n), outcome }, report: None }
+    RunAction::EndTask { end: TaskEnd { task: task_id(n), outcome }, report: None, seen: None }
 }
 
 /// The work of an agent ends, and it tells another so.
 pub(crate) fn reports(n: u8, to: u8) -> RunAction {
     let (kind, body) = (MessageKind::Completion, ContentRef::of(b"words"));
     let report = TaskMessage { from: task_id(n), to: task_id(to), kind, body };
-    RunAction::EndTask { end: TaskEnd { task: task_id(n), outcome: TaskOutcome::Done }, report: Some(report) }
+    RunAction::EndTask {
+        end: TaskEnd { task: task_id(n), outcome: TaskOutcome::Done },
+        report: Some(report),
+        seen: None,
+    }
 }
 
 pub(crate) fn tell(from: u8, to: u8, kind: MessageKind) -> Step {
@@ -167,7 +171,13 @@ pub(crate) fn reply(n: u8) -> Step {
 }
 
 pub(crate) fn no_reply(n: u8, reason: &str) -> Step {
-    act(RunAction::RecordFailure(LlmFail { task: task_id(n), model: "small".into(), reason: reason.into() }))
+    act(RunAction::RecordFailure(LlmFail {
+        task: task_id(n),
+        model: "small".into(),
+        reason: reason.into(),
+        tokens: Tokens::default(),
+        micros: None,
+    }))
 }
 
 pub(crate) fn tool_call(n: Option<u8>) -> ToolCall {

@@ -1,10 +1,10 @@
 //! What is kept in mind of runs: grants, the clock, what was spent, labels, and how much of it.
 
 use kernel::run::Spent;
-use kernel::{Action, Rejection};
-use shared_types::payload::llm::Tokens;
-use shared_types::payload::run::{Reply, Scope};
-use shared_types::payload::task::{MessageKind, TaskOutcome};
+use kernel::{Action, Rejection, RunAction};
+use shared_types::payload::llm::{LlmFail, Tokens};
+use shared_types::payload::run::{PauseReason, Reply, Scope};
+use shared_types::payload::task::{MessageKind, TaskEnd, TaskOutcome};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{OpId, Taint, Timestamp};
 
@@ -171,4 +171,65 @@ fn labels_of_a_result_reach_the_agent_whoever_records_it() {
     let settled = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
     shell.run_in(op, Step::from(settled).tainted(&web)).unwrap();
     assert_eq!(labels(&shell, 1), ["web"]);
+}
+
+#[test]
+fn an_agent_does_not_end_before_it_has_heard_the_person() {
+    let (mut shell, _) = Shell::after(working());
+    let seen = Some(shell.view.seq());
+    let end = |seen| {
+        let end = TaskEnd { task: task_id(1), outcome: TaskOutcome::Done };
+        act(RunAction::EndTask { end, report: None, seen })
+    };
+    shell.done(steer(None));
+    assert_eq!(shell.run(end(seen)).unwrap_err(), Rejection::NotHeard { task: task_id(1) });
+    let seen = Some(shell.view.seq());
+    shell.done(end(seen));
+    // Then there is nobody who would hear it.
+    let late = shell.run(steer(None)).unwrap_err();
+    assert_eq!(late, Rejection::TaskIsOver { task: task_id(1) });
+}
+
+#[test]
+fn the_time_without_a_server_is_not_worked() {
+    let (mut shell, _) = Shell::after([begin("Bees").at(1_000), task(1, None, "conductor").at(3_000)]);
+    let wake = || act(RunAction::Wake);
+    shell.done(wake().at(90_000));
+    let worked = |shell: &Shell, now| {
+        shell.view.runs.get(&run_id(1)).unwrap().worked_until(Timestamp::from_millis(now))
+    };
+    assert_eq!(worked(&shell, 91_000), 3_000);
+    // While it waits there is nothing to note.
+    shell.done(pause().at(92_000));
+    assert!(shell.run(wake().at(99_000)).unwrap().is_empty());
+    assert_eq!(worked(&shell, 99_000), 4_000);
+}
+
+#[test]
+fn what_a_turn_took_that_came_to_nothing_is_counted_but_is_no_step() {
+    let (mut shell, _) = Shell::after(working());
+    let tokens = Tokens { input: 7, output: 3, ..Default::default() };
+    let fail = |tokens, micros| {
+        let (task, model, reason) = (task_id(1), "small".into(), "no sense".into());
+        act(RunAction::RecordFailure(LlmFail { task, model, reason, tokens, micros }))
+    };
+    shell.done(fail(tokens, Some(5)));
+    shell.done(fail(Tokens::default(), None));
+    let run = shell.view.runs.get(&run_id(1)).unwrap();
+    let spent = Spent { steps: 0, tokens: 10, micros: 5, unpriced: 0 };
+    assert_eq!((run.spent, run.tasks[0].spent), (spent, spent));
+    assert_eq!(shell.view.spending.iter().map(|(_, spent)| spent.tokens).sum::<u64>(), 10);
+}
+
+#[test]
+fn going_on_at_a_bound_gives_every_agent_as_much_again() {
+    let (mut shell, _) = Shell::after(working());
+    shell.done(reply(1));
+    let taken = |shell: &Shell| shell.view.runs.get(&run_id(1)).unwrap().tasks[0].taken().0.steps;
+    shell.done(pause());
+    shell.done(resume(None));
+    assert_eq!(taken(&shell), 1, "the person only wanted a pause");
+    shell.done(act(RunAction::Pause(PauseReason::Budget("enough".into()))));
+    shell.done(resume(None));
+    assert_eq!(taken(&shell), 0);
 }

@@ -126,13 +126,13 @@ impl Shell {
     }
 
     pub(crate) fn run_in(&mut self, op: OpId, step: impl Into<Step>) -> Result<Vec<Event>, Rejection> {
-        let Step { action, contents, run, taint, ts } = step.into();
+        let Step { action, contents, run, taint, ts, source } = step.into();
         for bytes in contents {
             self.keep(bytes);
         }
         let command = self.command(op, action);
         let ts = ts.unwrap_or(command.ts);
-        let decision = self.decided(Command { run_id: run, taint, ts, ..command })?;
+        let decision = self.decided(Command { run_id: run, taint, ts, source, ..command })?;
         Ok(self.append(decision))
     }
 

@@ -123,6 +123,7 @@ fn of_run(run: &RunEvent) -> String {
         RunEvent::Steer(_) => "steer".into(),
         RunEvent::Pause(p) => format!("pause {:?}", p.why),
         RunEvent::Resume(_) => "resume".into(),
+        RunEvent::Wake(_) => "wake".into(),
         RunEvent::Ask(_) => "ask".into(),
         RunEvent::Answer(p) => format!("answer {:?}", p.reply),
         RunEvent::Rewind(p) => format!("rewind to {}", p.to),

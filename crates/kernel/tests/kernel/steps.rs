@@ -7,7 +7,7 @@ use shared_types::payload::note::Note;
 use shared_types::payload::tool::{RequestVerdict, ToolCall, ToolReport, ToolRequest, ToolStatus};
 use shared_types::payload::window::{Rect, Window, WindowMode};
 use shared_types::{
-    ContentRef, ConversationId, EffectId, FilePath, NoteId, OpId, RunId, Taint, Timestamp, WindowId,
+    ContentRef, ConversationId, EffectId, FilePath, NoteId, OpId, RunId, Source, Taint, Timestamp, WindowId,
 };
 
 /// An action and the bytes that come with it; in a run, with labels and at a time, if the table says so.
@@ -18,11 +18,12 @@ pub(crate) struct Step {
     pub(crate) run: Option<RunId>,
     pub(crate) taint: Vec<Taint>,
     pub(crate) ts: Option<Timestamp>,
+    pub(crate) source: Source,
 }
 
 impl From<Action> for Step {
     fn from(action: Action) -> Self {
-        Self { action, contents: Vec::new(), run: None, taint: Vec::new(), ts: None }
+        Self { action, contents: Vec::new(), run: None, taint: Vec::new(), ts: None, source: Source::User }
     }
 }
 

@@ -190,6 +190,7 @@ fn run_payloads() -> impl Strategy<Value = Payload> {
         1 => prop::option::of(tasks()).prop_map(|task| RunSteer { task, words: ContentRef::of(b"") }.into()),
         1 => why().prop_map(|why| RunPause { why }.into()),
         1 => prop::option::of(budgets()).prop_map(|budget| RunResume { budget }.into()),
+        1 => Just(RunWake {}.into()),
         2 => (asks(), tasks(), about()).prop_map(|(ask, task, about)| RunAsk { ask, task, about }.into()),
         1 => (asks(), tasks(), replies()).prop_map(|(ask, task, reply)| RunAnswer { ask, task, reply }.into()),
         1 => Just(RunCancel {}.into()),
@@ -240,7 +241,7 @@ fn agent_payloads() -> impl Strategy<Value = Payload> {
         1 => (tasks(), outcomes()).prop_map(|(task, outcome)| TaskEnd { task, outcome }.into()),
         1 => tasks().prop_map(|task| TaskTrust { task }.into()),
         2 => (tasks(), tokens(), prop::option::of(count())).prop_map(move |given| reply(given).into()),
-        1 => tasks().prop_map(|task| LlmFail { task, model: "".into(), reason: "".into() }.into()),
+        1 => tasks().prop_map(|task| LlmFail { task, model: "".into(), reason: "".into(), tokens: Tokens { output: 3, ..Tokens::default() }, micros: Some(1) }.into()),
         1 => (0..3u8, prop::option::of(0..3u8)).prop_map(move |given| grant(given).into()),
         1 => (0..3u8).prop_map(|n| CapabilityRevoke { id: grant_id(n) }.into()),
     ]

@@ -94,5 +94,5 @@ impl Gateway {
 }
 
 fn unavailable(model: &str, message: String) -> ModelError {
-    ModelError { model: model.into(), class: ErrorClass::Unavailable, message }
+    ModelError::new(model, ErrorClass::Unavailable, message)
 }

@@ -64,6 +64,11 @@ impl Tally {
         self.cost = self.cost.zip(cost).map(|(sum, cost)| sum + cost);
     }
 
+    /// What was taken though nothing came of it.
+    fn failed(self, error: ModelError) -> ModelError {
+        ModelError { usage: self.usage, cost: self.cost, ..error }
+    }
+
     fn turn(self, model: String, reply: Reply) -> Turn {
         let millis = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let reply = Reply { usage: self.usage, ..reply };
@@ -90,7 +95,9 @@ impl Gateway {
                 .await
             {
                 Ok(reply) => return Ok(tally.turn(candidate.alias, reply)),
-                Err(error) if !another_may_help(error.class) => return Err(first_error.unwrap_or(error)),
+                Err(error) if !another_may_help(error.class) => {
+                    return Err(tally.failed(first_error.unwrap_or(error)));
+                }
                 Err(error) => {
                     tracing::info!(model = candidate.alias, class = ?error.class, "a model could not answer");
                     first_error.get_or_insert(error);
@@ -98,8 +105,8 @@ impl Gateway {
             }
         }
         // There is always the chosen model itself, so there was an error.
-        Err(first_error
-            .unwrap_or_else(|| failed(chosen, ErrorClass::Unavailable, "Nobody was asked.".into())))
+        let nobody = || failed(chosen, ErrorClass::Unavailable, "Nobody was asked.".into());
+        Err(tally.failed(first_error.unwrap_or_else(nobody)))
     }
 
     pub(super) async fn ask_once(&self, chosen: &Chosen, request: &Request) -> Result<Turn, ModelError> {
@@ -251,5 +258,5 @@ fn another_may_help(class: ErrorClass) -> bool {
 }
 
 fn failed(chosen: &Chosen, class: ErrorClass, message: String) -> ModelError {
-    ModelError { model: chosen.alias.clone(), class, message }
+    ModelError::new(chosen.alias.clone(), class, message)
 }

@@ -23,7 +23,7 @@ pub(super) fn apply(views: &Views, event: &Event, run: &RunEvent) -> Result<(), 
             let row = (id.as_bytes(), &p.title, event.seq.0 as i64, event.ts.millis(), state);
             views.map(insert.execute(row)).map(drop)
         }
-        RunEvent::Steer(_) => Ok(()),
+        RunEvent::Steer(_) | RunEvent::Wake(_) => Ok(()),
         RunEvent::Pause(p) => set_state(views, id, RunState::Paused, why(&p.why)),
         RunEvent::Resume(_) => set_state(views, id, RunState::Running, None),
         RunEvent::Rewind(_) => {
@@ -63,15 +63,21 @@ pub(super) fn apply_task(views: &Views, event: &Event, task: &TaskEvent) -> Resu
 }
 
 pub(super) fn apply_llm(views: &Views, event: &Event, llm: &LlmEvent) -> Result<(), ViewsError> {
-    let (Some(id), LlmEvent::Reply(p)) = (event.run_id, llm) else { return Ok(()) };
+    let Some(id) = event.run_id else { return Ok(()) };
+    let (steps, tokens, micros) = match llm {
+        LlmEvent::Reply(p) => (1, p.tokens.total(), p.micros),
+        LlmEvent::Fail(p) if p.tokens.total() > 0 => (0, p.tokens.total(), p.micros),
+        LlmEvent::Fail(_) => return Ok(()),
+    };
     // A sum beyond what SQLite counts stays at the most that it does.
     let mut update = views.prepare(
-        "UPDATE runs SET steps = steps + 1, tokens = min(tokens, 9223372036854775807 - ?2) + ?2,
+        "UPDATE runs SET steps = steps + ?5, tokens = min(tokens, 9223372036854775807 - ?2) + ?2,
             micros = min(micros, 9223372036854775807 - ?3) + ?3, unpriced = unpriced + ?4 WHERE run = ?1",
     )?;
     let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let (tokens, micros) = (number(p.tokens.total()), number(p.micros.unwrap_or_default()));
-    views.map(update.execute((id.as_bytes(), tokens, micros, p.micros.is_none()))).map(drop)
+    let (tokens, unpriced) = (number(tokens), micros.is_none());
+    let micros = number(micros.unwrap_or_default());
+    views.map(update.execute((id.as_bytes(), tokens, micros, unpriced, steps))).map(drop)
 }
 
 /// If the operation is one that stands for a run.

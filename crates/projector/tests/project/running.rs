@@ -73,7 +73,11 @@ pub(crate) fn answer(n: u8) -> RunAction {
 }
 
 pub(crate) fn end_task(n: u8) -> RunAction {
-    RunAction::EndTask { end: TaskEnd { task: task_id(n), outcome: TaskOutcome::Done }, report: None }
+    RunAction::EndTask {
+        end: TaskEnd { task: task_id(n), outcome: TaskOutcome::Done },
+        report: None,
+        seen: None,
+    }
 }
 
 pub(crate) fn complete() -> RunAction {

@@ -50,6 +50,7 @@ pub(super) fn each_needed(event: &Event, visit: &mut dyn FnMut(ContentHash)) {
             | RunEvent::Pause(_)
             | RunEvent::Resume(_)
             | RunEvent::Rewind(_)
+            | RunEvent::Wake(_)
             | RunEvent::Answer(_)
             | RunEvent::Cancel(_)
             | RunEvent::Fail(_),

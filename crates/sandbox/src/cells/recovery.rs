@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::Path;
 
+use agents::ground::Sight;
 use event_log::writer::{Intent, Mode};
 use kernel::{Action, Call, CallState};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{Actor, OpId};
 
 use super::{folder, folders, ignored};
-use crate::computer::{Caller, Computer};
+use crate::computer::{ByAgent, Caller, Computer};
 use crate::failure::Failure;
 
 /// Settles all of it. Nothing can run now: a command ends with the process that started it.
@@ -62,7 +63,9 @@ pub(crate) fn interrupt(computer: &Computer, op: OpId, call: &Call) -> Result<()
     let action = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
     // First of all, since it may be what fills the disk. What cannot be removed is tried again with the rest.
     let _ = isolation::layer::remove(&folder(&computer.place, op));
-    let caller = Caller { op, agent: call.run.zip(call.task), ..Caller::system(Actor::CELLS) };
+    let sight = Sight::new(|_| false);
+    let agent = call.run.zip(call.task).map(|(run, task)| ByAgent { run, task, sight });
+    let caller = Caller { op, agent, ..Caller::system(Actor::CELLS) };
     computer.submit(&caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
     Ok(())
 }

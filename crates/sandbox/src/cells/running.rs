@@ -1,5 +1,6 @@
 //! One command from its call to its result.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use event_log::EventLog;
@@ -17,7 +18,7 @@ use super::ended::Executed;
 use super::output::Kept;
 use super::requests::teller;
 use super::settings::mount;
-use super::{Listener, folder, ignored, spec};
+use super::{Listener, folder, ignored, secrets, spec};
 use crate::computer::{Caller, Computer};
 use crate::failure::{Code, Failure};
 
@@ -50,7 +51,7 @@ impl Computer {
             title: spec::title(command).into(),
             input: arguments,
             network: command.network != RunNetwork::None,
-            task: caller.agent.map(|(_, task)| task),
+            task: caller.agent.as_ref().map(|agent| agent.task),
         });
         let started = self.submit(caller, Intent::Do(action), vec![(arguments.hash, json)], Mode::Commit)?;
         if started.resent {
@@ -82,13 +83,16 @@ impl Computer {
         listener: Listener<'_>,
     ) -> Result<Ran, Failure> {
         let caller = &Caller { taint: taint(caller, command), ..caller.clone() };
-        let executed = self.execute(caller.op, command, input, listener);
+        let could_read = self.labels_in_sight(caller)?;
+        let executed = self.execute(caller, command, input, listener);
         if self.cells().is_closing() && caller.agent.is_some() && command.network == RunNetwork::None {
             // Nothing of it took effect. The call stays open, and is made again when the computer is opened.
             self.drop_layer(caller.op);
             return Err(Failure::new(Code::Busy, "the computer is being closed"));
         }
-        match executed.and_then(|executed| self.conclude(caller, command, began, executed)) {
+        let could_read = could_read.into_iter().chain(self.labels_in_sight(caller)?).collect();
+        let conclude = |executed| self.conclude(caller, command, began, executed, could_read);
+        match executed.and_then(conclude) {
             Ok(ran) => Ok(ran),
             Err(failure) if self.call_is_answered(caller.op)? => Err(failure),
             Err(failure) => {
@@ -101,19 +105,36 @@ impl Computer {
         }
     }
 
+    /// The labels of all files that a command of an agent's can read. Which of them it does read nobody knows.
+    fn labels_in_sight(&self, caller: &Caller) -> Result<BTreeSet<Taint>, Failure> {
+        let Some(sight) = caller.agent.as_ref().map(|agent| agent.sight.clone()) else {
+            return Ok(BTreeSet::new());
+        };
+        Ok(self.writer().inspect(move |view| {
+            let seen = view.tainted.iter().filter(|(path, _)| sight.may_read(path));
+            seen.flat_map(|(_, labels)| labels.iter().cloned()).collect()
+        })?)
+    }
+
     fn execute(
         &self,
-        op: OpId,
+        caller: &Caller,
         command: &RunCommand,
         input: Vec<u8>,
         listener: Listener<'_>,
     ) -> Result<Executed, Failure> {
+        let op = caller.op;
         let scratch = folder(&self.place, op);
         std::fs::create_dir_all(&scratch)?;
+        let covered = match &caller.agent {
+            Some(agent) => secrets::out_of_sight(&self.place.workspace, &agent.sight)?,
+            None => Vec::new(),
+        };
         let access = Access::Layered { upper: scratch.join("upper"), work: scratch.join("work") };
         let owner = self.log().user().to_string();
         let cells = self.cells();
-        let policy = cells.settings.policy(command, &owner, mount(self.place.workspace.clone(), access));
+        let policy =
+            cells.settings.policy(command, &owner, mount(self.place.workspace.clone(), access, covered));
         let rules = Rules::of(&policy.network).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
         let cell = cells.backend.start(&policy, &scratch)?;
         cells.running().insert(op, Arc::clone(&cell));
@@ -159,6 +180,7 @@ impl Computer {
         command: &RunCommand,
         began: Began,
         executed: Executed,
+        could_read: BTreeSet<Taint>,
     ) -> Result<Ran, Failure> {
         let status = executed.status();
         let (mut report, mut contents) = executed.report(&**self.log())?;
@@ -167,6 +189,11 @@ impl Computer {
         let mut changes = if complete { self.read_layer(caller.op, began)? } else { Changes::default() };
         report.notes.append(&mut changes.notes);
         changes.contents.append(&mut contents);
+        // Where it printed nothing and changed nothing, nothing of what it read went anywhere.
+        let told = report.output.is_some() || !changes.edits.is_empty() || !changes.ignored.is_empty();
+        let read = could_read.into_iter().filter(|label| told && !caller.taint.contains(label));
+        let taint = caller.taint.iter().cloned().chain(read).collect();
+        let caller = &Caller { taint, ..caller.clone() };
         if complete && command.dry {
             return self.hold(caller, status, report, began, changes);
         }

@@ -71,7 +71,7 @@ impl CellSettings {
 
     /// The policy of a terminal: it works on the workspace itself, for as long as it likes.
     pub(crate) fn terminal_policy(&self, owner: &str, workspace: PathBuf) -> Policy {
-        let mount = mount(workspace, Access::Direct);
+        let mount = mount(workspace, Access::Direct, Vec::new());
         self.policy_over(owner, mount, self.limits, Network::None)
     }
 
@@ -99,7 +99,7 @@ impl CellSettings {
 }
 
 /// The workspace in a cell; the computer's own folder in it is not there.
-pub(super) fn mount(workspace: PathBuf, access: Access) -> Mount {
+pub(super) fn mount(workspace: PathBuf, access: Access, covered: Vec<PathBuf>) -> Mount {
     let hidden = vec![crate::place::STATE.to_owned()];
-    Mount { source: workspace, target: isolation::policy::WORKSPACE.into(), access, hidden }
+    Mount { source: workspace, target: isolation::policy::WORKSPACE.into(), access, hidden, covered }
 }

@@ -48,6 +48,11 @@ pub const DAILY: &str = "runs.daily";
 pub const DEFAULT_BUDGET: Budget =
     Budget { steps: Some(200), seconds: None, tokens: Some(3_000_000), micros: None };
 
+/// The setting that says what one agent of a role may take. Letting a run go on at that bound gives as much again.
+pub fn agent_setting(role: &str) -> String {
+    format!("runs.agent.{role}")
+}
+
 /// The setting that says which model a role gets.
 pub fn role_setting(role: &str) -> String {
     format!("models.role.{role}")

@@ -12,6 +12,7 @@ use shared_types::{Event, Seq};
 use super::Shared;
 use super::ground::Workshop;
 use crate::failure::{Code, Failure};
+use crate::telemetry::Traced;
 
 /// How long it waits for an event at most; it waits again.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,16 +25,23 @@ pub(super) fn run(shared: &Shared) -> Result<(), Failure> {
     let log = &**computer.log();
     let mut seen = log.head().seq;
     let ground = Workshop::new(Arc::clone(computer), Arc::clone(commands), Arc::clone(bus));
-    let opened = runtime.block_on(Choir::open(minds.kit(Arc::new(ground), gateway.clone())));
+    let opened = runtime.block_on(Choir::open(minds.kit(Arc::new(ground), gateway.clone(), log.user())));
+    let mut traced = minds.telemetry.as_ref().map(|telemetry| Traced::new(telemetry, gateway.catalog()));
     let choir = opened.map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
     while !computer.is_ending() {
         if log.wait(seen, PATIENCE) > seen {
             let (events, through) = of_runs(log, seen)?;
             choir.tell(&events);
+            if let Some(traced) = &mut traced {
+                traced.tell(&events, log);
+            }
             seen = through;
         }
     }
     runtime.block_on(choir.close());
+    if let Some(traced) = traced {
+        runtime.block_on(traced.close());
+    }
     Ok(())
 }
 

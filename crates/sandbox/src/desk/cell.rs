@@ -82,7 +82,13 @@ fn show_bashrc(scratch: &Path) -> io::Result<Mount> {
     // In the cell it is read by another user.
     std::fs::set_permissions(&source, std::fs::Permissions::from_mode(0o755))?;
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644))?;
-    Ok(Mount { source, target: SHOWN_AT.into(), access: Access::ReadOnly, hidden: Vec::new() })
+    Ok(Mount {
+        source,
+        target: SHOWN_AT.into(),
+        access: Access::ReadOnly,
+        hidden: Vec::new(),
+        covered: Vec::new(),
+    })
 }
 
 fn remove(scratch: TempDir) {

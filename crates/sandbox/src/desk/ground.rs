@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 
 use super::bus::Bus;
 use super::commands::Commands;
-use crate::computer::{Caller, Computer, DAILY, Voice, role_setting};
+use crate::computer::{ByAgent, Caller, Computer, DAILY, Voice, agent_setting, role_setting};
 use crate::failure::{Code, Failure};
 use crate::ids;
 
@@ -177,12 +177,17 @@ impl Ground for Workshop {
                     let model = setting(&role_setting(role.name()))?;
                     Some((role.name().to_owned(), model.as_str()?.to_owned()))
                 });
-                let daily = setting(DAILY).and_then(|value| serde_json::from_value::<Budget>(value).ok());
+                let budget = |value| serde_json::from_value::<Budget>(value).ok();
+                let agents = roles::ROLES.into_iter().filter_map(|role| {
+                    Some((role.name().to_owned(), budget(setting(&agent_setting(role.name()))?)?))
+                });
+                let daily = setting(DAILY).and_then(budget);
                 Standing {
                     grants: grants.filter(|grant| grant.run.is_none_or(|only| only == run)).collect(),
                     spent: view.runs.get(&run).map(|run| run.spent),
                     today: view.spending.get(&today).copied().unwrap_or_default(),
                     daily: daily.unwrap_or_default(),
+                    agents: agents.collect(),
                     roles: roles.collect(),
                 }
             })?)
@@ -259,7 +264,7 @@ impl Ground for Workshop {
                     source: Source::Agent,
                     actor: by.actor,
                     taint: by.taint,
-                    agent: Some((by.run, by.task)),
+                    agent: Some(ByAgent { run: by.run, task: by.task, sight: by.sight }),
                 };
                 let ran = commands.run_here(&computer, &caller, &command);
                 // What it came to is in the log, also where it failed.

@@ -13,6 +13,9 @@ use url::Url;
 use crate::config::{Origin, Shown};
 use crate::failure::{Code, Failure};
 use crate::machine::MachineConfig;
+use crate::minds::Services;
+use crate::telemetry::TelemetryConfig;
+use crate::web::search::SearchConfig;
 
 const FILE: &str = "choir.toml";
 const PORT: u16 = 8080;
@@ -51,9 +54,17 @@ fn variable<T: FromStr>(name: &str, wanted: &str) -> Result<Option<T>, Failure> 
 struct File {
     server: Server,
     models: Option<toml::Table>,
+    web: WebSection,
+    telemetry: Option<TelemetryConfig>,
     /// What belongs to each computer is read there.
     #[allow(dead_code, reason = "named so that it is no unknown section")]
     git: toml::Table,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct WebSection {
+    search: Option<SearchConfig>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -80,7 +91,8 @@ struct Certificate {
 pub fn machine_config(data: PathBuf, said: &Said) -> Result<MachineConfig, Failure> {
     let (file, path) = read(&data)?;
     let config = file.server.resolve(&path, data, said)?;
-    Ok(MachineConfig { models: file.models, ..config })
+    let services = Services { search: file.web.search, telemetry: file.telemetry };
+    Ok(MachineConfig { models: file.models, services, ..config })
 }
 
 /// The settings of a data folder as `choir doctor` shows them, each with where it comes from.
@@ -190,10 +202,23 @@ mod tests {
             ("[server]\nlisten = \"everywhere\"", "listen"),
             ("[server]\ntrusted_proxies = [\"moon\"]", "moon"),
             ("[sever]\n", "sever"),
+            ("[web.search]\nkind = \"telepathy\"", "telepathy"),
+            ("[telemetry]\notlp = \"nowhere\"", "nowhere"),
         ] {
             let failure = config(text, &Said::default()).unwrap_err();
             assert!(failure.message.contains(named), "{failure}");
         }
+    }
+
+    #[test]
+    fn services_are_off_until_they_are_named() {
+        let data = tempfile::tempdir().unwrap();
+        let services = || machine_config(data.path().to_owned(), &Said::default()).unwrap().services;
+        assert!(services().search.is_none() && services().telemetry.is_none());
+        let text = "[web.search]\nkind = \"brave\"\n[telemetry]\notlp = \"http://127.0.0.1:4318\"";
+        std::fs::write(data.path().join(FILE), text).unwrap();
+        assert_eq!(services().search.map(|search| search.kind.name()), Some("brave"));
+        assert!(services().telemetry.is_some_and(|telemetry| !telemetry.contents));
     }
 
     #[test]

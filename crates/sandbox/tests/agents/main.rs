@@ -14,6 +14,7 @@ mod crash;
 mod person;
 mod scenario;
 mod stage;
+mod traces;
 
 use std::sync::Mutex;
 

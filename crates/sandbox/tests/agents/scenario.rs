@@ -21,6 +21,9 @@ pub(crate) struct Scenario {
     pub(crate) files: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) budget: Budget,
+    /// Settings that the person made before.
+    #[serde(default)]
+    pub(crate) settings: BTreeMap<String, serde_json::Value>,
     /// Pages of the web, by address.
     #[serde(default)]
     pub(crate) pages: BTreeMap<String, String>,

@@ -13,7 +13,7 @@ use sandbox::minds::{Minds, Outside};
 use sandbox::place::Place;
 use sandbox::protocol::{Answer, Choices, Envelope, Request, RunAnswer, RunRequest};
 use scripted_model::{Server, Wire};
-use shared_types::wire::{RunDetails, RunState, StartRun};
+use shared_types::wire::{DesktopAction, RunDetails, RunState, StartRun};
 use shared_types::{CommandId, Event, FilePath, RunId, UserId};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -144,6 +144,11 @@ impl<'a> Stage<'a> {
         for (path, text) in &self.scenario.files {
             write(&computer, path, text);
         }
+        for (key, value) in &self.scenario.settings {
+            let set = DesktopAction::SetSetting { key: key.as_str().into(), value: value.clone() };
+            let envelope = Envelope::new(Request::Gesture(set));
+            computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
+        }
         let start = StartRun {
             command: CommandId::from_bytes(*self.run.as_bytes()),
             run: self.run,
@@ -165,8 +170,12 @@ impl<'a> Stage<'a> {
 
     /// Lets agents work until the run is over, or nobody does anything any more.
     pub(crate) fn carry_on(&self, computer: Computer) -> Result<End, String> {
+        self.carry_on_with(computer, &self.minds())
+    }
+
+    pub(crate) fn carry_on_with(&self, computer: Computer, minds: &Minds) -> Result<End, String> {
         let runtime = Runtime::new().unwrap();
-        let desk = runtime.block_on(Desk::open(computer, &self.minds())).unwrap();
+        let desk = runtime.block_on(Desk::open(computer, minds)).unwrap();
         let ended = self.follow(&desk);
         let end = ended.map(|()| self.look(&desk));
         runtime.block_on(desk.close());

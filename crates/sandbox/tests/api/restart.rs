@@ -21,7 +21,10 @@ async fn a_guests_run_goes_on_before_they_sign_in_again() {
     let _house = House::with(|config| {
         let data = config.server.data.clone();
         let clock = Arc::new(|| Timestamp::from_millis(1_800_000_000_000));
-        let (identity, caller) = (Identity::open(&data, clock).unwrap(), Caller { address: "192.0.2.7".into(), browser: "test".into() });
+        let (identity, caller) = (
+            Identity::open(&data, clock).unwrap(),
+            Caller { address: "192.0.2.7".into(), browser: "test".into() },
+        );
         identity.ensure_owner(&owner(), "Ada").unwrap();
         let invitation = identity.invite(&owner(), "Grace", &caller).unwrap();
         let guest = identity.accept(&invitation.secret.reveal(), &caller).unwrap().user.id;

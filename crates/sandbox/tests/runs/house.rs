@@ -202,7 +202,11 @@ impl House {
     }
 
     pub(crate) fn end(&self, run: RunId, task: TaskId, outcome: TaskOutcome) {
-        self.record(run, RunAction::EndTask { end: TaskEnd { task, outcome }, report: None }, Vec::new());
+        self.record(
+            run,
+            RunAction::EndTask { end: TaskEnd { task, outcome }, report: None, seen: None },
+            Vec::new(),
+        );
     }
 
     pub(crate) fn complete(&self, run: RunId, summary: &str) {

@@ -17,6 +17,10 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    fn is_none(&self) -> bool {
+        self.total() == 0
+    }
+
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write).saturating_add(self.output)
     }
@@ -81,6 +85,12 @@ pub struct LlmFail {
     pub model: Box<str>,
     /// A sentence for the person.
     pub reason: Box<str>,
+    /// What was taken nevertheless, by answers that made no sense.
+    #[serde(default, skip_serializing_if = "Tokens::is_none")]
+    pub tokens: Tokens,
+    /// Millionths of a dollar, if anything was taken and its price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micros: Option<u64>,
 }
 
 events! {

@@ -75,6 +75,10 @@ pub struct RunResume {
     pub budget: Option<Budget>,
 }
 
+/// The server was started again, and takes a run up that was under way when it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RunWake {}
+
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -194,6 +198,8 @@ events! {
         "run.pause" v 1 Final => Pause(RunPause),
         /// A run goes on.
         "run.resume" v 1 Final => Resume(RunResume),
+        /// The server was started again and takes a run up; the time in between is nobody's.
+        "run.wake" v 1 Final => Wake(RunWake),
         /// An agent waits for the person.
         "run.ask" v 1 Final => Ask(RunAsk),
         /// The person answered.
