@@ -14,6 +14,7 @@ mod plan;
 pub mod roles;
 pub mod rules;
 mod runner;
+pub mod toolbox;
 pub mod tools;
 mod transcript;
 pub mod web;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// A key. It is wiped from memory when dropped, and only this crate can read it.
+/// A key. It is wiped from memory when dropped, and shows itself only to whoever sends it along.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
 
@@ -13,7 +13,8 @@ impl Secret {
         Self(Zeroizing::new(key.into()))
     }
 
-    pub(crate) fn expose(&self) -> &str {
+    /// For whoever carries it to the one it is for, and nobody else.
+    pub fn expose(&self) -> &str {
         &self.0
     }
 }

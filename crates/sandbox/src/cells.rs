@@ -12,6 +12,7 @@ mod output;
 mod recovery;
 mod requests;
 mod running;
+mod server;
 mod settings;
 mod spec;
 
@@ -25,6 +26,7 @@ use shared_types::OpId;
 
 pub(crate) use ignored::bring_back;
 pub(crate) use recovery::{interrupt, settle};
+pub use server::ServerCells;
 pub use settings::{CellSettings, Walls};
 
 use crate::place::Place;
@@ -95,6 +97,11 @@ impl Cells {
         let mut policy = self.settings.terminal_policy(owner, workspace);
         policy.mounts.push(shown);
         self.backend.start(&policy, scratch)
+    }
+
+    /// Where programs that serve tools are started.
+    pub(crate) fn for_servers(&self, place: &Place, owner: String) -> ServerCells {
+        ServerCells::new(self.settings.clone(), Arc::clone(&self.backend), place, owner, folders(place))
     }
 
     fn is_closing(&self) -> bool {

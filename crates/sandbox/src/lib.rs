@@ -19,5 +19,6 @@ pub mod registry;
 pub mod session;
 pub mod socket;
 pub mod startup;
+pub mod toolbox;
 pub mod web;
 pub mod welcome;

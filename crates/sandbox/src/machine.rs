@@ -45,6 +45,8 @@ pub struct MachineConfig {
     pub idle_close: Option<Duration>,
     /// `[models]`: what differs from the built-in catalog.
     pub models: Option<toml::Table>,
+    /// `[mcp]`: servers of tools.
+    pub mcp: Option<toml::Table>,
     pub outside: Outside,
 }
 
@@ -53,7 +55,13 @@ impl MachineConfig {
     pub const IDLE_CLOSE: Duration = Duration::from_secs(15 * 60);
 
     pub fn new(server: ServerConfig) -> Self {
-        Self { server, idle_close: Some(Self::IDLE_CLOSE), models: None, outside: Outside::default() }
+        Self {
+            server,
+            idle_close: Some(Self::IDLE_CLOSE),
+            models: None,
+            mcp: None,
+            outside: Outside::default(),
+        }
     }
 }
 
@@ -77,11 +85,12 @@ impl Machine {
         assets: Arc<dyn Assets>,
         version: &'static str,
     ) -> Result<Self, MachineError> {
-        let MachineConfig { server, idle_close, models, outside } = config;
+        let MachineConfig { server, idle_close, models, mcp, outside } = config;
         let data = server.data.clone();
         let server = Server::bind(server, clock).await?;
         let vault = server.front().vault.clone();
-        let minds = Minds { outside: outside.clone(), ..Minds::new(models.as_ref())? }.with_keys(&vault);
+        let minds = Minds { outside: outside.clone(), ..Minds::new(models.as_ref())? };
+        let minds = minds.with_tools(mcp.as_ref())?.with_keys(&vault);
         let registry = Arc::new(Registry::new(&data, minds));
         let owner = server.front().identity.ensure_owner(owner, name)?;
         registry.desk(&owner.id, &owner.name).await?;

@@ -1,4 +1,4 @@
-//! `[server]` of `{data}/choir.toml`, below what variables and arguments say.
+//! `[server]`, `[models]` and `[mcp]` of `{data}/choir.toml`, below what variables and arguments say.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -51,9 +51,12 @@ fn variable<T: FromStr>(name: &str, wanted: &str) -> Result<Option<T>, Failure> 
 struct File {
     server: Server,
     models: Option<toml::Table>,
+    mcp: Option<toml::Table>,
     /// What belongs to each computer is read there.
     #[allow(dead_code, reason = "named so that it is no unknown section")]
     git: toml::Table,
+    #[allow(dead_code, reason = "named so that it is no unknown section")]
+    cells: toml::Table,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -80,7 +83,9 @@ struct Certificate {
 pub fn machine_config(data: PathBuf, said: &Said) -> Result<MachineConfig, Failure> {
     let (file, path) = read(&data)?;
     let config = file.server.resolve(&path, data, said)?;
-    Ok(MachineConfig { models: file.models, ..config })
+    // A server of tools that is written down wrongly is told of when the machine starts, not when an agent needs it.
+    crate::toolbox::settings(file.mcp.as_ref()).map_err(|e| wrong(&path, &e.message))?;
+    Ok(MachineConfig { models: file.models, mcp: file.mcp, ..config })
 }
 
 /// The settings of a data folder as `choir doctor` shows them, each with where it comes from.
@@ -190,6 +195,7 @@ mod tests {
             ("[server]\nlisten = \"everywhere\"", "listen"),
             ("[server]\ntrusted_proxies = [\"moon\"]", "moon"),
             ("[sever]\n", "sever"),
+            ("[mcp.notes]\nurl = \"notes\"", "[mcp.notes] `url`"),
         ] {
             let failure = config(text, &Said::default()).unwrap_err();
             assert!(failure.message.contains(named), "{failure}");
