@@ -141,7 +141,7 @@ impl Link {
             Err(ServiceError::UnexpectedResponse) => {
                 Err(Broken::Refused("it answered with something that is no result".into()))
             }
-            Err(error) => Err(Broken::Gone(self.last_words(&error.to_string()).await)),
+            Err(error) => Err(Broken::Gone(self.last_words(&error.to_string()))),
         }
     }
 
@@ -150,11 +150,8 @@ impl Link {
     }
 
     /// What a program said before it ended tells more than that it did.
-    async fn last_words(&self, otherwise: &str) -> String {
-        const MOMENT: Duration = Duration::from_millis(50);
-        let Some(program) = &self.program else { return self.clean(otherwise) };
-        tokio::time::sleep(MOMENT).await;
-        let said = (program.complaints)();
+    fn last_words(&self, otherwise: &str) -> String {
+        let said = self.program.as_ref().map(|program| (program.complaints)()).unwrap_or_default();
         self.clean(if said.is_empty() { otherwise } else { &said })
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use tokio::sync::Notify;
 
 use crate::link::{Broken, Link};
 use crate::offer::{self, Offered};
@@ -21,6 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Starts in a row that may fail before the server is left alone for a while.
 const ATTEMPTS: u32 = 3;
 const REST: Duration = Duration::from_secs(60);
+const CLOSING: &str = "the computer is being closed";
 
 /// See the module.
 pub(crate) struct Server {
@@ -33,6 +35,10 @@ pub(crate) struct Server {
     known: Mutex<Known>,
     /// One starts it, and the others wait for that.
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
+    /// Told when it has been asked for its tools, whatever came of it.
+    answered: Notify,
+    /// Told when nobody will need it any more.
+    ended: Notify,
 }
 
 /// What is known of a server without asking it.
@@ -41,8 +47,10 @@ struct Known {
     tools: Option<Arc<Vec<Offered>>>,
     /// Whether the tools are what it said since this computer was opened.
     is_fresh: bool,
-    /// Whether somebody has begun to ask it.
-    is_asked: bool,
+    /// When somebody began to ask it, who still does.
+    asked: Option<Instant>,
+    /// Whether nobody will need it any more.
+    is_ended: bool,
     trouble: Option<String>,
     failures: u32,
     failed: Option<Instant>,
@@ -94,29 +102,36 @@ impl Server {
     /// Its tools: those of last time at once, and those of now once it has said so. Nothing, if it does not answer.
     pub(crate) async fn tools(self: &Arc<Self>) -> Option<Arc<Vec<Offered>>> {
         let before = self.known_tools();
-        let asked = {
-            let mut known = self.known();
-            let is_due = known.failed.is_none_or(|failed| failed.elapsed() > REST);
-            let asks = !known.is_fresh && !known.is_asked && is_due;
-            known.is_asked |= asks;
-            asks
-        };
-        if asked {
-            let own = Arc::clone(self);
-            // Whoever waits for it may stop waiting; it goes on, and the next turn finds what came of it.
-            let asking = tokio::spawn(async move {
-                let _ = own.link().await;
-                own.known().is_asked = false;
-            });
-            if before.is_none() {
-                let _ = tokio::time::timeout(PATIENCE, asking).await;
-            }
+        let answered = self.answered.notified();
+        tokio::pin!(answered);
+        answered.as_mut().enable();
+        let asked = self.ask();
+        if let (None, Some(asked)) = (before, asked) {
+            // Nobody waits twice: whoever comes later finds what there is.
+            let _ = tokio::time::timeout_at((asked + PATIENCE).into(), answered).await;
         }
         let mut known = self.known();
         if known.tools.is_none() && known.trouble.is_none() {
             known.trouble = Some("it has not answered yet".into());
         }
         known.tools.clone()
+    }
+
+    /// Asks it for its tools, unless that is known or under way; since when it is being asked.
+    fn ask(self: &Arc<Self>) -> Option<Instant> {
+        let mut known = self.known();
+        let is_due = known.failed.is_none_or(|failed| failed.elapsed() > REST);
+        if known.asked.is_none() && !known.is_fresh && is_due {
+            known.asked = Some(Instant::now());
+            let own = Arc::clone(self);
+            // Whoever waits for it may stop waiting; it goes on, and the next turn finds what came of it.
+            tokio::spawn(async move {
+                let _ = own.link().await;
+                own.known().asked = None;
+                own.answered.notify_waiters();
+            });
+        }
+        known.asked
     }
 
     /// Its tools as they are known, without asking it.
@@ -143,26 +158,28 @@ impl Server {
             Ok(said) => said,
             Err(Broken::Refused(why)) => Said::failed(why),
             Err(Broken::Gone(why)) => {
-                self.forget(&link).await;
+                self.forget(link).await;
                 Said::failed(format!("the server {} ended during the call: {why}", self.name))
             }
             Err(Broken::Silent) => {
-                self.forget(&link).await;
+                self.forget(link).await;
                 let seconds = self.settings.patience.as_secs();
                 Said::failed(format!("the server {} did not answer within {seconds} s", self.name))
             }
         }
     }
 
-    /// Ends it, until somebody needs it again.
-    pub(crate) async fn stop(&self) {
+    /// Ends it for good, also while it starts.
+    pub(crate) async fn end(&self) {
+        self.known().is_ended = true;
+        self.ended.notify_waiters();
         let link = self.link.lock().await.take();
-        drop_apart(link);
+        drop_apart([link]);
     }
 
-    async fn forget(&self, broken: &Arc<Link>) {
-        let link = self.link.lock().await.take_if(|link| Arc::ptr_eq(link, broken));
-        drop_apart(link);
+    async fn forget(&self, broken: Arc<Link>) {
+        let link = self.link.lock().await.take_if(|link| Arc::ptr_eq(link, &broken));
+        drop_apart([link, Some(broken)]);
     }
 
     /// The connection, made if there is none.
@@ -171,11 +188,25 @@ impl Server {
         if let Some(link) = place.as_ref().filter(|link| !link.is_over()) {
             return Ok(Arc::clone(link));
         }
-        drop_apart(place.take());
-        self.rested()?;
-        let started = tokio::time::timeout(START, self.start()).await;
-        let started =
-            started.unwrap_or_else(|_| Err(format!("it did not start within {} s", START.as_secs())));
+        drop_apart([place.take()]);
+        let ended = self.ended.notified();
+        tokio::pin!(ended);
+        ended.as_mut().enable();
+        self.may_start()?;
+        let started = tokio::select! {
+            started = tokio::time::timeout(START, self.start()) => started,
+            () = ended => return Err(CLOSING.into()),
+        };
+        let late = || Err(format!("it did not start within {} s", START.as_secs()));
+        self.note(started.unwrap_or_else(|_| late()), &mut place)
+    }
+
+    /// Remembers what came of a start.
+    fn note(
+        &self,
+        started: Result<(Link, Vec<Offered>), String>,
+        place: &mut Option<Arc<Link>>,
+    ) -> Result<Arc<Link>, String> {
         let mut known = self.known();
         match started {
             Ok((link, tools)) => {
@@ -200,8 +231,11 @@ impl Server {
     }
 
     /// Whether it may be started, after it failed to again and again.
-    fn rested(&self) -> Result<(), String> {
+    fn may_start(&self) -> Result<(), String> {
         let known = self.known();
+        if known.is_ended {
+            return Err(CLOSING.into());
+        }
         let rests = known.failed.map(|failed| failed.elapsed()).filter(|passed| *passed < REST);
         match (rests, &known.trouble) {
             (Some(passed), Some(trouble)) if known.failures >= ATTEMPTS => {
@@ -252,8 +286,8 @@ impl Server {
 }
 
 /// Ending a program waits until nothing of it is left, which is nobody's to wait for here.
-fn drop_apart(link: Option<Arc<Link>>) {
-    if link.is_some() {
-        tokio::task::spawn_blocking(move || drop(link));
+fn drop_apart<const N: usize>(links: [Option<Arc<Link>>; N]) {
+    if links.iter().any(Option::is_some) {
+        tokio::task::spawn_blocking(move || drop(links));
     }
 }

@@ -118,10 +118,10 @@ impl Servers {
         }
     }
 
-    /// Ends all programs, until somebody needs them again.
-    pub async fn stop(&self) {
+    /// Ends all programs for good.
+    pub async fn end(&self) {
         for server in self.servers.values() {
-            server.stop().await;
+            server.end().await;
         }
     }
 }

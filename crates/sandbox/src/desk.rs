@@ -176,7 +176,7 @@ impl Desk {
         .await;
         let _ = self.0.supervisor.stop_and_wait(None, None).await;
         self.0.parts.lock().await.recv().await;
-        self.0.tools.stop().await;
+        self.0.tools.end().await;
         // Letting go waits for the writer's thread.
         let _ = blocking(move || self.0.computer.project(&|_, _, _| ()).map(drop)).await;
     }

@@ -62,9 +62,9 @@ impl ForeignTools {
         self.servers.reach_all().await;
     }
 
-    /// Ends every program. One that is needed again is started again.
-    pub async fn stop(&self) {
-        self.servers.stop().await;
+    /// Ends every program for good.
+    pub async fn end(&self) {
+        self.servers.end().await;
     }
 
     /// How the servers stand, as far as is known.

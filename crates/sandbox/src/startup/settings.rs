@@ -83,8 +83,6 @@ struct Certificate {
 pub fn machine_config(data: PathBuf, said: &Said) -> Result<MachineConfig, Failure> {
     let (file, path) = read(&data)?;
     let config = file.server.resolve(&path, data, said)?;
-    // A server of tools that is written down wrongly is told of when the machine starts, not when an agent needs it.
-    crate::toolbox::settings(file.mcp.as_ref()).map_err(|e| wrong(&path, &e.message))?;
     Ok(MachineConfig { models: file.models, mcp: file.mcp, ..config })
 }
 
@@ -156,11 +154,13 @@ fn read(data: &Path) -> Result<(File, PathBuf), Failure> {
         Some(path) => PathBuf::from(path),
         None => data.join(FILE),
     };
-    let file = match std::fs::read_to_string(&path) {
+    let file: File = match std::fs::read_to_string(&path) {
         Ok(text) => toml::from_str(&text).map_err(|e| wrong(&path, &e))?,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => File::default(),
         Err(e) => return Err(wrong(&path, &e)),
     };
+    // A server of tools that is written down wrongly is told of when the machine starts, not when an agent needs it.
+    crate::toolbox::settings(file.mcp.as_ref()).map_err(|e| wrong(&path, &e.message))?;
     Ok((file, path))
 }
 
