@@ -79,6 +79,8 @@ impl Server {
             copy,
             known: Mutex::default(),
             link: tokio::sync::Mutex::default(),
+            answered: Notify::new(),
+            ended: Notify::new(),
         }
     }
 
@@ -169,12 +171,12 @@ impl Server {
         }
     }
 
-    /// Ends it for good, also while it starts.
+    /// Ends it for good, also while it starts, and returns when nothing of it is left.
     pub(crate) async fn end(&self) {
         self.known().is_ended = true;
         self.ended.notify_waiters();
         let link = self.link.lock().await.take();
-        drop_apart([link]);
+        let _ = tokio::task::spawn_blocking(move || drop(link)).await;
     }
 
     async fn forget(&self, broken: Arc<Link>) {

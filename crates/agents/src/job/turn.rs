@@ -70,7 +70,7 @@ impl Job {
                 Err(error @ GroundError::Unavailable(_)) => return Err(error),
             }
         }
-        let offer = self.offer(role).await;
+        let offer = self.offer(role, chosen).await;
         let messages = transcript::messages(&self.history, own, &self.texts());
         let most = if chosen.is_local { LOCAL_ANSWER } else { ANSWER };
         let request = Request {
