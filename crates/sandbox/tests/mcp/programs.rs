@@ -53,9 +53,10 @@ async fn only_what_the_person_says_only_reads_is_taken_to() {
 async fn a_program_sees_nothing_that_it_was_not_given() {
     let house = House::new(TRACKER);
     let seen = house.says("look").await;
-    assert!(seen.contains("token none; home 0; here 0;") && seen.ends_with("net shut"), "{seen}");
+    assert!(seen.contains("token none; home 0; here 0; state 0;") && seen.ends_with("net shut"), "{seen}");
     let shown = House::new(&format!("{TRACKER}workspace = true\n"));
-    assert!(shown.says("look").await.contains("here 1;"));
+    let seen = shown.says("look").await;
+    assert!(seen.contains("here 1; state 0;"), "{seen}");
 }
 
 #[tokio::test]
