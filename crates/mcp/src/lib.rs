@@ -6,6 +6,7 @@
 //! was under way and nothing else: it is started again for the next ([`server`]). This crate knows no agents, no cells
 //! and no events.
 
+mod http;
 mod link;
 mod offer;
 mod server;

@@ -15,8 +15,9 @@ use rmcp::{RoleClient, ServiceExt};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
+use crate::http::Bounded;
 use crate::offer::Told;
-use crate::settings::{Address, Program, is_nearby};
+use crate::settings::{Address, Program};
 use crate::words::{self, Said, reason};
 use crate::{Keys, Launch, Launched};
 
@@ -24,7 +25,6 @@ use crate::{Keys, Launch, Launched};
 const LONGEST_MESSAGE: usize = 4 << 20;
 /// Pages of a list, since a server could go on for ever.
 const PAGES: usize = 20;
-const CONNECT: Duration = Duration::from_secs(5);
 
 /// See the module.
 pub(crate) struct Link {
@@ -80,13 +80,7 @@ impl Link {
             Some(name) => Some(keys(name).ok_or_else(|| no_key(name))?),
             None => None,
         };
-        // A redirect would carry the key to somebody else.
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT)
-            .user_agent(concat!("choir/", env!("CARGO_PKG_VERSION")));
-        let client = if is_nearby(&address.url) { client.no_proxy() } else { client };
-        let client = client.build().map_err(|e| reason(&e.to_string()))?;
+        let client = Bounded::new(&address.url).map_err(|e| reason(&e.to_string()))?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
             .max_sse_event_size(LONGEST_MESSAGE);
         if let Some(key) = &key {

@@ -44,11 +44,15 @@ fn respond(form: Form, headers: &HeaderMap, request: &Value, calls: &AtomicU32) 
         }),
         "tools/list" => json!({ "tools": [
             { "name": "count", "description": "Counts", "inputSchema": { "type": "object" } },
+            { "name": "flood", "description": "Says too much", "inputSchema": { "type": "object" } },
             { "name": "echo", "description": "Says what it is sent", "inputSchema": { "type": "object" } },
         ] }),
         "tools/call" if request["params"]["name"] == "count" => {
             let count = calls.fetch_add(1, Ordering::Relaxed) + 1;
             json!({ "content": [{ "type": "text", "text": format!("{count}") }] })
+        }
+        "tools/call" if request["params"]["name"] == "flood" => {
+            json!({ "content": [{ "type": "text", "text": "x".repeat(20 << 20) }] })
         }
         "tools/call" => json!({ "content": [{ "type": "text", "text": format!("{key:?}") }] }),
         _ => return StatusCode::ACCEPTED.into_response(),
@@ -73,11 +77,22 @@ async fn a_server_elsewhere_is_reached_with_the_key_of_the_vault() {
         let (url, calls) = serve(form).await;
         let house = House::new(&tracker(&url, "tracker"));
         let offer = house.offer().await;
-        assert_eq!(offer.tools.len(), 2, "{:?}", house.tools.lines());
+        assert_eq!(offer.tools.len(), 3, "{:?}", house.tools.lines());
         assert_eq!((house.says("count").await, house.says("count").await), ("1".into(), "2".into()));
         assert_eq!(calls.load(Ordering::Relaxed), 2);
         let said = house.says("echo").await;
         assert!(said.contains("[a secret]") && !said.contains(SECRET), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_costs_one_call() {
+    for form in [Form::Json, Form::Events] {
+        let (url, _) = serve(form).await;
+        let house = House::new(&tracker(&url, "tracker"));
+        let why = house.fails("flood").await;
+        assert!(why.len() < 1_000, "{why}");
+        assert_eq!(house.says("count").await, "1");
     }
 }
 
