@@ -18,6 +18,7 @@ use crate::budget::Reserved;
 use crate::ground::{Deed, Ground, GroundError};
 use crate::rules::Rules;
 use crate::runner::{Ended, Runner};
+use crate::toolbox::Toolbox;
 use crate::web::Web;
 
 /// The pause before a run that failed is begun again; it doubles up to a minute.
@@ -30,6 +31,8 @@ pub struct Kit {
     pub gateway: Gateway,
     pub rules: Arc<Rules>,
     pub web: Option<Arc<dyn Web>>,
+    /// Tools of others, where there are any.
+    pub toolbox: Option<Arc<dyn Toolbox>>,
     /// What turns of all runs that are under way take at most.
     pub reserved: Mutex<Reserved>,
 }

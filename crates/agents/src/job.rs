@@ -4,6 +4,7 @@
 mod call;
 mod end;
 mod files;
+mod foreign;
 mod turn;
 mod verbs;
 

@@ -15,6 +15,7 @@ pub mod roles;
 pub mod rules;
 mod runner;
 pub mod spans;
+pub mod toolbox;
 pub mod tools;
 mod transcript;
 pub mod web;

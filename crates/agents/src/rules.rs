@@ -10,7 +10,8 @@ use shared_types::{RunId, Taint};
 use thiserror::Error;
 
 use crate::roles;
-use crate::tools::Use;
+use crate::toolbox::{Foreign, PREFIX};
+use crate::tools::{ToolKind, Use};
 
 /// The rules that hold where nobody wrote others.
 pub const BUILT_IN: &str = include_str!("rules.toml");
@@ -56,7 +57,7 @@ struct RuleText {
     tools: Vec<String>,
     #[serde(default)]
     roles: Vec<String>,
-    /// Patterns of paths, hosts or lines of shell; anything, if there is none.
+    /// Patterns of paths, hosts, lines of shell, or tools of servers; anything, if there is none.
     #[serde(default)]
     targets: Vec<String>,
     /// Only calls that reach the outside, or only those that do not.
@@ -134,7 +135,11 @@ impl Rules {
     fn check(&self, example: &Example) -> Result<(), String> {
         let role =
             roles::named(&example.role).ok_or_else(|| format!("there is no role {:?}", example.role))?;
-        let call = Use::read(role, &example.tool, &example.input)?;
+        let call = if example.tool == ToolKind::Foreign.name() {
+            foreign(&example.input)?
+        } else {
+            Use::read(role, &example.tool, &example.input)?
+        };
         let taint = if example.tainted { vec![Taint::WEB] } else { Vec::new() };
         let judged = Judged {
             role: &example.role,
@@ -184,10 +189,26 @@ impl Rules {
         match then {
             Then::Allow => Verdict::Allow,
             Then::Deny => Verdict::Deny { why: why.to_owned() },
-            Then::Ask if granted(judged, name) => Verdict::Allow,
+            Then::Ask if granted(judged) => Verdict::Allow,
             Then::Ask => Verdict::Ask { why: why.to_owned(), pattern: pattern(judged.call) },
         }
     }
+}
+
+/// A tool of somebody else's, as an example speaks of it.
+fn foreign(input: &Value) -> Result<Use, String> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Named {
+        server: String,
+        tool: String,
+        #[serde(default)]
+        reads_only: bool,
+    }
+    let Named { server, tool, reads_only } =
+        serde_json::from_value(input.clone()).map_err(|e| e.to_string())?;
+    let name = format!("{PREFIX}{server}_{tool}");
+    Use::foreign(&name, Foreign { server, tool, reads_only }, &Value::Null)
 }
 
 fn set(rule: usize, patterns: &[String]) -> Result<GlobSet, RulesError> {
@@ -215,20 +236,21 @@ fn pattern(call: &Use) -> String {
         | Use::Tell { .. }
         | Use::Report { .. }
         | Use::Ask { .. }
-        | Use::Finish { .. } => call.target(),
+        | Use::Finish { .. }
+        | Use::Foreign { .. } => call.target(),
     }
 }
 
 /// Whether the person allowed it. What holds in all runs was said before anybody knew what the agent would read, so for
 /// one that has read untrusted words only what was allowed in its own run counts where nothing can be taken back.
-fn granted(judged: &Judged<'_>, tool: &str) -> bool {
+fn granted(judged: &Judged<'_>) -> bool {
     let needs_own_run = !judged.taint.is_empty() && (judged.call.is_final() || judged.is_made_up);
     judged.grants.iter().any(|grant| {
         let in_time = match grant.run {
             Some(run) => judged.run == Some(run),
             None => !needs_own_run,
         };
-        in_time && &*grant.tool == tool && covers(&grant.pattern, judged.call)
+        in_time && &*grant.tool == judged.call.name() && covers(&grant.pattern, judged.call)
     })
 }
 

@@ -3,12 +3,13 @@
 
 use models::chat::Tool;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared_types::FilePath;
 use shared_types::payload::task::MessageKind;
 use url::Url;
 
 use crate::roles::Role;
+use crate::toolbox::Foreign;
 
 /// The tools, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,8 +27,11 @@ pub enum ToolKind {
     Report,
     Ask,
     Finish,
+    /// A tool that somebody else runs; rules speak of all of them by this one name.
+    Foreign,
 }
 
+/// Those that this program has itself.
 pub const TOOLS: [ToolKind; 13] = [
     ToolKind::Read,
     ToolKind::List,
@@ -60,6 +64,7 @@ impl ToolKind {
             Self::Report => "report",
             Self::Ask => "ask",
             Self::Finish => "finish",
+            Self::Foreign => "mcp",
         }
     }
 
@@ -152,6 +157,8 @@ pub fn offer(tool: ToolKind, role: Role) -> Tool {
             "End the run when all is done",
             object(json!({ "summary": text, "files": { "type": "array", "items": text } }), &["summary"]),
         ),
+        // Whoever runs one says what it is.
+        ToolKind::Foreign => ("", object(json!({}), &[])),
     };
     Tool { name: tool.name().into(), description: description.into(), input }
 }
@@ -172,6 +179,7 @@ pub enum Use {
     Report { kind: MessageKind, text: String },
     Ask { question: String, choices: Vec<String> },
     Finish { summary: String, files: Vec<FilePath> },
+    Foreign { name: String, tool: Foreign, input: Map<String, Value> },
 }
 
 /// The arguments of all tools together; each reads its own.
@@ -280,7 +288,39 @@ impl Use {
                 summary: given.summary.filter(|s| !s.trim().is_empty()).ok_or_else(|| missing("summary"))?,
                 files: given.files.iter().map(|path| parse_path(path)).collect::<Result<_, _>>()?,
             },
+            ToolKind::Foreign => return Err(format!("there is no tool {tool:?}")),
         })
+    }
+
+    /// Understands a call of a tool that somebody else runs.
+    pub fn foreign(name: &str, tool: Foreign, input: &Value) -> Result<Self, String> {
+        match input {
+            Value::Object(input) => Ok(Self::Foreign { name: name.to_owned(), tool, input: input.clone() }),
+            Value::Null => Ok(Self::Foreign { name: name.to_owned(), tool, input: Map::new() }),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Err(format!("{name}: the arguments are not an object"))
+            }
+        }
+    }
+
+    /// The name under which it is recorded, and granted.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Foreign { name, .. } => name,
+            Self::Read { .. }
+            | Self::List { .. }
+            | Self::Search { .. }
+            | Self::Write { .. }
+            | Self::Edit { .. }
+            | Self::Exec { .. }
+            | Self::Fetch { .. }
+            | Self::WebSearch { .. }
+            | Self::Delegate { .. }
+            | Self::Tell { .. }
+            | Self::Report { .. }
+            | Self::Ask { .. }
+            | Self::Finish { .. } => self.kind().name(),
+        }
     }
 
     pub fn kind(&self) -> ToolKind {
@@ -298,10 +338,11 @@ impl Use {
             Self::Report { .. } => ToolKind::Report,
             Self::Ask { .. } => ToolKind::Ask,
             Self::Finish { .. } => ToolKind::Finish,
+            Self::Foreign { .. } => ToolKind::Foreign,
         }
     }
 
-    /// What rules look at: a path, a host, a line of shell.
+    /// What rules look at: a path, a host, a line of shell, a tool of somebody's.
     pub fn target(&self) -> String {
         match self {
             Self::Read { path } | Self::Write { path, .. } | Self::Edit { path, .. } => path.to_string(),
@@ -311,12 +352,28 @@ impl Use {
             Self::Search { words } | Self::WebSearch { words } => words.clone(),
             Self::Delegate { to, .. } | Self::Tell { to, .. } => to.name().into(),
             Self::Report { .. } | Self::Ask { .. } | Self::Finish { .. } => String::new(),
+            Self::Foreign { tool, .. } => format!("{}/{}", tool.server, tool.tool),
         }
     }
 
     /// Whether it reaches the outside, and so cannot be taken back.
     pub fn is_final(&self) -> bool {
-        matches!(self, Self::Exec { hosts, .. } if !hosts.is_empty())
+        match self {
+            Self::Exec { hosts, .. } => !hosts.is_empty(),
+            Self::Foreign { tool, .. } => !tool.reads_only,
+            Self::Read { .. }
+            | Self::List { .. }
+            | Self::Search { .. }
+            | Self::Write { .. }
+            | Self::Edit { .. }
+            | Self::Fetch { .. }
+            | Self::WebSearch { .. }
+            | Self::Delegate { .. }
+            | Self::Tell { .. }
+            | Self::Report { .. }
+            | Self::Ask { .. }
+            | Self::Finish { .. } => false,
+        }
     }
 
     /// One line for people.
@@ -336,6 +393,9 @@ impl Use {
             Self::Report { text, .. } => text.clone(),
             Self::Ask { question, .. } => question.clone(),
             Self::Finish { summary, .. } => summary.clone(),
+            Self::Foreign { tool, input, .. } => {
+                format!("{}: {} {}", tool.server, tool.tool, Value::Object(input.clone()))
+            }
         };
         one_line(&line)
     }

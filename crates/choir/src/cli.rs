@@ -4,7 +4,7 @@ mod agents;
 
 use std::path::PathBuf;
 
-pub use agents::{Approve, Ask, RevertRun, Runs, RunsAction};
+pub use agents::{Approve, Ask, Mcp, RevertRun, Runs, RunsAction};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use shared_types::Seq;
 
@@ -278,6 +278,9 @@ pub enum Command {
         choir purge --orphans"
     )]
     Purge(Purge),
+    /// Start the MCP servers of choir.toml, and see what tools agents get from them
+    #[command(after_help = "Examples:\n  choir mcp\n  choir mcp tracker")]
+    Mcp(Mcp),
     /// Keep the computer open: record outside edits as they happen, serve other commands
     #[command(after_help = "Example:\n  choir watch &")]
     Watch,

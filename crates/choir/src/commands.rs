@@ -14,6 +14,7 @@ mod init;
 mod keys;
 mod link;
 mod log;
+mod mcp;
 mod minds;
 mod purge;
 mod replay;
@@ -122,6 +123,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Up(args) => up::run(&args),
         Command::Link(args) => link::run(&context, &args),
         Command::Keys(args) => keys::run(&context, &args),
+        Command::Mcp(args) => mcp::run(&context, &args),
         Command::Watch => watch::run(&context),
         Command::Doctor(args) => doctor::run(&context, &args),
         Command::Bench(args) => bench::run(&context, &args),

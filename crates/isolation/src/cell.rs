@@ -35,6 +35,9 @@ pub trait Cell: Send + Sync + std::fmt::Debug {
     /// Starts a command on a terminal of its own.
     fn pty(&self, command: &Command, size: Size) -> Result<Pty, ExecError>;
 
+    /// Starts a command that is spoken with for as long as it lives: bytes in, bytes out, and no terminal between.
+    fn talk(&self, command: &Command) -> Result<Talk, ExecError>;
+
     /// Where connections that were made inside, to the proxy's address, arrive; once, and only with a network.
     fn take_listener(&self) -> Option<std::net::TcpListener>;
 
@@ -147,6 +150,20 @@ pub struct Pty {
 impl std::fmt::Debug for Pty {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Pty")
+    }
+}
+
+/// A command that is spoken with. It ends with its cell.
+pub struct Talk {
+    pub output: Box<dyn Read + Send>,
+    pub input: Box<dyn Write + Send>,
+    /// The end of what it complained of so far.
+    pub complaints: Arc<dyn Fn() -> String + Send + Sync>,
+}
+
+impl std::fmt::Debug for Talk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Talk")
     }
 }
 

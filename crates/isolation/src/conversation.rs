@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::cell::{Command, ControlChannel, ExecError, Exit, Pty, PtyControl, Sink, Size, Status, Stream};
+use crate::cell::{
+    Command, ControlChannel, ExecError, Exit, Pty, PtyControl, Sink, Size, Status, Stream, Talk,
+};
 use crate::frames::{Body, Frame, Run};
 use crate::policy::{Limit, Policy};
 use crate::watch::{Patience, Watched};
@@ -17,6 +19,8 @@ use crate::watch::{Patience, Watched};
 const MAILBOX: usize = 16;
 /// Input travels in pieces of this size.
 const PIECE: usize = 64 << 10;
+/// What is kept of the complaints of a command that is spoken with.
+const COMPLAINTS: usize = 2 << 10;
 
 /// A channel with somebody reading it.
 pub(crate) struct Conversation {
@@ -85,7 +89,12 @@ impl Conversation {
         !self.routes().open.is_empty()
     }
 
-    fn run(self: &Arc<Self>, command: &Command, terminal: Option<Size>) -> Result<Route, ExecError> {
+    fn run(
+        self: &Arc<Self>,
+        command: &Command,
+        terminal: Option<Size>,
+        patience: Patience,
+    ) -> Result<Route, ExecError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, frames) = sync_channel(MAILBOX);
         let mut routes = self.routes();
@@ -94,8 +103,6 @@ impl Conversation {
         }
         routes.open.insert(id, sender);
         drop(routes);
-        // The time at a terminal is that of whoever sits there.
-        let patience = if terminal.is_some() { Patience::Endless } else { Patience::Limited };
         let watched = Watched::new(&self.policy, patience);
         let route = Route { conversation: Arc::clone(self), id, frames, watched };
         let run = Run { command: command.clone(), terminal };
@@ -115,7 +122,7 @@ impl Conversation {
     /// Runs a command to its end, within the limits.
     pub(crate) fn exec(self: &Arc<Self>, command: &Command, output: Sink<'_>) -> Result<Exit, ExecError> {
         let started = Instant::now();
-        let route = self.run(command, None)?;
+        let route = self.run(command, None, Patience::Limited)?;
         self.feed(route.id, command.input.clone());
         let mut written = 0;
         loop {
@@ -161,18 +168,35 @@ impl Conversation {
     }
 
     pub(crate) fn pty(self: &Arc<Self>, command: &Command, size: Size) -> Result<Pty, ExecError> {
-        let route = self.run(command, Some(size))?;
-        match route.frames.recv() {
-            Ok(Body::Refused(reason)) => return Err(refused(command, reason)),
-            Ok(_) => {}
-            Err(_) => return Err(ExecError::Gone),
-        }
+        // The time at a terminal is that of whoever sits there.
+        let route = self.run(command, Some(size), Patience::Endless)?;
+        route.wait_for_start(command)?;
         let (conversation, id, watched) = (Arc::clone(self), route.id, Arc::clone(&route.watched));
         let control = Terminal { conversation: Arc::clone(&conversation), id, watched };
         Ok(Pty {
-            output: Box::new(Output { route, bytes: Vec::new(), at: 0 }),
+            output: Box::new(Output::of(route)),
             input: Box::new(Input { conversation, id }),
             control: Box::new(control),
+        })
+    }
+}
+
+impl Conversation {
+    pub(crate) fn talk(self: &Arc<Self>, command: &Command) -> Result<Talk, ExecError> {
+        // It waits for whoever speaks with it, for as long as they like.
+        let route = self.run(command, None, Patience::Endless)?;
+        route.wait_for_start(command)?;
+        let (conversation, id) = (Arc::clone(self), route.id);
+        let output = Output::of(route);
+        let complaints = Arc::clone(&output.complaints);
+        let complaints = move || {
+            let said = complaints.lock().unwrap_or_else(PoisonError::into_inner);
+            String::from_utf8_lossy(&said).trim().to_owned()
+        };
+        Ok(Talk {
+            output: Box::new(output),
+            input: Box::new(Input { conversation, id }),
+            complaints: Arc::new(complaints),
         })
     }
 }
@@ -183,6 +207,16 @@ struct Route {
     id: u32,
     frames: Receiver<Body>,
     watched: Arc<Watched>,
+}
+
+impl Route {
+    fn wait_for_start(&self, command: &Command) -> Result<(), ExecError> {
+        match self.frames.recv() {
+            Ok(Body::Refused(reason)) => Err(refused(command, reason)),
+            Ok(_) => Ok(()),
+            Err(_) => Err(ExecError::Gone),
+        }
+    }
 }
 
 impl Drop for Route {
@@ -200,6 +234,21 @@ struct Output {
     route: Route,
     bytes: Vec<u8>,
     at: usize,
+    /// The end of what came on the other stream.
+    complaints: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Output {
+    fn of(route: Route) -> Self {
+        Self { route, bytes: Vec::new(), at: 0, complaints: Arc::default() }
+    }
+
+    fn complain(&self, bytes: &[u8]) {
+        let mut said = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        said.extend_from_slice(bytes);
+        let old = said.len().saturating_sub(COMPLAINTS);
+        said.drain(..old);
+    }
 }
 
 impl Read for Output {
@@ -207,6 +256,7 @@ impl Read for Output {
         while self.at == self.bytes.len() {
             match self.route.frames.recv() {
                 Ok(Body::Out(bytes)) => (self.bytes, self.at) = (bytes, 0),
+                Ok(Body::Err(bytes)) => self.complain(&bytes),
                 Ok(Body::Ended(status)) => {
                     self.route.watched.end(status);
                     return Ok(0);

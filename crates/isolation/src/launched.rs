@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use crate::cell::{
-    Cell, Checkpoint, CheckpointError, Command, ExecError, Exit, Pty, Sink, Size, StartError, Status, Usage,
+    Cell, Checkpoint, CheckpointError, Command, ExecError, Exit, Pty, Sink, Size, StartError, Status, Talk,
+    Usage,
 };
 use crate::conversation::Conversation;
 use crate::frames::{Body, Frame};
@@ -196,6 +197,10 @@ impl<L: Launch> Cell for Launched<L> {
 
     fn pty(&self, command: &Command, size: Size) -> Result<Pty, ExecError> {
         self.conversation().pty(command, size)
+    }
+
+    fn talk(&self, command: &Command) -> Result<Talk, ExecError> {
+        self.conversation().talk(command)
     }
 
     fn take_listener(&self) -> Option<TcpListener> {

@@ -23,7 +23,7 @@ mod watch;
 
 pub use cell::{
     Backend, Cell, Checkpoint, CheckpointError, Command, ControlChannel, ExecError, Exit, Pty, PtyControl,
-    Sink, Size, StartError, Status, Stream, Usage,
+    Sink, Size, StartError, Status, Stream, Talk, Usage,
 };
 pub use container::Container;
 pub use jail::Jail;

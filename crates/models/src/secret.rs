@@ -4,7 +4,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// A key. It is wiped from memory when dropped, and only this crate can read it.
+/// A key. It is wiped from memory when dropped, and shows itself only to whoever sends it along.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
 
@@ -21,7 +21,8 @@ impl Secret {
         Some(value)
     }
 
-    pub(crate) fn expose(&self) -> &str {
+    /// For whoever carries it to the one it is for, and nobody else.
+    pub fn expose(&self) -> &str {
         &self.0
     }
 }

@@ -15,6 +15,7 @@ pub mod problem;
 mod runs;
 mod socket;
 mod terminals;
+mod tools;
 mod transfer;
 
 use std::sync::Arc;
@@ -105,6 +106,13 @@ pub fn routes() -> Vec<Route> {
             models::fetch,
         ),
         Route::post("/api/v1/models/local/stop", Signed(Write), "Stops fetching or running it", models::stop),
+        Route::get("/api/v1/mcp", Signed(Read), "MCP servers and their tools", tools::list),
+        Route::post(
+            "/api/v1/mcp/reach",
+            Signed(Write),
+            "Starts MCP servers, to see them answer",
+            tools::reach,
+        ),
         // A terminal is in a cell. A plain shell is the owner's alone, by a session: see `Shell`.
         Route::get("/api/v1/terminals", Signed(Terminal), "Lists terminals", terminals::list),
         Route::post("/api/v1/terminals", Signed(Terminal), "Starts a terminal", terminals::start),

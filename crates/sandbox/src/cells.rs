@@ -13,6 +13,7 @@ mod recovery;
 mod requests;
 mod running;
 mod secrets;
+mod server;
 mod settings;
 mod spec;
 
@@ -26,6 +27,7 @@ use shared_types::OpId;
 
 pub(crate) use ignored::bring_back;
 pub(crate) use recovery::{interrupt, settle};
+pub use server::ServerCells;
 pub use settings::{CellSettings, Walls};
 
 use crate::place::Place;
@@ -96,6 +98,11 @@ impl Cells {
         let mut policy = self.settings.terminal_policy(owner, workspace);
         policy.mounts.push(shown);
         self.backend.start(&policy, scratch)
+    }
+
+    /// Where programs that serve tools are started.
+    pub(crate) fn for_servers(&self, place: &Place, owner: String) -> ServerCells {
+        ServerCells::new(self.settings.clone(), Arc::clone(&self.backend), place, owner, folders(place))
     }
 
     fn is_closing(&self) -> bool {

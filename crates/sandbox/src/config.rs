@@ -173,7 +173,7 @@ fn at_home(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
 fn check_known(table: &Table, path: &Path) -> Result<()> {
     for (section, value) in table {
         // One file may hold what the server is told too; it is read there.
-        if section == "server" {
+        if ["server", "models", "mcp"].contains(&section.as_str()) {
             continue;
         }
         let Value::Table(entries) = value else {
@@ -181,7 +181,10 @@ fn check_known(table: &Table, path: &Path) -> Result<()> {
         };
         let known: Vec<_> = keys().iter().filter(|key| key.section() == section).map(Key::name).collect();
         if known.is_empty() {
-            bail!("{}: [{section}] is not a section; there are [git], [cells] and [server]", path.display());
+            bail!(
+                "{}: [{section}] is not a section; there are [git], [cells], [server], [models] and [mcp]",
+                path.display()
+            );
         }
         if let Some(name) = entries.keys().find(|name| !known.contains(&name.as_str())) {
             bail!("{}: [{section}] {name} is not a setting; there are {}", path.display(), known.join(", "));

@@ -40,6 +40,7 @@ use activity::Activity;
 use crate::computer::{Computer, Voice};
 use crate::failure::{Code, Failure};
 use crate::minds::{LocalHost, Minds};
+use crate::toolbox::ForeignTools;
 use parts::Supervisor;
 
 /// Notices that wait for a tab at most; a tab that misses some has lost nothing that is in the log.
@@ -56,6 +57,7 @@ struct Inner {
     terminals: Terminals,
     commands: Arc<Commands>,
     gateway: Gateway,
+    tools: ForeignTools,
     local: Option<Arc<dyn LocalHost>>,
     notices: broadcast::Sender<String>,
     supervisor: ActorRef<parts::Message>,
@@ -86,6 +88,7 @@ pub(crate) struct Shared {
     pub(crate) commands: Arc<Commands>,
     pub(crate) minds: Minds,
     pub(crate) gateway: Gateway,
+    pub(crate) tools: ForeignTools,
     /// Nothing is ever sent; that it is there says that a part runs.
     _running: mpsc::Sender<Infallible>,
 }
@@ -96,6 +99,7 @@ impl Desk {
     pub async fn open(computer: Computer, minds: &Minds) -> Result<Self, Failure> {
         let computer = Arc::new(computer);
         let gateway = minds.gateway(computer.log().user());
+        let tools = minds.tools(&computer);
         let commands = Arc::new(Commands::default());
         computer.set_watched();
         computer.cells().backend().keep_warm();
@@ -114,6 +118,7 @@ impl Desk {
             commands: Arc::clone(&commands),
             minds: minds.clone(),
             gateway: gateway.clone(),
+            tools: tools.clone(),
             _running,
         };
         let (supervisor, _) = Actor::spawn(None, Supervisor, shared)
@@ -128,6 +133,7 @@ impl Desk {
             terminals,
             commands,
             gateway,
+            tools,
             local: minds.outside.local.clone(),
             notices,
             supervisor,
@@ -170,6 +176,7 @@ impl Desk {
         .await;
         let _ = self.0.supervisor.stop_and_wait(None, None).await;
         self.0.parts.lock().await.recv().await;
+        self.0.tools.end().await;
         // Letting go waits for the writer's thread.
         let _ = blocking(move || self.0.computer.project(&|_, _, _| ()).map(drop)).await;
     }
@@ -194,6 +201,11 @@ impl Desk {
     /// The models that this user's agents reach.
     pub fn gateway(&self) -> &Gateway {
         &self.0.gateway
+    }
+
+    /// Tools that others run.
+    pub fn tools(&self) -> &ForeignTools {
+        &self.0.tools
     }
 
     pub fn commands(&self) -> &Commands {

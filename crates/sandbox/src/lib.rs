@@ -20,5 +20,6 @@ pub mod session;
 pub mod socket;
 pub mod startup;
 pub mod telemetry;
+pub mod toolbox;
 pub mod web;
 pub mod welcome;

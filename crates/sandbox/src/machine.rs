@@ -47,6 +47,8 @@ pub struct MachineConfig {
     pub models: Option<toml::Table>,
     /// `[web.search]` and `[telemetry]`.
     pub services: Services,
+    /// `[mcp]`: servers of tools.
+    pub mcp: Option<toml::Table>,
     pub outside: Outside,
 }
 
@@ -55,8 +57,14 @@ impl MachineConfig {
     pub const IDLE_CLOSE: Duration = Duration::from_secs(15 * 60);
 
     pub fn new(server: ServerConfig) -> Self {
-        let (services, outside) = (Services::default(), Outside::default());
-        Self { server, idle_close: Some(Self::IDLE_CLOSE), models: None, services, outside }
+        Self {
+            server,
+            idle_close: Some(Self::IDLE_CLOSE),
+            models: None,
+            services: Services::default(),
+            mcp: None,
+            outside: Outside::default(),
+        }
     }
 }
 
@@ -80,12 +88,12 @@ impl Machine {
         assets: Arc<dyn Assets>,
         version: &'static str,
     ) -> Result<Self, MachineError> {
-        let MachineConfig { server, idle_close, models, services, outside } = config;
+        let MachineConfig { server, idle_close, models, services, mcp, outside } = config;
         let data = server.data.clone();
         let server = Server::bind(server, clock).await?;
         let vault = server.front().vault.clone();
-        let minds = Minds { outside: outside.clone(), ..Minds::new(models.as_ref())? }.with_keys(&vault);
-        let minds = minds.with_services(services)?;
+        let minds = Minds { outside: outside.clone(), ..Minds::new(models.as_ref())? };
+        let minds = minds.with_services(services)?.with_tools(mcp.as_ref())?.with_keys(&vault);
         let registry = Arc::new(Registry::new(&data, minds));
         let owner = server.front().identity.ensure_owner(owner, name)?;
         registry.desk(&owner.id, &owner.name).await?;

@@ -1,16 +1,21 @@
-//! What the agents of this machine's computers think with: models, rules, the web. Each user's keys are their own.
+//! What the agents of this machine's computers think with: models, rules, the web, tools of others. Each user's keys are their own.
 
 use std::sync::Arc;
 
+use agents::toolbox::Toolbox;
 use agents::web::Web;
 use agents::{Kit, Rules};
+use event_log::EventLog;
 use hypervisor::vault::{KeyReader, Vault};
 use models::{Catalog, Gateway, Keys, LocalModel, Secret};
 use shared_types::UserId;
 use shared_types::wire::LocalModelLine;
 
+use crate::computer::Computer;
 use crate::failure::{Code, Failure};
+use crate::place::Place;
 use crate::telemetry::{Telemetry, TelemetryConfig};
+use crate::toolbox::{self, ForeignTools};
 use crate::web::search::{Search, SearchConfig, SearchedWeb};
 
 /// Whoever knows the keys of a user.
@@ -26,6 +31,8 @@ pub struct Minds {
     pub search: Option<Search>,
     pub telemetry: Option<Telemetry>,
     pub rules: Arc<Rules>,
+    /// MCP servers, as `[mcp]` names them.
+    pub tools: Arc<mcp::Settings>,
 }
 
 impl std::fmt::Debug for Minds {
@@ -95,7 +102,13 @@ impl Minds {
             search: None,
             telemetry: None,
             rules: Arc::new(rules),
+            tools: Arc::default(),
         })
+    }
+
+    /// The same with the MCP servers of `[mcp]`.
+    pub fn with_tools(self, table: Option<&toml::Table>) -> Result<Self, Failure> {
+        Ok(Self { tools: Arc::new(toolbox::settings(table)?), ..self })
     }
 
     /// The same with the keys that a vault has for each user.
@@ -135,12 +148,35 @@ impl Minds {
         })
     }
 
-    pub(crate) fn kit(&self, ground: Arc<dyn agents::Ground>, gateway: Gateway, user: &UserId) -> Kit {
+    /// The tools that others run for one computer.
+    pub(crate) fn tools(&self, computer: &Computer) -> ForeignTools {
+        let user = computer.log().user();
+        let launch = computer.cells().for_servers(&computer.place, user.to_string());
+        self.tools_in(&computer.place, user, Arc::new(launch))
+    }
+
+    /// The same, started by somebody else than the computer.
+    pub fn tools_in(&self, place: &Place, user: &UserId, launch: Arc<dyn mcp::Launch>) -> ForeignTools {
+        let keys = (self.keys)(user);
+        let keys: mcp::Keys =
+            Arc::new(move |name| Some(mcp::Zeroizing::new(keys.key(name)?.expose().to_owned())));
+        ForeignTools::new(&self.tools, &place.state, launch, keys)
+    }
+
+    pub(crate) fn kit(
+        &self,
+        ground: Arc<dyn agents::Ground>,
+        gateway: Gateway,
+        user: &UserId,
+        tools: &ForeignTools,
+    ) -> Kit {
+        let toolbox = (!tools.is_empty()).then(|| Arc::new(tools.clone()) as Arc<dyn Toolbox>);
         Kit {
             ground,
             gateway,
             rules: Arc::clone(&self.rules),
             web: self.web(user),
+            toolbox,
             reserved: std::sync::Mutex::default(),
         }
     }

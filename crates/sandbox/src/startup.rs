@@ -56,7 +56,7 @@ async fn serve(startup: &Startup) -> Result<(), MachineError> {
 
 /// Logs go to stderr: for people at a terminal, as JSON elsewhere. `CHOIR_LOG` says how much.
 fn write_logs() {
-    let filter = EnvFilter::try_from_env("CHOIR_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_env("CHOIR_LOG").unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A second start in one process keeps the first one's.
     let _ = if std::io::stderr().is_terminal() { logs.try_init() } else { logs.json().try_init() };

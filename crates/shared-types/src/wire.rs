@@ -14,6 +14,7 @@ mod problem;
 mod runs;
 mod socket;
 mod terminals;
+mod tools;
 
 pub use account::{ApiToken, AuditLine, Link, Me, NewToken, Passkey, Scope, Session};
 pub use calls::{CallDetails, CallRow, CallStatus};
@@ -30,3 +31,4 @@ pub use runs::{
 };
 pub use socket::{FromClient, FromServer};
 pub use terminals::{NewTerminal, Terminal, TerminalFrame, TerminalKind};
+pub use tools::{ToolLine, ToolServerLine, ToolServerState};

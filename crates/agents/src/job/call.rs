@@ -45,12 +45,23 @@ pub(super) struct Came {
     pub(super) also: Option<RunAction>,
     /// Labels of what was read.
     pub(super) taint: Vec<Taint>,
+    /// Why it is no success, where there is something to read all the same.
+    pub(super) failed: Option<String>,
 }
 
 impl Came {
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
+}
+
+/// How far a call goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// It only reads, and may be made again.
+    Reading,
+    /// It may do something that cannot be taken back, nor seen from here.
+    Outside,
 }
 
 /// What is to be done with a call.
@@ -80,7 +91,10 @@ impl Job {
         let role = self.history.tasks.get(&task).and_then(|task| roles::named(&task.role));
         let Some(role) = role else { return Ok(None) };
         let name = tool_name(&wanted.tool);
-        let understood = Use::read(role, &wanted.tool, &wanted.input);
+        let understood = match self.foreign(role, &wanted.tool, &wanted.input).await {
+            Some(understood) => understood,
+            None => Use::read(role, &wanted.tool, &wanted.input),
+        };
         let title = understood.as_ref().map_or_else(|_| one_line(&name), Use::title);
         let call = Call { task, op, tool: &name, title, input: &wanted.input };
         let used = match understood {
@@ -216,6 +230,7 @@ impl Job {
             Use::Report { kind, text } => self.report(call, kind, text).await?,
             Use::Ask { question, choices } => return self.question(call, question, choices).await,
             Use::Finish { files, .. } => self.finish(call, files).await?,
+            Use::Foreign { tool, input, .. } => return self.use_foreign(call, &tool, input).await,
         };
         Ok(Outcome::Now(now.map(Box::new)))
     }
@@ -249,12 +264,14 @@ impl Job {
         self.ground().exec(by, command).await
     }
 
-    /// Records that a call is being made which takes a while. It only reads: after a crash it is made again.
-    pub(super) async fn open(&self, call: &Call<'_>) -> Result<Option<Seq>, GroundError> {
+    /// Records that a call is being made which takes a while. One that only reads is made again after a crash; one that
+    /// reaches the outside is not.
+    pub(super) async fn open(&self, call: &Call<'_>, reach: Reach) -> Result<Option<Seq>, GroundError> {
         if self.history.is_open(call.op) {
             return Ok(None);
         }
         let (tool_call, contents) = self.tool_call(call).await?;
+        let tool_call = ToolCall { network: reach == Reach::Outside, ..tool_call };
         let action = Action::StartCall(tool_call);
         self.deed(call.op, self.actor(call.task), self.taint(call.task), action, contents).await
     }
@@ -310,10 +327,14 @@ impl Job {
         match came {
             Ok(mut came) => {
                 let text = std::mem::take(&mut came.text);
+                let status = match came.failed.take() {
+                    Some(reason) => ToolStatus::Failed { reason: reason.into() },
+                    None => ToolStatus::Exited { code: 0 },
+                };
                 let written = text.len() as u64;
                 let kept = self.keep(text.into_bytes()).await?;
                 let report = ToolReport { output: Some(kept.content), written, ..ToolReport::default() };
-                Ok((ToolStatus::Exited { code: 0 }, report, came, kept.bytes.into_iter().collect()))
+                Ok((status, report, came, kept.bytes.into_iter().collect()))
             }
             Err(reason) => {
                 let status = ToolStatus::Failed { reason: reason.into() };

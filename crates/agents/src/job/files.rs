@@ -6,7 +6,7 @@ use shared_types::{ContentRef, FilePath, Taint, TaskId};
 use url::Url;
 
 use super::Job;
-use super::call::{Call, Came, Outcome};
+use super::call::{Call, Came, Outcome, Reach};
 use crate::ground::GroundError;
 
 /// Bytes of a file that an agent reads or writes at most.
@@ -130,7 +130,7 @@ impl Job {
         let Some(web) = &self.kit.web else {
             return Ok(Outcome::Now(Err("the web is not set up on this computer".into())));
         };
-        self.open(call).await?;
+        self.open(call, Reach::Reading).await?;
         let came = web.fetch(url).await.map(|page| {
             let end = page.text.floor_char_boundary(PAGE_LIMIT);
             let title = page.title.map(|title| format!("{title}\n")).unwrap_or_default();
@@ -148,7 +148,7 @@ impl Job {
                 found.map(|came| Box::new(Came { text: format!("{said}{}", came.text), ..came })),
             ));
         };
-        self.open(call).await?;
+        self.open(call, Reach::Reading).await?;
         let came = search.await.map(|hits| {
             let hits = hits.into_iter().map(|hit| format!("{}\n{}\n{}", hit.title, hit.url, hit.text));
             Came { taint: vec![Taint::WEB], ..Came::text(lines(hits.collect(), "nothing was found")) }

@@ -71,12 +71,13 @@ impl Job {
                 Err(error @ GroundError::Unavailable(_)) => return Err(error),
             }
         }
+        let offer = self.offer(role, chosen).await;
         let messages = transcript::messages(&self.history, own, &self.texts());
         let most = if chosen.is_local { LOCAL_ANSWER } else { ANSWER };
         let request = Request {
-            system: role.words().to_owned(),
+            system: system(role, &offer.silent),
             messages,
-            tools: role.offered(),
+            tools: role.offered().into_iter().chain(offer.tools).collect(),
             max_output: most.min(chosen.max_output),
             answer: AnswerForm::Any,
         };
@@ -182,6 +183,19 @@ fn tokens(usage: &Usage) -> Tokens {
         cache_read: usage.cache_read,
         cache_write: usage.cache_write,
         output: usage.output,
+    }
+}
+
+/// What an agent is told before everything else, and which tools it has to do without.
+fn system(role: roles::Role, silent: &[String]) -> String {
+    match silent {
+        [] => role.words().to_owned(),
+        names => format!(
+            "{}\n- The tools of these servers are not there now, since they do not answer: {}. Work without them, and \
+             say so where it matters.",
+            role.words(),
+            names.join(", ")
+        ),
     }
 }
 

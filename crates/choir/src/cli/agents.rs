@@ -28,6 +28,12 @@ pub struct Ask {
 }
 
 #[derive(Debug, Args)]
+pub struct Mcp {
+    /// Only this server, with what it says of each tool
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Runs {
     /// The run to look into: its id, or four or more digits of it

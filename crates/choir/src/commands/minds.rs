@@ -17,7 +17,7 @@ pub(super) fn of_this_machine() -> Result<Minds> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into))?;
     let config = machine_config(data.clone(), &Said::default())?;
     let minds = Minds { outside: outside(&data)?, ..Minds::new(config.models.as_ref())? };
-    let minds = minds.with_services(&config.services)?;
+    let minds = minds.with_services(&config.services)?.with_tools(config.mcp.as_ref())?;
     if !data.join("hypervisor.sqlite").exists() {
         return Ok(minds);
     }

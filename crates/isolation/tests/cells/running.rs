@@ -18,6 +18,7 @@ with_every_backend!(
     endless_output_is_ended,
     a_full_layer_is_ended,
     a_terminal_is_one,
+    a_command_can_be_spoken_with,
     a_checkpoint_brings_back_what_was_written,
     stopping_leaves_nothing,
     too_much_memory_is_refused_and_counted,
@@ -94,6 +95,27 @@ fn a_full_layer_is_ended(mut house: House) {
     house.policy.limits.disk = 4 << 20;
     let left = house.sh("for i in 1 2 3 4 5; do dd if=/dev/zero of=f$i bs=1M count=3 2>/dev/null; done");
     assert_eq!(left.exit.status, Status::Limited(Limit::Disk));
+}
+
+fn a_command_can_be_spoken_with(mut house: House) {
+    // Its time is that of whoever speaks with it.
+    house.policy.limits.time = std::time::Duration::from_millis(50);
+    let cell = house.start();
+    let line = "echo ready >&2; while read -r line; do echo \"$line and back\"; done; sleep 9";
+    let mut talk = cell.talk(&Command::new(["bash", "-c", line])).unwrap();
+    let mut output = std::io::BufReader::new(talk.output);
+    for word in ["here", "there"] {
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        talk.input.write_all(format!("{word}\n").as_bytes()).unwrap();
+        let mut said = String::new();
+        std::io::BufRead::read_line(&mut output, &mut said).unwrap();
+        assert_eq!(said, format!("{word} and back\n"));
+    }
+    assert_eq!((talk.complaints)(), "ready");
+    cell.stop();
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
 }
 
 fn a_terminal_is_one(house: House) {

@@ -75,6 +75,26 @@ impl CellSettings {
         self.policy_over(owner, mount, self.limits, Network::None)
     }
 
+    /// The policy of a program that serves tools: it is given what its owner says, and the machine's programs.
+    pub(super) fn server_policy(&self, owner: &str, workspace: Mount, program: &mcp::Program) -> Policy {
+        let network = match &program.network {
+            mcp::Reach::Nothing => Network::None,
+            mcp::Reach::Hosts(hosts) => Network::Allow(hosts.clone()),
+            mcp::Reach::Everything => Network::Open,
+        };
+        let memory = program.memory_mb.map_or(self.limits.memory, |memory| memory << 20);
+        let mut policy = self.policy_over(owner, workspace, Limits { memory, ..self.limits }, network);
+        policy.mounts.extend(program.mounts.iter().map(|folder| Mount {
+            source: folder.clone(),
+            target: folder.clone(),
+            access: Access::ReadOnly,
+            hidden: vec![crate::place::STATE.to_owned()],
+            covered: Vec::new(),
+        }));
+        policy.environment.extend(program.environment.clone());
+        policy
+    }
+
     fn policy_over(&self, owner: &str, mount: Mount, limits: Limits, network: Network) -> Policy {
         let mut environment = clean_environment();
         let bins: Vec<String> = self

@@ -21,11 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) fn run(shared: &Shared) -> Result<(), Failure> {
     let runtime = tokio::runtime::Handle::current();
     let _inside = runtime.enter();
-    let Shared { computer, bus, commands, minds, gateway, .. } = shared;
+    let Shared { computer, bus, commands, minds, gateway, tools, .. } = shared;
     let log = &**computer.log();
     let mut seen = log.head().seq;
     let ground = Workshop::new(Arc::clone(computer), Arc::clone(commands), Arc::clone(bus));
-    let opened = runtime.block_on(Choir::open(minds.kit(Arc::new(ground), gateway.clone(), log.user())));
+    let opened =
+        runtime.block_on(Choir::open(minds.kit(Arc::new(ground), gateway.clone(), log.user(), tools)));
     let mut traced = minds.telemetry.as_ref().map(|telemetry| Traced::new(telemetry, gateway.catalog()));
     let choir = opened.map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
     while !computer.is_ending() {

@@ -1,4 +1,4 @@
-//! `[server]` of `{data}/choir.toml`, below what variables and arguments say.
+//! `[server]`, `[models]` and `[mcp]` of `{data}/choir.toml`, below what variables and arguments say.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -56,9 +56,12 @@ struct File {
     models: Option<toml::Table>,
     web: WebSection,
     telemetry: Option<TelemetryConfig>,
+    mcp: Option<toml::Table>,
     /// What belongs to each computer is read there.
     #[allow(dead_code, reason = "named so that it is no unknown section")]
     git: toml::Table,
+    #[allow(dead_code, reason = "named so that it is no unknown section")]
+    cells: toml::Table,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -92,7 +95,7 @@ pub fn machine_config(data: PathBuf, said: &Said) -> Result<MachineConfig, Failu
     let (file, path) = read(&data)?;
     let config = file.server.resolve(&path, data, said)?;
     let services = Services { search: file.web.search, telemetry: file.telemetry };
-    Ok(MachineConfig { models: file.models, services, ..config })
+    Ok(MachineConfig { models: file.models, services, mcp: file.mcp, ..config })
 }
 
 /// The settings of a data folder as `choir doctor` shows them, each with where it comes from.
@@ -163,11 +166,13 @@ fn read(data: &Path) -> Result<(File, PathBuf), Failure> {
         Some(path) => PathBuf::from(path),
         None => data.join(FILE),
     };
-    let file = match std::fs::read_to_string(&path) {
+    let file: File = match std::fs::read_to_string(&path) {
         Ok(text) => toml::from_str(&text).map_err(|e| wrong(&path, &e))?,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => File::default(),
         Err(e) => return Err(wrong(&path, &e)),
     };
+    // A server of tools that is written down wrongly is told of when the machine starts, not when an agent needs it.
+    crate::toolbox::settings(file.mcp.as_ref()).map_err(|e| wrong(&path, &e.message))?;
     Ok((file, path))
 }
 
@@ -204,6 +209,7 @@ mod tests {
             ("[sever]\n", "sever"),
             ("[web.search]\nkind = \"telepathy\"", "telepathy"),
             ("[telemetry]\notlp = \"nowhere\"", "nowhere"),
+            ("[mcp.notes]\nurl = \"notes\"", "[mcp.notes] `url`"),
         ] {
             let failure = config(text, &Said::default()).unwrap_err();
             assert!(failure.message.contains(named), "{failure}");

@@ -73,6 +73,17 @@ impl Played<'_> {
     }
 }
 
+/// What a run comes to that was cut off while a call was under way.
+pub(crate) fn cut_off_in_a_call(scenario: &Scenario) -> Result<End, String> {
+    let played = whole(scenario)?;
+    let call = played.stops.iter().find(|(_, name)| name.to_string() == "tool.call");
+    let (seq, _) = call.ok_or("no call was recorded by itself")?;
+    let stage = Stage::new(scenario, Wire::Anthropic);
+    copy(&played.stage, &stage);
+    cut(&stage, seq.0);
+    stage.carry_on(sandbox::session::take(&stage.place()).map_err(|e| e.to_string())?)
+}
+
 /// Where appends end. Nothing is ever stopped inside one.
 fn appends(stage: &Stage<'_>) -> Vec<u64> {
     let database = Connection::open(stage.place().state.join("state.sqlite")).unwrap();

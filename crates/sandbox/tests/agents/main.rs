@@ -87,3 +87,12 @@ fn a_run_that_is_stopped_after_any_event_goes_on_to_the_same_end() {
     let played = all_well(each(scenarios.iter().filter(|scenario| scenario.crash), crash::whole));
     all_well(each(played.iter().flat_map(crash::Played::stops), |(played, stop)| played.stop_after(stop)));
 }
+
+#[test]
+fn a_call_of_a_server_that_was_cut_off_is_asked_about_and_not_made_again() {
+    let all = Scenario::all();
+    let scenario = all.iter().find(|scenario| scenario.name == "server-call-cut-off").unwrap();
+    let end = crash::cut_off_in_a_call(scenario).unwrap();
+    assert_eq!(end.calls, ["delegate ok", "finish ok", "mcp_tracker_create_issue failed"]);
+    assert_eq!((end.asks, end.details.line.state), (2, shared_types::wire::RunState::Completed));
+}

@@ -27,6 +27,9 @@ pub(crate) struct Scenario {
     /// Pages of the web, by address.
     #[serde(default)]
     pub(crate) pages: BTreeMap<String, String>,
+    /// MCP servers as `choir.toml` would name them; `{fixtures}` stands for the folder of fixtures.
+    #[serde(default)]
+    pub(crate) mcp: toml::Table,
     /// What the models say.
     pub(crate) script: toml::Table,
     /// What the person does.
@@ -132,6 +135,13 @@ impl Scenario {
             scenario
         };
         paths.iter().filter(|path| path.extension().is_some_and(|end| end == "toml")).map(read).collect()
+    }
+
+    /// The MCP servers, where their programs really are.
+    pub(crate) fn servers(&self) -> toml::Table {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").canonicalize().unwrap();
+        let text = toml::to_string(&self.mcp).unwrap();
+        text.replace("{fixtures}", fixtures.to_str().unwrap()).parse().unwrap()
     }
 
     pub(crate) fn script(&self) -> Script {

@@ -129,11 +129,12 @@ impl<'a> Stage<'a> {
         let table = text.parse().unwrap();
         let key = self.server.key().to_owned();
         let web: Arc<dyn Web> = Arc::new(Pages(self.scenario.pages.clone()));
-        Minds {
+        let minds = Minds {
             keys: Arc::new(move |_| Arc::new(Key(key.clone()))),
             outside: Outside { local: None, web: Some(web) },
             ..Minds::new(Some(&table)).unwrap()
-        }
+        };
+        minds.with_tools(Some(&self.scenario.servers())).unwrap()
     }
 
     /// A computer with the files of the scenario, on which nothing has happened yet.

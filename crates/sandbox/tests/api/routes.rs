@@ -74,6 +74,8 @@ fn table() -> Vec<Row> {
         row(&post, "/api/v1/models/{name}/test", Value::Null),
         row(&post, "/api/v1/models/local/fetch", Value::Null),
         row(&post, "/api/v1/models/local/stop", Value::Null),
+        row(&get, "/api/v1/mcp", Value::Null),
+        row(&post, "/api/v1/mcp/reach", Value::Null),
         row(&get, "/api/v1/terminals", Value::Null),
         row(&post, "/api/v1/terminals", json!({ "columns": 80, "rows": 24 })),
         row(&Method::DELETE, "/api/v1/terminals/{id}", Value::Null),

@@ -1,0 +1,101 @@
+//! Calls of tools that somebody else runs.
+
+use kernel::Action;
+use models::Chosen;
+use models::chat::Tool;
+use serde_json::{Map, Value};
+use shared_types::payload::tool::{ToolReport, ToolStatus};
+use shared_types::{Seq, Taint};
+
+use super::Job;
+use super::call::{Call, Came, Outcome, Reach};
+use crate::ground::GroundError;
+use crate::roles::Role;
+use crate::toolbox::{Answered, Foreign, Offer, PREFIX};
+use crate::tools::{Use, one_line};
+
+/// Bytes of tools of others that a model is told of: they are read again in every turn.
+const ROOM: usize = 96 << 10;
+/// The same for a model on the person's own machine, which reads slowly.
+const LOCAL_ROOM: usize = 2 << 10;
+
+impl Job {
+    /// What an agent is offered beside its own tools, as far as its model has room for it.
+    pub(super) async fn offer(&self, role: Role, chosen: &Chosen) -> Offer {
+        let Some(toolbox) = &self.kit.toolbox else { return Offer::default() };
+        let Offer { tools, silent } = toolbox.offered(role).await;
+        let room = if chosen.is_local { LOCAL_ROOM } else { ROOM };
+        Offer { tools: fitting(tools, room), silent }
+    }
+
+    /// A call of a tool that somebody else runs, understood; nothing, if it is no such call.
+    pub(super) async fn foreign(&self, role: Role, name: &str, input: &Value) -> Option<Result<Use, String>> {
+        let toolbox = self.kit.toolbox.as_ref().filter(|_| name.starts_with(PREFIX))?;
+        Some(match toolbox.find(role, name).await {
+            Some(tool) => Use::foreign(name, tool, input),
+            None => Err(format!("there is no tool {:?} now; its server may be gone", one_line(name))),
+        })
+    }
+
+    pub(super) async fn use_foreign(
+        &self,
+        call: &Call<'_>,
+        tool: &Foreign,
+        input: Map<String, Value>,
+    ) -> Result<Outcome, GroundError> {
+        let Some(toolbox) = &self.kit.toolbox else {
+            return Ok(Outcome::Now(Err("there are no tools of others on this computer".into())));
+        };
+        let reach = if tool.reads_only { Reach::Reading } else { Reach::Outside };
+        if reach == Reach::Outside && self.history.is_open(call.op) {
+            return self.interrupted(call).await.map(Outcome::Recorded);
+        }
+        self.open(call, reach).await?;
+        let Answered { text, failed } = toolbox.call(tool, input).await;
+        let failed = failed.then(|| "the tool says that it failed".to_owned());
+        let came = Came { taint: vec![Taint::MCP], failed, ..Came::text(text) };
+        self.close(call, Ok(came)).await.map(Outcome::Recorded)
+    }
+
+    /// Somebody began it before us, and nobody knows how far it came.
+    async fn interrupted(&self, call: &Call<'_>) -> Result<Seq, GroundError> {
+        let reason = "it was begun before, and nobody knows how far it came".into();
+        let status = ToolStatus::Interrupted { reason };
+        let action = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
+        let taint = self.taint(call.task);
+        let seq = self.deed(call.op, self.actor(call.task), taint, action, Vec::new()).await?;
+        Ok(seq.unwrap_or(Seq::ZERO))
+    }
+}
+
+/// The first of them that fit.
+fn fitting(tools: Vec<Tool>, room: usize) -> Vec<Tool> {
+    let mut used = 0;
+    let size = |tool: &Tool| tool.name.len() + tool.description.len() + tool.input.to_string().len();
+    tools
+        .into_iter()
+        .take_while(|tool| {
+            used += size(tool);
+            used <= room
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_told_of_as_many_tools_as_it_has_room_for() {
+        let tool = |name: &str| Tool {
+            name: name.into(),
+            description: "x".repeat(100),
+            input: serde_json::json!({}),
+        };
+        let tools = vec![tool("a"), tool("b"), tool("c")];
+        let names = |room| fitting(tools.clone(), room).into_iter().map(|tool| tool.name).collect::<Vec<_>>();
+        assert_eq!(names(1_000), ["a", "b", "c"]);
+        assert_eq!(names(250), ["a", "b"]);
+        assert!(names(50).is_empty());
+    }
+}

@@ -1,0 +1,94 @@
+//! `choir mcp`: the MCP servers of `choir.toml`, started to see whether they answer, and the tools that agents get.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use sandbox::cells::ServerCells;
+use sandbox::config::Config;
+use sandbox::failure::{Code, Failure};
+use sandbox::minds::Minds;
+use sandbox::place::Place;
+use shared_types::UserId;
+use shared_types::wire::{ToolLine, ToolServerLine, ToolServerState};
+
+use super::{Context, minds};
+use crate::cli::Mcp;
+use crate::render::{self, Style, line, safe};
+
+pub(crate) fn run(context: &Context, args: &Mcp) -> Result<()> {
+    let minds = chosen(minds::of_this_machine()?, args.name.as_deref())?;
+    if minds.tools.servers.is_empty() {
+        if !context.style.is_json() {
+            line("no MCP servers yet; name one in choir.toml of the data folder:");
+            line("  [mcp.notes]\n  command = [\"npx\", \"-y\", \"some-server\"]\n  network = \"open\"");
+        }
+        return Ok(());
+    }
+    let lines = reached(context, &minds)?;
+    for server in &lines {
+        if context.style.is_json() {
+            render::json(server);
+        } else {
+            show(context.style, server, args.name.is_some());
+        }
+    }
+    match lines.iter().find_map(|server| server.trouble.as_ref().filter(|_| args.name.is_some())) {
+        Some(trouble) => Err(Failure::new(Code::Failed, format!("it does not answer: {trouble}")).into()),
+        None => Ok(()),
+    }
+}
+
+/// One server, or all.
+fn chosen(minds: Minds, name: Option<&str>) -> Result<Minds> {
+    let Some(name) = name else { return Ok(minds) };
+    let mut servers = (*minds.tools).clone();
+    let names: Vec<String> = servers.servers.keys().cloned().collect();
+    servers.servers.retain(|server, _| server == name);
+    if servers.servers.is_empty() {
+        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let message = format!("there is no MCP server {name:?} in choir.toml; there are: {there}");
+        return Err(Failure::new(Code::NotFound, message).into());
+    }
+    Ok(Minds { tools: Arc::new(servers), ..minds })
+}
+
+/// Starts them in cells of this process's own, beside whoever holds the computer.
+fn reached(context: &Context, minds: &Minds) -> Result<Vec<ToolServerLine>> {
+    let scratch = tempfile::tempdir()?;
+    let place = context.place().unwrap_or_else(|_| Place::at(scratch.path()));
+    let cells = Config::load(&place.state)?.cells;
+    let backend = cells.backend(&place.state);
+    let user = UserId::owner();
+    let folders = scratch.path().join("cells");
+    let launch = ServerCells::new(cells, backend, &place, user.to_string(), folders);
+    // What they said is the computer's own business, and kept there when its agents ask.
+    let tools = minds.tools_in(&Place::at(scratch.path()), &user, Arc::new(launch));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let lines = runtime.block_on(async {
+        tools.reach_all().await;
+        let lines = tools.lines();
+        tools.end().await;
+        lines
+    });
+    // Programs are ended before their folders are.
+    drop(runtime);
+    Ok(lines)
+}
+
+fn show(style: Style, server: &ToolServerLine, in_full: bool) {
+    let state = match (server.state, &server.trouble) {
+        (ToolServerState::Up | ToolServerState::Idle, _) => render::count(server.tools.len() as u64, "tool"),
+        (ToolServerState::Down, trouble) => {
+            format!("does not answer: {}", safe(trouble.as_deref().unwrap_or("it says nothing")))
+        }
+    };
+    line(&format!("{} {state} {}", style.bold(&server.name), style.dim(&safe(&server.way))));
+    line(&format!("  for: {}", server.roles.join(", ")));
+    server.tools.iter().for_each(|tool| line(&tool_line(style, tool, in_full)));
+}
+
+fn tool_line(style: Style, tool: &ToolLine, in_full: bool) -> String {
+    let may = if tool.reads_only { "only reads" } else { "asks first" };
+    let words = if in_full { format!("\n      {}", safe(&tool.description)) } else { String::new() };
+    format!("  {:<40} {}{}", safe(&tool.name), style.dim(may), style.dim(&words))
+}

@@ -1,0 +1,174 @@
+//! Requests to a server that runs elsewhere, with an end to what is read of an answer. The SDK's own client reads a plain
+//! answer whole, however long it is.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream, StreamExt};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{Client, Response, StatusCode, redirect};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+use url::Url;
+
+use crate::settings::is_nearby;
+
+/// Bytes of one answer, whatever it is made of.
+const LONGEST: usize = 8 << 20;
+/// Bytes of a refusal that are read.
+const REFUSAL: usize = 16 << 10;
+const CONNECT: Duration = Duration::from_secs(5);
+const SESSION: &str = "mcp-session-id";
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+
+type Failure = StreamableHttpError<reqwest::Error>;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounded(Client);
+
+impl Bounded {
+    pub(crate) fn new(url: &Url) -> Result<Self, reqwest::Error> {
+        // A redirect would carry the key to somebody else.
+        let client = Client::builder()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(CONNECT)
+            .user_agent(concat!("choir/", env!("CARGO_PKG_VERSION")));
+        // No proxy could reach this machine.
+        let client = if is_nearby(url) { client.no_proxy() } else { client };
+        client.build().map(Self)
+    }
+}
+
+impl StreamableHttpClient for Bounded {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+        let has_session = session_id.is_some();
+        let mut request =
+            self.0.post(&*uri).header(ACCEPT, format!("{EVENTS}, {JSON}")).header(CONTENT_TYPE, JSON);
+        if let Some(key) = auth_header {
+            request = request.bearer_auth(key);
+        }
+        if let Some(session) = session_id {
+            request = request.header(SESSION, &*session);
+        }
+        for (name, value) in custom_headers {
+            request = request.header(name, value);
+        }
+        let sent = request.body(serde_json::to_vec(&message)?).send().await;
+        let response = sent.map_err(Failure::Client)?;
+        match response.status() {
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
+            StatusCode::NOT_FOUND if has_session => Err(Failure::SessionExpired),
+            status if !status.is_success() => refused(response).await,
+            _ if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
+            _ => answered(response).await,
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        self.0.delete_session(uri, session_id, auth_header, custom_headers).await
+    }
+
+    /// Events are bounded one by one by the client of the SDK.
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+        let (last, key) = (last_event_id, auth_header);
+        let own = &self.0;
+        own.get_stream_with_max_sse_event_size(uri, session_id, last, key, custom_headers, LONGEST).await
+    }
+}
+
+fn kind(response: &Response) -> Option<String> {
+    let kind = response.headers().get(CONTENT_TYPE)?;
+    Some(String::from_utf8_lossy(kind.as_bytes()).into_owned())
+}
+
+async fn answered(response: Response) -> Result<StreamableHttpPostResponse, Failure> {
+    let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    match kind(&response) {
+        Some(kind) if kind.starts_with(EVENTS) => {
+            Ok(StreamableHttpPostResponse::Sse(events(response), session))
+        }
+        Some(kind) if kind.starts_with(JSON) => {
+            let message = serde_json::from_slice(&whole(response, LONGEST).await?)
+                .map_err(|_| unexpected("an answer that is no message of the protocol"))?;
+            Ok(StreamableHttpPostResponse::Json(message, session))
+        }
+        kind => Err(Failure::UnexpectedContentType(kind)),
+    }
+}
+
+/// A refusal may carry an answer of the protocol, which says more than its number.
+async fn refused(response: Response) -> Result<StreamableHttpPostResponse, Failure> {
+    let status = response.status();
+    let is_json = kind(&response).is_some_and(|kind| kind.starts_with(JSON));
+    let body = whole(response, REFUSAL).await.unwrap_or_default();
+    if is_json && !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        let message = serde_json::from_slice::<ServerJsonRpcMessage>(&body);
+        if let Ok(message @ ServerJsonRpcMessage::Error(_)) = message {
+            return Ok(StreamableHttpPostResponse::Json(message, None));
+        }
+    }
+    Err(unexpected(format!("HTTP {status}: {}", String::from_utf8_lossy(&body))))
+}
+
+fn unexpected(why: impl Into<Cow<'static, str>>) -> Failure {
+    Failure::UnexpectedServerResponse(why.into())
+}
+
+async fn whole(mut response: Response, most: usize) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(Failure::Client)? {
+        if body.len() + chunk.len() > most {
+            return Err(unexpected(format!("an answer of more than {most} bytes")));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The events of an answer, up to its bound.
+fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+    let bytes = stream::unfold((response, 0_usize), |(mut response, read)| async move {
+        let chunk = match response.chunk().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return None,
+            Err(error) => return Some((Err(std::io::Error::other(error)), (response, read))),
+        };
+        let read = read + chunk.len();
+        if read > LONGEST {
+            let why = format!("an answer of more than {LONGEST} bytes");
+            return Some((Err(std::io::Error::other(why)), (response, read)));
+        }
+        Some((Ok(chunk), (response, read)))
+    });
+    SseStream::from_bytes_stream(bytes).boxed()
+}

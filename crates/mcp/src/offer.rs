@@ -1,0 +1,220 @@
+//! Tools as a model is told of them: named so that every provider takes it, and with nothing that a provider refuses,
+//! since one bad schema would cost the agent all its turns.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+/// What all providers take: `[a-zA-Z0-9_-]{1,64}`.
+const LONGEST_NAME: usize = 64;
+/// Hexadecimal digits that tell two names apart which would be the same.
+const DIGITS: usize = 8;
+/// Tools of one server; a model that is offered more finds none.
+const MOST: usize = 64;
+/// Characters of a description, and bytes of a schema.
+const DESCRIPTION: usize = 1_000;
+const SCHEMA: usize = 16 << 10;
+const DEEPEST: usize = 12;
+
+/// A tool of a server's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Offered {
+    /// As a model calls it: `mcp_SERVER_TOOL`.
+    pub name: String,
+    /// As its server calls it.
+    pub tool: String,
+    pub description: String,
+    pub input: Value,
+    /// Whether the server says that it changes nothing.
+    pub hint: bool,
+}
+
+/// What a server says of a tool, before anybody has looked at it.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    pub(crate) tool: String,
+    pub(crate) description: String,
+    pub(crate) input: Value,
+    pub(crate) hint: bool,
+}
+
+/// The tools of a server, in the order of their names.
+pub(crate) fn offered(server: &str, told: Vec<Told>) -> Vec<Offered> {
+    // A tool that is told of twice is one tool, as it was told of first.
+    let mut tools = BTreeMap::new();
+    for tool in told {
+        if !tool.tool.is_empty() {
+            tools.entry(tool.tool.clone()).or_insert(tool);
+        }
+    }
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    for tool in tools.keys() {
+        *names.entry(plain(server, tool)).or_default() += 1;
+    }
+    let offer = |told: Told| {
+        let plain = plain(server, &told.tool);
+        let is_taken = names.get(&plain).is_some_and(|count| *count > 1);
+        let name = if is_taken || plain.len() > LONGEST_NAME { marked(&plain, &told.tool) } else { plain };
+        Offered {
+            name,
+            description: description(server, &told.description),
+            input: schema(told.input),
+            hint: told.hint,
+            tool: told.tool,
+        }
+    };
+    tools.into_values().take(MOST).map(offer).collect()
+}
+
+/// The server that a name leads to, if it is one of ours.
+pub(crate) fn server_of(name: &str) -> Option<&str> {
+    // The names of servers have no underscore.
+    name.strip_prefix("mcp_")?.split_once('_').map(|(server, _)| server)
+}
+
+fn plain(server: &str, tool: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    format!("mcp_{server}_{}", tool.chars().map(letter).collect::<String>())
+}
+
+fn marked(plain: &str, tool: &str) -> String {
+    let digest = Sha256::digest(tool.as_bytes());
+    let digits: String = digest.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}_{digits}", &plain[..plain.len().min(LONGEST_NAME - DIGITS - 1)])
+}
+
+/// Somebody else's words, short and said to be so.
+fn description(server: &str, text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(DESCRIPTION).collect();
+    format!("(by the server {server}) {}", text.trim())
+}
+
+/// The schema of the arguments, or one that takes anything where it would be refused.
+fn schema(given: Value) -> Value {
+    let open = || json!({ "type": "object" });
+    let Value::Object(mut schema) = given else { return open() };
+    schema.remove("$schema");
+    schema.entry("type").or_insert_with(|| "object".into());
+    let is_fine = schema.get("type").is_some_and(|kind| kind == "object")
+        && !["anyOf", "oneOf", "allOf", "not", "enum"].iter().any(|word| schema.contains_key(*word))
+        && is_well_formed(&schema, 0)
+        && Value::Object(schema.clone()).to_string().len() <= SCHEMA;
+    if is_fine { Value::Object(schema) } else { open() }
+}
+
+/// Whether the words that everybody looks at are what they have to be.
+fn is_well_formed(schema: &Map<String, Value>, depth: usize) -> bool {
+    let one = |value: &Value| match value {
+        Value::Object(schema) => is_well_formed(schema, depth + 1),
+        Value::Bool(_) => true,
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => false,
+    };
+    let kind = |kind: &Value| {
+        let known = ["object", "array", "string", "number", "integer", "boolean", "null"];
+        kind.as_str().is_some_and(|kind| known.contains(&kind))
+    };
+    depth <= DEEPEST
+        && schema.iter().all(|(word, value)| match word.as_str() {
+            "type" => kind(value) || value.as_array().is_some_and(|kinds| kinds.iter().all(kind)),
+            "properties" | "$defs" | "definitions" | "patternProperties" => {
+                value.as_object().is_some_and(|all| all.values().all(one))
+            }
+            "required" => value.as_array().is_some_and(|names| names.iter().all(Value::is_string)),
+            "items" | "additionalProperties" => one(value),
+            "anyOf" | "oneOf" | "allOf" => {
+                value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(one))
+            }
+            "enum" => value.as_array().is_some_and(|all| !all.is_empty()),
+            "$ref" => value.as_str().is_some_and(|to| to.starts_with('#')),
+            _ => true,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(tool: &str, input: Value) -> Told {
+        Told { tool: tool.into(), description: "Finds\nthings".into(), input, hint: false }
+    }
+
+    fn names(tools: &[&str]) -> Vec<String> {
+        let told = tools.iter().map(|tool| told(tool, json!({}))).collect();
+        offered("notes", told).into_iter().map(|offered| offered.name).collect()
+    }
+
+    #[test]
+    fn names_are_such_that_every_provider_takes_them() {
+        assert_eq!(names(&["find", "make new"]), ["mcp_notes_find", "mcp_notes_make_new"]);
+        let long = names(&[&"x".repeat(80), &format!("{}y", "x".repeat(80))]);
+        assert!(long.iter().all(|name| name.len() == LONGEST_NAME), "{long:?}");
+        assert_ne!(long[0], long[1]);
+        let other = names(&["käse", "späße/🧀"]);
+        let fits = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        assert!(other.iter().all(|name| name.chars().all(fits)), "{other:?}");
+    }
+
+    #[test]
+    fn tools_whose_names_would_be_the_same_are_told_apart() {
+        let both = names(&["a.b", "a/b", "c", "c"]);
+        assert_eq!(both.len(), 3);
+        assert_ne!(both[0], both[1]);
+        assert_eq!(
+            names(&["a.b", "a/b"])[0],
+            both[0],
+            "a name does not depend on what else there is to come"
+        );
+        assert_eq!(both[2], "mcp_notes_c");
+    }
+
+    #[test]
+    fn a_name_leads_back_to_its_server() {
+        assert_eq!(server_of("mcp_my-notes_find_all"), Some("my-notes"));
+        assert_eq!(server_of("mcp_notes"), None);
+        assert_eq!(server_of("read"), None);
+    }
+
+    #[test]
+    fn a_schema_that_a_provider_would_refuse_takes_anything() {
+        let open = json!({ "type": "object" });
+        let fine = json!({ "type": "object", "properties": { "words": { "type": "string" } }, "required": ["words"] });
+        assert_eq!(schema(fine.clone()), fine);
+        assert_eq!(
+            schema(json!({ "$schema": "https://x", "properties": {} })),
+            json!({ "type": "object", "properties": {} })
+        );
+        for bad in [
+            json!([]),
+            json!("words"),
+            json!({ "type": "string" }),
+            json!({ "type": "object", "properties": 5 }),
+            json!({ "type": "object", "properties": { "a": { "type": "strnig" } } }),
+            json!({ "type": "object", "properties": { "a": { "$ref": "https://elsewhere" } } }),
+            json!({ "type": "object", "required": "a" }),
+            json!({ "anyOf": [{}] }),
+            json!({ "type": "object", "description": "x".repeat(SCHEMA) }),
+        ] {
+            assert_eq!(schema(bad.clone()), open, "{bad}");
+        }
+        let deep =
+            (0..40).fold(json!({ "type": "string" }), |inner, _| json!({ "type": "array", "items": inner }));
+        assert_eq!(schema(json!({ "type": "object", "properties": { "deep": deep } })), open);
+    }
+
+    #[test]
+    fn descriptions_are_short_and_say_whose_they_are() {
+        let told = Told { description: "x".repeat(5_000), ..told("find", json!({})) };
+        let offered = offered("notes", vec![told]).remove(0);
+        assert!(offered.description.starts_with("(by the server notes) xxx"));
+        assert!(offered.description.len() < DESCRIPTION + 40);
+        assert_eq!(offered.input, json!({ "type": "object" }));
+    }
+
+    #[test]
+    fn nobody_is_offered_any_number_of_tools() {
+        let many: Vec<Told> = (0..500).map(|n| told(&format!("t{n}"), json!({}))).collect();
+        assert_eq!(offered("notes", many).len(), MOST);
+    }
+}

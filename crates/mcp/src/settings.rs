@@ -1,0 +1,332 @@
+//! `[mcp.NAME]` of `choir.toml`: which servers there are, how each is reached, and what it is trusted with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use thiserror::Error;
+use toml::{Table, Value};
+use url::Url;
+
+/// The longest name of a server; with it and a tool's own name a model can still be told which it is.
+const LONGEST_NAME: usize = 24;
+/// How long a call may take, unless the person says otherwise, and at most.
+const SECONDS: u64 = 60;
+const MOST_SECONDS: u64 = 1_800;
+const LEAST_MEMORY_MB: u64 = 16;
+
+/// What is wrong with what was written; it names the key.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+#[error("[mcp.{server}] {reason}")]
+pub struct SettingsError {
+    pub server: String,
+    pub reason: String,
+}
+
+/// Every server, by its name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    pub servers: BTreeMap<String, ServerSettings>,
+}
+
+/// One server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerSettings {
+    pub way: Way,
+    /// Roles whose agents are offered its tools.
+    pub roles: BTreeSet<String>,
+    /// Tools that change nothing, by the person's word.
+    pub read_only: BTreeSet<String>,
+    /// Whether the server is believed where it says that a tool changes nothing.
+    pub trust_hints: bool,
+    /// How long a call may take.
+    pub patience: Duration,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    Program(Program),
+    Address(Address),
+}
+
+/// A program that speaks over its standard input and output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    pub argv: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+    /// Variables, each with the name of a secret in the vault.
+    pub secrets: BTreeMap<String, String>,
+    pub network: Reach,
+    pub memory_mb: Option<u64>,
+    /// Whether it sees the person's files, which it cannot change.
+    pub workspace: bool,
+    /// Folders that it sees beside the machine's programs, and cannot change.
+    pub mounts: Vec<PathBuf>,
+}
+
+/// What of the network a program can reach.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Reach {
+    #[default]
+    Nothing,
+    Hosts(Vec<String>),
+    Everything,
+}
+
+/// A server that runs elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    pub url: Url,
+    /// The name of a secret in the vault that is sent along.
+    pub key: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    command: Option<Vec<String>>,
+    env: Option<BTreeMap<String, String>>,
+    secrets: Option<BTreeMap<String, String>>,
+    network: Option<Value>,
+    memory_mb: Option<u64>,
+    workspace: Option<bool>,
+    mounts: Option<Vec<PathBuf>>,
+    url: Option<String>,
+    key: Option<String>,
+    roles: Option<Vec<String>>,
+    #[serde(default)]
+    read_only: BTreeSet<String>,
+    #[serde(default)]
+    trust_hints: bool,
+    seconds: Option<u64>,
+}
+
+impl Settings {
+    /// Reads the tables below `[mcp]`. `roles` are those that may hold tools.
+    pub fn parse(table: &Table, roles: &[&str]) -> Result<Self, SettingsError> {
+        let servers = table.iter().map(|(name, value)| {
+            let wrong = |reason: String| SettingsError { server: name.clone(), reason };
+            let settings = one(name, value, roles).map_err(wrong)?;
+            Ok((name.clone(), settings))
+        });
+        Ok(Self { servers: servers.collect::<Result<_, _>>()? })
+    }
+}
+
+fn one(name: &str, value: &Value, roles: &[&str]) -> Result<ServerSettings, String> {
+    let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    if !(1..=LONGEST_NAME).contains(&name.len()) || !name.bytes().all(letter) {
+        return Err(format!("the name of a server has 1 to {LONGEST_NAME} of a-z, 0-9 and '-'"));
+    }
+    if !value.is_table() {
+        return Err("should be a table, with `command` or `url` in it".into());
+    }
+    let written: Written =
+        value.clone().try_into().map_err(|e: toml::de::Error| e.to_string().trim().replace('\n', " "))?;
+    Ok(ServerSettings {
+        roles: allowed_roles(&written, roles)?,
+        patience: Duration::from_secs(seconds(&written)?),
+        read_only: written.read_only.clone(),
+        trust_hints: written.trust_hints,
+        way: way(written)?,
+    })
+}
+
+fn way(written: Written) -> Result<Way, String> {
+    match (&written.command, &written.url) {
+        (Some(_), None) => program(written).map(Way::Program),
+        (None, Some(_)) => address(written).map(Way::Address),
+        (Some(_), Some(_)) => Err("has both `command` and `url`; a server is one or the other".into()),
+        (None, None) => Err("has neither `command` nor `url`".into()),
+    }
+}
+
+fn program(written: Written) -> Result<Program, String> {
+    if written.key.is_some() {
+        return Err("`key` is for a server with a `url`; a program gets its keys by `secrets`".into());
+    }
+    let argv = written.command.unwrap_or_default();
+    if argv.first().is_none_or(|program| program.trim().is_empty()) {
+        return Err("`command` names no program, as in [\"npx\", \"-y\", \"some-server\"]".into());
+    }
+    if argv.iter().any(|word| word.contains('\0')) {
+        return Err("`command` holds a zero byte".into());
+    }
+    let (environment, secrets) = (written.env.unwrap_or_default(), written.secrets.unwrap_or_default());
+    let named = |name: &String| !name.is_empty() && !name.contains(['=', '\0']);
+    if let Some(name) = environment.keys().chain(secrets.keys()).find(|name| !named(name)) {
+        return Err(format!("{name:?} is no name of a variable"));
+    }
+    if environment.values().any(|value| value.contains('\0')) {
+        return Err("`env` holds a zero byte".into());
+    }
+    if let Some(name) = secrets.keys().find(|name| environment.contains_key(*name)) {
+        return Err(format!("{name} is both in `env` and in `secrets`"));
+    }
+    if written.memory_mb.is_some_and(|memory| memory < LEAST_MEMORY_MB) {
+        return Err(format!("`memory_mb` should be {LEAST_MEMORY_MB} or more"));
+    }
+    let mounts = written.mounts.unwrap_or_default();
+    if let Some(mount) = mounts.iter().find(|mount| !mount.is_absolute() && !mount.starts_with("~")) {
+        return Err(format!("`mounts`: {} should begin with / or ~/", mount.display()));
+    }
+    Ok(Program {
+        argv,
+        environment,
+        secrets,
+        network: reach(written.network)?,
+        memory_mb: written.memory_mb,
+        workspace: written.workspace.unwrap_or_default(),
+        mounts,
+    })
+}
+
+fn reach(written: Option<Value>) -> Result<Reach, String> {
+    let wrong = || "`network` should be \"none\", \"open\" or a list of hosts such as [\"*.example.org\"]";
+    let is_host =
+        |host: &str| !host.is_empty() && host.chars().all(|c| c.is_alphanumeric() || "-._*:[]".contains(c));
+    match written {
+        None => Ok(Reach::Nothing),
+        Some(Value::String(word)) if word == "none" => Ok(Reach::Nothing),
+        Some(Value::String(word)) if word == "open" => Ok(Reach::Everything),
+        Some(Value::Array(hosts)) => {
+            let hosts: Option<Vec<String>> = hosts.iter().map(|h| h.as_str().map(str::to_owned)).collect();
+            let fine = hosts.filter(|hosts| !hosts.is_empty() && hosts.iter().all(|host| is_host(host)));
+            fine.map(Reach::Hosts).ok_or_else(|| wrong().into())
+        }
+        Some(_) => Err(wrong().into()),
+    }
+}
+
+fn address(written: Written) -> Result<Address, String> {
+    let of_programs = [
+        ("env", written.env.is_some()),
+        ("secrets", written.secrets.is_some()),
+        ("network", written.network.is_some()),
+        ("memory_mb", written.memory_mb.is_some()),
+        ("workspace", written.workspace.is_some()),
+        ("mounts", written.mounts.is_some()),
+    ];
+    if let Some((name, _)) = of_programs.iter().find(|(_, is_there)| *is_there) {
+        return Err(format!("`{name}` is for a server with a `command`; this one runs elsewhere"));
+    }
+    let text = written.url.unwrap_or_default();
+    let url = Url::parse(&text).map_err(|e| format!("`url` = {text:?} is no address: {e}"))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(format!("`url` = {text:?} should begin with https:// or http://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("`url` holds a password; keep it in the vault and name it as `key`".into());
+    }
+    if url.scheme() == "http" && written.key.is_some() && !is_nearby(&url) {
+        return Err("`key` would be sent in the open; `url` should begin with https://".into());
+    }
+    Ok(Address { url, key: written.key })
+}
+
+/// Whether it is on this machine.
+pub(crate) fn is_nearby(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn allowed_roles(written: &Written, known: &[&str]) -> Result<BTreeSet<String>, String> {
+    let Some(roles) = &written.roles else { return Ok(known.iter().map(ToString::to_string).collect()) };
+    match roles.iter().find(|role| !known.contains(&role.as_str())) {
+        Some(role) => {
+            Err(format!("`roles`: {role:?} holds no tools; those that do are {}", known.join(", ")))
+        }
+        None => Ok(roles.iter().cloned().collect()),
+    }
+}
+
+fn seconds(written: &Written) -> Result<u64, String> {
+    match written.seconds.unwrap_or(SECONDS) {
+        seconds @ 1..=MOST_SECONDS => Ok(seconds),
+        _ => Err(format!("`seconds` should be 1 to {MOST_SECONDS}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROLES: [&str; 3] = ["writer", "researcher", "terminal"];
+
+    fn parse(text: &str) -> Result<Settings, SettingsError> {
+        let table: Table = text.parse().unwrap();
+        Settings::parse(table["mcp"].as_table().unwrap(), &ROLES)
+    }
+
+    #[test]
+    fn a_program_sees_and_reaches_nothing_unless_it_is_said() {
+        let settings = parse("[mcp.notes]\ncommand = [\"notes-server\"]").unwrap();
+        let server = &settings.servers["notes"];
+        let Way::Program(program) = &server.way else { panic!("{server:?}") };
+        assert_eq!((&program.network, program.workspace), (&Reach::Nothing, false));
+        assert!(server.read_only.is_empty() && !server.trust_hints);
+        assert_eq!(
+            server.roles.iter().map(String::as_str).collect::<Vec<_>>(),
+            ["researcher", "terminal", "writer"]
+        );
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let settings = parse(
+            r#"
+            [mcp.notes]
+            command = ["notes-server", "--quiet"]
+            env = { LEVEL = "3" }
+            secrets = { TOKEN = "notes" }
+            network = ["*.example.org"]
+            memory_mb = 256
+            workspace = true
+            mounts = ["/opt/notes"]
+            roles = ["writer"]
+            read_only = ["find"]
+            seconds = 5
+            [mcp.far-away]
+            url = "https://example.org/mcp"
+            key = "far"
+            trust_hints = true
+            "#,
+        )
+        .unwrap();
+        let Way::Program(program) = &settings.servers["notes"].way else { panic!() };
+        assert_eq!(program.network, Reach::Hosts(vec!["*.example.org".into()]));
+        let Way::Address(address) = &settings.servers["far-away"].way else { panic!() };
+        assert_eq!(address.key.as_deref(), Some("far"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, named) in [
+            ("[mcp.x]\n", "neither `command` nor `url`"),
+            ("[mcp.x]\ncommand = [\"a\"]\nurl = \"https://b\"", "both `command` and `url`"),
+            ("[mcp.x]\ncommand = []", "`command` names no program"),
+            ("[mcp.x]\ncommand = \"a\"", "command"),
+            ("[mcp.x]\ncomand = [\"a\"]", "comand"),
+            ("[mcp.Big_Name]\ncommand = [\"a\"]", "the name of a server"),
+            ("[mcp.x]\ncommand = [\"a\"]\nnetwork = \"some\"", "`network`"),
+            ("[mcp.x]\ncommand = [\"a\"]\nnetwork = [\"http://a/\"]", "`network`"),
+            ("[mcp.x]\ncommand = [\"a\"]\nkey = \"k\"", "`secrets`"),
+            ("[mcp.x]\ncommand = [\"a\"]\nroles = [\"conductor\"]", "\"conductor\" holds no tools"),
+            ("[mcp.x]\ncommand = [\"a\"]\nseconds = 0", "`seconds`"),
+            ("[mcp.x]\ncommand = [\"a\"]\nmounts = [\"here\"]", "`mounts`"),
+            ("[mcp.x]\nurl = \"ftp://a\"", "`url`"),
+            ("[mcp.x]\nurl = \"https://a:b@c/\"", "vault"),
+            ("[mcp.x]\nurl = \"http://example.org/\"\nkey = \"k\"", "in the open"),
+            ("[mcp.x]\nurl = \"https://a\"\nmemory_mb = 64", "`memory_mb` is for"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(named) && error.starts_with("[mcp."), "{text}: {error}");
+        }
+    }
+}

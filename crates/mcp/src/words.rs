@@ -1,0 +1,114 @@
+//! What a server answers, as words that a model can read: bounded, and without the secrets that it was given.
+
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use zeroize::Zeroizing;
+
+/// Bytes of an answer; the rest is left out.
+const LONGEST: usize = 200_000;
+/// Characters of a reason.
+const LONGEST_REASON: usize = 600;
+/// A shorter secret could stand anywhere by chance.
+const LEAST_SECRET: usize = 6;
+
+/// What came of a call. All of it is somebody else's words, also where it failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    pub text: String,
+    pub failed: bool,
+}
+
+impl Said {
+    pub(crate) fn failed(reason: impl Into<String>) -> Self {
+        Self { text: reason.into(), failed: true }
+    }
+
+    /// The same without what nobody may read.
+    pub(crate) fn without(self, secrets: &[Zeroizing<String>]) -> Self {
+        Self { text: without(self.text, secrets), ..self }
+    }
+}
+
+pub(crate) fn of(result: CallToolResult) -> Said {
+    let failed = result.is_error.unwrap_or(false);
+    let parts: Vec<String> = result.content.into_iter().map(part).collect();
+    let mut text = parts.join("\n");
+    if text.trim().is_empty()
+        && let Some(value) = result.structured_content
+    {
+        text = value.to_string();
+    }
+    if text.len() > LONGEST {
+        let end = text.floor_char_boundary(LONGEST);
+        let more = text.len() - end;
+        text.truncate(end);
+        text.push_str(&format!("\n[{more} more bytes are left out]"));
+    }
+    Said { text, failed }
+}
+
+fn part(block: ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => text.text,
+        ContentBlock::Image(image) => format!("[an image, {}, not shown]", reason(&image.mime_type)),
+        ContentBlock::Audio(audio) => format!("[a sound, {}, not played]", reason(&audio.mime_type)),
+        ContentBlock::Resource(resource) => match resource.resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => format!("{}\n{text}", reason(&uri)),
+            ResourceContents::BlobResourceContents { uri, .. } => {
+                format!("[bytes of {}, not shown]", reason(&uri))
+            }
+            _ => "[something that this program cannot read]".into(),
+        },
+        ContentBlock::ResourceLink(link) => format!("{}: {}", reason(&link.name), reason(&link.uri)),
+        _ => "[something that this program cannot read]".into(),
+    }
+}
+
+/// Words of somebody else's in one line of ours.
+pub(crate) fn reason(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let line: String = text.trim().chars().map(clean).take(LONGEST_REASON).collect();
+    if text.trim().chars().count() > LONGEST_REASON { format!("{line}…") } else { line }
+}
+
+pub(crate) fn without(text: String, secrets: &[Zeroizing<String>]) -> String {
+    let secrets = secrets.iter().filter(|secret| secret.len() >= LEAST_SECRET);
+    secrets.fold(text, |text, secret| text.replace(secret.as_str(), "[a secret]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(value: serde_json::Value) -> Said {
+        of(serde_json::from_value(value).unwrap())
+    }
+
+    #[test]
+    fn texts_are_joined_and_the_rest_is_spoken_of() {
+        let mixed = json!({ "content": [
+            { "type": "text", "text": "one" },
+            { "type": "image", "data": "AAAA", "mimeType": "image/png" },
+            { "type": "text", "text": "two" },
+        ] });
+        assert_eq!(said(mixed).text, "one\n[an image, image/png, not shown]\ntwo");
+        let structured = json!({ "content": [], "structuredContent": { "open": 3 } });
+        assert_eq!(said(structured), Said { text: "{\"open\":3}".into(), failed: false });
+        assert!(said(json!({ "content": [], "isError": true })).failed);
+    }
+
+    #[test]
+    fn an_answer_without_end_is_cut() {
+        let flood = json!({ "content": [{ "type": "text", "text": "ä".repeat(LONGEST) }] });
+        let text = said(flood).text;
+        assert!(text.len() < LONGEST + 60 && text.ends_with("left out]"), "{}", text.len());
+    }
+
+    #[test]
+    fn a_secret_that_comes_back_is_taken_out() {
+        let secret = [Zeroizing::new("s3cret-token".to_owned()), Zeroizing::new("ab".to_owned())];
+        let said = Said::failed("not s3cret-token, abba").without(&secret);
+        assert_eq!(said.text, "not [a secret], abba");
+    }
+}

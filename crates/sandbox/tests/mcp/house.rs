@@ -1,0 +1,92 @@
+//! A computer's place, its servers, and one key in its vault.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agents::roles::Role;
+use agents::toolbox::{Answered, Foreign, Offer, Toolbox};
+use models::{Keys, Secret};
+use sandbox::cells::{CellSettings, ServerCells};
+use sandbox::minds::Minds;
+use sandbox::place::Place;
+use sandbox::toolbox::ForeignTools;
+use serde_json::{Value, json};
+use shared_types::UserId;
+use tempfile::TempDir;
+
+pub(crate) const SECRET: &str = "s3cret-of-ada";
+
+struct OneKey;
+
+impl Keys for OneKey {
+    fn key(&self, name: &str) -> Option<Secret> {
+        (name == "tracker").then(|| Secret::new(SECRET))
+    }
+}
+
+pub(crate) struct House {
+    pub(crate) folder: TempDir,
+    pub(crate) tools: ForeignTools,
+}
+
+impl House {
+    /// `{fixtures}` in the settings stands for where the fixtures are.
+    pub(crate) fn new(settings: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("mine.txt"), "mine").unwrap();
+        let tools = open(&folder, settings);
+        Self { folder, tools }
+    }
+
+    /// As after a restart, perhaps with other settings.
+    pub(crate) fn reopen(&mut self, settings: &str) {
+        self.tools = open(&self.folder, settings);
+    }
+
+    pub(crate) async fn offer(&self) -> Offer {
+        self.tools.offered(Role::Researcher).await
+    }
+
+    pub(crate) async fn find(&self, name: &str) -> Option<Foreign> {
+        self.tools.find(Role::Researcher, name).await
+    }
+
+    /// Calls a tool of the tracker.
+    pub(crate) async fn call(&self, tool: &str, input: Value) -> Answered {
+        let foreign = self.find(&format!("mcp_tracker_{tool}")).await.unwrap();
+        let Value::Object(input) = input else { panic!("{input}") };
+        self.tools.call(&foreign, input).await
+    }
+
+    pub(crate) async fn says(&self, tool: &str) -> String {
+        let Answered { text, failed } = self.call(tool, json!({})).await;
+        assert!(!failed, "{text}");
+        text
+    }
+
+    pub(crate) async fn fails(&self, tool: &str) -> String {
+        let Answered { text, failed } = self.call(tool, json!({})).await;
+        assert!(failed, "{text}");
+        text
+    }
+
+    /// What was left of cells.
+    pub(crate) fn left(&self) -> Vec<PathBuf> {
+        let cells = self.folder.path().join(".choir/cells");
+        std::fs::read_dir(cells).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+fn open(folder: &TempDir, settings: &str) -> ForeignTools {
+    isolation::launch_by(env!("CARGO_BIN_EXE_sandbox"));
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
+    let fixtures = std::fs::canonicalize(fixtures).unwrap();
+    let table: toml::Table = settings.replace("{fixtures}", fixtures.to_str().unwrap()).parse().unwrap();
+    let minds = Minds::new(None).unwrap().with_tools(table["mcp"].as_table()).unwrap();
+    let minds = Minds { keys: Arc::new(|_| Arc::new(OneKey)), ..minds };
+    let place = Place::at(folder.path());
+    let cells = CellSettings::default();
+    let backend = cells.backend(&place.state);
+    let launch = ServerCells::new(cells, backend, &place, "ada".into(), place.state.join("cells"));
+    minds.tools_in(&place, &UserId::parse("ada").unwrap(), Arc::new(launch))
+}

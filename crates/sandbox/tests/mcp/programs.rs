@@ -1,0 +1,149 @@
+//! Servers that are programs, in cells.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use shared_types::wire::ToolServerState;
+
+use crate::house::{House, SECRET};
+
+const TRACKER: &str = r#"
+[mcp.tracker]
+command = ["bash", "{fixtures}/mcp/tracker.sh"]
+mounts = ["{fixtures}/mcp"]
+read_only = ["list_issues"]
+seconds = 1
+"#;
+
+/// The same in one of its bad moods.
+fn tracker(mood: &str) -> String {
+    format!("{TRACKER}env = {{ TRACKER = \"{mood}\" }}\n")
+}
+
+#[tokio::test]
+async fn a_program_in_a_cell_offers_its_tools_and_keeps_its_state_between_calls() {
+    let house = House::new(TRACKER);
+    let offer = house.offer().await;
+    assert!(offer.silent.is_empty());
+    let create = offer.tools.iter().find(|tool| tool.name == "mcp_tracker_create_issue").unwrap();
+    assert_eq!(create.input["required"], json!(["title"]));
+    assert_eq!(create.description, "(by the server tracker) Makes an issue");
+    assert_eq!(house.call("create_issue", json!({ "title": "first" })).await.text, "issue 1 is made");
+    assert_eq!(house.call("create_issue", json!({ "title": "second" })).await.text, "issue 2 is made");
+    assert!(house.says("list_issues").await.starts_with("2 issues: first second"));
+    assert_eq!(house.tools.lines()[0].state, ToolServerState::Up);
+    house.tools.end().await;
+    assert!(house.left().is_empty(), "{:?}", house.left());
+}
+
+#[tokio::test]
+async fn only_what_the_person_says_only_reads_is_taken_to() {
+    let house = House::new(TRACKER);
+    house.offer().await;
+    assert!(house.find("mcp_tracker_list_issues").await.unwrap().reads_only);
+    // The server says so of this one, too.
+    assert!(!house.find("mcp_tracker_crash").await.unwrap().reads_only);
+    let trusting = House::new(&format!("{TRACKER}trust_hints = true\n"));
+    trusting.offer().await;
+    assert!(trusting.find("mcp_tracker_crash").await.unwrap().reads_only);
+    assert!(!trusting.find("mcp_tracker_create_issue").await.unwrap().reads_only);
+}
+
+#[tokio::test]
+async fn a_program_sees_nothing_that_it_was_not_given() {
+    let house = House::new(TRACKER);
+    let seen = house.says("look").await;
+    assert!(seen.contains("token none; home 0; here 0; state 0;") && seen.ends_with("net shut"), "{seen}");
+    let shown = House::new(&format!("{TRACKER}workspace = true\n"));
+    let seen = shown.says("look").await;
+    assert!(seen.contains("here 1; state 0;"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_secret_reaches_its_program_and_does_not_come_back() {
+    let house = House::new(&format!("{TRACKER}secrets = {{ TRACKER_TOKEN = \"tracker\" }}\n"));
+    let seen = house.says("look").await;
+    assert!(seen.contains("token [a secret];") && !seen.contains(SECRET), "{seen}");
+    let copy = std::fs::read_to_string(house.folder.path().join(".choir/mcp/tracker.json")).unwrap();
+    assert!(!copy.contains(SECRET));
+    let without = House::new(&format!("{TRACKER}secrets = {{ TRACKER_TOKEN = \"other\" }}\n"));
+    assert_eq!(without.offer().await.silent, ["tracker"]);
+    assert!(without.tools.lines()[0].trouble.as_ref().unwrap().contains("choir keys set other"));
+}
+
+#[tokio::test]
+async fn a_program_that_ends_or_hangs_costs_one_call() {
+    let house = House::new(TRACKER);
+    let why = house.fails("crash").await;
+    assert!(why.contains("ended during the call") && why.contains("it broke"), "{why}");
+    assert!(house.says("list_issues").await.starts_with("0 issues"));
+    let began = Instant::now();
+    let why = house.fails("hang").await;
+    assert!(why.contains("did not answer within 1 s") && began.elapsed() < Duration::from_secs(3), "{why}");
+    assert!(house.says("list_issues").await.starts_with("0 issues"));
+    assert_eq!(house.fails("fail").await, "there is no such project");
+}
+
+#[tokio::test]
+async fn a_flood_is_cut() {
+    let house = House::new(&TRACKER.replace("seconds = 1", "seconds = 20"));
+    let said = house.says("flood").await;
+    assert!(said.starts_with("yyy") && said.len() < 210_000 && said.ends_with("left out]"), "{}", said.len());
+}
+
+#[tokio::test]
+async fn a_program_that_lies_about_its_schema_is_offered_with_one_that_takes_anything() {
+    let house = House::new(&tracker("lies"));
+    let offer = house.offer().await;
+    let create = offer.tools.iter().find(|tool| tool.name == "mcp_tracker_create_issue").unwrap();
+    assert_eq!(create.input, json!({ "type": "object" }));
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_start_is_told_of_and_not_waited_for() {
+    for mood in ["dies", "slow", "rubbish"] {
+        let house = House::new(&tracker(mood));
+        let began = Instant::now();
+        let offer = house.offer().await;
+        assert!(offer.tools.is_empty() && offer.silent == ["tracker"], "{mood}: {offer:?}");
+        assert!(began.elapsed() < Duration::from_secs(8), "{mood}: {:?}", began.elapsed());
+        assert!(house.find("mcp_tracker_list_issues").await.is_none());
+        let trouble = house.tools.lines()[0].trouble.clone().unwrap();
+        if mood == "dies" {
+            assert!(trouble.contains("no database"), "{trouble}");
+        }
+        let again = Instant::now();
+        house.offer().await;
+        assert!(again.elapsed() < Duration::from_secs(1), "{mood}: nobody waits twice");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_fails_again_and_again_is_left_alone_for_a_while() {
+    let mut house = House::new(TRACKER);
+    let foreign = {
+        house.offer().await;
+        house.find("mcp_tracker_list_issues").await.unwrap()
+    };
+    // The same program, which from now on does not start.
+    house.reopen(&TRACKER.replace("tracker.sh", "gone.sh"));
+    let mut last = String::new();
+    for _ in 0..4 {
+        let said = agents::toolbox::Toolbox::call(&house.tools, &foreign, serde_json::Map::new()).await;
+        assert!(said.failed);
+        last = said.text;
+    }
+    assert!(last.contains("tried 3 times; again in"), "{last}");
+}
+
+#[tokio::test]
+async fn after_a_restart_the_tools_are_the_same_at_once() {
+    let mut house = House::new(TRACKER);
+    let before = house.offer().await;
+    house.reopen(TRACKER);
+    let began = Instant::now();
+    assert_eq!(house.offer().await, before);
+    assert!(began.elapsed() < Duration::from_millis(50), "{:?}", began.elapsed());
+    house.reopen(&TRACKER.replace("\"bash\"", "\"bash\", \"-u\""));
+    assert_eq!(house.tools.lines()[0].tools, [], "another program has tools of its own");
+}

@@ -1,0 +1,46 @@
+//! Tools that others run: MCP servers, how they stand, and what they have.
+
+use serde::{Deserialize, Serialize};
+
+/// How a server stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ToolServerState {
+    /// Nobody needs it now; it is started when somebody does.
+    Idle,
+    Up,
+    /// It did not answer when it was last needed.
+    Down,
+}
+
+/// An MCP server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolServerLine {
+    pub name: String,
+    /// The program that is started, or the address.
+    pub way: String,
+    pub state: ToolServerState,
+    /// What went wrong last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// Roles whose agents are offered its tools.
+    pub roles: Vec<String>,
+    /// As far as they are known.
+    pub tools: Vec<ToolLine>,
+}
+
+/// A tool of a server's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolLine {
+    /// As agents call it.
+    pub name: String,
+    /// As its server calls it.
+    pub tool: String,
+    /// In the server's own words.
+    pub description: String,
+    /// Whether it changes nothing; any other asks the person first.
+    pub reads_only: bool,
+}
