@@ -61,9 +61,14 @@ async fn a_dry_run_waits_to_be_accepted_or_discarded() {
     let house = House::new().await;
     house.write("kept.txt", "one\n").await;
     for (verb, expected, status) in [("discard", "one\n", "discarded"), ("accept", "two\n", "exited")] {
-        let op = start(&house, "echo two > kept.txt", true).await;
+        let op = start(&house, "echo two > kept.txt; exit 3", true).await;
         let held = until(&house, op, "held").await;
         assert_eq!(held["total"], 1, "{held}");
+        assert_eq!(
+            (&held["call"]["code"], &held["operation"]["call"]["code"]),
+            (&json!(3), &json!(3)),
+            "{held}"
+        );
         assert!(held["changes"][0]["diff"].as_str().unwrap().contains("+two"), "{held}");
         let open = house.get("/api/v1/commands").await.json;
         assert_eq!(open[0]["op"], json!(op), "{open}");
