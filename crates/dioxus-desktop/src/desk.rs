@@ -144,6 +144,7 @@ impl Desk {
 
     pub(crate) fn apply(mut self, event: &Value) {
         if self.model.write().apply(event) {
+            self.outdate(event);
             self.publish();
             self.seq.set(self.seen().0);
         }

@@ -82,6 +82,7 @@ fn of_run(event: &RunEvent) -> String {
         },
         RunEvent::Resume(_) => "go on".into(),
         RunEvent::Ask(p) => match &p.about {
+            AskKind::Approval { tool, title, .. } if title.starts_with(&**tool) => format!("asks to {title}"),
             AskKind::Approval { tool, title, .. } => format!("asks to {tool}: {title}"),
             AskKind::Question { text, .. } => format!("asks: {text}"),
             AskKind::Interrupted { title, .. } => format!("asks whether to repeat: {title}"),

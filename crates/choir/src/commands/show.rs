@@ -89,7 +89,9 @@ pub(crate) fn find(log: &dyn EventLog, text: &str) -> Result<OpId> {
     let mut found: Vec<OpId> = Vec::new();
     let scanned = log.scan(Seq(1), &mut |stored| {
         let id = stored.op.to_string().replace('-', "");
-        if (id.ends_with(&part) || id.starts_with(&part)) && !found.contains(&stored.op) {
+        let shown = &id[id.len().saturating_sub(8)..];
+        let fits = id.ends_with(&part) || id.starts_with(&part) || shown.starts_with(&part);
+        if fits && !found.contains(&stored.op) {
             found.push(stored.op);
         }
         ControlFlow::Continue(())

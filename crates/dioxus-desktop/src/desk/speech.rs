@@ -1,10 +1,14 @@
 //! What the desktop says to the person: toasts, and the notices that stay.
 
 use dioxus::prelude::*;
+use serde_json::Value;
+use shared_types::OpId;
 use shared_types::wire::Done;
 
 use super::{Desk, Notice, Offer, Toast};
 use crate::api::{self, Answer, Failure};
+use crate::choir::read::text;
+use crate::wire::field;
 use crate::{clock, ids};
 
 impl Desk {
@@ -25,6 +29,15 @@ impl Desk {
             gloo_timers::future::TimeoutFuture::new(10_000).await;
             self.toasts.write().retain(|toast| toast.id != id);
         });
+    }
+
+    /// What was taken back can hardly be brought back as it was once the person has done something else.
+    pub(super) fn outdate(mut self, event: &Value) {
+        let op: OpId = field(event, "op");
+        let is_stale = |toast: &Toast| matches!(toast.offer, Offer::Redo(undo) if undo != op);
+        if text(event, "source") == "user" && self.toasts.peek().iter().any(is_stale) {
+            self.toasts.write().retain(|toast| !is_stale(toast));
+        }
     }
 
     pub(crate) fn notice(mut self, text: String, bad: bool, run: &str) {

@@ -20,8 +20,12 @@ pub(super) fn tree(desk: Desk, details: &Value, only: Signal<String>) -> Element
         };
     }
     let line = &details["line"];
+    let warns = !is_over(line) && rows.iter().any(|(_, agent)| !origins(agent).is_empty());
     rsx! {
         h3 { "Agents" }
+        if warns {
+            p { class: "note-line warn", Icon { name: "triangle-alert" } span { "Words from outside may try to steer whoever read them, so what cannot be undone is asked about first." } }
+        }
         ul { class: "agents",
             for (depth, agent) in rows { {row(desk, line, depth, agent, only)} }
         }
@@ -70,13 +74,10 @@ fn row(desk: Desk, line: &Value, depth: usize, agent: &Value, mut only: Signal<S
                 }
                 small { class: "quiet", {cost(&agent["cost"])} }
             }
-            if !from.is_empty() && is_over(line) {
-                p { class: "note-line", Icon { name: "info" } span { "Has read words from {from}." } }
-            } else if !from.is_empty() {
-                p { class: "note-line warn",
-                    Icon { name: "triangle-alert" }
-                    span { "Has read words from {from}. They may try to steer it, so what cannot be undone is asked about first." }
-                    {press("btn small", "", "Trust", trust)}
+            if !from.is_empty() {
+                p { class: "note-line", Icon { name: "info" }
+                    span { "Has read words from {from}." }
+                    if !is_over(line) { {press("btn small", "", "Trust", trust)} }
                 }
             }
             if working && !words.is_empty() {

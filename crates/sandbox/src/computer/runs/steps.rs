@@ -100,11 +100,13 @@ impl<'a> Teller<'a> {
             Payload::Llm(LlmEvent::Reply(p)) => {
                 let wanted: Vec<&str> = p.calls.iter().map(|call| &*call.tool).collect();
                 match (self.reply(&p.reply).0, wanted.as_slice()) {
-                    (Some(text), _) if !text.trim().is_empty() => text,
+                    (Some(text), _) if !text.trim().is_empty() => texts::plain(&text),
                     (_, []) => format!("{} answered", p.model),
                     (_, wanted) => format!("{} wants {}", p.model, wanted.join(", ")),
                 }
             }
+            // The title may begin with the tool's name already.
+            Payload::Tool(ToolEvent::Call(p)) if p.title.starts_with(&*p.tool) => p.title.to_string(),
             Payload::Tool(ToolEvent::Call(p)) => format!("{}: {}", p.tool, p.title),
             Payload::Task(TaskEvent::Message(p)) => {
                 let kind = match p.kind {
@@ -115,7 +117,7 @@ impl<'a> Teller<'a> {
                     MessageKind::Completion => "done",
                     MessageKind::Failure => "failed",
                 };
-                format!("{kind}: {}", self.glance(&p.body).unwrap_or_default())
+                format!("{kind}: {}", texts::plain(&self.glance(&p.body).unwrap_or_default()))
             }
             Payload::Run(RunEvent::Steer(p)) => {
                 format!("you: {}", self.glance(&p.words).unwrap_or_default())
