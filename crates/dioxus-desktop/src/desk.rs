@@ -35,6 +35,8 @@ pub(crate) enum Offer {
     Undo(OpId),
     /// Redo of an undo, named by the operation that undid.
     Redo(OpId),
+    /// Undo of a redo, likewise.
+    UndoAgain(OpId),
     /// A look at a run.
     Open(String),
 }

@@ -31,12 +31,17 @@ impl Desk {
         });
     }
 
-    /// What was taken back can hardly be brought back as it was once the person has done something else.
+    /// What was taken back or brought back is old news once the person has done something else; arranging windows is
+    /// nothing else.
     pub(super) fn outdate(mut self, event: &Value) {
-        let op: OpId = field(event, "op");
-        let is_stale = |toast: &Toast| matches!(toast.offer, Offer::Redo(undo) if undo != op);
-        if text(event, "source") == "user" && self.toasts.peek().iter().any(is_stale) {
-            self.toasts.write().retain(|toast| !is_stale(toast));
+        if text(event, "source") != "user" || text(event, "type").starts_with("window.") {
+            return;
+        }
+        let now: OpId = field(event, "op");
+        let is_old =
+            |toast: &Toast| matches!(toast.offer, Offer::Redo(op) | Offer::UndoAgain(op) if op != now);
+        if self.toasts.peek().iter().any(is_old) {
+            self.toasts.write().retain(|toast| !is_old(toast));
         }
     }
 

@@ -105,9 +105,11 @@ impl<'a> Teller<'a> {
                     (_, wanted) => format!("{} wants {}", p.model, wanted.join(", ")),
                 }
             }
-            // The title may begin with the tool's name already.
-            Payload::Tool(ToolEvent::Call(p)) if p.title.starts_with(&*p.tool) => p.title.to_string(),
-            Payload::Tool(ToolEvent::Call(p)) => format!("{}: {}", p.tool, p.title),
+            Payload::Tool(ToolEvent::Call(p)) => {
+                // A command is shown as it was given; what others are called may be Markdown.
+                let title = if &*p.tool == "exec" { p.title.to_string() } else { texts::plain(&p.title) };
+                if title.starts_with(&*p.tool) { title } else { format!("{}: {title}", p.tool) }
+            }
             Payload::Task(TaskEvent::Message(p)) => {
                 let kind = match p.kind {
                     MessageKind::Finding => "found",
