@@ -35,6 +35,8 @@ pub(crate) enum Offer {
     Undo(OpId),
     /// Redo of an undo, named by the operation that undid.
     Redo(OpId),
+    /// Undo of a redo, likewise.
+    UndoAgain(OpId),
     /// A look at a run.
     Open(String),
 }
@@ -144,6 +146,7 @@ impl Desk {
 
     pub(crate) fn apply(mut self, event: &Value) {
         if self.model.write().apply(event) {
+            self.outdate(event);
             self.publish();
             self.seq.set(self.seen().0);
         }

@@ -119,9 +119,8 @@ async fn finish(mut desk: Desk, way: Way, known: Known, answer: Answer<Done>) {
         Ok(done) => {
             // An offer that was just taken by another way is no longer one.
             if let Some(target) = done.target.or(known.op()) {
-                desk.toasts
-                    .write()
-                    .retain(|t| t.offer != Offer::Undo(target) && t.offer != Offer::Redo(target));
+                let is_of = |offer: &Offer| matches!(offer, Offer::Undo(op) | Offer::Redo(op) | Offer::UndoAgain(op) if *op == target);
+                desk.toasts.write().retain(|toast| !is_of(&toast.offer));
             }
             let about = done.target.or(known.op());
             let label = match known.label {
@@ -132,7 +131,7 @@ async fn finish(mut desk: Desk, way: Way, known: Known, answer: Answer<Done>) {
                 label.map_or_else(|| format!("{}: done", way.verb()), |l| format!("{}: {l}", way.past()));
             let offer = match (way, done.op) {
                 (Way::Undo, Some(op)) => Offer::Redo(op),
-                (Way::Redo, Some(op)) => Offer::Undo(op),
+                (Way::Redo, Some(op)) => Offer::UndoAgain(op),
                 (Way::Retry, _) | (Way::Undo | Way::Redo, None) => Offer::Nothing,
             };
             desk.toast(text, false, offer);

@@ -252,7 +252,7 @@ fields! {
     Operations { rows, total }
     OperationDetail { operation, changes, total, notes, call }
     CallRow { status, code, network }
-    CallDetails { tool, title, network, input, status, report, held, requests, asked }
+    CallDetails { tool, title, network, input, status, report, held, code, requests, asked }
     ToolReport { output, written, millis, limits, notes }
     ToolRequest { method, host, port, verdict, reason, sent, received }
     ContentRef { hash, size }
@@ -348,6 +348,7 @@ mod tests {
                 status: Some(status),
                 report: Some(report.clone()),
                 held: Some(2),
+                code: Some(-1),
                 requests: vec![request.clone()],
                 asked: 1,
             };

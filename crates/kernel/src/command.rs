@@ -199,6 +199,7 @@ pub enum Action {
     HoldCall {
         report: ToolReport,
         changes: u64,
+        code: Option<i32>,
     },
     /// Closes the call that the operation is, with what it changed. A file that also changed in the log is merged;
     /// if that fails, the log's version keeps the path and the call's goes beside it.

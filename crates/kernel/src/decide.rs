@@ -20,6 +20,7 @@ pub use runs::RunAction;
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared_types::payload::file::{FileBatch, FileChange, FileEvent};
+use shared_types::payload::tool::ToolHold;
 use shared_types::payload::user::{UserCreate, UserRename};
 use shared_types::{ContentHash, Event, EventId, Payload, RunId, Seq, Source, Taint};
 
@@ -99,7 +100,10 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
         Action::RecordRequest { call, request } => {
             calls::request(view, &mut draft, command.op, *call, request)?;
         }
-        Action::HoldCall { report, changes } => calls::hold(view, &mut draft, command.op, report, *changes)?,
+        Action::HoldCall { report, changes, code } => {
+            let held = ToolHold { report: report.clone(), changes: *changes, code: *code };
+            calls::hold(view, &mut draft, command.op, held)?;
+        }
         Action::FinishCall { status, report, edits } => {
             calls::finish(view, &mut draft, command.op, status, report, edits, &command.contents)?;
         }

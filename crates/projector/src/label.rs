@@ -7,7 +7,7 @@ use shared_types::payload::message::MessageEvent;
 use shared_types::payload::revert::RevertEvent;
 use shared_types::payload::run::{AskKind, PauseReason, Reply, RunEvent, Scope};
 use shared_types::payload::task::{MessageKind, TaskEvent, TaskOutcome};
-use shared_types::payload::tool::{StopReason, ToolStatus};
+use shared_types::payload::tool::{StopReason, ToolHold, ToolStatus};
 use shared_types::payload::window::{WindowMode, WindowSet};
 use shared_types::{OpId, Payload};
 
@@ -43,7 +43,7 @@ pub fn label(payload: &Payload) -> String {
         }
         Payload::Tool(tool::ToolEvent::Call(p)) => format!("ran: {}", p.title),
         Payload::Tool(tool::ToolEvent::Request(p)) => format!("asked for {}:{}", p.host, p.port),
-        Payload::Tool(tool::ToolEvent::Hold(p)) => format!("dry run: {} changes wait", p.changes),
+        Payload::Tool(tool::ToolEvent::Hold(p)) => held(p),
         Payload::Tool(tool::ToolEvent::Result(p)) => ended(&p.status),
         Payload::Run(event) => of_run(event),
         Payload::Task(event) => of_task(event),
@@ -83,6 +83,7 @@ fn of_run(event: &RunEvent) -> String {
         RunEvent::Resume(_) => "go on".into(),
         RunEvent::Wake(_) => "take up again".into(),
         RunEvent::Ask(p) => match &p.about {
+            AskKind::Approval { tool, title, .. } if title.starts_with(&**tool) => format!("asks to {title}"),
             AskKind::Approval { tool, title, .. } => format!("asks to {tool}: {title}"),
             AskKind::Question { text, .. } => format!("asks: {text}"),
             AskKind::Interrupted { title, .. } => format!("asks whether to repeat: {title}"),
@@ -118,6 +119,16 @@ fn of_task(event: &TaskEvent) -> String {
             TaskOutcome::Cancelled => "stopped".into(),
         },
         TaskEvent::Trust(_) => "trust what an agent has read".into(),
+    }
+}
+
+/// What came of a dry run that waits.
+fn held(hold: &ToolHold) -> String {
+    let many =
+        if hold.changes == 1 { "1 change waits".into() } else { format!("{} changes wait", hold.changes) };
+    match hold.code {
+        Some(code) => format!("dry run exited with {code}: {many}"),
+        None => format!("dry run: {many}"),
     }
 }
 

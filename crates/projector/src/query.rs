@@ -213,10 +213,12 @@ impl Views {
         Ok(self.operations(&tail, [])?.pop())
     }
 
-    /// Operations whose id begins so, for people who type only the start of it, or its end.
+    /// Operations whose id begins so, for people who type only the start of it, or its end, or the start of the eight
+    /// digits at its end that lists show.
     pub fn matching(&self, part: &str) -> Result<Vec<OpId>, ViewsError> {
         let mut statement = self.prepare(
             "SELECT op FROM operations WHERE lower(hex(op)) LIKE ?1 || '%' OR lower(hex(op)) LIKE '%' || ?1
+                OR substr(lower(hex(op)), -8) LIKE ?1 || '%'
              ORDER BY last DESC LIMIT 3",
         )?;
         let part: String = part.chars().filter(char::is_ascii_hexdigit).collect::<String>().to_lowercase();

@@ -231,8 +231,7 @@ impl Computer {
         let done = match &envelope.request {
             Request::Status => return self.status(progress),
             Request::Run(command) => {
-                let mut input = Vec::new();
-                body.take(INPUT_LIMIT).read_to_end(&mut input)?;
+                let input = read_input(body)?;
                 return Ok(Answer::Ran(Box::new(self.run(&caller, command, input, listener)?)));
             }
             Request::Accept { call } => {
@@ -492,6 +491,13 @@ impl Computer {
         })?;
         Ok(Answer::Status(Box::new(status)))
     }
+}
+
+/// What a command is given to read.
+pub(crate) fn read_input(body: &mut dyn Read) -> std::io::Result<Vec<u8>> {
+    let mut input = Vec::new();
+    body.take(INPUT_LIMIT).read_to_end(&mut input)?;
+    Ok(input)
 }
 
 fn resolutions(choices: &Choices) -> Resolutions {

@@ -48,7 +48,7 @@ pub fn hold(computer: Computer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), Fa
     std::thread::scope(|scope| {
         scope.spawn(|| record_edits(&computer, &watch, &settle, tell));
         scope.spawn(|| follow(&computer, from, tell, &|_| ()));
-        server.run(&computer);
+        server.run(&computer, None);
         computer.end();
     });
     computer.project(&|_, _, _| ()).map(drop)

@@ -17,7 +17,8 @@ use rustix::net::sockopt::socket_peercred;
 use shared_types::OpId;
 
 use crate::cells::Listener;
-use crate::computer::Computer;
+use crate::computer::{self, Computer, read_input};
+use crate::desk::Commands;
 use crate::failure::{Code, Failure};
 use crate::place::Place;
 use crate::protocol::{
@@ -70,8 +71,9 @@ impl Server {
         })
     }
 
-    /// Answers callers until it is stopped, then waits for those under way.
-    pub fn run(self, computer: &Arc<Computer>) {
+    /// Answers callers until it is stopped, then waits for those under way. What their commands print is also heard
+    /// through `commands`, where there are tabs.
+    pub fn run(self, computer: &Arc<Computer>, commands: Option<&Arc<Commands>>) {
         let mut callers: Vec<Caller> = Vec::new();
         loop {
             let stream = match self.listener.accept() {
@@ -88,7 +90,7 @@ impl Server {
                 std::thread::sleep(PAUSE);
                 callers.retain(|caller| !caller.thread.is_finished());
             }
-            callers.extend(Caller::answer(computer, stream));
+            callers.extend(Caller::answer(computer, commands, stream));
         }
         // Nobody finds the door any more, and what is under way comes to its end.
         let _ = std::fs::remove_file(self.place.socket());
@@ -113,18 +115,22 @@ struct Caller {
 }
 
 impl Caller {
-    fn answer(computer: &Arc<Computer>, stream: UnixStream) -> io::Result<Self> {
-        let (computer, own) = (Arc::clone(computer), Arc::new(stream));
+    fn answer(
+        computer: &Arc<Computer>,
+        commands: Option<&Arc<Commands>>,
+        stream: UnixStream,
+    ) -> io::Result<Self> {
+        let (computer, commands, own) = (Arc::clone(computer), commands.cloned(), Arc::new(stream));
         let stream = Arc::downgrade(&own);
         let thread = std::thread::Builder::new().name("caller".into()).spawn(move || {
             // A caller that went away has nobody to be told about it.
-            let _ = serve(&computer, &own);
+            let _ = serve(&computer, commands.as_deref(), &own);
         })?;
         Ok(Self { stream, thread })
     }
 }
 
-fn serve(computer: &Computer, stream: &UnixStream) -> io::Result<()> {
+fn serve(computer: &Computer, commands: Option<&Commands>, stream: &UnixStream) -> io::Result<()> {
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
     let out = Mutex::new(BufWriter::new(stream));
@@ -159,7 +165,16 @@ fn serve(computer: &Computer, stream: &UnixStream) -> io::Result<()> {
             let _ = say(&Answer::output(from, bytes));
         };
         let mut body = Body::new(&mut input);
-        let answer = computer.handle_aloud(&envelope, &mut body, &progress, &mut aloud);
+        let answer = match (&envelope.request, commands) {
+            (Request::Run(command), Some(commands)) => {
+                let caller = computer::Caller::person(&envelope);
+                let ran = read_input(&mut body)
+                    .map_err(Failure::from)
+                    .and_then(|input| commands.run_for_caller(computer, &caller, command, input, &mut aloud));
+                ran.map_or_else(Answer::Failure, |ran| Answer::Ran(Box::new(ran)))
+            }
+            _ => computer.handle_aloud(&envelope, &mut body, &progress, &mut aloud),
+        };
         over.store(true, Ordering::Relaxed);
         answer
     });

@@ -100,8 +100,12 @@ fn base_samples() -> Vec<Payload> {
             received: 0,
         }
         .into(),
-        ToolHold { report: ToolReport { written: 7, millis: 40, ..ToolReport::default() }, changes: 3 }
-            .into(),
+        ToolHold {
+            report: ToolReport { written: 7, millis: 40, ..ToolReport::default() },
+            changes: 3,
+            code: None,
+        }
+        .into(),
         ToolResult {
             status: ToolStatus::Stopped { why: StopReason::Time },
             report: ToolReport {
@@ -306,6 +310,18 @@ fn every_end_of_a_call_reads_as_it_is_written() {
     let quiet = serde_json::to_string(&ToolReport::default()).unwrap();
     assert_eq!(quiet, r#"{"written":0,"millis":0}"#);
     assert_eq!(serde_json::from_str::<ToolReport>("{}").unwrap(), ToolReport::default());
+}
+
+/// The frozen fixture is of before there was a code.
+#[test]
+fn what_a_dry_run_exited_with_is_kept_and_may_be_absent() {
+    let hold = |code| ToolHold { report: ToolReport::default(), changes: 1, code };
+    let before = r#"{"report":{"written":0,"millis":0},"changes":1}"#;
+    let now = r#"{"report":{"written":0,"millis":0},"changes":1,"code":3}"#;
+    for (value, text) in [(hold(None), before), (hold(Some(3)), now)] {
+        assert_eq!(serde_json::to_string(&value).unwrap(), text);
+        assert_eq!(serde_json::from_str::<ToolHold>(text).unwrap(), value);
+    }
 }
 
 /// The words in which runs are written, beyond those of the fixtures.

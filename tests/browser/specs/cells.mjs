@@ -73,8 +73,9 @@ story("cells", {}, async (here, step) => {
   });
 
   await step("a dry run shows its diff and changes nothing; discarded, all is as before", async () => {
-    await prompt(page, "> dry echo changed > src/one.txt; rm src/two.txt");
-    await badge("dry run").waitFor();
+    await prompt(page, "> dry echo changed > src/one.txt; rm src/two.txt; exit 3");
+    await badge("dry run · exit 3").waitFor();
+    await detail.getByText("Exit code 3").waitFor();
     await detail.locator(".path", { hasText: "src/two.txt" }).waitFor();
     assert.equal(await get(page, "src/one.txt"), "this is one\n");
     await picture(page, "command-dry");
@@ -86,7 +87,7 @@ story("cells", {}, async (here, step) => {
 
   await step("accepted, it is kept", async () => {
     await prompt(page, "> dry echo kept > src/one.txt");
-    await badge("dry run").waitFor();
+    await badge("dry run · exit 0").waitFor();
     await detail.getByRole("button", { name: "Accept" }).click();
     await until(() => get(page, "src/one.txt"), "kept\n");
     await badge("exit 0").waitFor();

@@ -93,14 +93,15 @@ fn report(context: &Context, ran: &Ran) {
     match &ran.status {
         None => {
             changes(style, &ran.done.changes, ran.done.total);
-            eprintln!("{}", style.dim(&format!("dry run {id}: {many}, kept aside")));
+            let how = exit_code(ran.code);
+            eprintln!("{}", style.dim(&format!("dry run {id}: {many}, kept aside{how}")));
             eprintln!(
                 "{}",
                 style.dim(&format!("  choir run --accept {id}    or    choir run --discard {id}"))
             );
         }
         Some(ToolStatus::Exited { code }) if ran.done.total > 0 => {
-            let how = if *code == 0 { String::new() } else { format!(" (exit code {code})") };
+            let how = exit_code(Some(*code));
             eprintln!(
                 "{}",
                 style.dim(&format!("{many} in operation {id}{how}; take back with: choir undo {id}"))
@@ -117,6 +118,11 @@ fn report(context: &Context, ran: &Ran) {
     for note in ran.report.notes.iter().map(|note| &**note).chain(ran.done.notes.iter().map(String::as_str)) {
         eprintln!("{}", style.dim(&format!("note: {}", safe(note))));
     }
+}
+
+/// A code that is worth a word.
+fn exit_code(code: Option<i32>) -> String {
+    code.filter(|code| *code != 0).map(|code| format!(" (exit code {code})")).unwrap_or_default()
 }
 
 fn reason(why: StopReason) -> &'static str {

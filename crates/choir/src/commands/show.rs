@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use event_log::{EventLog, understand};
+use shared_types::payload::tool::ToolEvent;
 use shared_types::{Event, OpId, Payload, Reversal, Seq};
 
 use super::Context;
@@ -35,6 +36,9 @@ pub(crate) fn run(context: &Context, args: &Show) -> Result<()> {
     line(&format!("  operation  {op}"));
     line(&format!("  when       {}", render::time(first.ts)));
     line(&format!("  who        {}/{}", first.source, first.actor));
+    if let Some(ending) = ending(&events) {
+        line(&format!("  ended      {}", safe(&ending)));
+    }
     let last = events.last().map_or(first.seq, |event| event.seq);
     line(&format!("  log        {}", render::span(first.seq, last)));
     line(&format!("  undo       {}", undo_words(&events)));
@@ -47,6 +51,13 @@ pub(crate) fn run(context: &Context, args: &Show) -> Result<()> {
     }
     render::changes(context.style, &changed, total);
     Ok(())
+}
+
+/// How the command that an operation is ended, if it is one and did.
+fn ending(events: &[Event]) -> Option<String> {
+    let is_end =
+        |event: &&Event| matches!(event.payload, Payload::Tool(ToolEvent::Hold(_) | ToolEvent::Result(_)));
+    events.iter().rfind(is_end).map(|event| projector::label(&event.payload))
 }
 
 fn undo_words(events: &[Event]) -> &'static str {
@@ -78,7 +89,9 @@ pub(crate) fn find(log: &dyn EventLog, text: &str) -> Result<OpId> {
     let mut found: Vec<OpId> = Vec::new();
     let scanned = log.scan(Seq(1), &mut |stored| {
         let id = stored.op.to_string().replace('-', "");
-        if (id.ends_with(&part) || id.starts_with(&part)) && !found.contains(&stored.op) {
+        let shown = &id[id.len().saturating_sub(8)..];
+        let fits = id.ends_with(&part) || id.starts_with(&part) || shown.starts_with(&part);
+        if fits && !found.contains(&stored.op) {
             found.push(stored.op);
         }
         ControlFlow::Continue(())

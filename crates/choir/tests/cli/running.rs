@@ -28,10 +28,22 @@ fn a_dry_run_is_shown_and_settled_by_its_id() {
     assert_eq!((held["done"]["total"].as_u64(), held["status"].is_null()), (Some(2), true), "{held}");
     assert!(home.path("a.txt").exists() && !home.path("b.txt").exists());
     let op = held["op"].as_str().unwrap();
+    assert_eq!(held["code"].as_i64(), Some(0), "{held}");
     home.ok(&["run", "--accept", op]);
     assert!(!home.path("a.txt").exists() && home.path("b.txt").exists());
     home.run(&["run", "--accept", op]).exits(4);
     home.ok(&["verify"]);
+}
+
+#[test]
+fn a_dry_run_that_fails_says_so_while_it_waits() {
+    let home = Home::over(&[("a.txt", "a\n")]);
+    let ran = home.run(&["run", "--dry", "--", "sh", "-c", "rm a.txt; exit 3"]).exits(0);
+    assert!(ran.err.contains("1 change, kept aside (exit code 3)"), "{}", ran.err);
+    let listed = home.ok(&["log"]).out;
+    assert!(listed.contains("dry run exited with 3: 1 change waits"), "{listed}");
+    let shown = home.ok(&["show", &format!("@{}", listed.lines().count())]).out;
+    assert!(shown.contains("ended      dry run exited with 3"), "{shown}");
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! What the desktop says to the person: toasts, and the notices that stay.
 
 use dioxus::prelude::*;
+use serde_json::Value;
+use shared_types::OpId;
 use shared_types::wire::Done;
 
 use super::{Desk, Notice, Offer, Toast};
 use crate::api::{self, Answer, Failure};
+use crate::choir::read::text;
+use crate::wire::field;
 use crate::{clock, ids};
 
 impl Desk {
@@ -25,6 +29,20 @@ impl Desk {
             gloo_timers::future::TimeoutFuture::new(10_000).await;
             self.toasts.write().retain(|toast| toast.id != id);
         });
+    }
+
+    /// What was taken back or brought back is old news once the person has done something else; arranging windows is
+    /// nothing else.
+    pub(super) fn outdate(mut self, event: &Value) {
+        if text(event, "source") != "user" || text(event, "type").starts_with("window.") {
+            return;
+        }
+        let now: OpId = field(event, "op");
+        let is_old =
+            |toast: &Toast| matches!(toast.offer, Offer::Redo(op) | Offer::UndoAgain(op) if op != now);
+        if self.toasts.peek().iter().any(is_old) {
+            self.toasts.write().retain(|toast| !is_old(toast));
+        }
     }
 
     pub(crate) fn notice(mut self, text: String, bad: bool, run: &str) {

@@ -156,6 +156,7 @@ fn Working() -> Element {
     let working = open.iter().filter(|line| text(line, "state") == "running").count();
     let spent = open.iter().map(|line| number(&line["cost"], "micros")).sum::<u64>();
     let label = match (asked, working) {
+        (0, 0) if open.iter().all(|line| text(line, "state") == "paused") => format!("{} paused", open.len()),
         (0, 0) => format!("{} waiting", open.len()),
         (0, n) => format!("{n} working"),
         (n, _) => clock::plural(n, "question"),

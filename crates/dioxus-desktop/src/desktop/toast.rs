@@ -21,7 +21,7 @@ pub(crate) fn Toasts() -> Element {
                     span { class: "text", "{toast.text}" }
                     match toast.offer {
                         Offer::Nothing => rsx! {},
-                        Offer::Undo(op) => rsx! {
+                        Offer::Undo(op) | Offer::UndoAgain(op) => rsx! {
                             button { class: "offer", onclick: move |_| { close(toast.id); undo::one(desk, Way::Undo, op, None) }, "Undo" }
                         },
                         Offer::Open(run) => rsx! {

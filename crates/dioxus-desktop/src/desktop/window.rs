@@ -14,12 +14,17 @@ use crate::desk::{BAR, Desk, desk};
 use crate::icons::Icon;
 use crate::parts::{IconButton, either};
 
+/// Screens narrower than this, in pixels, are those of tablets.
+const SMALL: i32 = 1100;
+
 /// Keeps a window within reach on a screen that may be smaller than the one it was placed on.
 pub(crate) fn reachable(rect: Rect, (width, height): (i32, i32)) -> Rect {
     let w = (rect.width as i32).clamp(240, width.max(240));
     let h = (rect.height as i32).clamp(140, (height - BAR).max(140));
-    let x = rect.x.clamp(80 - w, (width - 80).max(0));
-    let y = rect.y.clamp(0, (height - BAR - 34).max(0));
+    // On a small screen nothing is put half outside on purpose: it was placed on a larger one.
+    let (beside, below) = if width < SMALL { (w, h) } else { (80, 34) };
+    let x = rect.x.clamp(beside - w, (width - beside).max(0));
+    let y = rect.y.clamp(0, (height - BAR - below).max(0));
     Rect { x, y, width: w as u32, height: h as u32 }
 }
 
@@ -169,5 +174,28 @@ pub(crate) fn Ghost(state: Window) -> Element {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placed(x: i32, y: i32, screen: (i32, i32)) -> (i32, i32, u32, u32) {
+        let Rect { x, y, width, height } = reachable(Rect { x, y, width: 900, height: 600 }, screen);
+        (x, y, width, height)
+    }
+
+    #[test]
+    fn a_window_of_a_large_screen_is_whole_on_a_small_one() {
+        assert_eq!(placed(500, 300, (1024, 768)), (124, 768 - BAR - 600, 900, 600));
+        assert_eq!(placed(-400, 20, (1024, 768)), (0, 20, 900, 600));
+        assert_eq!(placed(40, 300, (820, 500)), (0, 0, 820, (500 - BAR) as u32));
+    }
+
+    #[test]
+    fn a_window_may_be_put_aside_where_there_is_room_but_not_out_of_reach() {
+        assert_eq!(placed(1300, 300, (1440, 900)), (1300, 300, 900, 600));
+        assert_eq!(placed(5000, 5000, (1440, 900)), (1360, 900 - BAR - 34, 900, 600));
     }
 }

@@ -102,7 +102,7 @@ fn no_call_names_bytes_that_are_not_here() {
     lacks(submit(&log, submission(1, start(), &[])), b"{}");
     submit(&log, submission(1, start(), &[b"{}"])).unwrap();
     let report = ToolReport { output: Some(ContentRef::of(b"dry\n")), ..ToolReport::default() };
-    lacks(submit(&log, submission(2, Action::HoldCall { report, changes: 1 }, &[])), b"dry\n");
+    lacks(submit(&log, submission(2, Action::HoldCall { report, changes: 1, code: None }, &[])), b"dry\n");
     lacks(submit(&log, submission(2, finish(), &[b"made\n"])), b"done\n");
     lacks(submit(&log, submission(2, finish(), &[b"done\n"])), b"made\n");
     assert_eq!(log.head().seq, Seq(1));

@@ -13,7 +13,7 @@ use super::{Plan, program};
 use crate::jail::host::room;
 use crate::jail::launcher::{Failure, at};
 use crate::jail::root::{attach, etc, folder, inside, memory, names, programs};
-use crate::policy::{HOME, Image, Limits, Mount, Policy};
+use crate::policy::{Access, HOME, Image, Limits, Mount, Policy};
 use crate::sys::{self, Bind};
 
 /// What a container could read in `/proc` about the machine.
@@ -144,7 +144,7 @@ fn config(plan: &Plan, arguments: &[String]) -> Value {
         linux["cgroupsPath"] = json!(path);
         linux["resources"] = resources(&policy.limits, has_swap());
     }
-    json!({
+    let mut config = json!({
         "ociVersion": "1.0.2",
         "hostname": "cell",
         // It cannot be written already.
@@ -160,13 +160,31 @@ fn config(plan: &Plan, arguments: &[String]) -> Value {
         },
         "mounts": mounts(plan, user),
         "linux": linux,
-    })
+    });
+    if plan.runtime.is_crun() {
+        config["hooks"] = json!({ "createContainer": [close_again(&plan.bundle)] });
+    }
+    config
+}
+
+/// crun opens the root again when it takes it over, so it is closed once more before anything runs in it. What the hook
+/// is told has to be read: crun takes an end that comes sooner for a failure.
+fn close_again(bundle: &Path) -> Value {
+    let script = "cat > /dev/null && exec mount -o remount,bind,ro,nosuid,nodev \"$1\"";
+    let path = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"];
+    json!({ "path": "/bin/sh", "args": ["sh", "-c", script, "sh", bundle.join("image")], "env": path })
 }
 
 fn mounts(plan: &Plan, user: u32) -> Vec<Value> {
     let (policy, bundle) = (&plan.walls.policy, &plan.bundle);
     let mount = |kind: &str, target: &Path, options: &[&str]| json!({ "type": kind, "source": kind, "destination": target, "options": options });
-    let bind = |source: PathBuf, target: &Path| json!({ "type": "bind", "source": source, "destination": target, "options": ["rbind"] });
+    // What stands in the bundle is closed as it has to be. runc keeps that; crun has to be told again.
+    let flags = |is_read_only: bool| match (plan.runtime.is_crun(), is_read_only) {
+        (false, _) => &["rbind"][..],
+        (true, false) => &["rbind", "nosuid", "nodev"],
+        (true, true) => &["rbind", "nosuid", "nodev", "ro"],
+    };
+    let bind = |source: PathBuf, target: &Path, is_read_only| json!({ "type": "bind", "source": source, "destination": target, "options": flags(is_read_only) });
     let size = format!("size={}", room(&policy.limits, &plan.walls.groups));
     let count = format!("nr_inodes={}", policy.limits.files);
     let (uid, gid) = (format!("uid={user}"), format!("gid={user}"));
@@ -181,10 +199,14 @@ fn mounts(plan: &Plan, user: u32) -> Vec<Value> {
         mount("tmpfs", Path::new("/dev/shm"), &shared),
         mount("tmpfs", Path::new("/tmp"), &shared),
         mount("tmpfs", Path::new(HOME), &home),
-        bind(bundle.join("program"), Path::new(program::FOLDER)),
+        bind(bundle.join("program"), Path::new(program::FOLDER), true),
     ];
     let given = policy.mounts.iter().enumerate();
-    mounts.extend(given.map(|(index, given)| bind(mounted(bundle, index), &given.target)));
+    mounts.extend(
+        given.map(|(index, given)| {
+            bind(mounted(bundle, index), &given.target, given.access == Access::ReadOnly)
+        }),
+    );
     mounts
 }
 

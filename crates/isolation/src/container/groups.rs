@@ -1,11 +1,12 @@
-//! A container's control groups. The runtime makes one in every hierarchy that there is; we read what was used before
-//! we remove them.
+//! A container's control groups. The runtime makes one in every hierarchy that there is, or finds itself in those that
+//! we made; we read what was used before we remove them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::runtime::Runtime;
 use crate::jail::cgroup::{self, Hierarchy, PREFIX};
 
 /// Where pure version 2 is mounted; runtimes look nowhere else.
@@ -16,23 +17,32 @@ const UNIFIED: &str = "/sys/fs/cgroup";
 pub(super) struct Place {
     /// What the runtime is told; nothing where no groups can be made.
     pub(super) path: Option<String>,
-    /// All that it may make of it.
+    /// All that there may be of it.
     pub(super) folders: Vec<PathBuf>,
+    /// The launcher makes them, and starts the runtime in them.
+    pub(super) are_ours: bool,
 }
 
 impl Place {
-    pub(super) fn of(hierarchy: &Hierarchy, name: &str) -> Self {
+    pub(super) fn of(hierarchy: &Hierarchy, name: &str, runtime: &Runtime) -> Self {
         let name = format!("{PREFIX}{name}");
         match hierarchy {
+            // It refuses to make any where version 2 is mounted beside version 1 and has a controller.
+            Hierarchy::One { .. } if runtime.is_crun() => Self {
+                folders: parents().into_iter().map(|folder| folder.join(&name)).collect(),
+                path: None,
+                are_ours: true,
+            },
             // A name without a slash is looked for below the runtime's own groups, as ours are.
             Hierarchy::One { .. } => Self {
                 folders: parents().into_iter().map(|folder| folder.join(&name)).collect(),
                 path: Some(name),
+                are_ours: false,
             },
             Hierarchy::Two { folder } => {
                 let folder = folder.join(name);
                 let below = folder.strip_prefix(UNIFIED).ok().map(|below| format!("/{}", below.display()));
-                Self { folders: below.iter().map(|_| folder.clone()).collect(), path: below }
+                Self { folders: below.iter().map(|_| folder.clone()).collect(), path: below, are_ours: false }
             }
             Hierarchy::None(_) => Self::default(),
         }
@@ -92,7 +102,9 @@ mod tests {
 
     #[test]
     fn pure_version_two_is_named_from_its_root() {
-        let place = Place::of(&Hierarchy::Two { folder: "/sys/fs/cgroup/user/app".into() }, "1-2");
+        let runtime = Runtime { path: "/usr/bin/crun".into() };
+        let two = Hierarchy::Two { folder: "/sys/fs/cgroup/user/app".into() };
+        let place = Place::of(&two, "1-2", &runtime);
         assert_eq!(place.path.as_deref(), Some("/user/app/choir-cell-1-2"));
         assert_eq!(place.folders, [PathBuf::from("/sys/fs/cgroup/user/app/choir-cell-1-2")]);
     }

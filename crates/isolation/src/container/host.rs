@@ -48,6 +48,12 @@ impl Container {
         Self { named: Some(path.into()), runtime: Arc::default(), ..self }
     }
 
+    /// Every runtime of this machine that can be used, the one that is taken where none is named first.
+    pub fn runtimes() -> Vec<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        runtime::all(&path).into_iter().map(|runtime| runtime.path).collect()
+    }
+
     /// Keeps unpacked images in this folder, which is nobody else's to write.
     #[must_use]
     pub fn with_images(self, folder: impl Into<PathBuf>) -> Self {
@@ -122,7 +128,7 @@ impl Launch for Container {
         std::fs::create_dir_all(&bundle)
             .map_err(|e| StartError::Policy(format!("{}: {e}", bundle.display())))?;
         let walls = jail::plan(policy, self.hierarchy().groups(&name, &policy.limits))?;
-        let place = Place::of(self.hierarchy(), &name);
+        let place = Place::of(self.hierarchy(), &name, &runtime);
         let json = |e: serde_json::Error| StartError::Policy(e.to_string());
         let agent = serde_json::to_vec(&walls).map_err(json)?;
         let groups = place.folders.clone();

@@ -3,19 +3,22 @@
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, wait};
+use rustix::mount::MountFlags;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, wait, waitpid};
 use rustix::thread::UnshareFlags;
 
 use super::{Plan, bundle};
 use crate::cell::Usage;
-use crate::jail::cgroup::Made;
+use crate::jail::cgroup::{self, Made};
 use crate::jail::identity;
 use crate::jail::launcher::{FAILED_INSIDE, Failure, at, receive, tell};
+use crate::jail::root::memory;
 use crate::jail::warden::Warden;
 use crate::policy::Limit;
 use crate::sys;
@@ -24,8 +27,8 @@ use crate::sys;
 const AGAIN: Duration = Duration::from_millis(5);
 /// What the runtime says when it fails, in the bundle.
 const ERRORS: &str = "errors";
-/// How the runtime ends when the first process was killed.
-const KILLED: i32 = 128 + 9;
+/// Where the runtime writes the number of the first process, in the bundle.
+const FIRST: &str = "first";
 
 /// Runs the launcher; returns the process's exit code.
 pub(crate) fn launch() -> i32 {
@@ -81,63 +84,114 @@ fn leave(plan: &Plan) -> Result<(), Failure> {
 fn start(plan: &Plan) -> Result<Child, Failure> {
     let bundle = &plan.bundle;
     let errors = File::create(ERRORS).map_err(at("keep the runtime's errors"))?;
-    // The runtime keeps the container's groups, so that they can be read when it is over.
-    Command::new(&plan.runtime.path)
+    let groups = if plan.place.are_ours { Some(cgroup::make(&plan.walls.groups)?) } else { None };
+    let mut runtime = Command::new(&plan.runtime.path);
+    if plan.runtime.is_crun() && plan.place.path.is_none() {
+        runtime.args(["--cgroup-manager", "disabled"]);
+        hide_version_two()?;
+    }
+    // A runtime that does not stay leaves the container's groups, so that they can be read when it is over.
+    runtime
         .arg("--root")
         .arg(bundle.join("state"))
-        .args(["run", "--keep", "--no-new-keyring", "--preserve-fds", "1", "--bundle"])
+        .args(["run", "--detach", "--no-new-keyring", "--preserve-fds", "1", "--pid-file", FIRST, "--bundle"])
         .arg(bundle)
         .arg(format!("choir-{}", plan.name))
         .stdin(Stdio::null())
-        .stderr(errors)
-        .spawn()
-        .map_err(at("start the runtime"))
+        .stderr(errors);
+    groups.as_ref().map_or(Ok(()), Made::enter)?;
+    let started = runtime.spawn().map_err(at("start the runtime"));
+    groups.as_ref().map_or(Ok(()), Made::leave)?;
+    started
 }
 
-/// Waits until the runtime is over, and ends the container when the host goes away or a limit is met, which it names.
+/// crun refuses a machine on which version 2 is mounted beside version 1 and has a controller, even where it has
+/// nothing to do with either. In this mount namespace it finds none there.
+fn hide_version_two() -> Result<(), Failure> {
+    let beside = Path::new("/sys/fs/cgroup/unified");
+    if !beside.is_dir() {
+        return Ok(());
+    }
+    memory(beside, "mode=755,size=4k", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC)
+}
+
+/// Waits until the runtime has started the container and that is over. It is ended when the host goes away or a limit
+/// is met, which is named.
 fn supervise(
     control: &OwnedFd,
     mut runtime: Child,
-    mut warden: Warden,
+    warden: Warden,
 ) -> Result<(Ended, Option<Limit>), Failure> {
-    let pid = i32::try_from(runtime.id())
-        .ok()
-        .and_then(Pid::from_raw)
-        .ok_or_else(|| at("watch the runtime")("no number"))?;
-    let watch = pidfd_open(pid, PidfdFlags::empty()).map_err(at("watch the runtime"))?;
-    let mut is_alone = false;
-    let mut met = None;
-    loop {
-        // Nothing is read here: only the host's going away shows.
-        let mut fds = [PollFd::new(&watch, PollFlags::IN), PollFd::new(control, PollFlags::empty())];
-        let again = Timespec { tv_sec: 0, tv_nsec: i64::from(AGAIN.subsec_nanos()) };
-        let polled = if is_alone {
-            poll(&mut fds[..1], Some(&again))
-        } else {
-            poll(&mut fds, Timespec::try_from(warden.pause()).ok().as_ref())
-        };
-        match polled {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(at("watch the container")(errno)),
+    let mut watch = Watch { control, warden, is_alone: false, met: None };
+    let pid = number(runtime.id()).ok_or_else(|| at("watch the runtime")("no number"))?;
+    watch.until_over(pid, pid, &|| end_children(pid))?;
+    let status = runtime.wait().map_err(at("wait for the runtime"))?;
+    if !status.success() {
+        let failed = Ended::Failed(at("run the container")(complaint(status)));
+        return Ok((if watch.is_alone { Ended::Over } else { failed }, watch.met));
+    }
+    // Its parent is gone, so it has become a child of this process.
+    let first = fs::read_to_string(FIRST).map_err(at("find the first process"))?;
+    let first = first.trim().parse().ok().and_then(number);
+    let first = first.ok_or_else(|| at("find the first process")("no number"))?;
+    watch.until_over(first, rustix::process::getpid(), &|| end(first))?;
+    let status = waitpid(Some(first), WaitOptions::empty()).map_err(at("wait for the container"))?;
+    let code = status.and_then(|(_, status)| status.exit_status());
+    let ended = match code {
+        Some(FAILED_INSIDE) => Ended::Told,
+        Some(code) if code != 0 && !watch.is_alone => {
+            Ended::Failed(at("run the container")(format!("its first process ended with {code}")))
         }
-        if !fds[0].revents().is_empty() {
-            break;
-        }
-        met = met.or_else(|| warden.met(Some(pid)));
-        is_alone |= !fds[1].revents().is_empty() || met.is_some();
-        if is_alone {
-            // The kernel ends the rest with the first process.
-            end_children(pid);
+        Some(_) | None => Ended::Over,
+    };
+    Ok((ended, watch.met))
+}
+
+fn end(process: Pid) {
+    let _ = kill_process(process, Signal::KILL);
+}
+
+fn number(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+/// What is looked at while a container starts and runs.
+struct Watch<'a> {
+    control: &'a OwnedFd,
+    warden: Warden,
+    /// The host went away, or a limit was met.
+    is_alone: bool,
+    met: Option<Limit>,
+}
+
+impl Watch<'_> {
+    /// Waits until a process is over, and has it ended if there is a reason. The container's processes are found below
+    /// `starter`.
+    fn until_over(&mut self, process: Pid, starter: Pid, end: &dyn Fn()) -> Result<(), Failure> {
+        let watched = pidfd_open(process, PidfdFlags::empty()).map_err(at("watch the container"))?;
+        loop {
+            // Nothing is read here: only the host's going away shows.
+            let mut fds =
+                [PollFd::new(&watched, PollFlags::IN), PollFd::new(self.control, PollFlags::empty())];
+            let again = Timespec { tv_sec: 0, tv_nsec: i64::from(AGAIN.subsec_nanos()) };
+            let polled = if self.is_alone {
+                // The kernel ends the rest with the first process.
+                end();
+                poll(&mut fds[..1], Some(&again))
+            } else {
+                poll(&mut fds, Timespec::try_from(self.warden.pause()).ok().as_ref())
+            };
+            match polled {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(at("watch the container")(errno)),
+            }
+            if !fds[0].revents().is_empty() {
+                return Ok(());
+            }
+            self.met = self.met.or_else(|| self.warden.met(Some(starter)));
+            self.is_alone |= !fds[1].revents().is_empty() || self.met.is_some();
         }
     }
-    let status = runtime.wait().map_err(at("wait for the runtime"))?;
-    let ended = match status.code() {
-        Some(0 | KILLED) => Ended::Over,
-        Some(FAILED_INSIDE) => Ended::Told,
-        Some(_) | None if is_alone => Ended::Over,
-        Some(_) | None => Ended::Failed(at("run the container")(complaint(status))),
-    };
-    Ok((ended, met))
 }
 
 /// What the runtime said last.
@@ -166,7 +220,7 @@ fn end_children(of: Pid) {
     for list in tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()) {
         for child in list.split_whitespace().filter_map(|number| number.parse().ok().and_then(Pid::from_raw))
         {
-            let _ = kill_process(child, Signal::KILL);
+            end(child);
         }
     }
 }

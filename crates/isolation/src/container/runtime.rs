@@ -1,4 +1,5 @@
-//! The OCI runtime: found, or named in the settings.
+//! The OCI runtime: found, or named in the settings. Podman is none, but has one: where only podman is found, or it
+//! is what was named, its runtime is used.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// Those we know how to call, the first that is found.
 const KNOWN: [&str; 2] = ["runc", "crun"];
+/// What calls one of them.
+const PODMAN: &str = "podman";
 /// Where runtimes are, which the search path of an ordinary user may lack.
 const PLACES: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/usr/libexec/podman"];
@@ -19,21 +22,49 @@ pub(super) struct Runtime {
 
 /// The runtime that was named, or one that is there.
 pub(super) fn find(named: Option<&Path>) -> Result<Runtime, String> {
-    if let Some(path) = named {
-        let found = path.is_file().then(|| Runtime { path: path.to_owned() });
-        return found.ok_or_else(|| format!("there is no OCI runtime {}", path.display()));
+    match named {
+        Some(path) if !path.is_file() => Err(format!("there is no OCI runtime {}", path.display())),
+        Some(path) if path.file_name() == Some(OsStr::new(PODMAN)) => of_podman(path),
+        Some(path) => Ok(Runtime { path: path.to_owned() }),
+        None => {
+            let none = || format!("no OCI runtime is installed ({}, or podman with one)", KNOWN.join(" or "));
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let podman = || search(&path, PODMAN).and_then(|podman| of_podman(&podman).ok());
+            all(&path).into_iter().next().or_else(podman).ok_or_else(none)
+        }
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    search(&path).ok_or_else(|| format!("no OCI runtime is installed ({})", KNOWN.join(" or ")))
 }
 
-fn search(path: &OsStr) -> Option<Runtime> {
-    let folders: Vec<PathBuf> = std::env::split_paths(path).chain(PLACES.map(PathBuf::from)).collect();
-    let candidates = KNOWN.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    candidates.into_iter().find(|path| path.is_absolute() && path.is_file()).map(|path| Runtime { path })
+/// Every known runtime that is there, one of each kind.
+pub(super) fn all(path: &OsStr) -> Vec<Runtime> {
+    KNOWN.iter().filter_map(|name| search(path, name)).map(|path| Runtime { path }).collect()
+}
+
+fn search(path: &OsStr, name: &str) -> Option<PathBuf> {
+    let folders = std::env::split_paths(path).chain(PLACES.map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|path| path.is_absolute() && path.is_file())
+}
+
+/// The runtime that podman would use itself.
+fn of_podman(podman: &Path) -> Result<Runtime, String> {
+    let asked = Command::new(podman).args(["info", "--format", "{{.Host.OCIRuntime.Path}}"]).output();
+    let asked = asked.map_err(|e| format!("{} does not run: {e}", podman.display()))?;
+    let path = PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim());
+    let is_known = path.file_name().is_some_and(|name| KNOWN.iter().any(|known| name == *known));
+    if is_known && path.is_file() {
+        return Ok(Runtime { path });
+    }
+    let said = String::from_utf8_lossy(&asked.stderr);
+    let why = said.lines().last().map_or_else(|| format!("it names {}", path.display()), str::to_owned);
+    Err(format!("{} has no runtime that we can call ({}): {why}", podman.display(), KNOWN.join(" or ")))
 }
 
 impl Runtime {
+    /// It has other ways with control groups than runc.
+    pub(super) fn is_crun(&self) -> bool {
+        self.path.file_name().is_some_and(|name| name == "crun")
+    }
+
     /// What it calls itself.
     pub(super) fn version(&self) -> Result<String, String> {
         let output = Command::new(&self.path).arg("--version").output();
@@ -57,7 +88,25 @@ mod tests {
             std::fs::write(path, "").unwrap();
         }
         let path = std::env::join_paths([&one, &two]).unwrap();
-        assert_eq!(search(&path).unwrap().path, two.join("runc"));
+        let found: Vec<PathBuf> = all(&path).into_iter().map(|runtime| runtime.path).collect();
+        assert_eq!(found, [two.join("runc"), one.join("crun")]);
+    }
+
+    #[test]
+    fn podman_is_asked_for_the_runtime_that_it_has() {
+        use std::os::unix::fs::PermissionsExt;
+        let base = tempfile::tempdir().unwrap();
+        let (podman, crun) = (base.path().join("podman"), base.path().join("crun"));
+        let says = |line: &str| {
+            std::fs::write(&podman, format!("#!/bin/sh\n{line}\n")).unwrap();
+            std::fs::set_permissions(&podman, PermissionsExt::from_mode(0o755)).unwrap();
+            find(Some(&podman))
+        };
+        let tells = format!("[ \"$1\" = info ] && echo {}", crun.display());
+        assert!(says(&tells).unwrap_err().contains("no runtime"), "what it names is not there");
+        std::fs::write(&crun, "").unwrap();
+        assert_eq!(says(&tells).unwrap().path, crun);
+        assert!(says("echo no storage >&2; exit 125").unwrap_err().contains("no storage"));
     }
 
     #[test]

@@ -253,6 +253,14 @@ impl Made<'_> {
         Ok(())
     }
 
+    /// Puts this process back where it came from; what it started meanwhile stays.
+    pub(crate) fn leave(&self) -> Result<(), Failure> {
+        for parent in self.0.folders.iter().filter_map(|(folder, _)| folder.parent()) {
+            fs::write(parent.join(self.0.door()), "0").map_err(at("leave the control group"))?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn usage(&self) -> Usage {
         let mut usage = Usage::default();
         for (folder, _) in &self.0.folders {

@@ -52,15 +52,22 @@ fn a_jail_holds() {
     arena::run_all(&Jail::new(launcher()), &attacks());
 }
 
-/// Where no runtime is found there is nothing to attack, and that is said.
 #[test]
-fn a_container_holds() {
-    let container = Container::new(launcher());
-    if container.runtime().is_none() {
-        eprintln!("skipped: no OCI runtime");
-        return;
+fn a_container_by_runc_holds() {
+    a_container_holds("runc");
+}
+
+#[test]
+fn a_container_by_crun_holds() {
+    a_container_holds("crun");
+}
+
+/// Where a runtime is not found there is nothing to attack, and that is said.
+fn a_container_holds(name: &str) {
+    match Container::runtimes().into_iter().find(|path| path.ends_with(name)) {
+        Some(path) => arena::run_all(&Container::new(launcher()).with_runtime(path), &attacks()),
+        None => eprintln!("skipped: there is no {name}"),
     }
-    arena::run_all(&container, &attacks());
 }
 
 /// Root's cells and an ordinary user's are built in different ways, so both are attacked.
@@ -70,8 +77,13 @@ fn a_jail_of_an_ordinary_user_holds() {
 }
 
 #[test]
-fn a_container_of_an_ordinary_user_holds() {
-    as_an_ordinary_user("a_container_holds");
+fn a_container_of_an_ordinary_user_by_runc_holds() {
+    as_an_ordinary_user("a_container_by_runc_holds");
+}
+
+#[test]
+fn a_container_of_an_ordinary_user_by_crun_holds() {
+    as_an_ordinary_user("a_container_by_crun_holds");
 }
 
 fn as_an_ordinary_user(test: &str) {

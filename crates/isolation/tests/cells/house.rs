@@ -14,7 +14,7 @@ macro_rules! with_every_backend {
         }
         mod container {
             $(#[test] fn $behaviour() {
-                if let Some(house) = crate::house::House::container() {
+                for house in crate::house::House::containers() {
                     super::$behaviour(house);
                 }
             })*
@@ -41,14 +41,19 @@ impl House {
         Self::with(Arc::new(Jail::new(env!("CARGO_BIN_EXE_choir-cell"))))
     }
 
-    /// None, and said aloud, where there is no runtime to test with.
-    pub(crate) fn container() -> Option<Self> {
-        let container = Container::new(env!("CARGO_BIN_EXE_choir-cell"));
-        if container.runtime().is_none() {
+    /// One for each runtime of this machine; where there is none to test with, that is said.
+    pub(crate) fn containers() -> Vec<Self> {
+        let runtimes = Container::runtimes();
+        if runtimes.is_empty() {
             eprintln!("skipped: no OCI runtime");
-            return None;
         }
-        Some(Self::with(Arc::new(container)))
+        let container = |path| Container::new(env!("CARGO_BIN_EXE_choir-cell")).with_runtime(path);
+        runtimes.into_iter().map(|path| Self::with(Arc::new(container(path)))).collect()
+    }
+
+    /// That of the runtime which is taken where none is named.
+    pub(crate) fn container() -> Option<Self> {
+        Self::containers().into_iter().next()
     }
 
     fn with(backend: Arc<dyn Backend>) -> Self {

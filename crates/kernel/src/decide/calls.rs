@@ -68,15 +68,9 @@ pub(super) fn request(
     Ok(())
 }
 
-pub(super) fn hold(
-    view: &View,
-    draft: &mut Draft,
-    call: OpId,
-    report: &ToolReport,
-    changes: u64,
-) -> Result<(), Rejection> {
+pub(super) fn hold(view: &View, draft: &mut Draft, call: OpId, held: ToolHold) -> Result<(), Rejection> {
     match open(view, call)?.state {
-        CallState::Running => draft.event(ToolHold { report: bounded(report, Vec::new()), changes }),
+        CallState::Running => draft.event(ToolHold { report: bounded(&held.report, Vec::new()), ..held }),
         CallState::Held => return Err(Rejection::CallIsHeld { call }),
     }
     Ok(())

@@ -144,7 +144,7 @@ pub(crate) fn request(call: OpId, host: &str) -> Step {
 }
 
 pub(crate) fn hold(changes: u64) -> Step {
-    Action::HoldCall { report: ToolReport::default(), changes }.into()
+    Action::HoldCall { report: ToolReport::default(), changes, code: Some(0) }.into()
 }
 
 /// A command ended in this way, with these edits.

@@ -151,7 +151,8 @@ fn tool_payloads() -> impl Strategy<Value = Payload> {
     prop_oneof![
         (any::<bool>(), prop::option::of(tasks())).prop_map(move |given| call(given).into()),
         any::<u16>().prop_map(move |port| request(port).into()),
-        any::<u64>().prop_map(|changes| ToolHold { report: ToolReport::default(), changes }.into()),
+        any::<u64>()
+            .prop_map(|changes| ToolHold { report: ToolReport::default(), changes, code: None }.into()),
         any::<i32>().prop_map(move |code| end(ToolStatus::Exited { code }).into()),
         Just(end(ToolStatus::Discarded).into()),
     ]

@@ -16,7 +16,7 @@ pub(super) fn apply(views: &Views, event: &Event, tool: &ToolEvent) -> Result<()
             views.map(insert.execute(row)).map(drop)
         }
         ToolEvent::Request(_) => Ok(()),
-        ToolEvent::Hold(_) => set(views, event, CallStatus::Held, None),
+        ToolEvent::Hold(p) => set(views, event, CallStatus::Held, p.code),
         ToolEvent::Result(p) => {
             let code = if let ToolStatus::Exited { code } = p.status { Some(code) } else { None };
             set(views, event, CallStatus::of(&p.status), code)

@@ -49,9 +49,9 @@ fn a_row_says_how_far_a_command_has_come() {
     let call = |status, code| Some(CallRow { status, code, network: true });
     assert_eq!((running.call, running.reversible), (call(CallStatus::Running, None), false));
 
-    let hold = Action::HoldCall { report: ToolReport::default(), changes: 1 };
+    let hold = Action::HoldCall { report: ToolReport::default(), changes: 1, code: Some(3) };
     computer.submit_in(op, Source::User, Intent::Do(hold), &[]).unwrap();
-    assert_eq!(row(&computer, op).call, call(CallStatus::Held, None));
+    assert_eq!(row(&computer, op).call, call(CallStatus::Held, Some(3)));
 
     end(&computer, op, ToolStatus::Exited { code: 101 }, vec![arrival("out/log", b"1")], &[b"1"]);
     let over = row(&computer, op);

@@ -214,13 +214,14 @@ impl Computer {
             serde_json::to_vec(&Held { status: status.clone(), began }).map_err(std::io::Error::from)?;
         std::fs::write(folder(&self.place, caller.op).join(HELD), kept)?;
         let total = changes.edits.len() as u64;
+        let code = if let ToolStatus::Exited { code } = status { Some(code) } else { None };
         let answer = Caller { command: crate::ids::command(), ..caller.clone() };
         let would = Action::FinishCall { status, report: report.clone(), edits: changes.edits };
         let outcome = self.submit(&answer, Intent::Do(would), Vec::new(), Mode::Preview)?;
         let done = self.describe(caller.op, &outcome, Mode::Preview);
-        let hold = Action::HoldCall { report: report.clone(), changes: total };
+        let hold = Action::HoldCall { report: report.clone(), changes: total, code };
         self.submit(&answer, Intent::Do(hold), Vec::new(), Mode::Commit)?;
-        Ok(Ran { op: caller.op, status: None, report, done })
+        Ok(Ran { op: caller.op, status: None, code, report, done })
     }
 
     /// Keeps what a dry run changed.

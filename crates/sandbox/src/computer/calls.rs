@@ -25,6 +25,7 @@ pub fn call_details(log: &dyn EventLog, events: &[Event]) -> Option<CallDetails>
         status: None,
         report: None,
         held: None,
+        code: None,
         requests: Vec::new(),
         asked: 0,
     };
@@ -39,6 +40,7 @@ pub fn call_details(log: &dyn EventLog, events: &[Event]) -> Option<CallDetails>
             }
             ToolEvent::Hold(p) => {
                 details.held = Some(p.changes);
+                details.code = p.code;
                 details.report = Some(p.report.clone());
             }
             ToolEvent::Result(p) => {
@@ -63,7 +65,7 @@ impl Computer {
         let unknown = || Failure::new(Code::NotFound, format!("no command ran under the id {op}"));
         let call = self.call(op)?.ok_or_else(unknown)?;
         let done = Done { op: Some(op), ..Done::default() };
-        Ok(Ran { op, status: call.status, report: call.report.unwrap_or_default(), done })
+        Ok(Ran { op, status: call.status, code: call.code, report: call.report.unwrap_or_default(), done })
     }
 
     /// True if the call has its result, and what it changed with it.
@@ -134,9 +136,10 @@ mod tests {
         assert_eq!((running.requests.len(), running.asked), (REQUESTS, REQUESTS as u64 + 1));
         assert_eq!((running.input, running.status, running.report, running.held), (None, None, None, None));
 
-        events.push(event(ToolHold { report: report(1), changes: 2 }));
+        events.push(event(ToolHold { report: report(1), changes: 2, code: Some(3) }));
         let held = call_details(&log, &events).unwrap();
-        assert_eq!((held.held, held.report, held.status), (Some(2), Some(report(1)), None));
+        assert_eq!((held.held, held.code), (Some(2), Some(3)));
+        assert_eq!((held.report, held.status), (Some(report(1)), None));
         events.push(event(ToolResult { status: ToolStatus::Discarded, report: report(3) }));
         let over = call_details(&log, &events).unwrap();
         assert_eq!((over.status, over.report), (Some(ToolStatus::Discarded), Some(report(3))));

@@ -259,9 +259,13 @@ impl Computer {
     }
 }
 
+/// Digits of an id that lists show: its last.
+const SHORT: usize = 8;
+
 type Staged = (ContentRef, Vec<(ContentHash, Vec<u8>)>);
 
-/// The one id that ends or begins with what a person typed; nothing, if none does.
+/// The one id that ends or begins with what a person typed, or whose end, as lists show it, begins so; nothing, if none
+/// does.
 fn only<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Option<T>, Failure> {
     if text.chars().filter(char::is_ascii_hexdigit).count() < 4 {
         let message = format!("{text:?} is no {what}: give four or more digits of its id");
@@ -269,7 +273,8 @@ fn only<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Option<T>,
     }
     let fits = |id: &T| {
         let id = id.to_string();
-        id.starts_with(text) || id.ends_with(text)
+        let shown = &id[id.len().saturating_sub(SHORT)..];
+        id.starts_with(text) || id.ends_with(text) || shown.starts_with(text)
     };
     let mut found = known.into_iter().filter(fits);
     match (found.next(), found.next()) {
@@ -303,6 +308,12 @@ mod tests {
         let [a, b] = [1, 2].map(|byte| RunId::from_bytes([byte; 16]));
         assert_eq!(only("0101", vec![a, b], "run").unwrap(), Some(a));
         assert_eq!(only("0303", vec![a, b], "run").unwrap(), None);
+        let listed: RunId = "019a8692-3480-7303-8303-0303f068a1b2".parse().unwrap();
+        let like_it: RunId = "019a8692-3480-7303-8303-0303f068ffff".parse().unwrap();
+        assert_eq!(only("f068", vec![a, listed], "run").unwrap(), Some(listed));
+        assert_eq!(only("f068a1", vec![like_it, listed], "run").unwrap(), Some(listed));
+        let several = only("f068", vec![like_it, listed], "run").unwrap_err();
+        assert_eq!((several.code, several.message.contains("more than one")), (Code::BadRequest, true));
         assert_eq!(only("01", vec![a, b], "run").unwrap_err().code, Code::BadRequest);
         assert_eq!(only("0101", vec![a, a], "run").unwrap_err().code, Code::BadRequest);
     }

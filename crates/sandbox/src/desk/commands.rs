@@ -1,4 +1,4 @@
-//! The commands that run in cells for the tabs of one computer, and what they print.
+//! The commands that run in cells on one computer, and what they print, for its tabs.
 //!
 //! A command is recorded before its caller is answered; then it runs on a thread of its own, whoever looks or does
 //! not. Its result is in the log, so nothing here is needed for that.
@@ -10,10 +10,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use shared_types::payload::tool::ToolStatus;
-use shared_types::wire::{Done, RunCommand};
+use shared_types::wire::{Done, Ran, RunCommand};
 use shared_types::{OpId, Seq, TerminalId};
 
 use super::feed::{Attachment, Feed, Pace};
+use crate::cells::Listener;
 use crate::computer::{Caller, Computer};
 use crate::failure::{Code, Failure};
 
@@ -35,7 +36,7 @@ pub struct Commands {
 struct Here<'a> {
     commands: &'a Commands,
     op: OpId,
-    feed: &'a Feed,
+    feed: Arc<Feed>,
 }
 
 impl Drop for Here<'_> {
@@ -122,19 +123,8 @@ impl Commands {
         command: &RunCommand,
     ) -> Result<(), Failure> {
         let op = caller.op;
-        let feed = Feed::new(spoken_of(op), Pace::OfItsOwn);
-        {
-            let mut running = self.running();
-            if self.is_closed.load(Ordering::Relaxed) {
-                return Err(Failure::new(Code::Busy, "the computer is being closed"));
-            }
-            if running.contains_key(&op) {
-                // Whoever asked first still waits for it, and two must not share a layer.
-                return Err(Failure::new(Code::Busy, "the command runs already"));
-            }
-            running.insert(op, Running { feed: Arc::clone(&feed), thread: None });
-        }
-        let _here = Here { commands: self, op, feed: &feed };
+        // Whoever asked first still waits for it, and two must not share a layer.
+        let here = self.here(op)?.ok_or_else(|| Failure::new(Code::Busy, "the command runs already"))?;
         let open = computer.writer().inspect(move |view| view.calls.get(&op).cloned())?;
         let began = match open {
             // It may have reached the outside, and nobody knows how far it came.
@@ -143,8 +133,42 @@ impl Commands {
             None => computer.begin(caller, command)?,
         };
         let Some(began) = began else { return Ok(()) };
-        let listen = &mut |_, bytes: &[u8]| feed.add(bytes);
+        let listen = &mut |_, bytes: &[u8]| here.feed.add(bytes);
         computer.carry_out(caller, command, Vec::new(), began, listen).map(drop)
+    }
+
+    /// Runs a command of a person's at the command line to its end, here: whoever called hears what it prints, and so
+    /// do the tabs that look.
+    pub(crate) fn run_for_caller(
+        &self,
+        computer: &Computer,
+        caller: &Caller,
+        command: &RunCommand,
+        input: Vec<u8>,
+        listener: Listener<'_>,
+    ) -> Result<Ran, Failure> {
+        // One that was asked for before is answered as the first time, and its feed is that of the first.
+        let here = self.here(caller.op)?;
+        computer.run(caller, command, input, &mut |from, bytes| {
+            if let Some(here) = &here {
+                here.feed.add(bytes);
+            }
+            listener(from, bytes);
+        })
+    }
+
+    /// Takes a command in among those that run, until what is returned is dropped; nothing if it is among them.
+    fn here(&self, op: OpId) -> Result<Option<Here<'_>>, Failure> {
+        let mut running = self.running();
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(Failure::new(Code::Busy, "the computer is being closed"));
+        }
+        if running.contains_key(&op) {
+            return Ok(None);
+        }
+        let feed = Feed::new(spoken_of(op), Pace::OfItsOwn);
+        running.insert(op, Running { feed: Arc::clone(&feed), thread: None });
+        Ok(Some(Here { commands: self, op, feed }))
     }
 
     /// Whether a command runs, or is about to.

@@ -192,7 +192,7 @@ impl Actor for Worker {
 
 /// The work of a part, until the computer is closed.
 fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
-    let Shared { computer, bus, activity, notices, .. } = shared;
+    let Shared { computer, bus, activity, notices, commands, .. } = shared;
     let tell = |notice: hold::Notice| match notice {
         hold::Notice::Trouble(text) => {
             tracing::warn!(text, "trouble");
@@ -226,7 +226,7 @@ fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
         Part::Socket => {
             let server = Server::bind(&computer.place)?;
             computer.at_end(server.stopper()?);
-            server.run(computer);
+            server.run(computer, Some(commands));
             if computer.is_ending() {
                 Ok(())
             } else {

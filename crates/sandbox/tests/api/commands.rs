@@ -1,8 +1,11 @@
 //! Commands over HTTP: recorded before the answer, run behind it, followed over the socket, and settled.
 
 use axum::http::Method;
+use sandbox::protocol::{Answer, Request};
+use sandbox::session;
 use serde_json::{Value, json};
-use shared_types::wire::Scope;
+use shared_types::payload::tool::{StopReason, ToolStatus};
+use shared_types::wire::{RunCommand, Scope};
 use shared_types::{OpId, TerminalId};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -61,9 +64,14 @@ async fn a_dry_run_waits_to_be_accepted_or_discarded() {
     let house = House::new().await;
     house.write("kept.txt", "one\n").await;
     for (verb, expected, status) in [("discard", "one\n", "discarded"), ("accept", "two\n", "exited")] {
-        let op = start(&house, "echo two > kept.txt", true).await;
+        let op = start(&house, "echo two > kept.txt; exit 3", true).await;
         let held = until(&house, op, "held").await;
         assert_eq!(held["total"], 1, "{held}");
+        assert_eq!(
+            (&held["call"]["code"], &held["operation"]["call"]["code"]),
+            (&json!(3), &json!(3)),
+            "{held}"
+        );
         assert!(held["changes"][0]["diff"].as_str().unwrap().contains("+two"), "{held}");
         let open = house.get("/api/v1/commands").await.json;
         assert_eq!(open[0]["op"], json!(op), "{open}");
@@ -190,4 +198,29 @@ async fn without_cells_nothing_runs_and_everybody_is_told_why() {
     let failed = until(&house, op, "failed").await;
     assert!(failed["call"]["status"]["reason"].as_str().unwrap().contains("launcher"), "{failed}");
     assert!(!house.workspace().join("made").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_of_the_command_line_is_followed_live_by_a_tab_and_by_its_caller() {
+    let (house, desk) = House::with_desk().await;
+    let place = desk.computer().place.clone();
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let at_the_command_line = std::thread::spawn(move || {
+        let argv = ["sh", "-c", "cat; sleep 1000"].map(String::from).to_vec();
+        let run = Request::Run(RunCommand { argv, ..RunCommand::default() });
+        let tell = &mut |_, bytes: &[u8]| drop(told.send(bytes.to_vec()));
+        session::ask_aloud(&place, run, &mut &b"at work\n"[..], &|_, _, _| (), tell)
+    });
+    assert_eq!(heard.recv().await.unwrap(), b"at work\n", "its caller hears it while it runs");
+    let open = house.get("/api/v1/commands").await.json;
+    let op: OpId = open[0]["op"].as_str().unwrap().parse().unwrap();
+    let mut screen = tab(&house, "").await;
+    let spoken = screen.attach_command(op, 0).await;
+    screen.output_until(spoken, "at work").await;
+    let stopped = house.post(&format!("/api/v1/commands/{op}/stop"), nothing()).await;
+    assert_eq!(stopped.status, 204, "{stopped:?}");
+    screen.until("terminal_ended").await;
+    let ran = tokio::task::spawn_blocking(|| at_the_command_line.join().unwrap()).await.unwrap();
+    let Ok(Answer::Ran(ran)) = ran else { panic!("{ran:?}") };
+    assert_eq!(ran.status, Some(ToolStatus::Stopped { why: StopReason::Cancelled }));
 }

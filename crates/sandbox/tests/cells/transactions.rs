@@ -102,7 +102,7 @@ fn a_dry_run_shows_its_diff_and_keeps_nothing_until_it_is_accepted() {
     let before = house.tree();
     let dry = RunCommand { dry: true, ..shell("echo three >> a.txt; echo new > b.txt; exit 2") };
     let held = house.run(dry.clone()).unwrap();
-    assert_eq!(held.status, None);
+    assert_eq!((held.status, held.code), (None, Some(2)));
     assert_eq!(held.done.total, 2);
     assert!(held.done.changes[0].diff.as_ref().unwrap().contains("+three"), "{:?}", held.done.changes);
     assert_eq!((house.tree(), house.has("b.txt")), (before.clone(), false));

@@ -132,6 +132,9 @@ pub struct ToolHold {
     pub report: ToolReport,
     /// How many paths it changed.
     pub changes: u64,
+    /// What it exited with; absent where that was not recorded yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
 }
 
 /// A call ended. The file events beside it, in the same append, are what it changed.
@@ -149,7 +152,7 @@ events! {
         "tool.call" v 1 Final => Call(ToolCall),
         /// Something inside a call asked for the network.
         "tool.request" v 1 Final => Request(ToolRequest),
-        /// A dry run ended; what it changed waits to be accepted or discarded.
+        /// A dry run ended, with its exit `code`; what it changed waits to be accepted or discarded.
         "tool.hold" v 1 Final => Hold(ToolHold),
         /// A call ended; what it changed stands beside, in the same append.
         "tool.result" v 1 Final => Result(ToolResult),

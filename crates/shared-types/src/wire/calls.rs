@@ -93,6 +93,9 @@ pub struct CallDetails {
     /// How many paths a dry run changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
+    /// What a dry run exited with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
     /// The first requests for the network; `asked` counts all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<ToolRequest>,

@@ -66,6 +66,9 @@ pub struct Ran {
     /// How it ended; absent while a dry run waits to be accepted or discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ToolStatus>,
+    /// What a dry run exited with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
     pub report: ToolReport,
     /// What it changed, or would change.
     pub done: Done,

@@ -20,8 +20,18 @@ pub(super) fn tree(desk: Desk, details: &Value, only: Signal<String>) -> Element
         };
     }
     let line = &details["line"];
+    let mut from: Vec<String> =
+        rows.iter().map(|(_, agent)| origins(agent)).filter(|from| !from.is_empty()).collect();
+    from.sort();
+    from.dedup();
+    let from = from.join(", ");
     rsx! {
         h3 { "Agents" }
+        if !from.is_empty() && is_over(line) {
+            p { class: "note-line", Icon { name: "info" } span { "They have read words from {from}." } }
+        } else if !from.is_empty() {
+            p { class: "note-line warn", Icon { name: "triangle-alert" } span { "They have read words from {from}, which may try to steer them. What cannot be undone is asked about first." } }
+        }
         ul { class: "agents",
             for (depth, agent) in rows { {row(desk, line, depth, agent, only)} }
         }
@@ -49,7 +59,6 @@ fn row(desk: Desk, line: &Value, depth: usize, agent: &Value, mut only: Signal<S
     // Nobody works in a run that stands still.
     let paused = working && text(line, "state") == "paused";
     let (word, class) = state(if paused { "paused" } else { text(agent, "state") });
-    let from = origins(agent);
     let said = desk.choir.said.read();
     let words = text(&said, &task).to_owned();
     let trust = {
@@ -70,14 +79,8 @@ fn row(desk: Desk, line: &Value, depth: usize, agent: &Value, mut only: Signal<S
                 }
                 small { class: "quiet", {cost(&agent["cost"])} }
             }
-            if !from.is_empty() && is_over(line) {
-                p { class: "note-line", Icon { name: "info" } span { "Has read words from {from}." } }
-            } else if !from.is_empty() {
-                p { class: "note-line warn",
-                    Icon { name: "triangle-alert" }
-                    span { "Has read words from {from}. They may try to steer it, so what cannot be undone is asked about first." }
-                    {press("btn small", "", "Trust", trust)}
-                }
+            if !origins(agent).is_empty() && !is_over(line) {
+                p { class: "note-line", span { "Has read such words." } {press("btn small", "", "Trust", trust)} }
             }
             if working && !words.is_empty() {
                 div { class: "words-live", "aria-live": "off", p { "{words}" } }

@@ -24,6 +24,8 @@ pub(super) fn head(desk: Desk, window: WindowId, details: &Value) -> Element {
     let objective = text(details, "objective");
     let over = is_over(line);
     let paused = text(line, "state") == "paused";
+    // Then it goes on by the button below its bounds.
+    let bounded = details.get("budget").is_some();
     let taken_back = is(line, "undone");
     let revert = {
         let (run, title) = (run.clone(), title.clone());
@@ -58,12 +60,12 @@ pub(super) fn head(desk: Desk, window: WindowId, details: &Value) -> Element {
             {spent(&details["budget"], line)}
             div { class: "acts",
                 if !over {
-                    if paused {
+                    if paused && !bounded {
                         {press("btn pri", "play", "Go on", {
                             let run = run.clone();
                             move || choir::gesture(&run, object(&[("resume", object(&[]))]))
                         })}
-                    } else {
+                    } else if !paused {
                         {press("btn", "pause", "Pause", does(&run, "pause"))}
                         {press("btn", "user", "Take over", does(&run, "take_over"))}
                     }
@@ -76,12 +78,12 @@ pub(super) fn head(desk: Desk, window: WindowId, details: &Value) -> Element {
             if !reason.is_empty() {
                 p { class: if paused { "note-line warn" } else { "note-line bad" }, role: "status", Icon { name: "triangle-alert" } span { "{reason}" } }
             }
-            if paused && details.get("budget").is_some() {
+            if paused && bounded {
                 details { class: "opens", open: true,
                     summary { "What it may take" }
                     Budget {
                         value: details["budget"].clone(),
-                        verb: "Go on with this",
+                        verb: "Go on",
                         onset: move |budget: Value| choir::gesture(&run, object(&[("resume", object(&[("budget", budget)]))])),
                     }
                 }

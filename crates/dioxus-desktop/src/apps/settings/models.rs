@@ -184,7 +184,7 @@ fn local(model: &Value, turn: Signal<u32>) -> Element {
             clock::size(bytes - here.min(bytes))
         ),
     };
-    let obstacle = text(model, "obstacle");
+    let obstacle = said_here(text(model, "obstacle"));
     let go = |what: &str| {
         let path = format!("/models/local/{what}");
         move || act(Method::Post, path.clone(), object(&[]), "", turn)
@@ -203,6 +203,11 @@ fn local(model: &Value, turn: Signal<u32>) -> Element {
         }
         if !obstacle.is_empty() { p { class: "note-line warn", Icon { name: "triangle-alert" } span { "{obstacle}" } } }
     }
+}
+
+/// What is said of a model, without where to go: the person is there.
+fn said_here(said: &str) -> String {
+    said.split_inclusive(". ").filter(|sentence| !sentence.contains("Settings, Models")).collect()
 }
 
 /// Which model each role gets.
@@ -270,13 +275,17 @@ fn Tried(model: Value) -> Element {
                 Ok(tried) => {
                     let word = if is(&tried, "ok") { "Answered" } else { "Did not answer" };
                     let paid = tried.get("micros").and_then(Value::as_u64).map(money).unwrap_or_default();
-                    format!("{word} in {} ms. {} {paid}", number(&tried, "millis"), text(&tried, "words"))
+                    format!(
+                        "{word} in {} ms. {} {paid}",
+                        number(&tried, "millis"),
+                        said_here(text(&tried, "words"))
+                    )
                 }
                 Err(failure) => failure.text(),
             });
         });
     };
-    let obstacle = text(&model, "obstacle");
+    let obstacle = said_here(text(&model, "obstacle"));
     rsx! {
         li {
             i { class: if is(&model, "usable") { "dot ready" } else { "dot s" } }
@@ -358,7 +367,7 @@ pub(crate) fn Budget(value: Value, verb: &'static str, onset: EventHandler<Value
                     }
                 }
             }
-            button { class: "btn", r#type: "submit", "{verb}" }
+            button { class: if verb == "Keep" { "btn" } else { "btn pri" }, r#type: "submit", "{verb}" }
             small { class: "quiet", "Now: " {allows(&value)} }
         }
     }

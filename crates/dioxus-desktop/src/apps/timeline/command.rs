@@ -27,6 +27,7 @@ const LIVE: usize = 64 << 10;
 pub(super) fn Badge(call: CallRow) -> Element {
     let code = call.code.unwrap_or_default();
     let (class, text) = match call.status {
+        CallStatus::Held if call.code.is_some() => ("chip warn", "dry run · "),
         CallStatus::Running => ("chip run", "running"),
         CallStatus::Held => ("chip warn", "dry run"),
         CallStatus::Exited if code == 0 => ("chip ok", ""),
@@ -38,7 +39,7 @@ pub(super) fn Badge(call: CallRow) -> Element {
         CallStatus::Discarded => ("chip", "discarded"),
     };
     rsx! {
-        span { class, if text.is_empty() { "exit {code}" } else { {text} } }
+        span { class, {text} if text.is_empty() || text.ends_with(' ') { "exit {code}" } }
     }
 }
 
@@ -58,7 +59,10 @@ fn word(limit: StopReason) -> &'static str {
 /// How it ended, in a sentence.
 fn ending(call: &CallDetails) -> String {
     match &call.status {
-        None if call.held.is_some() => "Tried on a copy. Nothing is changed until you accept it".into(),
+        None if call.held.is_some() => {
+            let code = call.code.map(|code| format!("Exit code {code} · ")).unwrap_or_default();
+            format!("{code}Tried on a copy. Nothing is changed until you accept it")
+        }
         None => "Runs in a cell".into(),
         Some(ToolStatus::Exited { code }) => format!("Exit code {code}"),
         Some(ToolStatus::Killed { signal }) => format!("Killed by signal {signal}; nothing of it was kept"),

@@ -117,12 +117,16 @@ impl<'a> Teller<'a> {
             Payload::Llm(LlmEvent::Reply(p)) => {
                 let wanted: Vec<&str> = p.calls.iter().map(|call| &*call.tool).collect();
                 match (self.reply(&p.reply).0, wanted.as_slice()) {
-                    (Some(text), _) if !text.trim().is_empty() => text,
+                    (Some(text), _) if !text.trim().is_empty() => texts::plain(&text),
                     (_, []) => format!("{} answered", p.model),
                     (_, wanted) => format!("{} wants {}", p.model, wanted.join(", ")),
                 }
             }
-            Payload::Tool(ToolEvent::Call(p)) => format!("{}: {}", p.tool, p.title),
+            Payload::Tool(ToolEvent::Call(p)) => {
+                // A command is shown as it was given; what others are called may be Markdown.
+                let title = if &*p.tool == "exec" { p.title.to_string() } else { texts::plain(&p.title) };
+                if title.starts_with(&*p.tool) { title } else { format!("{}: {title}", p.tool) }
+            }
             Payload::Task(TaskEvent::Message(p)) => {
                 let kind = match p.kind {
                     MessageKind::Finding => "found",
@@ -132,7 +136,7 @@ impl<'a> Teller<'a> {
                     MessageKind::Completion => "done",
                     MessageKind::Failure => "failed",
                 };
-                format!("{kind}: {}", self.glance(&p.body).unwrap_or_default())
+                format!("{kind}: {}", texts::plain(&self.glance(&p.body).unwrap_or_default()))
             }
             Payload::Run(RunEvent::Steer(p)) => {
                 format!("you: {}", self.glance(&p.words).unwrap_or_default())

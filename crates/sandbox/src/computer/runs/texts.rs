@@ -47,6 +47,44 @@ pub(super) fn pretty(text: String) -> String {
     }
 }
 
+/// Markdown without its signs, for a line of a list. What is between backticks stays as it is.
+pub(super) fn plain(markdown: &str) -> String {
+    let lines = markdown.lines().map(str::trim).filter(|line| !line.starts_with("```"));
+    let bare = lines.map(|line| {
+        let unquoted = line.trim_start_matches("> ");
+        let heading = unquoted.trim_start_matches('#');
+        let text = if heading.starts_with(' ') { heading.trim_start() } else { unquoted };
+        ["- ", "* ", "+ "].iter().find_map(|sign| text.strip_prefix(sign)).unwrap_or(text)
+    });
+    let text = bare.collect::<Vec<_>>().join("\n");
+    let parts = text.split('`').enumerate();
+    parts
+        .map(|(at, part)| if at % 2 == 0 { without_links(part).replace("**", "") } else { part.into() })
+        .collect()
+}
+
+/// Links by their words.
+fn without_links(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('[') {
+        let link = after.split_once("](").and_then(|(words, more)| Some((words, more.split_once(')')?.1)));
+        match link.filter(|(words, _)| !words.contains(['[', ']'])) {
+            Some((words, more)) => {
+                out.push_str(before);
+                out.push_str(words);
+                rest = more;
+            }
+            None => {
+                out.push_str(before);
+                out.push('[');
+                rest = after;
+            }
+        }
+    }
+    out + rest
+}
+
 /// One line of so many characters at most, without anything that a terminal would obey.
 pub(super) fn line(text: &str, limit: usize) -> String {
     let mut words = String::new();
@@ -78,6 +116,17 @@ mod tests {
         let content = staged.content();
         log.store(staged.into_inline().into_iter().collect()).unwrap();
         show(&log, &content)
+    }
+
+    #[test]
+    fn a_label_has_the_words_of_markdown_and_not_its_signs() {
+        let label = |text| line(&plain(text), 200);
+        assert_eq!(
+            label("## Plan\n\n- **First**, read [the notes](a/b.md)\n> done"),
+            "Plan First, read the notes done"
+        );
+        assert_eq!(label("run `ls **/*.rs` at [1] and #4"), "run ls **/*.rs at [1] and #4");
+        assert_eq!(label("```rust\nlet a = 1;\n```"), "let a = 1;");
     }
 
     #[test]
