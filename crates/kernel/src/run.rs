@@ -185,9 +185,9 @@ pub fn gone(id: RunId, events: &[Event]) -> impl Fn(&Event) -> bool + use<> {
     let begun = Begun::of(id, events);
     let rewinds: Vec<(Seq, Seq)> = events
         .iter()
-        .filter_map(|event| match &event.payload {
-            Payload::Run(RunEvent::Rewind(p)) => Some((p.to, event.seq)),
-            _ => None,
+        .filter_map(|event| {
+            let Payload::Run(RunEvent::Rewind(p)) = &event.payload else { return None };
+            Some((p.to, event.seq))
         })
         .collect();
     move |event| rewinds.iter().any(|(to, at)| *to <= begun.of_event(event) && event.seq < *at)

@@ -34,7 +34,7 @@ pub(super) fn retry(
     let is_gone = gone(id, events);
     let is_turn = |event: &Event| matches!(event.payload, Payload::Llm(LlmEvent::Reply(_)));
     if !events.iter().any(|event| event.seq == to && is_turn(event) && !is_gone(event)) {
-        let reason = format!("event {to} is no turn of a model that counts in this run").into();
+        let reason = format!("event {to} is no turn of a model that counts in this run");
         return Err(Rejection::Invalid { what: "a step", reason });
     }
     let begun = Begun::of(id, events);
@@ -43,9 +43,9 @@ pub(super) fn retry(
     let Some(then) = as_it_was(id, &before) else { return Err(Rejection::NoRun { run: id }) };
     let works = |task: &&crate::run::Task| task.state == TaskState::Working;
     let made: BTreeSet<OpId> = events.iter().map(|event| event.op).collect();
-    let wanted = since.iter().filter_map(|event| match &event.payload {
-        Payload::Llm(LlmEvent::Reply(p)) => Some(p.calls.iter().map(|wanted| wanted.call)),
-        _ => None,
+    let wanted = since.iter().filter_map(|event| {
+        let Payload::Llm(LlmEvent::Reply(p)) = &event.payload else { return None };
+        Some(p.calls.iter().map(|wanted| wanted.call))
     });
     draft.event(RunRewind {
         to,

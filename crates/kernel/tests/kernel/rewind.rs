@@ -110,7 +110,7 @@ fn it_goes_back_only_to_a_turn_that_counts_and_only_while_nothing_is_under_way()
     shell.run_in(call, exit(&[])).unwrap();
     retry(&mut shell, first).unwrap();
     for to in [first, second, Seq(1), Seq(10_000)] {
-        let reason = format!("event {to} is no turn of a model that counts in this run").into();
+        let reason = format!("event {to} is no turn of a model that counts in this run");
         assert_eq!(retry(&mut shell, to), Err(Rejection::Invalid { what: "a step", reason }));
     }
     shell.done(cancel());
