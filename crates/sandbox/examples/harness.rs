@@ -37,10 +37,13 @@ impl Keys for Key {
     }
 }
 
-fn script(steps: usize) -> Result<Script> {
-    let read = "[[agent.step]]\ncalls = [ { tool = \"read\", input = { path = \"a.txt\" } } ]\n";
+/// Models that take so many milliseconds for a turn.
+fn script(steps: usize, millis: u64) -> Result<Script> {
+    let read =
+        "[[agent.step]]\ndelay_ms = MILLIS\ncalls = [ { tool = \"read\", input = { path = \"a.txt\" } } ]\n";
     // Each reads something else than before, so that nobody takes it for lost.
     let steps: String = (0..steps).map(|n| read.replace("a.txt", &format!("a{}.txt", n % 3))).collect();
+    let steps = steps.replace("MILLIS", &millis.to_string());
     let text = format!(
         "[[agent]]\nrole = \"conductor\"\n[[agent.step]]\ncalls = [ {{ tool = \"delegate\", input = {{ agent = \
          \"terminal\", task = \"Read.\" }} }} ]\n[[agent.step]]\ncalls = [ {{ tool = \"finish\", input = {{ summary = \
@@ -140,9 +143,9 @@ fn completed(payload: &Payload) -> bool {
     matches!(payload, Payload::Run(RunEvent::Complete(_)))
 }
 
-fn play(runs: usize, steps: usize) -> Result<()> {
+fn play(runs: usize, steps: usize, millis: u64) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let server = Server::start(script(steps)?);
+    let server = Server::start(script(steps, millis)?);
     let computer = computer(folder.path())?;
     let runtime = tokio::runtime::Runtime::new()?;
     let desk = runtime.block_on(Desk::open(computer, &minds(&server)?))?;
@@ -154,7 +157,7 @@ fn play(runs: usize, steps: usize) -> Result<()> {
     let all = started.elapsed();
     let steps = overheads(desk.computer())?;
     println!(
-        "{runs} run(s): {} steps, beyond the model p50 {} ms, p99 {} ms, most {} ms; all in {} ms",
+        "{runs} run(s), {millis} ms for a turn: {} steps, beyond the model p50 {} ms, p99 {} ms, most {} ms; all in {} ms",
         steps.len(),
         at(&steps, 0.5),
         at(&steps, 0.99),
@@ -168,7 +171,7 @@ fn play(runs: usize, steps: usize) -> Result<()> {
 /// A hundred runs that were under way when everything stopped.
 fn go_on() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let server = Server::start(script(3)?);
+    let server = Server::start(script(3, 0)?);
     let stopped = computer(folder.path())?;
     for _ in 0..RUNS {
         start(&stopped)?;
@@ -192,7 +195,8 @@ fn go_on() -> Result<()> {
 }
 
 fn main() -> Result<()> {
-    play(1, STEPS).context("one run")?;
-    play(RUNS, 10).context("a hundred runs")?;
+    play(1, STEPS, 0).context("one run")?;
+    play(RUNS, 10, 500).context("a hundred runs")?;
+    play(RUNS, 10, 0).context("a hundred runs at full speed")?;
     go_on().context("going on")
 }

@@ -156,7 +156,7 @@ fn play(name: &str, dice: &mut Dice, most: usize) -> usize {
         };
         let mut process = command.current_dir(&home.work).spawn().unwrap();
         if killed < most {
-            std::thread::sleep(Duration::from_millis(100 + dice.below(700)));
+            std::thread::sleep(Duration::from_millis(10 + dice.below(300)));
             if process.try_wait().unwrap().is_none() {
                 process.kill().unwrap();
                 killed += 1;
