@@ -10,7 +10,7 @@ use std::time::Duration;
 use kernel::{Action, RunAction};
 use models::Gateway;
 use shared_types::payload::run::RunEvent;
-use shared_types::{Actor, Event, OpId, Payload, RunId};
+use shared_types::{Actor, Event, OpId, Payload, RunId, Seq};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -144,7 +144,7 @@ async fn supervise(
     run: RunId,
     mut told: mpsc::UnboundedReceiver<Event>,
 ) {
-    let mut pause = FIRST_PAUSE;
+    let (mut pause, mut newest) = (FIRST_PAUSE, Seq::ZERO);
     loop {
         let (hand_on, events) = mpsc::unbounded_channel();
         let own = Arc::clone(&kit);
@@ -157,7 +157,10 @@ async fn supervise(
             tokio::select! {
                 ended = &mut task => break ended,
                 event = told.recv() => match event {
-                    Some(event) => drop(hand_on.send(event)),
+                    Some(event) => {
+                        newest = newest.max(event.seq);
+                        let _ = hand_on.send(event);
+                    }
                     None => return,
                 },
             }
@@ -165,10 +168,13 @@ async fn supervise(
         drop(abort);
         match ended {
             Ok(Ok(Ended::WentBack)) => continue,
-            Ok(Ok(Ended::Over)) => {
+            Ok(Ok(Ended::Over(known))) => {
                 // Nobody tells anything meanwhile, so what was told last is not lost.
                 let mut runs = lock(&runs);
-                if told.is_empty() {
+                while let Ok(event) = told.try_recv() {
+                    newest = newest.max(event.seq);
+                }
+                if newest <= known {
                     runs.told.remove(&run);
                     return;
                 }

@@ -44,7 +44,8 @@ pub(crate) struct Runner {
 /// Why a runner is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    Over,
+    /// It is over, as far as this event.
+    Over(Seq),
     /// The run has to be read once more.
     WentBack,
 }
@@ -80,7 +81,7 @@ impl Runner {
             }
             self.start_steps();
             if self.under_way.is_empty() && self.is_over() {
-                return Ended::Over;
+                return Ended::Over(self.history.seq());
             }
             if self.is_stuck() {
                 self.pause();
@@ -89,7 +90,7 @@ impl Runner {
                 event = self.events.recv() => match event {
                     Some(event) => self.add(&event),
                     // Nobody will tell us any more: the computer is being closed.
-                    None => return Ended::Over,
+                    None => return Ended::Over(self.history.seq()),
                 },
                 Some(ended) = self.jobs.join_next(), if !self.jobs.is_empty() => match ended {
                     Ok((key, came)) => self.ended(key, came).await,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::RunEvent;
 use shared_types::payload::run::{AskKind, Budget, PauseReason};
 use shared_types::{AskId, Event, OpId, Payload, RunId, Seq, Taint, TaskId, Timestamp};
@@ -159,7 +160,8 @@ impl Run {
     }
 }
 
-/// When each operation of a run began; what is of the run itself is told event by event.
+/// When each operation of a run began: a call with the turn that wanted it, however much later it was made. What is of the
+/// run itself is told event by event.
 #[derive(Debug)]
 pub struct Begun(HashMap<OpId, Seq>);
 
@@ -168,8 +170,13 @@ impl Begun {
     pub fn of(id: RunId, events: &[Event]) -> Self {
         let own = OpId::from_bytes(*id.as_bytes());
         let mut begun = HashMap::new();
-        for event in events.iter().filter(|event| event.op != own) {
-            begun.entry(event.op).or_insert(event.seq);
+        for event in events {
+            if let Payload::Llm(LlmEvent::Reply(p)) = &event.payload {
+                begun.extend(p.calls.iter().map(|wanted| (wanted.call, event.seq)));
+            }
+            if event.op != own {
+                begun.entry(event.op).or_insert(event.seq);
+            }
         }
         Self(begun)
     }

@@ -71,7 +71,7 @@ impl StreamableHttpClient for Bounded {
             request = request.header(name, value);
         }
         let sent = request.body(serde_json::to_vec(&message)?).send().await;
-        let response = sent.map_err(Failure::Client)?;
+        let response = sent.map_err(unaddressed)?;
         match response.status() {
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
             StatusCode::NOT_FOUND if has_session => Err(Failure::SessionExpired),
@@ -140,13 +140,18 @@ async fn refused(response: Response) -> Result<StreamableHttpPostResponse, Failu
     Err(unexpected(format!("HTTP {status}: {}", String::from_utf8_lossy(&body))))
 }
 
+/// What broke, without the address: a query may hold a key.
+fn unaddressed(error: reqwest::Error) -> Failure {
+    Failure::Client(error.without_url())
+}
+
 fn unexpected(why: impl Into<Cow<'static, str>>) -> Failure {
     Failure::UnexpectedServerResponse(why.into())
 }
 
 async fn whole(mut response: Response, most: usize) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(Failure::Client)? {
+    while let Some(chunk) = response.chunk().await.map_err(unaddressed)? {
         if body.len() + chunk.len() > most {
             return Err(unexpected(format!("an answer of more than {most} bytes")));
         }
@@ -161,7 +166,7 @@ fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
         let chunk = match response.chunk().await {
             Ok(Some(chunk)) => chunk,
             Ok(None) => return None,
-            Err(error) => return Some((Err(std::io::Error::other(error)), (response, read))),
+            Err(error) => return Some((Err(std::io::Error::other(error.without_url())), (response, read))),
         };
         let read = read + chunk.len();
         if read > LONGEST {

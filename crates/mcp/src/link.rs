@@ -69,7 +69,7 @@ impl Link {
             Err(error) => {
                 let said = (launched.complaints)();
                 let said = if said.is_empty() { error.to_string() } else { said };
-                Err(words::without(reason(&said), &kept))
+                Err(reason(&words::without(said, &kept)))
             }
         }
     }
@@ -86,11 +86,12 @@ impl Link {
         if let Some(key) = &key {
             config = config.auth_header(key.as_str());
         }
-        let secrets: Vec<_> = key.into_iter().collect();
+        let mut secrets: Vec<_> = key.into_iter().collect();
+        secrets.extend(address.url.query_pairs().map(|(_, value)| Zeroizing::new(value.into_owned())));
         let transport = StreamableHttpClientTransport::with_client(client, config);
         match us().serve(transport).await {
             Ok(service) => Ok(Self { service, program: None, secrets }),
-            Err(error) => Err(words::without(reason(&error.to_string()), &secrets)),
+            Err(error) => Err(reason(&words::without(error.to_string(), &secrets))),
         }
     }
 
@@ -105,7 +106,7 @@ impl Link {
         for _ in 0..PAGES {
             let page = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
             let list = self.service.list_tools(page).await;
-            let list = list.map_err(|e| words::without(reason(&e.to_string()), &self.secrets))?;
+            let list = list.map_err(|e| self.clean(&e.to_string()))?;
             tools.extend(list.tools.into_iter().map(told));
             cursor = list.next_cursor;
             if cursor.is_none() {
@@ -126,7 +127,7 @@ impl Link {
         let called = tokio::time::timeout(patience, self.service.call_tool_once(params)).await;
         let Ok(called) = called else { return Err(Broken::Silent) };
         match called {
-            Ok(CallToolResponse::Complete(result)) => Ok(words::of(result).without(&self.secrets)),
+            Ok(CallToolResponse::Complete(result)) => Ok(words::of(result, &self.secrets)),
             Ok(CallToolResponse::InputRequired(_)) => {
                 Err(Broken::Refused("it asks for more, and there is nobody to answer it".into()))
             }
@@ -140,7 +141,7 @@ impl Link {
     }
 
     fn clean(&self, text: &str) -> String {
-        words::without(reason(text), &self.secrets)
+        reason(&words::without(text.to_owned(), &self.secrets))
     }
 
     /// What a program said before it ended tells more than that it did.

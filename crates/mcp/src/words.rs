@@ -21,14 +21,10 @@ impl Said {
     pub(crate) fn failed(reason: impl Into<String>) -> Self {
         Self { text: reason.into(), failed: true }
     }
-
-    /// The same without what nobody may read.
-    pub(crate) fn without(self, secrets: &[Zeroizing<String>]) -> Self {
-        Self { text: without(self.text, secrets), ..self }
-    }
 }
 
-pub(crate) fn of(result: CallToolResult) -> Said {
+/// What a call came to, without what nobody may read. That goes before anything is cut, so that no half of it stays.
+pub(crate) fn of(result: CallToolResult, secrets: &[Zeroizing<String>]) -> Said {
     let failed = result.is_error.unwrap_or(false);
     let parts: Vec<String> = result.content.into_iter().map(part).collect();
     let mut text = parts.join("\n");
@@ -37,6 +33,7 @@ pub(crate) fn of(result: CallToolResult) -> Said {
     {
         text = value.to_string();
     }
+    text = without(text, secrets);
     if text.len() > LONGEST {
         let end = text.floor_char_boundary(LONGEST);
         let more = text.len() - end;
@@ -82,7 +79,7 @@ mod tests {
     use super::*;
 
     fn said(value: serde_json::Value) -> Said {
-        of(serde_json::from_value(value).unwrap())
+        of(serde_json::from_value(value).unwrap(), &[])
     }
 
     #[test]
@@ -108,7 +105,10 @@ mod tests {
     #[test]
     fn a_secret_that_comes_back_is_taken_out() {
         let secret = [Zeroizing::new("s3cret-token".to_owned()), Zeroizing::new("ab".to_owned())];
-        let said = Said::failed("not s3cret-token, abba").without(&secret);
-        assert_eq!(said.text, "not [a secret], abba");
+        assert_eq!(without("not s3cret-token, abba".into(), &secret), "not [a secret], abba");
+        let long = format!("{}s3cret-token", "a".repeat(LONGEST - 5));
+        let flood = json!({ "content": [{ "type": "text", "text": long }] });
+        let said = of(serde_json::from_value(flood).unwrap(), &secret);
+        assert!(!said.text.contains("s3cre"), "no half of it stays where an answer is cut");
     }
 }

@@ -56,6 +56,22 @@ async function prompt(page, text) {
   await page.keyboard.press("Enter");
 }
 
+/** Notes when Enter was pressed last, and when the first step of a run was in the document: a figure, no promise. */
+async function watchForAStep(page) {
+  await page.evaluate(() => {
+    globalThis.firstStep = {};
+    const enter = (event) => event.key === "Enter" && (globalThis.firstStep.entered = performance.now());
+    addEventListener("keydown", enter, { capture: true });
+    const observer = new MutationObserver(() => {
+      if (!document.querySelector('.win[data-app="runs"] .step')) return;
+      globalThis.firstStep.shown = performance.now();
+      removeEventListener("keydown", enter, { capture: true });
+      observer.disconnect();
+    });
+    observer.observe(document.body, { childList: true, subtree: true });
+  });
+}
+
 /** Agrees to what was shown first. */
 async function confirm(page, verb) {
   await page.locator("#ask").getByRole("button", { name: verb, exact: true }).click();
@@ -93,9 +109,13 @@ story("agents", { scripts: SCRIPTS }, async (here, step) => {
 
   await step("an objective is shown as a run at once", async () => {
     await open(page, "files");
+    await watchForAStep(page);
     await prompt(page, "Write a note on the tides, with today's readings");
     await runs.getByRole("heading", { name: "Write a note on the tides" }).waitFor({ timeout: 1000 });
     await page.locator("#working").waitFor({ timeout: 1000 });
+    await runs.locator(".step").first().waitFor();
+    const { entered, shown } = await page.evaluate(() => globalThis.firstStep);
+    console.log(`from Enter to the first event on screen ${(shown - entered).toFixed(1)} ms`);
   });
 
   await step("what cannot be undone is asked about over whatever is open, with the exact command", async () => {
@@ -138,6 +158,19 @@ story("agents", { scripts: SCRIPTS }, async (here, step) => {
     await runs.locator(".detail").getByRole("button", { name: "Redo" }).click();
     await confirm(page, "Redo");
     await until(() => get(page, "tides.md"), (text) => /0\.85 m/.test(text));
+    await runs.getByRole("button", { name: "Close the step" }).click();
+  });
+
+  await step("it is tried again from a step: what came of that is taken back and made anew", async () => {
+    await row("edit tides.md").click();
+    await runs.locator(".detail").getByRole("button", { name: "Try again from here" }).click();
+    await page.locator("#ask .path", { hasText: "tides.md" }).waitFor();
+    await picture(page, "agents-retry");
+    await confirm(page, "Try again from here");
+    await runs.locator(".step.undone", { hasText: "edit tides.md" }).waitFor();
+    await state("done").waitFor();
+    await runs.locator(".step:not(.undone)", { hasText: "edit tides.md" }).waitFor();
+    assert.equal(await get(page, "tides.md"), "# Tides\n\nIt rose to 0.85 m.\n");
     await runs.getByRole("button", { name: "Close the step" }).click();
   });
 

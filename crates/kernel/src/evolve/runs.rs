@@ -63,6 +63,8 @@ pub(super) fn evolve(view: &mut View, event: &Event, run: &RunEvent) {
                 if let Some(task) = run.task_mut(again.task) {
                     task.state = TaskState::Working;
                     task.taint.clone_from(&again.taint);
+                    // Whoever reads the run anew knows what it was told.
+                    task.told = Seq::ZERO;
                 }
             }
             run.rewound = event.seq;

@@ -71,6 +71,22 @@ fn a_run_that_is_over_goes_on_from_before_a_turn_with_files_as_they_were() {
 }
 
 #[test]
+fn a_call_belongs_to_the_turn_that_wanted_it_however_late_it_was_made() {
+    let mut shell = begun();
+    shell.done(task(2, Some(1), "writer"));
+    let late = OpId::from_bytes([9; 16]);
+    turn(&mut shell, 2, &[late]);
+    let to = turn(&mut shell, 1, &[]);
+    shell.run_in(late, with(make(2, &[("b", None, Some(file("new")))], None), &["new"])).unwrap();
+    let events = retry(&mut shell, to).unwrap();
+    assert_eq!(shell.events(&events), [format!("rewind to {to}")], "nothing of it is taken back");
+    assert_eq!(shell.tree(), "a: 1|2|3|4|5; b: new");
+    let all = shell.events_in(run_id(1));
+    let is_gone = kernel::run::gone(run_id(1), &all);
+    assert!(all.iter().filter(|event| event.op == late).all(|event| !is_gone(event)));
+}
+
+#[test]
 fn helpers_that_began_since_are_forgotten_and_questions_are_closed() {
     let mut shell = begun();
     let to = turn(&mut shell, 1, &[]);

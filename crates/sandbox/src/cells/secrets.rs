@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use agents::ground::Sight;
@@ -14,11 +15,11 @@ use crate::place::STATE;
 pub(super) fn out_of_sight(workspace: &Path, sight: &Sight) -> io::Result<Vec<PathBuf>> {
     let (mut found, mut folders) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(folder) = folders.pop() {
-        let entries = match std::fs::read_dir(workspace.join(&folder)) {
+        let entries = match open(&workspace.join(&folder)) {
             Ok(entries) => entries,
             // Somebody else may take it away at any time.
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            Err(e) => return Err(e),
+            Err(e) => return Err(io::Error::new(e.kind(), format!("{}: {e}", folder.display()))),
         };
         for entry in entries {
             let entry = entry?;
@@ -29,13 +30,25 @@ pub(super) fn out_of_sight(workspace: &Path, sight: &Sight) -> io::Result<Vec<Pa
                 // What has a name that the log cannot hold is judged by what can be read of it.
                 let text = FilePath::from_bytes(path.as_os_str().as_bytes());
                 let text = text.or_else(|_| FilePath::parse(&path.to_string_lossy()));
-                if text.is_ok_and(|text| !sight.may_read(&text)) {
+                // Whatever no rule can be asked about is not shown.
+                if !text.is_ok_and(|text| sight.may_read(&text)) {
                     found.push(path);
                 }
             }
         }
     }
     Ok(found)
+}
+
+/// Reads a folder. One that its owner closed is opened first: a command could do so as well, and look.
+fn open(folder: &Path) -> io::Result<std::fs::ReadDir> {
+    match std::fs::read_dir(folder) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+            std::fs::read_dir(folder)
+        }
+        other => other,
+    }
 }
 
 #[cfg(test)]

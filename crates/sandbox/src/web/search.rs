@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LONGEST: usize = 2 << 20;
 /// Results that an agent is told of, and how much of each.
 const HITS: usize = 10;
+const ADDRESS: usize = 2_000;
 const TITLE: usize = 200;
 const TEXT: usize = 600;
 
@@ -213,14 +214,18 @@ fn hits(kind: SearchKind, bytes: &[u8]) -> Result<Vec<WebHit>, String> {
         list.map_err(|_| format!("{} answered something that is no list of results", kind.name()))?;
     let found = list.into_iter().flat_map(|list| list.results);
     // An agent may follow what is found, so it is an address of the web or nothing.
-    let is_page =
-        |found: &Found| Url::parse(&found.url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
-    let hit = |found: Found| WebHit {
-        title: plain(&found.title.unwrap_or_default(), TITLE),
-        text: plain(&found.description.or(found.content).unwrap_or_default(), TEXT),
-        url: found.url,
+    let page = |text: &str| {
+        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        (url.as_str().len() <= ADDRESS).then(|| url.to_string())
     };
-    Ok(found.filter(is_page).map(hit).take(HITS).collect())
+    let hit = |found: Found| {
+        Some(WebHit {
+            url: page(&found.url)?,
+            title: plain(&found.title.unwrap_or_default(), TITLE),
+            text: plain(&found.description.or(found.content).unwrap_or_default(), TEXT),
+        })
+    };
+    Ok(found.filter_map(hit).take(HITS).collect())
 }
 
 /// Words without marks of HTML and line ends, so that one result cannot look like two.
