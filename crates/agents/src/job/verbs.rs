@@ -70,7 +70,11 @@ impl Job {
         });
         let helper = asked.or_else(|| self.history.helpers(call.task).filter(fits).last());
         let Some(helper) = helper.map(|helper| helper.id) else {
-            return Ok(Err(format!("no {} works for you now, nobody hears that; {WHAT_NEXT}", to.name())));
+            let role = to.name();
+            let did =
+                self.history.tasks.values().any(|task| task.parent == Some(call.task) && &*task.role == role);
+            let next = if did { WHAT_NEXT.to_owned() } else { format!("delegate to the {role} instead") };
+            return Ok(Err(format!("no {role} works for you now, nobody hears that; {next}")));
         };
         let (body, contents) = self.words(text).await?;
         let message = TaskMessage { from: call.task, to: helper, kind: MessageKind::Answer, body };
