@@ -3,6 +3,7 @@
 //! Every request ends here, whether it came over the socket or from the command itself, so there is one way through:
 //! record what was edited outside, submit, project, run what is owed, answer.
 
+mod caller;
 mod calls;
 mod changes;
 mod effects;
@@ -17,16 +18,16 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use agents::ground::Sight;
 use event_log::writer::{Intent, Mode, Options, Outcome, Submission, Writer};
 use event_log::{EventLog, SqliteLog};
 use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions, Subject};
 use projector::{CaughtUp, Extent, Phase, Projector};
 use shared_types::payload::file::FileNode;
 use shared_types::wire::DesktopAction;
-use shared_types::{Actor, CommandId, FilePath, OpId, RunId, Source, Taint, TaskId, UserId};
+use shared_types::{Actor, FilePath, OpId, Source, UserId};
 use tokio::sync::broadcast;
 
+pub(crate) use caller::{ByAgent, Caller};
 pub use calls::call_details;
 pub use changes::{changes, differences, other_changes, unified};
 pub use runs::{DAILY, DEFAULT_BUDGET, RUN_BUDGET, Voice, agent_setting, role_setting};
@@ -71,57 +72,6 @@ impl Drop for Joined {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
             let _ = thread.join();
-        }
-    }
-}
-
-/// The agent on whose behalf something is done.
-#[derive(Debug, Clone)]
-pub(crate) struct ByAgent {
-    pub(crate) run: RunId,
-    pub(crate) task: TaskId,
-    /// What its commands may read.
-    pub(crate) sight: Sight,
-}
-
-/// Who asks, and under which ids.
-#[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    pub(crate) command: CommandId,
-    pub(crate) op: OpId,
-    pub(crate) source: Source,
-    pub(crate) actor: Actor,
-    pub(crate) taint: Vec<Taint>,
-    /// The run and the agent in it, if it is one.
-    pub(crate) agent: Option<ByAgent>,
-}
-
-impl Caller {
-    pub(crate) fn person(envelope: &Envelope) -> Self {
-        let (command, op) = (envelope.command, envelope.op);
-        Self {
-            command,
-            op,
-            source: Source::User,
-            actor: envelope.actor.clone(),
-            taint: Vec::new(),
-            agent: None,
-        }
-    }
-
-    /// The person, at the desktop in the browser.
-    pub(crate) fn at_desktop(command: CommandId, op: OpId) -> Self {
-        Self { command, op, source: Source::User, actor: Actor::DESKTOP, taint: Vec::new(), agent: None }
-    }
-
-    pub(crate) fn system(actor: Actor) -> Self {
-        Self {
-            command: ids::command(),
-            op: ids::op(),
-            source: Source::System,
-            actor,
-            taint: Vec::new(),
-            agent: None,
         }
     }
 }
@@ -336,7 +286,7 @@ impl Computer {
             op: caller.op,
             source: caller.source,
             actor: caller.actor.clone(),
-            run_id: run_of(caller, &intent),
+            run_id: caller.run_of(&intent),
             cause: None,
             taint: caller.taint.clone(),
             intent,
@@ -504,16 +454,6 @@ fn resolutions(choices: &Choices) -> Resolutions {
     Resolutions {
         each: choices.each.iter().cloned().flat_map(both_spellings).collect(),
         others: choices.others,
-    }
-}
-
-/// The run that something is part of: that of the agent who does it, or the one that the person lets go back.
-fn run_of(caller: &Caller, intent: &Intent) -> Option<RunId> {
-    match intent {
-        Intent::RetryRun { run, .. } => Some(*run),
-        Intent::Do(_) | Intent::Undo { .. } | Intent::UndoRun { .. } | Intent::Restore { .. } => {
-            caller.agent.as_ref().map(|agent| agent.run)
-        }
     }
 }
 
