@@ -107,6 +107,8 @@ pub struct Standing {
     pub daily: Budget,
     /// What one agent of a role may take, as the person set it.
     pub agents: Vec<(String, Budget)>,
+    /// For how long calls that cannot be taken back lie in the outbox.
+    pub outbox: std::time::Duration,
     /// Which model each role gets, as the person set it.
     pub roles: Vec<(String, String)>,
 }

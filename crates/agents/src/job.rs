@@ -5,6 +5,7 @@ mod call;
 mod end;
 mod files;
 mod foreign;
+mod outbox;
 mod turn;
 mod verbs;
 
@@ -23,6 +24,7 @@ use crate::plan::Act;
 use crate::roles::Role;
 use crate::tools::one_line;
 use crate::transcript::Texts;
+use call::Wanted;
 
 /// How long a step rests that could not be recorded.
 const REST: std::time::Duration = std::time::Duration::from_secs(2);
@@ -51,9 +53,11 @@ impl Job {
         match act {
             Act::Begin => self.begin().await,
             Act::TakeTurn { task } => self.take_turn(task).await,
-            Act::Make { task, call, place, reply, permission } => {
-                self.make(task, call, place, reply, permission).await
+            Act::Make { task, call, place, reply, permission, is_released } => {
+                let wanted = Wanted { op: call, place, reply, permission, is_released };
+                self.make(task, wanted).await
             }
+            Act::Release { task, call, until } => self.release(task, call, until).await,
             Act::AskRepeat { task, call } => self.ask_repeat(task, call).await,
             Act::End { task, outcome, words } => self.end(task, outcome, words).await,
             Act::Complete { words } => self.complete(words).await,

@@ -4,9 +4,9 @@
 
 use kernel::run::{Phase, Run};
 use shared_types::payload::llm::ReplyEnd;
-use shared_types::payload::run::Reply;
+use shared_types::payload::run::{AskKind, Reply};
 use shared_types::payload::task::TaskOutcome;
-use shared_types::{AskId, ContentRef, OpId, TaskId};
+use shared_types::{AskId, ContentRef, OpId, TaskId, Timestamp};
 
 use crate::history::{History, TaskHistory};
 use crate::roles::{self, Role};
@@ -28,6 +28,14 @@ pub(crate) enum Act {
         place: usize,
         reply: ContentRef,
         permission: Permission,
+        /// Whether its time in the outbox is over.
+        is_released: bool,
+    },
+    /// A call waits in the outbox until its time is up.
+    Release {
+        task: TaskId,
+        call: OpId,
+        until: Timestamp,
     },
     /// The person is asked whether a call that may have reached the outside is to be made again.
     AskRepeat {
@@ -77,6 +85,7 @@ pub(crate) enum Key {
     Run,
     Task(TaskId),
     Call(OpId),
+    Release(OpId),
     Stop(OpId),
 }
 
@@ -86,6 +95,7 @@ impl Act {
             Self::Begin | Self::Complete { .. } | Self::Fail { .. } => Key::Run,
             Self::TakeTurn { task } | Self::End { task, .. } => Key::Task(*task),
             Self::Make { call, .. } | Self::AskRepeat { call, .. } => Key::Call(*call),
+            Self::Release { call, .. } => Key::Release(*call),
             Self::Stop { call } => Key::Stop(*call),
         }
     }
@@ -142,14 +152,15 @@ fn next(history: &History, run: &Run, task: &TaskHistory) -> Vec<Act> {
     });
     let acts: Vec<Act> = unanswered
         .filter_map(|(place, wanted)| {
-            let ask = AskId::from_bytes(*wanted.call.as_bytes());
-            let permission = match history.answers.get(&ask) {
-                Some(reply) => Permission::Said(reply.clone()),
-                // The person has not answered yet.
-                None if run.ask(ask).is_some() => return None,
-                None => Permission::Unasked,
+            let (task, call, reply) = (task.id, wanted.call, turn.reply);
+            let (permission, is_released) = match said_to(history, run, call) {
+                Said::Nothing => (Permission::Unasked, false),
+                Said::Waits => return None,
+                Said::Holds(until) => return Some(Act::Release { task, call, until }),
+                Said::Asked(reply) => (Permission::Said(reply.clone()), false),
+                Said::Released(permission) => (permission, true),
             };
-            Some(Act::Make { task: task.id, call: wanted.call, place, reply: turn.reply, permission })
+            Some(Act::Make { task, call, place, reply, permission, is_released })
         })
         .collect();
     let is_answered = |at: usize| task.result(turn.calls[at].call).is_some();
@@ -185,6 +196,34 @@ fn next(history: &History, run: &Run, task: &TaskHistory) -> Vec<Act> {
     }
 }
 
+/// What the person has said to a call that is not answered.
+enum Said<'a> {
+    Nothing,
+    /// They have not answered yet.
+    Waits,
+    Asked(&'a Reply),
+    /// It lies in the outbox.
+    Holds(Timestamp),
+    Released(Permission),
+}
+
+fn said_to<'a>(history: &'a History, run: &Run, call: OpId) -> Said<'a> {
+    let (approval, outbox) = (AskId::from_bytes(*call.as_bytes()), outbox_of(call));
+    if let Some(AskKind::Outgoing { until, .. }) = run.ask(outbox).map(|ask| &ask.about) {
+        return Said::Holds(*until);
+    }
+    let approved = history.answers.get(&approval);
+    match (history.answers.get(&outbox), approved) {
+        (Some(no @ Reply::Deny(_)), _) => Said::Asked(no),
+        (Some(_), Some(yes)) => Said::Released(Permission::Said(yes.clone())),
+        // What was allowed without a word is judged again: a grant may have been revoked meanwhile.
+        (Some(_), None) => Said::Released(Permission::Unasked),
+        (None, Some(reply)) => Said::Asked(reply),
+        (None, None) if run.ask(approval).is_some() => Said::Waits,
+        (None, None) => Said::Nothing,
+    }
+}
+
 /// A call that was interrupted waits until the person has said whether it may be made again.
 fn repeat(history: &History, run: &Run, task: &TaskHistory, call: OpId) -> Option<Option<Act>> {
     let (status, _) = task.result(call)?;
@@ -201,8 +240,17 @@ fn repeat(history: &History, run: &Run, task: &TaskHistory, call: OpId) -> Optio
 
 /// The question whether a call is to be made again is another than the one whether it may be made.
 pub(crate) fn repeat_of(call: OpId) -> AskId {
+    another(call, 15)
+}
+
+/// And so is the one whether it is to be called off.
+pub(crate) fn outbox_of(call: OpId) -> AskId {
+    another(call, 14)
+}
+
+fn another(call: OpId, byte: usize) -> AskId {
     let mut bytes = *call.as_bytes();
-    bytes[15] ^= 0xff;
+    bytes[byte] ^= 0xff;
     AskId::from_bytes(bytes)
 }
 

@@ -106,7 +106,7 @@ impl Runner {
 
     /// Whether there is something to do, all of it was refused, and nobody will change that.
     fn is_stuck(&self) -> bool {
-        let waits = |run: &kernel::run::Run| run.phase == Phase::Working && run.asks.is_empty();
+        let waits = |run: &kernel::run::Run| run.phase == Phase::Working && !run.waits();
         self.under_way.is_empty() && self.history.run().is_some_and(waits) && !plan(&self.history).is_empty()
     }
 
@@ -151,7 +151,9 @@ impl Runner {
 
     fn start_steps(&mut self) {
         let is_cancelled = self.history.run().is_some_and(|run| run.phase == Phase::Cancelled);
-        for act in plan(&self.history) {
+        let acts = plan(&self.history);
+        self.end_waits(&acts);
+        for act in acts {
             let key = act.key();
             if let Some((job, _)) = self.under_way.get(&key) {
                 // Nobody waits for a model on behalf of an agent that is to end.
@@ -177,6 +179,15 @@ impl Runner {
             let job = self.job(is_orphan);
             let handle = self.jobs.spawn(async move { (key, job.run(act).await) });
             self.under_way.insert(key, (handle, self.history.seq()));
+        }
+    }
+
+    /// Nobody waits for the time of a call to be up that was let go or called off.
+    fn end_waits(&self, acts: &[Act]) {
+        for (key, (job, _)) in &self.under_way {
+            if matches!(key, Key::Release(_)) && !acts.iter().any(|act| act.key() == *key) {
+                job.abort();
+            }
         }
     }
 

@@ -151,7 +151,9 @@ fn results(
         if let Some(said) = history.answers.get(&repeat_of(wanted.call)) {
             text.push_str(match said {
                 PersonSaid::Allow(_) => "\nThe person says: it may be made again.",
-                PersonSaid::Deny(_) | PersonSaid::Words(_) => "\nThe person says: do not make it again.",
+                PersonSaid::Deny(_) | PersonSaid::Words(_) | PersonSaid::Silence => {
+                    "\nThe person says: do not make it again."
+                }
             });
         }
         Some(CallResult { id: call.id.clone(), tool: call.tool.clone(), text, failed })

@@ -42,6 +42,8 @@ pub struct Appended {
 pub struct Snapshot {
     pub seq: Seq,
     pub root: RootHash,
+    /// Of the view that it was taken of: see [`kernel::VIEW_VERSION`].
+    pub version: u32,
     pub slices: Vec<SliceSnapshot>,
 }
 
@@ -115,6 +117,6 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     /// The newest snapshot at or before a seq.
     fn snapshot(&self, at: Seq) -> Result<Option<Snapshot>, ReadError>;
 
-    /// The places of all snapshots with their roots, oldest first.
-    fn snapshots(&self) -> Result<Vec<(Seq, RootHash)>, ReadError>;
+    /// All snapshots without their slices, oldest first.
+    fn snapshots(&self) -> Result<Vec<Snapshot>, ReadError>;
 }

@@ -4,7 +4,7 @@ mod ahead;
 
 use std::ops::ControlFlow;
 
-use kernel::{View, evolve};
+use kernel::{VIEW_VERSION, View, evolve};
 use shared_types::{Seq, StoredEvent};
 
 use crate::{EventLog, ReadError, SliceSnapshot, Snapshot, understand};
@@ -71,6 +71,9 @@ fn each_event(
 }
 
 fn restore(snapshot: &Snapshot) -> Option<View> {
+    if snapshot.version != VIEW_VERSION {
+        return None;
+    }
     let slice = |name: &str| snapshot.slices.iter().find(|s| s.name == name).map(|s| s.bytes.as_slice());
     let mut view = View::from_slices(snapshot.seq, slice).ok()?;
     (view.root() == snapshot.root).then_some(view)
@@ -106,5 +109,5 @@ pub fn snapshot_of(view: &mut View) -> Snapshot {
         root: s.root,
         bytes: s.bytes,
     });
-    Snapshot { seq: view.seq(), slices: slices.collect(), root: view.root() }
+    Snapshot { seq: view.seq(), slices: slices.collect(), root: view.root(), version: VIEW_VERSION }
 }

@@ -27,4 +27,4 @@ pub use files::Files;
 pub use operation::{FileEffect, file_effects, touched_files};
 pub use rejection::Rejection;
 pub use slice::Slice;
-pub use view::{Call, CallState, Conversation, SliceBytes, SnapshotError, View};
+pub use view::{Call, CallState, Conversation, SliceBytes, SnapshotError, VIEW_VERSION, View};

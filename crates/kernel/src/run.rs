@@ -142,9 +142,19 @@ impl Run {
         self.asks.iter().find(|ask| ask.id == id)
     }
 
+    /// Whether an agent waits for the person.
+    pub fn waits(&self) -> bool {
+        self.questions().next().is_some()
+    }
+
+    /// What only the person can answer.
+    pub fn questions(&self) -> impl Iterator<Item = &Ask> {
+        self.asks.iter().filter(|ask| ask.about.needs_answer())
+    }
+
     /// Whether its clock is to run: it works, and waits for nobody.
     fn is_busy(&self) -> bool {
-        self.phase == Phase::Working && self.asks.is_empty()
+        self.phase == Phase::Working && !self.waits()
     }
 
     /// Brings the clock up to date, after something has changed.

@@ -102,6 +102,9 @@ const SPENDING: &str = "spending";
 const TAINTED: &str = "tainted";
 const LABELLED: &str = "labelled";
 
+/// Which fields views of this program hash. A root that another version recorded says nothing about this one's.
+pub const VIEW_VERSION: u32 = 2;
+
 /// One slice as bytes, with its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SliceBytes {

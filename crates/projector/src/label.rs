@@ -87,6 +87,7 @@ fn of_run(event: &RunEvent) -> String {
             AskKind::Approval { tool, title, .. } => format!("asks to {tool}: {title}"),
             AskKind::Question { text, .. } => format!("asks: {text}"),
             AskKind::Interrupted { title, .. } => format!("asks whether to repeat: {title}"),
+            AskKind::Outgoing { title, .. } => format!("holds, before it goes out: {title}"),
         },
         RunEvent::Answer(p) => match &p.reply {
             Reply::Allow(Scope::Once) => "allow once".into(),
@@ -94,6 +95,7 @@ fn of_run(event: &RunEvent) -> String {
             Reply::Allow(Scope::Always) => "allow always".into(),
             Reply::Deny(why) => format!("deny: {why}"),
             Reply::Words(words) => format!("answer: {words}"),
+            Reply::Silence => "goes out".into(),
         },
         RunEvent::Rewind(_) => "try again from an earlier step".into(),
         RunEvent::Cancel(_) => "stop the run".into(),

@@ -30,7 +30,9 @@ use tokio::sync::broadcast;
 pub(crate) use caller::{ByAgent, Caller};
 pub use calls::call_details;
 pub use changes::{changes, differences, other_changes, unified};
-pub use runs::{DAILY, DEFAULT_BUDGET, RUN_BUDGET, Voice, agent_setting, role_setting};
+pub use runs::{
+    DAILY, DEFAULT_BUDGET, DEFAULT_OUTBOX, OUTBOX, RUN_BUDGET, Voice, agent_setting, role_setting,
+};
 pub use target::operation_at;
 
 use crate::cells::{Cells, Listener};

@@ -153,7 +153,7 @@ impl Desk {
     fn has_work(&self) -> bool {
         let works = |view: &mut kernel::View| {
             let goes_on = |run: &Run| {
-                let asks = |task: &Task| run.asks.iter().any(|ask| ask.task == task.id);
+                let asks = |task: &Task| run.questions().any(|ask| ask.task == task.id);
                 let works = |task: &Task| task.state == TaskState::Working && !asks(task);
                 run.phase == Phase::Working && (run.tasks.is_empty() || run.tasks.iter().any(works))
             };

@@ -38,18 +38,38 @@ pub fn ask_aloud(
     listener: Listener<'_>,
 ) -> Result<Answer, Failure> {
     let envelope = Envelope::new(request);
-    match reach(place, progress)? {
-        Reached::Holder(stream) => {
-            last_word(socket::call(stream, &envelope, body, progress, listener).map_err(lost)?)
-        }
-        Reached::Own(computer) => {
-            computer.run_owed(progress)?;
-            let computer = Arc::new(*computer);
-            if let Request::Run(_) = &envelope.request {
-                end_on_signals(&computer, envelope.op)?;
+    let mut body = Untouched(body, true);
+    // Whoever held it may go away before it has read a word. A resend is recognised by its id; a command that runs is
+    // not for that.
+    let mut may_resend = !matches!(envelope.request, Request::Run(_));
+    loop {
+        match reach(place, progress)? {
+            Reached::Holder(stream) => {
+                match socket::call(stream, &envelope, &mut body, progress, &mut *listener) {
+                    Err(_) if may_resend && body.1 => may_resend = false,
+                    other => return last_word(other.map_err(lost)?),
+                }
             }
-            last_word(computer.handle_aloud(&envelope, body, progress, listener))
+            Reached::Own(computer) => {
+                computer.run_owed(progress)?;
+                let computer = Arc::new(*computer);
+                if let Request::Run(_) = &envelope.request {
+                    end_on_signals(&computer, envelope.op)?;
+                }
+                return last_word(computer.handle_aloud(&envelope, &mut body, progress, listener));
+            }
         }
+    }
+}
+
+/// A body, and whether nothing of it was read yet.
+struct Untouched<'a>(&'a mut dyn Read, bool);
+
+impl Read for Untouched<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(into)?;
+        self.1 &= count == 0;
+        Ok(count)
     }
 }
 

@@ -349,6 +349,7 @@ fn every_word_of_a_run_reads_as_it_is_written() {
         (Reply::Allow(Scope::Always), r#"{"allow":"always"}"#),
         (Reply::Deny("no".into()), r#"{"deny":"no"}"#),
         (Reply::Words("blue".into()), r#"{"words":"blue"}"#),
+        (Reply::Silence, r#""silence""#),
     ]);
     same([
         (
@@ -358,6 +359,16 @@ fn every_word_of_a_run_reads_as_it_is_written() {
         (
             AskKind::Interrupted { call: op, tool: "exec".into(), title: "make".into() },
             r#"{"interrupted":{"call":"01010101-0101-0101-0101-010101010101","tool":"exec","title":"make"}}"#,
+        ),
+        (
+            AskKind::Outgoing {
+                call: op,
+                tool: "exec".into(),
+                title: "git push".into(),
+                input: ContentRef { hash: ContentHash::of(b""), size: 0 },
+                until: Timestamp::from_millis(5),
+            },
+            r#"{"outgoing":{"call":"01010101-0101-0101-0101-010101010101","tool":"exec","title":"git push","input":{"hash":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","size":0},"until":5}}"#,
         ),
     ]);
     same([

@@ -55,6 +55,17 @@ impl Came {
     }
 }
 
+/// A call as the plan has it.
+pub(super) struct Wanted {
+    pub(super) op: OpId,
+    /// Where it stands in the reply that asked for it.
+    pub(super) place: usize,
+    pub(super) reply: ContentRef,
+    pub(super) permission: Permission,
+    /// Whether its time in the outbox is over.
+    pub(super) is_released: bool,
+}
+
 /// How far a call goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
@@ -73,14 +84,8 @@ pub(super) enum Outcome {
 }
 
 impl Job {
-    pub(super) async fn make(
-        &self,
-        task: TaskId,
-        op: OpId,
-        place: usize,
-        reply: ContentRef,
-        permission: Permission,
-    ) -> Result<Option<Seq>, GroundError> {
+    pub(super) async fn make(&self, task: TaskId, wanted: Wanted) -> Result<Option<Seq>, GroundError> {
+        let Wanted { op, place, reply, permission, is_released } = wanted;
         let reply = self.reply(reply).await?;
         let Some(wanted) = reply.and_then(|reply| reply.calls.into_iter().nth(place)) else {
             let call = Call { task, op, tool: "unknown", title: "a call".into(), input: &Value::Null };
@@ -119,6 +124,13 @@ impl Job {
             Permission::Said(Reply::Words(words)) => {
                 return self.answer(&call, Ok(Came::text(words))).await;
             }
+            Permission::Said(Reply::Silence) => {}
+        }
+        if used.is_final()
+            && !is_released
+            && let Some(until) = self.held_until(op).await?
+        {
+            return self.hold(&call, until).await;
         }
         let outcome = match self.perform(&call, used).await {
             // What cannot be done is an answer like any other.

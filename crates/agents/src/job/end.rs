@@ -39,7 +39,8 @@ impl Job {
         let seen = own.and_then(TaskHistory::last_turn).map(|turn| turn.seen);
         let seen = seen.filter(|_| outcome == TaskOutcome::Done);
         let end = TaskEnd { task, outcome };
-        self.record_by(task, RunAction::EndTask { end, report, seen }, contents).await
+        let known = self.history.seq();
+        self.record_by(task, RunAction::EndTask { end, report, seen, known }, contents).await
     }
 
     pub(super) async fn complete(&self, words: Words) -> Result<Option<Seq>, GroundError> {

@@ -173,7 +173,8 @@ impl Job {
         let micros = error.cost.filter(|_| tokens.total() > 0);
         let fail =
             LlmFail { task, model: error.model.as_str().into(), reason: reason.into(), tokens, micros };
-        self.record(RunAction::RecordFailure(fail), Vec::new()).await
+        let known = self.history.seq();
+        self.record(RunAction::RecordFailure { fail, known }, Vec::new()).await
     }
 }
 

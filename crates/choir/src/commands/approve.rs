@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use sandbox::host::Host;
+use sandbox::ids::now;
 use sandbox::protocol::{Request, RunAnswer, RunRequest};
 use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::wire::{RunLine, RunQuestion};
@@ -109,6 +110,23 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
             ));
             line(&format!("    {what}"));
             line(&style.dim(&format!("  choir approve {id} makes it again, --deny WHY does not")));
+        }
+        AskKind::Outgoing { tool, title, until, .. } => {
+            let when = match until.millis().saturating_sub(now().millis()).div_euclid(1000) {
+                left @ 1.. => format!("in {left} s"),
+                _ => "as soon as the run goes on".to_owned(),
+            };
+            line(&format!(
+                "{} {who} is about to {}: {}",
+                style.bold(&id),
+                safe(tool),
+                style.bold(&safe(title))
+            ));
+            line(&format!(
+                "  {}",
+                style.paint("31", &format!("it goes out {when} and cannot be taken back then"))
+            ));
+            line(&style.dim(&format!("  choir approve {id} lets it go now, --deny WHY calls it off")));
         }
     }
     if !question.taint.is_empty() {

@@ -254,7 +254,8 @@ fn tell_end(context: &Context, run: &RunLine) -> Result<()> {
 
 /// Asks the person at the terminal for everything that waits. False if they do not want to say anything now.
 fn ask(context: &Context, run: RunId) -> Result<bool> {
-    for question in details(context, &run.to_string())?.questions {
+    let open = details(context, &run.to_string())?.questions;
+    for question in open.into_iter().filter(|question| question.about.needs_answer()) {
         show(context.style, &question);
         let Some(reply) = hear_reply(context.style, &question)? else { return Ok(false) };
         let answer = RunGesture::Answer { ask: question.ask, reply };
@@ -268,6 +269,7 @@ fn hear_reply(style: Style, question: &RunQuestion) -> Result<Option<Reply>> {
     let prompt = match &question.about {
         AskKind::Approval { .. } => "[o]nce, this [r]un, [a]lways, [d]eny, [l]ater? ",
         AskKind::Interrupted { .. } => "make it again: [o]nce, [d]eny, [l]ater? ",
+        AskKind::Outgoing { .. } => "let it go now: [o]nce, [d]eny, [l]ater? ",
         AskKind::Question { .. } => "answer (nothing for later): ",
     };
     loop {

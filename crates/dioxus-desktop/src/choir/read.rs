@@ -165,7 +165,7 @@ mod tests {
         Agent, AgentState, GestureOnRun, RunCost, RunDetails, RunGesture, RunLine, RunQuestion, RunState,
         StartRun, Step, StepKind,
     };
-    use shared_types::{AskId, ContentRef, GrantId, OpId, RunId, Seq, Taint, TaskId};
+    use shared_types::{AskId, ContentRef, OpId, RunId, Seq, Taint, TaskId};
 
     use super::*;
 
@@ -286,7 +286,16 @@ mod tests {
         let it = &value["approval"];
         assert_eq!((text(it, "tool"), text(it, "title"), text(it, "why")), ("exec", "rm", "w"));
         assert!(text(it, "pattern") == "p" && is(it, "is_final"));
-        let _ = GrantId::from_bytes([0; 16]);
+        let about = AskKind::Outgoing {
+            call: OpId::from_bytes([4; 16]),
+            tool: "exec".into(),
+            title: "git push".into(),
+            input: ContentRef::of(b"{}"),
+            until: Timestamp::from_millis(7),
+        };
+        let value = serde_json::to_value(about).unwrap();
+        let it = &value["outgoing"];
+        assert_eq!((text(it, "title"), number(it, "until")), ("git push", 7));
     }
 
     #[test]

@@ -2,15 +2,20 @@
 //! another. The same cards stand inside their run.
 
 use dioxus::prelude::*;
+use gloo_timers::future::TimeoutFuture;
 use serde_json::Value;
 
-use crate::choir::read::{is, items, name, object, origins, sign, text};
+use crate::choir::read::{is, items, name, number, object, origins, sign, text};
 use crate::choir::{self, is_in_front};
 use crate::clock;
 use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
+use crate::ids;
 use crate::parts::{Diff, IconButton, press};
+
+/// Milliseconds after which a countdown is looked at again.
+const TICK: u32 = 250;
 
 #[component]
 pub(crate) fn Cards() -> Element {
@@ -44,11 +49,13 @@ pub(crate) fn Card(question: Value, #[props(default)] corner: bool) -> Element {
     let (wants, of) = match about.as_object().and_then(|kinds| kinds.iter().next()) {
         Some((kind, of)) if kind == "approval" => (wish(text(of, "tool")), of),
         Some((kind, of)) if kind == "question" => ("asks", of),
+        Some((kind, of)) if kind == "outgoing" => ("is about to act outside", of),
         Some((_, of)) => ("was interrupted", of),
         None => return rsx! {},
     };
     let asks = about.get("question").is_some();
     let cut = about.get("interrupted").is_some();
+    let leaves = about.get("outgoing").is_some();
     let input = text(&question, "input").to_owned();
     let diff = text(&question, "diff").to_owned();
     rsx! {
@@ -56,7 +63,7 @@ pub(crate) fn Card(question: Value, #[props(default)] corner: bool) -> Element {
             header {
                 Icon { name: sign(text(&question, "role")) }
                 b { "{role} {wants}" }
-                if is(of, "is_final") { span { class: "chip bad", "cannot be undone" } }
+                if leaves || is(of, "is_final") { span { class: "chip bad", "cannot be undone" } }
                 if corner {
                     IconButton { icon: "eye", label: "See the run", onclick: move |_| choir::open(desk, &run) }
                 }
@@ -69,6 +76,7 @@ pub(crate) fn Card(question: Value, #[props(default)] corner: bool) -> Element {
             if cut {
                 p { class: "quiet", "The computer stopped while this ran. It may have reached the outside. Should it be done again?" }
             }
+            if leaves { Countdown { until: number(of, "until") } }
             if !text(of, "why").is_empty() { p { class: "quiet", {text(of, "why")} } }
             if !from.is_empty() {
                 p { class: "note-line warn", Icon { name: "triangle-alert" } span { "It has read words from {from}. Make sure that this is what you want." } }
@@ -79,6 +87,8 @@ pub(crate) fn Card(question: Value, #[props(default)] corner: bool) -> Element {
             }
             if asks {
                 {choices(&question, of, words)}
+            } else if leaves {
+                {recall(&question)}
             } else {
                 {verdicts(&question, of, cut, words, denying)}
             }
@@ -110,6 +120,36 @@ fn choices(question: &Value, of: &Value, words: Signal<String>) -> Element {
         }
         {line(question, "words", "Your answer", "Answer", words)}
     }
+}
+
+/// A call in the outbox goes now, or not at all.
+fn recall(question: &Value) -> Element {
+    let say = |reply: Value| {
+        let question = question.clone();
+        move || choir::answer(&question, reply.clone())
+    };
+    let no = object(&[("deny", "the person called it off".into())]);
+    rsx! {
+        div { class: "acts",
+            {press("btn pri", "undo-2", "Call it off", say(no))}
+            {press("btn", "", "Let it go now", say(object(&[("allow", "once".into())])))}
+        }
+    }
+}
+
+/// How long a call still lies in the outbox.
+#[component]
+fn Countdown(until: u64) -> Element {
+    let mut now = use_signal(ids::now);
+    use_future(move || async move {
+        loop {
+            TimeoutFuture::new(TICK).await;
+            now.set(ids::now());
+        }
+    });
+    let left = until.saturating_sub(now.read().millis() as u64).div_ceil(1000);
+    let when = if left == 0 { "now, or when the run goes on".to_owned() } else { format!("in {left} s") };
+    rsx! { p { class: "note-line warn", role: "timer", Icon { name: "history" } span { "It goes out {when}." } } }
 }
 
 /// Yes for how long, or no.

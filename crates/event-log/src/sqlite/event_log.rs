@@ -5,7 +5,7 @@ use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use shared_types::{CommandId, ContentHash, ContentRef, OpId, RootHash, RunId, Seq, StoredEvent, UserId};
+use shared_types::{CommandId, ContentHash, ContentRef, OpId, RunId, Seq, StoredEvent, UserId};
 use thiserror::Error;
 
 use super::{Access, SqliteLog, contents, read, schema, snapshots};
@@ -185,7 +185,7 @@ impl EventLog for SqliteLog {
         self.read(|conn| Ok(snapshots::newest(conn, at)?))
     }
 
-    fn snapshots(&self) -> Result<Vec<(Seq, RootHash)>, ReadError> {
+    fn snapshots(&self) -> Result<Vec<Snapshot>, ReadError> {
         self.read(|conn| Ok(snapshots::list(conn)?))
     }
 }

@@ -140,7 +140,7 @@ fn named_in_run(action: &RunAction) -> Option<ContentRef> {
         RunAction::Steer(p) => Some(p.words),
         RunAction::Complete(p) => Some(p.summary),
         RunAction::Ask(p) => match &p.about {
-            AskKind::Approval { input, .. } => Some(*input),
+            AskKind::Approval { input, .. } | AskKind::Outgoing { input, .. } => Some(*input),
             AskKind::Question { .. } | AskKind::Interrupted { .. } => None,
         },
         RunAction::StartTask(p) => Some(p.instruction),
@@ -154,7 +154,7 @@ fn named_in_run(action: &RunAction) -> Option<ContentRef> {
         | RunAction::Fail { .. }
         | RunAction::Answer { .. }
         | RunAction::Trust(_)
-        | RunAction::RecordFailure(_) => None,
+        | RunAction::RecordFailure { .. } => None,
     }
 }
 

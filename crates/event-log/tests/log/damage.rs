@@ -108,7 +108,8 @@ fn an_end_that_was_cut_off_under_a_snapshot_is_refused() {
     let log = disk.log();
     fill(&*log, 20);
     let root = shared_types::RootHash([1; 32]);
-    log.save_snapshot(&event_log::Snapshot { seq: Seq(20), root, slices: Vec::new() }).unwrap();
+    let snapshot = event_log::Snapshot { seq: Seq(20), root, version: 1, slices: Vec::new() };
+    log.save_snapshot(&snapshot).unwrap();
     drop(log);
     disk.close();
     change(&disk.path(), "DELETE FROM events WHERE seq = 20");

@@ -95,7 +95,10 @@ fn ended(command: u8) -> [Submission; 2] {
     let complete =
         shared_types::payload::run::RunComplete { summary: ContentRef::of(b"{}"), results: Vec::new() };
     [
-        in_run(command, RunAction::EndTask { end, report: None, seen: None }),
+        in_run(
+            command,
+            RunAction::EndTask { end, report: None, seen: None, known: shared_types::Seq(u64::MAX) },
+        ),
         in_run(command + 1, RunAction::Complete(complete)),
     ]
 }

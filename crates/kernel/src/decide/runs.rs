@@ -47,10 +47,16 @@ pub enum RunAction {
         report: Option<TaskMessage>,
         /// The newest event that it had been told of when it came to its end; nothing, if it is ended by somebody else.
         seen: Option<Seq>,
+        /// The newest event of the run that whoever ends it knew of.
+        known: Seq,
     },
     Trust(TaskId),
     RecordReply(LlmReply),
-    RecordFailure(LlmFail),
+    RecordFailure {
+        fail: LlmFail,
+        /// The newest event of the run that was known when the turn began.
+        known: Seq,
+    },
 }
 
 pub(super) fn decide(
@@ -126,7 +132,8 @@ pub(super) fn decide(
             known(run, message.to)?;
             draft.event(message.clone());
         }
-        RunAction::EndTask { end, report, seen } => {
+        RunAction::EndTask { end, report, seen, known: newest } => {
+            not_rewound(run, id, *newest)?;
             // Whatever the person said has to be heard first.
             if seen.is_some_and(|seen| run.task(end.task).is_some_and(|task| task.told > seen)) {
                 return Err(Rejection::NotHeard { task: end.task });
@@ -148,10 +155,11 @@ pub(super) fn decide(
             not_rewound(run, id, reply.seen)?;
             draft.event(reply.clone());
         }
-        RunAction::RecordFailure(failure) => {
-            working(run, failure.task)?;
-            check_text("a reason", &failure.reason, REASON_LIMIT)?;
-            draft.event(failure.clone());
+        RunAction::RecordFailure { fail, known } => {
+            working(run, fail.task)?;
+            not_rewound(run, id, *known)?;
+            check_text("a reason", &fail.reason, REASON_LIMIT)?;
+            draft.event(fail.clone());
         }
     }
     Ok(())
@@ -234,7 +242,9 @@ fn end_task(view: &View, draft: &mut Draft, run: &Run, end: &TaskEnd) -> Result<
 fn ask(run: &Run, draft: &mut Draft, ask: &RunAsk) -> Result<(), Rejection> {
     working(run, ask.task)?;
     match &ask.about {
-        AskKind::Approval { call, title, .. } | AskKind::Interrupted { call, title, .. } => {
+        AskKind::Approval { call, title, .. }
+        | AskKind::Interrupted { call, title, .. }
+        | AskKind::Outgoing { call, title, .. } => {
             not_void(run, *call)?;
             check_text("a title", title, 4000)?;
         }
@@ -260,12 +270,23 @@ fn answer(run: &Run, draft: &mut Draft, id: RunId, ask: AskId, reply: &Reply) ->
             };
             run.map(|run| Grant { tool: tool.clone(), pattern: pattern.clone(), run })
         }
-        (AskKind::Approval { .. } | AskKind::Interrupted { .. }, Reply::Deny(_))
-        | (AskKind::Interrupted { .. }, Reply::Allow(Scope::Once))
+        (
+            AskKind::Approval { .. } | AskKind::Interrupted { .. } | AskKind::Outgoing { .. },
+            Reply::Deny(_),
+        )
+        | (AskKind::Interrupted { .. } | AskKind::Outgoing { .. }, Reply::Allow(Scope::Once))
+        | (AskKind::Outgoing { .. }, Reply::Silence)
         | (AskKind::Question { .. }, Reply::Words(_) | Reply::Deny(_)) => None,
-        (AskKind::Approval { .. } | AskKind::Interrupted { .. }, Reply::Words(_))
-        | (AskKind::Interrupted { .. }, Reply::Allow(Scope::Run | Scope::Always))
-        | (AskKind::Question { .. }, Reply::Allow(_)) => {
+        (
+            AskKind::Approval { .. } | AskKind::Interrupted { .. } | AskKind::Outgoing { .. },
+            Reply::Words(_),
+        )
+        | (
+            AskKind::Interrupted { .. } | AskKind::Outgoing { .. },
+            Reply::Allow(Scope::Run | Scope::Always),
+        )
+        | (AskKind::Approval { .. } | AskKind::Interrupted { .. }, Reply::Silence)
+        | (AskKind::Question { .. }, Reply::Allow(_) | Reply::Silence) => {
             let reason = "it does not fit what was asked".into();
             return Err(Rejection::Invalid { what: "an answer", reason });
         }

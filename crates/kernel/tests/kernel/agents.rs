@@ -76,7 +76,12 @@ pub(crate) fn done(n: u8, outcome: TaskOutcome) -> Step {
 
 /// The work of an agent ends, and nobody is told.
 pub(crate) fn ends(n: u8, outcome: TaskOutcome) -> RunAction {
-    RunAction::EndTask { end: TaskEnd { task: task_id(n), outcome }, report: None, seen: None }
+    RunAction::EndTask {
+        end: TaskEnd { task: task_id(n), outcome },
+        report: None,
+        seen: None,
+        known: Seq(u64::MAX),
+    }
 }
 
 /// The work of an agent ends, and it tells another so.
@@ -87,6 +92,7 @@ pub(crate) fn reports(n: u8, to: u8) -> RunAction {
         end: TaskEnd { task: task_id(n), outcome: TaskOutcome::Done },
         report: Some(report),
         seen: None,
+        known: Seq(u64::MAX),
     }
 }
 
@@ -171,13 +177,16 @@ pub(crate) fn reply(n: u8) -> Step {
 }
 
 pub(crate) fn no_reply(n: u8, reason: &str) -> Step {
-    act(RunAction::RecordFailure(LlmFail {
-        task: task_id(n),
-        model: "small".into(),
-        reason: reason.into(),
-        tokens: Tokens::default(),
-        micros: None,
-    }))
+    act(RunAction::RecordFailure {
+        fail: LlmFail {
+            task: task_id(n),
+            model: "small".into(),
+            reason: reason.into(),
+            tokens: Tokens::default(),
+            micros: None,
+        },
+        known: Seq(u64::MAX),
+    })
 }
 
 pub(crate) fn tool_call(n: Option<u8>) -> ToolCall {

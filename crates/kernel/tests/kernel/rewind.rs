@@ -108,10 +108,18 @@ fn what_was_thought_before_it_went_back_is_not_done_after() {
     let mut late = reply(1);
     let Action::Run(RunAction::RecordReply(recorded)) = &mut late.action else { panic!() };
     recorded.seen = shell.view.seq();
+    let mut ending = done(1, TaskOutcome::Done);
+    let Action::Run(RunAction::EndTask { known, .. }) = &mut ending.action else { panic!() };
+    *known = shell.view.seq();
+    let mut failing = no_reply(1, "cut off");
+    let Action::Run(RunAction::RecordFailure { known, .. }) = &mut failing.action else { panic!() };
+    *known = shell.view.seq();
     shell.done(pause());
     retry(&mut shell, to).unwrap();
     let what = "it went back to an earlier step";
-    assert_eq!(shell.run(late), Err(Rejection::RunIsBusy { run: run_id(1), what }));
+    for late in [late, ending, failing] {
+        assert_eq!(shell.run(late), Err(Rejection::RunIsBusy { run: run_id(1), what }));
+    }
     assert_eq!(shell.run_in(wanted, call_by(1)), Err(Rejection::CallTaken { call: wanted }));
     assert_eq!(shell.run(ask(1, 1, question(wanted))), Err(Rejection::CallTaken { call: wanted }));
     turn(&mut shell, 1, &[]);

@@ -3,10 +3,10 @@
 use kernel::run::Spent;
 use kernel::{Action, Rejection, RunAction};
 use shared_types::payload::llm::{LlmFail, Tokens};
-use shared_types::payload::run::{PauseReason, Reply, Scope};
+use shared_types::payload::run::{AskKind, PauseReason, Reply, Scope};
 use shared_types::payload::task::{MessageKind, TaskEnd, TaskOutcome};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
-use shared_types::{OpId, Taint, Timestamp};
+use shared_types::{ContentRef, OpId, Seq, Taint, Timestamp};
 
 use crate::agents::*;
 use crate::laws::reopened;
@@ -179,7 +179,7 @@ fn an_agent_does_not_end_before_it_has_heard_the_person() {
     let seen = Some(shell.view.seq());
     let end = |seen| {
         let end = TaskEnd { task: task_id(1), outcome: TaskOutcome::Done };
-        act(RunAction::EndTask { end, report: None, seen })
+        act(RunAction::EndTask { end, report: None, seen, known: Seq(u64::MAX) })
     };
     shell.done(steer(None));
     assert_eq!(shell.run(end(seen)).unwrap_err(), Rejection::NotHeard { task: task_id(1) });
@@ -188,6 +188,36 @@ fn an_agent_does_not_end_before_it_has_heard_the_person() {
     // Then there is nobody who would hear it.
     let late = shell.run(steer(None)).unwrap_err();
     assert_eq!(late, Rejection::TaskIsOver { task: task_id(1) });
+}
+
+#[test]
+fn a_call_in_the_outbox_goes_out_by_silence_and_holds_nobody_up() {
+    let (mut shell, _) = Shell::after(working());
+    let about = AskKind::Outgoing {
+        call: OpId::from_bytes([9; 16]),
+        tool: "exec".into(),
+        title: "git push".into(),
+        input: ContentRef::of(b"words"),
+        until: Timestamp::from_millis(5),
+    };
+    shell.done(ask(1, 1, about.clone()));
+    let run = shell.view.runs.get(&run_id(1)).unwrap();
+    assert!(!run.waits() && run.asks.len() == 1);
+    assert!(run.ticking.is_some(), "the clock of the run goes on");
+    for odd in [Reply::Words("yes".into()), Reply::Allow(Scope::Run), Reply::Allow(Scope::Always)] {
+        let reason = "it does not fit what was asked".into();
+        assert_eq!(shell.run(answer(1, odd)), Err(Rejection::Invalid { what: "an answer", reason }));
+    }
+    for (n, reply) in [(1, Reply::Silence), (2, Reply::Deny("no".into())), (3, Reply::Allow(Scope::Once))] {
+        shell.done(ask(n, 1, about.clone()));
+        shell.done(answer(n, reply));
+        assert!(shell.view.runs.get(&run_id(1)).unwrap().asks.is_empty());
+    }
+    assert!(shell.view.grants.is_empty());
+    shell.done(ask(4, 1, question(OpId::from_bytes([8; 16]))));
+    let reason = "it does not fit what was asked".into();
+    let silent = shell.run(answer(4, Reply::Silence));
+    assert_eq!(silent, Err(Rejection::Invalid { what: "an answer", reason }), "a question needs an answer");
 }
 
 #[test]
@@ -211,7 +241,10 @@ fn what_a_turn_took_that_came_to_nothing_is_counted_but_is_no_step() {
     let tokens = Tokens { input: 7, output: 3, ..Default::default() };
     let fail = |tokens, micros| {
         let (task, model, reason) = (task_id(1), "small".into(), "no sense".into());
-        act(RunAction::RecordFailure(LlmFail { task, model, reason, tokens, micros }))
+        act(RunAction::RecordFailure {
+            fail: LlmFail { task, model, reason, tokens, micros },
+            known: Seq(u64::MAX),
+        })
     };
     shell.done(fail(tokens, Some(5)));
     shell.done(fail(Tokens::default(), None));

@@ -32,6 +32,7 @@ pub(super) fn apply(views: &Views, event: &Event, run: &RunEvent) -> Result<(), 
             views.map(update.execute([id.as_bytes()]))?;
             set_state(views, id, RunState::Running, None)
         }
+        RunEvent::Ask(p) if !p.about.needs_answer() => Ok(()),
         RunEvent::Ask(p) => {
             let mut insert =
                 views.prepare("INSERT OR REPLACE INTO asks (run, ask, task) VALUES (?1, ?2, ?3)")?;

@@ -77,6 +77,7 @@ pub(crate) fn end_task(n: u8) -> RunAction {
         end: TaskEnd { task: task_id(n), outcome: TaskOutcome::Done },
         report: None,
         seen: None,
+        known: Seq(u64::MAX),
     }
 }
 

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use event_log::replay::advance;
 use event_log::{ContentError, EventLog, each_name, read_content, understand};
-use kernel::{EffectKind, View, evolve};
+use kernel::{EffectKind, VIEW_VERSION, View, evolve};
 use sha2::{Digest, Sha256};
 use shared_types::{ChainHash, ContentHash, INLINE_LIMIT, Seq, StoredEvent, Timestamp};
 use zip::CompressionMethod::{Deflated, Stored};
@@ -114,6 +114,7 @@ fn write_entries<W: Write>(
         seq: at,
         hash: pass.hash,
         root,
+        view: VIEW_VERSION,
         created,
         events: EventsSummary { sha256: hash_of(pass.hasher), size: pass.size },
         contents: ContentsSummary::default(),

@@ -17,8 +17,10 @@ pub struct Manifest {
     pub seq: Seq,
     /// The link of the newest event, which covers all before it.
     pub hash: ChainHash,
-    /// The root of the view that replay reaches.
+    /// The root of the view that replay reaches, and which version of views hashes to it.
     pub root: RootHash,
+    #[serde(default = "first")]
+    pub view: u32,
     pub created: Timestamp,
     pub events: EventsSummary,
     pub contents: ContentsSummary,
@@ -26,6 +28,11 @@ pub struct Manifest {
     pub purged: Vec<ContentHash>,
     /// Contents that events name and that were not there for another reason, sorted.
     pub missing: Vec<ContentHash>,
+}
+
+/// The first archives did not say it.
+fn first() -> u32 {
+    1
 }
 
 /// `log/events.jsonl` as bytes.
@@ -53,7 +60,7 @@ struct Kind {
 
 impl Manifest {
     pub const FORMAT: &'static str = "choir-archive";
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, ImportError> {
         let wrong = |e: serde_json::Error| ImportError::Manifest { reason: e.to_string() };
@@ -61,7 +68,7 @@ impl Manifest {
         if kind.format != Self::FORMAT {
             return Err(ImportError::Manifest { reason: format!("its format is {:?}", kind.format) });
         }
-        if kind.version != Self::VERSION {
+        if !(1..=Self::VERSION).contains(&kind.version) {
             return Err(ImportError::Version { found: kind.version, known: Self::VERSION });
         }
         let manifest: Self = serde_json::from_slice(bytes).map_err(wrong)?;

@@ -41,7 +41,10 @@ pub(super) fn each_needed(event: &Event, visit: &mut dyn FnMut(ContentHash)) {
         Payload::Run(RunEvent::Start(p)) => content(&p.objective),
         Payload::Run(RunEvent::Steer(p)) => content(&p.words),
         Payload::Run(RunEvent::Complete(p)) => content(&p.summary),
-        Payload::Run(RunEvent::Ask(RunAsk { about: AskKind::Approval { input, .. }, .. })) => content(input),
+        Payload::Run(RunEvent::Ask(RunAsk {
+            about: AskKind::Approval { input, .. } | AskKind::Outgoing { input, .. },
+            ..
+        })) => content(input),
         Payload::Task(TaskEvent::Start(p)) => content(&p.instruction),
         Payload::Task(TaskEvent::Message(p)) => content(&p.body),
         Payload::Llm(LlmEvent::Reply(p)) => content(&p.reply),

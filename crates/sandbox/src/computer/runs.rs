@@ -44,6 +44,10 @@ pub struct Voice {
 pub const RUN_BUDGET: &str = "runs.budget";
 pub const DAILY: &str = "runs.daily";
 
+/// The setting for how many seconds calls that cannot be taken back lie in the outbox, and what holds without it.
+pub const OUTBOX: &str = "runs.outbox";
+pub const DEFAULT_OUTBOX: u64 = 5;
+
 /// What a run may take where nobody has said anything.
 pub const DEFAULT_BUDGET: Budget =
     Budget { steps: Some(200), seconds: None, tokens: Some(3_000_000), micros: None };

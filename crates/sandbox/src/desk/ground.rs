@@ -19,7 +19,9 @@ use tokio::sync::Semaphore;
 
 use super::bus::Bus;
 use super::commands::Commands;
-use crate::computer::{ByAgent, Caller, Computer, DAILY, Voice, agent_setting, role_setting};
+use crate::computer::{
+    ByAgent, Caller, Computer, DAILY, DEFAULT_OUTBOX, OUTBOX, Voice, agent_setting, role_setting,
+};
 use crate::failure::{Code, Failure};
 use crate::ids;
 
@@ -182,12 +184,14 @@ impl Ground for Workshop {
                     Some((role.name().to_owned(), budget(setting(&agent_setting(role.name()))?)?))
                 });
                 let daily = setting(DAILY).and_then(budget);
+                let outbox = setting(OUTBOX).and_then(|value| value.as_u64()).unwrap_or(DEFAULT_OUTBOX);
                 Standing {
                     grants: grants.filter(|grant| grant.run.is_none_or(|only| only == run)).collect(),
                     spent: view.runs.get(&run).map(|run| run.spent),
                     today: view.spending.get(&today).copied().unwrap_or_default(),
                     daily: daily.unwrap_or_default(),
                     agents: agents.collect(),
+                    outbox: Duration::from_secs(outbox),
                     roles: roles.collect(),
                 }
             })?)

@@ -145,7 +145,9 @@ impl<'a> Stage<'a> {
         for (path, text) in &self.scenario.files {
             write(&computer, path, text);
         }
-        for (key, value) in &self.scenario.settings {
+        // Only scenarios that are about the outbox wait for it.
+        let at_once = BTreeMap::from([(sandbox::computer::OUTBOX.to_owned(), 0.into())]);
+        for (key, value) in at_once.iter().chain(&self.scenario.settings) {
             let set = DesktopAction::SetSetting { key: key.as_str().into(), value: value.clone() };
             let envelope = Envelope::new(Request::Gesture(set));
             computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();

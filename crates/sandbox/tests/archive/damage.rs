@@ -164,7 +164,7 @@ fn a_manifest_that_says_something_else_is_refused() {
     assert_refused!(bench.edited(|p| *p.get(MANIFEST) = b"{".to_vec()), ImportError::Manifest { .. });
     assert_refused!(bench.edited(|p| *p.get(MANIFEST) = Vec::new()), ImportError::Manifest { .. });
     assert_refused!(edited(&|m| m.format = "tar".into()), ImportError::Manifest { .. });
-    assert_refused!(edited(&|m| m.version = 2), ImportError::Version { found: 2, known: 1 });
+    assert_refused!(edited(&|m| m.version = 3), ImportError::Version { found: 3, known: 2 });
     assert_refused!(edited(&|m| m.seq = m.seq.next()), ImportError::End { .. });
     assert_refused!(edited(&|m| m.hash = ChainHash([1; 32])), ImportError::Head { .. });
     assert_refused!(edited(&|m| m.root = RootHash([1; 32])), ImportError::Root { .. });
@@ -286,6 +286,25 @@ fn sizes_that_lie_and_bombs_are_refused() {
     assert_refused!(tight(Limits { manifest: 100, ..limits }), ImportError::TooLarge { .. });
     assert_refused!(tight(Limits { directory: 20_000, ..limits }), ImportError::Zip(_));
     assert_refused!(tight(Limits { ratio: 0, unpacked: 1000, ..limits }), ImportError::TooLarge { .. });
+}
+
+#[test]
+fn an_archive_of_before_another_view_is_taken_for_its_chain_and_contents() {
+    let bench = Bench::new();
+    let mut parts = bench.parts();
+    parts.edit_manifest(|m| (m.view, m.root) = (m.view - 1, RootHash([1; 32])));
+    let mut verified = Archive::verify(parts.pack(), Limits::default(), &|_, _| {}).unwrap();
+    assert_eq!(verified.manifest().root, RootHash([1; 32]));
+    parts.edit_manifest(|m| m.hash = ChainHash([1; 32]));
+    assert_refused!(bench.refused(parts.pack()), ImportError::Head { .. });
+    // The first archives do not name a view at all.
+    let mut parts = bench.parts();
+    let mut manifest: serde_json::Value = serde_json::from_slice(parts.get(MANIFEST)).unwrap();
+    manifest["version"] = 1.into();
+    manifest.as_object_mut().unwrap().remove("view");
+    *parts.get(MANIFEST) = serde_json::to_vec(&manifest).unwrap();
+    verified = Archive::verify(parts.pack(), Limits::default(), &|_, _| {}).unwrap();
+    assert_eq!((verified.manifest().version, verified.manifest().view), (1, 1));
 }
 
 #[test]

@@ -204,7 +204,12 @@ impl House {
     pub(crate) fn end(&self, run: RunId, task: TaskId, outcome: TaskOutcome) {
         self.record(
             run,
-            RunAction::EndTask { end: TaskEnd { task, outcome }, report: None, seen: None },
+            RunAction::EndTask {
+                end: TaskEnd { task, outcome },
+                report: None,
+                seen: None,
+                known: Seq(u64::MAX),
+            },
             Vec::new(),
         );
     }

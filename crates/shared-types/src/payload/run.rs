@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AskId, ContentRef, FilePath, OpId, Seq, Taint, TaskId};
+use crate::{AskId, ContentRef, FilePath, OpId, Seq, Taint, TaskId, Timestamp};
 
 /// What a run may take, from its start. What is absent is not bounded. Every field is written, since a snapshot, which
 /// has no names of fields, holds it too.
@@ -102,6 +102,18 @@ pub enum AskKind {
     Question { call: OpId, text: Box<str>, choices: Vec<Box<str>> },
     /// The server ended while this call ran, and it may have reached the outside. Is it to be made again?
     Interrupted { call: OpId, tool: Box<str>, title: Box<str> },
+    /// A call that is allowed and cannot be taken back lies in the outbox. Silence until then is a yes.
+    Outgoing { call: OpId, tool: Box<str>, title: Box<str>, input: ContentRef, until: Timestamp },
+}
+
+impl AskKind {
+    /// Whether nothing goes on before the person has said something.
+    pub fn needs_answer(&self) -> bool {
+        match self {
+            Self::Approval { .. } | Self::Question { .. } | Self::Interrupted { .. } => true,
+            Self::Outgoing { .. } => false,
+        }
+    }
 }
 
 /// An agent waits for the person.
@@ -133,6 +145,8 @@ pub enum Reply {
     Deny(Box<str>),
     /// An answer in words.
     Words(Box<str>),
+    /// Nothing, until the time was up.
+    Silence,
 }
 
 /// The person answered.

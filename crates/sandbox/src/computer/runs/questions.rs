@@ -48,7 +48,10 @@ impl Computer {
 
     /// The arguments of a call as text, and what it would do to a file.
     fn arguments(&self, about: &AskKind) -> Result<(Option<String>, Option<String>), Failure> {
-        let AskKind::Approval { tool, input, .. } = about else { return Ok((None, None)) };
+        let (tool, input) = match about {
+            AskKind::Approval { tool, input, .. } | AskKind::Outgoing { tool, input, .. } => (tool, input),
+            AskKind::Question { .. } | AskKind::Interrupted { .. } => return Ok((None, None)),
+        };
         let text = texts::show(&**self.log(), input).text;
         let value = text.as_deref().filter(|_| input.size <= COMPARED);
         let value: Option<Value> = value.and_then(|text| serde_json::from_str(text).ok());

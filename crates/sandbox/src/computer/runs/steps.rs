@@ -215,6 +215,7 @@ impl<'a> Teller<'a> {
                     parts.input = shown(input).map(pretty);
                     parts.notes.push(why.to_string());
                 }
+                AskKind::Outgoing { input, .. } => parts.input = shown(input).map(pretty),
                 AskKind::Question { text, .. } => parts.input = Some(text.to_string()),
                 AskKind::Interrupted { title, .. } => parts.input = Some(title.to_string()),
             },

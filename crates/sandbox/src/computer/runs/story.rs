@@ -123,8 +123,11 @@ impl Story {
             }
             TaskState::Working => {}
         }
-        if self.run.asks.iter().any(|ask| ask.task == task.id) {
+        if self.run.questions().any(|ask| ask.task == task.id) {
             return "waits for the person".into();
+        }
+        if self.run.asks.iter().any(|ask| ask.task == task.id) {
+            return "holds a call that cannot be undone".into();
         }
         if let Some(words) = self.calls_of(task.id) {
             return words;
@@ -202,7 +205,7 @@ fn follow(view: &mut View, event: &Event) {
 
 pub(super) fn state(run: &Run) -> RunState {
     match &run.phase {
-        Phase::Working if run.asks.is_empty() => RunState::Running,
+        Phase::Working if !run.waits() => RunState::Running,
         Phase::Working => RunState::Waiting,
         Phase::Paused(_) => RunState::Paused,
         Phase::Cancelled => RunState::Cancelled,
@@ -229,7 +232,7 @@ pub(super) fn line(id: RunId, run: &Run, ended: Option<Timestamp>, undone: bool)
         started: run.started,
         ended,
         cost: cost(&run.spent),
-        asks: run.asks.len() as u64,
+        asks: run.questions().count() as u64,
         undone,
     }
 }
