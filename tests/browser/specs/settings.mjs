@@ -44,7 +44,7 @@ async function turnTo(page, name) {
   const settings = page.locator('.win[data-app="settings"]');
   if ((await settings.count()) === 0) await open(page, "settings");
   await settings.getByRole("navigation").getByRole("button", { name, exact: true }).click();
-  await settings.getByRole("heading", { name, exact: true }).waitFor();
+  await settings.getByRole("heading", { name, exact: true, level: 1 }).waitFor();
   return settings;
 }
 
@@ -89,8 +89,9 @@ story("settings", {}, async (here, step) => {
     await tool("list_issues").getByText("only reads").waitFor();
     await tool("create_issue").getByText("final: asks first").waitFor();
     await tool("create_issue").getByText("Makes an issue", { exact: true }).waitFor();
+    const answered = page.waitForResponse(/\/mcp\/tracker\/restart$/);
     await tracker.getByRole("button", { name: "Restart tracker" }).press("Enter");
-    await tracker.getByText("starting…").waitFor();
+    assert.equal((await (await answered).json()).state, "up");
     await tracker.getByText("running", { exact: true }).waitFor();
   });
 
@@ -144,7 +145,7 @@ story("settings", {}, async (here, step) => {
 
   await step("it reads well on a phone and in the dark", async () => {
     settings = await turnTo(page, "Services");
-    await card("MCP server tracker").getByText(/only read/).click();
+    await card("MCP server tracker").locator("summary").click();
     await page.keyboard.press("Control+k");
     await page.keyboard.type(">theme dark");
     await page.keyboard.press("Enter");

@@ -123,7 +123,7 @@ mod tests {
         let write = |name: &str| std::fs::write(folder.path().join(name), "a").unwrap();
         write("notes.md");
         let none = covers();
-        assert_eq!(none.paths(), [Path::new(""); 0]);
+        assert!(none.paths().is_empty());
         write(".env");
         let one = covers();
         assert_eq!(one.paths(), [Path::new(".env")]);
