@@ -1,5 +1,6 @@
 //! A server that answers: the connection to it, from the handshake to its end.
 
+use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -7,10 +8,10 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation, JsonObject,
     PaginatedRequestParams, Tool,
 };
-use rmcp::service::{RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rmcp::{RoleClient, ServiceExt};
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -68,7 +69,7 @@ impl Link {
             Ok(service) => Ok(Self { service, program: Mutex::new(Some(running)), secrets: kept }),
             Err(error) => {
                 let said = complaints(&running);
-                let said = if said.is_empty() { error.to_string() } else { said };
+                let said = if said.is_empty() { why(&error) } else { said };
                 Err(reason(&words::without(said, &kept)))
             }
         }
@@ -91,7 +92,7 @@ impl Link {
         let transport = StreamableHttpClientTransport::with_client(client, config);
         match us().serve(transport).await {
             Ok(service) => Ok(Self { service, program: Mutex::default(), secrets }),
-            Err(error) => Err(reason(&words::without(error.to_string(), &secrets))),
+            Err(error) => Err(reason(&words::without(why(&error), &secrets))),
         }
     }
 
@@ -179,6 +180,25 @@ impl Link {
         let said = self.program().as_ref().map(complaints).unwrap_or_default();
         self.clean(if said.is_empty() { otherwise } else { &said })
     }
+}
+
+/// Why nobody answered, down to its causes and without names of types.
+fn why(error: &ClientInitializeError) -> String {
+    let ClientInitializeError::TransportError { error, .. } = error else { return error.to_string() };
+    let mut first: &(dyn Error + 'static) = &*error.error;
+    // The SDK does not name this one's cause.
+    if let Some(StreamableHttpError::Client(error)) =
+        first.downcast_ref::<StreamableHttpError<reqwest::Error>>()
+    {
+        first = error;
+    }
+    let causes = std::iter::successors(Some(first), |error| (**error).source());
+    causes.map(ToString::to_string).fold(String::new(), |said, cause| match said {
+        said if said.is_empty() => cause,
+        // Most repeat the one below.
+        said if said.contains(&cause) => said,
+        said => format!("{said}: {cause}"),
+    })
 }
 
 fn no_key(name: &str) -> String {
