@@ -37,6 +37,8 @@ mod process;
 mod running;
 #[path = "cli/servers.rs"]
 mod servers;
+#[path = "cli/services.rs"]
+mod services;
 #[path = "cli/undo.rs"]
 mod undo;
 #[path = "cli/watching.rs"]

@@ -11,6 +11,7 @@ use std::time::Instant;
 use crate::cell::{
     Command, ControlChannel, ExecError, Exit, Pty, PtyControl, Sink, Size, Status, Stream, Talk,
 };
+use crate::complaints::Complaints;
 use crate::frames::{Body, Frame, Run};
 use crate::policy::{Limit, Policy};
 use crate::watch::{Patience, Watched};
@@ -19,8 +20,6 @@ use crate::watch::{Patience, Watched};
 const MAILBOX: usize = 16;
 /// Input travels in pieces of this size.
 const PIECE: usize = 64 << 10;
-/// What is kept of the complaints of a command that is spoken with.
-const COMPLAINTS: usize = 2 << 10;
 
 /// A channel with somebody reading it.
 pub(crate) struct Conversation {
@@ -191,7 +190,7 @@ impl Conversation {
         let complaints = Arc::clone(&output.complaints);
         let complaints = move || {
             let said = complaints.lock().unwrap_or_else(PoisonError::into_inner);
-            String::from_utf8_lossy(&said).trim().to_owned()
+            said.text()
         };
         Ok(Talk {
             output: Box::new(output),
@@ -234,8 +233,8 @@ struct Output {
     route: Route,
     bytes: Vec<u8>,
     at: usize,
-    /// The end of what came on the other stream.
-    complaints: Arc<Mutex<Vec<u8>>>,
+    /// What came on the other stream.
+    complaints: Arc<Mutex<Complaints>>,
 }
 
 impl Output {
@@ -244,10 +243,7 @@ impl Output {
     }
 
     fn complain(&self, bytes: &[u8]) {
-        let mut said = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
-        said.extend_from_slice(bytes);
-        let old = said.len().saturating_sub(COMPLAINTS);
-        said.drain(..old);
+        self.complaints.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 mod agent;
 mod cell;
+mod complaints;
 pub mod container;
 mod conversation;
 mod frames;

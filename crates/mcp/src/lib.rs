@@ -9,6 +9,7 @@
 mod http;
 mod link;
 mod offer;
+mod running;
 mod server;
 mod servers;
 pub mod settings;
@@ -19,7 +20,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 pub use offer::Offered;
-pub use servers::{Found, Line, Servers, State};
+pub use servers::{Found, Kind, Line, Servers, State};
 pub use settings::{Program, Reach, Settings, SettingsError};
 pub use words::Said;
 pub use zeroize::Zeroizing;
@@ -41,6 +42,8 @@ pub struct Launched {
     pub stream: UnixStream,
     /// What it complained of last, for the person.
     pub complaints: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Whether it still sees nothing that it may not. It may take its time.
+    pub is_confined: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Ends the program when dropped.
     pub guard: Box<dyn Send + Sync>,
 }

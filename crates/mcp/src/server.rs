@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 
 use crate::link::{Broken, Link};
 use crate::offer::{self, Offered};
+use crate::running::Programs;
 use crate::settings::{ServerSettings, Way};
 use crate::words::{Said, reason};
 use crate::{Keys, Launch};
@@ -35,6 +36,8 @@ pub(crate) struct Server {
     known: Mutex<Known>,
     /// One starts it, and the others wait for that.
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
+    /// Its program, and what is left of those before.
+    programs: Programs,
     /// Told when it has been asked for its tools, whatever came of it.
     answered: Notify,
     /// Told when nobody will need it any more.
@@ -79,6 +82,7 @@ impl Server {
             copy,
             known: Mutex::default(),
             link: tokio::sync::Mutex::default(),
+            programs: Programs::default(),
             answered: Notify::new(),
             ended: Notify::new(),
         }
@@ -160,11 +164,11 @@ impl Server {
             Ok(said) => said,
             Err(Broken::Refused(why)) => Said::failed(why),
             Err(Broken::Gone(why)) => {
-                self.forget(link).await;
+                self.forget(&link).await;
                 Said::failed(format!("the server {} ended during the call: {why}", self.name))
             }
             Err(Broken::Silent) => {
-                self.forget(link).await;
+                self.forget(&link).await;
                 let seconds = self.settings.patience.as_secs();
                 Said::failed(format!("the server {} did not answer within {seconds} s", self.name))
             }
@@ -175,22 +179,36 @@ impl Server {
     pub(crate) async fn end(&self) {
         self.known().is_ended = true;
         self.ended.notify_waiters();
-        let link = self.link.lock().await.take();
-        let _ = tokio::task::spawn_blocking(move || drop(link)).await;
+        let_go(&mut *self.link.lock().await);
+        self.programs.gone().await;
     }
 
-    async fn forget(&self, broken: Arc<Link>) {
-        let link = self.link.lock().await.take_if(|link| Arc::ptr_eq(link, &broken));
-        drop_apart([link, Some(broken)]);
+    /// Ends it and starts it anew, however often that failed before.
+    pub(crate) async fn restart(&self) {
+        let_go(&mut *self.link.lock().await);
+        self.forgive();
+        self.reach().await;
+    }
+
+    fn forgive(&self) {
+        let mut known = self.known();
+        (known.failures, known.failed) = (0, None);
+    }
+
+    async fn forget(&self, broken: &Arc<Link>) {
+        self.link.lock().await.take_if(|link| Arc::ptr_eq(link, broken));
+        broken.end();
     }
 
     /// The connection, made if there is none.
     async fn link(&self) -> Result<Arc<Link>, String> {
         let mut place = self.link.lock().await;
-        if let Some(link) = place.as_ref().filter(|link| !link.is_over()) {
+        if let Some(link) = place.as_ref().filter(|link| !link.is_over())
+            && link.is_confined().await
+        {
             return Ok(Arc::clone(link));
         }
-        drop_apart([place.take()]);
+        let_go(&mut place);
         let ended = self.ended.notified();
         tokio::pin!(ended);
         ended.as_mut().enable();
@@ -251,7 +269,8 @@ impl Server {
     async fn start(&self) -> Result<(Link, Vec<Offered>), String> {
         let link = match &self.settings.way {
             Way::Program(program) => {
-                Link::to_program(&self.name, program, Arc::clone(&self.launch), &self.keys).await?
+                let launch = Arc::clone(&self.launch);
+                Link::to_program(&self.name, program, launch, &self.keys, &self.programs).await?
             }
             Way::Address(address) => Link::to_address(address, &self.keys).await?,
         };
@@ -287,9 +306,11 @@ impl Server {
     }
 }
 
-/// Ending a program waits until nothing of it is left, which is nobody's to wait for here.
-fn drop_apart<const N: usize>(links: [Option<Arc<Link>>; N]) {
-    if links.iter().any(Option::is_some) {
-        tokio::task::spawn_blocking(move || drop(links));
+fn let_go(place: &mut Option<Arc<Link>>) {
+    if let Some(link) = place.take() {
+        link.end();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,12 +41,22 @@ pub enum State {
     Down(String),
 }
 
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Program,
+    Address,
+}
+
 /// A server as the person sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     pub name: String,
+    pub kind: Kind,
     /// The program, or the address.
     pub way: String,
+    /// Names of the keys in the vault that it is given.
+    pub keys: Vec<String>,
     pub state: State,
     pub roles: Vec<String>,
     pub tools: Vec<Found>,
@@ -118,6 +128,14 @@ impl Servers {
         }
     }
 
+    /// Ends one and starts it anew, and waits for that; whether there is one of this name.
+    pub async fn restart(&self, name: &str) -> bool {
+        let Some(server) = self.servers.get(name).cloned() else { return false };
+        // Whoever asked may go away; what was begun is brought to its end.
+        let _ = tokio::spawn(async move { server.restart().await }).await;
+        true
+    }
+
     /// Ends all programs for good.
     pub async fn end(&self) {
         for server in self.servers.values() {
@@ -137,23 +155,26 @@ fn line(server: &Server) -> Line {
         None if server.is_up() => State::Up,
         None => State::Idle,
     };
+    let (kind, way) = way(&server.settings.way);
     Line {
         name: server.name.clone(),
-        way: way(&server.settings.way),
+        kind,
+        way,
+        keys: server.settings.way.keys(),
         state,
         roles: server.settings.roles.iter().cloned().collect(),
         tools: tools.iter().flat_map(|tools| tools.iter()).map(|tool| of(server, tool)).collect(),
     }
 }
 
-fn way(way: &Way) -> String {
+fn way(way: &Way) -> (Kind, String) {
     match way {
-        Way::Program(program) => program.argv.join(" "),
+        Way::Program(program) => (Kind::Program, program.argv.join(" ")),
         // What stands behind a question mark may be a secret.
         Way::Address(address) => {
             let mut url = address.url.clone();
             url.set_query(None);
-            url.to_string()
+            (Kind::Address, url.to_string())
         }
     }
 }

@@ -51,6 +51,17 @@ pub enum Way {
     Address(Address),
 }
 
+impl Way {
+    /// Names of the keys in the vault that it takes, each once.
+    pub fn keys(&self) -> Vec<String> {
+        let keys: BTreeSet<&String> = match self {
+            Self::Program(program) => program.secrets.values().collect(),
+            Self::Address(address) => address.key.iter().collect(),
+        };
+        keys.into_iter().cloned().collect()
+    }
+}
+
 /// A program that speaks over its standard input and output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {

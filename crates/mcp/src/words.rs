@@ -1,6 +1,7 @@
 //! What a server answers, as words that a model can read: bounded, and without the secrets that it was given.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 /// Bytes of an answer; the rest is left out.
@@ -31,7 +32,7 @@ pub(crate) fn of(result: CallToolResult, secrets: &[Zeroizing<String>]) -> Said 
     if text.trim().is_empty()
         && let Some(value) = result.structured_content
     {
-        text = value.to_string();
+        text = all_without(value, secrets).to_string();
     }
     text = without(text, secrets);
     if text.len() > LONGEST {
@@ -67,9 +68,25 @@ pub(crate) fn reason(text: &str) -> String {
     if text.trim().chars().count() > LONGEST_REASON { format!("{line}…") } else { line }
 }
 
+/// Words without the secrets that a server was given, whole or by one of their lines.
 pub(crate) fn without(text: String, secrets: &[Zeroizing<String>]) -> String {
-    let secrets = secrets.iter().filter(|secret| secret.len() >= LEAST_SECRET);
-    secrets.fold(text, |text, secret| text.replace(secret.as_str(), "[a secret]"))
+    let lines = secrets.iter().flat_map(|secret| secret.lines());
+    let secrets = secrets.iter().map(|secret| secret.as_str()).chain(lines);
+    let secrets = secrets.filter(|secret| secret.len() >= LEAST_SECRET);
+    secrets.fold(text, |text, secret| text.replace(secret, "[a secret]"))
+}
+
+/// The same for everything in a value, the names of its fields too.
+pub(crate) fn all_without(value: Value, secrets: &[Zeroizing<String>]) -> Value {
+    let clean = |value| all_without(value, secrets);
+    match value {
+        Value::String(text) => without(text, secrets).into(),
+        Value::Array(values) => values.into_iter().map(clean).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (without(name, secrets), clean(value))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
 }
 
 #[cfg(test)]
@@ -110,5 +127,14 @@ mod tests {
         let flood = json!({ "content": [{ "type": "text", "text": long }] });
         let said = of(serde_json::from_value(flood).unwrap(), &secret);
         assert!(!said.text.contains("s3cre"), "no half of it stays where an answer is cut");
+    }
+
+    #[test]
+    fn a_secret_of_several_lines_is_taken_out_line_by_line() {
+        let secret = [Zeroizing::new("-----BEGIN-----\nc2VjcmV0\n".to_owned())];
+        assert_eq!(without("line 2: c2VjcmV0".into(), &secret), "line 2: [a secret]");
+        let structured = json!({ "content": [], "structuredContent": { "key": secret[0].as_str() } });
+        let said = of(serde_json::from_value(structured).unwrap(), &secret);
+        assert_eq!(said.text, "{\"key\":\"[a secret]\"}");
     }
 }

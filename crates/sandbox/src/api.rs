@@ -13,6 +13,7 @@ pub mod openapi;
 mod operations;
 pub mod problem;
 mod runs;
+mod services;
 mod socket;
 mod terminals;
 mod tools;
@@ -112,6 +113,14 @@ pub fn routes() -> Vec<Route> {
             Signed(Write),
             "Starts MCP servers, to see them answer",
             tools::reach,
+        ),
+        Route::post("/api/v1/mcp/{name}/restart", Signed(Write), "Starts an MCP server anew", tools::restart),
+        Route::get("/api/v1/services", Signed(Read), "Web search and telemetry", services::list),
+        Route::post(
+            "/api/v1/services/search/test",
+            Signed(Write),
+            "Searches the web for a word",
+            services::try_search,
         ),
         // A terminal is in a cell. A plain shell is the owner's alone, by a session: see `Shell`.
         Route::get("/api/v1/terminals", Signed(Terminal), "Lists terminals", terminals::list),

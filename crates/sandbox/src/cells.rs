@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use agents::Rules;
 use isolation::{Backend, Cell, Mount, StartError, Stream};
 use shared_types::OpId;
 
@@ -101,8 +102,9 @@ impl Cells {
     }
 
     /// Where programs that serve tools are started.
-    pub(crate) fn for_servers(&self, place: &Place, owner: String) -> ServerCells {
-        ServerCells::new(self.settings.clone(), Arc::clone(&self.backend), place, owner, folders(place))
+    pub(crate) fn for_servers(&self, place: &Place, owner: String, rules: &Arc<Rules>) -> ServerCells {
+        let (settings, backend) = (self.settings.clone(), Arc::clone(&self.backend));
+        ServerCells::new(settings, backend, place, owner, folders(place), rules)
     }
 
     fn is_closing(&self) -> bool {

@@ -40,6 +40,7 @@ use activity::Activity;
 use crate::computer::{Computer, Voice};
 use crate::failure::{Code, Failure};
 use crate::minds::{LocalHost, Minds};
+use crate::services::UserServices;
 use crate::toolbox::ForeignTools;
 use parts::Supervisor;
 
@@ -58,6 +59,7 @@ struct Inner {
     commands: Arc<Commands>,
     gateway: Gateway,
     tools: ForeignTools,
+    services: UserServices,
     local: Option<Arc<dyn LocalHost>>,
     notices: broadcast::Sender<String>,
     supervisor: ActorRef<parts::Message>,
@@ -100,6 +102,7 @@ impl Desk {
         let computer = Arc::new(computer);
         let gateway = minds.gateway(computer.log().user());
         let tools = minds.tools(&computer);
+        let services = minds.services(computer.log().user());
         let commands = Arc::new(Commands::default());
         computer.set_watched();
         computer.cells().backend().keep_warm();
@@ -134,6 +137,7 @@ impl Desk {
             commands,
             gateway,
             tools,
+            services,
             local: minds.outside.local.clone(),
             notices,
             supervisor,
@@ -206,6 +210,11 @@ impl Desk {
     /// Tools that others run.
     pub fn tools(&self) -> &ForeignTools {
         &self.0.tools
+    }
+
+    /// Who searches the web, and where spans go.
+    pub fn services(&self) -> &UserServices {
+        &self.0.services
     }
 
     pub fn commands(&self) -> &Commands {

@@ -16,6 +16,7 @@ pub mod minds;
 pub mod place;
 pub mod protocol;
 pub mod registry;
+pub mod services;
 pub mod session;
 pub mod socket;
 pub mod startup;

@@ -14,6 +14,7 @@ use shared_types::wire::LocalModelLine;
 use crate::computer::Computer;
 use crate::failure::{Code, Failure};
 use crate::place::Place;
+use crate::services::UserServices;
 use crate::telemetry::{Telemetry, TelemetryConfig};
 use crate::toolbox::{self, ForeignTools};
 use crate::web::search::{Search, SearchConfig, SearchedWeb};
@@ -148,10 +149,16 @@ impl Minds {
         })
     }
 
+    /// Services as one user has them.
+    pub(crate) fn services(&self, user: &UserId) -> UserServices {
+        let (search, telemetry) = (self.search.clone(), self.telemetry.clone());
+        UserServices { search, telemetry, keys: (self.keys)(user) }
+    }
+
     /// The tools that others run for one computer.
     pub(crate) fn tools(&self, computer: &Computer) -> ForeignTools {
         let user = computer.log().user();
-        let launch = computer.cells().for_servers(&computer.place, user.to_string());
+        let launch = computer.cells().for_servers(&computer.place, user.to_string(), &self.rules);
         self.tools_in(&computer.place, user, Arc::new(launch))
     }
 

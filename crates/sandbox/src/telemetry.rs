@@ -13,12 +13,14 @@ use reqwest::{Client, redirect};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared_types::payload::run::RunEvent;
+use shared_types::wire::TelemetryLine;
 use shared_types::{ContentHash, Event, Payload, RunId, Timestamp};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::failure::{Code, Failure};
+use crate::services::shown;
 
 /// Spans that wait for the collector at most.
 const WAITING: usize = 4096;
@@ -62,6 +64,11 @@ impl Telemetry {
         let client = Client::builder().redirect(redirect::Policy::none()).timeout(PATIENCE).build();
         let client = client.map_err(|e| wrong(e.to_string()))?;
         Ok(Self { client, url, contents: config.contents })
+    }
+
+    /// As the person sees it.
+    pub fn line(&self) -> TelemetryLine {
+        TelemetryLine { address: shown(&self.url), contents: self.contents }
     }
 
     /// Sends what is told until nobody tells anything any more.

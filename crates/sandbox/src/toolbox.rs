@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use agents::roles::Role;
 use agents::toolbox::{Answered, Foreign, FromToolbox, Offer, Toolbox};
+pub use mcp::settings::{ServerSettings, Way};
 use mcp::{Keys, Launch, Servers, Settings};
 use models::chat::Tool;
 use serde_json::{Map, Value};
-use shared_types::wire::{ToolLine, ToolServerLine, ToolServerState};
+use shared_types::wire::{ToolLine, ToolServerKind, ToolServerLine, ToolServerState};
 
 use crate::failure::{Code, Failure};
 
@@ -30,26 +31,27 @@ fn roles() -> Vec<&'static str> {
 /// `[mcp]` of `choir.toml`.
 pub fn settings(table: Option<&toml::Table>) -> Result<Settings, Failure> {
     let Some(table) = table else { return Ok(Settings::default()) };
-    Settings::parse(table, &roles()).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))
+    let parsed = Settings::parse(table, &roles());
+    let mut settings = parsed.map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
+    // Folders may be named from the person's home.
+    let home = std::env::home_dir();
+    for server in settings.servers.values_mut() {
+        if let (Way::Program(program), Some(home)) = (&mut server.way, &home) {
+            for folder in &mut program.mounts {
+                if let Ok(below) = folder.strip_prefix("~") {
+                    *folder = home.join(below);
+                }
+            }
+        }
+    }
+    Ok(settings)
 }
 
 impl ForeignTools {
     /// `state` is the computer's own folder.
     pub fn new(settings: &Settings, state: &Path, launch: Arc<dyn Launch>, keys: Keys) -> Self {
-        // Folders may be named from the person's home.
-        let mut settings = settings.clone();
-        let home = std::env::home_dir();
-        for server in settings.servers.values_mut() {
-            if let (mcp::settings::Way::Program(program), Some(home)) = (&mut server.way, &home) {
-                for folder in &mut program.mounts {
-                    if let Ok(below) = folder.strip_prefix("~") {
-                        *folder = home.join(below);
-                    }
-                }
-            }
-        }
         models::prepare_tls();
-        Self { servers: Servers::new(&settings, &state.join(FOLDER), &launch, &keys) }
+        Self { servers: Servers::new(settings, &state.join(FOLDER), &launch, &keys) }
     }
 
     /// Whether any server is set up.
@@ -60,6 +62,11 @@ impl ForeignTools {
     /// Starts every server, to see whether it answers.
     pub async fn reach_all(&self) {
         self.servers.reach_all().await;
+    }
+
+    /// Starts one anew, and waits for that; whether there is one of this name.
+    pub async fn restart(&self, name: &str) -> bool {
+        self.servers.restart(name).await
     }
 
     /// Ends every program for good.
@@ -85,9 +92,15 @@ fn line(line: mcp::Line) -> ToolServerLine {
         description: found.offered.description,
         reads_only: found.read_only,
     });
+    let kind = match line.kind {
+        mcp::Kind::Program => ToolServerKind::Program,
+        mcp::Kind::Address => ToolServerKind::Address,
+    };
     ToolServerLine {
         name: line.name,
+        kind,
         way: line.way,
+        keys: line.keys,
         state,
         trouble,
         roles: line.roles,

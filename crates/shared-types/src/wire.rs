@@ -12,6 +12,7 @@ mod files;
 mod operations;
 mod problem;
 mod runs;
+mod services;
 mod socket;
 mod terminals;
 mod tools;
@@ -29,6 +30,7 @@ pub use runs::{
     Questions, RoleLine, RunCost, RunDetails, RunGesture, RunLine, RunList, RunQuestion, RunState, StartRun,
     Step, StepKind, StepParts,
 };
+pub use services::{SearchLine, SearchTried, ServiceList, TelemetryLine};
 pub use socket::{FromClient, FromServer};
 pub use terminals::{NewTerminal, Terminal, TerminalFrame, TerminalKind};
-pub use tools::{ToolLine, ToolServerLine, ToolServerState};
+pub use tools::{ToolLine, ToolServerKind, ToolServerLine, ToolServerState};

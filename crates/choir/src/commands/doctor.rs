@@ -1,5 +1,7 @@
 //! `choir doctor`: the machine, the configuration and the computer, with what to do about what is wrong.
 
+mod services;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -49,6 +51,7 @@ pub(crate) fn run(context: &Context, args: &Doctor) -> Result<()> {
     }
     let (found, shown) = server();
     findings.push(found);
+    findings.extend(services::findings(context));
     settings.extend(shown);
     if context.style.is_json() {
         json(&serde_json::json!({ "findings": findings, "configuration": settings }));

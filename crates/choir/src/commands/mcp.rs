@@ -1,5 +1,6 @@
 //! `choir mcp`: the MCP servers of `choir.toml`, started to see whether they answer, and the tools that agents get.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -55,14 +56,9 @@ fn chosen(minds: Minds, name: Option<&str>) -> Result<Minds> {
 /// Starts them in cells of this process's own, beside whoever holds the computer.
 fn reached(context: &Context, minds: &Minds) -> Result<Vec<ToolServerLine>> {
     let scratch = tempfile::tempdir()?;
-    let place = context.place().unwrap_or_else(|_| Place::at(scratch.path()));
-    let cells = Config::load(&place.state)?.cells;
-    let backend = cells.backend(&place.state);
-    let user = UserId::owner();
-    let folders = scratch.path().join("cells");
-    let launch = ServerCells::new(cells, backend, &place, user.to_string(), folders);
+    let launch = cells(context, minds, scratch.path())?;
     // What they said is the computer's own business, and kept there when its agents ask.
-    let tools = minds.tools_in(&Place::at(scratch.path()), &user, Arc::new(launch));
+    let tools = minds.tools_in(&Place::at(scratch.path()), &UserId::owner(), Arc::new(launch));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let lines = runtime.block_on(async {
         tools.reach_all().await;
@@ -73,6 +69,15 @@ fn reached(context: &Context, minds: &Minds) -> Result<Vec<ToolServerLine>> {
     // Programs are ended before their folders are.
     drop(runtime);
     Ok(lines)
+}
+
+/// Cells as the computer would start them, in a folder of this process's own.
+pub(super) fn cells(context: &Context, minds: &Minds, scratch: &Path) -> Result<ServerCells> {
+    let place = context.place().unwrap_or_else(|_| Place::at(scratch));
+    let cells = Config::load(&place.state)?.cells;
+    let backend = cells.backend(&place.state);
+    let (owner, folders) = (UserId::owner().to_string(), scratch.join("cells"));
+    Ok(ServerCells::new(cells, backend, &place, owner, folders, &minds.rules))
 }
 
 fn show(style: Style, server: &ToolServerLine, in_full: bool) {

@@ -1,9 +1,13 @@
 //! Settings: the person, how things look, how to sign in, and what is kept. Each page is one component.
 
 mod account;
+mod budgets;
+mod keys;
 pub(crate) mod models;
 mod pages;
 mod people;
+mod reading;
+mod services;
 pub(crate) mod webauthn;
 
 use dioxus::prelude::*;
@@ -16,6 +20,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("profile", "Profile", "user"),
     ("appearance", "Appearance", "sun-moon"),
     ("models", "Models", "sparkles"),
+    ("services", "Services", "plug"),
     ("passkeys", "Passkeys", "key-round"),
     ("sessions", "Sessions", "monitor"),
     ("tokens", "Tokens", "ticket"),
@@ -60,6 +65,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                 match page.read().as_str() {
                     "appearance" => rsx! { pages::Appearance {} },
                     "models" => rsx! { models::Models {} },
+                    "services" => rsx! { services::Services {} },
                     "passkeys" => rsx! { account::Passkeys {} },
                     "sessions" => rsx! { account::Sessions {} },
                     "tokens" => rsx! { account::Tokens {} },

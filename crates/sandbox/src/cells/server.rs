@@ -1,16 +1,18 @@
 //! Programs that serve tools, each in a cell of its own for as long as it is spoken with. They see nothing of the person's
-//! files unless that was said, and change nothing.
+//! files unless that was said, never what an agent may not read, and change nothing.
 
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use agents::ground::Sight;
 use isolation::proxy::{Proxy, Rules};
-use isolation::{Access, Backend, Cell, Command, Mount};
+use isolation::{Access, Backend, Cell, Command, Mount, Status};
 use mcp::{Launch, Launched, Program, Secrets};
 use tempfile::TempDir;
 
+use super::secrets::{self, Covers};
 use super::settings::{CellSettings, mount};
 use crate::place::Place;
 
@@ -21,6 +23,7 @@ pub struct ServerCells {
     backend: Arc<dyn Backend>,
     workspace: PathBuf,
     owner: String,
+    sight: Sight,
     /// Where each cell has a folder of its own.
     folders: PathBuf,
 }
@@ -32,43 +35,68 @@ impl ServerCells {
         place: &Place,
         owner: String,
         folders: PathBuf,
+        rules: &Arc<agents::Rules>,
     ) -> Self {
-        Self { settings, backend, workspace: place.workspace.clone(), owner, folders }
+        let sight = secrets::common_sight(rules);
+        Self { settings, backend, workspace: place.workspace.clone(), owner, sight, folders }
     }
 
-    /// The folder a program starts in: the person's files, or nothing at all.
-    fn workspace(&self, program: &Program, scratch: &Path) -> io::Result<Mount> {
-        if program.workspace {
-            return Ok(mount(self.workspace.clone(), Access::ReadOnly, Vec::new()));
+    /// The folder a program starts in, the person's files or nothing at all; and whether it is as it was then.
+    fn workspace(&self, program: &Program, scratch: &Path) -> io::Result<(Mount, Check)> {
+        if !program.workspace {
+            let nothing = scratch.join("nothing");
+            std::fs::create_dir(&nothing)?;
+            return Ok((Mount::workspace(nothing, Access::ReadOnly), Arc::new(|| true)));
         }
-        let nothing = scratch.join("nothing");
-        std::fs::create_dir(&nothing)?;
-        Ok(Mount::workspace(nothing, Access::ReadOnly))
+        let covers = Covers::of(&self.workspace, &self.sight)?;
+        let shown = mount(self.workspace.clone(), Access::ReadOnly, covers.paths());
+        let (workspace, sight) = (self.workspace.clone(), self.sight.clone());
+        let is_same = move || Covers::of(&workspace, &sight).is_ok_and(|now| now == covers);
+        Ok((shown, Arc::new(is_same)))
     }
-}
 
-impl Launch for ServerCells {
-    fn launch(&self, name: &str, program: &Program, secrets: Secrets) -> io::Result<Launched> {
+    /// Starts the cell of a server, with nothing in it yet. It ends with the guard.
+    fn start(&self, name: &str, program: &Program) -> io::Result<(Ends, Check)> {
         std::fs::create_dir_all(&self.folders)?;
         let scratch = tempfile::Builder::new().prefix(&format!("mcp-{name}-")).tempdir_in(&self.folders)?;
         let rest = scratch.path().join("cell");
         std::fs::create_dir(&rest)?;
-        let workspace = self.workspace(program, scratch.path())?;
+        let (workspace, is_confined) = self.workspace(program, scratch.path())?;
         let policy = self.settings.server_policy(&self.owner, workspace, program);
         let rules = Rules::of(&policy.network).map_err(io::Error::other)?;
         let cell = self.backend.start(&policy, &rest).map_err(io::Error::other)?;
         // From here on it is ended, whatever fails.
-        let mut guard = Ends { cell: Arc::clone(&cell), proxy: None, scratch: Some(scratch) };
+        let mut guard = Ends { cell, proxy: None, scratch: Some(scratch) };
         let asked = name.to_owned();
         let tell = move |request: isolation::proxy::Request| {
             tracing::debug!(server = asked, host = request.host, verdict = ?request.verdict, "an MCP server's request");
         };
-        guard.proxy = cell.take_listener().map(|inside| Proxy::serve(inside, rules, tell)).transpose()?;
+        guard.proxy =
+            guard.cell.take_listener().map(|inside| Proxy::serve(inside, rules, tell)).transpose()?;
+        Ok((guard, is_confined))
+    }
+
+    /// Whether the program of a server is there in its cell. Nothing of it is run.
+    pub fn finds(&self, name: &str, program: &Program) -> io::Result<bool> {
+        let offline = Program { network: mcp::Reach::Nothing, ..program.clone() };
+        let (guard, _) = self.start(name, &offline)?;
+        let wanted = program.argv.first().cloned().unwrap_or_default();
+        let look = Command::new(["/bin/sh".into(), "-c".into(), "command -v -- \"$0\"".into(), wanted]);
+        let looked = guard.cell.exec(&look, &mut |_, _| ()).map_err(io::Error::other)?;
+        Ok(looked.status == Status::Exited(0))
+    }
+}
+
+type Check = Arc<dyn Fn() -> bool + Send + Sync>;
+
+impl Launch for ServerCells {
+    fn launch(&self, name: &str, program: &Program, secrets: Secrets) -> io::Result<Launched> {
+        let (guard, is_confined) = self.start(name, program)?;
         let mut command = Command::new(program.argv.clone());
         command.environment = secrets.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let talk = cell.talk(&command).map_err(io::Error::other)?;
+        let talk = guard.cell.talk(&command).map_err(io::Error::other)?;
         let stream = join(talk.output, talk.input)?;
-        Ok(Launched { stream, complaints: talk.complaints, guard: Box::new(guard) })
+        Ok(Launched { stream, complaints: talk.complaints, is_confined, guard: Box::new(guard) })
     }
 }
 

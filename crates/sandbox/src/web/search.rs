@@ -11,10 +11,12 @@ use models::{Keys, Secret};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
 use serde::Deserialize;
+use shared_types::wire::SearchLine;
 use url::Url;
 
 use super::USER_AGENT;
 use crate::failure::{Code, Failure};
+use crate::services::shown;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Bytes of an answer.
@@ -136,7 +138,7 @@ impl Search {
         Ok(Self { kind, url, client })
     }
 
-    async fn find(&self, words: String, keys: &dyn Keys) -> Result<Vec<WebHit>, String> {
+    pub(crate) async fn find(&self, words: String, keys: &dyn Keys) -> Result<Vec<WebHit>, String> {
         let name = self.kind.name();
         let key = keys.key(name);
         if self.kind.needs_key() && key.is_none() {
@@ -154,6 +156,15 @@ impl Search {
             return Err(refused(name, &response));
         }
         hits(self.kind, &body(name, response).await?)
+    }
+
+    /// As the person sees it.
+    pub fn line(&self) -> SearchLine {
+        let (provider, mut base) = (self.kind.name().to_owned(), self.url.clone());
+        if let Some(path) = self.url.path().strip_suffix(self.kind.path()) {
+            base.set_path(path);
+        }
+        SearchLine { key: self.kind.needs_key().then(|| provider.clone()), provider, address: shown(&base) }
     }
 
     fn request(&self, words: &str, key: Option<HeaderValue>) -> RequestBuilder {

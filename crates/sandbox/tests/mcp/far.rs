@@ -105,6 +105,8 @@ async fn a_server_that_does_not_let_us_in_is_told_of() {
     assert!(trouble.contains("401"), "{trouble}");
     let nobody = House::new("[mcp.tracker]\nurl = \"http://127.0.0.1:9/mcp\"\n");
     assert_eq!(nobody.offer().await.silent, ["tracker"]);
+    let trouble = nobody.tools.lines()[0].trouble.clone().unwrap();
+    assert!(trouble.contains("refused") && !trouble.contains("::"), "{trouble}");
 }
 
 #[tokio::test]

@@ -87,6 +87,7 @@ fn open(folder: &TempDir, settings: &str) -> ForeignTools {
     let place = Place::at(folder.path());
     let cells = CellSettings::default();
     let backend = cells.backend(&place.state);
-    let launch = ServerCells::new(cells, backend, &place, "ada".into(), place.state.join("cells"));
+    let folders = place.state.join("cells");
+    let launch = ServerCells::new(cells, backend, &place, "ada".into(), folders, &minds.rules);
     minds.tools_in(&place, &UserId::parse("ada").unwrap(), Arc::new(launch))
 }

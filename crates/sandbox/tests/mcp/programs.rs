@@ -72,6 +72,48 @@ async fn a_secret_reaches_its_program_and_does_not_come_back() {
 }
 
 #[tokio::test]
+async fn no_secret_of_the_person_is_shown_to_a_program_whenever_it_appears() {
+    let house = House::new(&format!("{TRACKER}workspace = true\n"));
+    let env = house.folder.path().join(".env");
+    let seen = async || house.says("look").await;
+    assert!(seen().await.contains("env shut;"));
+    std::fs::write(&env, "KEY=first").unwrap();
+    assert!(seen().await.contains("env shut;"), "it came while the program ran");
+    std::fs::write(env.with_extension("new"), "KEY=second").unwrap();
+    std::fs::rename(env.with_extension("new"), &env).unwrap();
+    assert!(seen().await.contains("env shut;"), "it was replaced, and its cover went with it");
+    let same = house.call("create_issue", json!({ "title": "first" })).await;
+    assert!(
+        !same.failed && house.says("list_issues").await.starts_with("1 issues"),
+        "it is not started anew"
+    );
+}
+
+/// Tools and troubles as they go to a model, to the person and to the disk.
+async fn told(mood: &str) -> String {
+    let house = House::new(&format!("{}secrets = {{ TRACKER_TOKEN = \"tracker\" }}\n", tracker(mood)));
+    let offer = house.offer().await;
+    let copy = std::fs::read_to_string(house.folder.path().join(".choir/mcp/tracker.json"));
+    format!("{offer:?} {:?} {}", house.tools.lines(), copy.unwrap_or_default())
+}
+
+#[tokio::test]
+async fn a_secret_does_not_come_back_in_what_a_server_says_of_its_tools() {
+    let told = told("leaks").await;
+    assert!(told.contains("Makes an issue with [a secret]") && !told.contains(SECRET), "{told}");
+    assert!(told.contains("mcp_tracker_fail") && !told.contains("Leaks"), "{told}");
+}
+
+#[tokio::test]
+async fn no_half_of_a_secret_comes_back_in_what_a_server_complains_of() {
+    let told = told("moans").await;
+    assert!(told.contains("[a secret] is not good"), "{told}");
+    // What is kept of so many lines begins in the middle of one.
+    let (_, half) = SECRET.split_at(8);
+    assert!(!told.contains(half), "{told}");
+}
+
+#[tokio::test]
 async fn a_program_that_ends_or_hangs_costs_one_call() {
     let house = House::new(TRACKER);
     let why = house.fails("crash").await;
@@ -134,6 +176,22 @@ async fn a_program_that_fails_again_and_again_is_left_alone_for_a_while() {
         last = said.text;
     }
     assert!(last.contains("tried 3 times; again in"), "{last}");
+    // The person may try at once.
+    assert!(house.tools.restart("tracker").await && !house.tools.restart("other").await);
+    let trouble = house.tools.lines()[0].trouble.clone().unwrap();
+    assert!(!trouble.contains("tried"), "{trouble}");
+}
+
+#[tokio::test]
+async fn a_program_that_is_started_anew_begins_afresh_with_the_same_tools() {
+    let house = House::new(TRACKER);
+    house.call("create_issue", json!({ "title": "first" })).await;
+    let before = house.offer().await;
+    assert!(house.tools.restart("tracker").await);
+    assert!(house.says("list_issues").await.starts_with("0 issues"));
+    assert_eq!(house.offer().await, before);
+    house.tools.end().await;
+    assert!(house.left().is_empty(), "{:?}", house.left());
 }
 
 #[tokio::test]

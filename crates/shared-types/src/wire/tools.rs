@@ -14,17 +14,31 @@ pub enum ToolServerState {
     Down,
 }
 
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ToolServerKind {
+    /// A program in a cell of its own.
+    Program,
+    /// A server that runs elsewhere.
+    Address,
+}
+
 /// An MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolServerLine {
     pub name: String,
+    pub kind: ToolServerKind,
     /// The program that is started, or the address.
     pub way: String,
     pub state: ToolServerState,
     /// What went wrong last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+    /// Names of the keys in the vault that it is given.
+    pub keys: Vec<String>,
     /// Roles whose agents are offered its tools.
     pub roles: Vec<String>,
     /// As far as they are known.

@@ -5,36 +5,17 @@ use dioxus::prelude::*;
 use gloo_timers::future::TimeoutFuture;
 use serde_json::Value;
 
+pub(crate) use super::budgets::Budget;
+use super::budgets::budgets;
+use super::keys::{Key, brand, known};
+use super::reading::{act, list_of, use_read};
 use crate::api::{self, Method};
-use crate::apps::runs::share;
-use crate::choir::read::{allows, cost, is, items, moment, money, name, number, object, price, text};
+use crate::choir::read::{is, items, money, name, number, object, price, text};
 use crate::clock;
-use crate::desk::{Offer, desk};
+use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{IconButton, Trouble, Waiting, either, press};
-
-/// Reads something again when it may have changed, and at a press on this page.
-fn use_read(path: &'static str, turn: Signal<u32>) -> Signal<Option<api::Answer<Value>>> {
-    let desk = desk();
-    api::use_fetched::<Value>(move || {
-        let _ = (desk.projected.read(), turn.read());
-        path.to_owned()
-    })
-}
-
-/// Does something, says so, and reads the page again.
-fn act(method: Method, path: String, body: Value, said: &'static str, mut turn: Signal<u32>) {
-    let desk = desk();
-    api::run(async move {
-        match api::call(method, path, body).await {
-            Ok(_) if said.is_empty() => {}
-            Ok(_) => desk.toast(said, false, Offer::Nothing),
-            Err(failure) => desk.fail(&failure),
-        }
-        *turn.write() += 1;
-    });
-}
+use crate::parts::{IconButton, Trouble, Waiting, press};
 
 #[component]
 pub(crate) fn Models() -> Element {
@@ -57,10 +38,7 @@ pub(crate) fn Models() -> Element {
         Some(Err(failure)) => return rsx! { Trouble { failure: failure.clone() } },
         Some(Ok(list)) => list.clone(),
     };
-    let keys = match &*keys.read() {
-        Some(Ok(Value::Array(keys))) => keys.clone(),
-        _ => Vec::new(),
-    };
+    let keys = list_of(&keys);
     let grants = match &*grants.read() {
         Some(Ok(grants)) => items(grants, "grants").to_vec(),
         _ => Vec::new(),
@@ -80,7 +58,7 @@ pub(crate) fn Models() -> Element {
         h2 { "Keys" }
         ul { class: "things",
             for provider in providers {
-                Key { key: "{provider}", known: keys.iter().find(|key| text(key, "provider") == provider).cloned().unwrap_or_default(), provider, turn }
+                Key { key: "{provider}", known: known(&keys, &provider), provider, turn }
             }
         }
         {local(&list["local"], turn)}
@@ -94,74 +72,6 @@ pub(crate) fn Models() -> Element {
         {budgets(&list)}
         h2 { "Permissions" }
         {permissions(&grants, turn)}
-    }
-}
-
-/// A provider by the name that it gives itself.
-fn brand(provider: &str) -> String {
-    match provider {
-        "openai" => "OpenAI".into(),
-        "zai" => "Z.ai".into(),
-        "bedrock" => "Amazon Bedrock".into(),
-        "moonshot" => "Kimi (Moonshot)".into(),
-        "local" => "This machine".into(),
-        other => name(other),
-    }
-}
-
-/// The key of a provider: only a hint of it is ever shown.
-#[component]
-fn Key(provider: String, known: Value, turn: Signal<u32>) -> Element {
-    let mut open = use_signal(|| false);
-    let mut secret = use_signal(String::new);
-    let mut shared = use_signal(|| false);
-    let owner = desk().me.read().as_ref().is_some_and(|me| me.owner);
-    let has = !known.is_null();
-    let path = format!("/keys/{}", dom::encode(&provider));
-    let everybody = text(&known, "scope") == "shared";
-    let remove = api::query(&path, &[("shared", either(everybody, "true", ""))]);
-    let about = if known.get("readable").and_then(Value::as_bool) == Some(false) {
-        "it can no longer be opened: set it again".to_owned()
-    } else if has {
-        let when = moment(&known, either(known.get("set").is_some(), "set", "set_at"));
-        let hint = Some(text(&known, "hint"))
-            .filter(|hint| !hint.is_empty())
-            .map(|hint| format!("…{} · ", hint.trim_start_matches('…')));
-        format!(
-            "{}set {}{}",
-            hint.unwrap_or_default(),
-            clock::when(when),
-            either(everybody, " · for everybody here", "")
-        )
-    } else {
-        "no key".to_owned()
-    };
-    rsx! {
-        li {
-            Icon { name: "key-round" }
-            div { class: "two", b { {brand(&provider)} } small { "{about}" } }
-            {press("btn", "", if has { "Replace" } else { "Set a key" }, move || open.clone().toggle())}
-            if has && (owner || !everybody) {
-                IconButton { icon: "trash-2", label: "Clear the key of {provider}", onclick: move |_| act(Method::Delete, remove.clone(), Value::Null, "Key cleared", turn) }
-            }
-        }
-        if open() {
-            form {
-                class: "line inset",
-                onsubmit: move |event| {
-                    event.prevent_default();
-                    let body = object(&[("secret", secret.peek().trim().into()), ("shared", (owner && *shared.peek()).into())]);
-                    secret.set(String::new());
-                    open.set(false);
-                    act(Method::Put, path.clone(), body, "Key kept", turn);
-                },
-                input { class: "field mono", r#type: "password", autocomplete: "off", placeholder: "Key", "aria-label": "Key of {provider}", value: "{secret}", oninput: move |e| secret.set(e.value()) }
-                if owner {
-                    label { class: "check", input { r#type: "checkbox", checked: shared(), onchange: move |e| shared.set(e.checked()) } "for everybody on this computer" }
-                }
-                button { class: "btn pri", r#type: "submit", disabled: secret.read().trim().is_empty(), "Keep" }
-            }
-        }
     }
 }
 
@@ -300,87 +210,6 @@ fn Tried(model: Value) -> Element {
     }
 }
 
-/// What a run may take, and all of a day.
-fn budgets(list: &Value) -> Element {
-    let desk = desk();
-    let (most, today) = (number(&list["daily"], "micros"), number(&list["today"], "micros"));
-    let full = share(today, most);
-    rsx! {
-        p { "Today: " {cost(&list["today"])} if number(&list["today"], "tokens") == 0 { "nothing yet" } }
-        if most > 0 {
-            div { class: "meter", role: "meter", "aria-label": "Spent today", "aria-valuenow": "{full}", i { class: if full >= 90 { "w" } else { "a" }, width: "{full}%" } }
-        }
-        h3 { "For each run" }
-        Budget { value: list["budget"].clone(), verb: "Keep", onset: move |value| desk.set("runs.budget", value) }
-        h3 { "For a day" }
-        Budget { value: list["daily"].clone(), verb: "Keep", onset: move |value| desk.set("runs.daily", value) }
-    }
-}
-
-/// The bounds of a budget: name, field, and how many of what is stored make one of what is shown.
-const BOUNDS: [(&str, &str, u64); 4] = [
-    ("Dollars", "micros", 10_000),
-    ("Minutes", "seconds", 60),
-    ("Thousand tokens", "tokens", 1000),
-    ("Steps", "steps", 1),
-];
-
-/// Four bounds to fill in; what is left empty is not bounded.
-#[component]
-pub(crate) fn Budget(value: Value, verb: &'static str, onset: EventHandler<Value>) -> Element {
-    // As it is typed, by field.
-    let mut typed = use_signal(|| object(&[]));
-    let shown =
-        |key: &str, unit: u64| match (typed.read().get(key).and_then(Value::as_str), number(&value, key)) {
-            (Some(text), _) => text.to_owned(),
-            (None, 0) => String::new(),
-            (None, n) if key == "micros" => format!("{}.{:02}", n / unit / 100, n / unit % 100),
-            (None, n) => n.div_ceil(unit).to_string(),
-        };
-    let current = value.clone();
-    let keep = move |event: FormEvent| {
-        event.prevent_default();
-        let mut next = current.clone();
-        if !next.is_object() {
-            next = object(&[]);
-        }
-        for (_, key, unit) in BOUNDS {
-            let Some(text) = typed.peek().get(key).and_then(Value::as_str).map(str::to_owned) else {
-                continue;
-            };
-            let n = if key == "micros" { cents(&text) } else { text.trim().parse::<u64>().ok() };
-            let Some(fields) = next.as_object_mut() else { continue };
-            match n {
-                Some(n) => drop(fields.insert(key.to_owned(), n.saturating_mul(unit).into())),
-                None => drop(fields.remove(key)),
-            }
-        }
-        typed.set(object(&[]));
-        onset.call(next);
-    };
-    rsx! {
-        form { class: "line budget", onsubmit: keep,
-            for (label, key, unit) in BOUNDS {
-                label { "{label}"
-                    input { class: "field", inputmode: "decimal", placeholder: "no limit", value: shown(key, unit),
-                        oninput: move |e| if let Some(fields) = typed.write().as_object_mut() { fields.insert(key.to_owned(), e.value().into()); },
-                    }
-                }
-            }
-            button { class: if verb == "Keep" { "btn" } else { "btn pri" }, r#type: "submit", "{verb}" }
-            small { class: "quiet", "Now: " {allows(&value)} }
-        }
-    }
-}
-
-/// `1.5` as 150.
-fn cents(text: &str) -> Option<u64> {
-    let (whole, part) = text.trim().split_once(['.', ',']).unwrap_or((text.trim(), ""));
-    let part: String = part.chars().chain("00".chars()).take(2).collect();
-    let whole = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()? };
-    whole.checked_mul(100)?.checked_add(part.parse().ok()?).filter(|_| !text.trim().is_empty())
-}
-
 /// What was allowed for more than once.
 fn permissions(grants: &[Value], turn: Signal<u32>) -> Element {
     rsx! {
@@ -401,20 +230,5 @@ fn permissions(grants: &[Value], turn: Signal<u32>) -> Element {
             }
         }
         if grants.is_empty() { p { class: "quiet", "There is none." } }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dollars_are_read_as_people_write_them() {
-        assert_eq!(cents("1.5"), Some(150));
-        assert_eq!(cents("1,25"), Some(125));
-        assert_eq!(cents(".5"), Some(50));
-        assert_eq!(cents("20"), Some(2000));
-        assert_eq!(cents(" "), None);
-        assert_eq!(cents("x"), None);
     }
 }

@@ -116,3 +116,15 @@ async fn without_a_key_nobody_is_asked() {
     let nowhere = Search::new(&SearchConfig { kind: SearchKind::Searxng, base_url: None }).unwrap_err();
     assert!(nowhere.message.contains("base_url"), "{nowhere}");
 }
+
+#[test]
+fn a_provider_is_shown_with_where_it_listens_and_the_key_that_it_needs() {
+    let line = |kind, base: Option<&str>| {
+        let base_url = base.map(|base| Url::parse(base).unwrap());
+        Search::new(&SearchConfig { kind, base_url }).unwrap().line()
+    };
+    let brave = line(SearchKind::Brave, None);
+    assert_eq!((&*brave.address, brave.key.as_deref()), ("https://api.search.brave.com/", Some("brave")));
+    let own = line(SearchKind::Searxng, Some("http://ada:hush@127.0.0.1:8888/find/"));
+    assert_eq!((&*own.address, own.key), ("http://127.0.0.1:8888/find/", None));
+}

@@ -1,0 +1,114 @@
+//! MCP servers, web search and telemetry of the machine's `choir.toml`: whether each could work, and what to do if not. What
+//! is not set up is not spoken of.
+
+use std::path::Path;
+
+use anyhow::Result;
+use hypervisor::vault::KeyReader;
+use sandbox::cells::ServerCells;
+use sandbox::machine::MachineConfig;
+use sandbox::minds::Minds;
+use sandbox::startup::{Said, data_folder, machine_config};
+use sandbox::telemetry::Telemetry;
+use sandbox::toolbox::{ServerSettings, Way};
+use sandbox::web::search::Search;
+
+use super::{Finding, bad, ok};
+use crate::commands::{Context, keys, mcp};
+
+pub(super) fn findings(context: &Context) -> Vec<Finding> {
+    let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into));
+    // What is wrong with the folder or the file itself was told with the server.
+    let Ok(data) = data else { return Vec::new() };
+    let Ok(config) = machine_config(data.clone(), &Said::default()) else { return Vec::new() };
+    let vault = Keys::of(&data);
+    let mut findings = servers(context, &config, &vault);
+    findings.extend(search(&config, &vault));
+    findings.extend(telemetry(&config));
+    findings
+}
+
+/// The owner's keys, if anything was ever served here.
+struct Keys(Option<KeyReader>);
+
+impl Keys {
+    fn of(data: &Path) -> Self {
+        Self(keys::open_in(data).ok().map(|(vault, owner)| vault.reader(&owner.id)))
+    }
+
+    /// What is wrong with a key.
+    fn trouble(&self, name: &str) -> Option<String> {
+        let set = format!("set it with: choir keys set {name}");
+        match self.0.as_ref().map(|keys| keys.read(name)) {
+            Some(Ok(Some(_))) => None,
+            Some(Ok(None)) => Some(format!("there is no key {name:?} in the vault; {set}")),
+            Some(Err(e)) => Some(format!("the key {name:?} cannot be read: {e}")),
+            None => {
+                Some(format!("there is no vault for the key {name:?} yet; start choir up once, then {set}"))
+            }
+        }
+    }
+}
+
+fn servers(context: &Context, config: &MachineConfig, keys: &Keys) -> Vec<Finding> {
+    let minds = Minds::new(config.models.as_ref()).and_then(|minds| minds.with_tools(config.mcp.as_ref()));
+    let minds = match minds {
+        Ok(minds) if minds.tools.servers.is_empty() => return Vec::new(),
+        Ok(minds) => minds,
+        Err(e) => return vec![bad("models", e.message)],
+    };
+    let looked = looked_for(context, &minds, keys);
+    looked.unwrap_or_else(|e| vec![bad("mcp", format!("programs cannot be looked for: {e:#}"))])
+}
+
+fn looked_for(context: &Context, minds: &Minds, keys: &Keys) -> Result<Vec<Finding>> {
+    let scratch = tempfile::tempdir()?;
+    let cells = mcp::cells(context, minds, scratch.path())?;
+    let all = minds.tools.servers.iter();
+    Ok(all.flat_map(|(name, settings)| server(&cells, name, settings, keys)).collect())
+}
+
+/// Everything that is wrong with a server, or that nothing is.
+fn server(cells: &ServerCells, name: &str, settings: &ServerSettings, keys: &Keys) -> Vec<Finding> {
+    let (about, program) = match &settings.way {
+        Way::Program(program) => {
+            let wanted = program.argv.first().map(String::as_str).unwrap_or_default();
+            let trouble = match cells.finds(name, program) {
+                Ok(true) => None,
+                Ok(false) => Some(format!(
+                    "{wanted} is not found in its cell; install it for the whole machine, or name its folder under \
+                     tools in [cells], or under mounts"
+                )),
+                Err(e) => Some(format!("its cell cannot be started: {e}")),
+            };
+            (format!("{wanted} is found in its cell"), trouble)
+        }
+        Way::Address(address) => (format!("at {}", address.url.host_str().unwrap_or_default()), None),
+    };
+    let names = settings.way.keys();
+    let troubles: Vec<String> =
+        program.into_iter().chain(names.iter().filter_map(|key| keys.trouble(key))).collect();
+    if !troubles.is_empty() {
+        return troubles.into_iter().map(|trouble| bad("mcp", format!("{name}: {trouble}"))).collect();
+    }
+    let with = if names.is_empty() { String::new() } else { format!(", with the key {}", names.join(", ")) };
+    vec![ok("mcp", format!("{name}: {about}{with}; see whether it answers with: choir mcp {name}"))]
+}
+
+fn search(config: &MachineConfig, keys: &Keys) -> Option<Finding> {
+    let search = match Search::new(config.services.search.as_ref()?) {
+        Ok(search) => search.line(),
+        Err(e) => return Some(bad("web search", e.message)),
+    };
+    Some(match search.key.as_deref().and_then(|key| keys.trouble(key)) {
+        Some(trouble) => bad("web search", format!("{}: {trouble}", search.provider)),
+        None => ok("web search", format!("{} at {}", search.provider, search.address)),
+    })
+}
+
+fn telemetry(config: &MachineConfig) -> Option<Finding> {
+    Some(match Telemetry::new(config.services.telemetry.as_ref()?) {
+        Ok(telemetry) => ok("telemetry", format!("spans of agents go to {}", telemetry.line().address)),
+        Err(e) => bad("telemetry", e.message),
+    })
+}
