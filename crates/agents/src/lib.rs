@@ -17,7 +17,7 @@ mod runner;
 pub mod spans;
 pub mod toolbox;
 pub mod tools;
-mod transcript;
+pub mod transcript;
 pub mod web;
 
 pub use choir::{Choir, Kit};

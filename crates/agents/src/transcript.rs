@@ -15,14 +15,14 @@ use crate::plan::repeat_of;
 use crate::tools::ToolKind;
 
 /// Texts by their hash.
-pub(crate) type Texts = BTreeMap<ContentHash, Arc<str>>;
+pub type Texts = BTreeMap<ContentHash, Arc<str>>;
 
 /// Of what a call printed, a model reads this much from the beginning and from the end.
 const HEAD: usize = 6_000;
 const TAIL: usize = 4_000;
 
 /// The contents that a conversation is made of.
-pub(crate) fn needed(task: &TaskHistory) -> BTreeSet<ContentHash> {
+pub fn needed(task: &TaskHistory) -> BTreeSet<ContentHash> {
     let mut hashes = BTreeSet::from([task.instruction.hash]);
     for entry in &task.entries {
         match entry {
@@ -57,7 +57,7 @@ pub(crate) fn sources(history: &History, task: &TaskHistory, from_web: &[ToolKin
 }
 
 /// The conversation so far.
-pub(crate) fn messages(history: &History, task: &TaskHistory, texts: &Texts) -> Vec<Message> {
+pub fn messages(history: &History, task: &TaskHistory, texts: &Texts) -> Vec<Message> {
     let text = |hash: &ContentHash| texts.get(hash).map_or("(these words were purged)", |text| text);
     let mut messages = vec![Message::User { text: text(&task.instruction.hash).to_owned() }];
     let mut heard = task.entries.iter().filter_map(|entry| match entry {

@@ -35,6 +35,8 @@ mod outside;
 mod process;
 #[path = "cli/running.rs"]
 mod running;
+#[path = "cli/scenario.rs"]
+mod scenario;
 #[path = "cli/servers.rs"]
 mod servers;
 #[path = "cli/services.rs"]

@@ -1,7 +1,8 @@
 //! `cargo xtask crash`: kills the real `choir` at random points and compares what is left with what was promised.
 //!
 //! The test itself is an example of the `choir` crate, because it needs to read logs; this only builds the
-//! binary, picks a seed and hands over. Its exit code is passed through.
+//! binary, picks a seed and hands over. Its exit code is passed through. With `--scenarios` it is the runs of agents
+//! that are killed, after every event of every scenario that needs nobody but the process.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,7 +18,9 @@ use crate::{
 #[command(after_help = "\
 Examples:
   cargo xtask crash --points 200
-  cargo xtask crash --points 200 --seed 42      the same points again")]
+  cargo xtask crash --points 200 --seed 42      the same points again
+  cargo xtask crash --scenarios                 runs of agents, after every event: about an hour
+  CHOIR_SCENARIOS=write cargo xtask crash --scenarios      only those with this in their name")]
 pub(crate) struct Args {
     /// How many times to kill it
     #[arg(long, value_name = "N", default_value_t = Args::default().points)]
@@ -25,15 +28,35 @@ pub(crate) struct Args {
     /// What chooses the points; printed at the start, new at each run unless given
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
+    /// Kill runs of agents instead, once after each event of each scenario
+    #[arg(long, conflicts_with_all = ["points", "seed"])]
+    scenarios: bool,
 }
 
 impl Default for Args {
     fn default() -> Self {
-        Self { points: 50, seed: None }
+        Self { points: 50, seed: None, scenarios: false }
     }
 }
 
+/// The test that plays scenarios with the real process. `cargo test`, since nextest tells nothing before the end, and
+/// of the whole workspace, since that is what `cargo xtask test` has built.
+const SCENARIOS: [&str; 9] = [
+    "test",
+    "--workspace",
+    "--locked",
+    "--test",
+    "cli",
+    "killing::runs_whose_process_is_killed_after_any_event_go_on_and_repeat_nothing",
+    "--",
+    "--ignored",
+    "--nocapture",
+];
+
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
+    if args.scenarios {
+        return process::run(&mut workspace.cargo(SCENARIOS));
+    }
     process::run(&mut workspace.cargo(["build", "--package", "choir", "--locked"]))?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
     println!("crash: {0} points; again with: cargo xtask crash --points {0} --seed {seed}", args.points);

@@ -34,6 +34,7 @@ Examples:
   cargo xtask test                      everything that CI runs
   cargo xtask browser                   the desktop in a real browser, against a real server
   cargo xtask crash --points 200        kill the real process 200 times, compare what is left
+  cargo xtask crash --scenarios         kill runs of agents after every event of every scenario
   cargo xtask bench append              one benchmark, as JSON lines
   cargo xtask fuzz --seconds 60         mutated events and archives for a minute
 

@@ -2,21 +2,28 @@
 //! took effect is done twice, and the end is the same.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::ops::RangeInclusive;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
+use rusqlite::{Connection, OpenFlags};
 use scripted_model::{Script, Server, Wire};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::home::{Found, Home, choir};
+use crate::scenario::Scenario;
 
-/// Moments at which a process is killed, over all scenarios. `cargo xtask crash --scenarios` sets more.
+/// Moments at which a process is killed, over all scenarios that are played by chance.
 const POINTS: &str = "CHOIR_KILLS";
 const USUAL_POINTS: usize = 60;
+/// Part of the names of the scenarios whose process is killed everywhere, while working on one.
+const ONLY: &str = "CHOIR_SCENARIOS";
+/// Scenarios that are played at once; most of the time each waits.
+const LANES: usize = 4;
 
-/// Scenarios in which the person does nothing, so that the process alone decides how they go.
+/// Scenarios that are played by chance.
 const PLAYED: [&str; 6] = [
     "fix-a-failing-test",
     "refactor-several-files",
@@ -25,39 +32,6 @@ const PLAYED: [&str; 6] = [
     "worker-sent-back",
     "write-a-note",
 ];
-
-/// What of a scenario is needed here; what it all means is told by the sandbox's tests.
-struct Scenario {
-    objective: String,
-    files: BTreeMap<String, String>,
-    script: Script,
-    after: BTreeMap<String, String>,
-    calls: Vec<String>,
-}
-
-impl Scenario {
-    fn read(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/scenarios").join(name);
-        let text = std::fs::read_to_string(path.with_extension("toml")).unwrap();
-        let table: toml::Table = text.parse().unwrap();
-        let texts = |value: Option<&toml::Value>| -> BTreeMap<String, String> {
-            let table = value.and_then(toml::Value::as_table).into_iter().flatten();
-            table.map(|(path, text)| (path.clone(), text.as_str().unwrap().to_owned())).collect()
-        };
-        let expect = &table["expect"];
-        let files = texts(table.get("files"));
-        let mut after = files.clone();
-        after.extend(texts(expect.get("files")));
-        for gone in expect.get("absent").and_then(toml::Value::as_array).into_iter().flatten() {
-            after.remove(gone.as_str().unwrap());
-        }
-        let calls = expect["calls"].as_array().unwrap().iter().map(|call| call.as_str().unwrap().to_owned());
-        let mut calls: Vec<String> = calls.collect();
-        calls.sort();
-        let script = Script::parse(&toml::to_string(&table["script"]).unwrap()).unwrap();
-        Self { objective: table["objective"].as_str().unwrap().to_owned(), files, script, after, calls }
-    }
-}
 
 /// A machine whose owner has a key for the scripted model.
 struct Machine {
@@ -135,37 +109,89 @@ fn calls(home: &Home) -> Vec<String> {
     calls
 }
 
-/// Plays a scenario with a process that is killed up to `most` times; how often it was.
-fn play(name: &str, dice: &mut Dice, most: usize) -> usize {
-    let scenario = Scenario::read(name);
+/// When a process is killed.
+enum Kills<'a> {
+    Never,
+    /// At moments of chance, this many times at most.
+    ByChance(&'a mut Dice, usize),
+    /// Once, as soon as the log has this event.
+    After(u64),
+}
+
+impl Kills<'_> {
+    /// Waits until it is time; false if the process is never to be killed again.
+    fn wait(&mut self, process: &mut Child, home: &Home) -> bool {
+        match self {
+            Self::Never | Self::ByChance(_, 0) => return false,
+            Self::ByChance(dice, _) => std::thread::sleep(Duration::from_millis(10 + dice.below(300))),
+            Self::After(seq) => {
+                while head(home) < *seq && process.try_wait().unwrap().is_none() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        }
+        true
+    }
+
+    /// It was killed.
+    fn done(&mut self) {
+        match self {
+            Self::ByChance(_, left) => *left -= 1,
+            Self::Never | Self::After(_) => *self = Self::Never,
+        }
+    }
+}
+
+/// The newest event, read beside whatever process holds the computer.
+fn head(home: &Home) -> u64 {
+    let log =
+        Connection::open_with_flags(home.state("state.sqlite"), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    log.query_row("SELECT max(seq) FROM events", [], |row| row.get::<_, i64>(0)).unwrap().unsigned_abs()
+}
+
+/// How a scenario was played.
+struct Played {
+    killed: usize,
+    /// The newest event before it and after it.
+    events: RangeInclusive<u64>,
+}
+
+/// Plays a scenario with a process that is killed.
+fn play(scenario: &Scenario, mut kills: Kills<'_>) -> Played {
     let machine = Machine::new(scenario.script.clone());
     let files: Vec<(&str, &str)> = scenario.files.iter().map(|(path, text)| (&**path, &**text)).collect();
     let home = Home::over(&files);
-    let mut killed = 0;
+    let (first, mut killed) = (head(&home), 0);
     loop {
         let run = run_of(&home);
         let state = run.as_ref().map(|run| run["state"].as_str().unwrap().to_owned());
         match state.as_deref() {
-            Some("completed") => break,
             Some("running") | None => {}
-            Some(other) => panic!("{name}: it is {other}: {run:?}"),
+            Some(state) if state == scenario.state => break,
+            Some(other) => panic!("{}: it is {other}: {run:?}", scenario.name),
         }
         let mut command = match &run {
             None => machine.choir(&["ask", &scenario.objective]),
             Some(run) => machine.choir(&["runs", run["run"].as_str().unwrap(), "--watch"]),
         };
         let mut process = command.current_dir(&home.work).spawn().unwrap();
-        if killed < most {
-            std::thread::sleep(Duration::from_millis(10 + dice.below(300)));
-            if process.try_wait().unwrap().is_none() {
-                process.kill().unwrap();
-                killed += 1;
-            }
+        if kills.wait(&mut process, &home) && process.try_wait().unwrap().is_none() {
+            process.kill().unwrap();
+            kills.done();
+            killed += 1;
         }
         process.wait().unwrap();
     }
+    let events = first..=head(&home);
+    judge(scenario, &machine, &home);
+    Played { killed, events }
+}
+
+/// Looks at what came of it.
+fn judge(scenario: &Scenario, machine: &Machine, home: &Home) {
+    let name = &scenario.name;
     assert!(machine.server.refusals().is_empty(), "{name}: {:?}", machine.server.refusals());
-    assert_eq!(calls(&home), scenario.calls, "{name}: every call was answered once");
+    assert_eq!(calls(home), scenario.calls, "{name}: every call was answered once");
     let text = |found: Found| match found {
         Found::File { bytes, .. } => String::from_utf8_lossy(&bytes).into_owned(),
         Found::Link(to) => format!("a link to {}", to.display()),
@@ -175,7 +201,6 @@ fn play(name: &str, dice: &mut Dice, most: usize) -> usize {
         home.files().into_iter().map(|(path, found)| (path, text(found))).collect();
     assert_eq!(found, scenario.after, "{name}");
     home.ok(&["verify"]);
-    killed
 }
 
 #[test]
@@ -187,8 +212,35 @@ fn a_run_whose_process_is_killed_goes_on_and_repeats_nothing() {
         if killed >= points {
             break;
         }
-        killed += play(name, &mut dice, 10.min(points - killed));
+        let kills = Kills::ByChance(&mut dice, 10.min(points - killed));
+        killed += play(&Scenario::read(name), kills).killed;
     }
     println!("killed {killed} times");
     assert!(killed >= points);
+}
+
+/// Kills a process once after each event of a scenario.
+fn kill_everywhere(scenario: &Scenario) {
+    let points = play(scenario, Kills::Never).events;
+    let killed: usize = points.map(|seq| play(scenario, Kills::After(seq)).killed).sum();
+    println!("{}: killed {killed} times", scenario.name);
+    assert!(killed > 0, "{}", scenario.name);
+}
+
+#[test]
+#[ignore = "it takes about an hour: `cargo xtask crash --scenarios`"]
+fn runs_whose_process_is_killed_after_any_event_go_on_and_repeat_nothing() {
+    let only = std::env::var(ONLY).unwrap_or_default();
+    let scenarios = Scenario::all().into_iter().filter(|scenario| scenario.name.contains(&only));
+    let queue = Mutex::new(scenarios);
+    std::thread::scope(|scope| {
+        for _ in 0..LANES {
+            scope.spawn(|| {
+                loop {
+                    let Some(scenario) = queue.lock().unwrap().next() else { return };
+                    kill_everywhere(&scenario);
+                }
+            });
+        }
+    });
 }

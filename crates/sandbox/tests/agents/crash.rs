@@ -6,16 +6,23 @@ use std::collections::BTreeMap;
 use event_log::EventLog;
 use rusqlite::Connection;
 use scripted_model::Wire;
-use shared_types::{EventName, Seq};
+use shared_types::wire::RunState;
+use shared_types::{Event, EventName, Seq};
 
+use crate::end::{End, RunEnd};
 use crate::scenario::Scenario;
-use crate::stage::{End, Stage};
+use crate::stage::Stage;
 
-/// What has to be the same, wherever a run was stopped.
+/// What has to be the same, wherever a scenario was stopped.
 #[derive(Debug, PartialEq)]
 struct Same {
-    state: String,
+    runs: Vec<SameRun>,
     files: BTreeMap<String, String>,
+}
+
+#[derive(Debug, PartialEq)]
+struct SameRun {
+    state: RunState,
     calls: Vec<String>,
     asks: usize,
     turns: u64,
@@ -23,14 +30,14 @@ struct Same {
 }
 
 fn same(end: &End) -> Same {
-    Same {
-        state: format!("{:?}", end.details.line.state),
-        files: end.files.clone(),
-        calls: end.calls.clone(),
-        asks: end.asks,
-        turns: end.details.line.cost.steps,
-        micros: end.details.line.cost.micros,
-    }
+    let of_run = |run: &RunEnd| SameRun {
+        state: run.details.line.state,
+        calls: run.calls.clone(),
+        asks: run.asks,
+        turns: run.details.line.cost.steps,
+        micros: run.details.line.cost.micros,
+    };
+    Same { runs: end.runs.iter().map(of_run).collect(), files: end.files.clone() }
 }
 
 /// A scenario that was played to its end, and where it can be stopped.
@@ -47,7 +54,8 @@ pub(crate) fn whole(scenario: &Scenario) -> Result<Played<'_>, String> {
     let first = computer.log().head().seq;
     let end = same(&stage.carry_on(computer)?);
     let computer = sandbox::session::take(&stage.place()).map_err(|e| e.to_string())?;
-    let events = stage.events(&computer);
+    let mut events: Vec<Event> = stage.runs.iter().flat_map(|run| stage.events(&computer, *run)).collect();
+    events.sort_by_key(|event| event.seq);
     drop(computer);
     let ends = appends(&stage);
     let stops = events.iter().filter(|event| event.seq >= first && ends.contains(&event.seq.0));

@@ -1,7 +1,8 @@
 //! Agents that really work: the whole computer with its cells, and a scripted model behind each provider's own wire.
 //!
 //! A scenario is a file of `fixtures/scenarios`: files, an objective, what the models say, what the person does, and what
-//! must come of it. Afterwards the whole run is undone, and everything is as it was before.
+//! must come of it. What its agents said and did is kept as text in `fixtures/scenarios/transcripts`. Afterwards the whole run
+//! is undone, and everything is as it was before.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,13 +12,17 @@
 )]
 
 mod crash;
+mod end;
 mod person;
 mod scenario;
+mod snapshot;
 mod stage;
 mod traces;
+mod transcript;
 
 use std::sync::Mutex;
 
+use agents::roles::{ROLES, Role};
 use scripted_model::Wire;
 
 use scenario::Scenario;
@@ -82,6 +87,22 @@ fn scenarios_end_as_they_should_over_bedrocks_wire() {
 }
 
 #[test]
+fn what_every_role_is_told_is_kept() {
+    let check = |role: &Role| snapshot::check(&format!("roles/{}", role.name()), &transcript::of_role(*role));
+    all_well(ROLES.iter().map(check).collect());
+    let names = ROLES.iter().map(|role| role.name().to_owned()).collect();
+    let kept = snapshot::kept(&snapshot::folder().join("roles"));
+    assert_eq!(kept.symmetric_difference(&names).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn every_scenario_has_its_transcript_and_no_transcript_is_left_over() {
+    let names = Scenario::all().into_iter().map(|scenario| scenario.name).collect();
+    let kept = snapshot::kept(&snapshot::folder());
+    assert_eq!(kept.symmetric_difference(&names).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
 fn a_run_that_is_stopped_after_any_event_goes_on_to_the_same_end() {
     let scenarios = scenarios();
     let played = all_well(each(scenarios.iter().filter(|scenario| scenario.crash), crash::whole));
@@ -93,6 +114,7 @@ fn a_call_of_a_server_that_was_cut_off_is_asked_about_and_not_made_again() {
     let all = Scenario::all();
     let scenario = all.iter().find(|scenario| scenario.name == "server-call-cut-off").unwrap();
     let end = crash::cut_off_in_a_call(scenario).unwrap();
-    assert_eq!(end.calls, ["delegate ok", "finish ok", "mcp_tracker_create_issue failed"]);
-    assert_eq!((end.asks, end.details.line.state), (2, shared_types::wire::RunState::Completed));
+    let run = &end.runs[0];
+    assert_eq!(run.calls, ["delegate ok", "finish ok", "mcp_tracker_create_issue failed"]);
+    assert_eq!((run.asks, run.details.line.state), (2, shared_types::wire::RunState::Completed));
 }

@@ -6,10 +6,10 @@ use sandbox::protocol::{Choices, Envelope, Request, RunRequest};
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::{Reply, RunEvent};
 use shared_types::wire::RunGesture;
-use shared_types::{Event, Payload, RunId};
+use shared_types::{CommandId, Event, Payload, RunId};
 
 use crate::scenario::{Gesture, PersonAct, Scenario};
-use crate::stage::{ask, write};
+use crate::stage::{ask, fixed_id, nth, write};
 
 pub(crate) struct Person<'a> {
     gestures: Vec<(&'a Gesture, bool)>,
@@ -24,8 +24,8 @@ impl<'a> Person<'a> {
     /// Does the first thing whose time has come. True if something was done.
     pub(crate) fn act(&mut self, computer: &Computer, events: &[Event]) -> bool {
         let run = self.run;
-        for (gesture, done) in &mut self.gestures {
-            let Some(cause) = nth(events, gesture) else { continue };
+        for (number, (gesture, done)) in self.gestures.iter_mut().enumerate() {
+            let Some(cause) = nth(events, &gesture.after, gesture.number) else { continue };
             if std::mem::replace(done, true) || is_recorded(gesture, cause, events) {
                 continue;
             }
@@ -50,7 +50,9 @@ impl<'a> Person<'a> {
                 }
                 PersonAct::Raise(budget) => gesture_on(RunGesture::Resume { budget: Some(*budget) }),
                 PersonAct::Retry(turn) => retry(computer, run, events, *turn),
-                PersonAct::Write((path, text)) => write(computer, path, text),
+                PersonAct::Write((path, text)) => {
+                    write(computer, CommandId::from_bytes(fixed_id(9, number)), path, text)
+                }
             }
             return true;
         }
@@ -59,7 +61,9 @@ impl<'a> Person<'a> {
 
     /// Whether something is still to be done whose time has come.
     pub(crate) fn has_more(&self, events: &[Event]) -> bool {
-        self.gestures.iter().any(|(gesture, done)| !done && nth(events, gesture).is_some())
+        self.gestures
+            .iter()
+            .any(|(gesture, done)| !done && nth(events, &gesture.after, gesture.number).is_some())
     }
 }
 
@@ -70,10 +74,6 @@ fn retry(computer: &Computer, run: RunId, events: &[Event], turn: usize) {
         RunRequest::Retry { run: run.to_string(), step, choices: Choices::default(), preview: false };
     let envelope = Envelope::new(Request::Runs(request));
     computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
-}
-
-fn nth<'e>(events: &'e [Event], gesture: &Gesture) -> Option<&'e Event> {
-    events.iter().filter(|event| event.payload.name().as_str() == gesture.after).nth(gesture.number - 1)
 }
 
 /// Whether the log says that it was done before.
@@ -94,6 +94,7 @@ fn is_recorded(gesture: &Gesture, cause: &Event, events: &[Event]) -> bool {
         PersonAct::Stop(_) => later(|event| matches!(event, RunEvent::Cancel(_))),
         PersonAct::Pause(_) | PersonAct::Raise(_) => later(|event| matches!(event, RunEvent::Resume(_))),
         PersonAct::Retry(_) => later(|event| matches!(event, RunEvent::Rewind(_))),
+        // It is the same command again, which the log knows.
         PersonAct::Write(_) => false,
     }
 }

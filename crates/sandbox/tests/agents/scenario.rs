@@ -36,6 +36,9 @@ pub(crate) struct Scenario {
     #[serde(default)]
     pub(crate) person: Vec<Gesture>,
     pub(crate) expect: Expect,
+    /// Other objectives on the same computer.
+    #[serde(default)]
+    pub(crate) beside: Vec<Beside>,
     /// Whether stopping it anywhere leads to the same end. Where time or the person's own timing decides, it cannot.
     #[serde(default = "yes")]
     pub(crate) crash: bool,
@@ -43,6 +46,19 @@ pub(crate) struct Scenario {
 
 fn yes() -> bool {
     true
+}
+
+/// Another objective, of another run. The models of both are found in the one script by what they are told first.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Beside {
+    pub(crate) objective: String,
+    /// The type of event of the first run after which it begins.
+    pub(crate) after: String,
+    /// Which of them; the first is 1.
+    #[serde(default = "first")]
+    pub(crate) number: usize,
+    pub(crate) expect: Expect,
 }
 
 /// Something that the person does once its time has come.
@@ -95,7 +111,7 @@ pub(crate) struct Expect {
     pub(crate) state: String,
     /// Part of the reason, where there is one.
     pub(crate) reason: Option<String>,
-    /// Files afterwards, whole; those not named are as before.
+    /// Files afterwards, whole; those that no run names are as before.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
     /// Files that must not be there.
@@ -115,7 +131,7 @@ pub(crate) struct Expect {
     /// Labels that agents carry at the end, by role.
     #[serde(default)]
     pub(crate) taint: BTreeMap<String, Vec<String>>,
-    /// Files as they are after the whole run was undone, where that is not as before.
+    /// Files as they are after the whole run was undone, and those before it, where that is not as before.
     #[serde(default)]
     pub(crate) undone: BTreeMap<String, String>,
 }
@@ -135,6 +151,11 @@ impl Scenario {
             scenario
         };
         paths.iter().filter(|path| path.extension().is_some_and(|end| end == "toml")).map(read).collect()
+    }
+
+    /// What must come of each of its runs.
+    pub(crate) fn expected(&self) -> impl Iterator<Item = &Expect> {
+        std::iter::once(&self.expect).chain(self.beside.iter().map(|beside| &beside.expect))
     }
 
     /// The MCP servers, where their programs really are.

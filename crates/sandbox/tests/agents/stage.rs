@@ -11,15 +11,17 @@ use sandbox::computer::Computer;
 use sandbox::desk::Desk;
 use sandbox::minds::{Minds, Outside};
 use sandbox::place::Place;
-use sandbox::protocol::{Answer, Choices, Envelope, Request, RunAnswer, RunRequest};
+use sandbox::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
 use scripted_model::{Server, Wire};
 use shared_types::wire::{DesktopAction, RunDetails, RunState, StartRun};
 use shared_types::{CommandId, Event, FilePath, RunId, UserId};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use crate::end::End;
 use crate::person::Person;
 use crate::scenario::Scenario;
+use crate::{snapshot, transcript};
 
 /// A run that has not moved for so long will not.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,16 +32,8 @@ pub(crate) struct Stage<'a> {
     pub(crate) server: Server,
     pub(crate) wire: Wire,
     pub(crate) folder: TempDir,
-    pub(crate) run: RunId,
-}
-
-/// What a run came to.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct End {
-    pub(crate) details: RunDetails,
-    pub(crate) files: BTreeMap<String, String>,
-    pub(crate) calls: Vec<String>,
-    pub(crate) asks: usize,
+    /// One for each objective, in their order.
+    pub(crate) runs: Vec<RunId>,
 }
 
 struct Key(String);
@@ -78,10 +72,8 @@ impl<'a> Stage<'a> {
         isolation::launch_by(env!("CARGO_BIN_EXE_sandbox"));
         let folder = tempfile::tempdir().unwrap();
         let server = Server::start(scenario.script());
-        let mut bytes = [7; 16];
-        bytes[6] = 0x77;
-        bytes[8] = 0x87;
-        Self { scenario, server, wire, folder, run: RunId::from_bytes(bytes) }
+        let runs = (0..=scenario.beside.len()).map(run_id).collect();
+        Self { scenario, server, wire, folder, runs }
     }
 
     pub(crate) fn place(&self) -> Place {
@@ -142,8 +134,8 @@ impl<'a> Stage<'a> {
         let place = self.place();
         let (computer, _) =
             Computer::create(&place, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
-        for (path, text) in &self.scenario.files {
-            write(&computer, path, text);
+        for (number, (path, text)) in self.scenario.files.iter().enumerate() {
+            write(&computer, CommandId::from_bytes(fixed_id(8, number)), path, text);
         }
         // Only scenarios that are about the outbox wait for it.
         let at_once = BTreeMap::from([(sandbox::computer::OUTBOX.to_owned(), 0.into())]);
@@ -152,26 +144,43 @@ impl<'a> Stage<'a> {
             let envelope = Envelope::new(Request::Gesture(set));
             computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
         }
+        self.start(&computer, self.runs[0], &self.scenario.objective);
+        computer
+    }
+
+    fn start(&self, computer: &Computer, run: RunId, objective: &str) {
         let start = StartRun {
-            command: CommandId::from_bytes(*self.run.as_bytes()),
-            run: self.run,
-            objective: self.scenario.objective.clone(),
+            command: CommandId::from_bytes(*run.as_bytes()),
+            run,
+            objective: objective.to_owned(),
             attached: Vec::new(),
             model: None,
             budget: self.scenario.budget,
         };
-        ask(&computer, RunRequest::Start(start));
-        computer
+        ask(computer, RunRequest::Start(start));
+    }
+
+    /// Lets the first of the other objectives begin whose time has come. True if one did.
+    fn start_another(&self, computer: &Computer, events: &[Event]) -> bool {
+        let mut others = self.scenario.beside.iter().zip(&self.runs[1..]);
+        let due = others.find(|(beside, run)| {
+            nth(events, &beside.after, beside.number).is_some() && self.events(computer, **run).is_empty()
+        });
+        let Some((beside, run)) = due else { return false };
+        self.start(computer, *run, &beside.objective);
+        true
     }
 
     /// Plays the scenario from its beginning, looks at what came of it, and undoes it.
     pub(crate) fn play(&self) -> Result<(), String> {
         let end = self.carry_on(self.prepare())?;
         self.judge(&end)?;
-        self.undo(&end)
+        let computer = sandbox::session::take(&self.place()).map_err(|e| e.to_string())?;
+        snapshot::check(&self.scenario.name, &transcript::of(self, &computer)?)?;
+        self.undo(&computer, &end)
     }
 
-    /// Lets agents work until the run is over, or nobody does anything any more.
+    /// Lets agents work until the runs are over, or nobody does anything any more.
     pub(crate) fn carry_on(&self, computer: Computer) -> Result<End, String> {
         self.carry_on_with(computer, &self.minds())
     }
@@ -180,83 +189,64 @@ impl<'a> Stage<'a> {
         let runtime = Runtime::new().unwrap();
         let desk = runtime.block_on(Desk::open(computer, minds)).unwrap();
         let ended = self.follow(&desk);
-        let end = ended.map(|()| self.look(&desk));
+        let end = ended.map(|()| self.look(desk.computer()));
         runtime.block_on(desk.close());
         runtime.shutdown_timeout(Duration::from_secs(5));
         end
     }
 
     fn follow(&self, desk: &Desk) -> Result<(), String> {
-        let mut person = Person::new(self.scenario, self.run);
-        let mut since = (Instant::now(), desk.computer().log().head().seq);
+        let computer = desk.computer();
+        let mut person = Person::new(self.scenario, self.runs[0]);
+        let mut since = (Instant::now(), computer.log().head().seq);
         loop {
             // In this order: whatever made it stand still is among the events that the person sees.
-            let line = self.details(desk.computer()).line;
-            let events = self.events(desk.computer());
-            let acted = person.act(desk.computer(), &events);
-            if !acted && (line.state.is_over() || line.state == RunState::Paused) && !person.has_more(&events)
-            {
-                let busy = desk.computer().writer().inspect(|view| !view.calls.is_empty()).unwrap();
-                let pending = desk.computer().writer().inspect({
-                    let run = self.run;
-                    move |view| view.pending_in(run).is_some()
-                });
-                if !busy && (line.state == RunState::Paused || !pending.unwrap()) {
-                    return Ok(());
-                }
+            let is_still = self.runs.iter().all(|run| self.is_still(computer, *run));
+            let events = self.events(computer, self.runs[0]);
+            let acted = person.act(computer, &events) || self.start_another(computer, &events);
+            if is_still && !acted && !person.has_more(&events) {
+                return Ok(());
             }
-            let head = desk.computer().log().head().seq;
+            let head = computer.log().head().seq;
             if head != since.1 {
                 since = (Instant::now(), head);
             }
             if since.0.elapsed() > PATIENCE {
+                let line = self.details(computer, self.runs[0]).line;
                 let names: Vec<String> =
                     events.iter().map(|event| event.payload.name().to_string()).collect();
-                return Err(format!(
-                    "nothing happens any more: {line:?}\n{names:?}\n{:?}",
-                    self.server.refusals()
-                ));
+                let refusals = self.server.refusals();
+                return Err(format!("nothing happens any more: {line:?}\n{names:?}\n{refusals:?}"));
             }
             std::thread::sleep(LOOK);
         }
     }
 
-    pub(crate) fn events(&self, computer: &Computer) -> Vec<Event> {
-        let log = &**computer.log();
-        log.run(self.run).unwrap().iter().map(|stored| understand(log, stored).unwrap()).collect()
+    /// Whether a run has begun, and nothing happens in it unless the person does something.
+    fn is_still(&self, computer: &Computer, run: RunId) -> bool {
+        if self.events(computer, run).is_empty() {
+            return false;
+        }
+        let state = self.details(computer, run).line.state;
+        let inspected =
+            computer.writer().inspect(move |view| (!view.calls.is_empty(), view.pending_in(run).is_some()));
+        let (is_busy, is_pending) = inspected.unwrap();
+        match state {
+            RunState::Paused => !is_busy,
+            state => state.is_over() && !is_busy && !is_pending,
+        }
     }
 
-    pub(crate) fn details(&self, computer: &Computer) -> RunDetails {
-        match ask(computer, RunRequest::Show { run: self.run.to_string() }) {
+    pub(crate) fn events(&self, computer: &Computer, run: RunId) -> Vec<Event> {
+        let log = &**computer.log();
+        log.run(run).unwrap().iter().map(|stored| understand(log, stored).unwrap()).collect()
+    }
+
+    pub(crate) fn details(&self, computer: &Computer, run: RunId) -> RunDetails {
+        match ask(computer, RunRequest::Show { run: run.to_string() }) {
             RunAnswer::Details(details) => *details,
             other => panic!("{other:?}"),
         }
-    }
-
-    fn look(&self, desk: &Desk) -> End {
-        let computer = desk.computer();
-        computer.project(&|_, _, _| ()).unwrap();
-        let events = self.events(computer);
-        let mut tools = BTreeMap::new();
-        let mut calls = Vec::new();
-        let mut asks = 0;
-        for event in &events {
-            use shared_types::Payload;
-            use shared_types::payload::run::RunEvent;
-            use shared_types::payload::tool::{ToolEvent, ToolStatus};
-            match &event.payload {
-                Payload::Tool(ToolEvent::Call(call)) => drop(tools.insert(event.op, call.tool.clone())),
-                Payload::Tool(ToolEvent::Result(result)) => {
-                    let came =
-                        if result.status == (ToolStatus::Exited { code: 0 }) { "ok" } else { "failed" };
-                    calls.push(format!("{} {came}", tools[&event.op]));
-                }
-                Payload::Run(RunEvent::Ask(_)) => asks += 1,
-                _ => {}
-            }
-        }
-        calls.sort();
-        End { details: self.details(computer), files: self.files(), calls, asks }
     }
 
     /// All files of the workspace, from the disk.
@@ -279,79 +269,32 @@ impl<'a> Stage<'a> {
         walk(self.folder.path(), self.folder.path(), &mut files);
         files
     }
-
-    pub(crate) fn judge(&self, end: &End) -> Result<(), String> {
-        let expect = &self.scenario.expect;
-        let state = format!("{:?}", end.details.line.state).to_lowercase();
-        let refusals = self.server.refusals();
-        check("what the model refused", &Vec::<String>::new(), &refusals)?;
-        if state != expect.state {
-            let reason = &end.details.line.reason;
-            return Err(format!("it is {state} ({reason:?}), not {}; calls: {:?}", expect.state, end.calls));
-        }
-        let holds = |what: &str, part: &Option<String>, whole: Option<&str>| match part {
-            Some(part) if !whole.unwrap_or_default().contains(part.as_str()) => {
-                Err(format!("{what} is {whole:?}, which does not hold {part:?}"))
-            }
-            _ => Ok(()),
-        };
-        holds("the reason", &expect.reason, end.details.line.reason.as_deref())?;
-        holds("the summary", &expect.summary, end.details.summary.as_deref())?;
-        let mut files = self.scenario.files.clone();
-        files.extend(expect.files.clone());
-        files.retain(|path, _| !expect.absent.contains(path));
-        check("the files", &files, &end.files)?;
-        check("how often the person was asked", &expect.asks, &end.asks)?;
-        if let Some(calls) = &expect.calls {
-            let mut calls = calls.clone();
-            calls.sort();
-            check("the calls", &calls, &end.calls)?;
-        }
-        if let Some(turns) = expect.turns {
-            check("the turns", &turns, &end.details.line.cost.steps)?;
-        }
-        if let Some(micros) = expect.micros {
-            check("the cost", &micros, &end.details.line.cost.micros)?;
-        }
-        for (role, labels) in &expect.taint {
-            let agent = end.details.agents.iter().find(|agent| agent.role == *role);
-            let found: Vec<String> = agent
-                .iter()
-                .flat_map(|agent| agent.taint.iter().map(|label| label.as_str().to_owned()))
-                .collect();
-            check(&format!("the labels of the {role}"), labels, &found)?;
-        }
-        Ok(())
-    }
-
-    /// The whole run is taken back, and everything is as before but for what the person did.
-    fn undo(&self, end: &End) -> Result<(), String> {
-        let computer = sandbox::session::take(&self.place()).map_err(|e| e.to_string())?;
-        let mut before = self.scenario.files.clone();
-        before.extend(self.scenario.expect.undone.clone());
-        let changed = end.files != before;
-        let run = self.run.to_string();
-        let undo = RunRequest::Undo { run, choices: Choices::default(), preview: false };
-        let envelope = Envelope::new(Request::Runs(undo));
-        let answer = computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ());
-        match answer.into_done() {
-            Ok(_) => {}
-            Err(_) if !changed || !end.details.line.state.is_over() => return Ok(()),
-            Err(failure) => return Err(format!("the run cannot be undone: {failure}")),
-        }
-        check("the files after undo", &before, &self.files())?;
-        Ok(())
-    }
 }
 
-fn check<T: PartialEq + std::fmt::Debug>(what: &str, wanted: &T, found: &T) -> Result<(), String> {
-    if wanted == found { Ok(()) } else { Err(format!("{what}:\n  wanted {wanted:?}\n  found  {found:?}")) }
+/// The same at every play, so that what comes of it can be compared.
+fn run_id(number: usize) -> RunId {
+    RunId::from_bytes(fixed_id(7, number))
 }
 
-pub(crate) fn write(computer: &Computer, path: &str, text: &str) {
+/// The bytes of an id that somebody would else have minted.
+pub(crate) fn fixed_id(kind: u8, number: usize) -> [u8; 16] {
+    let mut bytes = [kind; 16];
+    (bytes[6], bytes[8]) = (0x77, 0x87);
+    bytes[15] += u8::try_from(number).unwrap();
+    bytes
+}
+
+/// An event of a type; the first is 1.
+pub(crate) fn nth<'e>(events: &'e [Event], name: &str, number: usize) -> Option<&'e Event> {
+    events.iter().filter(|event| event.payload.name().as_str() == name).nth(number - 1)
+}
+
+/// Writes a file, once for each command.
+pub(crate) fn write(computer: &Computer, command: CommandId, path: &str, text: &str) {
     let path = FilePath::parse(path).unwrap();
     let request = Request::Write { path, mode: None, base: kernel::Base::Any };
-    computer.handle(&Envelope::new(request), &mut text.as_bytes(), &|_, _, _| ()).into_done().unwrap();
+    let envelope = Envelope { command, ..Envelope::new(request) };
+    computer.handle(&envelope, &mut text.as_bytes(), &|_, _, _| ()).into_done().unwrap();
 }
 
 pub(crate) fn ask(computer: &Computer, request: RunRequest) -> RunAnswer {

@@ -1,0 +1,77 @@
+//! What of a scenario is needed to kill its process; what it all means is told by the sandbox's tests.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use scripted_model::Script;
+
+/// One scenario.
+pub(crate) struct Scenario {
+    pub(crate) name: String,
+    pub(crate) objective: String,
+    pub(crate) files: BTreeMap<String, String>,
+    pub(crate) script: Script,
+    pub(crate) state: String,
+    pub(crate) after: BTreeMap<String, String>,
+    pub(crate) calls: Vec<String>,
+}
+
+/// What a process on a machine of its own does not have, or what ends elsewhere after a kill.
+const ELSEWHERE: [&str; 7] = ["person", "pages", "mcp", "settings", "budget", "beside", "crash"];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/scenarios")
+}
+
+impl Scenario {
+    /// All in which the person does nothing, so that the process alone decides how they go.
+    pub(crate) fn all() -> Vec<Self> {
+        let paths = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+        let mut paths: Vec<_> =
+            paths.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+        paths.sort();
+        let names = paths.iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+        names.filter_map(|name| Self::from(&name, &table(&name))).collect()
+    }
+
+    pub(crate) fn read(name: &str) -> Self {
+        Self::from(name, &table(name)).unwrap()
+    }
+
+    /// Nothing, unless a process alone brings it to its end.
+    fn from(name: &str, table: &toml::Table) -> Option<Self> {
+        let expect = &table["expect"];
+        let state = expect["state"].as_str().unwrap();
+        let calls = expect.get("calls")?.as_array().unwrap().iter();
+        if ELSEWHERE.iter().any(|key| table.contains_key(*key)) || !["completed", "failed"].contains(&state) {
+            return None;
+        }
+        let files = texts(table.get("files"));
+        let mut after = files.clone();
+        after.extend(texts(expect.get("files")));
+        for gone in expect.get("absent").and_then(toml::Value::as_array).into_iter().flatten() {
+            after.remove(gone.as_str().unwrap());
+        }
+        let mut calls: Vec<String> = calls.map(|call| call.as_str().unwrap().to_owned()).collect();
+        calls.sort();
+        Some(Self {
+            name: name.to_owned(),
+            objective: table["objective"].as_str().unwrap().to_owned(),
+            files,
+            script: Script::parse(&toml::to_string(&table["script"]).unwrap()).unwrap(),
+            state: state.to_owned(),
+            after,
+            calls,
+        })
+    }
+}
+
+fn table(name: &str) -> toml::Table {
+    let path = folder().join(name).with_extension("toml");
+    std::fs::read_to_string(path).unwrap().parse().unwrap()
+}
+
+fn texts(value: Option<&toml::Value>) -> BTreeMap<String, String> {
+    let table = value.and_then(toml::Value::as_table).into_iter().flatten();
+    table.map(|(path, text)| (path.clone(), text.as_str().unwrap().to_owned())).collect()
+}

@@ -1,0 +1,123 @@
+//! What a scenario came to: what is looked at, what had to come of it, and what is left when it is undone.
+
+use std::collections::BTreeMap;
+
+use sandbox::computer::Computer;
+use sandbox::protocol::{Choices, Envelope, Request, RunRequest};
+use shared_types::payload::run::RunEvent;
+use shared_types::payload::tool::{ToolEvent, ToolStatus};
+use shared_types::wire::RunDetails;
+use shared_types::{Event, Payload};
+
+use crate::scenario::Expect;
+use crate::stage::Stage;
+
+pub(crate) struct End {
+    /// One for each objective, in their order.
+    pub(crate) runs: Vec<RunEnd>,
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+/// What one run came to.
+pub(crate) struct RunEnd {
+    pub(crate) details: RunDetails,
+    pub(crate) calls: Vec<String>,
+    pub(crate) asks: usize,
+}
+
+impl RunEnd {
+    fn new(details: RunDetails, events: &[Event]) -> Self {
+        let mut tools = BTreeMap::new();
+        let (mut calls, mut asks) = (Vec::new(), 0);
+        for event in events {
+            match &event.payload {
+                Payload::Tool(ToolEvent::Call(call)) => drop(tools.insert(event.op, call.tool.clone())),
+                Payload::Tool(ToolEvent::Result(result)) => {
+                    let came =
+                        if result.status == (ToolStatus::Exited { code: 0 }) { "ok" } else { "failed" };
+                    calls.push(format!("{} {came}", tools[&event.op]));
+                }
+                Payload::Run(RunEvent::Ask(_)) => asks += 1,
+                _ => {}
+            }
+        }
+        calls.sort();
+        Self { details, calls, asks }
+    }
+
+    fn judge(&self, expect: &Expect) -> Result<(), String> {
+        let line = &self.details.line;
+        let state = format!("{:?}", line.state).to_lowercase();
+        if state != expect.state {
+            let reason = &line.reason;
+            return Err(format!("it is {state} ({reason:?}), not {}; calls: {:?}", expect.state, self.calls));
+        }
+        holds("the reason", expect.reason.as_deref(), line.reason.as_deref())?;
+        holds("the summary", expect.summary.as_deref(), self.details.summary.as_deref())?;
+        check("how often the person was asked", &expect.asks, &self.asks)?;
+        if let Some(calls) = &expect.calls {
+            let mut calls = calls.clone();
+            calls.sort();
+            check("the calls", &calls, &self.calls)?;
+        }
+        check("the turns", &expect.turns.unwrap_or(line.cost.steps), &line.cost.steps)?;
+        check("the cost", &expect.micros.unwrap_or(line.cost.micros), &line.cost.micros)?;
+        for (role, labels) in &expect.taint {
+            let agent = self.details.agents.iter().find(|agent| agent.role == *role);
+            let found =
+                agent.iter().flat_map(|agent| agent.taint.iter().map(|label| label.as_str().to_owned()));
+            check(&format!("the labels of the {role}"), labels, &found.collect())?;
+        }
+        Ok(())
+    }
+}
+
+impl Stage<'_> {
+    pub(crate) fn look(&self, computer: &Computer) -> End {
+        computer.project(&|_, _, _| ()).unwrap();
+        let end = |run| RunEnd::new(self.details(computer, run), &self.events(computer, run));
+        End { runs: self.runs.iter().map(|run| end(*run)).collect(), files: self.files() }
+    }
+
+    pub(crate) fn judge(&self, end: &End) -> Result<(), String> {
+        check("what the model refused", &Vec::<String>::new(), &self.server.refusals())?;
+        let mut files = self.scenario.files.clone();
+        for (expect, run) in self.scenario.expected().zip(&end.runs) {
+            run.judge(expect)?;
+            files.extend(expect.files.clone());
+            files.retain(|path, _| !expect.absent.contains(path));
+        }
+        check("the files", &files, &end.files)
+    }
+
+    /// The runs are taken back one after the other, the first one first. At last everything is as before, but for what
+    /// the person did.
+    pub(crate) fn undo(&self, computer: &Computer, end: &End) -> Result<(), String> {
+        for ((expect, run), ended) in self.scenario.expected().zip(&self.runs).zip(&end.runs) {
+            let mut before = self.scenario.files.clone();
+            before.extend(expect.undone.clone());
+            let undo = RunRequest::Undo { run: run.to_string(), choices: Choices::default(), preview: false };
+            let envelope = Envelope::new(Request::Runs(undo));
+            let answer = computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ());
+            match answer.into_done() {
+                Ok(_) => check("the files after undo", &before, &self.files())?,
+                Err(_) if self.files() == before || !ended.details.line.state.is_over() => {}
+                Err(failure) => return Err(format!("the run cannot be undone: {failure}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn holds(what: &str, part: Option<&str>, whole: Option<&str>) -> Result<(), String> {
+    match part {
+        Some(part) if !whole.unwrap_or_default().contains(part) => {
+            Err(format!("{what} is {whole:?}, which does not hold {part:?}"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn check<T: PartialEq + std::fmt::Debug>(what: &str, wanted: &T, found: &T) -> Result<(), String> {
+    if wanted == found { Ok(()) } else { Err(format!("{what}:\n  wanted {wanted:?}\n  found  {found:?}")) }
+}
