@@ -94,7 +94,8 @@ impl Verb {
 /// Whether a call has to wait for earlier ones of its turn: what they write it may read, or write as well.
 pub(crate) fn depends_on<'a>(tool: &str, mut earlier: impl Iterator<Item = &'a str>) -> bool {
     let writes = |tool: &str| [ToolKind::Write, ToolKind::Edit].iter().any(|kind| kind.name() == tool);
-    let reads = |tool: &str| [ToolKind::Exec, ToolKind::Read].iter().any(|kind| kind.name() == tool);
+    let readers = [ToolKind::Exec, ToolKind::Read, ToolKind::List, ToolKind::Search];
+    let reads = |tool: &str| readers.iter().any(|kind| kind.name() == tool);
     if Verb::Finish.is(tool) {
         // Nobody ends what is still being begun.
         return earlier.next().is_some();

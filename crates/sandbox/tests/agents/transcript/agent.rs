@@ -69,6 +69,7 @@ fn question(about: &AskKind) -> (OpId, String) {
             (*call, format!("{text}{choices}"))
         }
         AskKind::Interrupted { call, title, .. } => (*call, format!("{title}, again?")),
+        AskKind::Outgoing { call, title, .. } => (*call, format!("{title} goes out soon.")),
     }
 }
 
@@ -79,6 +80,7 @@ fn answer(reply: &Reply) -> String {
         Reply::Allow(Scope::Always) => "yes, always".into(),
         Reply::Deny(why) => format!("no: {why}"),
         Reply::Words(words) => words.to_string(),
+        Reply::Silence => "nothing".into(),
     }
 }
 
