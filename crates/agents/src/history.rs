@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use kernel::View;
 use kernel::run::{Run, Task, TaskState};
 use shared_types::payload::llm::{LlmEvent, ReplyEnd, WantedCall};
-use shared_types::payload::run::{Reply, RunEvent, RunStart};
+use shared_types::payload::run::{AskKind, Reply, RunAsk, RunEvent, RunStart};
 use shared_types::payload::task::{MessageKind, TaskEvent, TaskOutcome};
 use shared_types::payload::tool::{ToolEvent, ToolReport, ToolStatus};
 use shared_types::{AskId, ContentRef, Event, OpId, Payload, RunId, Seq, TaskId};
+
+use crate::plan::outbox_of;
 
 /// Everything that happened in a run.
 #[derive(Debug, Clone)]
@@ -236,6 +238,10 @@ impl History {
                 if self.tasks.is_empty() { self.early.push(heard) } else { self.note(task, heard) }
             }
             RunEvent::Answer(p) => drop(self.answers.insert(p.ask, p.reply.clone())),
+            // What is asked for anew is held anew.
+            RunEvent::Ask(RunAsk { about: AskKind::Approval { call, .. }, .. }) => {
+                self.answers.remove(&outbox_of(*call));
+            }
             RunEvent::Resume(_) => self.tasks.values_mut().for_each(|task| task.failures.clear()),
             RunEvent::Pause(_)
             | RunEvent::Rewind(_)

@@ -212,14 +212,15 @@ fn said_to<'a>(history: &'a History, run: &Run, call: OpId) -> Said<'a> {
     if let Some(AskKind::Outgoing { until, .. }) = run.ask(outbox).map(|ask| &ask.about) {
         return Said::Holds(*until);
     }
-    let approved = history.answers.get(&approval);
-    match (history.answers.get(&outbox), approved) {
+    if run.ask(approval).is_some() {
+        return Said::Waits;
+    }
+    match (history.answers.get(&outbox), history.answers.get(&approval)) {
         (Some(no @ Reply::Deny(_)), _) => Said::Asked(no),
         (Some(_), Some(yes)) => Said::Released(Permission::Said(yes.clone())),
         // What was allowed without a word is judged again: a grant may have been revoked meanwhile.
         (Some(_), None) => Said::Released(Permission::Unasked),
         (None, Some(reply)) => Said::Asked(reply),
-        (None, None) if run.ask(approval).is_some() => Said::Waits,
         (None, None) => Said::Nothing,
     }
 }

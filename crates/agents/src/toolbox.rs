@@ -36,6 +36,8 @@ pub struct Foreign {
 pub struct Answered {
     pub text: String,
     pub failed: bool,
+    /// Whether it was cut off, so that nobody knows what became of it.
+    pub cut_off: bool,
 }
 
 /// Whoever has tools of others.

@@ -151,7 +151,9 @@ pub(crate) fn use_watch() {
     });
     use_effect(move || {
         if let Some(Ok(list)) = &*questions.read() {
-            choir.questions.set(list["questions"].clone());
+            let mut questions = list["questions"].clone();
+            questions.as_array_mut().into_iter().flatten().for_each(read::note_leaving);
+            choir.questions.set(questions);
         }
     });
 }
@@ -276,7 +278,10 @@ pub(crate) fn send(method: api::Method, path: String, body: Value) {
 pub(crate) fn answer(question: &Value, reply: Value) {
     let mut choir = desk().choir;
     let ask = question["ask"].clone();
-    if let Some(questions) = choir.questions.write().as_array_mut() {
+    // What leaves by itself is shown until it is known to be called off or gone.
+    if !read::is_outgoing(question)
+        && let Some(questions) = choir.questions.write().as_array_mut()
+    {
         questions.retain(|other| other["ask"] != ask);
     }
     gesture(text(question, "run"), object(&[("answer", object(&[("ask", ask), ("reply", reply)]))]));

@@ -165,12 +165,12 @@ impl Server {
             Err(Broken::Refused(why)) => Said::failed(why),
             Err(Broken::Gone(why)) => {
                 self.forget(&link).await;
-                Said::failed(format!("the server {} ended during the call: {why}", self.name))
+                Said::cut_off(format!("the server {} ended during the call: {why}", self.name))
             }
             Err(Broken::Silent) => {
                 self.forget(&link).await;
                 let seconds = self.settings.patience.as_secs();
-                Said::failed(format!("the server {} did not answer within {seconds} s", self.name))
+                Said::cut_off(format!("the server {} did not answer within {seconds} s", self.name))
             }
         }
     }

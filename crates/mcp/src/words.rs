@@ -16,11 +16,17 @@ const LEAST_SECRET: usize = 6;
 pub struct Said {
     pub text: String,
     pub failed: bool,
+    /// Whether it was cut off, so that nobody knows what became of it.
+    pub cut_off: bool,
 }
 
 impl Said {
     pub(crate) fn failed(reason: impl Into<String>) -> Self {
-        Self { text: reason.into(), failed: true }
+        Self { text: reason.into(), failed: true, cut_off: false }
+    }
+
+    pub(crate) fn cut_off(reason: impl Into<String>) -> Self {
+        Self { cut_off: true, ..Self::failed(reason) }
     }
 }
 
@@ -41,7 +47,7 @@ pub(crate) fn of(result: CallToolResult, secrets: &[Zeroizing<String>]) -> Said 
         text.truncate(end);
         text.push_str(&format!("\n[{more} more bytes are left out]"));
     }
-    Said { text, failed }
+    Said { text, failed, cut_off: false }
 }
 
 fn part(block: ContentBlock) -> String {
@@ -72,8 +78,10 @@ pub(crate) fn reason(text: &str) -> String {
 pub(crate) fn without(text: String, secrets: &[Zeroizing<String>]) -> String {
     let lines = secrets.iter().flat_map(|secret| secret.lines());
     let secrets = secrets.iter().map(|secret| secret.as_str()).chain(lines);
-    let secrets = secrets.filter(|secret| secret.len() >= LEAST_SECRET);
-    secrets.fold(text, |text, secret| text.replace(secret, "[a secret]"))
+    let mut secrets: Vec<&str> = secrets.filter(|secret| secret.len() >= LEAST_SECRET).collect();
+    // One may begin as another does.
+    secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
+    secrets.iter().fold(text, |text, secret| text.replace(secret, "[a secret]"))
 }
 
 /// The same for everything in a value, the names of its fields too.
@@ -108,7 +116,7 @@ mod tests {
         ] });
         assert_eq!(said(mixed).text, "one\n[an image, image/png, not shown]\ntwo");
         let structured = json!({ "content": [], "structuredContent": { "open": 3 } });
-        assert_eq!(said(structured), Said { text: "{\"open\":3}".into(), failed: false });
+        assert_eq!(said(structured), Said { text: "{\"open\":3}".into(), failed: false, cut_off: false });
         assert!(said(json!({ "content": [], "isError": true })).failed);
     }
 

@@ -131,7 +131,7 @@ impl Toolbox for ForeignTools {
     fn call<'a>(&'a self, tool: &'a Foreign, input: Map<String, Value>) -> FromToolbox<'a, Answered> {
         Box::pin(async move {
             let said = self.servers.call(&tool.server, &tool.tool, input).await;
-            Answered { text: said.text, failed: said.failed }
+            Answered { text: said.text, failed: said.failed, cut_off: said.cut_off }
         })
     }
 }

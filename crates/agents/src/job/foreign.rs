@@ -48,21 +48,30 @@ impl Job {
         };
         let reach = if tool.reads_only { Reach::Reading } else { Reach::Outside };
         if reach == Reach::Outside && self.history.is_open(call.op) {
-            return self.interrupted(call).await.map(Outcome::Recorded);
+            let reason = "it was begun before, and nobody knows how far it came".to_owned();
+            return self.interrupted(call, reason, Vec::new()).await.map(Outcome::Recorded);
         }
         self.open(call, reach).await?;
-        let Answered { text, failed } = toolbox.call(tool, input).await;
+        let Answered { text, failed, cut_off } = toolbox.call(tool, input).await;
+        if cut_off && reach == Reach::Outside {
+            return self.interrupted(call, text, vec![Taint::MCP]).await.map(Outcome::Recorded);
+        }
         let failed = failed.then(|| "the tool says that it failed".to_owned());
         let came = Came { taint: vec![Taint::MCP], failed, ..Came::text(text) };
         self.close(call, Ok(came)).await.map(Outcome::Recorded)
     }
 
-    /// Somebody began it before us, and nobody knows how far it came.
-    async fn interrupted(&self, call: &Call<'_>) -> Result<Seq, GroundError> {
-        let reason = "it was begun before, and nobody knows how far it came".into();
-        let status = ToolStatus::Interrupted { reason };
+    /// Nobody knows how far it came, and the person is asked before it is made again.
+    async fn interrupted(
+        &self,
+        call: &Call<'_>,
+        reason: String,
+        heard: Vec<Taint>,
+    ) -> Result<Seq, GroundError> {
+        let status = ToolStatus::Interrupted { reason: reason.into() };
         let action = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
-        let taint = self.taint(call.task);
+        let mut taint = self.taint(call.task);
+        taint.extend(heard.into_iter().filter(|label| !self.taint(call.task).contains(label)));
         let seq = self.deed(call.op, self.actor(call.task), taint, action, Vec::new()).await?;
         Ok(seq.unwrap_or(Seq::ZERO))
     }

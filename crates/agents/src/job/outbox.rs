@@ -38,7 +38,8 @@ impl Job {
         self.record_by(call.task, RunAction::Ask(ask), kept.bytes.into_iter().collect()).await
     }
 
-    /// Waits until the time of a call is up, and lets it go.
+    /// Waits until the time of a call is up, and lets it go. One whose time passed while nobody could see it, since the
+    /// run stood still or there was no server, is held for a whole time again.
     pub(super) async fn release(
         &self,
         task: TaskId,
@@ -47,8 +48,24 @@ impl Job {
     ) -> Result<Option<Seq>, GroundError> {
         let left = until.millis().saturating_sub(self.ground().now().millis());
         let left = Duration::from_millis(u64::try_from(left).unwrap_or_default());
+        let ask = outbox_of(call);
+        if left.is_zero()
+            && let Some(action) = self.held_again(task, call).await?
+        {
+            return self.record_by(task, action, Vec::new()).await;
+        }
         tokio::time::sleep(left.min(LONGEST)).await;
-        let action = RunAction::Answer { ask: outbox_of(call), reply: Reply::Silence };
-        self.record_by(task, action, Vec::new()).await
+        self.record_by(task, RunAction::Answer { ask, reply: Reply::Silence }, Vec::new()).await
+    }
+
+    async fn held_again(&self, task: TaskId, call: OpId) -> Result<Option<RunAction>, GroundError> {
+        let held = self.history.run().and_then(|run| run.ask(outbox_of(call)));
+        let Some(AskKind::Outgoing { tool, title, input, .. }) = held.map(|held| held.about.clone()) else {
+            return Ok(None);
+        };
+        Ok(self.held_until(call).await?.map(|until| {
+            let about = AskKind::Outgoing { call, tool, title, input, until };
+            RunAction::Ask(RunAsk { ask: outbox_of(call), task, about })
+        }))
     }
 }

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use sandbox::host::Host;
-use sandbox::ids::now;
 use sandbox::protocol::{Request, RunAnswer, RunRequest};
 use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::wire::{RunLine, RunQuestion};
@@ -83,13 +82,7 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
             if *is_final {
                 line(&format!("  {}", style.paint("31", "this cannot be taken back")));
             }
-            match (&question.diff, &question.input) {
-                (Some(diff), _) => {
-                    diff.lines().for_each(|text| line(&format!("    {}", coloured(style, text))))
-                }
-                (None, Some(input)) => input.lines().for_each(|text| line(&format!("    {}", safe(text)))),
-                (None, None) => {}
-            }
+            show_input(style, question);
             line(&style.dim(&format!(
                 "  choir approve {id} (once), --run or --always (for {}), --deny WHY",
                 safe(pattern)
@@ -111,10 +104,10 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
             line(&format!("    {what}"));
             line(&style.dim(&format!("  choir approve {id} makes it again, --deny WHY does not")));
         }
-        AskKind::Outgoing { tool, title, until, .. } => {
-            let when = match until.millis().saturating_sub(now().millis()).div_euclid(1000) {
-                left @ 1.. => format!("in {left} s"),
-                _ => "as soon as the run goes on".to_owned(),
+        AskKind::Outgoing { tool, title, .. } => {
+            let when = match question.leaves_in {
+                Some(left) => format!("in {} s", left.div_ceil(1000)),
+                None => "after the run goes on".to_owned(),
             };
             line(&format!(
                 "{} {who} is about to {}: {}",
@@ -126,12 +119,22 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
                 "  {}",
                 style.paint("31", &format!("it goes out {when} and cannot be taken back then"))
             ));
+            show_input(style, question);
             line(&style.dim(&format!("  choir approve {id} lets it go now, --deny WHY calls it off")));
         }
     }
     if !question.taint.is_empty() {
         let from: Vec<_> = question.taint.iter().map(|label| safe(label.as_str())).collect();
         line(&format!("  it has read untrusted words from: {}", from.join(", ")));
+    }
+}
+
+/// What a call would change, or else what it is given.
+fn show_input(style: Style, question: &RunQuestion) {
+    match (&question.diff, &question.input) {
+        (Some(diff), _) => diff.lines().for_each(|text| line(&format!("    {}", coloured(style, text)))),
+        (None, Some(input)) => input.lines().for_each(|text| line(&format!("    {}", safe(text)))),
+        (None, None) => {}
     }
 }
 

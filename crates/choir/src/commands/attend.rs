@@ -1,6 +1,6 @@
 //! Attending to a run: its steps and words as they come, its questions asked at the terminal, its end as an exit code.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, IsTerminal, Write, stdin, stdout};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use sandbox::protocol::{Heard, Request, RunRequest};
 use sandbox::session;
 use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::wire::{RunGesture, RunLine, RunQuestion, RunState, Step, StepKind};
-use shared_types::{RunId, Seq, TaskId};
+use shared_types::{AskId, RunId, Seq, TaskId};
 
 use super::Context;
 use super::approve::show;
@@ -109,6 +109,8 @@ struct Listener<'a> {
     speaking: Option<TaskId>,
     /// Words of the reply that is on its way have been shown.
     spoken: Option<TaskId>,
+    /// Calls in the outbox that were shown.
+    shown: HashSet<AskId>,
     live: bool,
     spinner: Option<ProgressBar>,
 }
@@ -131,6 +133,7 @@ impl<'a> Listener<'a> {
             told: HashMap::new(),
             speaking: None,
             spoken: None,
+            shown: HashSet::new(),
             live: attention == Attention::Everything && (json || stdout().is_terminal()),
             spinner,
         }
@@ -170,6 +173,19 @@ impl<'a> Listener<'a> {
         }
         let role = step.task.map(|task| self.role(task)).unwrap_or_default();
         tell_step(self.context.style, &step, &role);
+        if step.kind == StepKind::Ask {
+            self.show_leaving();
+        }
+    }
+
+    /// Calls in the outbox leave by themselves: how they are called off is said as soon as they lie there.
+    fn show_leaving(&mut self) {
+        let Ok(known) = details(self.context, &self.run.to_string()) else { return };
+        for question in known.questions.iter().filter(|question| !question.about.needs_answer()) {
+            if self.shown.insert(question.ask) {
+                show(self.context.style, question);
+            }
+        }
     }
 
     fn words(&mut self, task: TaskId, text: &str) {
@@ -234,7 +250,7 @@ fn tell_end(context: &Context, run: &RunLine) -> Result<()> {
         style.bold(word(run.state)),
         style.dim(&format!("({})", cost(&run.cost)))
     ));
-    if run.state == RunState::Waiting {
+    if matches!(run.state, RunState::Waiting | RunState::Paused) {
         known.questions.iter().for_each(|question| show(style, question));
     }
     let id = short(run.run);

@@ -127,7 +127,11 @@ fn an_empty_computer_that_is_held_says_why_it_cannot_adopt() {
 fn a_holder_that_goes_away_before_it_answers_costs_nothing() {
     let home = Home::over(&[("a", "1\n")]);
     let listener = UnixListener::bind(home.state("choir.sock")).unwrap();
-    let going = std::thread::spawn(move || drop(listener.accept().unwrap()));
+    let going = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        drop(listener);
+        drop(stream);
+    });
     home.ok(&["mv", "a", "b"]);
     going.join().unwrap();
     let moves = home.events().iter().filter(|event| event["type"] == "file.move").count();

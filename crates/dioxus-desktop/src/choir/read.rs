@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 use shared_types::Timestamp;
 
-use crate::clock;
+use crate::{clock, ids};
 
 /// A text, empty if there is none.
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -130,6 +130,19 @@ pub(crate) fn origins(of: &Value) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
+/// Whether a question is about a call that lies in the outbox, and needs no answer.
+pub(crate) fn is_outgoing(question: &Value) -> bool {
+    question["about"].get("outgoing").is_some()
+}
+
+/// Notes when such a call leaves, by the clock of this browser, which may be another than the computer's.
+pub(crate) fn note_leaving(question: &mut Value) {
+    let left = question.get("leaves_in").and_then(Value::as_u64);
+    if let (Some(left), Some(fields)) = (left, question.as_object_mut()) {
+        fields.insert("leaves_at".to_owned(), (ids::now().millis() as u64).saturating_add(left).into());
+    }
+}
+
 /// What a model costs, for a million tokens read and written.
 pub(crate) fn price(model: &Value) -> String {
     match (
@@ -233,6 +246,7 @@ mod tests {
             input: Some("i".into()),
             diff: Some("d".into()),
             taint: vec![Taint::IMPORT],
+            leaves_in: Some(4000),
         };
         let details = RunDetails {
             line,
@@ -266,6 +280,7 @@ mod tests {
             (text(question, "input"), text(question, "diff"), text(question, "role")),
             ("i", "d", "writer")
         );
+        assert_eq!(number(question, "leaves_in"), 4000);
         assert_eq!(text(&question["about"]["question"], "text"), "?");
         assert_eq!((number(&value, "earlier"), text(&value, "summary")), (3, "s"));
         assert_eq!(allows(&value["budget"]), "under 1¢");
@@ -295,7 +310,7 @@ mod tests {
         };
         let value = serde_json::to_value(about).unwrap();
         let it = &value["outgoing"];
-        assert_eq!((text(it, "title"), number(it, "until")), ("git push", 7));
+        assert_eq!(text(it, "title"), "git push");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use dioxus::prelude::*;
 use gloo_timers::future::TimeoutFuture;
 use serde_json::Value;
 
-use crate::choir::read::{is, items, name, number, object, origins, sign, text};
+use crate::choir::read::{is, is_outgoing, items, name, object, origins, sign, text};
 use crate::choir::{self, is_in_front};
 use crate::clock;
 use crate::desk::desk;
@@ -21,12 +21,17 @@ const TICK: u32 = 250;
 pub(crate) fn Cards() -> Element {
     let desk = desk();
     let questions = desk.choir.questions.read();
-    let waiting: Vec<&Value> = questions.as_array().into_iter().flatten().collect();
-    let shown = waiting.iter().find(|question| !is_in_front(desk, text(question, "run")));
+    let elsewhere = |question: &&Value| !is_in_front(desk, text(question, "run"));
+    let open = questions.as_array().into_iter().flatten().filter(elsewhere);
+    // What leaves by itself does not wait for its turn to be seen.
+    let (leaving, waiting): (Vec<&Value>, Vec<&Value>) = open.partition(|question| is_outgoing(question));
     let more = waiting.len().saturating_sub(1) as u64;
     rsx! {
         section { class: "cards", id: "waiting", tabindex: "-1", role: "region", "aria-label": "Waiting for you", "aria-live": "polite",
-            if let Some(question) = shown {
+            for question in leaving {
+                Card { key: "{text(question, \"ask\")}", question: question.clone(), corner: true }
+            }
+            if let Some(question) = waiting.first() {
                 Card { key: "{text(question, \"ask\")}", question: (*question).clone(), corner: true }
                 if more > 0 {
                     p { class: "quiet", {clock::plural(more, "more question")} " after this" }
@@ -76,7 +81,7 @@ pub(crate) fn Card(question: Value, #[props(default)] corner: bool) -> Element {
             if cut {
                 p { class: "quiet", "The computer stopped while this ran. It may have reached the outside. Should it be done again?" }
             }
-            if leaves { Countdown { until: number(of, "until") } }
+            if leaves { Countdown { at: question.get("leaves_at").and_then(Value::as_u64) } }
             if !text(of, "why").is_empty() { p { class: "quiet", {text(of, "why")} } }
             if !from.is_empty() {
                 p { class: "note-line warn", Icon { name: "triangle-alert" } span { "It has read words from {from}. Make sure that this is what you want." } }
@@ -139,7 +144,7 @@ fn recall(question: &Value) -> Element {
 
 /// How long a call still lies in the outbox.
 #[component]
-fn Countdown(until: u64) -> Element {
+fn Countdown(at: Option<u64>) -> Element {
     let mut now = use_signal(ids::now);
     use_future(move || async move {
         loop {
@@ -147,8 +152,12 @@ fn Countdown(until: u64) -> Element {
             now.set(ids::now());
         }
     });
-    let left = until.saturating_sub(now.read().millis() as u64).div_ceil(1000);
-    let when = if left == 0 { "now, or when the run goes on".to_owned() } else { format!("in {left} s") };
+    let left = at.map(|at| at.saturating_sub(now.read().millis() as u64).div_ceil(1000));
+    let when = match left {
+        None => "after the run goes on".to_owned(),
+        Some(0) => "now".to_owned(),
+        Some(left) => format!("in {left} s"),
+    };
     rsx! { p { class: "note-line warn", role: "timer", Icon { name: "history" } span { "It goes out {when}." } } }
 }
 

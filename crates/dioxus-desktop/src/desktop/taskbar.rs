@@ -1,13 +1,14 @@
 //! The bar at the bottom: launcher, apps, prompt bar, notifications, connection, clock.
 
 use dioxus::prelude::*;
+use serde_json::Value;
 use shared_types::WindowId;
 use shared_types::payload::window::WindowMode;
 
 use super::menu::{Item, Menu};
 use super::prompt::Prompt;
 use crate::apps::{self, AppInfo};
-use crate::choir::read::{is_over, money, number, text};
+use crate::choir::read::{is_outgoing, is_over, money, number, text};
 use crate::connection::Link;
 use crate::desk::{Desk, Overlay, desk};
 use crate::icons::Icon;
@@ -144,7 +145,9 @@ fn AppButton(app: &'static AppInfo) -> Element {
 #[component]
 fn Working() -> Element {
     let desk = desk();
-    let asked = desk.choir.questions.read().as_array().map(Vec::len).unwrap_or_default() as u64;
+    let questions = desk.choir.questions.read();
+    let needs_answer = |question: &&Value| !is_outgoing(question);
+    let asked = questions.as_array().into_iter().flatten().filter(needs_answer).count() as u64;
     let runs = desk.choir.runs.read();
     let open: Vec<_> = runs.as_array().into_iter().flatten().filter(|line| !is_over(line)).collect();
     let Some(first) = open.first() else { return rsx! {} };

@@ -10,7 +10,7 @@ use shared_types::payload::task::{TaskEnd, TaskMessage, TaskOutcome, TaskStart, 
 use shared_types::{AskId, GrantId, OpId, RunId, Seq, TaskId};
 
 use super::{Draft, check_text};
-use crate::run::{Phase, Run, Task, TaskState};
+use crate::run::{Ask, Phase, Run, Task, TaskState};
 use crate::{Rejection, View};
 
 const TITLE_LIMIT: u64 = 500;
@@ -253,7 +253,9 @@ fn ask(run: &Run, draft: &mut Draft, ask: &RunAsk) -> Result<(), Rejection> {
             check_text("a question", text, 8000)?;
         }
     }
-    if run.ask(ask.ask).is_none() {
+    // What lies in the outbox may be held for longer; any other question is asked once.
+    let is_asked = |known: &Ask| known.about.needs_answer() || known.about == ask.about;
+    if !run.ask(ask.ask).is_some_and(is_asked) {
         draft.event(ask.clone());
     }
     Ok(())
@@ -261,6 +263,9 @@ fn ask(run: &Run, draft: &mut Draft, ask: &RunAsk) -> Result<(), Rejection> {
 
 fn answer(run: &Run, draft: &mut Draft, id: RunId, ask: AskId, reply: &Reply) -> Result<(), Rejection> {
     let asked = run.ask(ask).ok_or(Rejection::NoAsk { ask })?;
+    if *reply == Reply::Silence && matches!(run.phase, Phase::Paused(_)) {
+        return Err(Rejection::RunIsPaused { run: id });
+    }
     let grant = match (&asked.about, reply) {
         (AskKind::Approval { tool, pattern, .. }, Reply::Allow(scope)) => {
             let run = match scope {

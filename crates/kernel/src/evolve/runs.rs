@@ -52,6 +52,7 @@ pub(super) fn evolve(view: &mut View, event: &Event, run: &RunEvent) {
         // Nobody worked while there was no server.
         RunEvent::Wake(_) => change(view, event, |run| run.ticking = None),
         RunEvent::Ask(p) => change(view, event, |run| {
+            run.asks.retain(|ask| ask.id != p.ask);
             run.asks.push(Ask { id: p.ask, task: p.task, about: p.about.clone() });
         }),
         RunEvent::Answer(p) => change(view, event, |run| run.asks.retain(|ask| ask.id != p.ask)),

@@ -7,7 +7,7 @@ use shared_types::payload::run::{
 };
 use shared_types::payload::task::{MessageKind, TaskEnd, TaskMessage, TaskOutcome, TaskStart};
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
-use shared_types::{AskId, ContentRef, GrantId, OpId, RunId, Seq, TaskId};
+use shared_types::{AskId, ContentRef, GrantId, OpId, RunId, Seq, TaskId, Timestamp};
 
 use crate::shell::Shell;
 use crate::steps::{Edit, Step, outside};
@@ -143,6 +143,16 @@ pub(crate) fn question(call: OpId) -> AskKind {
 
 pub(crate) fn interrupted(call: OpId) -> AskKind {
     AskKind::Interrupted { call, tool: "exec".into(), title: "make".into() }
+}
+
+pub(crate) fn outgoing(call: OpId) -> AskKind {
+    AskKind::Outgoing {
+        call,
+        tool: "exec".into(),
+        title: "git push".into(),
+        input: ContentRef::of(b"words"),
+        until: Timestamp::from_millis(5),
+    }
 }
 
 pub(crate) fn ask(n: u8, of: u8, about: AskKind) -> Step {

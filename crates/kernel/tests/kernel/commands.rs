@@ -157,12 +157,15 @@ fn agents() -> impl Strategy<Value = Step> {
     let tasks = || 1..5u8;
     let asks = || 1..4u8;
     let about = || {
-        let kinds: [fn(OpId) -> AskKind; 3] = [approval, question, interrupted];
+        let kinds: [fn(OpId) -> AskKind; 4] = [approval, question, interrupted, outgoing];
         select(kinds.to_vec()).prop_map(|kind| kind(OpId::from_bytes([9; 16])))
     };
     let replies = || {
         let scopes = [Scope::Once, Scope::Run, Scope::Always].map(Reply::Allow);
-        select([&[Reply::Deny("no".into()), Reply::Words("w".into())], scopes.as_slice()].concat())
+        select(
+            [&[Reply::Deny("no".into()), Reply::Words("w".into()), Reply::Silence], scopes.as_slice()]
+                .concat(),
+        )
     };
     let outcomes =
         || select(vec![TaskOutcome::Done, TaskOutcome::Failed("x".into()), TaskOutcome::Cancelled]);

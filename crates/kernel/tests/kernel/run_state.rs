@@ -1,12 +1,12 @@
 //! What is kept in mind of runs: grants, the clock, what was spent, labels, and how much of it.
 
-use kernel::run::Spent;
+use kernel::run::{Ask, Spent};
 use kernel::{Action, Rejection, RunAction};
 use shared_types::payload::llm::{LlmFail, Tokens};
 use shared_types::payload::run::{AskKind, PauseReason, Reply, Scope};
 use shared_types::payload::task::{MessageKind, TaskEnd, TaskOutcome};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
-use shared_types::{ContentRef, OpId, Seq, Taint, Timestamp};
+use shared_types::{OpId, Seq, Taint, Timestamp};
 
 use crate::agents::*;
 use crate::laws::reopened;
@@ -193,13 +193,7 @@ fn an_agent_does_not_end_before_it_has_heard_the_person() {
 #[test]
 fn a_call_in_the_outbox_goes_out_by_silence_and_holds_nobody_up() {
     let (mut shell, _) = Shell::after(working());
-    let about = AskKind::Outgoing {
-        call: OpId::from_bytes([9; 16]),
-        tool: "exec".into(),
-        title: "git push".into(),
-        input: ContentRef::of(b"words"),
-        until: Timestamp::from_millis(5),
-    };
+    let about = outgoing(OpId::from_bytes([9; 16]));
     shell.done(ask(1, 1, about.clone()));
     let run = shell.view.runs.get(&run_id(1)).unwrap();
     assert!(!run.waits() && run.asks.len() == 1);
@@ -218,6 +212,26 @@ fn a_call_in_the_outbox_goes_out_by_silence_and_holds_nobody_up() {
     let reason = "it does not fit what was asked".into();
     let silent = shell.run(answer(4, Reply::Silence));
     assert_eq!(silent, Err(Rejection::Invalid { what: "an answer", reason }), "a question needs an answer");
+}
+
+#[test]
+fn nothing_leaves_the_outbox_of_a_run_that_stands_still_and_it_can_be_held_for_longer() {
+    let (mut shell, _) = Shell::after(working());
+    let held = |millis| match outgoing(OpId::from_bytes([9; 16])) {
+        AskKind::Outgoing { call, tool, title, input, .. } => {
+            let until = Timestamp::from_millis(millis);
+            ask(1, 1, AskKind::Outgoing { call, tool, title, input, until })
+        }
+        other => panic!("{other:?}"),
+    };
+    shell.done(held(5));
+    shell.done(pause());
+    assert_eq!(shell.run(answer(1, Reply::Silence)), Err(Rejection::RunIsPaused { run: run_id(1) }));
+    assert!(shell.run(held(5)).unwrap().is_empty(), "the same is not asked twice");
+    shell.done(held(9));
+    let asks = &shell.view.runs.get(&run_id(1)).unwrap().asks;
+    let [Ask { about: AskKind::Outgoing { until, .. }, .. }] = &asks[..] else { panic!("{asks:?}") };
+    assert_eq!(until.millis(), 9);
 }
 
 #[test]

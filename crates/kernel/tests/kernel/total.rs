@@ -178,14 +178,21 @@ fn run_payloads() -> impl Strategy<Value = Payload> {
         budget,
     };
     let about = || {
-        let kinds: [fn(OpId) -> AskKind; 3] = [approval, question, interrupted];
+        let kinds: [fn(OpId) -> AskKind; 4] = [approval, question, interrupted, outgoing];
         (select(kinds.to_vec()), ops()).prop_map(|(kind, op)| kind(op))
     };
     let why = || {
         let words = [PauseReason::Budget("b".into()), PauseReason::Model("m".into())];
         select([&[PauseReason::Person, PauseReason::TakenOver], words.as_slice()].concat())
     };
-    let replies = || select(vec![Reply::Allow(Scope::Run), Reply::Deny("".into()), Reply::Words("".into())]);
+    let replies = || {
+        select(vec![
+            Reply::Allow(Scope::Run),
+            Reply::Deny("".into()),
+            Reply::Words("".into()),
+            Reply::Silence,
+        ])
+    };
     prop_oneof![
         4 => (budgets(), model()).prop_map(move |given| start(given).into()),
         1 => prop::option::of(tasks()).prop_map(|task| RunSteer { task, words: ContentRef::of(b"") }.into()),

@@ -43,9 +43,9 @@ impl<'a> Person<'a> {
                 PersonAct::Answer(words) => answer(Reply::Words(words.as_str().into())),
                 PersonAct::Steer(words) => gesture_on(RunGesture::Steer { task: None, words: words.clone() }),
                 PersonAct::Stop(_) => gesture_on(RunGesture::Stop),
-                PersonAct::Pause(_) => {
+                PersonAct::Pause(millis) => {
                     gesture_on(RunGesture::Pause);
-                    std::thread::sleep(std::time::Duration::from_millis(100));
+                    std::thread::sleep(std::time::Duration::from_millis(*millis));
                     gesture_on(RunGesture::Resume { budget: None });
                 }
                 PersonAct::Raise(budget) => gesture_on(RunGesture::Resume { budget: Some(*budget) }),

@@ -86,8 +86,8 @@ pub(crate) enum PersonAct {
     Answer(String),
     Steer(String),
     Stop(Yes),
-    /// Pauses, and goes on.
-    Pause(Yes),
+    /// Pauses, and goes on after so many milliseconds.
+    Pause(u64),
     /// Goes on with more.
     Raise(Budget),
     /// Lets it try again from a turn; the first is 1.

@@ -59,13 +59,13 @@ impl House {
     }
 
     pub(crate) async fn says(&self, tool: &str) -> String {
-        let Answered { text, failed } = self.call(tool, json!({})).await;
+        let Answered { text, failed, .. } = self.call(tool, json!({})).await;
         assert!(!failed, "{text}");
         text
     }
 
     pub(crate) async fn fails(&self, tool: &str) -> String {
-        let Answered { text, failed } = self.call(tool, json!({})).await;
+        let Answered { text, failed, .. } = self.call(tool, json!({})).await;
         assert!(failed, "{text}");
         text
     }

@@ -3,7 +3,7 @@
 
 use event_log::read_content;
 use kernel::diff::{TextDiff, diff};
-use kernel::run::Run;
+use kernel::run::{Phase, Run};
 use serde_json::Value;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::AskKind;
@@ -12,6 +12,7 @@ use shared_types::{AskId, FilePath, RunId};
 
 use super::{Computer, only, texts};
 use crate::failure::{Code, Failure};
+use crate::ids;
 
 /// Larger files and arguments are not compared.
 const COMPARED: u64 = 256 << 10;
@@ -40,6 +41,7 @@ impl Computer {
                     input,
                     diff,
                     taint: task.map(|task| task.taint.clone()).unwrap_or_default(),
+                    leaves_in: leaves_in(run, &ask.about),
                 });
             }
         }
@@ -109,6 +111,23 @@ impl Computer {
             let message = format!("question {text} is not open; it may be answered already");
             Failure::new(Code::NoQuestion, message)
         })
+    }
+}
+
+/// Milliseconds after which a call leaves the outbox by itself.
+fn leaves_in(run: &Run, about: &AskKind) -> Option<u64> {
+    match (about, &run.phase) {
+        (AskKind::Outgoing { until, .. }, Phase::Working) => {
+            let left = until.millis().saturating_sub(ids::now().millis());
+            Some(u64::try_from(left).unwrap_or_default())
+        }
+        (
+            AskKind::Outgoing { .. }
+            | AskKind::Approval { .. }
+            | AskKind::Question { .. }
+            | AskKind::Interrupted { .. },
+            Phase::Working | Phase::Paused(_) | Phase::Cancelled | Phase::Failed(_) | Phase::Completed,
+        ) => None,
     }
 }
 
