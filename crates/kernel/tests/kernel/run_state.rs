@@ -217,12 +217,11 @@ fn a_call_in_the_outbox_goes_out_by_silence_and_holds_nobody_up() {
 #[test]
 fn nothing_leaves_the_outbox_of_a_run_that_stands_still_and_it_can_be_held_for_longer() {
     let (mut shell, _) = Shell::after(working());
-    let held = |millis| match outgoing(OpId::from_bytes([9; 16])) {
-        AskKind::Outgoing { call, tool, title, input, .. } => {
-            let until = Timestamp::from_millis(millis);
-            ask(1, 1, AskKind::Outgoing { call, tool, title, input, until })
-        }
-        other => panic!("{other:?}"),
+    let held = |millis| {
+        let mut about = outgoing(OpId::from_bytes([9; 16]));
+        let AskKind::Outgoing { until, .. } = &mut about else { panic!("{about:?}") };
+        *until = Timestamp::from_millis(millis);
+        ask(1, 1, about)
     };
     shell.done(held(5));
     shell.done(pause());
