@@ -102,7 +102,7 @@ const SPENDING: &str = "spending";
 const TAINTED: &str = "tainted";
 const LABELLED: &str = "labelled";
 
-/// Which fields views of this program hash. A root that another version recorded says nothing about this one's.
+/// Raised whenever what a view hashes changes: a root that another version recorded says nothing about this one's.
 pub const VIEW_VERSION: u32 = 2;
 
 /// One slice as bytes, with its hash.

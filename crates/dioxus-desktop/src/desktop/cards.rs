@@ -2,10 +2,9 @@
 //! another. The same cards stand inside their run.
 
 use dioxus::prelude::*;
-use gloo_timers::future::TimeoutFuture;
 use serde_json::Value;
 
-use crate::choir::read::{is, is_outgoing, items, name, object, origins, sign, text};
+use crate::choir::read::{is, is_outgoing, items, lasted, moment, name, object, origins, sign, text};
 use crate::choir::{self, is_in_front};
 use crate::clock;
 use crate::desk::desk;
@@ -13,9 +12,6 @@ use crate::dom;
 use crate::icons::Icon;
 use crate::ids;
 use crate::parts::{Diff, IconButton, press};
-
-/// Milliseconds after which a countdown is looked at again.
-const TICK: u32 = 250;
 
 #[component]
 pub(crate) fn Cards() -> Element {
@@ -81,7 +77,7 @@ pub(crate) fn Card(question: Value, #[props(default)] corner: bool) -> Element {
             if cut {
                 p { class: "quiet", "The computer stopped while this ran. It may have reached the outside. Should it be done again?" }
             }
-            if leaves { Countdown { at: question.get("leaves_at").and_then(Value::as_u64) } }
+            if leaves { {countdown(&question)} }
             if !text(of, "why").is_empty() { p { class: "quiet", {text(of, "why")} } }
             if !from.is_empty() {
                 p { class: "note-line warn", Icon { name: "triangle-alert" } span { "It has read words from {from}. Make sure that this is what you want." } }
@@ -142,23 +138,18 @@ fn recall(question: &Value) -> Element {
     }
 }
 
-/// How long a call still lies in the outbox.
-#[component]
-fn Countdown(at: Option<u64>) -> Element {
-    let mut now = use_signal(ids::now);
-    use_future(move || async move {
-        loop {
-            TimeoutFuture::new(TICK).await;
-            now.set(ids::now());
-        }
-    });
-    let left = at.map(|at| at.saturating_sub(now.read().millis() as u64).div_ceil(1000));
+/// How long a call still lies in the outbox: in words as of now, and as a bar that grows shorter.
+fn countdown(question: &Value) -> Element {
+    let left =
+        question.get("leaves_at").map(|_| moment(question, "leaves_at").millis() - ids::now().millis());
     let when = match left {
         None => "after the run goes on".to_owned(),
-        Some(0) => "now".to_owned(),
-        Some(left) => format!("in {left} s"),
+        Some(left) => format!("in {}", lasted(left.max(0) as u64)),
     };
-    rsx! { p { class: "note-line warn", role: "timer", Icon { name: "history" } span { "It goes out {when}." } } }
+    rsx! {
+        p { class: "note-line warn", Icon { name: "history" } span { "It goes out {when}." } }
+        if let Some(left) = left { i { class: "leaving", style: "animation-duration:{left}ms" } }
+    }
 }
 
 /// Yes for how long, or no.

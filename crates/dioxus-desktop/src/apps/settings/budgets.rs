@@ -4,7 +4,7 @@ use dioxus::prelude::*;
 use serde_json::Value;
 
 use crate::apps::runs::share;
-use crate::choir::read::{allows, cost, name, number, object, sign, text};
+use crate::choir::read::{allows, cost, lasted, name, number, object, sign, text};
 use crate::desk::desk;
 use crate::icons::Icon;
 
@@ -30,31 +30,21 @@ pub(super) fn budgets(list: &Value) -> Element {
             for role in ROLES { OfRole { key: "{role}", role } }
         }
         h3 { "Before what cannot be undone" }
-        Outbox {}
+        {outbox()}
     }
 }
 
-/// For how long, in seconds, a call can be called off.
-const HOLDS: [(u64, &str); 5] =
-    [(0, "Do not wait"), (5, "5 seconds"), (15, "15 seconds"), (60, "1 minute"), (300, "5 minutes")];
-/// Where nobody has said anything.
-const USUAL_HOLD: u64 = 5;
+/// For how long, in seconds, a call can be called off; the second where nobody has said anything.
+const HOLDS: [u64; 5] = [0, 5, 15, 60, 300];
 
-#[component]
-fn Outbox() -> Element {
+fn outbox() -> Element {
     let desk = desk();
-    let now = desk.setting("runs.outbox").and_then(|value| value.as_u64()).unwrap_or(USUAL_HOLD);
-    let is_other = HOLDS.iter().all(|(seconds, _)| *seconds != now);
-    let keep = move |seconds: String| {
-        if let Ok(seconds) = seconds.parse::<u64>() {
-            desk.set("runs.outbox", seconds.into());
-        }
-    };
+    let now = desk.setting("runs.outbox").and_then(|value| value.as_u64()).unwrap_or(HOLDS[1]);
     rsx! {
         p { class: "quiet", "Commands with the network, and tools of others that do more than read, lie in the outbox for so long. Until then you can call them off." }
-        select { "aria-label": "How long calls wait in the outbox", onchange: move |e| keep(e.value()),
-            for (seconds, words) in HOLDS { option { key: "{seconds}", value: "{seconds}", selected: seconds == now, "{words}" } }
-            if is_other { option { value: "{now}", selected: true, "{now} seconds" } }
+        select { "aria-label": "How long calls wait in the outbox", onchange: move |e| desk.set("runs.outbox", e.value().parse::<u64>().ok().into()),
+            if !HOLDS.contains(&now) { option { value: "{now}", selected: true, {lasted(now * 1000)} } }
+            for seconds in HOLDS { option { key: "{seconds}", value: "{seconds}", selected: seconds == now, {lasted(seconds * 1000)} } }
         }
     }
 }
