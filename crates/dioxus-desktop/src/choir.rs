@@ -151,9 +151,7 @@ pub(crate) fn use_watch() {
     });
     use_effect(move || {
         if let Some(Ok(list)) = &*questions.read() {
-            let mut questions = list["questions"].clone();
-            questions.as_array_mut().into_iter().flatten().for_each(read::note_leaving);
-            choir.questions.set(questions);
+            choir.questions.set(list["questions"].clone());
         }
     });
 }

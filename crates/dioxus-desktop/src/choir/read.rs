@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 use shared_types::Timestamp;
 
-use crate::{clock, ids};
+use crate::clock;
 
 /// A text, empty if there is none.
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -133,14 +133,6 @@ pub(crate) fn origins(of: &Value) -> String {
 /// Whether a question is about a call that lies in the outbox, and needs no answer.
 pub(crate) fn is_outgoing(question: &Value) -> bool {
     question["about"].get("outgoing").is_some()
-}
-
-/// Notes when such a call leaves, by the clock of this browser, which may be another than the computer's.
-pub(crate) fn note_leaving(question: &mut Value) {
-    let left = question.get("leaves_in").and_then(Value::as_u64);
-    if let (Some(left), Some(fields)) = (left, question.as_object_mut()) {
-        fields.insert("leaves_at".to_owned(), (ids::now().millis() as u64).saturating_add(left).into());
-    }
 }
 
 /// What a model costs, for a million tokens read and written.

@@ -4,13 +4,12 @@
 use dioxus::prelude::*;
 use serde_json::Value;
 
-use crate::choir::read::{is, is_outgoing, items, lasted, moment, name, object, origins, sign, text};
+use crate::choir::read::{is, is_outgoing, items, lasted, name, object, origins, sign, text};
 use crate::choir::{self, is_in_front};
 use crate::clock;
 use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
-use crate::ids;
 use crate::parts::{Diff, IconButton, press};
 
 #[component]
@@ -138,13 +137,12 @@ fn recall(question: &Value) -> Element {
     }
 }
 
-/// How long a call still lies in the outbox: in words as of now, and as a bar that grows shorter.
+/// How long a call still lies in the outbox: in words as of when it was read, and as a bar that grows shorter.
 fn countdown(question: &Value) -> Element {
-    let left =
-        question.get("leaves_at").map(|_| moment(question, "leaves_at").millis() - ids::now().millis());
+    let left = question.get("leaves_in").and_then(Value::as_u64);
     let when = match left {
         None => "after the run goes on".to_owned(),
-        Some(left) => format!("in {}", lasted(left.max(0) as u64)),
+        Some(left) => format!("in {}", lasted(left)),
     };
     rsx! {
         p { class: "note-line warn", Icon { name: "history" } span { "It goes out {when}." } }
