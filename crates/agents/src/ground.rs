@@ -16,6 +16,8 @@ use shared_types::{
 };
 use thiserror::Error;
 
+use crate::rules::Rules;
+
 /// What a computer answers, in its own time.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, GroundError>> + Send + 'a>>;
 
@@ -58,15 +60,39 @@ pub struct By {
 
 /// Which files an agent may read without being asked.
 #[derive(Clone)]
-pub struct Sight(Arc<dyn Fn(&FilePath) -> bool + Send + Sync>);
+pub struct Sight {
+    own: MayRead,
+    everyone: MayRead,
+}
+
+type MayRead = Arc<dyn Fn(&FilePath) -> bool + Send + Sync>;
 
 impl Sight {
-    pub fn new(may_read: impl Fn(&FilePath) -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(may_read))
+    /// What one agent may read: never less than every agent may.
+    pub fn of_one(rules: &Arc<Rules>, own: impl Fn(&FilePath) -> bool + Send + Sync + 'static) -> Self {
+        Self { own: Arc::new(own), ..Self::of_everyone(rules) }
+    }
+
+    /// What every agent may read.
+    pub fn of_everyone(rules: &Arc<Rules>) -> Self {
+        let rules = Arc::clone(rules);
+        let everyone: MayRead = Arc::new(move |path| rules.may_everyone_read(path));
+        Self { own: Arc::clone(&everyone), everyone }
+    }
+
+    /// Nothing at all.
+    pub fn of_nobody() -> Self {
+        let nobody: MayRead = Arc::new(|_| false);
+        Self { own: Arc::clone(&nobody), everyone: nobody }
     }
 
     pub fn may_read(&self, path: &FilePath) -> bool {
-        (self.0)(path)
+        (self.own)(path)
+    }
+
+    /// Whether nobody has to be asked, whichever agent reads it.
+    pub fn may_everyone_read(&self, path: &FilePath) -> bool {
+        (self.everyone)(path)
     }
 }
 

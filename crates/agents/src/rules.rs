@@ -6,10 +6,10 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 use serde_json::Value;
 use shared_types::payload::capability::Grant;
-use shared_types::{RunId, Taint};
+use shared_types::{FilePath, RunId, Taint};
 use thiserror::Error;
 
-use crate::roles;
+use crate::roles::{self, ROLES};
 use crate::toolbox::{Foreign, PREFIX};
 use crate::tools::{ToolKind, Use};
 
@@ -159,6 +159,16 @@ impl Rules {
         } else {
             Err(format!("it leads to {then:?}, not to {:?}", example.then))
         }
+    }
+
+    /// Whether every agent may read a file without being asked, also one that has read untrusted words. No grant counts.
+    pub fn may_everyone_read(&self, path: &FilePath) -> bool {
+        let call = Use::Read { path: path.clone() };
+        let allows = |role: &str, taint: &[Taint]| {
+            let judged = Judged { role, call: &call, taint, run: None, grants: &[], is_made_up: false };
+            self.judge(&judged) == Verdict::Allow
+        };
+        ROLES.iter().all(|role| allows(role.name(), &[]) && allows(role.name(), &[Taint::WEB]))
     }
 
     /// What is done about a call.

@@ -32,6 +32,7 @@ pub use server::ServerCells;
 pub use settings::{CellSettings, Walls};
 
 use crate::place::Place;
+use secrets::Guarded;
 
 /// Told of what a command prints, as it does.
 pub type Listener<'a> = &'a mut dyn FnMut(Stream, &[u8]);
@@ -44,6 +45,7 @@ pub struct Cells {
     running: Mutex<BTreeMap<OpId, Arc<dyn Cell>>>,
     deciding: Mutex<()>,
     placing: Mutex<()>,
+    guarded: Guarded,
     /// Set when the computer is being closed.
     closing: AtomicBool,
 }
@@ -57,6 +59,7 @@ impl Cells {
             running: Mutex::default(),
             deciding: Mutex::default(),
             placing: Mutex::default(),
+            guarded: Guarded::new(&place.workspace),
             closing: AtomicBool::new(false),
         }
     }

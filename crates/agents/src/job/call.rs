@@ -166,7 +166,7 @@ impl Job {
         let grants = self.ground().standing(self.id()).await?.grants;
         let (rules, run) = (Arc::clone(&self.kit.rules), Some(self.id()));
         let (taint, role) = (self.taint(task), self.actor(task));
-        Ok(Sight::new(move |path| {
+        Ok(Sight::of_one(&self.kit.rules, move |path| {
             let call = Use::Read { path: path.clone() };
             let (role, taint, grants) = (role.as_str(), &*taint, &*grants);
             let judged = Judged { role, call: &call, taint, run, grants, is_made_up: false };

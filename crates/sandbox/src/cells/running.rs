@@ -18,7 +18,7 @@ use super::ended::Executed;
 use super::output::Kept;
 use super::requests::teller;
 use super::settings::mount;
-use super::{Listener, folder, ignored, secrets, spec};
+use super::{Listener, folder, ignored, spec};
 use crate::computer::{Caller, Computer};
 use crate::failure::{Code, Failure};
 
@@ -127,7 +127,7 @@ impl Computer {
         let scratch = folder(&self.place, op);
         std::fs::create_dir_all(&scratch)?;
         let covered = match &caller.agent {
-            Some(agent) => secrets::out_of_sight(&self.place.workspace, &agent.sight)?,
+            Some(agent) => self.cells().guarded.out_of_sight(&agent.sight)?,
             None => Vec::new(),
         };
         let access = Access::Layered { upper: scratch.join("upper"), work: scratch.join("work") };

@@ -12,7 +12,7 @@ use isolation::{Access, Backend, Cell, Command, Mount, Status};
 use mcp::{Launch, Launched, Program, Secrets};
 use tempfile::TempDir;
 
-use super::secrets::{self, Covers};
+use super::secrets::{Covers, Guarded};
 use super::settings::{CellSettings, mount};
 use crate::place::Place;
 
@@ -24,6 +24,7 @@ pub struct ServerCells {
     workspace: PathBuf,
     owner: String,
     sight: Sight,
+    guarded: Arc<Guarded>,
     /// Where each cell has a folder of its own.
     folders: PathBuf,
 }
@@ -37,8 +38,9 @@ impl ServerCells {
         folders: PathBuf,
         rules: &Arc<agents::Rules>,
     ) -> Self {
-        let sight = secrets::common_sight(rules);
-        Self { settings, backend, workspace: place.workspace.clone(), owner, sight, folders }
+        let (workspace, sight) = (place.workspace.clone(), Sight::of_everyone(rules));
+        let guarded = Arc::new(Guarded::new(&workspace));
+        Self { settings, backend, workspace, owner, sight, guarded, folders }
     }
 
     /// The folder a program starts in, the person's files or nothing at all; and whether it is as it was then.
@@ -48,10 +50,10 @@ impl ServerCells {
             std::fs::create_dir(&nothing)?;
             return Ok((Mount::workspace(nothing, Access::ReadOnly), Arc::new(|| true)));
         }
-        let covers = Covers::of(&self.workspace, &self.sight)?;
+        let covers = Covers::of(&self.guarded, &self.sight)?;
         let shown = mount(self.workspace.clone(), Access::ReadOnly, covers.paths());
-        let (workspace, sight) = (self.workspace.clone(), self.sight.clone());
-        let is_same = move || Covers::of(&workspace, &sight).is_ok_and(|now| now == covers);
+        let (guarded, sight) = (Arc::clone(&self.guarded), self.sight.clone());
+        let is_same = move || Covers::of(&guarded, &sight).is_ok_and(|now| now == covers);
         Ok((shown, Arc::new(is_same)))
     }
 
