@@ -149,12 +149,17 @@ fn results(
         let printed = report.output.and_then(|output| texts.get(&output.hash)).map_or("", |text| text);
         let (mut text, failed) = in_words(status, report, printed);
         if let Some(said) = history.answers.get(&repeat_of(wanted.call)) {
-            text.push_str(match said {
-                PersonSaid::Allow(_) => "\nThe person says: it may be made again.",
-                PersonSaid::Deny(_) | PersonSaid::Words(_) | PersonSaid::Silence => {
-                    "\nThe person says: do not make it again."
+            let why = match said {
+                PersonSaid::Allow(_) => "it may be made again.".to_owned(),
+                PersonSaid::Deny(why) | PersonSaid::Words(why) if !why.trim().is_empty() => {
+                    format!("do not make it again: {why}")
                 }
-            });
+                PersonSaid::Deny(_) | PersonSaid::Words(_) | PersonSaid::Silence => {
+                    "do not make it again.".to_owned()
+                }
+            };
+            text.push_str("\nThe person says: ");
+            text.push_str(&why);
         }
         Some(CallResult { id: call.id.clone(), tool: call.tool.clone(), text, failed })
     });

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use event_log::EventLog;
 use shared_types::payload::revert::{Redo, RevertEvent, Undo};
-use shared_types::{OpId, Payload, Seq};
+use shared_types::{Event, OpId, Payload, Seq};
 
 use super::{Caller, Computer};
 use crate::failure::{Code, Failure};
@@ -17,21 +17,34 @@ impl Computer {
         caller: &Caller,
         newest: impl FnOnce() -> Result<OpId, Failure>,
     ) -> Result<OpId, Failure> {
-        let Some(first) = self.log().answer(caller.command)? else { return newest() };
-        let mut target = None;
+        let before = self.decided_before(caller, |event| {
+            let Payload::Revert(
+                RevertEvent::Undo(Undo { target, .. }) | RevertEvent::Redo(Redo { target, .. }),
+            ) = event.payload
+            else {
+                return None;
+            };
+            Some(target)
+        })?;
+        before.map_or_else(newest, Ok)
+    }
+
+    /// What the same command was about when it was decided the first time, by one of its events.
+    pub(super) fn decided_before<T>(
+        &self,
+        caller: &Caller,
+        about: impl Fn(Event) -> Option<T>,
+    ) -> Result<Option<T>, Failure> {
+        let Some(first) = self.log().answer(caller.command)? else { return Ok(None) };
+        let mut found = None;
         self.log().scan(first.first, &mut |stored| {
-            if stored.seq > first.last {
+            if stored.seq > first.last || found.is_some() {
                 return ControlFlow::Break(());
             }
-            if let Ok(Payload::Revert(
-                RevertEvent::Undo(Undo { target: of, .. }) | RevertEvent::Redo(Redo { target: of, .. }),
-            )) = stored.decode().map(|event| event.payload)
-            {
-                target = Some(of);
-            }
+            found = stored.decode().ok().and_then(&about);
             ControlFlow::Continue(())
         })?;
-        target.map_or_else(newest, Ok)
+        Ok(found)
     }
 
     pub(super) fn undo_target(&self, named: Option<&str>) -> Result<OpId, Failure> {

@@ -2,7 +2,7 @@
 //! where it is not recorded.
 
 use sandbox::computer::Computer;
-use sandbox::protocol::{Choices, Envelope, Request, RunRequest};
+use sandbox::protocol::{Choices, Envelope, Request, RunAnswer, RunRequest};
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::{Reply, RunEvent};
 use shared_types::wire::RunGesture;
@@ -43,6 +43,7 @@ impl<'a> Person<'a> {
                 PersonAct::Answer(words) => answer(Reply::Words(words.as_str().into())),
                 PersonAct::Steer(words) => gesture_on(RunGesture::Steer { task: None, words: words.clone() }),
                 PersonAct::Stop(_) => gesture_on(RunGesture::Stop),
+                PersonAct::Revoke(_) => revoke_all(computer),
                 PersonAct::Pause(millis) => {
                     gesture_on(RunGesture::Pause);
                     std::thread::sleep(std::time::Duration::from_millis(*millis));
@@ -76,6 +77,14 @@ fn retry(computer: &Computer, run: RunId, events: &[Event], turn: usize) {
     computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
 }
 
+fn revoke_all(computer: &Computer) {
+    let RunAnswer::Grants(list) = ask(computer, RunRequest::Grants) else { panic!("no list of grants") };
+    for line in list.grants {
+        let revoke = Request::Runs(RunRequest::Revoke { grant: line.grant.to_string() });
+        computer.handle(&Envelope::new(revoke), &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
+    }
+}
+
 /// Whether the log says that it was done before.
 fn is_recorded(gesture: &Gesture, cause: &Event, events: &[Event]) -> bool {
     let later = |wanted: fn(&RunEvent) -> bool| {
@@ -94,6 +103,8 @@ fn is_recorded(gesture: &Gesture, cause: &Event, events: &[Event]) -> bool {
         PersonAct::Stop(_) => later(|event| matches!(event, RunEvent::Cancel(_))),
         PersonAct::Pause(_) | PersonAct::Raise(_) => later(|event| matches!(event, RunEvent::Resume(_))),
         PersonAct::Retry(_) => later(|event| matches!(event, RunEvent::Rewind(_))),
+        // There is nothing left to revoke.
+        PersonAct::Revoke(_) => false,
         // It is the same command again, which the log knows.
         PersonAct::Write(_) => false,
     }

@@ -86,6 +86,8 @@ pub(crate) enum PersonAct {
     Answer(String),
     Steer(String),
     Stop(Yes),
+    /// Takes back whatever was allowed for longer.
+    Revoke(Yes),
     /// Pauses, and goes on after so many milliseconds.
     Pause(u64),
     /// Goes on with more.

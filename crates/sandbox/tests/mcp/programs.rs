@@ -89,6 +89,24 @@ async fn no_secret_of_the_person_is_shown_to_a_program_whenever_it_appears() {
     );
 }
 
+#[tokio::test]
+async fn a_call_that_is_under_way_when_the_program_is_started_anew_is_cut_off() {
+    let settings = TRACKER.replace("seconds = 1", "seconds = 600");
+    let house = House::new(&format!("{settings}workspace = true\n"));
+    house.says("look").await;
+    let hangs = house.call("hang", json!({}));
+    tokio::pin!(hangs);
+    let beside = async {
+        // The call is on its way before anything changes: the program answers one after the other.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        std::fs::write(house.folder.path().join(".env"), "KEY=first").unwrap();
+        house.says("look").await
+    };
+    let (cut, seen) = tokio::join!(hangs, beside);
+    assert!(seen.contains("env shut;"), "{seen}");
+    assert!(cut.failed && cut.cut_off && cut.text.contains("ended during the call"), "{cut:?}");
+}
+
 /// Tools and troubles as they go to a model, to the person and to the disk.
 async fn told(mood: &str) -> String {
     let house = House::new(&format!("{}secrets = {{ TRACKER_TOKEN = \"tracker\" }}\n", tracker(mood)));
@@ -116,7 +134,9 @@ async fn no_half_of_a_secret_comes_back_in_what_a_server_complains_of() {
 #[tokio::test]
 async fn a_program_that_ends_or_hangs_costs_one_call() {
     let house = House::new(TRACKER);
-    let why = house.fails("crash").await;
+    let crashed = house.call("crash", json!({})).await;
+    assert!(crashed.cut_off, "{crashed:?}");
+    let why = crashed.text;
     assert!(why.contains("ended during the call") && why.contains("it broke"), "{why}");
     assert!(house.says("list_issues").await.starts_with("0 issues"));
     let began = Instant::now();

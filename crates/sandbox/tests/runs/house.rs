@@ -50,7 +50,11 @@ impl House {
     }
 
     pub(crate) fn ask(&self, request: Request, body: &[u8]) -> Answer {
-        self.computer.handle(&Envelope::new(request), &mut &*body, &|_, _, _| ())
+        self.send(&Envelope::new(request), body)
+    }
+
+    pub(crate) fn send(&self, envelope: &Envelope, body: &[u8]) -> Answer {
+        self.computer.handle(envelope, &mut &*body, &|_, _, _| ())
     }
 
     pub(crate) fn tell(&self, request: RunRequest) -> Result<RunAnswer, Failure> {

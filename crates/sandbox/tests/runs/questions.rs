@@ -1,7 +1,7 @@
 //! What agents ask: shown with everything that is needed to answer, answered once, allowed for longer and revoked.
 
 use sandbox::failure::Code;
-use sandbox::protocol::{Request, RunAnswer, RunRequest};
+use sandbox::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
 use serde_json::json;
 use shared_types::payload::run::{Reply, Scope};
 use shared_types::wire::{GrantList, RunGesture, RunQuestion, RunState};
@@ -102,6 +102,26 @@ fn what_is_allowed_for_longer_is_listed_until_it_is_revoked() {
     house.ask(revoke(), b"").into_done().unwrap();
     assert_eq!(grants(&house).grants, allowed[..1]);
     assert_eq!(house.ask(revoke(), b"").into_done().unwrap_err().code, Code::NoGrant);
+}
+
+#[test]
+fn an_answer_and_a_revocation_that_are_sent_again_are_told_the_same_again() {
+    let house = House::new();
+    let run = house.start("work");
+    let agent = house.agent(run, None, "conductor", "work");
+    house.ask_for(run, agent, "exec", "make", &json!({}));
+    let twice = |request: RunRequest| {
+        let envelope = Envelope::new(Request::Runs(request));
+        [(); 2].map(|()| house.send(&envelope, b""))
+    };
+    let [first, again] = twice(RunRequest::Answer { ask: None, reply: Reply::Allow(Scope::Always) });
+    assert!(matches!(first, Answer::Runs(RunAnswer::Line(_))), "{first:?}");
+    assert_eq!(format!("{again:?}"), format!("{first:?}"));
+    let grant = grants(&house).grants[0].grant.to_string();
+    let [first, again] = twice(RunRequest::Revoke { grant: grant[grant.len() - 10..].to_owned() });
+    let first = first.into_done().unwrap();
+    assert_eq!(again.into_done().unwrap().op, first.op);
+    assert!(grants(&house).grants.is_empty());
 }
 
 #[test]
