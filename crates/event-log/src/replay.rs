@@ -19,18 +19,17 @@ const FEW_EVENTS: u64 = 200;
 
 /// The state at a seq, or at the head.
 pub fn view_at(log: &dyn EventLog, at: Seq) -> Result<View, ReadError> {
-    let mut limit = at;
-    let mut view = loop {
-        match log.snapshot(limit)? {
-            None => break View::default(),
-            Some(snapshot) => match restore(&snapshot) {
-                Some(view) => break view,
-                // Snapshots are disposable: an unusable one is passed over for an earlier one.
-                None if snapshot.seq.0 <= 1 => break View::default(),
-                None => limit = Seq(snapshot.seq.0 - 1),
-            },
+    // They are large, so only those that may be of use are read.
+    let mut places = log.snapshots()?;
+    places.retain(|place| place.version == VIEW_VERSION && place.seq <= at);
+    let mut view = View::default();
+    while let Some(place) = places.pop() {
+        // Snapshots are disposable: an unusable one is passed over for an earlier one.
+        if let Some(restored) = log.snapshot(place.seq)?.and_then(|snapshot| restore(&snapshot)) {
+            view = restored;
+            break;
         }
-    };
+    }
     advance(log, &mut view, at)?;
     Ok(view)
 }

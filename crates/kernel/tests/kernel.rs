@@ -45,6 +45,9 @@ mod undo_runs;
 #[path = "kernel/undo_shapes.rs"]
 mod undo_shapes;
 
+#[path = "kernel/version.rs"]
+mod version;
+
 #[path = "kernel/apart.rs"]
 mod apart;
 #[path = "kernel/commands.rs"]
