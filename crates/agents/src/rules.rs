@@ -161,14 +161,16 @@ impl Rules {
         }
     }
 
-    /// Whether every agent may read a file without being asked, also one that has read untrusted words. No grant counts.
+    /// Whether every agent may read a file without being asked, also one that has read untrusted words and one whose role
+    /// no rule names. No grant counts.
     pub fn may_everyone_read(&self, path: &FilePath) -> bool {
         let call = Use::Read { path: path.clone() };
         let allows = |role: &str, taint: &[Taint]| {
             let judged = Judged { role, call: &call, taint, run: None, grants: &[], is_made_up: false };
             self.judge(&judged) == Verdict::Allow
         };
-        ROLES.iter().all(|role| allows(role.name(), &[]) && allows(role.name(), &[Taint::WEB]))
+        let mut roles = ROLES.iter().map(|role| role.name()).chain([""]);
+        roles.all(|role| allows(role, &[]) && allows(role, &[Taint::WEB]))
     }
 
     /// What is done about a call.

@@ -19,13 +19,14 @@ const FEW_EVENTS: u64 = 200;
 
 /// The state at a seq, or at the head.
 pub fn view_at(log: &dyn EventLog, at: Seq) -> Result<View, ReadError> {
-    // They are large, so only those that may be of use are read.
-    let mut places = log.snapshots()?;
+    // They are large, so only those that may be of use are read; and disposable, so one that cannot be read or used is
+    // passed over for an earlier one.
+    let mut places = log.snapshots().unwrap_or_default();
     places.retain(|place| place.version == VIEW_VERSION && place.seq <= at);
     let mut view = View::default();
     while let Some(place) = places.pop() {
-        // Snapshots are disposable: an unusable one is passed over for an earlier one.
-        if let Some(restored) = log.snapshot(place.seq)?.and_then(|snapshot| restore(&snapshot)) {
+        let snapshot = log.snapshot(place.seq).ok().flatten();
+        if let Some(restored) = snapshot.as_ref().and_then(restore) {
             view = restored;
             break;
         }

@@ -278,9 +278,10 @@ impl Server {
         Ok((link, tools))
     }
 
-    /// Tools of before a change of the settings are not those of now.
+    /// Tools of before a change of the settings are not those of now, and neither are those of before secrets were taken
+    /// out of what a server says of them.
     fn fingerprint(&self) -> String {
-        let digest = Sha256::digest(format!("{:?}", self.settings.way).as_bytes());
+        let digest = Sha256::digest(format!("without secrets: {:?}", self.settings.way).as_bytes());
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 

@@ -34,6 +34,7 @@ pub use runs::{
     DAILY, DEFAULT_BUDGET, DEFAULT_OUTBOX, OUTBOX, RUN_BUDGET, Voice, agent_setting, role_setting,
 };
 pub use target::operation_at;
+use target::reverted;
 
 use crate::cells::{Cells, Listener};
 use crate::config::Config;
@@ -236,12 +237,12 @@ impl Computer {
             }
             Request::Undo { target, choices, preview } => {
                 self.record_outside(progress)?;
-                let target = self.target(&caller, || self.undo_target(target.as_deref()))?;
+                let target = self.target(&caller, reverted, || self.undo_target(target.as_deref()))?;
                 self.revert(&caller, target, choices, *preview, progress)?
             }
             Request::Redo { target, choices, preview } => {
                 self.record_outside(progress)?;
-                let target = self.target(&caller, || self.redo_target(target.as_deref()))?;
+                let target = self.target(&caller, reverted, || self.redo_target(target.as_deref()))?;
                 self.revert(&caller, target, choices, *preview, progress)?
             }
             Request::Restore { seq, preview } => {

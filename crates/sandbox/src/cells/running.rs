@@ -1,6 +1,7 @@
 //! One command from its call to its result.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use event_log::EventLog;
@@ -128,13 +129,16 @@ impl Computer {
         std::fs::create_dir_all(&scratch)?;
         let covered = match &caller.agent {
             Some(agent) => self.cells().guarded.out_of_sight(&agent.sight)?,
-            None => Vec::new(),
+            None => BTreeSet::new(),
         };
         let access = Access::Layered { upper: scratch.join("upper"), work: scratch.join("work") };
         let owner = self.log().user().to_string();
         let cells = self.cells();
-        let policy =
-            cells.settings.policy(command, &owner, mount(self.place.workspace.clone(), access, covered));
+        let policy = cells.settings.policy(
+            command,
+            &owner,
+            mount(self.place.workspace.clone(), access, covered.iter().cloned().collect()),
+        );
         let rules = Rules::of(&policy.network).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
         let cell = cells.backend.start(&policy, &scratch)?;
         cells.running().insert(op, Arc::clone(&cell));
@@ -151,7 +155,21 @@ impl Computer {
         let usage = cell.stop();
         cells.running().remove(&op);
         let (exit, kept) = ran?;
+        self.check_sight(caller, &covered)?;
         Ok(Executed { exit, usage, kept })
+    }
+
+    /// What an agent may not read and what came while its command ran was not covered, so nobody is told what it printed, and
+    /// nothing of it is kept.
+    fn check_sight(&self, caller: &Caller, covered: &BTreeSet<PathBuf>) -> Result<(), Failure> {
+        let Some(agent) = &caller.agent else { return Ok(()) };
+        let now = self.cells().guarded.out_of_sight(&agent.sight)?;
+        let Some(came) = now.difference(covered).next() else { return Ok(()) };
+        let message = format!(
+            "{} came while it ran, which it may not read, so nothing of it was kept; run it again",
+            came.display()
+        );
+        Err(Failure::new(Code::Refused, message))
     }
 
     fn execute_in(

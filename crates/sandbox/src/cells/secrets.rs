@@ -1,23 +1,28 @@
 //! Files that an agent may not read without being asked: its commands find their names, and cannot open them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
-use std::fs::Metadata;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agents::ground::Sight;
+use rustix::fs::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags, statfs, statx};
 use shared_types::FilePath;
 
 use crate::place::STATE;
 
-/// A folder that was changed so shortly before it was read may be changed again and look the same: some file systems
-/// stamp with pairs of seconds.
+/// A folder that was changed so shortly before it was read may be changed again and look the same: stamps are as coarse as
+/// the clock of the file system.
 const SETTLED: Duration = Duration::from_secs(3);
+
+/// File systems that stamp a folder whenever anything comes to it or goes: ext, XFS, btrfs, F2FS, bcachefs, ZFS, tmpfs and
+/// overlays of them. Of others, as of those of other machines, nothing is remembered.
+const STAMPING: [u64; 8] =
+    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x0102_1994, 0x794c_7630];
 
 /// The files of a workspace that not every agent may read. Those that the log ignores are on disk only, so it is the disk
 /// that is looked at; a folder that is as it was the last time is not read again.
@@ -34,11 +39,18 @@ struct Folder {
     stamp: Option<Stamp>,
     below: Vec<OsString>,
     guarded: Vec<OsString>,
+    /// Links by whose names nobody may read without being asked.
+    links: Vec<OsString>,
 }
 
-/// What tells a file or folder from another that stands in its place later: its number, and when it was last changed, since
-/// numbers are used again.
-type Stamp = (u64, i64, i64);
+/// What tells a file or folder from another that stands in its place later: its device, its number, and when it was last
+/// changed, since numbers are used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: (u32, u32),
+    number: u64,
+    changed: (i64, u32),
+}
 
 impl Guarded {
     pub(super) fn new(workspace: &Path) -> Self {
@@ -46,57 +58,95 @@ impl Guarded {
     }
 
     /// All files that are out of an agent's sight, relative to the workspace.
-    pub(super) fn out_of_sight(&self, sight: &Sight) -> io::Result<Vec<PathBuf>> {
+    pub(super) fn out_of_sight(&self, sight: &Sight) -> io::Result<BTreeSet<PathBuf>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *known);
-        let (mut found, mut folders) = (Vec::new(), vec![PathBuf::new()]);
+        let device = self.stamping_device()?;
+        let (mut found, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
+        // Whatever no rule can be asked about is not shown.
+        let is_out = |path: &PathBuf| !named(path).is_some_and(|path| sight.may_read(&path));
         while let Some(path) = folders.pop() {
-            let folder = match self.folder(&path, before.remove(&path), sight) {
+            let folder = match self.folder(&path, before.remove(&path), device, sight) {
                 Ok(folder) => folder,
                 // Somebody else may take it away at any time.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(io::Error::new(e.kind(), format!("{}: {e}", path.display()))),
             };
-            folders.extend(folder.below.iter().map(|name| path.join(name)));
-            let guarded = folder.guarded.iter().map(|name| path.join(name));
-            // Whatever no rule can be asked about is not shown.
-            found.extend(guarded.filter(|path| !named(path).is_some_and(|path| sight.may_read(&path))));
+            let inside = |name: &OsString| path.join(name);
+            folders.extend(folder.below.iter().map(inside));
+            found.extend(folder.guarded.iter().map(inside).filter(is_out));
+            let links = folder.links.iter().map(inside).filter(is_out);
+            found.extend(links.filter_map(|link| self.file_behind(&link)));
             known.insert(path, folder);
         }
         Ok(found)
     }
 
+    /// The device of the workspace, if its stamps can be relied on.
+    fn stamping_device(&self) -> io::Result<Option<(u32, u32)>> {
+        let stamps = STAMPING.contains(&(statfs(&self.workspace)?.f_type as u64));
+        let device = stamps.then(|| look_at(&self.workspace.join("")).map(|found| stamp(&found).device));
+        device.transpose()
+    }
+
     /// Reads a folder, unless it is as before.
-    fn folder(&self, path: &Path, before: Option<Folder>, sight: &Sight) -> io::Result<Folder> {
+    fn folder(
+        &self,
+        path: &Path,
+        before: Option<Folder>,
+        device: Option<(u32, u32)>,
+        sight: &Sight,
+    ) -> io::Result<Folder> {
         let place = self.workspace.join(path);
         let now = SystemTime::now();
-        let found = std::fs::symlink_metadata(&place)?;
-        if let Some(before) = before.filter(|before| before.stamp == Some(stamp(&found))) {
+        let found = look_at(&place)?;
+        let stamp = stamp(&found);
+        if let Some(before) = before.filter(|before| before.stamp == Some(stamp)) {
             return Ok(before);
         }
-        let mut folder =
-            Folder { stamp: is_settled(&found, now).then(|| stamp(&found)), ..Folder::default() };
+        // The names in a folder that is locked are others when it is unlocked.
+        let is_plain = !found.stx_attributes.contains(StatxAttributes::ENCRYPTED);
+        let is_known = Some(stamp.device) == device && is_plain && is_settled(stamp.changed.0, now);
+        let mut folder = Folder { stamp: is_known.then_some(stamp), ..Folder::default() };
         for entry in open(&place)? {
             let entry = entry?;
             let (name, kind) = (entry.file_name(), entry.file_type()?);
             let path = path.join(&name);
-            // Links are passed over: what one leads to is looked at under its own name.
-            if kind.is_dir() && path != Path::new(STATE) {
-                folder.below.push(name);
-            } else if kind.is_file() && !named(&path).is_some_and(|path| sight.may_everyone_read(&path)) {
+            let is_guarded = || !named(&path).is_some_and(|path| sight.may_everyone_read(&path));
+            if kind.is_dir() {
+                folder.below.extend((path != Path::new(STATE)).then_some(name));
+            } else if kind.is_file() && is_guarded() {
                 folder.guarded.push(name);
+            } else if kind.is_symlink() && is_guarded() {
+                folder.links.push(name);
             }
         }
         Ok(folder)
     }
+
+    /// The file of the workspace that a link leads to. A link that leads elsewhere leads nowhere in a cell.
+    fn file_behind(&self, link: &Path) -> Option<PathBuf> {
+        let target = self.workspace.join(link).canonicalize().ok()?;
+        let inside = target.strip_prefix(self.workspace.canonicalize().ok()?).ok()?;
+        (target.is_file() && !inside.starts_with(STATE)).then(|| inside.to_owned())
+    }
 }
 
-fn stamp(found: &Metadata) -> Stamp {
-    (found.ino(), found.ctime(), found.ctime_nsec())
+/// What the file system says of a place, without following a link there.
+fn look_at(place: &Path) -> io::Result<Statx> {
+    Ok(statx(CWD, place, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?)
 }
 
-fn is_settled(found: &Metadata, now: SystemTime) -> bool {
-    let changed = u64::try_from(found.ctime()).map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
+fn stamp(found: &Statx) -> Stamp {
+    Stamp {
+        device: (found.stx_dev_major, found.stx_dev_minor),
+        number: found.stx_ino,
+        changed: (found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec),
+    }
+}
+
+fn is_settled(changed: i64, now: SystemTime) -> bool {
+    let changed = u64::try_from(changed).map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
     changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|passed| passed > SETTLED))
 }
 
@@ -115,7 +165,7 @@ impl Covers {
     pub(super) fn of(guarded: &Guarded, sight: &Sight) -> io::Result<Self> {
         let mut covers = BTreeMap::new();
         for path in guarded.out_of_sight(sight)? {
-            match std::fs::symlink_metadata(guarded.workspace.join(&path)) {
+            match look_at(&guarded.workspace.join(&path)) {
                 Ok(found) => drop(covers.insert(path, stamp(&found))),
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 Err(e) => return Err(e),
@@ -159,10 +209,7 @@ mod tests {
     }
 
     fn out_of_sight(guarded: &Guarded, sight: &Sight) -> Vec<String> {
-        let mut found: Vec<String> =
-            guarded.out_of_sight(sight).unwrap().iter().map(|path| path.display().to_string()).collect();
-        found.sort();
-        found
+        guarded.out_of_sight(sight).unwrap().iter().map(|path| path.display().to_string()).collect()
     }
 
     #[test]
@@ -174,6 +221,34 @@ mod tests {
         std::fs::write(folder.path().join(".gitignore"), ".env").unwrap();
         std::os::unix::fs::symlink(".env", folder.path().join("link")).unwrap();
         assert_eq!(out_of_sight(&Guarded::new(folder.path()), &everyone()), [".env", "app/.env"]);
+    }
+
+    #[test]
+    fn what_a_link_with_the_name_of_a_secret_leads_to_is_out_of_sight() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, folder.path().join(at)).unwrap();
+        for path in ["config/dev", "config/other", "app/notes.md", ".choir/key"] {
+            write(folder.path(), path);
+        }
+        for (to, at) in [("config/dev", ".env"), ("/etc/passwd", "config/.env"), ("nowhere", "app/.env")] {
+            link(to, at);
+        }
+        link("../.choir/key", "app/.env.local");
+        let guarded = Guarded::new(folder.path());
+        assert_eq!(out_of_sight(&guarded, &everyone()), ["config/dev"]);
+        std::fs::remove_file(folder.path().join(".env")).unwrap();
+        link("config/other", ".env");
+        assert_eq!(out_of_sight(&guarded, &everyone()), ["config/other"]);
+    }
+
+    #[test]
+    fn only_a_folder_that_has_been_at_rest_is_remembered() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000_000);
+        for (changed, is_at_rest) in
+            [(999_996, true), (999_997, false), (999_999, false), (1_000_001, false), (-5, false)]
+        {
+            assert_eq!(is_settled(changed, now), is_at_rest, "{changed}");
+        }
     }
 
     #[test]
@@ -201,8 +276,10 @@ mod tests {
             guarded.out_of_sight(&everyone()).unwrap();
             let mut known = guarded.known.lock().unwrap();
             for (path, folder_now) in known.iter_mut() {
-                folder_now.stamp = Some(stamp(&std::fs::symlink_metadata(folder.path().join(path)).unwrap()));
+                folder_now.stamp = Some(stamp(&look_at(&folder.path().join(path)).unwrap()));
             }
+            // Older kernels stamp by the tick of their clock.
+            std::thread::sleep(Duration::from_millis(30));
             known.len()
         };
         assert_eq!(is_known(), 4);
@@ -232,7 +309,7 @@ mod tests {
         // It was written a moment ago, so nothing is taken from memory.
         top(&invent);
         assert_eq!(out_of_sight(&guarded, &everyone()), [""; 0]);
-        let found = std::fs::symlink_metadata(folder.path()).unwrap();
+        let found = look_at(folder.path()).unwrap();
         top(&|folder: &mut Folder| folder.stamp = Some(stamp(&found)));
         top(&invent);
         assert_eq!(out_of_sight(&guarded, &everyone()), [".env"]);

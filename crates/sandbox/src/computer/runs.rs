@@ -19,7 +19,7 @@ use kernel::{Action, Rejection, RunAction};
 use shared_types::payload::capability::CapabilityEvent;
 use shared_types::payload::run::{Budget, PauseReason, Reply, RunEvent, RunResume, RunStart, RunSteer};
 use shared_types::wire::{Done, RunGesture, RunLine, StartRun};
-use shared_types::{ContentHash, ContentRef, FilePath, GrantId, OpId, Payload, RunId, Source, TaskId};
+use shared_types::{ContentHash, ContentRef, Event, FilePath, GrantId, OpId, Payload, RunId, Source, TaskId};
 use tokio::sync::broadcast;
 
 use super::{Caller, Computer, Progress};
@@ -212,20 +212,20 @@ impl Computer {
 
     fn answer_question(&self, caller: &Caller, ask: Option<&str>, reply: &Reply) -> Result<RunLine, Failure> {
         // A question that this very command closed is open no more.
-        let before = self.decided_before(caller, |event| {
+        let answered = |event: Event| {
             let Payload::Run(RunEvent::Answer(answer)) = event.payload else { return None };
             Some((event.run_id?, answer.ask))
-        })?;
-        let (run, ask) = before.map_or_else(|| self.question_named(ask), Ok)?;
+        };
+        let (run, ask) = self.target(caller, answered, || self.question_named(ask))?;
         self.gesture(caller, run, &RunGesture::Answer { ask, reply: reply.clone() })
     }
 
     fn revoke(&self, caller: &Caller, grant: &str) -> Result<Done, Failure> {
-        let before = self.decided_before(caller, |event| {
+        let revoked = |event: Event| {
             let Payload::Capability(CapabilityEvent::Revoke(revoked)) = event.payload else { return None };
             Some(revoked.id)
-        })?;
-        let grant: GrantId = before.map_or_else(|| self.grant_named(grant), Ok)?;
+        };
+        let grant: GrantId = self.target(caller, revoked, || self.grant_named(grant))?;
         let intent = Intent::Do(Action::Revoke { grant });
         let outcome = self.submit(caller, intent, Vec::new(), Mode::Commit)?;
         Ok(self.describe(caller.op, &outcome, Mode::Commit))

@@ -10,30 +10,25 @@ use super::{Caller, Computer};
 use crate::failure::{Code, Failure};
 
 impl Computer {
-    /// What an undo or a redo is of. For a resend that was decided the first time: what is newest now is something
-    /// else, and may be nothing.
-    pub(super) fn target(
+    /// What a command is about. For a resend that was decided the first time, and one of its events tells: what is found
+    /// now is something else, and may be nothing.
+    pub(super) fn target<T>(
         &self,
         caller: &Caller,
-        newest: impl FnOnce() -> Result<OpId, Failure>,
-    ) -> Result<OpId, Failure> {
-        let before = self.decided_before(caller, |event| {
-            let Payload::Revert(
-                RevertEvent::Undo(Undo { target, .. }) | RevertEvent::Redo(Redo { target, .. }),
-            ) = event.payload
-            else {
-                return None;
-            };
-            Some(target)
-        })?;
-        before.map_or_else(newest, Ok)
+        told: impl Fn(Event) -> Option<T>,
+        find: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if let Some(before) = self.decided_before(caller, &told)? {
+            return Ok(before);
+        }
+        // The first one may have been decided since then.
+        find().or_else(|failure| self.decided_before(caller, &told)?.ok_or(failure))
     }
 
-    /// What the same command was about when it was decided the first time, by one of its events.
-    pub(super) fn decided_before<T>(
+    fn decided_before<T>(
         &self,
         caller: &Caller,
-        about: impl Fn(Event) -> Option<T>,
+        told: impl Fn(Event) -> Option<T>,
     ) -> Result<Option<T>, Failure> {
         let Some(first) = self.log().answer(caller.command)? else { return Ok(None) };
         let mut found = None;
@@ -41,7 +36,7 @@ impl Computer {
             if stored.seq > first.last || found.is_some() {
                 return ControlFlow::Break(());
             }
-            found = stored.decode().ok().and_then(&about);
+            found = stored.decode().ok().and_then(&told);
             ControlFlow::Continue(())
         })?;
         Ok(found)
@@ -81,6 +76,15 @@ impl Computer {
             return operation_at(&**self.log(), seq);
         }
         named(self.projector().views(), text)
+    }
+}
+
+/// What an undo or a redo was of.
+pub(super) fn reverted(event: Event) -> Option<OpId> {
+    let Payload::Revert(revert) = event.payload else { return None };
+    match revert {
+        RevertEvent::Undo(Undo { target, .. }) | RevertEvent::Redo(Redo { target, .. }) => Some(target),
+        RevertEvent::Restore(_) => None,
     }
 }
 

@@ -91,7 +91,7 @@ async fn no_secret_of_the_person_is_shown_to_a_program_whenever_it_appears() {
 
 #[tokio::test]
 async fn a_call_that_is_under_way_when_the_program_is_started_anew_is_cut_off() {
-    let settings = TRACKER.replace("seconds = 1", "seconds = 600");
+    let settings = TRACKER.replace("seconds = 1", "seconds = 30");
     let house = House::new(&format!("{settings}workspace = true\n"));
     house.says("look").await;
     let hangs = house.call("hang", json!({}));

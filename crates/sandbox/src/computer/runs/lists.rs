@@ -16,7 +16,7 @@ use shared_types::{Event, FilePath, GrantId, OpId, Payload, RunId, Seq, Timestam
 use super::steps::{self, Teller};
 use super::story::{self, Story, events_of};
 use super::{Caller, Computer, Progress, only, operation_of, texts};
-use crate::computer::resolutions;
+use crate::computer::{resolutions, reverted};
 use crate::failure::{Code, Failure};
 use crate::protocol::Choices;
 
@@ -246,7 +246,7 @@ impl Computer {
             let undone_by = self.writer.inspect(move |view| view.undone.get(&root).copied())?;
             undone_by.ok_or_else(|| kernel::Rejection::NotUndone { op: root }.into())
         };
-        let target = self.target(caller, undone)?;
+        let target = self.target(caller, reverted, undone)?;
         let intent = Intent::Undo { target, resolutions: resolutions(choices) };
         let mut done = self.take_back(caller, intent, &[target], preview, progress)?;
         done.target = Some(root);
