@@ -16,6 +16,7 @@ use shared_types::{Event, OpId, Payload};
 
 use crate::cut::{CutOff, asks, open_outside};
 use crate::end::{End, RunEnd};
+use crate::person::did_each_once;
 use crate::stage::{Stage, events_of};
 
 /// How long a process may live that was started by one that is no more.
@@ -32,10 +33,14 @@ pub(crate) struct Same {
 #[derive(Debug, PartialEq)]
 struct SameRun {
     state: RunState,
+    reason: Option<String>,
+    summary: Option<String>,
     calls: Vec<String>,
     asks: usize,
     turns: u64,
     micros: u64,
+    /// Roles with the labels that they carry.
+    labels: Vec<String>,
 }
 
 pub(crate) fn same(end: &End) -> Same {
@@ -46,10 +51,13 @@ pub(crate) fn same(end: &End) -> Same {
         let asked = asks(&run.events).filter(|ask| !cut.raised(ask)).map(|ask| ask.ask);
         SameRun {
             state: run.details.line.state,
+            reason: run.details.line.reason.clone(),
+            summary: run.details.summary.clone(),
             calls: run.calls_but(&cut.calls),
             asks: asked.collect::<BTreeSet<_>>().len(),
             turns: cost.steps - wasted.turns,
             micros: cost.micros - wasted.micros,
+            labels: run.labels(),
         }
     };
     Same { runs: end.runs.iter().map(of_run).collect(), files: end.files.clone() }
@@ -96,9 +104,9 @@ impl Stage<'_> {
             answered_once(&run.events)?;
             not_repeated(run, stopped)?;
         }
+        did_each_once(self.scenario, &end.runs[0].events)?;
         self.verify(computer)?;
-        self.undo_as(expect, computer, end)?;
-        self.verify(computer)
+        self.undo_as(expect, computer, end)
     }
 
     /// The log can be read from its beginning, and the disk is as it says.
@@ -200,4 +208,14 @@ fn processes_over(folder: &Path) -> Vec<String> {
     };
     let told = |process: std::path::PathBuf| format!("{}: {}", process.display(), read(&process, "cmdline"));
     others.filter(|process| knows(process)).map(told).collect()
+}
+
+#[test]
+fn a_process_that_is_left_over_a_folder_is_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut left = std::process::Command::new("sleep").arg("600").current_dir(folder.path()).spawn().unwrap();
+    let seen = processes_over(folder.path());
+    left.kill().unwrap();
+    left.wait().unwrap();
+    assert_eq!((seen.len(), processes_over(folder.path())), (1, Vec::new()), "{seen:?}");
 }

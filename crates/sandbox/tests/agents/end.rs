@@ -54,6 +54,14 @@ impl RunEnd {
         calls
     }
 
+    /// The agents by role, in the order of their names, each with the labels that it carries.
+    pub(crate) fn labels(&self) -> Vec<String> {
+        let agent = |agent: &shared_types::wire::Agent| format!("{} {:?}", agent.role, agent.taint);
+        let mut labels: Vec<String> = self.details.agents.iter().map(agent).collect();
+        labels.sort();
+        labels
+    }
+
     fn judge(&self, expect: &Expect) -> Result<(), String> {
         let line = &self.details.line;
         let state = format!("{:?}", line.state).to_lowercase();

@@ -1,6 +1,8 @@
 //! The person of a scenario. What they do follows from the events alone, so that they do it again after a crash only
 //! where it is not recorded.
 
+use std::collections::BTreeMap;
+
 use sandbox::computer::Computer;
 use sandbox::protocol::{Choices, Envelope, Request, RunRequest};
 use shared_types::payload::llm::LlmEvent;
@@ -136,6 +138,24 @@ impl PersonAct {
             Self::Allow(_) | Self::Deny(_) | Self::Answer(_) | Self::Write(_) => None,
         }
     }
+}
+
+/// Everything whose time has come was done once, and nothing else was.
+pub(crate) fn did_each_once(scenario: &Scenario, events: &[Event]) -> Result<(), String> {
+    let planned = planned(events);
+    let mut due: BTreeMap<&str, usize> = BTreeMap::new();
+    for gesture in &scenario.person {
+        let Some(record) = gesture.act.record() else { continue };
+        let has_come = nth(planned.iter().copied(), &gesture.after, gesture.number).is_some();
+        *due.entry(record).or_default() += usize::from(has_come);
+    }
+    for (record, due) in due {
+        let done = events.iter().filter(|event| event.payload.name().as_str() == record).count();
+        if done != due {
+            return Err(format!("{record} was to happen {due} times, and happened {done} times"));
+        }
+    }
+    Ok(())
 }
 
 /// Events without the questions that a stop has raised.
