@@ -324,6 +324,8 @@ pub fn repeats(task: &TaskHistory) -> usize {
     for entry in &task.entries {
         match entry {
             Entry::Said { .. } => turns.push(Vec::new()),
+            // The person says whether it is made again.
+            Entry::Got { status: ToolStatus::Interrupted { .. }, .. } => turns.clear(),
             Entry::Got { tool, input, status, report, .. } => {
                 if let Some(turn) = turns.last_mut() {
                     turn.push((tool, *input, report.output, status));

@@ -72,10 +72,10 @@ pub(crate) struct Stopped {
 
 impl Stopped {
     /// Reads it from the log of a computer that nobody has open.
-    pub(crate) fn read(stage: &Stage<'_>) -> Result<Self, String> {
+    pub(crate) fn read(&mut self, stage: &Stage<'_>) -> Result<(), String> {
         let log = SqliteLog::open_read_only(&stage.place().state).map_err(|e| e.to_string())?;
-        let outside = stage.runs.iter().flat_map(|run| open_outside(&events_of(&log, *run)));
-        Ok(Self { outside: outside.collect() })
+        self.outside.extend(stage.runs.iter().flat_map(|run| open_outside(&events_of(&log, *run))));
+        Ok(())
     }
 }
 

@@ -46,7 +46,8 @@ impl Played<'_> {
         let stage = Stage::new(scenario, Wire::Anthropic);
         copy(&self.stage, &stage);
         cut(&stage, seq.0);
-        let stopped = Stopped::read(&stage).map_err(wrong)?;
+        let mut stopped = Stopped::default();
+        stopped.read(&stage).map_err(wrong)?;
         let take = || sandbox::session::take(&stage.place()).map_err(|e| wrong(e.to_string()));
         let end = stage.carry_on(take()?).map_err(wrong)?;
         stage.judge_stopped(&take()?, &end, &self.end, &stopped).map_err(wrong)

@@ -50,12 +50,12 @@ impl<'e> CutOff<'e> {
     /// The question about a call that was cut off, where this is the one about the same call made again.
     pub(crate) fn first_of(&self, ask: &RunAsk) -> Option<&'e RunAsk> {
         let (call, subject) = about_call(&ask.about)?;
-        let is_first = |first: &&RunAsk| {
-            let same = about_call(&first.about).filter(|(_, other)| *other == subject);
-            first.task == ask.task
-                && same.is_some_and(|(first, _)| first != call && self.calls.contains(&first))
+        let same = |first: &&RunAsk| {
+            first.task == ask.task && about_call(&first.about).is_some_and(|(_, other)| other == subject)
         };
-        asks(self.events).find(is_first)
+        let first = asks(self.events).find(same)?;
+        let (cut, _) = about_call(&first.about)?;
+        (cut != call && self.calls.contains(&cut)).then_some(first)
     }
 
     /// Calls that the person was asked about, as they are about one that was cut off.
