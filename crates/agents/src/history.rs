@@ -54,7 +54,15 @@ pub struct TaskHistory {
 #[derive(Debug, Clone)]
 pub enum Entry {
     /// A model spoke for it.
-    Said { seq: Seq, seen: Seq, reply: ContentRef, ended: ReplyEnd, calls: Vec<WantedCall> },
+    Said {
+        seq: Seq,
+        seen: Seq,
+        reply: ContentRef,
+        ended: ReplyEnd,
+        calls: Vec<WantedCall>,
+        /// Whether it had read nothing untrusted by then.
+        is_clean: bool,
+    },
     /// A call was answered.
     Got {
         call: OpId,
@@ -189,6 +197,7 @@ impl History {
                     reply: p.reply,
                     ended: p.ended,
                     calls: p.calls.clone(),
+                    is_clean: event.taint.is_empty(),
                 };
                 self.note(p.task, said);
             }
@@ -283,6 +292,16 @@ impl TaskHistory {
         self.entries.iter().rev().find_map(|entry| match entry {
             Entry::Got { call, status, report, .. } if *call == wanted => Some((status, report)),
             Entry::Got { .. } | Entry::Said { .. } | Entry::Heard { .. } => None,
+        })
+    }
+
+    /// Whether it wanted a call before it had read anything untrusted, whatever it has read since.
+    pub fn wanted_clean(&self, call: OpId) -> bool {
+        self.entries.iter().any(|entry| match entry {
+            Entry::Said { calls, is_clean, .. } => {
+                *is_clean && calls.iter().any(|wanted| wanted.call == call)
+            }
+            Entry::Got { .. } | Entry::Heard { .. } => false,
         })
     }
 
