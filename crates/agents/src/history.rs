@@ -54,7 +54,15 @@ pub struct TaskHistory {
 #[derive(Debug, Clone)]
 pub enum Entry {
     /// A model spoke for it.
-    Said { seq: Seq, seen: Seq, reply: ContentRef, ended: ReplyEnd, calls: Vec<WantedCall> },
+    Said {
+        seq: Seq,
+        seen: Seq,
+        reply: ContentRef,
+        ended: ReplyEnd,
+        calls: Vec<WantedCall>,
+        /// Whether it had read nothing untrusted by then.
+        is_clean: bool,
+    },
     /// A call was answered.
     Got {
         call: OpId,
@@ -189,6 +197,7 @@ impl History {
                     reply: p.reply,
                     ended: p.ended,
                     calls: p.calls.clone(),
+                    is_clean: event.taint.is_empty(),
                 };
                 self.note(p.task, said);
             }
@@ -286,6 +295,16 @@ impl TaskHistory {
         })
     }
 
+    /// Whether it wanted a call before it had read anything untrusted, whatever it has read since.
+    pub fn wanted_clean(&self, call: OpId) -> bool {
+        self.entries.iter().any(|entry| match entry {
+            Entry::Said { calls, is_clean, .. } => {
+                *is_clean && calls.iter().any(|wanted| wanted.call == call)
+            }
+            Entry::Got { .. } | Entry::Heard { .. } => false,
+        })
+    }
+
     /// Whether it was told something that its model has not seen.
     pub fn has_news(&self, seen: Seq) -> bool {
         self.entries.iter().any(|entry| matches!(entry, Entry::Heard { seq, .. } if *seq > seen))
@@ -324,6 +343,8 @@ pub fn repeats(task: &TaskHistory) -> usize {
     for entry in &task.entries {
         match entry {
             Entry::Said { .. } => turns.push(Vec::new()),
+            // The person says whether it is made again.
+            Entry::Got { status: ToolStatus::Interrupted { .. }, .. } => turns.clear(),
             Entry::Got { tool, input, status, report, .. } => {
                 if let Some(turn) = turns.last_mut() {
                     turn.push((tool, *input, report.output, status));

@@ -30,16 +30,22 @@ pub(crate) fn choose<'a>(scripts: &'a [Script], asked: &Conversation) -> Result<
             excerpt(&asked.first)
         )
     })?;
-    let place = Place { script, agent: index, step: asked.taken };
+    let again = scripts[script].again.as_deref();
+    let number = asked.taken - again.map_or(0, |told| asked.taken_again(told));
+    let place = Place { script, agent: index, step: number };
     let step = agent
         .steps
-        .get(asked.taken)
-        .ok_or_else(|| format!("script is over for agent {} at step {}", agent.name(), asked.taken))?;
+        .get(number)
+        .ok_or_else(|| format!("script is over for agent {} at step {number}", agent.name()))?;
     let complaint = |problem: &str, text: &str| {
         let (name, said) = (agent.name(), asked.latest.join("\n"));
-        format!("agent {name} at step {}: {problem} {text:?} in the last message: {said}", asked.taken)
+        format!("agent {name} at step {number}: {problem} {text:?} in the last message: {said}")
     };
-    let has = |text: &String| asked.latest.iter().any(|said| said.contains(text.as_str()));
+    let has = |text: &str| asked.latest.iter().any(|said| said.contains(text));
+    // What it expects it was told the first time.
+    if again.is_some_and(has) {
+        return Ok(Cue { place, agent, step });
+    }
     if let Some(missing) = step.expect.iter().find(|text| !has(text)) {
         return Err(complaint("expected", missing));
     }

@@ -1,5 +1,7 @@
 //! What a request says, whoever's protocol it came in: only what is needed to find the step to play.
 
+use std::collections::BTreeSet;
+
 /// A request that passed the checks of its protocol.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
@@ -7,10 +9,12 @@ pub(crate) struct Conversation {
     pub(crate) system: String,
     /// What was said before the first assistant turn.
     pub(crate) first: String,
-    /// How many turns the assistant has taken: the number of the step to play.
+    /// How many turns the assistant has taken.
     pub(crate) taken: usize,
     /// What was said, and what tools answered, since the last assistant turn.
     pub(crate) latest: Vec<String>,
+    /// The same for every turn before, with its number; the first is 1.
+    earlier: Vec<(usize, String)>,
     /// Whether the last thing that was said came from the assistant.
     speaking: bool,
     bytes: usize,
@@ -28,7 +32,8 @@ impl Conversation {
     /// Words of the person, or the result of a tool.
     pub(crate) fn said(&mut self, text: &str) {
         if self.speaking {
-            self.latest.clear();
+            let turn = self.taken - 1;
+            self.earlier.extend(self.latest.drain(..).map(|text| (turn, text)));
             self.speaking = false;
         }
         if self.taken == 0 {
@@ -46,6 +51,15 @@ impl Conversation {
             self.taken += 1;
         }
         self.bytes += text.len();
+    }
+
+    /// How many turns it was told to take again.
+    pub(crate) fn taken_again(&self, told: &str) -> usize {
+        let latest = self.latest.iter().map(|text| (self.taken, text));
+        let all = self.earlier.iter().map(|(turn, text)| (*turn, text)).chain(latest);
+        let turns: BTreeSet<usize> =
+            all.filter(|(turn, text)| *turn > 0 && text.contains(told)).map(|(turn, _)| turn).collect();
+        turns.len()
     }
 
     /// As good a guess as any, and the same in every protocol.

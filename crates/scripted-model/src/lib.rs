@@ -28,6 +28,7 @@
 //!
 //! ```toml
 //! objective = "solar"       # optional: see "Several scripts"
+//! again = "once more"       # optional: whoever is told this takes its last turn again, whatever that turn expects
 //!
 //! [[agent]]                 # the first agent in the file that matches is played
 //! role = "researcher"       # the system prompt has "You are the researcher" (in any case); without it: any prompt
@@ -67,8 +68,9 @@
 //! # What an answer depends on
 //!
 //! On the request alone: a client that crashed and asks again gets the same bytes. The number of assistant turns is
-//! the number of the step; messages of the assistant that follow each other are one turn. Ids of calls are made of
-//! agent, step, number and a hash of the first message: two conversations that begin alike have the same ids. The one
+//! the number of the step; messages of the assistant that follow each other are one turn, and a turn that is taken again
+//! does not count. Ids of calls are made of agent, turn, number and a hash of the first message: two conversations that
+//! begin alike have the same ids. The one
 //! thing that is remembered is how often the fault of each step happened, for all conversations together.
 //!
 //! A request that no agent matches, that goes beyond the last step (`script is over for agent X at step N`) or that

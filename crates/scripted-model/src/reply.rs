@@ -83,7 +83,7 @@ fn tag(cue: &Cue<'_>, asked: &Conversation) -> String {
     let hash = Sha256::digest(asked.first.as_bytes());
     let hash: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     let name: String = cue.agent.name().chars().filter(char::is_ascii_alphanumeric).take(16).collect();
-    format!("01{hash}_{name}{}_{}", cue.place.agent, cue.place.step)
+    format!("01{hash}_{name}{}_{}", cue.place.agent, asked.taken)
 }
 
 /// A text in several parts, as it comes out of a model. No part is empty, and none splits a character.

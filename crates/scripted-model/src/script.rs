@@ -19,6 +19,8 @@ pub enum ScriptError {
 pub struct Script {
     /// Among several scripts, the one whose objective stands in the first message is played.
     pub objective: Option<String>,
+    /// Whoever is told this takes its last turn again.
+    pub again: Option<String>,
     #[serde(rename = "agent", default)]
     pub agents: Vec<Agent>,
 }

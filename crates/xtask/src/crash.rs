@@ -2,7 +2,8 @@
 //!
 //! The test itself is an example of the `choir` crate, because it needs to read logs; this only builds the
 //! binary, picks a seed and hands over. Its exit code is passed through. With `--scenarios` it is the runs of agents
-//! that are killed, after every event of every scenario that needs nobody but the process.
+//! that are killed, after every event of every scenario: those of the computer with its person, its pages and its servers,
+//! and then `choir` itself in those that need nobody but the process.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -39,18 +40,21 @@ impl Default for Args {
     }
 }
 
-/// The test that plays scenarios with the real process. `cargo test`, since nextest tells nothing before the end, and
-/// of the whole workspace, since that is what `cargo xtask test` has built.
-const SCENARIOS: [&str; 9] = [
+/// The tests that play scenarios with processes that they kill. `cargo test`, since nextest tells nothing before the end,
+/// and of the whole workspace, since that is what `cargo xtask test` has built.
+const SCENARIOS: [&str; 12] = [
     "test",
     "--workspace",
     "--locked",
     "--test",
+    "agents",
+    "--test",
     "cli",
-    "killing::runs_whose_process_is_killed_after_any_event_go_on_and_repeat_nothing",
     "--",
     "--ignored",
     "--nocapture",
+    "killing::scenarios_whose_process_is_killed_after_any_event_go_on_to_the_same_end",
+    "killing::runs_whose_process_is_killed_after_any_event_go_on_and_repeat_nothing",
 ];
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {

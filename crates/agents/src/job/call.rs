@@ -156,7 +156,7 @@ impl Job {
             taint: &taint,
             run: Some(self.id()),
             grants: &standing.grants,
-            is_made_up: self.is_made_up(call.task, used, &taint).await?,
+            is_made_up: self.is_made_up(call, used, &taint).await?,
         };
         Ok(self.kit.rules.judge(&judged))
     }
@@ -175,9 +175,13 @@ impl Job {
     }
 
     /// Whether a call of a tainted agent leads to an address that nobody but such agents ever named.
-    async fn is_made_up(&self, task: TaskId, used: &Use, taint: &[Taint]) -> Result<bool, GroundError> {
+    async fn is_made_up(&self, call: &Call<'_>, used: &Use, taint: &[Taint]) -> Result<bool, GroundError> {
         let (Use::Fetch { url }, false) = (used, taint.is_empty()) else { return Ok(false) };
-        let Some(own) = self.history.tasks.get(&task) else { return Ok(true) };
+        let Some(own) = self.history.tasks.get(&call.task) else { return Ok(true) };
+        // What another call of the same turn has read meanwhile had no part in it.
+        if own.wanted_clean(call.op) {
+            return Ok(false);
+        }
         let text = url.as_str();
         let plain = text.trim_end_matches('/');
         // Where no search of the web is set up, the workspace is searched in its place, and agents write there.

@@ -1,44 +1,15 @@
 //! The crash matrix: the log of a finished scenario is cut after every single event, as a power cut would, and the run
 //! goes on from there to the same end.
 
-use std::collections::BTreeMap;
-
 use event_log::EventLog;
 use rusqlite::Connection;
 use scripted_model::Wire;
-use shared_types::wire::RunState;
 use shared_types::{Event, EventName, Seq};
 
-use crate::end::{End, RunEnd};
+use crate::after::{Same, Stopped, same};
+use crate::end::End;
 use crate::scenario::Scenario;
 use crate::stage::Stage;
-
-/// What has to be the same, wherever a scenario was stopped.
-#[derive(Debug, PartialEq)]
-struct Same {
-    runs: Vec<SameRun>,
-    files: BTreeMap<String, String>,
-}
-
-#[derive(Debug, PartialEq)]
-struct SameRun {
-    state: RunState,
-    calls: Vec<String>,
-    asks: usize,
-    turns: u64,
-    micros: u64,
-}
-
-fn same(end: &End) -> Same {
-    let of_run = |run: &RunEnd| SameRun {
-        state: run.details.line.state,
-        calls: run.calls.clone(),
-        asks: run.asks,
-        turns: run.details.line.cost.steps,
-        micros: run.details.line.cost.micros,
-    };
-    Same { runs: end.runs.iter().map(of_run).collect(), files: end.files.clone() }
-}
 
 /// A scenario that was played to its end, and where it can be stopped.
 pub(crate) struct Played<'a> {
@@ -75,9 +46,11 @@ impl Played<'_> {
         let stage = Stage::new(scenario, Wire::Anthropic);
         copy(&self.stage, &stage);
         cut(&stage, seq.0);
-        let computer = sandbox::session::take(&stage.place()).map_err(|e| wrong(e.to_string()))?;
-        let end = same(&stage.carry_on(computer).map_err(wrong)?);
-        if end == self.end { Ok(()) } else { Err(wrong(format!("\n  {:?}\n  {end:?}", self.end))) }
+        let mut stopped = Stopped::default();
+        stopped.read(&stage).map_err(wrong)?;
+        let take = || sandbox::session::take(&stage.place()).map_err(|e| wrong(e.to_string()));
+        let end = stage.carry_on(take()?).map_err(wrong)?;
+        stage.judge_stopped(&take()?, &end, &self.end, &stopped).map_err(wrong)
     }
 }
 
@@ -93,7 +66,7 @@ pub(crate) fn cut_off_in_a_call(scenario: &Scenario) -> Result<End, String> {
 }
 
 /// Where appends end. Nothing is ever stopped inside one.
-fn appends(stage: &Stage<'_>) -> Vec<u64> {
+pub(crate) fn appends(stage: &Stage<'_>) -> Vec<u64> {
     let database = Connection::open(stage.place().state.join("state.sqlite")).unwrap();
     let mut ends = database.prepare("SELECT last FROM commands").unwrap();
     ends.query_map([], |row| row.get::<_, i64>(0)).unwrap().map(|end| end.unwrap().unsigned_abs()).collect()

@@ -1,14 +1,14 @@
 //! What a scenario came to: what is looked at, what had to come of it, and what is left when it is undone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sandbox::computer::Computer;
 use sandbox::protocol::{Choices, Envelope, Request, RunRequest};
-use shared_types::payload::run::RunEvent;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
 use shared_types::wire::RunDetails;
-use shared_types::{Event, Payload};
+use shared_types::{Event, OpId, Payload};
 
+use crate::cut::asks;
 use crate::scenario::Expect;
 use crate::stage::Stage;
 
@@ -21,15 +21,25 @@ pub(crate) struct End {
 /// What one run came to.
 pub(crate) struct RunEnd {
     pub(crate) details: RunDetails,
-    pub(crate) calls: Vec<String>,
+    pub(crate) events: Vec<Event>,
     pub(crate) asks: usize,
 }
 
 impl RunEnd {
-    fn new(details: RunDetails, events: &[Event]) -> Self {
-        let mut tools = BTreeMap::new();
-        let (mut calls, mut asks) = (Vec::new(), 0);
-        for event in events {
+    fn new(details: RunDetails, events: Vec<Event>) -> Self {
+        let asks = asks(&events).count();
+        Self { details, events, asks }
+    }
+
+    /// How its calls ended, in the order of their names.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        self.calls_but(&BTreeSet::new())
+    }
+
+    /// The same without some of them.
+    pub(crate) fn calls_but(&self, left_out: &BTreeSet<OpId>) -> Vec<String> {
+        let (mut tools, mut calls) = (BTreeMap::new(), Vec::new());
+        for event in self.events.iter().filter(|event| !left_out.contains(&event.op)) {
             match &event.payload {
                 Payload::Tool(ToolEvent::Call(call)) => drop(tools.insert(event.op, call.tool.clone())),
                 Payload::Tool(ToolEvent::Result(result)) => {
@@ -37,12 +47,19 @@ impl RunEnd {
                         if result.status == (ToolStatus::Exited { code: 0 }) { "ok" } else { "failed" };
                     calls.push(format!("{} {came}", tools[&event.op]));
                 }
-                Payload::Run(RunEvent::Ask(_)) => asks += 1,
                 _ => {}
             }
         }
         calls.sort();
-        Self { details, calls, asks }
+        calls
+    }
+
+    /// The agents by role, in the order of their names, each with the labels that it carries.
+    pub(crate) fn labels(&self) -> Vec<String> {
+        let agent = |agent: &shared_types::wire::Agent| format!("{} {:?}", agent.role, agent.taint);
+        let mut labels: Vec<String> = self.details.agents.iter().map(agent).collect();
+        labels.sort();
+        labels
     }
 
     fn judge(&self, expect: &Expect) -> Result<(), String> {
@@ -50,7 +67,11 @@ impl RunEnd {
         let state = format!("{:?}", line.state).to_lowercase();
         if state != expect.state {
             let reason = &line.reason;
-            return Err(format!("it is {state} ({reason:?}), not {}; calls: {:?}", expect.state, self.calls));
+            return Err(format!(
+                "it is {state} ({reason:?}), not {}; calls: {:?}",
+                expect.state,
+                self.calls()
+            ));
         }
         holds("the reason", expect.reason.as_deref(), line.reason.as_deref())?;
         holds("the summary", expect.summary.as_deref(), self.details.summary.as_deref())?;
@@ -58,7 +79,7 @@ impl RunEnd {
         if let Some(calls) = &expect.calls {
             let mut calls = calls.clone();
             calls.sort();
-            check("the calls", &calls, &self.calls)?;
+            check("the calls", &calls, &self.calls())?;
         }
         check("the turns", &expect.turns.unwrap_or(line.cost.steps), &line.cost.steps)?;
         check("the cost", &expect.micros.unwrap_or(line.cost.micros), &line.cost.micros)?;
@@ -75,14 +96,19 @@ impl RunEnd {
 impl Stage<'_> {
     pub(crate) fn look(&self, computer: &Computer) -> End {
         computer.project(&|_, _, _| ()).unwrap();
-        let end = |run| RunEnd::new(self.details(computer, run), &self.events(computer, run));
+        let end = |run| RunEnd::new(self.details(computer, run), self.events(computer, run));
         End { runs: self.runs.iter().map(|run| end(*run)).collect(), files: self.files() }
     }
 
     pub(crate) fn judge(&self, end: &End) -> Result<(), String> {
-        check("what the model refused", &Vec::<String>::new(), &self.server.refusals())?;
+        check("what the model refused", &Vec::<String>::new(), &self.refusals())?;
+        self.judge_as(&self.scenario.expect, end)
+    }
+
+    /// The same where something else had to come of the first run.
+    pub(crate) fn judge_as(&self, first: &Expect, end: &End) -> Result<(), String> {
         let mut files = self.scenario.files.clone();
-        for (expect, run) in self.scenario.expected().zip(&end.runs) {
+        for (expect, run) in self.scenario.expected(first).zip(&end.runs) {
             run.judge(expect)?;
             files.extend(expect.files.clone());
             files.retain(|path, _| !expect.absent.contains(path));
@@ -93,7 +119,12 @@ impl Stage<'_> {
     /// The runs are taken back one after the other, the first one first. At last everything is as before, but for what
     /// the person did.
     pub(crate) fn undo(&self, computer: &Computer, end: &End) -> Result<(), String> {
-        for ((expect, run), ended) in self.scenario.expected().zip(&self.runs).zip(&end.runs) {
+        self.undo_as(&self.scenario.expect, computer, end)
+    }
+
+    /// The same where something else had to come of the first run.
+    pub(crate) fn undo_as(&self, first: &Expect, computer: &Computer, end: &End) -> Result<(), String> {
+        for ((expect, run), ended) in self.scenario.expected(first).zip(&self.runs).zip(&end.runs) {
             let mut before = self.scenario.files.clone();
             before.extend(expect.undone.clone());
             let undo = RunRequest::Undo { run: run.to_string(), choices: Choices::default(), preview: false };

@@ -11,8 +11,11 @@
     reason = "a test that is told something else has failed"
 )]
 
+mod after;
 mod crash;
+mod cut;
 mod end;
+mod killing;
 mod person;
 mod scenario;
 mod snapshot;
@@ -105,7 +108,7 @@ fn every_scenario_has_its_transcript_and_no_transcript_is_left_over() {
 #[test]
 fn a_run_that_is_stopped_after_any_event_goes_on_to_the_same_end() {
     let scenarios = scenarios();
-    let played = all_well(each(scenarios.iter().filter(|scenario| scenario.crash), crash::whole));
+    let played = all_well(each(scenarios.iter(), crash::whole));
     all_well(each(played.iter().flat_map(crash::Played::stops), |(played, stop)| played.stop_after(stop)));
 }
 
@@ -115,6 +118,6 @@ fn a_call_of_a_server_that_was_cut_off_is_asked_about_and_not_made_again() {
     let scenario = all.iter().find(|scenario| scenario.name == "server-call-cut-off").unwrap();
     let end = crash::cut_off_in_a_call(scenario).unwrap();
     let run = &end.runs[0];
-    assert_eq!(run.calls, ["delegate ok", "finish ok", "mcp_tracker_create_issue failed"]);
+    assert_eq!(run.calls(), ["delegate ok", "finish ok", "mcp_tracker_create_issue failed"]);
     assert_eq!((run.asks, run.details.line.state), (2, shared_types::wire::RunState::Completed));
 }

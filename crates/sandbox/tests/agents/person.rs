@@ -1,46 +1,55 @@
 //! The person of a scenario. What they do follows from the events alone, so that they do it again after a crash only
 //! where it is not recorded.
 
+use std::collections::BTreeMap;
+
 use sandbox::computer::Computer;
 use sandbox::protocol::{Choices, Envelope, Request, RunAnswer, RunRequest};
 use shared_types::payload::llm::LlmEvent;
-use shared_types::payload::run::{Reply, RunEvent};
+use shared_types::payload::run::{Reply, RunAsk, RunEvent, Scope};
 use shared_types::wire::RunGesture;
-use shared_types::{CommandId, Event, Payload, RunId};
+use shared_types::{AskId, CommandId, Event, Payload, RunId};
 
-use crate::scenario::{Gesture, PersonAct, Scenario};
+use crate::cut::{CutOff, answer_to};
+use crate::scenario::{Again, Gesture, PersonAct, Scenario};
 use crate::stage::{ask, fixed_id, nth, write};
 
 pub(crate) struct Person<'a> {
+    scenario: &'a Scenario,
     gestures: Vec<(&'a Gesture, bool)>,
     run: RunId,
 }
 
 impl<'a> Person<'a> {
     pub(crate) fn new(scenario: &'a Scenario, run: RunId) -> Self {
-        Self { gestures: scenario.person.iter().map(|gesture| (gesture, false)).collect(), run }
+        Self { scenario, gestures: scenario.person.iter().map(|gesture| (gesture, false)).collect(), run }
     }
 
     /// Does the first thing whose time has come. True if something was done.
     pub(crate) fn act(&mut self, computer: &Computer, events: &[Event]) -> bool {
         let run = self.run;
-        for (number, (gesture, done)) in self.gestures.iter_mut().enumerate() {
-            let Some(cause) = nth(events, &gesture.after, gesture.number) else { continue };
-            if std::mem::replace(done, true) || is_recorded(gesture, cause, events) {
+        let gesture_on = |gesture| drop(ask(computer, RunRequest::Gesture { run: run.to_string(), gesture }));
+        if let Some((asked, reply)) = self.raised(events) {
+            gesture_on(RunGesture::Answer { ask: asked, reply });
+            return true;
+        }
+        let planned = planned(events);
+        for number in 0..self.gestures.len() {
+            let (gesture, done) = self.gestures[number];
+            let Some(cause) = nth(planned.iter().copied(), &gesture.after, gesture.number) else { continue };
+            self.gestures[number].1 = true;
+            if done || self.is_recorded(number, cause, events) {
                 continue;
             }
-            let gesture_on =
-                |gesture| drop(ask(computer, RunRequest::Gesture { run: run.to_string(), gesture }));
-            let answer = |reply: Reply| match &cause.payload {
-                Payload::Run(RunEvent::Ask(asked)) => {
-                    gesture_on(RunGesture::Answer { ask: asked.ask, reply })
-                }
-                other => panic!("{} is no question", other.name()),
-            };
+            if let Some(reply) = gesture.act.reply() {
+                let Payload::Run(RunEvent::Ask(asked)) = &cause.payload else {
+                    panic!("{} is no question", cause.payload.name())
+                };
+                gesture_on(RunGesture::Answer { ask: asked.ask, reply });
+                return true;
+            }
             match &gesture.act {
-                PersonAct::Allow(scope) => answer(Reply::Allow(*scope)),
-                PersonAct::Deny(why) => answer(Reply::Deny(why.as_str().into())),
-                PersonAct::Answer(words) => answer(Reply::Words(words.as_str().into())),
+                PersonAct::Allow(_) | PersonAct::Deny(_) | PersonAct::Answer(_) => {}
                 PersonAct::Steer(words) => gesture_on(RunGesture::Steer { task: None, words: words.clone() }),
                 PersonAct::Stop(_) => gesture_on(RunGesture::Stop),
                 PersonAct::Revoke(_) => revoke_all(computer),
@@ -62,10 +71,120 @@ impl<'a> Person<'a> {
 
     /// Whether something is still to be done whose time has come.
     pub(crate) fn has_more(&self, events: &[Event]) -> bool {
-        self.gestures
-            .iter()
-            .any(|(gesture, done)| !done && nth(events, &gesture.after, gesture.number).is_some())
+        let planned = planned(events);
+        let is_due =
+            |gesture: &Gesture| nth(planned.iter().copied(), &gesture.after, gesture.number).is_some();
+        self.gestures.iter().any(|(gesture, done)| !done && is_due(gesture))
     }
+
+    /// A question that is there only because a call was cut off, and what is said to it. What is asked about a call that
+    /// is made again is answered as it was the first time.
+    fn raised(&self, events: &[Event]) -> Option<(AskId, Reply)> {
+        let (cut, planned) = (CutOff::of(events), planned(events));
+        let answers = |first: &RunAsk| {
+            self.gestures.iter().find_map(|(gesture, _)| {
+                let cause = nth(planned.iter().copied(), &gesture.after, gesture.number)?;
+                let Payload::Run(RunEvent::Ask(asked)) = &cause.payload else { return None };
+                gesture.act.reply().filter(|_| asked.ask == first.ask)
+            })
+        };
+        open_asks(events).into_iter().find_map(|asked| {
+            let reply = match (cut.is_about_cut(asked), self.scenario.crash.again) {
+                (true, Again::Yes) => Some(Reply::Allow(Scope::Once)),
+                (true, Again::No) => Some(Reply::Deny("".into())),
+                (false, _) => cut.first_of(asked).and_then(answers),
+            };
+            Some((asked.ask, reply?))
+        })
+    }
+
+    /// Whether the log says that it was done before. Gestures of one kind are made in their order.
+    fn is_recorded(&self, number: usize, cause: &Event, events: &[Event]) -> bool {
+        let act = &self.gestures[number].0.act;
+        let Some(is_record) = act.record() else {
+            let Payload::Run(RunEvent::Ask(asked)) = &cause.payload else { return false };
+            return act.reply().is_some() && answer_to(events, asked.ask).is_some();
+        };
+        let earlier =
+            self.gestures[..number].iter().filter(|(gesture, _)| gesture.act.record() == Some(is_record));
+        let recorded = events.iter().filter(|event| event.payload.name().as_str() == is_record);
+        recorded.count() > earlier.count()
+    }
+}
+
+impl PersonAct {
+    /// What is said to a question, if it is an answer.
+    fn reply(&self) -> Option<Reply> {
+        match self {
+            Self::Allow(scope) => Some(Reply::Allow(*scope)),
+            Self::Deny(why) => Some(Reply::Deny(why.as_str().into())),
+            Self::Answer(words) => Some(Reply::Words(words.as_str().into())),
+            Self::Steer(_)
+            | Self::Stop(_)
+            | Self::Pause(_)
+            | Self::Raise(_)
+            | Self::Retry(_)
+            | Self::Revoke(_)
+            | Self::Write(_) => None,
+        }
+    }
+
+    /// The type of event that nothing else leads to, and that tells of it when it is done.
+    fn record(&self) -> Option<&'static str> {
+        match self {
+            Self::Steer(_) => Some("run.steer"),
+            Self::Stop(_) => Some("run.cancel"),
+            Self::Pause(_) | Self::Raise(_) => Some("run.resume"),
+            Self::Retry(_) => Some("run.rewind"),
+            // An answer is known by its question, what was revoked is there no more, and a file is written by the same
+            // command again, which the log knows.
+            Self::Allow(_) | Self::Deny(_) | Self::Answer(_) | Self::Revoke(_) | Self::Write(_) => None,
+        }
+    }
+}
+
+/// Everything whose time has come was done once, and nothing else was.
+pub(crate) fn did_each_once(scenario: &Scenario, events: &[Event]) -> Result<(), String> {
+    let planned = planned(events);
+    let mut due: BTreeMap<&str, usize> = BTreeMap::new();
+    for gesture in &scenario.person {
+        let Some(record) = gesture.act.record() else { continue };
+        let has_come = nth(planned.iter().copied(), &gesture.after, gesture.number).is_some();
+        *due.entry(record).or_default() += usize::from(has_come);
+    }
+    for (record, due) in due {
+        let done = events.iter().filter(|event| event.payload.name().as_str() == record).count();
+        if done != due {
+            return Err(format!("{record} was to happen {due} times, and happened {done} times"));
+        }
+    }
+    Ok(())
+}
+
+/// Events without the questions that a stop has raised.
+fn planned(events: &[Event]) -> Vec<&Event> {
+    let cut = CutOff::of(events);
+    let is_planned = |event: &&Event| match &event.payload {
+        Payload::Run(RunEvent::Ask(asked)) => !cut.raised(asked),
+        _ => true,
+    };
+    events.iter().filter(is_planned).collect()
+}
+
+/// Questions that are not answered, in a run that goes on since.
+fn open_asks(events: &[Event]) -> Vec<&RunAsk> {
+    let mut open = Vec::new();
+    for event in events {
+        match &event.payload {
+            Payload::Run(RunEvent::Ask(asked)) => open.push(asked),
+            Payload::Run(
+                RunEvent::Complete(_) | RunEvent::Fail(_) | RunEvent::Cancel(_) | RunEvent::Rewind(_),
+            ) => open.clear(),
+            _ => {}
+        }
+    }
+    open.retain(|asked| answer_to(events, asked.ask).is_none());
+    open
 }
 
 fn retry(computer: &Computer, run: RunId, events: &[Event], turn: usize) {
@@ -82,30 +201,5 @@ fn revoke_all(computer: &Computer) {
     for line in list.grants {
         let revoke = Request::Runs(RunRequest::Revoke { grant: line.grant.to_string() });
         computer.handle(&Envelope::new(revoke), &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
-    }
-}
-
-/// Whether the log says that it was done before.
-fn is_recorded(gesture: &Gesture, cause: &Event, events: &[Event]) -> bool {
-    let later = |wanted: fn(&RunEvent) -> bool| {
-        events.iter().any(|event| {
-            event.seq > cause.seq && matches!(&event.payload, Payload::Run(found) if wanted(found))
-        })
-    };
-    match &gesture.act {
-        PersonAct::Allow(_) | PersonAct::Deny(_) | PersonAct::Answer(_) => {
-            let Payload::Run(RunEvent::Ask(asked)) = &cause.payload else { return false };
-            events.iter().any(
-                |event| matches!(&event.payload, Payload::Run(RunEvent::Answer(found)) if found.ask == asked.ask),
-            )
-        }
-        PersonAct::Steer(_) => later(|event| matches!(event, RunEvent::Steer(_))),
-        PersonAct::Stop(_) => later(|event| matches!(event, RunEvent::Cancel(_))),
-        PersonAct::Pause(_) | PersonAct::Raise(_) => later(|event| matches!(event, RunEvent::Resume(_))),
-        PersonAct::Retry(_) => later(|event| matches!(event, RunEvent::Rewind(_))),
-        // There is nothing left to revoke.
-        PersonAct::Revoke(_) => false,
-        // It is the same command again, which the log knows.
-        PersonAct::Write(_) => false,
     }
 }

@@ -7,6 +7,9 @@ use scripted_model::Script;
 use serde::Deserialize;
 use shared_types::payload::run::{Budget, Scope};
 
+/// What an agent is told of a call that was cut off, where the person lets it be made again. Models do as they are told.
+const AGAIN: &str = "The person says: it may be made again.";
+
 /// One scenario.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,13 +42,29 @@ pub(crate) struct Scenario {
     /// Other objectives on the same computer.
     #[serde(default)]
     pub(crate) beside: Vec<Beside>,
-    /// Whether stopping it anywhere leads to the same end. Where time or the person's own timing decides, it cannot.
-    #[serde(default = "yes")]
-    pub(crate) crash: bool,
+    /// What is different where it was stopped.
+    #[serde(default)]
+    pub(crate) crash: Crash,
 }
 
-fn yes() -> bool {
-    true
+/// What is different where a scenario was stopped and went on. Where this says nothing, nothing is.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Crash {
+    /// What the person says to a call that was cut off and may have reached the outside.
+    pub(crate) again: Again,
+    /// What else may come of the first run. Where time, or who comes first, decides, it need not be the same.
+    #[serde(rename = "end")]
+    pub(crate) ends: Vec<Expect>,
+}
+
+/// Whether a call that was cut off is made again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Again {
+    #[default]
+    Yes,
+    No,
 }
 
 /// Another objective, of another run. The models of both are found in the one script by what they are told first.
@@ -155,9 +174,9 @@ impl Scenario {
         paths.iter().filter(|path| path.extension().is_some_and(|end| end == "toml")).map(read).collect()
     }
 
-    /// What must come of each of its runs.
-    pub(crate) fn expected(&self) -> impl Iterator<Item = &Expect> {
-        std::iter::once(&self.expect).chain(self.beside.iter().map(|beside| &beside.expect))
+    /// What must come of each of its runs, if this must come of the first one.
+    pub(crate) fn expected<'e>(&'e self, first: &'e Expect) -> impl Iterator<Item = &'e Expect> {
+        std::iter::once(first).chain(self.beside.iter().map(|beside| &beside.expect))
     }
 
     /// The MCP servers, where their programs really are.
@@ -169,6 +188,7 @@ impl Scenario {
 
     pub(crate) fn script(&self) -> Script {
         let text = toml::to_string(&self.script).unwrap();
-        Script::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", self.name))
+        let script = Script::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", self.name));
+        Script { again: Some(AGAIN.to_owned()), ..script }
     }
 }

@@ -1,6 +1,7 @@
 //! A computer with a scripted model behind it, on which a scenario is played.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use sandbox::desk::Desk;
 use sandbox::minds::{Minds, Outside};
 use sandbox::place::Place;
 use sandbox::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
-use scripted_model::{Server, Wire};
+use scripted_model::{Recorded, Server, Wire};
 use shared_types::wire::{DesktopAction, RunDetails, RunState, StartRun};
 use shared_types::{CommandId, Event, FilePath, RunId, UserId};
 use tempfile::TempDir;
@@ -29,11 +30,23 @@ const LOOK: Duration = Duration::from_millis(5);
 
 pub(crate) struct Stage<'a> {
     pub(crate) scenario: &'a Scenario,
-    pub(crate) server: Server,
+    pub(crate) model: Model,
     pub(crate) wire: Wire,
-    pub(crate) folder: TempDir,
+    pub(crate) folder: Folder,
     /// One for each objective, in their order.
     pub(crate) runs: Vec<RunId>,
+}
+
+/// Where the scripted model is: in this process, or in the one that started it.
+pub(crate) enum Model {
+    Here(Server),
+    There { url: String, key: String },
+}
+
+/// A folder of this process's own, or of the one that started it.
+pub(crate) enum Folder {
+    Own(TempDir),
+    Given(PathBuf),
 }
 
 struct Key(String);
@@ -69,15 +82,45 @@ impl Web for Pages {
 
 impl<'a> Stage<'a> {
     pub(crate) fn new(scenario: &'a Scenario, wire: Wire) -> Self {
+        let folder = Folder::Own(tempfile::tempdir().unwrap());
+        Self::over(scenario, wire, Model::Here(Server::start(scenario.script())), folder)
+    }
+
+    pub(crate) fn over(scenario: &'a Scenario, wire: Wire, model: Model, folder: Folder) -> Self {
         isolation::launch_by(env!("CARGO_BIN_EXE_sandbox"));
-        let folder = tempfile::tempdir().unwrap();
-        let server = Server::start(scenario.script());
         let runs = (0..=scenario.beside.len()).map(run_id).collect();
-        Self { scenario, server, wire, folder, runs }
+        Self { scenario, model, wire, folder, runs }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match &self.folder {
+            Folder::Own(folder) => folder.path(),
+            Folder::Given(path) => path,
+        }
     }
 
     pub(crate) fn place(&self) -> Place {
-        Place::at(self.folder.path())
+        Place::at(self.path())
+    }
+
+    /// Where the scripted model is, and its key.
+    pub(crate) fn address(&self) -> (String, String) {
+        match &self.model {
+            Model::Here(server) => (server.url(self.wire), server.key().to_owned()),
+            Model::There { url, key } => (url.clone(), key.clone()),
+        }
+    }
+
+    /// What the model was asked, as far as this process knows.
+    pub(crate) fn requests(&self) -> Vec<Recorded> {
+        match &self.model {
+            Model::Here(server) => server.requests(),
+            Model::There { .. } => Vec::new(),
+        }
+    }
+
+    pub(crate) fn refusals(&self) -> Vec<String> {
+        self.requests().iter().filter_map(|request| request.refusal().map(str::to_owned)).collect()
     }
 
     /// All roles think with the scripted model, whose prices are round.
@@ -88,7 +131,7 @@ impl<'a> Stage<'a> {
             Wire::Bedrock => ("bedrock", "aws"),
         };
         let region = if self.wire == Wire::Bedrock { "region = \"us-east-1\"" } else { "" };
-        let url = self.server.url(self.wire);
+        let (url, key) = self.address();
         let text = format!(
             r#"
             [provider.scripted]
@@ -119,7 +162,6 @@ impl<'a> Stage<'a> {
             "#
         );
         let table = text.parse().unwrap();
-        let key = self.server.key().to_owned();
         let web: Arc<dyn Web> = Arc::new(Pages(self.scenario.pages.clone()));
         let minds = Minds {
             keys: Arc::new(move |_| Arc::new(Key(key.clone()))),
@@ -215,7 +257,7 @@ impl<'a> Stage<'a> {
                 let line = self.details(computer, self.runs[0]).line;
                 let names: Vec<String> =
                     events.iter().map(|event| event.payload.name().to_string()).collect();
-                let refusals = self.server.refusals();
+                let refusals = self.refusals();
                 return Err(format!("nothing happens any more: {line:?}\n{names:?}\n{refusals:?}"));
             }
             std::thread::sleep(LOOK);
@@ -238,8 +280,7 @@ impl<'a> Stage<'a> {
     }
 
     pub(crate) fn events(&self, computer: &Computer, run: RunId) -> Vec<Event> {
-        let log = &**computer.log();
-        log.run(run).unwrap().iter().map(|stored| understand(log, stored).unwrap()).collect()
+        events_of(&**computer.log(), run)
     }
 
     pub(crate) fn details(&self, computer: &Computer, run: RunId) -> RunDetails {
@@ -266,9 +307,13 @@ impl<'a> Stage<'a> {
             }
         }
         let mut files = BTreeMap::new();
-        walk(self.folder.path(), self.folder.path(), &mut files);
+        walk(self.path(), self.path(), &mut files);
         files
     }
+}
+
+pub(crate) fn events_of(log: &dyn EventLog, run: RunId) -> Vec<Event> {
+    log.run(run).unwrap().iter().map(|stored| understand(log, stored).unwrap()).collect()
 }
 
 /// The same at every play, so that what comes of it can be compared.
@@ -285,8 +330,12 @@ pub(crate) fn fixed_id(kind: u8, number: usize) -> [u8; 16] {
 }
 
 /// An event of a type; the first is 1.
-pub(crate) fn nth<'e>(events: &'e [Event], name: &str, number: usize) -> Option<&'e Event> {
-    events.iter().filter(|event| event.payload.name().as_str() == name).nth(number - 1)
+pub(crate) fn nth<'e>(
+    events: impl IntoIterator<Item = &'e Event>,
+    name: &str,
+    number: usize,
+) -> Option<&'e Event> {
+    events.into_iter().filter(|event| event.payload.name().as_str() == name).nth(number - 1)
 }
 
 /// Writes a file, once for each command.

@@ -80,7 +80,7 @@ pub(crate) fn of(stage: &Stage<'_>, computer: &Computer) -> Result<String, Strin
         parts.push(outcome(stage, computer, *run));
         agents.extend(of_run);
     }
-    let requests = stage.server.requests();
+    let requests = stage.requests();
     let sent: Vec<Sent> = requests.iter().map(sent::read).collect::<Result<_, _>>()?;
     parts.extend(additions(&sent)?);
     parts.extend(not_kept(&agents, &sent));
@@ -169,7 +169,7 @@ fn role_of(system: &str) -> Result<Role, String> {
 
 /// In words that are the same on every machine and with every provider.
 fn common(stage: &Stage<'_>, text: &str) -> String {
-    let text = text.replace(&*stage.folder.path().to_string_lossy(), "[workspace]");
+    let text = text.replace(&*stage.path().to_string_lossy(), "[workspace]");
     text.split_inclusive('\n')
         .map(|line| without_providers_words(line).unwrap_or_else(|| line.to_owned()))
         .collect()

@@ -76,6 +76,22 @@ fn a_script_that_is_over_says_so() {
 }
 
 #[test]
+fn a_turn_that_is_to_be_taken_again_is_taken_again_and_does_not_count() {
+    let server = serve(
+        "again = \"once more\"\n[[agent]]\n[[agent.step]]\nexpect = [\"solar\"]\ntext = \"one\"\n\
+         [[agent.step]]\nexpect = [\"go on\"]\ntext = \"two\"",
+    );
+    let mut said = vec![Said::User("solar, once more"), Said::Model("one", Vec::new())];
+    for (told, answer) in [("do it once more", "one"), ("and once more", "one"), ("go on", "two")] {
+        said.push(Said::User(told));
+        for wire in Wire::ALL {
+            assert_eq!(hear(wire, &ask(&server, wire, &said)).text, answer, "{told}");
+        }
+        said.push(Said::Model(answer, Vec::new()));
+    }
+}
+
+#[test]
 fn an_answer_may_be_empty() {
     let server = researcher("[[agent.step]]");
     for wire in Wire::ALL {
