@@ -356,3 +356,69 @@ pub fn repeats(task: &TaskHistory) -> usize {
     let Some(last) = turns.last().filter(|turn| !turn.is_empty()) else { return 0 };
     turns.iter().rev().take_while(|turn| *turn == last).count()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(number: u8) -> OpId {
+        OpId::from_bytes([number; 16])
+    }
+
+    fn content() -> ContentRef {
+        ContentRef::of(b"words")
+    }
+
+    fn said(number: u8, is_clean: bool) -> Entry {
+        Entry::Said {
+            seq: Seq(1),
+            seen: Seq::ZERO,
+            reply: content(),
+            ended: ReplyEnd::Whole,
+            calls: vec![WantedCall { call: call(number), tool: "fetch".into() }],
+            is_clean,
+        }
+    }
+
+    fn got(number: u8, status: ToolStatus) -> Entry {
+        Entry::Got {
+            call: call(number),
+            tool: "fetch".into(),
+            input: Some(content()),
+            status,
+            report: ToolReport::default(),
+            is_clean: false,
+        }
+    }
+
+    fn task(entries: Vec<Entry>) -> TaskHistory {
+        TaskHistory {
+            id: TaskId::from_bytes([9; 16]),
+            parent: None,
+            role: "researcher".into(),
+            instruction: content(),
+            is_clean: true,
+            entries,
+            outcome: None,
+            failures: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_call_is_as_clean_as_the_turn_that_wanted_it_whatever_was_read_since() {
+        let fine = ToolStatus::Exited { code: 0 };
+        let task = task(vec![said(1, true), got(2, fine), said(3, false)]);
+        assert!(task.wanted_clean(call(1)));
+        assert!(!task.wanted_clean(call(3)));
+        assert!(!task.wanted_clean(call(4)), "nobody wanted it");
+    }
+
+    #[test]
+    fn a_call_that_is_cut_off_again_and_again_is_no_loop() {
+        let turns = |status: ToolStatus| {
+            task((1..=4).flat_map(|number| [said(number, true), got(number, status.clone())]).collect())
+        };
+        assert_eq!(repeats(&turns(ToolStatus::Exited { code: 1 })), 4);
+        assert_eq!(repeats(&turns(ToolStatus::Interrupted { reason: "it stopped".into() })), 0);
+    }
+}

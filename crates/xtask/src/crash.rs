@@ -20,7 +20,7 @@ use crate::{
 Examples:
   cargo xtask crash --points 200
   cargo xtask crash --points 200 --seed 42      the same points again
-  cargo xtask crash --scenarios                 runs of agents, after every event: about five minutes
+  cargo xtask crash --scenarios                 runs of agents, after every event: about seven minutes
   CHOIR_SCENARIOS=write cargo xtask crash --scenarios      only those with this in their name")]
 pub(crate) struct Args {
     /// How many times to kill it
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// What chooses the points; printed at the start, new at each run unless given
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// Kill runs of agents instead, once after each event of each scenario
+    /// Kill runs of agents instead, after each event of each scenario, with its person, pages and servers
     #[arg(long, conflicts_with_all = ["points", "seed"])]
     scenarios: bool,
 }

@@ -230,7 +230,7 @@ fn kill_everywhere(scenario: &Scenario) {
 }
 
 #[test]
-#[ignore = "it takes about five minutes: `cargo xtask crash --scenarios`"]
+#[ignore = "it takes about three minutes: `cargo xtask crash --scenarios`"]
 fn runs_whose_process_is_killed_after_any_event_go_on_and_repeat_nothing() {
     let only = std::env::var(ONLY).unwrap_or_default();
     let scenarios = Scenario::all().into_iter().filter(|scenario| scenario.name.contains(&only));

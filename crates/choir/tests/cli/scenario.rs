@@ -16,7 +16,8 @@ pub(crate) struct Scenario {
     pub(crate) calls: Vec<String>,
 }
 
-/// What a process on a machine of its own does not have, or what ends elsewhere after a kill.
+/// What a process on a machine of its own does not have, or what may end elsewhere after a kill. The sandbox's own tests kill
+/// the processes of all of them.
 const ELSEWHERE: [&str; 7] = ["person", "pages", "mcp", "settings", "budget", "beside", "crash"];
 
 fn folder() -> PathBuf {

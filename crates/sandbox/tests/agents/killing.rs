@@ -46,6 +46,14 @@ struct Process {
     said: std::fs::File,
 }
 
+/// Where a test fails, nothing of it is left.
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// How a process ended.
 enum Ended {
     ByItself,
@@ -238,7 +246,7 @@ fn a_call_outside_whose_process_was_killed_is_asked_about_and_made_again_only_if
 }
 
 #[test]
-#[ignore = "it takes many minutes: `cargo xtask crash --scenarios`"]
+#[ignore = "it takes about four minutes: `cargo xtask crash --scenarios`"]
 fn scenarios_whose_process_is_killed_after_any_event_go_on_to_the_same_end() {
     let since = Instant::now();
     let scenarios = scenarios();
