@@ -34,6 +34,11 @@ pub(crate) fn uppers(policy: &Policy) -> Vec<PathBuf> {
     layered.collect()
 }
 
+/// Makes a layer and what lies beside it durable. Nothing else does: its commands wait for no disk, whatever they ask for.
+pub fn flush(layer: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(fs::File::open(layer)?)?)
+}
+
 /// Something that stands in a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {

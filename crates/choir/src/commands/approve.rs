@@ -102,7 +102,10 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
                 style.bold(&id)
             ));
             line(&format!("    {what}"));
-            line(&style.dim(&format!("  choir approve {id} lets the agent make it again, --deny WHY does not")));
+            line(
+                &style
+                    .dim(&format!("  choir approve {id} lets the agent make it again, --deny WHY does not")),
+            );
         }
         AskKind::Outgoing { tool, title, .. } => {
             let when = match question.leaves_in {

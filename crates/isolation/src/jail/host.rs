@@ -99,6 +99,8 @@ fn prepare_layer(
 ) -> std::io::Result<()> {
     let like = std::fs::metadata(source)?;
     std::fs::create_dir_all(upper)?;
+    // What another mount noted there holds for that one only.
+    layer::remove(work)?;
     std::fs::create_dir_all(work)?;
     std::fs::set_permissions(upper, std::fs::Permissions::from_mode(like.mode() & 0o777))?;
     if let Some(id) = outside {

@@ -291,6 +291,8 @@ fn layer(lower: &Path, upper: &Path, work: &Path, target: &Path) -> Result<(), F
     fsconfig_set_string(context, "upperdir", upper).map_err(step())?;
     fsconfig_set_string(context, "workdir", work).map_err(step())?;
     fsconfig_set_flag(context, "userxattr").map_err(step())?;
+    // Else the end of every cell waits until the whole disk is flushed. Whoever keeps the layer flushes it (`layer::flush`).
+    fsconfig_set_flag(context, "volatile").map_err(step())?;
     fsconfig_create(context).map_err(step())?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     let mounted = fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(step())?;

@@ -4,8 +4,8 @@
 //! Every step can be repeated: a crash between two of them is made good by doing all of them again.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ impl Step {
     }
 }
 
-/// Writes the steps down, durably, before the command's events are appended.
+/// Writes the steps down, durably with what they place, before the command's events are appended.
 pub(super) fn plan(place: &Place, op: OpId, steps: &[Step]) -> io::Result<()> {
     if steps.is_empty() {
         // One that was written before belongs to an attempt that did not come to be.
@@ -48,10 +48,8 @@ pub(super) fn plan(place: &Place, op: OpId, steps: &[Step]) -> io::Result<()> {
             Ok(()) | Err(_) => Ok(()),
         };
     }
-    let mut file = File::create(folder(place, op).join(PLAN))?;
-    file.write_all(&serde_json::to_vec(steps)?)?;
-    file.sync_all()?;
-    File::open(folder(place, op))?.sync_all()
+    fs::write(folder(place, op).join(PLAN), serde_json::to_vec(steps)?)?;
+    isolation::layer::flush(&folder(place, op))
 }
 
 /// Does the steps that were written down, as far as they are not done yet. What cannot be done is left out and told:

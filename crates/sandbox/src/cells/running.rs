@@ -231,6 +231,7 @@ impl Computer {
         let kept =
             serde_json::to_vec(&Held { status: status.clone(), began }).map_err(std::io::Error::from)?;
         std::fs::write(folder(&self.place, caller.op).join(HELD), kept)?;
+        isolation::layer::flush(&folder(&self.place, caller.op))?;
         let total = changes.edits.len() as u64;
         let code = if let ToolStatus::Exited { code } = status { Some(code) } else { None };
         let answer = Caller { command: crate::ids::command(), ..caller.clone() };
