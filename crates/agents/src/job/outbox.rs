@@ -65,7 +65,7 @@ impl Job {
         };
         Ok(self.held_until(call).await?.map(|until| {
             let about = AskKind::Outgoing { call, tool, title, input, until };
-            RunAction::Ask(RunAsk { ask: outbox_of(call), task, about })
+            RunAction::AskAgain(RunAsk { ask: outbox_of(call), task, about })
         }))
     }
 }

@@ -139,7 +139,7 @@ fn named_in_run(action: &RunAction) -> Option<ContentRef> {
         RunAction::Start(p) => Some(p.objective),
         RunAction::Steer(p) => Some(p.words),
         RunAction::Complete(p) => Some(p.summary),
-        RunAction::Ask(p) => match &p.about {
+        RunAction::Ask(p) | RunAction::AskAgain(p) => match &p.about {
             AskKind::Approval { input, .. } | AskKind::Outgoing { input, .. } => Some(*input),
             AskKind::Question { .. } | AskKind::Interrupted { .. } => None,
         },

@@ -35,6 +35,8 @@ pub enum RunAction {
     },
     Complete(RunComplete),
     Ask(RunAsk),
+    /// The same question anew: refused once it was answered.
+    AskAgain(RunAsk),
     Answer {
         ask: AskId,
         reply: Reply,
@@ -122,6 +124,10 @@ pub(super) fn decide(
             draft.event(complete.clone());
         }
         RunAction::Ask(ask) => self::ask(run, draft, ask)?,
+        RunAction::AskAgain(again) => {
+            run.ask(again.ask).ok_or(Rejection::NoAsk { ask: again.ask })?;
+            self::ask(run, draft, again)?;
+        }
         RunAction::Answer { ask, reply } => answer(run, draft, id, *ask, reply)?,
         RunAction::StartTask(_) if matches!(run.phase, Phase::Paused(_)) => {
             return Err(Rejection::RunIsPaused { run: id });

@@ -3,7 +3,7 @@
 use kernel::run::{Ask, Spent};
 use kernel::{Action, Rejection, RunAction};
 use shared_types::payload::llm::{LlmFail, Tokens};
-use shared_types::payload::run::{AskKind, PauseReason, Reply, Scope};
+use shared_types::payload::run::{AskKind, PauseReason, Reply, RunAsk, Scope};
 use shared_types::payload::task::{MessageKind, TaskEnd, TaskOutcome};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{OpId, Seq, Taint, Timestamp};
@@ -231,6 +231,17 @@ fn nothing_leaves_the_outbox_of_a_run_that_stands_still_and_it_can_be_held_for_l
     let asks = &shell.view.runs.get(&run_id(1)).unwrap().asks;
     let [Ask { about: AskKind::Outgoing { until, .. }, .. }] = &asks[..] else { panic!("{asks:?}") };
     assert_eq!(until.millis(), 9);
+}
+
+#[test]
+fn what_the_person_called_off_is_not_held_again() {
+    let (mut shell, _) = Shell::after(working());
+    let about = outgoing(OpId::from_bytes([9; 16]));
+    let again = RunAsk { ask: ask_id(1), task: task_id(1), about: about.clone() };
+    shell.done(ask(1, 1, about));
+    shell.done(answer(1, Reply::Deny("not this one".into())));
+    let held = shell.run(act(RunAction::AskAgain(again)));
+    assert_eq!(held, Err(Rejection::NoAsk { ask: ask_id(1) }));
 }
 
 #[test]
