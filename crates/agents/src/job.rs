@@ -174,6 +174,14 @@ impl Job {
         Ok(Kept { content: self.ground().keep(bytes).await?, bytes: None })
     }
 
+    /// Keeps words that the agent or its model will read next, and remembers them.
+    async fn keep_words(&self, words: String) -> Result<Kept, GroundError> {
+        let text: Arc<str> = words.as_str().into();
+        let kept = self.keep(words.into_bytes()).await?;
+        self.texts().insert(kept.content.hash, text);
+        Ok(kept)
+    }
+
     async fn text(&self, hash: ContentHash) -> Result<Arc<str>, GroundError> {
         if let Some(known) = self.texts().get(&hash) {
             return Ok(Arc::clone(known));

@@ -101,9 +101,11 @@ pub enum SubmitError {
 
 type Reply = Box<dyn FnOnce(Result<Outcome, SubmitError>) + Send>;
 
+type Look = Box<dyn FnOnce(&mut View) + Send>;
+
 enum Request {
     Submit { submission: Box<Submission>, mode: Mode, reply: Reply },
-    Inspect(Box<dyn FnOnce(&mut View) + Send>),
+    Inspect(Look),
 }
 
 /// A handle on the writer; cheap to clone.
@@ -171,17 +173,21 @@ impl Writer {
         receiver.recv().map_err(|_| SubmitError::Stopped("it ended before answering".into()))?
     }
 
-    /// Looks at the present, between two groups.
+    /// Shows the present to `look` between two groups, on the writer's thread, where it must not block. It is dropped
+    /// unseen if that thread is gone.
+    pub fn inspect_with(&self, look: impl FnOnce(&mut View) + Send + 'static) {
+        let _ = self.mailbox.send(Request::Inspect(Box::new(look)));
+    }
+
+    /// Looks at the present, and waits until it was seen.
     pub fn inspect<T: Send + 'static>(
         &self,
         look: impl FnOnce(&mut View) -> T + Send + 'static,
     ) -> Result<T, SubmitError> {
         let (sender, receiver) = mpsc::sync_channel(1);
-        let request = Request::Inspect(Box::new(move |view| {
+        self.inspect_with(move |view| {
             let _ = sender.send(look(view));
-        }));
-        let stopped = |_| SubmitError::Stopped("its thread is gone".into());
-        self.mailbox.send(request).map_err(|_| stopped(()))?;
-        receiver.recv().map_err(|_| stopped(()))
+        });
+        receiver.recv().map_err(|_| SubmitError::Stopped("its thread is gone".into()))
     }
 }

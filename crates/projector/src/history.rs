@@ -17,29 +17,45 @@ pub(crate) struct Batch {
     pub(crate) through: Head,
 }
 
+/// Which events a batch holds; the others are passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    All,
+    Files,
+}
+
 /// The next batch, or none at the end of the log.
-pub(crate) fn read_batch(log: &dyn EventLog, after: Seq) -> Result<Option<Batch>, ReadError> {
+pub(crate) fn read_batch(log: &dyn EventLog, after: Seq, of: Of) -> Result<Option<Batch>, ReadError> {
     let mut events = Vec::new();
-    let mut through = Head::default();
+    let mut through = Head { seq: after, ..Head::default() };
     let mut changes = 0;
     let mut failure = None;
     log.scan(after.next(), &mut |stored| {
-        match understand(log, stored) {
-            Ok(event) => {
-                changes += change_count(&event);
-                events.push(event);
-                through = Head { seq: stored.seq, hash: stored.hash };
+        if of == Of::All || is_of_files(stored) {
+            match understand(log, stored) {
+                Ok(event) => {
+                    changes += change_count(&event);
+                    events.push(event);
+                }
+                Err(e) => {
+                    failure = Some(e);
+                    return ControlFlow::Break(());
+                }
             }
-            Err(e) => failure = Some(e),
         }
-        let full = events.len() >= BATCH_EVENTS || changes >= BATCH_CHANGES || failure.is_some();
+        through = Head { seq: stored.seq, hash: stored.hash };
+        let full = events.len() >= BATCH_EVENTS || changes >= BATCH_CHANGES;
         if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     match failure {
         // What could be read is projected; the next call meets the failure again.
-        Some(e) if events.is_empty() => Err(e),
-        Some(_) | None => Ok((!events.is_empty()).then_some(Batch { events, through })),
+        Some(e) if through.seq == after => Err(e),
+        Some(_) | None => Ok((through.seq > after).then_some(Batch { events, through })),
     }
+}
+
+fn is_of_files(stored: &StoredEvent<'_>) -> bool {
+    stored.name.starts_with("file.")
 }
 
 fn change_count(event: &Event) -> usize {
@@ -72,7 +88,7 @@ pub(crate) fn each_change(
 ) -> Result<(), ReadError> {
     let mut failure = None;
     log.scan(from, &mut |stored: &StoredEvent<'_>| {
-        if !stored.name.starts_with("file.") {
+        if !is_of_files(stored) {
             return ControlFlow::Continue(());
         }
         match understand(log, stored) {

@@ -14,7 +14,7 @@ use shared_types::{Event, FilePath, Payload, Seq};
 
 use crate::capture::{Capture, CaptureIds, Captured, Extent};
 use crate::error::ProjectError;
-use crate::history::{head_at, holds, read_batch};
+use crate::history::{Of, head_at, holds, read_batch};
 use crate::ledger::{Ledger, Owed, Reason};
 use crate::materialize::{Desired, Left, Materialize, Patience};
 use crate::recover::{Stop, recover};
@@ -226,7 +226,7 @@ impl Projector {
             if from >= to {
                 return Ok(());
             }
-            let Some(batch) = read_batch(&*self.log, from)? else { return Ok(()) };
+            let Some(batch) = read_batch(&*self.log, from, Of::All)? else { return Ok(()) };
             self.views.transaction(|| {
                 for event in &batch.events {
                     rows::apply(&self.views, &*self.log, event)?;
@@ -250,7 +250,7 @@ impl Projector {
                 return Ok(captured);
             }
             // Read again after every capture: what it appended may change what should stand there.
-            let Some(batch) = read_batch(&*self.log, from)? else { return Ok(captured) };
+            let Some(batch) = read_batch(&*self.log, from, Of::Files)? else { return Ok(captured) };
             let desired: Desired = touched_files(&batch.events).into_iter().collect();
             attempts += 1;
             let patience = if attempts < ATTEMPTS { Patience::Wait } else { Patience::Postpone };

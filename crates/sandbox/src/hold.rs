@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use event_log::{EventLog, ReadError, understand};
 use projector::Extent;
@@ -22,6 +22,11 @@ const LONGEST: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(500);
 /// How long an edit is waited for at most; it is waited for again.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whoever follows the log rests this many times as long as it took to catch up, so that what comes in quick
+/// succession is taken in together; but no longer than this.
+const REST: u32 = 3;
+const LONGEST_REST: Duration = Duration::from_millis(20);
 
 /// What happens while a computer is held, for the person who watches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,9 +109,17 @@ pub(crate) fn record_edits(
 /// The log, as others append to it. Outside edits are told from here: whoever came across them, they are in the log.
 pub(crate) fn follow(computer: &Computer, from: Seq, tell: &dyn Fn(Notice), caught_up: &dyn Fn(Seq)) {
     let (mut told, mut seen) = (from, from);
+    let mut rested = Instant::now();
     while !computer.is_ending() {
-        let head = computer.log().wait(seen, TICK);
-        let projected = if head > seen { computer.project(&|_, _, _| ()).map(drop) } else { Ok(()) };
+        let mut head = computer.log().wait(seen, TICK);
+        let mut projected = Ok(());
+        if head > seen {
+            std::thread::sleep(rested.saturating_duration_since(Instant::now()));
+            head = computer.log().head().seq;
+            let begun = Instant::now();
+            projected = computer.project(&|_, _, _| ()).map(drop);
+            rested = Instant::now() + (begun.elapsed() * REST).min(LONGEST_REST);
+        }
         if head > told {
             match captures(computer, told, head) {
                 Ok(captures) => captures.into_iter().for_each(tell),

@@ -351,7 +351,7 @@ impl Job {
                     None => ToolStatus::Exited { code: 0 },
                 };
                 let written = text.len() as u64;
-                let kept = self.keep(text.into_bytes()).await?;
+                let kept = self.keep_words(text).await?;
                 let report = ToolReport { output: Some(kept.content), written, ..ToolReport::default() };
                 Ok((status, report, came, kept.bytes.into_iter().collect()))
             }

@@ -10,11 +10,11 @@ use kernel::{Action, Decision, RunAction, View, evolve, react};
 use shared_types::{CommandId, ContentHash, Event, INLINE_LIMIT};
 
 use super::replies::{Answer, Replies};
-use super::{Intent, Mode, Options, Outcome, Reply, Request, Submission, SubmitError};
+use super::{Intent, Look, Mode, Options, Outcome, Reply, Request, Submission, SubmitError};
 use crate::replay::{SnapshotNeed, snapshot_need, snapshot_of, view_at};
 use crate::{Append, AppendError, Appended, ContentError, EventLog, understand};
 
-/// Commands that share one flush at most.
+/// Requests that wait for one flush at most.
 const GROUP: usize = 512;
 /// Nobody asked for this long: there is time for a snapshot.
 const IDLE: Duration = Duration::from_millis(20);
@@ -36,9 +36,16 @@ pub(super) struct State {
 struct Group {
     members: Vec<Member>,
     appends: Vec<Append>,
+    /// Those who want to see the present. Nobody is shown what is not durable, and nobody who writes is kept from
+    /// sharing the flush by somebody who only looks.
+    looks: Vec<Look>,
 }
 
 impl Group {
+    fn is_full(&self) -> bool {
+        self.members.len() + self.looks.len() >= GROUP
+    }
+
     /// Whether something that the log will hold only after the flush could matter to this submission.
     fn concerns(&self, submission: &Submission) -> bool {
         let has = |is: &dyn Fn(&Event) -> bool| self.appends.iter().flat_map(|append| &append.events).any(is);
@@ -73,7 +80,7 @@ impl State {
             let mut waiting = VecDeque::from([first]);
             let mut group = Group::default();
             while self.take_all(&mut waiting, &mut group)
-                && group.members.len() < GROUP
+                && !group.is_full()
                 && let Some(next) = self.more(requests, group.members.len())
             {
                 waiting.push_back(next);
@@ -116,12 +123,8 @@ impl State {
     fn take_all(&mut self, waiting: &mut VecDeque<Request>, group: &mut Group) -> bool {
         while let Some(request) = waiting.pop_front() {
             match request {
-                // Nobody is shown what is not durable.
-                Request::Inspect(look) if !group.members.is_empty() => {
-                    waiting.push_front(Request::Inspect(look));
-                    return false;
-                }
-                Request::Inspect(look) => look(&mut self.view),
+                Request::Inspect(look) if group.members.is_empty() => look(&mut self.view),
+                Request::Inspect(look) => group.looks.push(look),
                 // What is decided from the log is decided when the log holds all that the view has seen.
                 Request::Submit { submission, mode, reply } if group.concerns(&submission) => {
                     waiting.push_front(Request::Submit { submission, mode, reply });
@@ -208,7 +211,7 @@ impl State {
 
     /// Appends the group. What has to be decided again goes back to the front of those that wait.
     fn commit(&mut self, group: Group, waiting: &mut VecDeque<Request>) {
-        let Group { members, appends } = group;
+        let Group { members, appends, looks } = group;
         if members.is_empty() {
             return;
         }
@@ -249,6 +252,7 @@ impl State {
         if !clean {
             self.reload();
         }
+        looks.into_iter().for_each(|look| look(&mut self.view));
         for (submission, reply) in again.into_iter().rev() {
             waiting.push_front(Request::Submit { submission, mode: Mode::Commit, reply });
         }

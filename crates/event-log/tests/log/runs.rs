@@ -208,6 +208,28 @@ fn an_undo_sees_what_waits_for_the_same_flush() {
 }
 
 #[test]
+fn somebody_who_looks_sees_what_is_durable_and_parts_nobody_from_the_same_flush() {
+    let log = InMemory::new().log();
+    let (writer, thread) = writer(&log);
+    let (open, gate) = mpsc::channel::<()>();
+    let held = writer.clone();
+    let holding = std::thread::spawn(move || held.inspect(move |_| gate.recv().unwrap()).unwrap());
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let (sender, seen) = mpsc::channel();
+    writer.submit_with(in_run(11, start()), Mode::Commit, |_| ());
+    let (looked, same) = (sender.clone(), Arc::clone(&log));
+    writer.inspect_with(move |view| looked.send((view.seq(), same.head().seq)).unwrap());
+    writer.submit_with(in_run(12, first_task()), Mode::Commit, |_| ());
+    open.send(()).unwrap();
+    holding.join().unwrap();
+    let (shown, durable) = seen.recv().unwrap();
+    assert_eq!(shown, durable, "what was shown is in the log");
+    assert_eq!(shown, writer.inspect(|view| view.seq()).unwrap(), "both were flushed together");
+    drop(writer);
+    thread.join().unwrap();
+}
+
+#[test]
 fn two_calls_of_one_id_that_come_together_are_told_apart() {
     let log = InMemory::new().log();
     submit_all(&log, [in_run(11, start()), in_run(12, first_task())]);

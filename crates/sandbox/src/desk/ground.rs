@@ -8,6 +8,7 @@ use agents::ground::{Answer, By, Deed, Found, Hit, Standing};
 use agents::{Ground, GroundError, roles};
 use event_log::writer::{Intent, Mode, Submission, SubmitError};
 use event_log::{EventLog, read_content, understand};
+use kernel::View;
 use projector::Views;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::Budget;
@@ -57,6 +58,17 @@ impl Workshop {
                 Ok(came) => came.map_err(|failure| told(&failure)),
                 Err(_) => Err(GroundError::Unavailable("a part of the computer failed".into())),
             }
+        })
+    }
+
+    /// Looks at the present. The writer's own thread answers, so nobody blocks here.
+    fn inspect<T: Send + 'static>(&self, look: impl FnOnce(&View) -> T + Send + 'static) -> Answer<'_, T> {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        self.computer.writer().inspect_with(move |view| {
+            let _ = sender.send(look(view));
+        });
+        Box::pin(async move {
+            receiver.await.map_err(|_| GroundError::Unavailable("the computer is being closed".into()))
         })
     }
 
@@ -150,14 +162,10 @@ impl Ground for Workshop {
     }
 
     fn open_runs(&self) -> Answer<'_, Vec<RunId>> {
-        self.block(|computer| {
-            Ok(computer.writer().inspect(|view| {
-                let open = view
-                    .runs
-                    .iter()
-                    .filter(|(id, run)| !run.phase.is_over() || view.pending_in(**id).is_some());
-                open.map(|(id, _)| *id).collect()
-            })?)
+        self.inspect(|view| {
+            let open =
+                view.runs.iter().filter(|(id, run)| !run.phase.is_over() || view.pending_in(**id).is_some());
+            open.map(|(id, _)| *id).collect()
         })
     }
 
@@ -170,40 +178,36 @@ impl Ground for Workshop {
     }
 
     fn standing(&self, run: RunId) -> Answer<'_, Standing> {
-        self.block(move |computer| {
-            let today = ids::now().millis().div_euclid(MILLIS_OF_A_DAY);
-            Ok(computer.writer().inspect(move |view| {
-                let setting = |key: &str| view.setting(key);
-                let grants = view.grants.sorted().into_iter().map(|(_, grant)| grant.clone());
-                let roles = roles::ROLES.into_iter().filter_map(|role| {
-                    let model = setting(&role_setting(role.name()))?;
-                    Some((role.name().to_owned(), model.as_str()?.to_owned()))
-                });
-                let budget = |value| serde_json::from_value::<Budget>(value).ok();
-                let agents = roles::ROLES.into_iter().filter_map(|role| {
-                    Some((role.name().to_owned(), budget(setting(&agent_setting(role.name()))?)?))
-                });
-                let daily = setting(DAILY).and_then(budget);
-                let outbox = setting(OUTBOX).and_then(|value| value.as_u64()).unwrap_or(DEFAULT_OUTBOX);
-                Standing {
-                    grants: grants.filter(|grant| grant.run.is_none_or(|only| only == run)).collect(),
-                    spent: view.runs.get(&run).map(|run| run.spent),
-                    today: view.spending.get(&today).copied().unwrap_or_default(),
-                    daily: daily.unwrap_or_default(),
-                    agents: agents.collect(),
-                    outbox: Duration::from_secs(outbox),
-                    roles: roles.collect(),
-                }
-            })?)
+        let today = ids::now().millis().div_euclid(MILLIS_OF_A_DAY);
+        self.inspect(move |view| {
+            let setting = |key: &str| view.setting(key);
+            let grants = view.grants.sorted().into_iter().map(|(_, grant)| grant.clone());
+            let roles = roles::ROLES.into_iter().filter_map(|role| {
+                let model = setting(&role_setting(role.name()))?;
+                Some((role.name().to_owned(), model.as_str()?.to_owned()))
+            });
+            let budget = |value| serde_json::from_value::<Budget>(value).ok();
+            let agents = roles::ROLES.into_iter().filter_map(|role| {
+                Some((role.name().to_owned(), budget(setting(&agent_setting(role.name()))?)?))
+            });
+            let daily = setting(DAILY).and_then(budget);
+            let outbox = setting(OUTBOX).and_then(|value| value.as_u64()).unwrap_or(DEFAULT_OUTBOX);
+            Standing {
+                grants: grants.filter(|grant| grant.run.is_none_or(|only| only == run)).collect(),
+                spent: view.runs.get(&run).map(|run| run.spent),
+                today: view.spending.get(&today).copied().unwrap_or_default(),
+                daily: daily.unwrap_or_default(),
+                agents: agents.collect(),
+                outbox: Duration::from_secs(outbox),
+                roles: roles.collect(),
+            }
         })
     }
 
     fn file(&self, path: FilePath) -> Answer<'_, Option<Found>> {
-        self.block(move |computer| {
-            Ok(computer.writer().inspect(move |view| {
-                let node = view.files.get(&path)?.clone();
-                Some(Found { node, taint: view.tainted.get(&path).cloned().unwrap_or_default() })
-            })?)
+        self.inspect(move |view| {
+            let node = view.files.get(&path)?.clone();
+            Some(Found { node, taint: view.tainted.get(&path).cloned().unwrap_or_default() })
         })
     }
 
