@@ -7,6 +7,7 @@
 
 pub mod budget;
 pub mod choir;
+mod fit;
 pub mod ground;
 pub mod history;
 mod job;

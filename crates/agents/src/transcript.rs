@@ -10,6 +10,7 @@ use shared_types::payload::run::Reply as PersonSaid;
 use shared_types::payload::task::MessageKind;
 use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
 
+use crate::fit::shortened;
 use crate::history::{Entry, History, Speaker, TaskHistory};
 use crate::plan::repeat_of;
 use crate::tools::ToolKind;
@@ -17,9 +18,8 @@ use crate::tools::ToolKind;
 /// Texts by their hash.
 pub type Texts = BTreeMap<ContentHash, Arc<str>>;
 
-/// Of what a call printed, a model reads this much from the beginning and from the end.
-const HEAD: usize = 6_000;
-const TAIL: usize = 4_000;
+/// Of what a call printed, a model reads this many bytes, from the beginning and from the end.
+const PRINTED: usize = 10_000;
 
 /// The contents that a conversation is made of.
 pub fn needed(task: &TaskHistory) -> BTreeSet<ContentHash> {
@@ -178,8 +178,11 @@ pub(crate) fn in_words(status: &ToolStatus, report: &ToolReport, printed: &str) 
         ToolStatus::Discarded => (Some("the person threw away what it did".into()), true),
     };
     let notes = report.notes.iter().map(|note| format!("note: {note}"));
-    let lines: Vec<String> =
-        first.into_iter().chain((!printed.is_empty()).then(|| shortened(printed))).chain(notes).collect();
+    let lines: Vec<String> = first
+        .into_iter()
+        .chain((!printed.is_empty()).then(|| shortened(printed, PRINTED)))
+        .chain(notes)
+        .collect();
     (if lines.is_empty() { "done".into() } else { lines.join("\n") }, failed)
 }
 
@@ -193,12 +196,4 @@ fn stopped(why: StopReason) -> &'static str {
         StopReason::Output => "stopped: too much output",
         StopReason::Files => "stopped: too many files",
     }
-}
-
-fn shortened(text: &str) -> String {
-    if text.len() <= HEAD + TAIL {
-        return text.to_owned();
-    }
-    let (head, tail) = (text.floor_char_boundary(HEAD), text.ceil_char_boundary(text.len() - TAIL));
-    format!("{}\n[{} bytes are left out]\n{}", &text[..head], tail - head, &text[tail..])
 }

@@ -19,6 +19,7 @@ mod reading;
 mod repair;
 mod schema;
 mod secret;
+mod size;
 mod spoken;
 
 pub use catalog::{Auth, Catalog, CatalogError, Kind, Model, Provider, ROLES, Support};
@@ -30,3 +31,4 @@ pub use local::{LocalEndpoint, LocalModel, LocalStatus};
 pub use prices::Prices;
 pub use provider::prepare_tls;
 pub use secret::{Keys, Secret};
+pub use size::BYTES_OF_A_TOKEN;

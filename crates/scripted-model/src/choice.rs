@@ -31,7 +31,8 @@ pub(crate) fn choose<'a>(scripts: &'a [Script], asked: &Conversation) -> Result<
         )
     })?;
     let again = scripts[script].again.as_deref();
-    let number = asked.taken - again.map_or(0, |told| asked.taken_again(told));
+    let left_out = scripts[script].left_out.as_deref().map_or(0, |told| asked.left_out(told));
+    let number = left_out + asked.taken - again.map_or(0, |told| asked.taken_again(told));
     let place = Place { script, agent: index, step: number };
     let step = agent
         .steps

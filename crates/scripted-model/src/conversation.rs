@@ -62,6 +62,13 @@ impl Conversation {
         turns.len()
     }
 
+    /// How many turns it was told that are left out.
+    pub(crate) fn left_out(&self, told: &str) -> usize {
+        let before = self.first.split(told).next().filter(|before| before.len() < self.first.len());
+        let number = before.and_then(|before| before.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next());
+        number.and_then(|number| number.parse().ok()).unwrap_or_default()
+    }
+
     /// As good a guess as any, and the same in every protocol.
     pub(crate) fn tokens(&self) -> u64 {
         tokens(self.bytes)

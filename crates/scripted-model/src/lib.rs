@@ -29,6 +29,8 @@
 //! ```toml
 //! objective = "solar"       # optional: see "Several scripts"
 //! again = "once more"       # optional: whoever is told this takes its last turn again, whatever that turn expects
+//! left_out = "are gone"     # optional: "7 are gone" in the first message counts as seven turns
+//! context = 8000            # optional: a request with more tokens gets `context_too_long`
 //!
 //! [[agent]]                 # the first agent in the file that matches is played
 //! role = "researcher"       # the system prompt has "You are the researcher" (in any case); without it: any prompt

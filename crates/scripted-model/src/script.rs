@@ -21,6 +21,10 @@ pub struct Script {
     pub objective: Option<String>,
     /// Whoever is told this takes its last turn again.
     pub again: Option<String>,
+    /// The number before these words in the first message is how many turns were taken that are not shown.
+    pub left_out: Option<String>,
+    /// Tokens that the model can read at once.
+    pub context: Option<u64>,
     #[serde(rename = "agent", default)]
     pub agents: Vec<Agent>,
 }

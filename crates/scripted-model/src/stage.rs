@@ -102,6 +102,9 @@ impl Stage {
         let scripts = lock(&self.play).scripts.clone();
         let cue = choice::choose(&scripts, &asked)
             .map_err(|problem| Failure::BadRequest(format!("scripted model: {problem}").into()))?;
+        if scripts[cue.place.script].context.is_some_and(|most| asked.tokens() > most) {
+            return Err(Failure::ContextTooLong);
+        }
         let fault = self.next_fault(&cue);
         let (agent, step) = (cue.agent.name().to_owned(), cue.place.step);
         Ok((perform(wire, &cue, &asked, fault), Outcome::Played { agent, step, fault }))

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use kernel::RunAction;
 use models::chat::{AnswerForm, Delta, Listener, Request, Stop, Usage};
-use models::{Chosen, ErrorClass, ModelError, Turn, WorstCase};
+use models::{BYTES_OF_A_TOKEN, Chosen, ErrorClass, ModelError, Turn, WorstCase};
 use shared_types::payload::llm::{LlmFail, LlmReply, ReplyEnd, Tokens, WantedCall};
 use shared_types::payload::run::PauseReason;
 use shared_types::{Seq, TaskId};
@@ -12,6 +12,7 @@ use shared_types::{Seq, TaskId};
 use super::Job;
 use super::call::tool_name;
 use crate::budget::{self, Reserved};
+use crate::fit::fit;
 use crate::ground::{GroundError, Standing};
 use crate::plan::GIVEN_UP;
 use crate::roles;
@@ -34,17 +35,31 @@ impl Job {
             Ok(chosen) => chosen,
             Err(error) => return self.failed(task, &error).await,
         };
-        let (request, seen) = self.request(task, role, &chosen).await?;
-        let worst = self.kit.gateway.worst_case(&chosen, &request);
-        // Set aside first and looked at then: a turn that ends in between is counted twice rather than not at all.
-        let place = Place::take(self, &worst);
-        let standing = self.ground().standing(self.id()).await?;
-        if let Some(why) = self.too_much(task, &standing, &place, &worst) {
-            return self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await;
-        }
-        match self.kit.gateway.take_turn(&chosen, &request, self.listener(task)).await {
-            Ok(turn) => self.took(task, seen, turn).await,
-            Err(error) => self.failed(task, &error).await,
+        let most = if chosen.is_local { LOCAL_ANSWER } else { ANSWER }.min(chosen.max_output);
+        let mut request = self.request(task, role, &chosen, most, chosen.room(most)).await?;
+        loop {
+            let worst = self.kit.gateway.worst_case(&chosen, &request);
+            // Set aside first and looked at then: a turn that ends in between is counted twice rather than not at all.
+            let place = Place::take(self, &worst);
+            let standing = self.ground().standing(self.id()).await?;
+            if let Some(why) = self.too_much(task, &standing, &place, &worst) {
+                return self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await;
+            }
+            let error = match self.kit.gateway.take_turn(&chosen, &request, self.listener(task)).await {
+                Ok(turn) => return self.took(task, turn).await,
+                Err(error) => error,
+            };
+            // It can read less than we thought. What was paid for is recorded first, and the agent's end with it.
+            let is_too_long = error.class == ErrorClass::ContextTooLong && error.usage.total() == 0;
+            let less = request.tokens() / 3 * 2;
+            let shorter = match is_too_long {
+                true => self.request(task, role, &chosen, most, less).await?,
+                false => return self.failed(task, &error).await,
+            };
+            if shorter.tokens() >= request.tokens() {
+                return self.failed(task, &error).await;
+            }
+            request = shorter;
         }
     }
 
@@ -55,12 +70,15 @@ impl Job {
         self.kit.gateway.choose(of_run.or(of_role), role)
     }
 
+    /// What the agent's model is told and offered, in so many tokens where that is possible.
     async fn request(
         &self,
         task: TaskId,
         role: roles::Role,
         chosen: &Chosen,
-    ) -> Result<(Request, Seq), GroundError> {
+        max_output: u32,
+        room: u64,
+    ) -> Result<Request, GroundError> {
         let Some(own) = self.history.tasks.get(&task) else {
             return Err(GroundError::Refused("the agent is not in its own run".into()));
         };
@@ -72,16 +90,17 @@ impl Job {
             }
         }
         let offer = self.offer(role, chosen).await;
-        let messages = transcript::messages(&self.history, own, &self.texts());
-        let most = if chosen.is_local { LOCAL_ANSWER } else { ANSWER };
-        let request = Request {
+        let mut request = Request {
             system: system(role, &offer.silent),
-            messages,
+            messages: Vec::new(),
             tools: role.offered().into_iter().chain(offer.tools).collect(),
-            max_output: most.min(chosen.max_output),
+            max_output,
             answer: AnswerForm::Any,
         };
-        Ok((request, self.history.seq()))
+        let room = usize::try_from(room.saturating_sub(request.tokens())).unwrap_or(usize::MAX);
+        let messages = transcript::messages(&self.history, own, &self.texts());
+        request.messages = fit(messages, room.saturating_mul(BYTES_OF_A_TOKEN));
+        Ok(request)
     }
 
     /// Why the turn would be too much.
@@ -112,7 +131,7 @@ impl Job {
         })
     }
 
-    async fn took(&self, task: TaskId, seen: Seq, turn: Turn) -> Result<Option<Seq>, GroundError> {
+    async fn took(&self, task: TaskId, turn: Turn) -> Result<Option<Seq>, GroundError> {
         let wanted = turn
             .reply
             .calls
@@ -127,12 +146,12 @@ impl Job {
             }
             Stop::End | Stop::Calls => ReplyEnd::Whole,
         };
-        let json = serde_json::to_vec(&turn.reply).map_err(|e| GroundError::Refused(e.to_string()))?;
-        let kept = self.keep(json).await?;
+        let json = serde_json::to_string(&turn.reply).map_err(|e| GroundError::Refused(e.to_string()))?;
+        let kept = self.keep_words(json).await?;
         let reply = LlmReply {
             task,
             model: turn.model.into(),
-            seen,
+            seen: self.history.seq(),
             reply: kept.content,
             ended,
             calls,

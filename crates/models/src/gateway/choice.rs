@@ -1,5 +1,6 @@
 //! Which model takes a turn.
 
+use super::worst_case::REASK_TOKENS;
 use crate::{Auth, ErrorClass, Gateway, Kind, ModelError, Prices};
 
 /// A model that was chosen, with what one wants to know of it.
@@ -15,6 +16,15 @@ pub struct Chosen {
     /// `None`: not known, and neither is what a turn costs.
     pub prices: Option<Prices>,
     pub is_local: bool,
+}
+
+impl Chosen {
+    /// Tokens that may be said to it, if its answer may take so many: it reads both in one, and what was wrong with a
+    /// first answer.
+    pub fn room(&self, answer: u32) -> u64 {
+        let left = self.context.saturating_sub(u64::from(answer) + REASK_TOKENS);
+        left.max(self.context / 4)
+    }
 }
 
 impl Gateway {

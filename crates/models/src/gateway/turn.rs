@@ -9,7 +9,7 @@ use std::{
 use crate::{
     ErrorClass, Gateway, Kind, LocalEndpoint, ModelError,
     chat::{Delta, Listener, Reply, Request, Usage},
-    gateway::{Chosen, worst_case::estimate},
+    gateway::Chosen,
     mask::mask,
     provider::{self, Failure, RawReply, Target},
     reading::{self, Flaw},
@@ -52,7 +52,7 @@ impl Tally {
             None => {
                 let free = chosen.prices.filter(|prices| prices.input == 0 && prices.output == 0);
                 (
-                    Usage { input: estimate(request), output: raw.estimate(), ..Usage::default() },
+                    Usage { input: request.tokens(), output: raw.estimate(), ..Usage::default() },
                     free.map(|_| 0),
                 )
             }
@@ -85,7 +85,7 @@ impl Gateway {
     ) -> Result<Turn, ModelError> {
         let mut tally = Tally::begin();
         let mut first_error = None;
-        let length = estimate(request);
+        let length = request.tokens();
         for candidate in self.candidates(chosen) {
             if first_error.is_some() && candidate.context < length {
                 continue;

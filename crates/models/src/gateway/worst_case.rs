@@ -2,12 +2,12 @@
 
 use crate::{
     Gateway,
-    chat::{AnswerForm, Message, Request},
+    chat::{AnswerForm, Request},
     gateway::Chosen,
 };
 
 /// Tokens that our message takes which says what was wrong with an answer, with the answer that it quotes.
-const REASK_TOKENS: u64 = 1000;
+pub(super) const REASK_TOKENS: u64 = 1000;
 
 /// The most that a turn can take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct WorstCase {
 
 impl Gateway {
     pub(super) fn bound(&self, chosen: &Chosen, request: &Request) -> WorstCase {
-        let prompt = estimate(request);
+        let prompt = request.tokens();
         let bounds = self.candidates(chosen).map(|candidate| {
             let answer = u64::from(request.max_output.min(candidate.max_output));
             // An answer that may be wrong in form may be asked for a second time.
@@ -50,28 +50,4 @@ fn can_be_reasked(request: &Request) -> bool {
         AnswerForm::Any => !request.tools.is_empty(),
         AnswerForm::Call | AnswerForm::Json { .. } => true,
     }
-}
-
-/// Tokens of a request, rather too many than too few: three bytes each, and some for what holds them together.
-pub(super) fn estimate(request: &Request) -> u64 {
-    let message = |message: &Message| match message {
-        Message::User { text } => text.len(),
-        Message::Model { text, calls } => {
-            let calls =
-                calls.iter().map(|call| call.tool.len() + call.id.len() + call.input.to_string().len() + 60);
-            text.len() + calls.sum::<usize>()
-        }
-        Message::Tools { results } => {
-            results.iter().map(|result| result.text.len() + result.id.len() + 60).sum()
-        }
-    };
-    let messages: usize = request.messages.iter().map(|each| message(each) + 30).sum();
-    let tools: usize = (request.tools.iter())
-        .map(|tool| tool.name.len() + tool.description.len() + tool.input.to_string().len() + 60)
-        .sum();
-    let form = match &request.answer {
-        AnswerForm::Any | AnswerForm::Call => 0,
-        AnswerForm::Json { schema } => schema.to_string().len() + 200,
-    };
-    (request.system.len() + messages + tools + form).div_ceil(3) as u64
 }

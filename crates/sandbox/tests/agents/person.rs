@@ -2,6 +2,7 @@
 //! where it is not recorded.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use sandbox::computer::Computer;
 use sandbox::protocol::{Choices, Envelope, Request, RunAnswer, RunRequest};
@@ -41,6 +42,7 @@ impl<'a> Person<'a> {
             if done || self.is_recorded(number, cause, events) {
                 continue;
             }
+            std::thread::sleep(Duration::from_millis(gesture.takes_ms));
             if let Some(reply) = gesture.act.reply() {
                 let Payload::Run(RunEvent::Ask(asked)) = &cause.payload else {
                     panic!("{} is no question", cause.payload.name())
@@ -55,7 +57,7 @@ impl<'a> Person<'a> {
                 PersonAct::Revoke(_) => revoke_all(computer),
                 PersonAct::Pause(millis) => {
                     gesture_on(RunGesture::Pause);
-                    std::thread::sleep(std::time::Duration::from_millis(*millis));
+                    std::thread::sleep(Duration::from_millis(*millis));
                     gesture_on(RunGesture::Resume { budget: None });
                 }
                 PersonAct::Raise(budget) => gesture_on(RunGesture::Resume { budget: Some(*budget) }),

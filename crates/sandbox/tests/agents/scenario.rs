@@ -10,6 +10,9 @@ use shared_types::payload::run::{Budget, Scope};
 /// What an agent is told of a call that was cut off, where the person lets it be made again. Models do as they are told.
 const AGAIN: &str = "The person says: it may be made again.";
 
+/// What an agent is told where turns do not fit into what its model can read.
+const LEFT_OUT: &str = " earlier turns of yours are left out.";
+
 /// One scenario.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -89,6 +92,9 @@ pub(crate) struct Gesture {
     /// Which of them; the first is 1.
     #[serde(default = "first")]
     pub(crate) number: usize,
+    /// Milliseconds that the person takes for it.
+    #[serde(default)]
+    pub(crate) takes_ms: u64,
     #[serde(flatten)]
     pub(crate) act: PersonAct,
 }
@@ -189,6 +195,6 @@ impl Scenario {
     pub(crate) fn script(&self) -> Script {
         let text = toml::to_string(&self.script).unwrap();
         let script = Script::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", self.name));
-        Script { again: Some(AGAIN.to_owned()), ..script }
+        Script { again: Some(AGAIN.to_owned()), left_out: Some(LEFT_OUT.to_owned()), ..script }
     }
 }

@@ -132,6 +132,8 @@ impl<'a> Stage<'a> {
         };
         let region = if self.wire == Wire::Bedrock { "region = \"us-east-1\"" } else { "" };
         let (url, key) = self.address();
+        let context = self.scenario.script().context.unwrap_or(200_000);
+        let max_output = (context / 4).min(4096);
         let text = format!(
             r#"
             [provider.scripted]
@@ -143,8 +145,8 @@ impl<'a> Stage<'a> {
             [model.scripted]
             provider = "scripted"
             id = "scripted-1"
-            context = 200000
-            max_output = 4096
+            context = {context}
+            max_output = {max_output}
             supports = ["calls"]
             prices = {{ input = 1000000, output = 2000000, cache_read = 100000, cache_write = 1000000 }}
             [roles]

@@ -1,7 +1,7 @@
 //! How many turns at once, and what a turn takes at most.
 
 use super::{answers::text, *};
-use crate::{LocalEndpoint, gateway::worst_case::estimate};
+use crate::LocalEndpoint;
 
 async fn ask_at_once(rig: &Rig, alias: &str, turns: usize) {
     let request = request();
@@ -55,12 +55,12 @@ async fn the_worst_case_holds_for_whoever_answers() {
     let rig = Rig::with(vec![Scripted::refusal(500, "")], more, vec!["anthropic", "openai"]).await;
     let chosen = rig.gateway.choose(None, "writer").unwrap();
     let plain = Request { tools: Vec::new(), ..request() };
-    let prompt = estimate(&plain);
+    let prompt = plain.tokens();
     let worst = rig.gateway.worst_case(&chosen, &plain);
     assert_eq!(worst, WorstCase { tokens: prompt + 500, micros: Some(prompt * 3 + 500 * 9) });
     // With tools, an answer may be asked for twice.
     let worst = rig.gateway.worst_case(&chosen, &request());
-    assert_eq!(worst.tokens, 2 * (estimate(&request()) + 500) + 1000);
+    assert_eq!(worst.tokens, 2 * (request().tokens() + 500) + 1000);
     // More than a model writes is not counted.
     let long = Request { max_output: 1_000_000, ..plain.clone() };
     assert_eq!(rig.gateway.worst_case(&chosen, &long).tokens, prompt + 1000);

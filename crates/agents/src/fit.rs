@@ -1,0 +1,170 @@
+//! A conversation that is longer than its model can read, made to fit.
+//!
+//! First old results are shortened, then old turns are told in a line for each call. What the agent was given to do, and
+//! its last turn, stay. Nothing is lost by it, since all of it is in the log, and the agent is told what it does not see.
+//! More is left out than has to be: then the beginning stays the same for a while, and so does what is cached of it.
+
+use models::chat::{Call, CallResult, Message};
+
+use crate::tools::one_line;
+
+/// The share of the room that is made free at once.
+const STRIDE: usize = 4;
+/// Of the room, the results of one turn take at most this share, and the list of turns that were left out this one.
+const RESULTS: usize = 2;
+const LIST: usize = 8;
+/// What is left of a result that was shortened to its first line; one that is hardly longer stays.
+const FIRST_LINE: usize = 120;
+const WORTHWHILE: usize = 240;
+
+/// Leaves out as much as has to be for a conversation to take no more than so many bytes. It may take more all the same,
+/// if what is never left out does.
+pub(crate) fn fit(mut messages: Vec<Message>, room: usize) -> Vec<Message> {
+    let stride = (room / STRIDE).max(1);
+    let too_much = |messages: &[Message]| {
+        let size: usize = messages.iter().map(Message::size).sum();
+        size.checked_sub(room).filter(|much| *much > 0).map(|much| much.next_multiple_of(stride))
+    };
+    if too_much(&messages).is_none() {
+        return messages;
+    }
+    for message in &mut messages {
+        if let Message::Tools { results } = message {
+            share(results, room / RESULTS);
+        }
+    }
+    if let Some(much) = too_much(&messages) {
+        shorten_old_results(&mut messages, much);
+    }
+    if let Some(much) = too_much(&messages) {
+        leave_out_turns(&mut messages, much, room / LIST);
+    }
+    messages
+}
+
+/// The beginning and the end of a text that is longer than so many bytes.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(most / 5 * 3);
+    let tail = text.ceil_char_boundary(text.len() - most / 5 * 2);
+    format!("{}\n{}\n{}", &text[..head], left_out(tail - head), &text[tail..])
+}
+
+fn left_out(bytes: usize) -> String {
+    format!("[{bytes} bytes are left out]")
+}
+
+/// The results of one turn share a room: small ones are whole, the others get equal parts.
+fn share(results: &mut [CallResult], room: usize) {
+    if results.iter().map(|result| result.text.len()).sum::<usize>() <= room {
+        return;
+    }
+    let mut sizes: Vec<usize> = results.iter().map(|result| result.text.len()).collect();
+    sizes.sort_unstable();
+    let (mut left, mut sharing) = (room, sizes.len());
+    for size in sizes {
+        if size > left / sharing {
+            break;
+        }
+        left -= size;
+        sharing -= 1;
+    }
+    let most = left / sharing.max(1);
+    for result in results {
+        result.text = shortened(&result.text, most);
+    }
+}
+
+/// Where each turn of the model begins.
+fn turns(messages: &[Message]) -> Vec<usize> {
+    let is_turn = |(at, message): (usize, &Message)| matches!(message, Message::Model { .. }).then_some(at);
+    messages.iter().enumerate().filter_map(is_turn).collect()
+}
+
+/// Shortens results, the oldest first, but not those of the last turn.
+fn shorten_old_results(messages: &mut [Message], mut much: usize) {
+    let last = turns(messages).last().copied().unwrap_or_default();
+    for message in &mut messages[..last] {
+        let Message::Tools { results } = message else { continue };
+        for result in results.iter_mut().filter(|result| result.text.len() > WORTHWHILE) {
+            let before = result.text.len();
+            let line = first_line(&result.text);
+            result.text = format!("{line}\n{}", left_out(before - line.len().min(before)));
+            much = much.saturating_sub(before.saturating_sub(result.text.len()));
+        }
+        if much == 0 {
+            return;
+        }
+    }
+}
+
+fn first_line(text: &str) -> String {
+    let line = one_line(text);
+    line[..line.floor_char_boundary(FIRST_LINE)].to_owned()
+}
+
+/// Tells the oldest turns in short, in what the agent was told first. The last one stays.
+fn leave_out_turns(messages: &mut Vec<Message>, much: usize, list: usize) {
+    let starts = turns(messages);
+    let Some((first, rest)) = starts.split_first() else { return };
+    let size = |until: usize| messages[*first..until].iter().map(Message::size).sum::<usize>();
+    let until = rest.iter().copied().find(|until| size(*until) >= much + list);
+    let Some(until) = until.or(rest.last().copied()) else { return };
+    let count = starts.iter().filter(|start| **start < until).count();
+    let gone: Vec<Message> = messages.drain(*first..until).collect();
+    let lines: Vec<Line> =
+        gone.iter().enumerate().flat_map(|(at, it)| in_short(it, gone.get(at + 1))).collect();
+    if let Some(Message::User { text }) = messages.first_mut() {
+        let listed = listed(&lines, list);
+        *text = format!("{text}\n\n[{count} earlier turns of yours are left out. In them:]{listed}");
+    }
+}
+
+/// What is told of something that was left out.
+struct Line {
+    text: String,
+    /// Whether somebody said it to the agent.
+    is_heard: bool,
+}
+
+/// As many lines as so many bytes can hold, in their order: what the agent was told before what it did itself, and of
+/// both the newest.
+fn listed(lines: &[Line], room: usize) -> String {
+    let (mut left, mut taken) = (room, vec![false; lines.len()]);
+    for is_heard in [true, false] {
+        for (line, taken) in lines.iter().zip(&mut taken).rev().filter(|(line, _)| line.is_heard == is_heard)
+        {
+            let Some(rest) = left.checked_sub(line.text.len() + 1) else { break };
+            (left, *taken) = (rest, true);
+        }
+    }
+    let shown = lines.iter().zip(&taken).filter(|(_, taken)| **taken);
+    let shown: String = shown.map(|(line, _)| format!("\n{}", line.text)).collect();
+    if taken.contains(&false) { format!("\n- …{shown}") } else { shown }
+}
+
+/// A line for each call of a turn, with the first line of what came of it, and for what was said.
+fn in_short(message: &Message, next: Option<&Message>) -> Vec<Line> {
+    match message {
+        Message::User { text } => vec![Line { text: format!("- {}", one_line(text)), is_heard: true }],
+        Message::Model { text, calls } => {
+            let said = (!text.trim().is_empty()).then(|| format!("- You said: {}", first_line(text)));
+            let results = if let Some(Message::Tools { results }) = next { results.as_slice() } else { &[] };
+            let did = said.into_iter().chain(calls.iter().map(|call| call_in_short(call, results)));
+            did.map(|text| Line { text, is_heard: false }).collect()
+        }
+        Message::Tools { .. } => Vec::new(),
+    }
+}
+
+fn call_in_short(call: &Call, results: &[CallResult]) -> String {
+    let input = first_line(&call.input.to_string());
+    let came = results.iter().find(|result| result.id == call.id);
+    let came = came.map_or_else(|| "…".to_owned(), |result| first_line(&result.text));
+    format!("- {} {input}: {came}", call.tool)
+}
+
+#[cfg(test)]
+mod tests;
