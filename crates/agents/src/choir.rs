@@ -35,6 +35,8 @@ pub struct Kit {
     pub toolbox: Option<Arc<dyn Toolbox>>,
     /// What turns of all runs that are under way take at most.
     pub reserved: Mutex<Reserved>,
+    /// Tokens that models read at once, by their names, where that turned out to be less than the catalog says.
+    pub rooms: Mutex<HashMap<String, u64>>,
 }
 
 impl std::fmt::Debug for Kit {

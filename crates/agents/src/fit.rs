@@ -1,26 +1,38 @@
 //! A conversation that is longer than its model can read, made to fit.
 //!
-//! First old results are shortened, then old turns are told in a line for each call. What the agent was given to do, and
-//! its last turn, stay. Nothing is lost by it, since all of it is in the log, and the agent is told what it does not see.
-//! More is left out than has to be: then the beginning stays the same for a while, and so does what is cached of it.
+//! First the results of one turn share a part of the room, then old results are shortened, then old turns are told in a
+//! line for each call. The task, the calls of the last turn and, as far as possible, what the agent was told stay. All of
+//! it is in the log, and the agent sees where something is left out. More is left out than has to be: then the beginning
+//! stays the same for a while, and so does what is cached of it.
 
 use models::chat::{Call, CallResult, Message};
 
-use crate::tools::one_line;
+use crate::tools::{ToolKind, one_line};
+use crate::transcript::PERSON;
 
+/// With less room than this nobody can work; whoever has less is refused, and hears why.
+const LEAST: usize = 3_000;
 /// The share of the room that is made free at once.
 const STRIDE: usize = 4;
 /// Of the room, the results of one turn take at most this share, and the list of turns that were left out this one.
 const RESULTS: usize = 2;
 const LIST: usize = 8;
-/// What is left of a result that was shortened to its first line; one that is hardly longer stays.
+/// What the list takes beside its lines.
+const LIST_FRAME: usize = 200;
+/// Bytes of an old result and of the input of a call that was left out.
 const FIRST_LINE: usize = 120;
-const WORTHWHILE: usize = 240;
+/// Bytes of something that the agent was told.
+const HEARD: usize = 1_000;
+/// Cutting what is hardly longer saves nothing.
+const WORTHWHILE: usize = 120;
+
+const LEFT_OUT: &str = "[more is left out to make room]";
 
 /// Leaves out as much as has to be for a conversation to take no more than so many bytes. It may take more all the same,
 /// if what is never left out does.
 pub(crate) fn fit(mut messages: Vec<Message>, room: usize) -> Vec<Message> {
-    let stride = (room / STRIDE).max(1);
+    let room = room.max(LEAST);
+    let stride = room / STRIDE;
     let too_much = |messages: &[Message]| {
         let size: usize = messages.iter().map(Message::size).sum();
         size.checked_sub(room).filter(|much| *much > 0).map(|much| much.next_multiple_of(stride))
@@ -42,26 +54,27 @@ pub(crate) fn fit(mut messages: Vec<Message>, room: usize) -> Vec<Message> {
     messages
 }
 
-/// The beginning and the end of a text that is longer than so many bytes.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
-    if text.len() <= most {
+/// The beginning and the end of a text that is longer than so many bytes, with a word about the bytes between them.
+pub(crate) fn shortened(text: &str, most: usize, word: impl FnOnce(usize) -> String) -> String {
+    if text.len() <= most + WORTHWHILE {
         return text.to_owned();
     }
     let head = text.floor_char_boundary(most / 5 * 3);
     let tail = text.ceil_char_boundary(text.len() - most / 5 * 2);
-    format!("{}\n{}\n{}", &text[..head], left_out(tail - head), &text[tail..])
+    format!("{}\n{}\n{}", &text[..head], word(tail - head), &text[tail..])
 }
 
-fn left_out(bytes: usize) -> String {
-    format!("[{bytes} bytes are left out]")
+/// How much is left out is not said: something may have been before.
+fn cut(text: &str, most: usize) -> String {
+    shortened(text, most, |_| LEFT_OUT.to_owned())
 }
 
 /// The results of one turn share a room: small ones are whole, the others get equal parts.
 fn share(results: &mut [CallResult], room: usize) {
-    if results.iter().map(|result| result.text.len()).sum::<usize>() <= room {
+    let mut sizes: Vec<usize> = results.iter().map(|result| result.text.len()).collect();
+    if sizes.iter().sum::<usize>() <= room {
         return;
     }
-    let mut sizes: Vec<usize> = results.iter().map(|result| result.text.len()).collect();
     sizes.sort_unstable();
     let (mut left, mut sharing) = (room, sizes.len());
     for size in sizes {
@@ -71,9 +84,9 @@ fn share(results: &mut [CallResult], room: usize) {
         left -= size;
         sharing -= 1;
     }
-    let most = left / sharing.max(1);
+    let most = (left / sharing.max(1)).saturating_sub(WORTHWHILE);
     for result in results {
-        result.text = shortened(&result.text, most);
+        result.text = cut(&result.text, most);
     }
 }
 
@@ -83,15 +96,23 @@ fn turns(messages: &[Message]) -> Vec<usize> {
     messages.iter().enumerate().filter_map(is_turn).collect()
 }
 
+/// Whether a result holds words of the person, which the agent cannot get again.
+fn is_heard(result: &CallResult) -> bool {
+    result.tool == ToolKind::Ask.name() || result.text.starts_with(PERSON)
+}
+
 /// Shortens results, the oldest first, but not those of the last turn.
 fn shorten_old_results(messages: &mut [Message], mut much: usize) {
     let last = turns(messages).last().copied().unwrap_or_default();
     for message in &mut messages[..last] {
         let Message::Tools { results } = message else { continue };
-        for result in results.iter_mut().filter(|result| result.text.len() > WORTHWHILE) {
+        for result in results {
             let before = result.text.len();
-            let line = first_line(&result.text);
-            result.text = format!("{line}\n{}", left_out(before - line.len().min(before)));
+            result.text = match is_heard(result) {
+                true => cut(&result.text, HEARD),
+                false if before <= FIRST_LINE + WORTHWHILE => continue,
+                false => format!("{}\n{LEFT_OUT}", first_line(&result.text)),
+            };
             much = much.saturating_sub(before.saturating_sub(result.text.len()));
         }
         if much == 0 {
@@ -117,7 +138,7 @@ fn leave_out_turns(messages: &mut Vec<Message>, much: usize, list: usize) {
     let lines: Vec<Line> =
         gone.iter().enumerate().flat_map(|(at, it)| in_short(it, gone.get(at + 1))).collect();
     if let Some(Message::User { text }) = messages.first_mut() {
-        let listed = listed(&lines, list);
+        let listed = listed(&lines, list.saturating_sub(LIST_FRAME));
         *text = format!("{text}\n\n[{count} earlier turns of yours are left out. In them:]{listed}");
     }
 }
@@ -145,25 +166,30 @@ fn listed(lines: &[Line], room: usize) -> String {
     if taken.contains(&false) { format!("\n- …{shown}") } else { shown }
 }
 
-/// A line for each call of a turn, with the first line of what came of it, and for what was said.
+/// What was said, and a line for each call with how it ended. What a tool answered is not told here: it would stand among
+/// the words of those whom the agent works for.
 fn in_short(message: &Message, next: Option<&Message>) -> Vec<Line> {
     match message {
-        Message::User { text } => vec![Line { text: format!("- {}", one_line(text)), is_heard: true }],
+        Message::User { text } => vec![Line { text: format!("- {}", cut(text, HEARD)), is_heard: true }],
         Message::Model { text, calls } => {
             let said = (!text.trim().is_empty()).then(|| format!("- You said: {}", first_line(text)));
+            let said = said.map(|text| Line { text, is_heard: false });
             let results = if let Some(Message::Tools { results }) = next { results.as_slice() } else { &[] };
-            let did = said.into_iter().chain(calls.iter().map(|call| call_in_short(call, results)));
-            did.map(|text| Line { text, is_heard: false }).collect()
+            said.into_iter().chain(calls.iter().map(|call| call_in_short(call, results))).collect()
         }
         Message::Tools { .. } => Vec::new(),
     }
 }
 
-fn call_in_short(call: &Call, results: &[CallResult]) -> String {
-    let input = first_line(&call.input.to_string());
+fn call_in_short(call: &Call, results: &[CallResult]) -> Line {
+    let did = format!("- {} {}", one_line(&call.tool), first_line(&call.input.to_string()));
     let came = results.iter().find(|result| result.id == call.id);
-    let came = came.map_or_else(|| "…".to_owned(), |result| first_line(&result.text));
-    format!("- {} {input}: {came}", call.tool)
+    let (came, is_heard) = match came {
+        Some(result) if is_heard(result) => (cut(&result.text, HEARD), true),
+        Some(result) => (if result.failed { "failed" } else { "done" }.to_owned(), false),
+        None => ("…".to_owned(), false),
+    };
+    Line { text: format!("{did}: {came}"), is_heard }
 }
 
 #[cfg(test)]

@@ -278,9 +278,22 @@ pub struct Turn<'a> {
     pub calls: &'a [WantedCall],
 }
 
+/// A call that was cut off: the reply that asked for it, and the place where it stands there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    pub call: OpId,
+    pub reply: ContentRef,
+    pub place: usize,
+}
+
 impl TaskHistory {
     pub fn last_turn(&self) -> Option<Turn<'_>> {
-        self.entries.iter().rev().find_map(|entry| match entry {
+        self.turns_back().next()
+    }
+
+    /// The turns of its model, the newest first.
+    fn turns_back(&self) -> impl Iterator<Item = Turn<'_>> {
+        self.entries.iter().rev().filter_map(|entry| match entry {
             Entry::Said { seen, reply, ended, calls, .. } => {
                 Some(Turn { seen: *seen, reply: *reply, ended: *ended, calls })
             }
@@ -303,6 +316,18 @@ impl TaskHistory {
             }
             Entry::Got { .. } | Entry::Heard { .. } => false,
         })
+    }
+
+    /// Calls of the turn before that were cut off, if its last turn wants this call and nothing else.
+    pub fn cut_off_before(&self, call: OpId) -> Vec<Cut> {
+        let mut turns = self.turns_back();
+        let (Some(last), Some(before)) = (turns.next(), turns.next()) else { return Vec::new() };
+        if !last.calls.iter().map(|wanted| wanted.call).eq([call]) {
+            return Vec::new();
+        }
+        let is_cut = |call| matches!(self.result(call), Some((ToolStatus::Interrupted { .. }, _)));
+        let cut = before.calls.iter().enumerate().filter(|(_, wanted)| is_cut(wanted.call));
+        cut.map(|(place, wanted)| Cut { call: wanted.call, reply: before.reply, place }).collect()
     }
 
     /// Whether it was told something that its model has not seen.
@@ -373,7 +398,7 @@ mod tests {
         Entry::Said {
             seq: Seq(1),
             seen: Seq::ZERO,
-            reply: content(),
+            reply: ContentRef::of(&[number]),
             ended: ReplyEnd::Whole,
             calls: vec![WantedCall { call: call(number), tool: "fetch".into() }],
             is_clean,
@@ -411,6 +436,32 @@ mod tests {
         assert!(task.wanted_clean(call(1)));
         assert!(!task.wanted_clean(call(3)));
         assert!(!task.wanted_clean(call(4)), "nobody wanted it");
+    }
+
+    #[test]
+    fn only_the_next_call_can_be_one_that_was_cut_off() {
+        let cut = || got(2, ToolStatus::Interrupted { reason: "it stopped".into() });
+        let fine = |number| got(number, ToolStatus::Exited { code: 0 });
+        let found = |entries: Vec<Entry>, number| task(entries).cut_off_before(call(number));
+        let past = [said(1, true), fine(1), said(2, true), cut()];
+        let with = |more: Vec<Entry>| past.iter().cloned().chain(more).collect::<Vec<_>>();
+        let reply = match &past[2] {
+            Entry::Said { reply, .. } => *reply,
+            Entry::Got { .. } | Entry::Heard { .. } => panic!("nobody said anything"),
+        };
+        assert_eq!(found(with(vec![said(3, true)]), 3), [Cut { call: call(2), reply, place: 0 }]);
+        assert_eq!(found(with(vec![said(3, true)]), 4), [], "another turn's");
+        assert_eq!(
+            found(with(vec![said(3, true), fine(3), said(4, true)]), 4),
+            [],
+            "something was done meanwhile"
+        );
+        let mut both = said(3, true);
+        if let Entry::Said { calls, .. } = &mut both {
+            calls.push(WantedCall { call: call(4), tool: "fetch".into() });
+        }
+        assert_eq!(found(with(vec![both]), 3), [], "it is not alone");
+        assert_eq!(found(vec![said(1, true), fine(1), said(2, true)], 2), [], "nothing was cut off");
     }
 
     #[test]

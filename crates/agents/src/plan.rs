@@ -208,7 +208,7 @@ enum Said<'a> {
 }
 
 fn said_to<'a>(history: &'a History, run: &Run, call: OpId) -> Said<'a> {
-    let (approval, outbox) = (AskId::from_bytes(*call.as_bytes()), outbox_of(call));
+    let (approval, outbox) = (approval_of(call), outbox_of(call));
     if let Some(AskKind::Outgoing { until, .. }) = run.ask(outbox).map(|ask| &ask.about) {
         return Said::Holds(*until);
     }
@@ -237,6 +237,11 @@ fn repeat(history: &History, run: &Run, task: &TaskHistory, call: OpId) -> Optio
         (false, true) => Some(None),
         (false, false) => Some(Some(Act::AskRepeat { task: task.id, call })),
     }
+}
+
+/// The question whether a call may be made, or that a call is.
+pub(crate) fn approval_of(call: OpId) -> AskId {
+    AskId::from_bytes(*call.as_bytes())
 }
 
 /// The question whether a call is to be made again is another than the one whether it may be made.

@@ -18,6 +18,8 @@ use crate::tools::ToolKind;
 /// Texts by their hash.
 pub type Texts = BTreeMap<ContentHash, Arc<str>>;
 
+/// Before words of the person.
+pub(crate) const PERSON: &str = "The person says: ";
 /// Of what a call printed, a model reads this many bytes, from the beginning and from the end.
 const PRINTED: usize = 10_000;
 
@@ -119,7 +121,7 @@ fn add_words(messages: &mut Vec<Message>, words: String) {
 
 fn said_by(history: &History, from: Speaker, words: &str) -> String {
     match from {
-        Speaker::Person => format!("The person says: {words}"),
+        Speaker::Person => format!("{PERSON}{words}"),
         Speaker::Agent { task, kind } => {
             let role = history.tasks.get(&task).map_or("agent", |task| &*task.role);
             let kind = match kind {
@@ -158,8 +160,8 @@ fn results(
                     "do not make it again.".to_owned()
                 }
             };
-            text.push_str("\nThe person says: ");
-            text.push_str(&why);
+            // First, so that it stays when the rest is left out.
+            text = format!("{PERSON}{why}\n{text}");
         }
         Some(CallResult { id: call.id.clone(), tool: call.tool.clone(), text, failed })
     });
@@ -180,10 +182,14 @@ pub(crate) fn in_words(status: &ToolStatus, report: &ToolReport, printed: &str) 
     let notes = report.notes.iter().map(|note| format!("note: {note}"));
     let lines: Vec<String> = first
         .into_iter()
-        .chain((!printed.is_empty()).then(|| shortened(printed, PRINTED)))
+        .chain((!printed.is_empty()).then(|| shortened(printed, PRINTED, left_out)))
         .chain(notes)
         .collect();
     (if lines.is_empty() { "done".into() } else { lines.join("\n") }, failed)
+}
+
+fn left_out(bytes: usize) -> String {
+    format!("[{bytes} bytes are left out]")
 }
 
 fn stopped(why: StopReason) -> &'static str {

@@ -10,7 +10,7 @@ use shared_types::{Event, FilePath, Payload, Seq, StoredEvent};
 const BATCH_EVENTS: usize = 1000;
 const BATCH_CHANGES: usize = 10_000;
 
-/// Events in a row, and the place of the last of them.
+/// Events in a row, and the place of the last one that was read, whether it is among them or not.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) events: Vec<Event>,

@@ -185,6 +185,7 @@ impl Minds {
             web: self.web(user),
             toolbox,
             reserved: std::sync::Mutex::default(),
+            rooms: std::sync::Mutex::default(),
         }
     }
 }

@@ -7,11 +7,11 @@ use serde_json::Value;
 use shared_types::payload::run::{AskKind, Reply, RunAsk};
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
 use shared_types::wire::{RunCommand, RunLimits, RunNetwork};
-use shared_types::{AskId, ContentRef, OpId, Seq, Taint, TaskId};
+use shared_types::{ContentRef, OpId, Seq, Taint, TaskId};
 
 use super::Job;
 use crate::ground::{By, GroundError, Sight};
-use crate::plan::{Permission, repeat_of};
+use crate::plan::{Permission, approval_of, repeat_of};
 use crate::roles;
 use crate::rules::{Judged, Verdict};
 use crate::tools::{ToolKind, Use, one_line};
@@ -158,7 +158,34 @@ impl Job {
             grants: &standing.grants,
             is_made_up: self.is_made_up(call, used, &taint).await?,
         };
-        Ok(self.kit.rules.judge(&judged))
+        Ok(match self.kit.rules.judge(&judged) {
+            Verdict::Ask { .. } if self.may_be_repeated(call).await? => Verdict::Allow,
+            verdict @ (Verdict::Allow | Verdict::Ask { .. } | Verdict::Deny { .. }) => verdict,
+        })
+    }
+
+    /// Whether this is a call that the person allowed, that was cut off, and of which they said then that it may be made
+    /// again. That holds for the very same call as the next thing that the agent does.
+    async fn may_be_repeated(&self, call: &Call<'_>) -> Result<bool, GroundError> {
+        let Some(own) = self.history.tasks.get(&call.task) else { return Ok(false) };
+        let is_allowed = |ask| matches!(self.history.answers.get(&ask), Some(Reply::Allow(_)));
+        for cut in own.cut_off_before(call.op) {
+            if !is_allowed(approval_of(cut.call)) || !is_allowed(repeat_of(cut.call)) {
+                continue;
+            }
+            let reply = match self.reply(cut.reply).await {
+                // What was purged cannot be compared.
+                Err(GroundError::Refused(_)) => continue,
+                reply => reply?,
+            };
+            let wanted = reply.and_then(|reply| reply.calls.into_iter().nth(cut.place));
+            if wanted
+                .is_some_and(|wanted| tool_name(&wanted.tool) == call.tool && wanted.input == *call.input)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Which files an agent may read without being asked: others are not shown to it by other ways either.
@@ -217,7 +244,7 @@ impl Job {
             pattern: pattern.into(),
             is_final: used.is_final(),
         };
-        let ask = RunAsk { ask: AskId::from_bytes(*call.op.as_bytes()), task: call.task, about };
+        let ask = RunAsk { ask: approval_of(call.op), task: call.task, about };
         self.record_by(call.task, RunAction::Ask(ask), kept.bytes.into_iter().collect()).await
     }
 

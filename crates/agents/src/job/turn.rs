@@ -1,6 +1,7 @@
 //! A model takes a turn for an agent.
 
-use std::sync::{Arc, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use kernel::RunAction;
 use models::chat::{AnswerForm, Delta, Listener, Request, Stop, Usage};
@@ -36,7 +37,8 @@ impl Job {
             Err(error) => return self.failed(task, &error).await,
         };
         let most = if chosen.is_local { LOCAL_ANSWER } else { ANSWER }.min(chosen.max_output);
-        let mut request = self.request(task, role, &chosen, most, chosen.room(most)).await?;
+        let mut request = self.request(task, role, &chosen, most, self.room(&chosen, most)).await?;
+        let mut was_too_long = false;
         loop {
             let worst = self.kit.gateway.worst_case(&chosen, &request);
             // Set aside first and looked at then: a turn that ends in between is counted twice rather than not at all.
@@ -46,21 +48,34 @@ impl Job {
                 return self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await;
             }
             let error = match self.kit.gateway.take_turn(&chosen, &request, self.listener(task)).await {
-                Ok(turn) => return self.took(task, turn).await,
+                Ok(turn) => {
+                    if was_too_long {
+                        self.rooms().insert(chosen.alias, request.tokens());
+                    }
+                    return self.took(task, turn).await;
+                }
                 Err(error) => error,
             };
-            // It can read less than we thought. What was paid for is recorded first, and the agent's end with it.
-            let is_too_long = error.class == ErrorClass::ContextTooLong && error.usage.total() == 0;
-            let less = request.tokens() / 3 * 2;
-            let shorter = match is_too_long {
-                true => self.request(task, role, &chosen, most, less).await?,
-                false => return self.failed(task, &error).await,
-            };
+            // Where something was paid for, that is recorded, and the agent gives up.
+            if error.class != ErrorClass::ContextTooLong || error.usage.total() > 0 {
+                return self.failed(task, &error).await;
+            }
+            let shorter = self.request(task, role, &chosen, most, request.tokens() / 3 * 2).await?;
             if shorter.tokens() >= request.tokens() {
                 return self.failed(task, &error).await;
             }
-            request = shorter;
+            (request, was_too_long) = (shorter, true);
         }
+    }
+
+    /// Tokens that a model can be told, as far as is known.
+    fn room(&self, chosen: &Chosen, answer: u32) -> u64 {
+        let known = self.rooms().get(&chosen.alias).copied();
+        chosen.room(answer).min(known.unwrap_or(u64::MAX))
+    }
+
+    fn rooms(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+        self.kit.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The person's choice for the run, then for the role, then the catalog's.

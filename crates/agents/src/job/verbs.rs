@@ -4,12 +4,13 @@ use kernel::RunAction;
 use kernel::run::TaskState;
 use shared_types::payload::run::{AskKind, RunAsk};
 use shared_types::payload::task::{MessageKind, TaskMessage, TaskStart};
-use shared_types::{AskId, ContentRef, FilePath, TaskId};
+use shared_types::{ContentRef, FilePath, TaskId};
 
 use super::Job;
 use super::call::{Call, Came, Outcome};
 use crate::ground::GroundError;
 use crate::history::{Entry, Speaker, TaskHistory};
+use crate::plan::approval_of;
 use crate::roles::Role;
 use crate::tools::one_line;
 
@@ -111,7 +112,7 @@ impl Job {
             text: clean(&question, QUESTION),
             choices: choices.iter().take(CHOICES).map(|choice| clean(choice, CHOICE)).collect(),
         };
-        let ask = RunAsk { ask: AskId::from_bytes(*call.op.as_bytes()), task: call.task, about };
+        let ask = RunAsk { ask: approval_of(call.op), task: call.task, about };
         let seq = self.record_by(call.task, RunAction::Ask(ask), Vec::new()).await?;
         Ok(Outcome::Recorded(seq.unwrap_or_default()))
     }

@@ -1,4 +1,4 @@
-//! The computer as agents see it. Everything here blocks on threads of its own, never on those that serve.
+//! The computer as agents see it. Whatever blocks does so on threads of its own, never on those that serve.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -103,6 +103,9 @@ impl Stage<'_> {
         for run in &end.runs {
             answered_once(&run.events)?;
             not_repeated(run, stopped)?;
+            if let Some(ask) = CutOff::of(&run.events).asked_twice() {
+                return Err(format!("the person let it be made again, and was asked once more: {ask:?}"));
+            }
         }
         did_each_once(self.scenario, &end.runs[0].events)?;
         self.verify(computer)?;

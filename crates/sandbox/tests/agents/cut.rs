@@ -1,7 +1,7 @@
 //! Calls that a stop cut off, and what is asked and done only because of that.
 //!
 //! A call that may have reached the outside is not made again by itself: it is `interrupted`, and the person is asked. If
-//! they let it be made again its agent takes that turn once more, and asks for the call as it did the first time.
+//! they let it be made again its agent takes that turn once more, and nobody is asked about that call a second time.
 
 use std::collections::BTreeSet;
 
@@ -63,6 +63,24 @@ impl<'e> CutOff<'e> {
         let first = asks(self.events).find(same)?;
         let (cut, _) = about_call(&first.about)?;
         (cut != call && self.calls.contains(&cut)).then_some(first)
+    }
+
+    /// A call that the person allowed, was cut off once, was let be made again as the only one of its turn, and was asked
+    /// about once more all the same.
+    pub(crate) fn asked_twice(&self) -> Option<&'e RunAsk> {
+        let is_approval = |ask: &&RunAsk| matches!(ask.about, AskKind::Approval { .. });
+        let is_alone = |call: OpId| {
+            self.events.iter().any(|event| match &event.payload {
+                Payload::Llm(LlmEvent::Reply(reply)) => {
+                    reply.calls.iter().map(|wanted| wanted.call).eq([call])
+                }
+                _ => false,
+            })
+        };
+        asks(self.events).filter(is_approval).filter(|_| self.calls.len() == 1).find(|ask| {
+            let first = self.first_of(ask).and_then(|first| about_call(&first.about));
+            first.is_some_and(|(cut, _)| is_alone(cut) && self.is_to_be_made_again(cut))
+        })
     }
 
     /// Calls that the person was asked about, as they are about one that was cut off.
