@@ -102,6 +102,7 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
                 style.bold(&id)
             ));
             line(&format!("    {what}"));
+            show_input(style, question);
             line(
                 &style
                     .dim(&format!("  choir approve {id} lets the agent make it again, --deny WHY does not")),

@@ -53,7 +53,7 @@ pub fn call_details(log: &dyn EventLog, events: &[Event]) -> Option<CallDetails>
 }
 
 impl Computer {
-    fn call(&self, op: OpId) -> Result<Option<CallDetails>, Failure> {
+    pub(super) fn call(&self, op: OpId) -> Result<Option<CallDetails>, Failure> {
         let log = &**self.log();
         let events: Result<Vec<Event>, _> =
             log.operation(op)?.iter().map(|stored| understand(log, stored)).collect();

@@ -31,6 +31,7 @@ impl<'a> Person<'a> {
         let run = self.run;
         let gesture_on = |gesture| drop(ask(computer, RunRequest::Gesture { run: run.to_string(), gesture }));
         if let Some((asked, reply)) = self.raised(events) {
+            sees_the_call(computer, asked);
             gesture_on(RunGesture::Answer { ask: asked, reply });
             return true;
         }
@@ -187,6 +188,13 @@ fn open_asks(events: &[Event]) -> Vec<&RunAsk> {
     }
     open.retain(|asked| answer_to(events, asked.ask).is_none());
     open
+}
+
+/// Whoever is asked about a call is shown what it is given.
+fn sees_the_call(computer: &Computer, asked: AskId) {
+    let RunAnswer::Questions(open) = ask(computer, RunRequest::Questions) else { panic!("no questions") };
+    let question = open.questions.iter().find(|question| question.ask == asked);
+    assert!(question.is_none_or(|question| question.input.is_some()), "{question:?}");
 }
 
 fn retry(computer: &Computer, run: RunId, events: &[Event], turn: usize) {

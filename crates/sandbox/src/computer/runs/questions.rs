@@ -52,7 +52,11 @@ impl Computer {
     fn arguments(&self, about: &AskKind) -> Result<(Option<String>, Option<String>), Failure> {
         let (tool, input) = match about {
             AskKind::Approval { tool, input, .. } | AskKind::Outgoing { tool, input, .. } => (tool, input),
-            AskKind::Question { .. } | AskKind::Interrupted { .. } => return Ok((None, None)),
+            AskKind::Interrupted { call, .. } => {
+                let input = self.call(*call)?.and_then(|call| call.input);
+                return Ok((input.map(texts::pretty), None));
+            }
+            AskKind::Question { .. } => return Ok((None, None)),
         };
         let text = texts::show(&**self.log(), input).text;
         let value = text.as_deref().filter(|_| input.size <= COMPARED);
