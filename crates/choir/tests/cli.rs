@@ -29,6 +29,8 @@ mod keys;
 mod killing;
 #[path = "cli/large.rs"]
 mod large;
+#[path = "cli/links.rs"]
+mod links;
 #[path = "cli/outside.rs"]
 mod outside;
 #[path = "cli/process.rs"]

@@ -17,7 +17,7 @@ mod tls;
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +41,8 @@ use site::{Site, SiteError, Transport};
 use tls::Certificate;
 pub use tls::{Tls, TlsError};
 
+/// The file that says on which port it is served.
+const PORT: &str = "port";
 /// How long requests that are under way may take to end after a stop.
 const ENDING: Duration = Duration::from_secs(5);
 
@@ -135,6 +137,11 @@ pub struct Server {
     front: Arc<Front>,
 }
 
+/// The port on which this data was served last, for whoever makes a link beside the server.
+pub fn last_port(data: &Path) -> Option<u16> {
+    std::fs::read_to_string(data.join(PORT)).ok()?.trim().parse().ok()
+}
+
 impl Server {
     /// Reads the certificate, takes the port and opens the identity store.
     pub async fn bind(config: &ServerConfig, clock: Clock) -> Result<Self, ServerError> {
@@ -151,6 +158,10 @@ impl Server {
         let vault = Vault::open(identity.clone(), KeySource::from_environment(&config.data));
         let front = Front::new(identity, vault, site, config.rates, config.trusted_proxies.clone())?;
         let connections = Connections::new(certificate, config.patience, config.trusted_proxies.clone());
+        // Only links that are made beside the server need it, and they can be told.
+        if let Err(error) = std::fs::write(config.data.join(PORT), port.to_string()) {
+            tracing::warn!(%error, "the port could not be noted for `choir link`");
+        }
         Ok(Self { listeners, connections: Arc::new(connections), front })
     }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use hypervisor::identity::Identity;
-use hypervisor::server::clock;
+use hypervisor::server::{clock, last_port};
 use sandbox::failure::{Code, Failure};
 use sandbox::startup::{Said, data_folder, machine_config};
 use serde_json::json;
@@ -19,7 +19,7 @@ pub(crate) fn run(context: &Context, args: &Link) -> Result<()> {
     }
     let identity = Identity::open(&data, clock())?;
     let owner = identity.users()?.into_iter().find(|user| user.owner).context("this machine has no owner")?;
-    let said = Said { port: args.data.port, ..Said::default() };
+    let said = Said { port: args.data.port.or_else(|| last_port(&data)), ..Said::default() };
     let config = machine_config(data.clone(), &said)?.server;
     let site = config.site(config.listen.port())?;
     let link = site.sign_in_link(&identity.make_link(&owner.id)?);
