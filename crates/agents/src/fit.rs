@@ -19,8 +19,10 @@ const RESULTS: usize = 2;
 const LIST: usize = 8;
 /// What the list takes beside its lines.
 const LIST_FRAME: usize = 200;
-/// Bytes of an old result and of the input of a call that was left out.
-const FIRST_LINE: usize = 120;
+/// Bytes of an old result; where that is not enough, of any old result.
+const OLD: [usize; 2] = [1_200, 120];
+/// Bytes of the input of a call that was left out.
+const INPUT: usize = 120;
 /// Bytes of something that the agent was told.
 const HEARD: usize = 1_000;
 /// Cutting what is hardly longer saves nothing.
@@ -45,8 +47,10 @@ pub(crate) fn fit(mut messages: Vec<Message>, room: usize) -> Vec<Message> {
             share(results, room / RESULTS);
         }
     }
-    if let Some(much) = too_much(&messages) {
-        shorten_old_results(&mut messages, much);
+    for most in OLD {
+        if let Some(much) = too_much(&messages) {
+            shorten_old_results(&mut messages, much, most);
+        }
     }
     if let Some(much) = too_much(&messages) {
         leave_out_turns(&mut messages, much, room / LIST);
@@ -101,19 +105,15 @@ fn is_heard(result: &CallResult) -> bool {
     result.tool == ToolKind::Ask.name() || result.text.starts_with(PERSON)
 }
 
-/// Shortens results, the oldest first, but not those of the last turn.
-fn shorten_old_results(messages: &mut [Message], mut much: usize) {
+/// Shortens results to so many bytes, the oldest first, but not those of the last turn.
+fn shorten_old_results(messages: &mut [Message], mut much: usize, most: usize) {
     let last = turns(messages).last().copied().unwrap_or_default();
     for message in &mut messages[..last] {
         let Message::Tools { results } = message else { continue };
         for result in results {
             let before = result.text.len();
-            result.text = match is_heard(result) {
-                true => cut(&result.text, HEARD),
-                false if before <= FIRST_LINE + WORTHWHILE => continue,
-                false => format!("{}\n{LEFT_OUT}", first_line(&result.text)),
-            };
-            much = much.saturating_sub(before.saturating_sub(result.text.len()));
+            result.text = cut(&result.text, if is_heard(result) { most.max(HEARD) } else { most });
+            much = much.saturating_sub(before - result.text.len());
         }
         if much == 0 {
             return;
@@ -121,9 +121,9 @@ fn shorten_old_results(messages: &mut [Message], mut much: usize) {
     }
 }
 
-fn first_line(text: &str) -> String {
+fn beginning(text: &str) -> String {
     let line = one_line(text);
-    line[..line.floor_char_boundary(FIRST_LINE)].to_owned()
+    line[..line.floor_char_boundary(INPUT)].to_owned()
 }
 
 /// Tells the oldest turns in short, in what the agent was told first. The last one stays.
@@ -172,7 +172,7 @@ fn in_short(message: &Message, next: Option<&Message>) -> Vec<Line> {
     match message {
         Message::User { text } => vec![Line { text: format!("- {}", cut(text, HEARD)), is_heard: true }],
         Message::Model { text, calls } => {
-            let said = (!text.trim().is_empty()).then(|| format!("- You said: {}", first_line(text)));
+            let said = (!text.trim().is_empty()).then(|| format!("- You said: {}", beginning(text)));
             let said = said.map(|text| Line { text, is_heard: false });
             let results = if let Some(Message::Tools { results }) = next { results.as_slice() } else { &[] };
             said.into_iter().chain(calls.iter().map(|call| call_in_short(call, results))).collect()
@@ -182,7 +182,7 @@ fn in_short(message: &Message, next: Option<&Message>) -> Vec<Line> {
 }
 
 fn call_in_short(call: &Call, results: &[CallResult]) -> Line {
-    let did = format!("- {} {}", one_line(&call.tool), first_line(&call.input.to_string()));
+    let did = format!("- {} {}", one_line(&call.tool), beginning(&call.input.to_string()));
     let came = results.iter().find(|result| result.id == call.id);
     let (came, is_heard) = match came {
         Some(result) if is_heard(result) => (cut(&result.text, HEARD), true),

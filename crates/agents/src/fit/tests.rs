@@ -65,12 +65,15 @@ fn what_fits_is_left_alone() {
 #[test]
 fn the_oldest_results_go_first_and_those_of_the_last_turn_stay() {
     let messages = conversation([vec![3_000], vec![3_000], vec![3_000], vec![3_000]]);
-    let fitted = fit(messages.clone(), 11_000);
-    assert!(size(&fitted) <= 11_000);
+    let fitted = fit(messages.clone(), 12_500);
+    assert!(size(&fitted) <= 12_500);
     assert_is_whole(&fitted);
     let (before, after) = (results(&messages), results(&fitted));
-    assert_eq!(after[0], "page 0\n[more is left out to make room]");
-    assert_eq!(after[1..], before[1..]);
+    for (number, text) in after[..2].iter().enumerate() {
+        assert!(text.starts_with(&format!("page {number}\nxxx")) && text.contains(LEFT_OUT), "{text}");
+        assert!((1_000..1_300).contains(&text.len()), "{}", text.len());
+    }
+    assert_eq!(after[2..], before[2..]);
 }
 
 #[test]
@@ -102,15 +105,16 @@ fn one_turn_with_more_than_all_is_cut_to_its_share_and_small_results_stay_whole(
 /// What is cached of a conversation is its beginning: it must not change with every turn.
 #[test]
 fn the_beginning_stays_the_same_while_a_conversation_grows() {
-    let (mut changes, mut before) = (0, Vec::new());
+    let (mut changes, mut before): (usize, Vec<Message>) = (0, Vec::new());
     for count in 1..=60 {
         let fitted = fit(conversation(vec![vec![1_000]; count]), 20_000);
         assert!(size(&fitted) <= 20_000);
         assert_is_whole(&fitted);
-        changes += usize::from(!fitted.starts_with(&before));
+        // The last turns always change, since their results are no longer the newest.
+        changes += usize::from(!fitted.starts_with(&before[..before.len() / 2]));
         before = fitted;
     }
-    assert!(changes <= 20, "it changed {changes} times");
+    assert!(changes <= 8, "it changed {changes} times");
 }
 
 #[test]
