@@ -126,3 +126,63 @@ fn visit_change(change: &FileChange, visit: &mut dyn FnMut(&FilePath, Option<&Fi
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use event_log::MemoryLog;
+    use event_log::writer::{Intent, Mode, Options, Submission, Writer};
+    use kernel::Action;
+    use shared_types::{Actor, CommandId, OpId, Source, Timestamp, UserId};
+
+    use super::*;
+
+    fn log_of(actions: Vec<Action>) -> Arc<MemoryLog> {
+        let log = Arc::new(MemoryLog::new(UserId::owner()));
+        let options = Options { clock: Box::new(|| Timestamp::from_millis(1)), effects: None };
+        let (writer, thread) = Writer::start(Arc::clone(&log) as Arc<dyn EventLog>, options).unwrap();
+        for (number, action) in (1..).zip(actions) {
+            let submission = Submission {
+                command: CommandId::from_bytes([number; 16]),
+                op: OpId::from_bytes([number; 16]),
+                source: Source::User,
+                actor: Actor::CLI,
+                run_id: None,
+                cause: None,
+                taint: Vec::new(),
+                intent: Intent::Do(action),
+                contents: Vec::new(),
+            };
+            writer.submit(submission, Mode::Commit).unwrap();
+        }
+        drop(writer);
+        thread.join().unwrap();
+        log
+    }
+
+    fn set(value: u64) -> Action {
+        Action::SetSetting { key: "zoom".into(), value: value.into() }
+    }
+
+    fn folder() -> Action {
+        let edit = kernel::OutsideEdit {
+            path: FilePath::parse("folder").unwrap(),
+            base: None,
+            now: Some(FileNode::Folder),
+        };
+        Action::CaptureEdits { edits: vec![edit] }
+    }
+
+    #[test]
+    fn a_batch_of_files_passes_over_all_else_and_goes_as_far() {
+        let log = log_of(vec![set(1), folder(), set(2)]);
+        let all = read_batch(&*log, Seq::ZERO, Of::All).unwrap().unwrap();
+        let files = read_batch(&*log, Seq::ZERO, Of::Files).unwrap().unwrap();
+        assert_eq!((all.events.len(), files.events.len()), (3, 1));
+        assert_eq!((files.through, files.events[0].seq), (all.through, Seq(2)));
+        let rest = read_batch(&*log, Seq(2), Of::Files).unwrap().unwrap();
+        assert_eq!((rest.events.len(), rest.through), (0, all.through));
+        assert!(read_batch(&*log, Seq(3), Of::Files).unwrap().is_none());
+    }
+}

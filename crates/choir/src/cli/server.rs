@@ -32,8 +32,12 @@ pub struct Up {
 
 #[derive(Debug, Args)]
 pub struct Link {
-    #[command(flatten)]
-    pub data: Data,
+    /// The folder of all computers and of who may use them
+    #[arg(long, value_name = "DIR", env = "CHOIR_DATA")]
+    pub data: Option<PathBuf>,
+    /// The port in the link (default: the one that was served last)
+    #[arg(long, value_name = "PORT", env = "CHOIR_PORT")]
+    pub port: Option<u16>,
 }
 
 #[derive(Debug, Args)]

@@ -12,14 +12,14 @@ use crate::cli::Link;
 use crate::render::{self, line};
 
 pub(crate) fn run(context: &Context, args: &Link) -> Result<()> {
-    let data = data_folder(args.data.data.clone())?;
+    let data = data_folder(args.data.clone())?;
     if !data.join("hypervisor.sqlite").exists() {
         let message = format!("nothing was ever served from {}; start it with: choir up", data.display());
         return Err(Failure::new(Code::NoComputer, message).into());
     }
     let identity = Identity::open(&data, clock())?;
     let owner = identity.users()?.into_iter().find(|user| user.owner).context("this machine has no owner")?;
-    let said = Said { port: args.data.port.or_else(|| last_port(&data)), ..Said::default() };
+    let said = Said { port: args.port.or_else(|| last_port(&data)), ..Said::default() };
     let config = machine_config(data.clone(), &said)?.server;
     let site = config.site(config.listen.port())?;
     let link = site.sign_in_link(&identity.make_link(&owner.id)?);

@@ -1,6 +1,7 @@
 //! Runs through the writer: their ids, their contents, and their undo as one operation.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use event_log::conformance::Harness;
@@ -67,6 +68,12 @@ fn first_task() -> RunAction {
 
 fn node(text: &str) -> FileNode {
     FileNode::file(ContentRef::of(text.as_bytes()), FileNode::DEFAULT_MODE)
+}
+
+/// A file that came from outside.
+fn edits(name: &str) -> Action {
+    let path = FilePath::parse(name).unwrap();
+    Action::CaptureEdits { edits: vec![OutsideEdit { path, base: None, now: Some(node(name)) }] }
 }
 
 /// An agent turns one text into another.
@@ -225,6 +232,36 @@ fn somebody_who_looks_sees_what_is_durable_and_parts_nobody_from_the_same_flush(
     let (shown, durable) = seen.recv().unwrap();
     assert_eq!(shown, durable, "what was shown is in the log");
     assert_eq!(shown, writer.inspect(|view| view.seq()).unwrap(), "both were flushed together");
+    drop(writer);
+    thread.join().unwrap();
+}
+
+#[test]
+fn somebody_who_looks_while_an_append_fails_sees_what_the_log_holds() {
+    let log = InMemory::new().log();
+    // Somebody else writes once, between the first one's decision and its append.
+    let (other, is_due) = (Arc::clone(&log), AtomicBool::new(true));
+    let clock = move || {
+        if is_due.swap(false, Ordering::Relaxed) {
+            submit_all(&other, [submission(1, None, Intent::Do(edits("b")), &[b"b"])]);
+        }
+        Timestamp::from_millis(1_700_000_000_000)
+    };
+    let options = Options { clock: Box::new(clock), effects: None };
+    let (writer, thread) = Writer::start(Arc::clone(&log), options).unwrap();
+    let (open, gate) = mpsc::channel::<()>();
+    let held = writer.clone();
+    let holding = std::thread::spawn(move || held.inspect(move |_| gate.recv().unwrap()).unwrap());
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let (answer, answers) = mpsc::channel();
+    let (looked, seen) = mpsc::channel();
+    writer.submit_with(in_run(11, start()), Mode::Commit, move |came| answer.send(came.map(drop)).unwrap());
+    writer.inspect_with(move |view| looked.send((view.seq(), view.runs.contains(&run()))).unwrap());
+    open.send(()).unwrap();
+    holding.join().unwrap();
+    let came = answers.recv().unwrap();
+    assert!(matches!(came, Err(SubmitError::Append(_))), "{came:?}");
+    assert_eq!(seen.recv().unwrap(), (log.head().seq, false), "nothing of what failed was shown");
     drop(writer);
     thread.join().unwrap();
 }
