@@ -107,9 +107,24 @@ impl Minds {
         })
     }
 
-    /// The same with the MCP servers of `[mcp]`.
+    /// The same with the MCP servers of `[mcp]`. The key of a model's provider is for that provider alone, so none is
+    /// given to a server.
     pub fn with_tools(self, table: Option<&toml::Table>) -> Result<Self, Failure> {
-        Ok(Self { tools: Arc::new(toolbox::settings(table)?), ..self })
+        let tools = toolbox::settings(table)?;
+        for (server, settings) in &tools.servers {
+            if let Some(key) = settings.way.keys().iter().find(|key| self.is_of_a_provider(key)) {
+                let message = format!(
+                    "[mcp.{server}] {key:?} is the key of a provider of models, which no server is given; keep \
+                     the server's own under another name, with: choir keys set {server}-{key}"
+                );
+                return Err(Failure::new(Code::BadRequest, message));
+            }
+        }
+        Ok(Self { tools: Arc::new(tools), ..self })
+    }
+
+    fn is_of_a_provider(&self, key: &str) -> bool {
+        self.catalog.providers.contains_key(key)
     }
 
     /// The same with the keys that a vault has for each user.

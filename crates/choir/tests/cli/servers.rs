@@ -48,6 +48,9 @@ fn what_is_wrong_is_said() {
     let dying = format!("{TRACKER}env = {{ TRACKER = \"dies\" }}\n");
     let said = mcp(&dying, &["tracker"]).err;
     assert!(said.contains("it does not answer") && said.contains("no database"), "{said}");
+    let provider = format!("{TRACKER}secrets = {{ KEY = \"anthropic\" }}\n");
+    let said = mcp(&provider, &[]).exits(2).err;
+    assert!(said.contains("choir keys set tracker-anthropic"), "{said}");
     let wrong = mcp("[mcp.tracker]\ncomand = [\"x\"]\n", &[]).err;
     assert!(wrong.contains("[mcp.tracker]") && wrong.contains("comand"), "{wrong}");
 }

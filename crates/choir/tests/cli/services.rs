@@ -73,11 +73,12 @@ fn a_key_that_is_missing_is_named_until_it_is_set() {
 }
 
 #[test]
-fn an_address_that_is_none_is_named() {
+fn an_address_or_a_key_that_is_none_is_named() {
     for (config, what, words) in [
         ("[web.search]\nkind = \"searxng\"\n", "web search", "base_url is missing"),
         ("[telemetry]\notlp = \"ftp://127.0.0.1\"\n", "telemetry", "neither http nor https"),
         ("[mcp.far]\nurl = \"example\"\n", "server", "[mcp.far] `url`"),
+        ("[mcp.far]\nurl = \"https://a\"\nkey = \"zai\"\n", "mcp", "which no server is given"),
         ("[telemetry]\notlp = \"nowhere\"\n", "server", "otlp"),
     ] {
         let said = Machine::with(config).doctor().exits(1);

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use sandbox::failure::Code;
+use sandbox::minds::Minds;
 use serde_json::json;
 use shared_types::wire::ToolServerState;
 
@@ -69,6 +71,29 @@ async fn a_secret_reaches_its_program_and_does_not_come_back() {
     let without = House::new(&format!("{TRACKER}secrets = {{ TRACKER_TOKEN = \"other\" }}\n"));
     assert_eq!(without.offer().await.silent, ["tracker"]);
     assert!(without.tools.lines()[0].trouble.as_ref().unwrap().contains("choir keys set other"));
+}
+
+#[test]
+fn the_key_of_a_provider_of_models_is_given_to_no_server() {
+    let load = |models: &str, mcp: &str| {
+        let (models, mcp): (toml::Table, toml::Table) = (models.parse().unwrap(), mcp.parse().unwrap());
+        Minds::new(Some(&models)).unwrap().with_tools(mcp["mcp"].as_table()).map(drop)
+    };
+    let program = |key: &str| format!("[mcp.x]\ncommand = [\"x\"]\nsecrets = {{ A = \"x\", B = \"{key}\" }}\n");
+    let address = |key: &str| format!("[mcp.x]\nurl = \"https://x.example/\"\nkey = \"{key}\"\n");
+    let house = "[provider.house]\nkind = \"openai\"\nbase_url = \"http://10.0.0.5/v1\"\nauth = \"bearer\"\nat_once = 1\n";
+    for (models, key) in [("", "anthropic"), ("", "bedrock"), ("", "zai"), (house, "house")] {
+        for server in [program(key), address(key)] {
+            let error = load(models, &server).unwrap_err();
+            assert_eq!(error.code, Code::BadRequest);
+            let named = format!("[mcp.x] \"{key}\" is the key of a provider of models");
+            assert!(error.message.starts_with(&named), "{}", error.message);
+            assert!(error.message.contains(&format!("choir keys set x-{key}")), "{}", error.message);
+        }
+    }
+    for server in [program("house"), address("anthropic-wiki")] {
+        assert!(load("", &server).is_ok(), "a key of another name is the server's own: {server}");
+    }
 }
 
 #[tokio::test]

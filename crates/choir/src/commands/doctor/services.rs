@@ -51,11 +51,14 @@ impl Keys {
 }
 
 fn servers(context: &Context, config: &MachineConfig, keys: &Keys) -> Vec<Finding> {
-    let minds = Minds::new(config.models.as_ref()).and_then(|minds| minds.with_tools(config.mcp.as_ref()));
+    let minds = match Minds::new(config.models.as_ref()) {
+        Ok(minds) => minds.with_tools(config.mcp.as_ref()),
+        Err(e) => return vec![bad("models", e.message)],
+    };
     let minds = match minds {
         Ok(minds) if minds.tools.servers.is_empty() => return Vec::new(),
         Ok(minds) => minds,
-        Err(e) => return vec![bad("models", e.message)],
+        Err(e) => return vec![bad("mcp", e.message)],
     };
     let looked = looked_for(context, &minds, keys);
     looked.unwrap_or_else(|e| vec![bad("mcp", format!("programs cannot be looked for: {e:#}"))])
