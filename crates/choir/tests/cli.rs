@@ -3,6 +3,8 @@
 
 #[path = "cli/agents.rs"]
 mod agents;
+#[path = "cli/approving.rs"]
+mod approving;
 #[path = "cli/commands.rs"]
 mod commands;
 #[path = "cli/concurrency.rs"]
@@ -31,6 +33,8 @@ mod killing;
 mod large;
 #[path = "cli/links.rs"]
 mod links;
+#[path = "cli/machine.rs"]
+mod machine;
 #[path = "cli/outside.rs"]
 mod outside;
 #[path = "cli/process.rs"]

@@ -1,18 +1,16 @@
 //! Runs of agents whose process is killed, again and again, at any moment: each goes on at its exact step, nothing that
 //! took effect is done twice, and the end is the same.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OpenFlags};
-use scripted_model::{Script, Server, Wire};
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::home::{Found, Home, choir};
+use crate::home::Home;
+use crate::machine::Machine;
 use crate::scenario::Scenario;
 
 /// Moments at which a process is killed, over all scenarios that are played by chance.
@@ -33,38 +31,6 @@ const PLAYED: [&str; 6] = [
     "write-a-note",
 ];
 
-/// A machine whose owner has a key for the scripted model.
-struct Machine {
-    data: TempDir,
-    server: Server,
-}
-
-impl Machine {
-    fn new(script: Script) -> Self {
-        let (data, server) = (tempfile::tempdir().unwrap(), Server::start(script));
-        let config = format!("[models.provider.anthropic]\nbase_url = \"{}\"\n", server.url(Wire::Anthropic));
-        std::fs::write(data.path().join("choir.toml"), config).unwrap();
-        let machine = Self { data, server };
-        let mut up = machine.choir(&["up", "--no-browser", "--port", "0"]).spawn().unwrap();
-        while !machine.choir(&["keys"]).status().unwrap().success() {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        up.kill().unwrap();
-        up.wait().unwrap();
-        let mut set = machine.choir(&["keys", "set", "anthropic"]).stdin(Stdio::piped()).spawn().unwrap();
-        std::io::Write::write_all(&mut set.stdin.take().unwrap(), machine.server.key().as_bytes()).unwrap();
-        assert!(set.wait().unwrap().success());
-        machine
-    }
-
-    fn choir(&self, args: &[&str]) -> Command {
-        let mut command = choir();
-        command.args(args).env("CHOIR_DATA", self.data.path());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command
-    }
-}
-
 /// Numbers that differ from run to run; the first is printed, so that a failure can be looked at.
 struct Dice(u64);
 
@@ -84,29 +50,6 @@ impl Dice {
 /// The one run of a computer.
 fn run_of(home: &Home) -> Option<Value> {
     home.ok(&["runs", "--json"]).json_lines().into_iter().next()
-}
-
-/// How the calls of the run ended, from the log itself.
-fn calls(home: &Home) -> Vec<String> {
-    let events = home.events();
-    let mut tools = BTreeMap::new();
-    let mut calls = Vec::new();
-    for event in &events {
-        let op = event["op"].as_str().unwrap_or_default().to_owned();
-        match event["type"].as_str() {
-            Some("tool.call") => {
-                drop(tools.insert(op, event["payload"]["tool"].as_str().unwrap().to_owned()))
-            }
-            Some("tool.result") => {
-                let status = &event["payload"]["status"];
-                let is_fine = status["is"] == "exited" && status["code"] == 0;
-                calls.push(format!("{} {}", tools[&op], if is_fine { "ok" } else { "failed" }));
-            }
-            Some(_) | None => {}
-        }
-    }
-    calls.sort();
-    calls
 }
 
 /// When a process is killed.
@@ -159,8 +102,7 @@ struct Played {
 /// Plays a scenario with a process that is killed.
 fn play(scenario: &Scenario, mut kills: Kills<'_>) -> Played {
     let machine = Machine::new(scenario.script.clone());
-    let files: Vec<(&str, &str)> = scenario.files.iter().map(|(path, text)| (&**path, &**text)).collect();
-    let home = Home::over(&files);
+    let home = scenario.home();
     let (first, mut killed) = (head(&home), 0);
     loop {
         let run = run_of(&home);
@@ -183,26 +125,8 @@ fn play(scenario: &Scenario, mut kills: Kills<'_>) -> Played {
         process.wait().unwrap();
     }
     let events = first..=head(&home);
-    judge(scenario, &machine, &home);
+    machine.judge(scenario, &home);
     Played { killed, events }
-}
-
-/// Looks at what came of it.
-fn judge(scenario: &Scenario, machine: &Machine, home: &Home) {
-    let name = &scenario.name;
-    assert!(machine.server.refusals().is_empty(), "{name}: {:?}", machine.server.refusals());
-    assert_eq!(calls(home), scenario.calls, "{name}: every call was answered once");
-    let text = |found: Found| match found {
-        Found::File { bytes, .. } => String::from_utf8_lossy(&bytes).into_owned(),
-        Found::Link(to) => format!("a link to {}", to.display()),
-        Found::EmptyFolder => "an empty folder".to_owned(),
-    };
-    // Of a process that was killed at the very end, the log may have what the disk has not; `log` and `runs` leave it so.
-    home.ok(&["status"]);
-    let found: BTreeMap<String, String> =
-        home.files().into_iter().map(|(path, found)| (path, text(found))).collect();
-    assert_eq!(found, scenario.after, "{name}");
-    home.ok(&["verify"]);
 }
 
 #[test]

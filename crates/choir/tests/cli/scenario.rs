@@ -1,9 +1,11 @@
-//! What of a scenario is needed to kill its process; what it all means is told by the sandbox's tests.
+//! What of a scenario is needed to play it with `choir`; what it all means is told by the sandbox's tests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use scripted_model::Script;
+
+use crate::home::Home;
 
 /// One scenario.
 pub(crate) struct Scenario {
@@ -32,26 +34,18 @@ impl Scenario {
             paths.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
         paths.sort();
         let names = paths.iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
-        names.filter_map(|name| Self::from(&name, &table(&name))).collect()
+        let tables = names.map(|name| (table(&name), name)).filter(|(table, _)| is_alone(table));
+        tables.map(|(table, name)| Self::from(&name, &table)).collect()
     }
 
     pub(crate) fn read(name: &str) -> Self {
-        Self::from(name, &table(name)).unwrap()
+        Self::from(name, &table(name))
     }
 
-    /// Nothing, unless a process alone brings it to its end.
-    fn from(name: &str, table: &toml::Table) -> Option<Self> {
+    fn from(name: &str, table: &toml::Table) -> Self {
         let expect = &table["expect"];
         let state = expect["state"].as_str().unwrap();
-        let calls = expect.get("calls")?.as_array().unwrap().iter();
-        // The models of such a machine are those of the catalog, and can read much.
-        let reads_little = table["script"].get("context").is_some();
-        if reads_little
-            || ELSEWHERE.iter().any(|key| table.contains_key(*key))
-            || !["completed", "failed"].contains(&state)
-        {
-            return None;
-        }
+        let calls = expect["calls"].as_array().unwrap().iter();
         let files = texts(table.get("files"));
         let mut after = files.clone();
         after.extend(texts(expect.get("files")));
@@ -60,7 +54,7 @@ impl Scenario {
         }
         let mut calls: Vec<String> = calls.map(|call| call.as_str().unwrap().to_owned()).collect();
         calls.sort();
-        Some(Self {
+        Self {
             name: name.to_owned(),
             objective: table["objective"].as_str().unwrap().to_owned(),
             files,
@@ -68,8 +62,25 @@ impl Scenario {
             state: state.to_owned(),
             after,
             calls,
-        })
+        }
     }
+
+    /// A computer with its files.
+    pub(crate) fn home(&self) -> Home {
+        let files: Vec<(&str, &str)> = self.files.iter().map(|(path, text)| (&**path, &**text)).collect();
+        Home::over(&files)
+    }
+}
+
+/// Whether a process alone brings it to its end.
+fn is_alone(table: &toml::Table) -> bool {
+    let expect = &table["expect"];
+    // The models of such a machine are those of the catalog, and can read much.
+    let reads_little = table["script"].get("context").is_some();
+    expect.get("calls").is_some()
+        && !reads_little
+        && !ELSEWHERE.iter().any(|key| table.contains_key(*key))
+        && ["completed", "failed"].contains(&expect["state"].as_str().unwrap())
 }
 
 fn table(name: &str) -> toml::Table {
