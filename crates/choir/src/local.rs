@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use local_model::speed::{Measured, measure};
 use local_model::weights::{Availability, Consent, Manifest, Progress, Store};
 use local_model::{Ending, Options, Runner, Status};
-use models::{ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
+use models::{Catalog, ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
 use sandbox::minds::LocalHost;
 use shared_types::wire::LocalModelLine;
 
@@ -33,12 +33,11 @@ enum Fetching {
 }
 
 impl Local {
-    /// Weights lie below the data folder, for all users of the machine.
-    pub(crate) fn new(data: &Path) -> Self {
+    /// Weights lie below the data folder, for all users of the machine. The process reads what the catalog promises.
+    pub(crate) fn new(data: &Path, catalog: &Catalog) -> Self {
         let manifest = Manifest::qwen_coder();
         let store = Store::new(folder(data));
-        let runner =
-            Runner::new(Options { model: manifest.name.clone(), ..Options::new(store.path(&manifest)) });
+        let runner = Runner::new(options(&store, &manifest, catalog));
         Self { manifest, store, runner, fetching: Arc::default() }
     }
 
@@ -54,6 +53,12 @@ impl Local {
 /// Where weights lie: with the machine's data, unless `CHOIR_WEIGHTS` names a folder.
 fn folder(data: &Path) -> PathBuf {
     std::env::var_os("CHOIR_WEIGHTS").map_or_else(|| data.join("models"), PathBuf::from)
+}
+
+/// How its process is started.
+fn options(store: &Store, manifest: &Manifest, catalog: &Catalog) -> Options {
+    let context = catalog.local_context().and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or_default();
+    Options { model: manifest.name.clone(), ..Options::new(store.path(manifest), context) }
 }
 
 impl LocalModel for Local {
@@ -155,3 +160,6 @@ impl LocalHost for Local {
         tokio::spawn(async move { runner.stop().await });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 
 type Failure = Box<dyn std::error::Error>;
 
+/// As the catalog of `models` has it.
+const CONTEXT: usize = 8192;
+
 fn main() -> Result<(), Failure> {
     if let Some(code) = local_model::entry() {
         std::process::exit(code);
@@ -26,7 +29,7 @@ async fn measure() -> Result<(), Failure> {
     if may_fetch.is_some() {
         fetch(Path::new(weights)).await?;
     }
-    let mut options = Options::new(weights);
+    let mut options = Options::new(weights, CONTEXT);
     if let Some(threads) = arguments.get(1) {
         options.threads = Threads::Fixed(threads.parse()?);
     }

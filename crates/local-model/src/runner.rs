@@ -35,12 +35,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// What suits most machines.
-    pub fn new(weights: impl Into<PathBuf>) -> Self {
+    /// What suits most machines. How much it is to read is for the caller to say, who promises it to others.
+    pub fn new(weights: impl Into<PathBuf>, context: usize) -> Self {
         Self {
             weights: weights.into(),
             model: "local".into(),
-            context: 4096,
+            context,
             memory: 7 << 29,
             threads: Threads::Free,
             idle: Duration::from_secs(300),

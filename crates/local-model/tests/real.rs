@@ -7,10 +7,13 @@ use std::path::PathBuf;
 use local_model::{Options, Runner, StartError};
 use serde_json::{Value, json};
 
+/// As the catalog of `models` has it.
+const CONTEXT: usize = 8192;
+
 fn runner(memory: u64) -> Runner {
     let weights =
         PathBuf::from(std::env::var("CHOIR_LOCAL_WEIGHTS").expect("CHOIR_LOCAL_WEIGHTS names the weights"));
-    let options = Options { memory, ..Options::new(weights) };
+    let options = Options { memory, ..Options::new(weights, CONTEXT) };
     Runner::by(env!("CARGO_BIN_EXE_choir-local-model"), options)
 }
 

@@ -157,6 +157,17 @@ impl Patience {
     }
 }
 
+impl Catalog {
+    /// Tokens that the process on this machine has to read, so that no model of it is promised more than it can:
+    /// the most that any of them is said to. `None` if there is no such model.
+    pub fn local_context(&self) -> Option<u64> {
+        let is_local = |model: &&Model| {
+            self.providers.get(&model.provider).is_some_and(|provider| provider.kind == Kind::Local)
+        };
+        self.models.values().filter(is_local).map(|model| model.context).max()
+    }
+}
+
 impl Model {
     pub(crate) fn can(&self, support: Support) -> bool {
         self.supports.contains(&support)

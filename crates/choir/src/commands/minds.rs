@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use models::Catalog;
 use sandbox::minds::{Minds, Outside};
 use sandbox::startup::{Said, data_folder, machine_config};
 use sandbox::web::PublicWeb;
@@ -16,7 +17,8 @@ use crate::local::Local;
 pub(super) fn of_this_machine() -> Result<Minds> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into))?;
     let config = machine_config(data.clone(), &Said::default())?;
-    let minds = Minds { outside: outside(&data)?, ..Minds::new(config.models.as_ref())? };
+    let minds = Minds::new(config.models.as_ref())?;
+    let minds = Minds { outside: outside(&data, &minds.catalog)?, ..minds };
     let minds = minds.with_services(&config.services)?.with_tools(config.mcp.as_ref())?;
     if !data.join("hypervisor.sqlite").exists() {
         return Ok(minds);
@@ -26,6 +28,6 @@ pub(super) fn of_this_machine() -> Result<Minds> {
 }
 
 /// The machine's own model and the web.
-pub(super) fn outside(data: &Path) -> Result<Outside> {
-    Ok(Outside { local: Some(Arc::new(Local::new(data))), web: Some(Arc::new(PublicWeb::new()?)) })
+pub(super) fn outside(data: &Path, catalog: &Catalog) -> Result<Outside> {
+    Ok(Outside { local: Some(Arc::new(Local::new(data, catalog))), web: Some(Arc::new(PublicWeb::new()?)) })
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use hypervisor::assets::{Asset, Assets, content_type};
+use sandbox::minds::Minds;
 use sandbox::startup::{self, Said, Startup, data_folder, machine_config};
 
 use super::minds;
@@ -16,7 +17,8 @@ use crate::web;
 pub(crate) fn run(args: &Up) -> Result<()> {
     let said = Said { listen: args.listen, port: args.data.port, public_url: args.public_url.clone() };
     let mut config = machine_config(data_folder(args.data.data.clone())?, &said)?;
-    config.outside = minds::outside(&config.server.data)?;
+    let catalog = Minds::new(config.models.as_ref())?.catalog;
+    config.outside = minds::outside(&config.server.data, &catalog)?;
     let browser = !args.no_browser && std::io::stdout().is_terminal();
     let ready = if browser { open_browser } else { |_: &str| () };
     let startup = Startup { config, assets: Arc::new(Embedded), version: env!("CARGO_PKG_VERSION"), ready };

@@ -18,7 +18,7 @@ fn runner(folder: &TempDir, script: &str, idle: Duration) -> Runner {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let weights = folder.path().join("weights.gguf");
     std::fs::write(&weights, "w").unwrap();
-    let options = Options { idle, patience: Duration::from_secs(5), ..Options::new(weights) };
+    let options = Options { idle, patience: Duration::from_secs(5), ..Options::new(weights, 6000) };
     Runner::by(program, options)
 }
 
@@ -40,7 +40,7 @@ fn starts(folder: &Path) -> Vec<serde_json::Value> {
 const LONG: Duration = Duration::from_secs(100);
 
 #[tokio::test]
-async fn one_child_serves_everybody_and_gets_its_token_by_a_pipe() {
+async fn one_child_serves_everybody_and_gets_its_settings_by_a_pipe() {
     let folder = tempfile::tempdir().unwrap();
     let runner = runner(&folder, &format!("{READY}\ncat > /dev/null"), LONG);
     let (a, b) = tokio::join!(runner.acquire(), runner.acquire());
@@ -50,6 +50,7 @@ async fn one_child_serves_everybody_and_gets_its_token_by_a_pipe() {
     let starts = starts(folder.path());
     assert_eq!(starts.len(), 1);
     assert_eq!(starts[0]["bearer"], a.bearer());
+    assert_eq!(starts[0]["context"], 6000, "it reads as much as was said of it");
     assert!(!format!("{a:?}").contains(a.bearer()));
     runner.stop().await;
     assert!(a.is_broken());
