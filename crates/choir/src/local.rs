@@ -1,5 +1,5 @@
 //! The model of this machine, put together: weights that are fetched when the person agrees, a process that is started
-//! when somebody asks it, and how quick it is.
+//! when somebody asks it, and how quick it is, which is measured once.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,17 @@ use local_model::{Ending, Options, Runner, Status};
 use models::{Catalog, ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
 use sandbox::minds::LocalHost;
 use shared_types::wire::LocalModelLine;
+use tokio::sync::OnceCell;
 
-/// See the module.
+/// See the module. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Local {
     manifest: Manifest,
     store: Store,
     runner: Runner,
     fetching: Arc<Mutex<Fetching>>,
+    /// What came of measuring it in this process, if that was tried.
+    measured: Arc<OnceCell<Option<Measured>>>,
 }
 
 /// How far the weights are.
@@ -38,7 +42,11 @@ impl Local {
         let manifest = Manifest::qwen_coder();
         let store = Store::new(folder(data));
         let runner = Runner::new(options(&store, &manifest, catalog));
-        Self { manifest, store, runner, fetching: Arc::default() }
+        Self::of(manifest, store, runner)
+    }
+
+    fn of(manifest: Manifest, store: Store, runner: Runner) -> Self {
+        Self { manifest, store, runner, fetching: Arc::default(), measured: Arc::default() }
     }
 
     fn fetching(&self) -> MutexGuard<'_, Fetching> {
@@ -46,7 +54,20 @@ impl Local {
     }
 
     fn speed(&self) -> Option<Measured> {
-        Measured::known(&self.store.path(&self.manifest))
+        let known = Measured::known(&self.store.path(&self.manifest));
+        known.or_else(|| self.measured.get().cloned().flatten())
+    }
+
+    /// Measures it, unless that was done on this machine or tried in this process. Nothing fails by it.
+    async fn measure(&self) {
+        if self.speed().is_some() {
+            return;
+        }
+        let measuring = async || {
+            let came = measure(&self.runner).await;
+            came.inspect_err(|error| tracing::warn!(%error, "the speed of the local model is not known")).ok()
+        };
+        self.measured.get_or_init(measuring).await;
     }
 }
 
@@ -68,6 +89,8 @@ impl LocalModel for Local {
                 ModelError::new(self.manifest.name.clone(), ErrorClass::Unavailable, message)
             };
             let lease = self.runner.acquire().await.map_err(|e| failed(e.to_string()))?;
+            // Weights that were brought by hand have no speed yet; the first who asks waits for it, before they are answered.
+            self.measure().await;
             let base_url = lease.base_url().parse().map_err(|_| failed("it listens nowhere".into()))?;
             Ok(LocalEndpoint { base_url, bearer: Some(Secret::new(lease.bearer())) })
         })
@@ -122,8 +145,7 @@ impl LocalHost for Local {
             return;
         }
         *fetching = Fetching::Now { done: offer.done, task: None };
-        let (store, manifest, runner) = (self.store.clone(), self.manifest.clone(), self.runner.clone());
-        let (told, state) = (Arc::clone(&self.fetching), Arc::clone(&self.fetching));
+        let (own, told) = (self.clone(), Arc::clone(&self.fetching));
         let task = tokio::spawn(async move {
             let progress = move |progress: Progress| {
                 let (Progress::Downloading { done, .. } | Progress::Verifying { done, .. }) = progress;
@@ -132,15 +154,14 @@ impl LocalHost for Local {
                     *known = done;
                 }
             };
-            let came = store.fetch(&manifest, &Consent::to(&offer), progress).await;
-            let end = match came {
+            let came = own.store.fetch(&own.manifest, &Consent::to(&offer), progress).await;
+            let is_here = came.is_ok();
+            *own.fetching() = match came {
                 Ok(_) => Fetching::Not,
                 Err(error) => Fetching::Failed(error.to_string()),
             };
-            let is_here = matches!(end, Fetching::Not);
-            *state.lock().unwrap_or_else(PoisonError::into_inner) = end;
-            if is_here && let Err(error) = measure(&runner).await {
-                tracing::warn!(%error, "the speed of the local model is not known");
+            if is_here {
+                own.measure().await;
             }
         });
         if let Fetching::Now { task: handle, .. } = &mut *fetching {

@@ -25,8 +25,8 @@ pub enum MeasureError {
     Start(#[from] StartError),
     #[error("the local model did not answer")]
     Answer(#[from] reqwest::Error),
-    #[error("the speed cannot be kept")]
-    Disk(#[from] std::io::Error),
+    #[error("the local model said something else than its speed")]
+    Words(#[from] serde_json::Error),
 }
 
 impl Measured {
@@ -42,7 +42,7 @@ impl Measured {
     }
 }
 
-/// Measures with the child of this runner, which is started if need be, and keeps the result.
+/// Measures with the child of this runner, which is started if need be, and keeps the result where that is possible.
 pub async fn measure(runner: &Runner) -> Result<Measured, MeasureError> {
     let lease = runner.acquire().await?;
     crate::tls::prepare();
@@ -51,12 +51,15 @@ pub async fn measure(runner: &Runner) -> Result<Measured, MeasureError> {
         .post(format!("{}/speed", lease.root_url()))
         .bearer_auth(lease.bearer());
     let answer = request.send().await?.error_for_status()?.bytes().await?;
-    let speed = serde_json::from_slice(&answer).map_err(std::io::Error::from)?;
+    let speed = serde_json::from_slice(&answer)?;
     let at =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let options = runner.options();
     let measured = Measured { speed, threads: lease.threads(), processor: processor(), at };
-    keep(&options.weights, &measured)?;
+    // Weights may lie where nothing can be written; then it holds for as long as somebody remembers it.
+    if let Err(error) = keep(&options.weights, &measured) {
+        tracing::info!(%error, "the speed of the local model cannot be kept beside its weights");
+    }
     Ok(measured)
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use agents::roles::Role;
 use agents::toolbox::Toolbox;
 use agents::web::Web;
 use agents::{Kit, Rules};
 use event_log::EventLog;
 use hypervisor::vault::{KeyReader, Vault};
-use models::{Catalog, Gateway, Keys, LocalModel, Secret};
+use models::{Catalog, Chosen, Gateway, Keys, LocalModel, ModelError, Secret};
 use shared_types::UserId;
 use shared_types::wire::LocalModelLine;
 
@@ -139,6 +140,11 @@ impl Minds {
     pub fn with_keys_of(self, vault: &Vault, user: UserId) -> Self {
         let vault = vault.clone();
         Self { keys: Arc::new(move |_| Arc::new(FromVault(vault.reader(&user)))), ..self }
+    }
+
+    /// The model that would take an objective of this user now, if the person wants this one for it.
+    pub fn for_a_run(&self, user: &UserId, wanted: Option<&str>) -> Result<Chosen, ModelError> {
+        self.gateway(user).choose(wanted, Role::Conductor.name())
     }
 
     pub(crate) fn gateway(&self, user: &UserId) -> Gateway {

@@ -108,7 +108,8 @@ pub fn follow(
         | RunAnswer::Steps(_)
         | RunAnswer::Parts(_)
         | RunAnswer::Questions(_)
-        | RunAnswer::Grants(_) => Err(Failure::new(Code::Failed, "a run was followed to something else")),
+        | RunAnswer::Grants(_)
+        | RunAnswer::Model(_) => Err(Failure::new(Code::Failed, "a run was followed to something else")),
     }
 }
 

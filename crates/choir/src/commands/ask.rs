@@ -8,7 +8,7 @@ use sandbox::ids;
 use sandbox::protocol::RunRequest;
 use shared_types::wire::{RunLine, StartRun};
 
-use super::Context;
+use super::{Context, minds};
 use super::attend::{Attention, attend};
 use super::runs::line_of;
 use crate::cli::Ask;
@@ -25,11 +25,11 @@ pub(crate) fn run(context: &Context, args: &Ask) -> Result<ExitCode> {
         model: args.model.clone(),
         budget: args.budget.unwrap_or_default(),
     };
-    let bar = Bar::new(context.style);
-    let host =
-        Host::unless_held(&place, &context.minds()?, &|phase, done, total| bar.tell(phase, done, total))?;
+    let (bar, minds) = (Bar::new(context.style), context.minds()?);
+    let host = Host::unless_held(&place, &minds, &|phase, done, total| bar.tell(phase, done, total))?;
     drop(bar);
-    let ended = follow(context, start, args.watch, host.is_some());
+    let ended = minds::tell(context, &minds, args.model.as_deref())
+        .and_then(|()| follow(context, start, args.watch, host.is_some()));
     if let Some(host) = host {
         host.close();
     }

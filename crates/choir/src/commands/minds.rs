@@ -6,11 +6,16 @@ use std::sync::Arc;
 use anyhow::Result;
 use models::Catalog;
 use sandbox::minds::{Minds, Outside};
+use sandbox::protocol::{RunAnswer, RunRequest};
 use sandbox::startup::{Said, data_folder, machine_config};
 use sandbox::web::PublicWeb;
+use shared_types::UserId;
+use shared_types::wire::LocalModelLine;
 
-use super::keys;
+use super::runs::other;
+use super::{Context, keys};
 use crate::local::Local;
+use crate::render::line;
 
 /// For a computer that this process holds. Where nothing was ever served there are no keys, and the machine's own model
 /// is what is left.
@@ -30,4 +35,37 @@ pub(super) fn of_this_machine() -> Result<Minds> {
 /// The machine's own model and the web.
 pub(super) fn outside(data: &Path, catalog: &Catalog) -> Result<Outside> {
     Ok(Outside { local: Some(Arc::new(Local::new(data, catalog))), web: Some(Arc::new(PublicWeb::new()?)) })
+}
+
+/// Before a run starts: if the model of this machine is the one that takes it, the person is told how quick that is.
+pub(super) fn tell(context: &Context, minds: &Minds, wanted: Option<&str>) -> Result<()> {
+    let (false, Some(local)) = (context.style.is_json(), &minds.outside.local) else { return Ok(()) };
+    let wanted = match wanted {
+        Some(of_run) => Some(of_run.to_owned()),
+        None => of_the_conductor(context)?,
+    };
+    let chosen = minds.for_a_run(&UserId::owner(), wanted.as_deref());
+    if chosen.is_ok_and(|chosen| chosen.is_local) {
+        line(&context.style.dim(&pace(&local.line())));
+    }
+    Ok(())
+}
+
+/// What the person wants for whoever takes objectives, as the computer has it.
+fn of_the_conductor(context: &Context) -> Result<Option<String>> {
+    let RunAnswer::Model(model) = context.about_runs(RunRequest::Model)? else { return Err(other()) };
+    Ok(model)
+}
+
+/// How quick the model of this machine is, in words.
+pub(super) fn pace(local: &LocalModelLine) -> String {
+    let per_second = |hundredths: u64| format!("{}.{}", hundredths / 100, hundredths % 100 / 10);
+    match local.speed {
+        Some((reads, writes)) => format!(
+            "the model of this machine answers: it reads {} and writes {} tokens a second",
+            per_second(reads),
+            per_second(writes)
+        ),
+        None => "the model of this machine answers: how quick it is will be measured when it starts".into(),
+    }
 }

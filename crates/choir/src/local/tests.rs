@@ -1,4 +1,9 @@
-//! The model of this machine with children that are a few lines of shell.
+//! The model of this machine with weights and children of the tests' own.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
@@ -12,4 +17,96 @@ fn the_process_reads_as_much_as_the_catalog_says() {
         let local = Local::new(data.path(), &catalog);
         assert_eq!(local.runner.options().context as u64, context);
     }
+}
+
+/// A child that says it is ready, and whoever answers in its place.
+struct Child {
+    folder: tempfile::TempDir,
+    port: u16,
+    /// How often its speed was asked for.
+    asked: Arc<AtomicUsize>,
+}
+
+impl Child {
+    /// It answers this when its speed is asked for.
+    fn saying(speed: &'static str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let asked: Arc<AtomicUsize> = Arc::default();
+        let count = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut request = [0; 4096];
+                let length = stream.read(&mut request).unwrap();
+                assert!(request[..length].starts_with(b"POST /speed "));
+                count.fetch_add(1, Ordering::SeqCst);
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    speed.len()
+                );
+                stream.write_all(format!("{head}{speed}").as_bytes()).unwrap();
+            }
+        });
+        Self { folder, port, asked }
+    }
+
+    /// A process that has such a child: another one each time.
+    fn local(&self) -> Local {
+        let program = self.folder.path().join("child.sh");
+        let script = format!(
+            "#!/bin/sh\nread -r _\necho '{{\"ready\":{{\"port\":{}}}}}'\ncat > /dev/null\n",
+            self.port
+        );
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let manifest = Manifest { file: "small.gguf".into(), bytes: 1, ..Manifest::qwen_coder() };
+        let store = Store::new(self.folder.path().join("weights"));
+        std::fs::create_dir_all(self.folder.path().join("weights")).unwrap();
+        std::fs::write(store.path(&manifest), "w").unwrap();
+        let runner = Runner::by(program, Options::new(store.path(&manifest), 100));
+        Local::of(manifest, store, runner)
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+#[tokio::test]
+async fn weights_that_were_brought_by_hand_are_measured_once_before_the_first_answer() {
+    let child = Child::saying(r#"{"prefill":21.5,"decode":3.25}"#);
+    let local = child.local();
+    assert_eq!(local.line().speed, None);
+    assert_eq!(child.asked(), 0, "nothing is started to look at it");
+    local.endpoint().await.unwrap();
+    assert_eq!(local.line().speed, Some((2150, 325)));
+    assert_eq!(local.status(), LocalStatus::Running { tokens_per_second: Some(3.25) });
+    local.endpoint().await.unwrap();
+    let later = child.local();
+    assert_eq!(later.line().speed, Some((2150, 325)), "it is kept beside the weights");
+    later.endpoint().await.unwrap();
+    assert_eq!(child.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_speed_that_cannot_be_kept_is_known_for_as_long_as_the_process_lives() {
+    let child = Child::saying(r#"{"prefill":21.5,"decode":3.25}"#);
+    let local = child.local();
+    // A folder of the name that the file would have, so that it cannot be written whoever tries.
+    std::fs::create_dir_all(child.folder.path().join("weights/small.gguf.speed.json/in-the-way")).unwrap();
+    local.endpoint().await.unwrap();
+    local.endpoint().await.unwrap();
+    assert_eq!((local.line().speed, child.asked()), (Some((2150, 325)), 1));
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_be_measured_answers_all_the_same() {
+    let child = Child::saying("no idea");
+    let local = child.local();
+    for _ in 0..2 {
+        local.endpoint().await.unwrap();
+    }
+    assert_eq!((local.line().speed, child.asked()), (None, 1), "it is tried once");
 }

@@ -18,7 +18,9 @@ fn a_run_that_is_watched_is_followed_to_its_end() {
     let mut from = 0;
     // Its steps in their order, then what came of it and how it is taken back.
     for words in [&scenario.objective, "writer", "completed", "choir runs undo "] {
-        let at = watched.out[from..].find(words).unwrap_or_else(|| panic!("no {words:?} after {from}: {watched:?}"));
+        let at = watched.out[from..]
+            .find(words)
+            .unwrap_or_else(|| panic!("no {words:?} after {from}: {watched:?}"));
         from += at;
     }
     for path in scenario.after.keys() {

@@ -9,7 +9,7 @@ use shared_types::wire::{Found, Matched};
 use super::prompt_commands::{self, Command};
 use crate::api::{self, Answer};
 use crate::apps::files::upload::dragged_path;
-use crate::apps::settings::models::options;
+use crate::apps::settings::models::{options, pace};
 use crate::apps::{self, AppInfo};
 use crate::choir::read::{is, items, money, number, object, text as of};
 use crate::desk::desk;
@@ -329,6 +329,9 @@ fn choices(models: &Option<Answer<Value>>, text: Signal<String>) -> Element {
     let usual = number(&list["budget"], "micros");
     let conductor = items(list, "roles").iter().find(|line| of(line, "role") == "conductor");
     let gets = conductor.map(|line| of(line, "gets")).unwrap_or_default();
+    let name = model.as_str().unwrap_or(gets);
+    let mut all = items(list, "models").iter();
+    let here = all.any(|line| of(line, "name") == name && of(line, "provider") == "local");
     rsx! {
         footer { class: "choices",
             select { "aria-label": "Model", onchange: move |e| desk.set(MODEL, Some(e.value()).filter(|name| !name.is_empty()).into()),
@@ -341,6 +344,7 @@ fn choices(models: &Option<Answer<Value>>, text: Signal<String>) -> Element {
                     option { value: "{amount}", selected: amount == micros, "up to {money(amount)}" }
                 }
             }
+            if here { small { {pace(&list["local"])} } }
             span { class: "sp" }
             {press("btn ghost small", "paperclip", "Attach", move || {
                 let mut text = text;

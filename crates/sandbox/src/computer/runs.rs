@@ -13,6 +13,7 @@ mod steps;
 mod story;
 mod texts;
 
+use agents::roles::Role;
 use event_log::EventLog;
 use event_log::writer::{Intent, Mode, Submission};
 use kernel::{Action, Rejection, RunAction};
@@ -124,6 +125,7 @@ impl Computer {
             RunRequest::Answer { ask, reply } => {
                 RunAnswer::Line(self.answer_question(caller, ask.as_deref(), reply)?)
             }
+            RunRequest::Model => RunAnswer::Model(self.model_wanted(Role::Conductor)?),
             RunRequest::Grants => RunAnswer::Grants(self.grants()?),
             RunRequest::Revoke { grant } => return Ok(Answer::Done(self.revoke(caller, grant)?)),
             RunRequest::Follow { run, after } => {

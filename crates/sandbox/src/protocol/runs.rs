@@ -61,6 +61,8 @@ pub enum RunRequest {
         ask: Option<String>,
         reply: Reply,
     },
+    /// Which model the person wants for the agent that takes objectives.
+    Model,
     Grants,
     Revoke {
         grant: String,
@@ -83,6 +85,8 @@ pub enum RunAnswer {
     Parts(Box<StepParts>),
     Questions(Questions),
     Grants(GrantList),
+    /// Nothing, where they leave that to the catalog.
+    Model(Option<String>),
 }
 
 /// What happens in a run that is followed.

@@ -82,12 +82,8 @@ fn local(model: &Value, turn: Signal<u32>) -> Element {
     }
     let (bytes, here) = (number(model, "bytes"), number(model, "here"));
     let fetching = is(model, "fetching");
-    let speed = model.get("speed").and_then(Value::as_array).map(|pair| {
-        let per_second = |at: usize| pair.get(at).and_then(Value::as_u64).unwrap_or_default() / 100;
-        format!("Measured here: reads {} and writes {} tokens in a second.", per_second(0), per_second(1))
-    });
     let about = match (is(model, "ready"), fetching) {
-        (true, _) => speed.unwrap_or_else(|| "Ready. It has not been timed on this machine yet.".into()),
+        (true, _) => pace(model),
         (false, true) => format!("{} of {}", clock::size(here), clock::size(bytes)),
         (false, false) => format!(
             "Runs on this machine, needs no key and costs nothing; it is slow and works alone. To have it, {} are downloaded once and checked.",
@@ -112,6 +108,15 @@ fn local(model: &Value, turn: Signal<u32>) -> Element {
             }
         }
         if !obstacle.is_empty() { p { class: "note-line warn", Icon { name: "triangle-alert" } span { "{obstacle}" } } }
+    }
+}
+
+/// How fast the model of this machine is.
+pub(crate) fn pace(model: &Value) -> String {
+    let per_second = |at: usize| model["speed"][at].as_u64().unwrap_or_default() / 100;
+    match &model["speed"] {
+        Value::Null => "Not timed on this machine yet.".into(),
+        _ => format!("Measured here: reads {} and writes {} tokens in a second.", per_second(0), per_second(1)),
     }
 }
 

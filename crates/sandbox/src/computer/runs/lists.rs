@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use agents::roles::Role;
 use event_log::writer::Intent;
 use kernel::run::{Begun, Phase};
 use projector::query::RunRow;
@@ -15,7 +16,7 @@ use shared_types::{Event, FilePath, GrantId, OpId, Payload, RunId, Seq, Timestam
 
 use super::steps::{self, Teller};
 use super::story::{self, Story, events_of};
-use super::{Caller, Computer, Progress, only, operation_of, texts};
+use super::{Caller, Computer, Progress, only, operation_of, role_setting, texts};
 use crate::computer::{resolutions, reverted};
 use crate::failure::{Code, Failure};
 use crate::protocol::Choices;
@@ -155,6 +156,11 @@ impl Computer {
         let result = story.events.iter().find(is_result);
         let teller = Teller::new(&**self.log(), &story.events, self.undone_of(&story)?);
         Ok(teller.parts(event, result))
+    }
+
+    pub(super) fn model_wanted(&self, role: Role) -> Result<Option<String>, Failure> {
+        let key = role_setting(role.name());
+        Ok(self.writer.inspect(move |view| view.setting(&key)?.as_str().map(str::to_owned))?)
     }
 
     pub(super) fn grants(&self) -> Result<GrantList, Failure> {
