@@ -5,7 +5,7 @@ mod server;
 
 use std::path::PathBuf;
 
-pub use agents::{Approve, Ask, Mcp, RevertRun, Runs, RunsAction};
+pub use agents::{Approve, Ask, Mcp, Models, ModelsAction, RevertRun, Runs, RunsAction};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use server::{Data, Keys, KeysAction, Link, Up};
 use shared_types::Seq;
@@ -108,6 +108,9 @@ pub enum Command {
         choir keys clear anthropic"
     )]
     Keys(Keys),
+    /// List models and what each of them lacks; fetch or decline the one that runs on this machine
+    #[command(after_help = "Examples:\n  choir models\n  choir models fetch\n  choir models decline")]
+    Models(Models),
     /// Make a computer of a folder, with the files it already has
     #[command(after_help = "Example:\n  choir init ~/notes --name 'Ada Lovelace'")]
     Init(Init),

@@ -16,6 +16,7 @@ mod link;
 mod log;
 mod mcp;
 mod minds;
+mod models;
 mod purge;
 mod replay;
 mod revert;
@@ -123,6 +124,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Up(args) => up::run(&args),
         Command::Link(args) => link::run(&context, &args),
         Command::Keys(args) => keys::run(&context, &args),
+        Command::Models(args) => models::run(&context, &args),
         Command::Mcp(args) => mcp::run(&context, &args),
         Command::Watch => watch::run(&context),
         Command::Doctor(args) => doctor::run(&context, &args),

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use local_model::speed::{Measured, measure};
-use local_model::weights::{Availability, Consent, Manifest, Progress, Store};
+use local_model::weights::{Availability, Consent, FetchError, Manifest, Offer, Progress, Store};
 use local_model::{Ending, Options, Runner, Status};
 use models::{Catalog, ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
+use sandbox::failure::{Code, Failure, of_anyhow};
 use sandbox::minds::LocalHost;
 use shared_types::wire::LocalModelLine;
 use tokio::sync::OnceCell;
@@ -58,6 +59,53 @@ impl Local {
         known.or_else(|| self.measured.get().cloned().flatten())
     }
 
+    /// What would be downloaded; nothing, if all of it is here.
+    pub(crate) fn offer(&self) -> Option<Offer> {
+        match self.store.look(&self.manifest) {
+            Availability::Here(_) => None,
+            Availability::Offered(offer) | Availability::Declined(offer) => Some(offer),
+        }
+    }
+
+    /// Whether the person was not asked yet.
+    pub(crate) fn is_offered(&self) -> bool {
+        matches!(self.status(), LocalStatus::Absent { .. })
+    }
+
+    /// Downloads what the person agreed to while somebody waits for it, and measures the model then.
+    pub(crate) async fn bring(
+        &self,
+        consent: &Consent,
+        progress: impl Fn(Progress) + Send + Sync + 'static,
+    ) -> Result<(), FetchError> {
+        self.store.fetch(&self.manifest, consent, progress).await?;
+        self.measure().await;
+        Ok(())
+    }
+
+    /// Whether there was anything to end. What came so far stays.
+    fn end_fetching(&self) -> bool {
+        let Fetching::Now { task, .. } = std::mem::take(&mut *self.fetching()) else { return false };
+        if let Some(task) = task {
+            task.abort();
+        }
+        true
+    }
+
+    /// How its process is, where all weights are here.
+    fn standing(&self) -> LocalStatus {
+        let status = self.runner.status().borrow().clone();
+        match status {
+            Status::Stopped(Ending::NotStarted | Ending::Idle | Ending::Asked | Ending::Crashed(_)) => {
+                LocalStatus::Idle
+            }
+            Status::Starting { .. } | Status::Ready { .. } => {
+                let tokens_per_second = self.speed().map(|measured| measured.speed.decode as f32);
+                LocalStatus::Running { tokens_per_second }
+            }
+        }
+    }
+
     /// Measures it, unless that was done on this machine or tried in this process. Nothing fails by it.
     async fn measure(&self) {
         if self.speed().is_some() {
@@ -98,22 +146,15 @@ impl LocalModel for Local {
 
     fn status(&self) -> LocalStatus {
         let bytes = self.manifest.bytes;
-        if let Availability::Offered(_) = self.store.look(&self.manifest) {
-            return match &*self.fetching() {
-                Fetching::Not => LocalStatus::Absent { bytes },
-                Fetching::Now { done, .. } => LocalStatus::Fetching { done: *done, bytes },
-                Fetching::Failed(reason) => LocalStatus::Failed { reason: reason.clone() },
-            };
-        }
-        let status = self.runner.status().borrow().clone();
-        match status {
-            Status::Stopped(Ending::NotStarted | Ending::Idle | Ending::Asked | Ending::Crashed(_)) => {
-                LocalStatus::Idle
-            }
-            Status::Starting { .. } | Status::Ready { .. } => {
-                let tokens_per_second = self.speed().map(|measured| measured.speed.decode as f32);
-                LocalStatus::Running { tokens_per_second }
-            }
+        let absent = match self.store.look(&self.manifest) {
+            Availability::Here(_) => return self.standing(),
+            Availability::Offered(_) => LocalStatus::Absent { bytes },
+            Availability::Declined(_) => LocalStatus::Declined,
+        };
+        match &*self.fetching() {
+            Fetching::Not => absent,
+            Fetching::Now { done, .. } => LocalStatus::Fetching { done: *done, bytes },
+            Fetching::Failed(reason) => LocalStatus::Failed { reason: reason.clone() },
         }
     }
 }
@@ -132,6 +173,7 @@ impl LocalHost for Local {
             bytes: self.manifest.bytes,
             here,
             fetching,
+            declined: status == LocalStatus::Declined,
             ready: status.obstacle().is_none(),
             obstacle: status.obstacle(),
             speed: self.speed().map(|m| (hundredths(m.speed.prefill), hundredths(m.speed.decode))),
@@ -140,10 +182,9 @@ impl LocalHost for Local {
 
     fn fetch(&self) {
         let mut fetching = self.fetching();
-        let Availability::Offered(offer) = self.store.look(&self.manifest) else { return };
-        if matches!(&*fetching, Fetching::Now { .. }) {
+        let Some(offer) = self.offer().filter(|_| !matches!(&*fetching, Fetching::Now { .. })) else {
             return;
-        }
+        };
         *fetching = Fetching::Now { done: offer.done, task: None };
         let (own, told) = (self.clone(), Arc::clone(&self.fetching));
         let task = tokio::spawn(async move {
@@ -169,12 +210,18 @@ impl LocalHost for Local {
         }
     }
 
+    fn decline(&self) -> Result<(), Failure> {
+        if self.offer().is_none() {
+            let message = "the local model is here already; there is no download to decline";
+            return Err(Failure::new(Code::Refused, message));
+        }
+        self.end_fetching();
+        let kept = self.store.decline(&self.manifest);
+        kept.map_err(|error| of_anyhow(&error.into()))
+    }
+
     fn stop(&self) {
-        let mut fetching = self.fetching();
-        if let Fetching::Now { task, .. } = std::mem::take(&mut *fetching) {
-            if let Some(task) = task {
-                task.abort();
-            }
+        if self.end_fetching() {
             return;
         }
         let runner = self.runner.clone();

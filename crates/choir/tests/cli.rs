@@ -35,6 +35,8 @@ mod large;
 mod links;
 #[path = "cli/machine.rs"]
 mod machine;
+#[path = "cli/models.rs"]
+mod models;
 #[path = "cli/outside.rs"]
 mod outside;
 #[path = "cli/process.rs"]

@@ -133,7 +133,7 @@ async fn measure() -> Result<(), Failure> {
 async fn fetch(weights: &Path) -> Result<(), Failure> {
     let store = Store::new(weights.parent().ok_or("no folder")?);
     let manifest = Manifest::qwen_coder();
-    if let Availability::Offered(offer) = store.look(&manifest) {
+    if let Availability::Offered(offer) | Availability::Declined(offer) = store.look(&manifest) {
         println!("{offer}");
         let began = Instant::now();
         let tell = |progress| {

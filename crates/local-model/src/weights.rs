@@ -1,6 +1,7 @@
 //! The weights: what they are, where they come from, and that they are what they should be.
 //!
-//! Nothing is downloaded without a [`Consent`], which only somebody who was shown the [`Offer`] can give. A download
+//! Nothing is downloaded without a [`Consent`], which only somebody who was shown the [`Offer`] can give. Who declines is
+//! not asked again: a mark beside the weights says so, until somebody consents. A download
 //! that broke off goes on where it stopped, from whichever source; the file gets its name only once its hash is right.
 //! Dropping the future of [`Store::fetch`] gives it up.
 
@@ -115,6 +116,8 @@ impl Consent {
 pub enum Availability {
     Here(PathBuf),
     Offered(Offer),
+    /// It was offered, and the person does not want it.
+    Declined(Offer),
 }
 
 /// How far a download is.
@@ -181,7 +184,8 @@ impl Store {
         if length(&path) == manifest.bytes {
             return Availability::Here(path);
         }
-        Availability::Offered(Offer {
+        let is_declined = mark_path(&path).exists();
+        let offer = Offer {
             name: manifest.name.clone(),
             license: manifest.license.clone(),
             bytes: manifest.bytes,
@@ -189,7 +193,24 @@ impl Store {
             sources: manifest.sources.iter().map(ToString::to_string).collect(),
             to: path,
             sha256: manifest.sha256.clone(),
-        })
+        };
+        if is_declined { Availability::Declined(offer) } else { Availability::Offered(offer) }
+    }
+
+    /// The person does not want these weights. What was downloaded of them stays for a change of mind.
+    pub fn decline(&self, manifest: &Manifest) -> Result<(), FetchError> {
+        let mark = mark_path(&self.path(manifest));
+        let written = std::fs::create_dir_all(&self.folder).and_then(|()| std::fs::write(&mark, ""));
+        written.map_err(|error| FetchError::Disk(mark, error))
+    }
+
+    /// Somebody wants them after all.
+    fn forget_mark(&self, manifest: &Manifest) -> Result<(), FetchError> {
+        let mark = mark_path(&self.path(manifest));
+        match std::fs::remove_file(&mark) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(FetchError::Disk(mark, error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Downloads what was agreed to; where it lies then.
@@ -204,8 +225,9 @@ impl Store {
         }
         let path = match self.look(manifest) {
             Availability::Here(path) => return Ok(path),
-            Availability::Offered(offer) => offer.to,
+            Availability::Offered(offer) | Availability::Declined(offer) => offer.to,
         };
+        self.forget_mark(manifest)?;
         let mut partial = Partial::open(&self.folder, &path, manifest.bytes)?;
         partial.check_room()?;
         let total = manifest.bytes;
@@ -235,6 +257,13 @@ impl Store {
         }
         partial.finish(&manifest.sha256, move |done| progress(Progress::Verifying { done, total })).await
     }
+}
+
+/// What says that weights were declined.
+fn mark_path(weights: &Path) -> PathBuf {
+    let mut name = weights.as_os_str().to_owned();
+    name.push(".declined");
+    name.into()
 }
 
 fn with_cause(error: &dyn std::error::Error) -> String {

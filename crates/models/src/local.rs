@@ -50,12 +50,15 @@ impl LocalStatus {
         let megabytes = |bytes: &u64| bytes / 1_000_000;
         match self {
             Self::Absent { bytes } => Some(format!(
-                "The local model has to be downloaded first ({} MB). Agree to it in Settings, Models.",
+                "The local model has to be downloaded first ({} MB). Agree to it in Settings, Models, or with \
+                 choir models fetch.",
                 megabytes(bytes)
             )),
-            Self::Declined => {
-                Some("The download of the local model was declined. Settings, Models offers it again.".into())
-            }
+            Self::Declined => Some(
+                "The download of the local model was declined. It can be had after all in Settings, Models, or \
+                 with choir models fetch."
+                    .into(),
+            ),
             Self::Fetching { done, bytes } => Some(format!(
                 "The local model is being downloaded: {} of {} MB.",
                 megabytes(done),

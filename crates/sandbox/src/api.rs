@@ -106,6 +106,12 @@ pub fn routes() -> Vec<Route> {
             "Fetches the model of this machine",
             models::fetch,
         ),
+        Route::post(
+            "/api/v1/models/local/decline",
+            Signed(Write),
+            "Does not want the model of this machine",
+            models::decline,
+        ),
         Route::post("/api/v1/models/local/stop", Signed(Write), "Stops fetching or running it", models::stop),
         Route::get("/api/v1/mcp", Signed(Read), "MCP servers and their tools", tools::list),
         Route::post(

@@ -10,7 +10,7 @@ use event_log::EventLog;
 use hypervisor::vault::{KeyReader, Vault};
 use models::{Catalog, Chosen, Gateway, Keys, LocalModel, ModelError, Secret};
 use shared_types::UserId;
-use shared_types::wire::LocalModelLine;
+use shared_types::wire::{LocalModelLine, ModelLine};
 
 use crate::computer::Computer;
 use crate::failure::{Code, Failure};
@@ -48,6 +48,8 @@ pub trait LocalHost: LocalModel {
     fn line(&self) -> LocalModelLine;
     /// Begins to fetch the weights, since the person agreed; nothing, if they are here or on their way.
     fn fetch(&self);
+    /// The person does not want the weights, and is not asked again; fetching them is ended.
+    fn decline(&self) -> Result<(), Failure>;
     /// Ends the fetching, or the process.
     fn stop(&self);
 }
@@ -147,6 +149,11 @@ impl Minds {
         self.gateway(user).choose(wanted, Role::Conductor.name())
     }
 
+    /// All models, as they stand for this user.
+    pub fn lines(&self, user: &UserId) -> Vec<ModelLine> {
+        model_lines(&self.gateway(user))
+    }
+
     pub(crate) fn gateway(&self, user: &UserId) -> Gateway {
         let gateway = Gateway::new(self.catalog.clone(), (self.keys)(user));
         if let Some(local) = &self.outside.local {
@@ -209,4 +216,18 @@ impl Minds {
             rooms: std::sync::Mutex::default(),
         }
     }
+}
+
+/// The models of a catalog, and what is in the way of each.
+pub(crate) fn model_lines(gateway: &Gateway) -> Vec<ModelLine> {
+    let lines = gateway.catalog().models.iter().map(|(name, model)| ModelLine {
+        name: name.clone(),
+        provider: model.provider.clone(),
+        usable: gateway.is_usable(name),
+        obstacle: gateway.why_not(name),
+        input_price: model.prices.map(|prices| prices.input),
+        output_price: model.prices.map(|prices| prices.output),
+        context: model.context,
+    });
+    lines.collect()
 }

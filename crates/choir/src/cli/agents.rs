@@ -34,6 +34,23 @@ pub struct Mcp {
 }
 
 #[derive(Debug, Args)]
+pub struct Models {
+    #[command(subcommand)]
+    pub action: Option<ModelsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ModelsAction {
+    /// Download the model that runs on this machine; it says first what and how much that is
+    #[command(after_help = "Example:\n  choir models fetch\n\n\
+        A download that broke off goes on where it stopped. CHOIR_WEIGHTS names another folder for it.")]
+    Fetch,
+    /// Do not want that download, and not be asked about it again
+    #[command(after_help = "Example:\n  choir models decline")]
+    Decline,
+}
+
+#[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Runs {
     /// The run to look into: its id, or four or more digits of it

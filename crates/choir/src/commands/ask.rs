@@ -8,9 +8,9 @@ use sandbox::ids;
 use sandbox::protocol::RunRequest;
 use shared_types::wire::{RunLine, StartRun};
 
-use super::{Context, minds};
 use super::attend::{Attention, attend};
 use super::runs::line_of;
+use super::{Context, minds};
 use crate::cli::Ask;
 use crate::render::{Bar, json, line, safe};
 

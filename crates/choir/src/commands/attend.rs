@@ -312,7 +312,7 @@ fn hear_reply(style: Style, question: &RunQuestion) -> Result<Option<Reply>> {
     }
 }
 
-fn read_line(style: Style, prompt: &str) -> Result<Option<String>> {
+pub(super) fn read_line(style: Style, prompt: &str) -> Result<Option<String>> {
     write!(stdout(), "{}", style.bold(prompt))?;
     stdout().flush()?;
     let mut typed = String::new();

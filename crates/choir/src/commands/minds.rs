@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ::models::Catalog;
 use anyhow::Result;
-use models::Catalog;
 use sandbox::minds::{Minds, Outside};
 use sandbox::protocol::{RunAnswer, RunRequest};
 use sandbox::startup::{Said, data_folder, machine_config};
@@ -13,9 +13,16 @@ use shared_types::UserId;
 use shared_types::wire::LocalModelLine;
 
 use super::runs::other;
-use super::{Context, keys};
+use super::{Context, keys, models};
 use crate::local::Local;
 use crate::render::line;
+
+/// The model of this machine alone.
+pub(super) fn local() -> Result<Local> {
+    let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into))?;
+    let config = machine_config(data.clone(), &Said::default())?;
+    Ok(Local::new(&data, &Minds::new(config.models.as_ref())?.catalog))
+}
 
 /// For a computer that this process holds. Where nothing was ever served there are no keys, and the machine's own model
 /// is what is left.
@@ -37,15 +44,19 @@ pub(super) fn outside(data: &Path, catalog: &Catalog) -> Result<Outside> {
     Ok(Outside { local: Some(Arc::new(Local::new(data, catalog))), web: Some(Arc::new(PublicWeb::new()?)) })
 }
 
-/// Before a run starts: if the model of this machine is the one that takes it, the person is told how quick that is.
+/// Before a run starts: if no model can take it, the one of this machine is offered; if that one is to take it, the person
+/// is told how quick it is.
 pub(super) fn tell(context: &Context, minds: &Minds, wanted: Option<&str>) -> Result<()> {
     let (false, Some(local)) = (context.style.is_json(), &minds.outside.local) else { return Ok(()) };
     let wanted = match wanted {
         Some(of_run) => Some(of_run.to_owned()),
         None => of_the_conductor(context)?,
     };
-    let chosen = minds.for_a_run(&UserId::owner(), wanted.as_deref());
-    if chosen.is_ok_and(|chosen| chosen.is_local) {
+    let choose = || minds.for_a_run(&UserId::owner(), wanted.as_deref());
+    if choose().is_err() {
+        models::offer(context)?;
+    }
+    if choose().is_ok_and(|chosen| chosen.is_local) {
         line(&context.style.dim(&pace(&local.line())));
     }
     Ok(())

@@ -110,3 +110,34 @@ async fn a_model_that_cannot_be_measured_answers_all_the_same() {
     }
     assert_eq!((local.line().speed, child.asked()), (None, 1), "it is tried once");
 }
+
+#[tokio::test]
+async fn what_was_declined_stays_so_for_every_process_until_somebody_fetches_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = || {
+        let manifest = Manifest { sources: Vec::new(), ..Manifest::qwen_coder() };
+        let store = Store::new(folder.path());
+        let runner = Runner::by("/no/such/program", Options::new(store.path(&manifest), 100));
+        Local::of(manifest, store, runner)
+    };
+    let first = local();
+    assert_eq!(first.status(), LocalStatus::Absent { bytes: first.manifest.bytes });
+    first.decline().unwrap();
+    for each in [first, local()] {
+        let line = each.line();
+        assert_eq!((each.status(), line.declined, line.ready), (LocalStatus::Declined, true, false));
+        assert!(line.obstacle.unwrap().contains("choir models fetch"));
+    }
+    let asked = local();
+    asked.fetch();
+    let ended = async {
+        while matches!(asked.status(), LocalStatus::Fetching { .. }) {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), ended).await.unwrap();
+    assert!(matches!(asked.status(), LocalStatus::Failed { .. }), "there is no source: {:?}", asked.status());
+    assert!(!asked.line().declined && local().is_offered(), "but somebody wanted it");
+    asked.decline().unwrap();
+    assert_eq!(asked.status(), LocalStatus::Declined, "also after a failure");
+}

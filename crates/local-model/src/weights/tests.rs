@@ -66,7 +66,7 @@ fn manifest(file: &[u8], sources: Vec<Source>) -> Manifest {
 
 fn offer(store: &Store, manifest: &Manifest) -> Offer {
     match store.look(manifest) {
-        Availability::Offered(offer) => offer,
+        Availability::Offered(offer) | Availability::Declined(offer) => offer,
         Availability::Here(path) => panic!("{path:?} is here"),
     }
 }
@@ -181,4 +181,27 @@ async fn two_downloads_of_the_same_do_not_mix() {
     let path = Store::new(folder.path()).path(&manifest);
     let _other = Partial::open(folder.path(), &path, manifest.bytes).unwrap();
     assert!(matches!(fetch(&folder, &manifest).await, Err(FetchError::Busy)));
+}
+
+#[tokio::test]
+async fn what_was_declined_is_not_offered_until_somebody_consents() {
+    let (folder, file) = (tempfile::tempdir().unwrap(), file());
+    let nowhere = manifest(&file, vec![Source::Url("http://127.0.0.1:1/weights".into())]);
+    let store = Store::new(folder.path().join("not/there/yet"));
+    let offered = store.look(&nowhere);
+    let Availability::Offered(offer) = &offered else { panic!("{offered:?}") };
+    store.decline(&nowhere).unwrap();
+    let again = Store::new(folder.path().join("not/there/yet"));
+    assert_eq!(again.look(&nowhere), Availability::Declined(offer.clone()), "others see it, too");
+    store.fetch(&nowhere, &Consent::to(offer), |_| {}).await.unwrap_err();
+    assert_eq!(
+        again.look(&nowhere),
+        offered,
+        "whoever consents has changed their mind, whatever comes of it"
+    );
+    store.decline(&nowhere).unwrap();
+    let reached = manifest(&file, vec![Publisher::new(&file).start().await]);
+    let path = store.fetch(&reached, &Consent::to(offer), |_| {}).await.unwrap();
+    store.decline(&reached).unwrap();
+    assert_eq!(store.look(&reached), Availability::Here(path), "what is here is here");
 }

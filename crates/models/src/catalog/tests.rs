@@ -102,6 +102,7 @@ fn the_process_on_this_machine_reads_as_much_as_any_of_its_models_is_said_to() {
     let built_in = Catalog::load(None).unwrap();
     assert_eq!(built_in.local_context(), Some(built_in.models["local"].context));
     assert_eq!(load("model.local.context = 5000").unwrap().local_context(), Some(5000));
-    let two = load("[model.long]\nprovider = \"local\"\nid = \"x\"\ncontext = 12000\nmax_output = 512").unwrap();
+    let two =
+        load("[model.long]\nprovider = \"local\"\nid = \"x\"\ncontext = 12000\nmax_output = 512").unwrap();
     assert_eq!(two.local_context(), Some(12_000));
 }

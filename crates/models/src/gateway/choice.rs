@@ -76,8 +76,12 @@ impl Gateway {
             },
             (Kind::Anthropic | Kind::Openai | Kind::Bedrock, Auth::None) => None,
             (Kind::Anthropic | Kind::Openai | Kind::Bedrock, Auth::ApiKey | Auth::Bearer | Auth::Aws) => {
-                let missing =
-                    || format!("There is no key for {}. Add one in Settings, Models.", model.provider);
+                let missing = || {
+                    let name = &model.provider;
+                    format!(
+                        "There is no key for {name}. Add one in Settings, Models, or with choir keys set {name}."
+                    )
+                };
                 self.0.keys.key(&model.provider).is_none().then(|| (ErrorClass::Auth, missing()))
             }
         }

@@ -1,11 +1,13 @@
 //! Models: which there are, which each role gets, whether they answer, and the one that runs on this machine.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::run::Budget;
-use shared_types::wire::{LocalModelLine, ModelLine, ModelList, ModelTried, RoleLine, RunCost};
+use shared_types::wire::{LocalModelLine, ModelList, ModelTried, RoleLine, RunCost};
 
 use super::Of;
 use super::problem::{Named, Refusal};
@@ -13,6 +15,7 @@ use crate::computer::{DAILY, DEFAULT_BUDGET, RUN_BUDGET, role_setting};
 use crate::desk::{Desk, blocking};
 use crate::failure::{Code, Failure};
 use crate::ids;
+use crate::minds::model_lines;
 
 /// A model, by its name in the catalog.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,22 +40,13 @@ fn listed(desk: &Desk) -> Result<ModelList, Failure> {
         let budget = |key: &str| serde_json::from_value::<Budget>(view.setting(key)?).ok();
         (wanted, budget(RUN_BUDGET), budget(DAILY), view.spending.get(&today).copied().unwrap_or_default())
     })?;
-    let models = catalog.models.iter().map(|(name, model)| ModelLine {
-        name: name.clone(),
-        provider: model.provider.clone(),
-        usable: gateway.is_usable(name),
-        obstacle: gateway.why_not(name),
-        input_price: model.prices.map(|prices| prices.input),
-        output_price: model.prices.map(|prices| prices.output),
-        context: model.context,
-    });
     let roles = roles.iter().zip(wanted).map(|(role, wanted)| RoleLine {
         role: role.clone(),
         gets: gateway.choose(wanted.as_deref(), role).ok().map(|chosen| chosen.alias),
         model: wanted.unwrap_or_else(|| catalog.roles.get(role).cloned().unwrap_or_default()),
     });
     Ok(ModelList {
-        models: models.collect(),
+        models: model_lines(gateway),
         roles: roles.collect(),
         local: desk.local().map(|local| local.line()),
         budget: budget.unwrap_or(DEFAULT_BUDGET),
@@ -86,6 +80,13 @@ pub(super) async fn fetch(desk: Of) -> Result<Json<LocalModelLine>, Refusal> {
     let local = desk.local().ok_or_else(none)?;
     local.fetch();
     Ok(Json(local.line()))
+}
+
+/// The person does not want them.
+pub(super) async fn decline(desk: Of) -> Result<Json<LocalModelLine>, Refusal> {
+    let local = Arc::clone(desk.local().ok_or_else(none)?);
+    let declined = move || local.decline().map(|()| local.line());
+    Ok(Json(blocking(declined).await?))
 }
 
 /// Ends the fetching of the weights, or the model itself.

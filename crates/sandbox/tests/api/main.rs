@@ -9,6 +9,7 @@ mod going_back;
 mod house;
 mod idling;
 mod mischief;
+mod models;
 mod restart;
 mod routes;
 mod runs;

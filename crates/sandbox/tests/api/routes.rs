@@ -73,6 +73,7 @@ fn table() -> Vec<Row> {
         row(&get, "/api/v1/models", Value::Null),
         row(&post, "/api/v1/models/{name}/test", Value::Null),
         row(&post, "/api/v1/models/local/fetch", Value::Null),
+        row(&post, "/api/v1/models/local/decline", Value::Null),
         row(&post, "/api/v1/models/local/stop", Value::Null),
         row(&get, "/api/v1/mcp", Value::Null),
         row(&post, "/api/v1/mcp/reach", Value::Null),

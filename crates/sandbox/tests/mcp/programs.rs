@@ -79,7 +79,8 @@ fn the_key_of_a_provider_of_models_is_given_to_no_server() {
         let (models, mcp): (toml::Table, toml::Table) = (models.parse().unwrap(), mcp.parse().unwrap());
         Minds::new(Some(&models)).unwrap().with_tools(mcp["mcp"].as_table()).map(drop)
     };
-    let program = |key: &str| format!("[mcp.x]\ncommand = [\"x\"]\nsecrets = {{ A = \"x\", B = \"{key}\" }}\n");
+    let program =
+        |key: &str| format!("[mcp.x]\ncommand = [\"x\"]\nsecrets = {{ A = \"x\", B = \"{key}\" }}\n");
     let address = |key: &str| format!("[mcp.x]\nurl = \"https://x.example/\"\nkey = \"{key}\"\n");
     let house = "[provider.house]\nkind = \"openai\"\nbase_url = \"http://10.0.0.5/v1\"\nauth = \"bearer\"\nat_once = 1\n";
     for (models, key) in [("", "anthropic"), ("", "bedrock"), ("", "zai"), (house, "house")] {

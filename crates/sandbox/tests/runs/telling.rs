@@ -2,9 +2,9 @@
 
 use kernel::RunAction;
 use sandbox::failure::Code;
-use sandbox::protocol::{RunAnswer, RunRequest};
+use sandbox::protocol::{Request, RunAnswer, RunRequest};
 use shared_types::payload::task::TaskOutcome;
-use shared_types::wire::{AgentState, RunCost, RunGesture, RunList, RunState, Step, StepKind};
+use shared_types::wire::{AgentState, DesktopAction, RunCost, RunGesture, RunList, RunState, Step, StepKind};
 use shared_types::{RunId, Seq, TaskId};
 
 use crate::house::{House, at, first};
@@ -212,4 +212,19 @@ fn every_gesture_is_a_step_and_says_how_the_run_stands() {
         ["work", "pause", "go on", "take over", "stop the run"],
         "what is so already is no step"
     );
+}
+
+#[test]
+fn the_model_that_the_person_wants_for_objectives_is_told_before_one_is_given() {
+    let house = House::new();
+    let wanted = || match house.tell(RunRequest::Model).unwrap() {
+        RunAnswer::Model(model) => model,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(wanted(), None, "they leave it to the catalog");
+    for (role, model) in [("writer", "glm"), ("conductor", "local")] {
+        let key = format!("models.role.{role}");
+        house.ask(Request::Gesture(DesktopAction::SetSetting { key: key.into(), value: model.into() }), &[]);
+    }
+    assert_eq!(wanted().as_deref(), Some("local"));
 }

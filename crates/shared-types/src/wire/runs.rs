@@ -325,6 +325,9 @@ pub struct LocalModelLine {
     pub here: u64,
     /// Whether they are being fetched.
     pub fetching: bool,
+    /// Whether the person does not want them; then nobody is asked about it again.
+    #[serde(default)]
+    pub declined: bool,
     /// Whether it can answer: all weights are here and whole.
     pub ready: bool,
     /// Why it cannot be used, if that is so.

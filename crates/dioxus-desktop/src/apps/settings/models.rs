@@ -104,6 +104,7 @@ fn local(model: &Value, turn: Signal<u32>) -> Element {
                 progress { max: "{bytes}", value: "{here}", "aria-label": "Download" }
                 {press("btn", "square", "Stop", go("stop"))}
             } else if !is(model, "ready") {
+                if !is(model, "declined") { {press("btn", "x", "Decline", go("decline"))} }
                 {press("btn pri", "download", format!("Fetch {}", clock::size(bytes - here.min(bytes))), go("fetch"))}
             }
         }
@@ -114,10 +115,10 @@ fn local(model: &Value, turn: Signal<u32>) -> Element {
 /// How fast the model of this machine is.
 pub(crate) fn pace(model: &Value) -> String {
     let per_second = |at: usize| model["speed"][at].as_u64().unwrap_or_default() / 100;
-    match &model["speed"] {
-        Value::Null => "Not timed on this machine yet.".into(),
-        _ => format!("Measured here: reads {} and writes {} tokens in a second.", per_second(0), per_second(1)),
+    if model["speed"].is_null() {
+        return "Not timed on this machine yet.".into();
     }
+    format!("Measured here: reads {} and writes {} tokens in a second.", per_second(0), per_second(1))
 }
 
 /// What is said of a model, without where to go: the person is there.

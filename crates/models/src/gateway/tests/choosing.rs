@@ -6,14 +6,18 @@ const CHAIN: &str = r#"model.claude.fallbacks = ["bedrock", "gpt"]"#;
 
 #[tokio::test]
 async fn the_first_model_with_a_key_is_chosen() {
+    let missing = |name: &str| {
+        format!("There is no key for {name}. Add one in Settings, Models, or with choir keys set {name}.")
+    };
+    let (anthropic, openai) = (missing("anthropic"), missing("openai"));
     let cases = [
         (vec!["anthropic", "openai"], None, Ok("claude")),
         (vec!["openai"], None, Ok("gpt")),
         (vec!["openai", "bedrock"], None, Ok("bedrock")),
         (vec!["openai", "anthropic"], Some("gpt"), Ok("gpt")),
-        (vec!["anthropic"], Some("gpt"), Err("There is no key for openai. Add one in Settings, Models.")),
+        (vec!["anthropic"], Some("gpt"), Err(openai.as_str())),
         (vec!["anthropic"], Some("nonsense"), Err("No such model is configured.")),
-        (Vec::new(), None, Err("There is no key for anthropic. Add one in Settings, Models.")),
+        (Vec::new(), None, Err(anthropic.as_str())),
     ];
     for (keys, wanted, expected) in cases {
         let rig = Rig::with(vec![Scripted::refusal(500, "")], CHAIN, keys.clone()).await;
@@ -32,7 +36,10 @@ async fn the_local_model_is_the_last_resort() {
         (LocalStatus::Idle, Ok("local")),
         (LocalStatus::Running { tokens_per_second: Some(9.5) }, Ok("local")),
         (LocalStatus::Absent { bytes: 1_117_320_768 }, Err("downloaded first (1117 MB)")),
-        (LocalStatus::Declined, Err("declined")),
+        (
+            LocalStatus::Declined,
+            Err("choir keys set anthropic. The download of the local model was declined."),
+        ),
         (LocalStatus::Fetching { done: 2_000_000, bytes: 5_000_000 }, Err("2 of 5 MB")),
         (LocalStatus::Failed { reason: "no memory".into() }, Err("no memory")),
     ];

@@ -1,0 +1,93 @@
+//! The model of this machine over HTTP: how quick it is, and the person's yes and no to its download.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use models::{ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelError};
+use sandbox::failure::{Code, Failure};
+use sandbox::minds::LocalHost;
+use serde_json::json;
+use shared_types::wire::LocalModelLine;
+
+use crate::house::{House, nothing};
+
+const BYTES: u64 = 5_000_000;
+
+/// Whoever keeps the model; nothing of it is real but its state.
+struct Keeper(Mutex<LocalStatus>);
+
+impl LocalModel for Keeper {
+    fn endpoint(&self) -> Pin<Box<dyn Future<Output = Result<LocalEndpoint, ModelError>> + Send + '_>> {
+        Box::pin(async { Err(ModelError::new("local", ErrorClass::Unavailable, "it is not real")) })
+    }
+
+    fn status(&self) -> LocalStatus {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl LocalHost for Keeper {
+    fn line(&self) -> LocalModelLine {
+        let status = self.status();
+        LocalModelLine {
+            name: "Small".into(),
+            bytes: BYTES,
+            here: 0,
+            fetching: matches!(status, LocalStatus::Fetching { .. }),
+            declined: status == LocalStatus::Declined,
+            ready: status.obstacle().is_none(),
+            obstacle: status.obstacle(),
+            speed: Some((2150, 320)),
+        }
+    }
+
+    fn fetch(&self) {
+        *self.0.lock().unwrap() = LocalStatus::Fetching { done: 0, bytes: BYTES };
+    }
+
+    fn decline(&self) -> Result<(), Failure> {
+        let mut status = self.0.lock().unwrap();
+        if *status == LocalStatus::Idle {
+            return Err(Failure::new(Code::Refused, "it is here already"));
+        }
+        *status = LocalStatus::Declined;
+        Ok(())
+    }
+
+    fn stop(&self) {
+        *self.0.lock().unwrap() = LocalStatus::Idle;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_download_is_declined_and_had_after_all() {
+    let keeper = Arc::new(Keeper(Mutex::new(LocalStatus::Absent { bytes: BYTES })));
+    let local = Arc::clone(&keeper);
+    let house = House::with(|config| config.outside.local = Some(local)).await;
+    let listed = async || house.get("/api/v1/models").await.json["local"].clone();
+    let before = listed().await;
+    assert_eq!(
+        (&before["declined"], &before["ready"], &before["speed"]),
+        (&json!(false), &json!(false), &json!([2150, 320]))
+    );
+    let answer = house.post("/api/v1/models/local/decline", nothing()).await;
+    assert_eq!((answer.status.as_u16(), &answer.json["declined"]), (200, &json!(true)), "{answer:?}");
+    let why = listed().await["obstacle"].as_str().unwrap().to_owned();
+    assert!(why.contains("was declined") && why.contains("choir models fetch"), "{why}");
+    let answer = house.post("/api/v1/models/local/fetch", nothing()).await;
+    assert_eq!(
+        (&answer.json["declined"], &answer.json["fetching"]),
+        (&json!(false), &json!(true)),
+        "{answer:?}"
+    );
+    house.post("/api/v1/models/local/stop", nothing()).await;
+    let refused = house.post("/api/v1/models/local/decline", nothing()).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (422, "refused"), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_without_a_model_of_its_own_has_nothing_to_decline() {
+    let house = House::new().await;
+    let answer = house.post("/api/v1/models/local/decline", nothing()).await;
+    assert_eq!((answer.status.as_u16(), answer.code()), (404, "not_found"));
+}
