@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sandbox::computer::Computer;
+use sandbox::failure::Code;
 use sandbox::protocol::{Choices, Envelope, Request, RunRequest};
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
-use shared_types::wire::RunDetails;
+use shared_types::wire::{RunDetails, RunGesture};
 use shared_types::{Event, OpId, Payload};
 
 use crate::cut::asks;
 use crate::scenario::Expect;
-use crate::stage::Stage;
+use crate::stage::{Stage, ask};
 
 pub(crate) struct End {
     /// One for each objective, in their order.
@@ -76,13 +77,11 @@ impl RunEnd {
         holds("the reason", expect.reason.as_deref(), line.reason.as_deref())?;
         holds("the summary", expect.summary.as_deref(), self.details.summary.as_deref())?;
         check("how often the person was asked", &expect.asks, &self.asks)?;
-        if let Some(calls) = &expect.calls {
-            let mut calls = calls.clone();
-            calls.sort();
-            check("the calls", &calls, &self.calls())?;
-        }
-        check("the turns", &expect.turns.unwrap_or(line.cost.steps), &line.cost.steps)?;
-        check("the cost", &expect.micros.unwrap_or(line.cost.micros), &line.cost.micros)?;
+        let mut calls = expect.calls.clone();
+        calls.sort();
+        check("the calls", &calls, &self.calls())?;
+        check("the turns", &expect.turns, &line.cost.steps)?;
+        check("the cost", &expect.micros, &line.cost.micros)?;
         for (role, labels) in &expect.taint {
             let agent = self.details.agents.iter().find(|agent| agent.role == *role);
             let found =
@@ -116,8 +115,8 @@ impl Stage<'_> {
         check("the files", &files, &end.files)
     }
 
-    /// The runs are taken back one after the other, the first one first. At last everything is as before, but for what
-    /// the person did.
+    /// The runs are taken back one after the other, the first one first; one that is not over is stopped before. At last
+    /// everything is as before, but for what the person did.
     pub(crate) fn undo(&self, computer: &Computer, end: &End) -> Result<(), String> {
         self.undo_as(&self.scenario.expect, computer, end)
     }
@@ -127,12 +126,17 @@ impl Stage<'_> {
         for ((expect, run), ended) in self.scenario.expected(first).zip(&self.runs).zip(&end.runs) {
             let mut before = self.scenario.files.clone();
             before.extend(expect.undone.clone());
+            if !ended.details.line.state.is_over() {
+                ask(computer, RunRequest::Gesture { run: run.to_string(), gesture: RunGesture::Stop });
+            }
+            let found = self.files();
             let undo = RunRequest::Undo { run: run.to_string(), choices: Choices::default(), preview: false };
             let envelope = Envelope::new(Request::Runs(undo));
             let answer = computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ());
             match answer.into_done() {
                 Ok(_) => check("the files after undo", &before, &self.files())?,
-                Err(_) if self.files() == before || !ended.details.line.state.is_over() => {}
+                // Where nothing is left of what it did, there is nothing to take back.
+                Err(failure) if failure.code == Code::Refused && found == before => {}
                 Err(failure) => return Err(format!("the run cannot be undone: {failure}")),
             }
         }

@@ -150,11 +150,11 @@ pub(crate) struct Expect {
     #[serde(default)]
     pub(crate) asks: usize,
     /// Turns that were taken.
-    pub(crate) turns: Option<u64>,
+    pub(crate) turns: u64,
     /// What it cost, in millionths of a dollar.
-    pub(crate) micros: Option<u64>,
+    pub(crate) micros: u64,
     /// Tools that were used, with how their calls ended, in any order: `exec ok`, `write failed`.
-    pub(crate) calls: Option<Vec<String>>,
+    pub(crate) calls: Vec<String>,
     /// Labels that agents carry at the end, by role.
     #[serde(default)]
     pub(crate) taint: BTreeMap<String, Vec<String>>,
