@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sandbox::computer::Computer;
 use sandbox::failure::Code;
 use sandbox::protocol::{Choices, Envelope, Request, RunRequest};
+use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
 use shared_types::wire::{RunDetails, RunGesture};
 use shared_types::{Event, OpId, Payload};
@@ -55,6 +56,28 @@ impl RunEnd {
         calls
     }
 
+    /// The most calls of one turn that were under way at once.
+    fn at_once(&self) -> usize {
+        let (mut turns, mut open, mut most) = (BTreeMap::new(), BTreeMap::new(), 0);
+        for event in &self.events {
+            match &event.payload {
+                Payload::Llm(LlmEvent::Reply(reply)) => {
+                    turns.extend(reply.calls.iter().map(|wanted| (wanted.call, event.seq)));
+                }
+                Payload::Tool(ToolEvent::Call(_)) => {
+                    let open: &mut usize = open.entry(turns[&event.op]).or_default();
+                    *open += 1;
+                    most = most.max(*open);
+                }
+                Payload::Tool(ToolEvent::Result(_)) => {
+                    open.entry(turns[&event.op]).and_modify(|open| *open -= 1);
+                }
+                _ => {}
+            }
+        }
+        most
+    }
+
     /// The agents by role, in the order of their names, each with the labels that it carries.
     pub(crate) fn labels(&self) -> Vec<String> {
         let agent = |agent: &shared_types::wire::Agent| format!("{} {:?}", agent.role, agent.taint);
@@ -82,6 +105,10 @@ impl RunEnd {
         check("the calls", &calls, &self.calls())?;
         check("the turns", &expect.turns, &line.cost.steps)?;
         check("the cost", &expect.micros, &line.cost.micros)?;
+        if self.at_once() < expect.at_once {
+            let (wanted, found) = (expect.at_once, self.at_once());
+            return Err(format!("{found} calls of one turn were under way at once, not {wanted}"));
+        }
         for (role, labels) in &expect.taint {
             let agent = self.details.agents.iter().find(|agent| agent.role == *role);
             let found =

@@ -155,6 +155,9 @@ pub(crate) struct Expect {
     pub(crate) micros: u64,
     /// Tools that were used, with how their calls ended, in any order: `exec ok`, `write failed`.
     pub(crate) calls: Vec<String>,
+    /// How many calls of one turn were under way at once, at least.
+    #[serde(default)]
+    pub(crate) at_once: usize,
     /// Labels that agents carry at the end, by role.
     #[serde(default)]
     pub(crate) taint: BTreeMap<String, Vec<String>>,
