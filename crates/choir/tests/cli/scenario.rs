@@ -20,7 +20,7 @@ pub(crate) struct Scenario {
 
 /// What a process on a machine of its own does not have, or what may end elsewhere after a kill. The sandbox's own tests kill
 /// the processes of all of them.
-const ELSEWHERE: [&str; 7] = ["person", "pages", "mcp", "settings", "budget", "beside", "crash"];
+const ELSEWHERE: [&str; 8] = ["person", "pages", "mcp", "settings", "budget", "beside", "attached", "crash"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/scenarios")

@@ -25,6 +25,9 @@ pub(crate) struct Scenario {
     /// Files that are there before.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
+    /// Those of them that the person puts beside the first objective.
+    #[serde(default)]
+    pub(crate) attached: Vec<String>,
     #[serde(default)]
     pub(crate) budget: Budget,
     /// Settings that the person made before.

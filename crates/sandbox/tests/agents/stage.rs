@@ -188,16 +188,16 @@ impl<'a> Stage<'a> {
             let envelope = Envelope::new(Request::Gesture(set));
             computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
         }
-        self.start(&computer, self.runs[0], &self.scenario.objective);
+        self.start(&computer, self.runs[0], &self.scenario.objective, &self.scenario.attached);
         computer
     }
 
-    fn start(&self, computer: &Computer, run: RunId, objective: &str) {
+    fn start(&self, computer: &Computer, run: RunId, objective: &str, attached: &[String]) {
         let start = StartRun {
             command: CommandId::from_bytes(*run.as_bytes()),
             run,
             objective: objective.to_owned(),
-            attached: Vec::new(),
+            attached: attached.iter().map(|path| FilePath::parse(path).unwrap()).collect(),
             model: None,
             budget: self.scenario.budget,
         };
@@ -211,7 +211,7 @@ impl<'a> Stage<'a> {
             nth(events, &beside.after, beside.number).is_some() && self.events(computer, **run).is_empty()
         });
         let Some((beside, run)) = due else { return false };
-        self.start(computer, *run, &beside.objective);
+        self.start(computer, *run, &beside.objective, &[]);
         true
     }
 
