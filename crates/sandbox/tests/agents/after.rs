@@ -109,6 +109,7 @@ impl Stage<'_> {
         }
         did_each_once(self.scenario, &end.runs[0].events)?;
         self.verify(computer)?;
+        self.keeps_no_key(computer)?;
         self.undo_as(expect, computer, end)
     }
 

@@ -245,6 +245,19 @@ fn a_call_outside_whose_process_was_killed_is_asked_about_and_made_again_only_if
     kill_everywhere(&scenarios);
 }
 
+/// A process is told the key in its environment, which cells must not have.
+#[test]
+fn a_command_in_a_cell_sees_no_key_that_its_process_was_started_with() {
+    let all = Scenario::all();
+    let scenario = all.iter().find(|scenario| scenario.name == "keys-are-not-in-a-cell").unwrap();
+    let stage = Stage::new(scenario, Wire::Anthropic);
+    drop(stage.prepare());
+    Process::start(&stage).end().unwrap();
+    let computer = sandbox::session::take(&stage.place()).unwrap();
+    stage.judge(&stage.look(&computer)).unwrap();
+    stage.keeps_no_key(&computer).unwrap();
+}
+
 #[test]
 #[ignore = "it takes about four minutes: `cargo xtask crash --scenarios`"]
 fn scenarios_whose_process_is_killed_after_any_event_go_on_to_the_same_end() {

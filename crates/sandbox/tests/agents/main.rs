@@ -15,6 +15,7 @@ mod after;
 mod crash;
 mod cut;
 mod end;
+mod keys;
 mod killing;
 mod person;
 mod scenario;

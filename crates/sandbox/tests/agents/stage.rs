@@ -221,6 +221,7 @@ impl<'a> Stage<'a> {
         self.judge(&end)?;
         let computer = sandbox::session::take(&self.place()).map_err(|e| e.to_string())?;
         snapshot::check(&self.scenario.name, &transcript::of(self, &computer)?)?;
+        self.keeps_no_key(&computer)?;
         self.undo(&computer, &end)
     }
 
