@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: the product's own benchmarks, from a release build, as JSON lines on stdout.
 //!
-//! The figures come from `choir bench`, so a user measures the same thing on their machine. Only JSON goes to
-//! stdout; cargo's messages are on stderr, so the output can be piped or appended to a file.
+//! The figures come from `choir bench`, so a user measures the same thing on their machine; those of agents from an example
+//! of the sandbox, since they need a model that is scripted, and it fails where a bar is missed. Only JSON goes to stdout;
+//! cargo's messages are on stderr, so the output can be piped or appended to a file.
 
 use std::process::Command;
 
@@ -18,7 +19,8 @@ use crate::{
 #[command(after_help = "\
 Examples:
   cargo xtask bench
-  cargo xtask bench append replay > figures.jsonl")]
+  cargo xtask bench append replay > figures.jsonl
+  cargo xtask bench agents")]
 pub(crate) struct Args {
     /// Only these
     benches: Vec<Bench>,
@@ -34,25 +36,50 @@ enum Bench {
     Undo,
     /// From a command to a hundred open sockets
     Fanout,
+    /// Steps of agents beyond their models, and how soon a hundred runs go on after kill -9
+    Agents,
+}
+
+/// What measures: a program, and what it is told.
+struct Meter {
+    package: &'static str,
+    /// What cargo builds, and where below a profile's folder it puts it.
+    build: &'static [&'static str],
+    program: &'static str,
+    args: Vec<&'static str>,
 }
 
 impl Bench {
-    fn name(self) -> &'static str {
+    fn meter(self) -> Meter {
+        let choir = |name| Meter {
+            package: "choir",
+            build: &["--bins"],
+            program: "choir",
+            args: vec!["bench", name, "--json"],
+        };
         match self {
-            Self::Append => "append",
-            Self::Replay => "replay",
-            Self::Undo => "undo",
-            Self::Fanout => "fanout",
+            Self::Append => choir("append"),
+            Self::Replay => choir("replay"),
+            Self::Undo => choir("undo"),
+            Self::Fanout => choir("fanout"),
+            Self::Agents => Meter {
+                package: "sandbox",
+                build: &["--example", "harness"],
+                program: "examples/harness",
+                args: Vec::new(),
+            },
         }
     }
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
-    process::run(&mut workspace.cargo(["build", "--release", "--package", "choir", "--locked"]))?;
-    let choir = workspace.binary(Profile::Release, "choir");
     let benches = if args.benches.is_empty() { Bench::value_variants() } else { &args.benches };
     for bench in benches {
-        process::run(Command::new(&choir).args(["bench", bench.name(), "--json"]))?;
+        let meter = bench.meter();
+        let mut build = workspace.cargo(["build", "--release", "--locked", "--package", meter.package]);
+        process::run(build.args(meter.build))?;
+        let program = workspace.binary(Profile::Release, meter.program);
+        process::run(Command::new(program).args(&meter.args))?;
     }
     Ok(())
 }

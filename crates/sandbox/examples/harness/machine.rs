@@ -1,0 +1,71 @@
+//! A computer with a scripted model behind it, and runs on it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use models::{Keys, Secret};
+use sandbox::computer::Computer;
+use sandbox::ids;
+use sandbox::minds::Minds;
+use sandbox::place::Place;
+use sandbox::protocol::{Answer, Envelope, Request, RunRequest};
+use scripted_model::Script;
+use shared_types::payload::run::Budget;
+use shared_types::wire::StartRun;
+use shared_types::{FilePath, UserId};
+
+struct Key(String);
+
+impl Keys for Key {
+    fn key(&self, _: &str) -> Option<Secret> {
+        Some(Secret::new(self.0.clone()))
+    }
+}
+
+/// Models that take so many milliseconds for a turn.
+pub(crate) fn script(steps: usize, millis: u64) -> Result<Script> {
+    let read =
+        "[[agent.step]]\ndelay_ms = MILLIS\ncalls = [ { tool = \"read\", input = { path = \"a.txt\" } } ]\n";
+    // Each reads something else than before, so that nobody takes it for lost.
+    let steps: String = (0..steps).map(|n| read.replace("a.txt", &format!("a{}.txt", n % 3))).collect();
+    let steps = steps.replace("MILLIS", &millis.to_string());
+    let text = format!(
+        "[[agent]]\nrole = \"conductor\"\n[[agent.step]]\ncalls = [ {{ tool = \"delegate\", input = {{ agent = \
+         \"terminal\", task = \"Read.\" }} }} ]\n[[agent.step]]\ncalls = [ {{ tool = \"finish\", input = {{ summary = \
+         \"Done.\" }} }} ]\n[[agent]]\nrole = \"terminal\"\n{steps}[[agent.step]]\ntext = \"Done.\"\n"
+    );
+    Ok(Script::parse(&text)?)
+}
+
+/// All agents think with the model at this address.
+pub(crate) fn minds(url: &str, key: &str) -> Result<Minds> {
+    let text = format!("[provider.anthropic]\nbase_url = \"{url}\"\nat_once = 128\n");
+    let (minds, key) = (Minds::new(Some(&text.parse()?))?, key.to_owned());
+    Ok(Minds { keys: Arc::new(move |_| Arc::new(Key(key.clone()))), ..minds })
+}
+
+/// A new computer with a few files.
+pub(crate) fn computer(folder: &Path) -> Result<Computer> {
+    let (computer, _) = Computer::create(&Place::at(folder), UserId::parse("ada")?, "Ada", &|_, _, _| ())?;
+    for n in 0..3 {
+        let path = FilePath::parse(&format!("a{n}.txt"))?;
+        let write = Envelope::new(Request::Write { path, mode: None, base: kernel::Base::Any });
+        computer.handle(&write, &mut format!("{n}\n").as_bytes(), &|_, _, _| ()).into_done()?;
+    }
+    Ok(computer)
+}
+
+pub(crate) fn start(computer: &Computer) -> Result<()> {
+    let start = StartRun {
+        command: ids::command(),
+        run: ids::run(),
+        objective: "Read all files.".into(),
+        attached: Vec::new(),
+        model: Some("claude-sonnet".into()),
+        budget: Budget::default(),
+    };
+    let envelope = Envelope::new(Request::Runs(RunRequest::Start(start)));
+    let answer = computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ());
+    if let Answer::Failure(failure) = answer { Err(failure.into()) } else { Ok(()) }
+}
