@@ -93,6 +93,8 @@ const ours = Object.entries(parts).filter(([from]) => from.startsWith("src/"));
 const partAddresses = Object.fromEntries(ours.map(([from, to]) => [basename(from, ".ts"), `/assets/${to}`]));
 const boot = await build({
   ...common,
+  // wasm-bindgen names a module once for each function that it takes from it.
+  logOverride: { "duplicate-object-key": "silent" },
   define: { WASM: JSON.stringify(`/assets/${plan.wasm}`), PARTS: JSON.stringify(partAddresses) },
   entryPoints: [source("boot.ts")],
   plugins: [named({ "choir:glue": { file: resolve(plan.glue) } })],

@@ -1,5 +1,6 @@
-//! The apps, in one table. To add one: write `apps/NAME.rs` with an `App` component and name it here.
+//! The apps, in one table. To add one: write `apps/NAME.rs` with an `App` component, and name it here and in [`code`].
 
+mod code;
 pub(crate) mod editor;
 pub(crate) mod files;
 pub(crate) mod git;
@@ -9,8 +10,15 @@ pub(crate) mod settings;
 pub(crate) mod terminal;
 pub(crate) mod timeline;
 
+pub(crate) use code::fetch_all;
+
 use dioxus::prelude::*;
 use shared_types::WindowId;
+
+use crate::connection::Link;
+use crate::desk::desk;
+use crate::parts::{Empty, Waiting, press};
+use code::Absent;
 
 /// What the desktop knows of an app.
 #[derive(Debug, PartialEq)]
@@ -81,17 +89,32 @@ pub(crate) fn find(id: &str) -> Option<&'static AppInfo> {
 /// The inside of a window.
 #[component]
 pub(crate) fn Body(app: String, window: WindowId, shows: Option<String>) -> Element {
-    match app.as_str() {
-        "files" => rsx! { files::App { window, shows } },
-        "terminal" => rsx! { terminal::App { window, shows } },
-        "editor" => rsx! { editor::App { window, shows } },
-        "runs" => rsx! { runs::App { window, shows } },
-        "timeline" => rsx! { timeline::App { window, shows } },
-        "git" => rsx! { git::App { window, shows } },
-        "settings" => rsx! { settings::App { window, shows } },
-        "help" => rsx! { help::App { window, shows } },
-        _ => rsx! {
-            crate::parts::Empty { icon: "info", title: "This app is not installed", "A newer version of the desktop left this window. Reload the page to get it." }
+    let desk = desk();
+    let mut absent = use_signal(|| None);
+    let name = app.clone();
+    let fetch = use_callback(move |()| {
+        let name = name.clone();
+        spawn(async move { absent.set(code::fetch(&name).await.err()) });
+    });
+    // Once more whenever the computer is back.
+    use_effect(move || {
+        if *desk.link.read() != Link::Lost {
+            fetch.call(());
+        }
+    });
+    if let Some(draw) = code::of(&app) {
+        return draw(window, shows);
+    }
+    match *absent.read() {
+        None => rsx! { Waiting {} },
+        Some(Absent::OutOfReach) => rsx! {
+            Empty { icon: "triangle-alert", title: "This app could not be fetched",
+                p { "The computer does not answer, or has a newer desktop: then reload the page." }
+                {press("btn pri", "", "Try again", move || fetch.call(()))}
+            }
+        },
+        Some(Absent::Unknown) => rsx! {
+            Empty { icon: "info", title: "This app is not installed", "A newer version of the desktop left this window. Reload the page to get it." }
         },
     }
 }

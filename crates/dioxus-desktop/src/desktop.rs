@@ -15,6 +15,7 @@ pub(crate) mod tour;
 pub(crate) mod window;
 
 use dioxus::prelude::*;
+use gloo_timers::future::TimeoutFuture;
 use serde_json::Value;
 use shared_types::payload::window::Window;
 use shared_types::{Seq, WindowId};
@@ -25,6 +26,9 @@ use crate::icons::Icon;
 use crate::undo::{self, Plan};
 use crate::{apps, choir, dom};
 use menu::{Item, Menu};
+
+/// Milliseconds after which the desktop is taken to have nothing more urgent to do.
+const SETTLED: u32 = 500;
 
 #[component]
 pub(crate) fn Desktop() -> Element {
@@ -44,6 +48,12 @@ pub(crate) fn Desktop() -> Element {
         if *desk.ready.read() && desk.settings.peek().get("tour.done").is_none() {
             desk.overlay.set(Overlay::Tour);
         }
+    });
+    use_hook(|| {
+        spawn(async {
+            TimeoutFuture::new(SETTLED).await;
+            apps::fetch_all().await;
+        });
     });
     choir::use_watch();
     let past = desk.past.read().clone();

@@ -34,14 +34,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
     let tests = workspace.root.join("tests/browser");
     web::run(workspace, &web::Args::default())?;
     web::install(&tests)?;
-    process::run(&mut workspace.cargo([
-        "build",
-        "--locked",
-        "--package",
-        "choir",
-        "--package",
-        "scripted-model",
-    ]))?;
+    // With the features that the tests were built with, so that nothing is built twice.
+    process::run(&mut workspace.cargo(["build", "--locked", "--workspace", "--bins"]))?;
     let mut node = Command::new("node");
     node.current_dir(&tests).arg("run.mjs").args(&args.specs);
     node.env("CHROMIUM", chromium).env("CHOIR", workspace.binary(Profile::Debug, "choir"));

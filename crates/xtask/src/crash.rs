@@ -61,7 +61,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
     if args.scenarios {
         return process::run(&mut workspace.cargo(SCENARIOS));
     }
-    process::run(&mut workspace.cargo(["build", "--package", "choir", "--locked"]))?;
+    process::run(&mut workspace.cargo(["build", "--locked", "--workspace", "--bins"]))?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
     println!("crash: {0} points; again with: cargo xtask crash --points {0} --seed {seed}", args.points);
     let mut crash =

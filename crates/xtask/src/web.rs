@@ -84,13 +84,27 @@ fn assemble(workspace: &Workspace, wasm: &Path, out: &Path, purpose: Purpose) ->
     fs::create_dir_all(&assets).with_context(|| format!("cannot make {}", assets.display()))?;
     let glue = workspace.target.join("web-glue");
     remove(&glue)?;
-    desktop::bind(wasm, &glue, purpose)?;
-
-    let bytes = fs::read(glue.join("desktop_bg.wasm"))?;
-    let name = format!("desktop-{}.wasm", &inputs::hash_of(&bytes)[..8]);
-    fs::write(assets.join(&name), bytes)?;
+    let (main, parts) = desktop::split(wasm, &glue)?;
+    desktop::bind(&main, &glue, purpose)?;
+    let name = with_hash(&glue.join("desktop_bg.wasm"), "desktop", &assets)?;
+    let link = glue.join("__wasm_split.js");
+    let mut text = fs::read_to_string(&link)?;
+    for part in parts {
+        let stem = part.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = with_hash(&part, &stem, &assets)?;
+        text = text.replace(&format!("\"./{stem}.wasm\""), &format!("\"./{name}\""));
+    }
+    fs::write(&link, text)?;
     println!("web: bundling");
     bundle::make(workspace, &glue.join("desktop.js"), name, &assets, purpose)
+}
+
+/// Copies a module to the assets, under a name with its hash.
+fn with_hash(module: &Path, stem: &str, assets: &Path) -> Result<String> {
+    let bytes = fs::read(module).with_context(|| format!("cannot read {}", module.display()))?;
+    let name = format!("{stem}-{}.wasm", &inputs::hash_of(&bytes)[..8]);
+    fs::write(assets.join(&name), bytes)?;
+    Ok(name)
 }
 
 /// The page, with its places filled; the nonce stays open, because the server makes one for every answer.

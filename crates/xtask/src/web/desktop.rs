@@ -3,9 +3,10 @@
 //! wasm-bindgen's generator is a library here, pinned to the version that the desktop is compiled with, so no tool
 //! needs to be installed and the two cannot disagree.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use wasm_bindgen_cli_support::Bindgen;
 
 use super::Purpose;
@@ -20,9 +21,23 @@ pub(super) fn compile(workspace: &Workspace, purpose: Purpose) -> Result<PathBuf
         Purpose::Develop => ("dev", "debug"),
     };
     let mut cargo = wasm::provide(workspace)?.cargo(workspace);
-    cargo.args(["build", "--locked", "--package", CRATE, "--target", wasm::TARGET, "--profile", profile]);
+    cargo.args(["rustc", "--locked", "--package", CRATE, "--target", wasm::TARGET, "--profile", profile]);
+    // Where one function uses another is what [`split`] goes by.
+    cargo.args(["--", "-Clink-arg=--emit-relocs"]);
     process::run(&mut cargo)?;
     Ok(workspace.target.join(wasm::TARGET).join(folder).join(format!("{CRATE}.wasm")))
+}
+
+/// Takes the code of the apps out, so that each is fetched when it is used. Gives what is left, and the parts by name.
+pub(super) fn split(wasm: &Path, out: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
+    let input = fs::read(wasm).with_context(|| format!("cannot read {}", wasm.display()))?;
+    let main = out.join("main.wasm");
+    let mut options = wasm_split_cli_support::Options::new(&input);
+    options.output_dir = out;
+    options.main_out_path = &main;
+    options.main_module = "./desktop.js";
+    let split = wasm_split_cli_support::transform(options).map_err(|error| anyhow!("{error:#}"))?;
+    Ok((main, split.split_modules))
 }
 
 /// Writes `desktop.js` and `desktop_bg.wasm`.
@@ -30,6 +45,8 @@ pub(super) fn bind(wasm: &Path, out: &Path, purpose: Purpose) -> Result<()> {
     let small = purpose == Purpose::Ship;
     let mut bindgen = Bindgen::new();
     bindgen.input_path(wasm).out_name("desktop").typescript(false);
+    // What was taken out needs the memory and the table of what is left.
+    bindgen.keep_lld_exports(true).demangle(false);
     bindgen.remove_name_section(small).remove_producers_section(small);
     bindgen.web(true)?.generate(out).with_context(|| format!("cannot write the glue for {}", wasm.display()))
 }

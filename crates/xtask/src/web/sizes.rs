@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use super::{Purpose, compress, files_under};
 
 /// What the desktop may weigh before it can be used: its wasm and the script that starts it, compressed.
-const LIMIT: u64 = 450_000;
+const LIMIT: u64 = 320_000;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Weight {
@@ -79,7 +79,7 @@ mod tests {
         fs::create_dir_all(out.join("assets")).unwrap();
         fs::write(out.join("assets/desktop-1.wasm"), vec![0; LIMIT as usize + 1]).unwrap();
         assert!(report(&out, Purpose::Develop).is_ok());
-        assert!(report(&out, Purpose::Ship).unwrap_err().to_string().contains("the limit is 450.0 KB"));
+        assert!(report(&out, Purpose::Ship).unwrap_err().to_string().contains("the limit is 320.0 KB"));
         fs::write(out.join("assets/desktop-1.wasm.br"), "small").unwrap();
         assert!(report(&out, Purpose::Ship).is_ok());
         fs::remove_dir_all(out).unwrap();

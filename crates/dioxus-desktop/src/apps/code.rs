@@ -1,0 +1,90 @@
+//! The code of the apps, in a few modules. Each is fetched when the first window of one of its apps opens, or before that,
+//! once the desktop has nothing else to do.
+
+// What takes a function out of the bundle declares it as a foreign one.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+
+use dioxus::prelude::*;
+use shared_types::WindowId;
+use wasm_split_helpers::{SplitLoaderError, wasm_split};
+
+/// Draws the inside of a window.
+type Draw = fn(WindowId, Option<String>) -> Element;
+
+static FETCHED: GlobalSignal<HashMap<&'static str, Draw>> = Signal::global(HashMap::new);
+
+/// The code of an app that was fetched.
+pub(super) fn of(app: &str) -> Option<Draw> {
+    FETCHED.read().get(app).copied()
+}
+
+macro_rules! apps {
+    ($($module:ident: $($app:ident)*;)*) => {
+        #[cfg(test)]
+        const NAMES: &[&str] = &[$($(stringify!($app)),*),*];
+
+        $(
+            #[wasm_split($module, fallible)]
+            fn $module(app: String) -> Result<Option<Draw>, SplitLoaderError> {
+                Ok(match app.as_str() {
+                    $(stringify!($app) => Some({
+                        use super::$app::App;
+                        |window, shows| rsx! { App { window, shows } }
+                    }),)*
+                    _ => None,
+                })
+            }
+        )*
+
+        async fn get(app: &str) -> Result<Option<Draw>, SplitLoaderError> {
+            match app {
+                $($(stringify!($app))|* => $module(app.to_owned()).await,)*
+                _ => Ok(None),
+            }
+        }
+    };
+}
+
+// What two modules have in common is a module as well, so few are better than many.
+apps! {
+    work: files terminal editor timeline git help;
+    choir: runs settings;
+}
+
+/// Why the code of an app is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Absent {
+    Unknown,
+    OutOfReach,
+}
+
+/// Fetches the code of an app, unless that was done.
+pub(super) async fn fetch(app: &str) -> Result<(), Absent> {
+    if FETCHED.peek().contains_key(app) {
+        return Ok(());
+    }
+    let known = super::find(app).ok_or(Absent::Unknown)?;
+    let draw = get(app).await.map_err(|_| Absent::OutOfReach)?.ok_or(Absent::Unknown)?;
+    FETCHED.write().insert(known.id, draw);
+    Ok(())
+}
+
+/// Fetches the code of every app, one after the other. What does not come is fetched when it is used.
+pub(crate) async fn fetch_all() {
+    for app in super::APPS {
+        let _ = fetch(app.id).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_app_has_its_code() {
+        for app in crate::apps::APPS {
+            assert!(super::NAMES.contains(&app.id), "{}", app.id);
+        }
+        assert_eq!(super::NAMES.len(), crate::apps::APPS.len());
+    }
+}
