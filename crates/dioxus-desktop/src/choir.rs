@@ -8,16 +8,19 @@ pub(crate) mod read;
 use dioxus::prelude::*;
 use gloo_timers::future::TimeoutFuture;
 use serde_json::Value;
-use shared_types::payload::window::Window;
+use shared_types::payload::window::{Window, WindowMode};
 
-use crate::api::{self, Answer};
+use crate::api::{self, Answer, Failure};
 use crate::apps;
 use crate::desk::{Desk, Offer, desk};
+use crate::undo::{self, Plan, Target, Way};
 use crate::{dom, ids};
 use read::{items, number, object, text};
 
 /// Milliseconds in which events are gathered before anything is read again.
 const GATHER: u32 = 90;
+/// Milliseconds until something is sent again that did not arrive.
+const AGAIN: u32 = 2_000;
 /// Bytes of live words that are kept for an agent.
 const HEARD: usize = 4000;
 
@@ -92,10 +95,20 @@ impl Choir {
         });
     }
 
+    /// Something may have happened that nobody told us of.
+    pub(crate) fn missed(mut self) {
+        self.marked.write().push(String::new());
+        self.gather();
+    }
+
     /// An agent says something.
     pub(crate) fn said(mut self, task: String, words: &str) {
         let mut said = self.said.write();
         let Some(said) = said.as_object_mut() else { return };
+        if words.is_empty() {
+            said.remove(&task);
+            return;
+        }
         let mut all = said.get(&task).and_then(Value::as_str).unwrap_or_default().to_owned();
         all.push_str(words);
         if all.len() > HEARD {
@@ -176,13 +189,15 @@ fn tell(desk: Desk, old: &Value, new: &Value) {
         said.push_str(reason);
     }
     desk.notice(said.clone(), is == "failed", run);
-    desk.toast(said, false, Offer::Open(run.to_owned()));
+    let run = run.to_owned();
+    desk.toast(said, false, if is == "completed" { Offer::OpenOrUndo(run) } else { Offer::Open(run) });
 }
 
 /// The same as [`is_in_front`], for one who does not want to hear when that changes.
 fn is_looked_at(desk: Desk, run: &str) -> bool {
-    let front = desk.stack.peek().last().and_then(|id| desk.window(*id));
-    front.is_some_and(|w| shows(&w, run))
+    let stack = desk.stack.peek();
+    let mut open = stack.iter().rev().filter_map(|id| desk.window(*id));
+    open.find(|w| w.mode != WindowMode::Minimized).is_some_and(|w| shows(&w, run))
 }
 
 fn shows(window: &Window, run: &str) -> bool {
@@ -199,6 +214,14 @@ pub(crate) fn is_in_front(desk: Desk, run: &str) -> bool {
 pub(crate) fn open(desk: Desk, run: &str) {
     if let Some(app) = apps::find("runs") {
         desk.open(app, Some(run));
+    }
+}
+
+/// Takes a whole run back, after a look at what that does.
+pub(crate) fn undo(desk: Desk, run: &str) {
+    let title = desk.choir.line(run).map(|line| text(&line, "title").to_owned()).unwrap_or_default();
+    if let Ok(run) = run.parse() {
+        undo::ask(desk, Plan::Revert { way: Way::Undo, target: Target::Run(run), label: title });
     }
 }
 
@@ -237,7 +260,13 @@ pub(crate) fn start(desk: Desk, objective: &str, attached: Vec<Value>, model: Va
         ("budget", budget),
     ]);
     api::run(async move {
-        let answer: Answer<Value> = api::call(api::Method::Post, "/runs".to_owned(), body).await;
+        let answer: Answer<Value> = loop {
+            match api::call(api::Method::Post, "/runs".to_owned(), body.clone()).await {
+                // What was asked for is not lost. Should it have arrived, it is known by its command.
+                Err(Failure::Unreachable) => TimeoutFuture::new(AGAIN).await,
+                answer => break answer,
+            }
+        };
         let new = match answer {
             Ok(line) => line,
             Err(failure) => {
@@ -268,6 +297,8 @@ pub(crate) fn send(method: api::Method, path: String, body: Value) {
     api::run(async move {
         if let Err(failure) = api::call(method, path, body).await {
             desk.fail(&failure);
+            // What was taken from the screen may have to be there again.
+            desk.choir.missed();
         }
     });
 }

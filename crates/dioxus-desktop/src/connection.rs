@@ -141,6 +141,7 @@ fn on_open(mut desk: Desk) {
     });
     desk.link.set(Link::Live);
     desk.resend();
+    desk.choir.missed();
     for listener in listeners {
         say(&listener, FromTerminal::Live);
     }
@@ -202,7 +203,10 @@ fn on_text(mut desk: Desk, message: &Value) {
     let Some((kind, said)) = message.as_object().and_then(|kinds| kinds.iter().next()) else { return };
     let terminal = || TerminalId::from_json(&said["terminal"]);
     match kind.as_str() {
-        "state" => desk.reset(field(said, "state")),
+        "state" => {
+            desk.reset(field(said, "state"));
+            desk.choir.missed();
+        }
         "event" => {
             desk.choir.heard(&said["event"]);
             desk.apply(&said["event"]);

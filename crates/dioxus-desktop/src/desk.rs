@@ -39,6 +39,8 @@ pub(crate) enum Offer {
     UndoAgain(OpId),
     /// A look at a run.
     Open(String),
+    /// The same, or its undo.
+    OpenOrUndo(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]

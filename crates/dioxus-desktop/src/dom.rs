@@ -39,6 +39,15 @@ pub(crate) fn focus_soon(id: impl Into<String>) {
 }
 
 /// A direct style write; the content security policy allows it, unlike a style attribute.
+/// Scrolls as little as has to be for something to be seen.
+pub(crate) fn reveal(id: &str) {
+    if let Some(element) = by_id(id) {
+        let options = web_sys::ScrollIntoViewOptions::new();
+        options.set_block(web_sys::ScrollLogicalPosition::Nearest);
+        element.scroll_into_view_with_scroll_into_view_options(&options);
+    }
+}
+
 pub(crate) fn style(element: &HtmlElement, property: &str, value: &str) {
     let _ = element.style().set_property(property, value);
 }

@@ -122,7 +122,11 @@ fn One(window: WindowId, run: String) -> Element {
         Some(Err(failure)) if failure.status() != 404 => return rsx! { Trouble { failure: failure.clone() } },
         Some(Err(_)) | None => match choir.line(&run) {
             Some(line) => object(&[("line", line)]),
-            None => return rsx! { Waiting {} },
+            // Nor will it ever.
+            None => match &*known {
+                Some(Err(failure)) => return rsx! { Trouble { failure: failure.clone() } },
+                Some(Ok(_)) | None => return rsx! { Waiting {} },
+            },
         },
     };
     let questions = items(&details, "questions").to_vec();

@@ -27,6 +27,10 @@ pub(crate) fn Toasts() -> Element {
                         Offer::Open(run) => rsx! {
                             button { class: "offer", onclick: move |_| { close(toast.id); choir::open(desk, &run) }, "Open" }
                         },
+                        Offer::OpenOrUndo(run) => rsx! {
+                            button { class: "offer", onclick: { let run = run.clone(); move |_| { close(toast.id); choir::undo(desk, &run) } }, "Undo" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); choir::open(desk, &run) }, "Open" }
+                        },
                         Offer::Redo(op) => rsx! {
                             button { class: "offer", onclick: move |_| { close(toast.id); undo::one(desk, Way::Redo, op, None) }, "Redo" }
                         },

@@ -103,13 +103,7 @@ pub(crate) fn List(place: Place) -> Element {
 fn choose(mut place: Place, entries: &[Entry], index: usize) {
     let Some(entry) = entries.get(index.min(entries.len().saturating_sub(1))) else { return };
     place.chosen.set(Some(entry.path.clone()));
-    let row = format!("row-{}-{}", place.window, entry.path);
-    if let Some(element) = dom::by_id(&row) {
-        let _ = js_sys::Reflect::get(&element, &"scrollIntoViewIfNeeded".into())
-            .ok()
-            .and_then(|f| f.dyn_into::<js_sys::Function>().ok())
-            .map(|f| f.call1(&element, &false.into()));
-    }
+    dom::reveal(&format!("row-{}-{}", place.window, entry.path));
 }
 
 #[component]

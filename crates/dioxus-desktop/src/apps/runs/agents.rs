@@ -98,22 +98,25 @@ pub(super) fn Steer(details: Value) -> Element {
         return rsx! {};
     }
     let run = text(&details["line"], "run").to_owned();
+    let working: Vec<Value> =
+        items(&details, "agents").iter().filter(|agent| text(agent, "state") == "working").cloned().collect();
+    // Whoever is done hears nothing any more; whoever leads does.
+    let hears = working.iter().any(|agent| text(agent, "task") == *to.read());
     let say = move |event: FormEvent| {
         event.prevent_default();
-        let task = Some(to.peek().clone()).filter(|to| !to.is_empty());
+        let task = hears.then(|| to.peek().clone());
         let said = words.peek().trim().to_owned();
         choir::gesture(&run, object(&[("steer", object(&[("task", task.into()), ("words", said.into())]))]));
         words.set(String::new());
     };
-    let working = items(&details, "agents").iter().filter(|agent| text(agent, "state") == "working");
     rsx! {
         form { class: "bar steer", onsubmit: say,
             Icon { name: "corner-down-right" }
             input { class: "field", placeholder: "Steer: say something while they work", "aria-label": "Steer", value: "{words}", oninput: move |e| words.set(e.value()) }
             select { "aria-label": "To whom", onchange: move |e| to.set(e.value()),
                 option { value: "", "to whoever leads" }
-                for agent in working {
-                    option { value: text(agent, "task"), "to the {text(agent, \"role\")}" }
+                for agent in &working {
+                    option { key: "{text(agent, \"task\")}", value: text(agent, "task"), selected: text(agent, "task") == *to.read(), "to the {text(agent, \"role\")}" }
                 }
             }
             button { class: "btn", r#type: "submit", disabled: words.read().trim().is_empty(), "Steer" }

@@ -71,7 +71,7 @@ pub(super) fn head(desk: Desk, window: WindowId, details: &Value) -> Element {
                     }
                     {press("btn danger", "square", "Stop", does(&run, "stop"))}
                 }
-                if number(line, "seq") > 0 {
+                if over && number(line, "seq") > 0 {
                     {press("btn", if taken_back { "redo-2" } else { "undo-2" }, if taken_back { "Redo the run" } else { "Undo the run" }, revert)}
                 }
             }

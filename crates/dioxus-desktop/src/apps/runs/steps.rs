@@ -54,6 +54,7 @@ pub(super) fn Steps(
         event.prevent_default();
         if let Some(seq) = numbers.get(next) {
             chosen.set(*seq);
+            dom::reveal(&format!("step-{seq}"));
         }
     };
     let oldest = kept.read().as_array().and_then(|all| all.first()).map(|step| number(step, "seq"));
@@ -145,6 +146,7 @@ fn row(details: &Value, step: &Value, above: Option<&Value>, mut chosen: Signal<
     rsx! {
         div {
             key: "{seq}",
+            id: "step-{seq}",
             class,
             role: "option",
             "aria-selected": on.to_string(),
