@@ -14,6 +14,7 @@ use shared_types::{Actor, Event, OpId, Payload, RunId, Seq};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::alone::Alone;
 use crate::budget::Reserved;
 use crate::ground::{Deed, Ground, GroundError};
 use crate::rules::Rules;
@@ -37,6 +38,8 @@ pub struct Kit {
     pub reserved: Mutex<Reserved>,
     /// Tokens that models read at once, by their names, where that turned out to be less than the catalog says.
     pub rooms: Mutex<HashMap<String, u64>>,
+    /// Whom the machine's own model works for.
+    pub local: Arc<Alone>,
 }
 
 impl std::fmt::Debug for Kit {

@@ -5,10 +5,12 @@
 //! it is in the log, and the agent sees where something is left out. More is left out than has to be: then the beginning
 //! stays the same for a while, and so does what is cached of it.
 
+use std::collections::BTreeMap;
+
 use models::chat::{Call, CallResult, Message};
 
-use crate::tools::{ToolKind, one_line};
-use crate::transcript::PERSON;
+use crate::tools::one_line;
+use crate::transcript::{Place, Told};
 
 /// With less room than this nobody can work; whoever has less is refused, and hears why.
 const LEAST: usize = 3_000;
@@ -32,7 +34,8 @@ const LEFT_OUT: &str = "[more is left out to make room]";
 
 /// Leaves out as much as has to be for a conversation to take no more than so many bytes. It may take more all the same,
 /// if what is never left out does.
-pub(crate) fn fit(mut messages: Vec<Message>, room: usize) -> Vec<Message> {
+pub(crate) fn fit(told: Told, room: usize) -> Vec<Message> {
+    let Told { mut messages, answers } = told;
     let room = room.max(LEAST);
     let stride = room / STRIDE;
     let too_much = |messages: &[Message]| {
@@ -49,11 +52,11 @@ pub(crate) fn fit(mut messages: Vec<Message>, room: usize) -> Vec<Message> {
     }
     for most in OLD {
         if let Some(much) = too_much(&messages) {
-            shorten_old_results(&mut messages, much, most);
+            shorten_old_results(&mut messages, &answers, much, most);
         }
     }
     if let Some(much) = too_much(&messages) {
-        leave_out_turns(&mut messages, much, room / LIST);
+        leave_out_turns(&mut messages, &answers, much, room / LIST);
     }
     messages
 }
@@ -100,19 +103,18 @@ fn turns(messages: &[Message]) -> Vec<usize> {
     messages.iter().enumerate().filter_map(is_turn).collect()
 }
 
-/// Whether a result holds words of the person, which the agent cannot get again.
-fn is_heard(result: &CallResult) -> bool {
-    result.tool == ToolKind::Ask.name() || result.text.starts_with(PERSON)
-}
+/// What the person said in answer to calls, which the agent cannot get again.
+type Answers = BTreeMap<Place, String>;
 
 /// Shortens results to so many bytes, the oldest first, but not those of the last turn.
-fn shorten_old_results(messages: &mut [Message], mut much: usize, most: usize) {
+fn shorten_old_results(messages: &mut [Message], answers: &Answers, mut much: usize, most: usize) {
     let last = turns(messages).last().copied().unwrap_or_default();
-    for message in &mut messages[..last] {
+    for (at, message) in messages[..last].iter_mut().enumerate() {
         let Message::Tools { results } = message else { continue };
-        for result in results {
+        for (place, result) in results.iter_mut().enumerate() {
             let before = result.text.len();
-            result.text = cut(&result.text, if is_heard(result) { most.max(HEARD) } else { most });
+            let most = if answers.contains_key(&(at, place)) { most.max(HEARD) } else { most };
+            result.text = cut(&result.text, most);
             much = much.saturating_sub(before - result.text.len());
         }
         if much == 0 {
@@ -127,7 +129,7 @@ fn beginning(text: &str) -> String {
 }
 
 /// Tells the oldest turns in short, in what the agent was told first. The last one stays.
-fn leave_out_turns(messages: &mut Vec<Message>, much: usize, list: usize) {
+fn leave_out_turns(messages: &mut Vec<Message>, answers: &Answers, much: usize, list: usize) {
     let starts = turns(messages);
     let Some((first, rest)) = starts.split_first() else { return };
     let size = |until: usize| messages[*first..until].iter().map(Message::size).sum::<usize>();
@@ -135,8 +137,12 @@ fn leave_out_turns(messages: &mut Vec<Message>, much: usize, list: usize) {
     let Some(until) = until.or(rest.last().copied()) else { return };
     let count = starts.iter().filter(|start| **start < until).count();
     let gone: Vec<Message> = messages.drain(*first..until).collect();
-    let lines: Vec<Line> =
-        gone.iter().enumerate().flat_map(|(at, it)| in_short(it, gone.get(at + 1))).collect();
+    let mut lines: Vec<Line> = Vec::new();
+    for (at, message) in gone.iter().enumerate() {
+        let results = if let Some(Message::Tools { results }) = gone.get(at + 1) { results } else { &[][..] };
+        let said = |place| answers.get(&(first + at + 1, place)).map(String::as_str);
+        lines.extend(in_short(message, results, said));
+    }
     if let Some(Message::User { text }) = messages.first_mut() {
         let listed = listed(&lines, list.saturating_sub(LIST_FRAME));
         *text = format!("{text}\n\n[{count} earlier turns of yours are left out. In them:]{listed}");
@@ -168,25 +174,30 @@ fn listed(lines: &[Line], room: usize) -> String {
 
 /// What was said, and a line for each call with how it ended. What a tool answered is not told here: it would stand among
 /// the words of those whom the agent works for.
-fn in_short(message: &Message, next: Option<&Message>) -> Vec<Line> {
+fn in_short<'a>(
+    message: &Message,
+    results: &[CallResult],
+    said: impl Fn(usize) -> Option<&'a str>,
+) -> Vec<Line> {
     match message {
         Message::User { text } => vec![Line { text: format!("- {}", cut(text, HEARD)), is_heard: true }],
         Message::Model { text, calls } => {
-            let said = (!text.trim().is_empty()).then(|| format!("- You said: {}", beginning(text)));
-            let said = said.map(|text| Line { text, is_heard: false });
-            let results = if let Some(Message::Tools { results }) = next { results.as_slice() } else { &[] };
-            said.into_iter().chain(calls.iter().map(|call| call_in_short(call, results))).collect()
+            let own = (!text.trim().is_empty()).then(|| format!("- You said: {}", beginning(text)));
+            let own = own.map(|text| Line { text, is_heard: false });
+            own.into_iter().chain(calls.iter().map(|call| call_in_short(call, results, &said))).collect()
         }
         Message::Tools { .. } => Vec::new(),
     }
 }
 
-fn call_in_short(call: &Call, results: &[CallResult]) -> Line {
+fn call_in_short<'a>(call: &Call, results: &[CallResult], said: impl Fn(usize) -> Option<&'a str>) -> Line {
     let did = format!("- {} {}", one_line(&call.tool), beginning(&call.input.to_string()));
-    let came = results.iter().find(|result| result.id == call.id);
+    let came = results.iter().enumerate().find(|(_, result)| result.id == call.id);
     let (came, is_heard) = match came {
-        Some(result) if is_heard(result) => (cut(&result.text, HEARD), true),
-        Some(result) => (if result.failed { "failed" } else { "done" }.to_owned(), false),
+        Some((place, result)) => match said(place) {
+            Some(words) => (cut(words, HEARD), true),
+            None => (if result.failed { "failed" } else { "done" }.to_owned(), false),
+        },
         None => ("…".to_owned(), false),
     };
     Line { text: format!("{did}: {came}"), is_heard }

@@ -3,9 +3,10 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kernel::Action;
-use kernel::run::Spent;
+use kernel::run::{Day, Spent};
 use shared_types::payload::capability::Grant;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::Budget;
@@ -56,6 +57,8 @@ pub struct By {
     pub actor: Actor,
     pub taint: Vec<Taint>,
     pub sight: Sight,
+    /// What a command may take, where a budget sets a bound to it.
+    pub left: Option<Duration>,
 }
 
 /// Which files an agent may read without being asked.
@@ -127,14 +130,16 @@ pub struct Standing {
     pub grants: Vec<Grant>,
     /// What the run took.
     pub spent: Option<Spent>,
+    /// Whether the run works, and is neither paused nor over.
+    pub is_working: bool,
     /// What all runs took today.
-    pub today: Spent,
+    pub today: Day,
     /// What all runs of a day may take, as the person set it.
     pub daily: Budget,
     /// What one agent of a role may take, as the person set it.
     pub agents: Vec<(String, Budget)>,
     /// For how long calls that cannot be taken back lie in the outbox.
-    pub outbox: std::time::Duration,
+    pub outbox: Duration,
     /// Which model each role gets, as the person set it.
     pub roles: Vec<(String, String)>,
 }
@@ -171,6 +176,6 @@ pub trait Ground: Send + Sync + 'static {
     /// Ends a command that runs.
     fn stop(&self, call: OpId);
 
-    /// Says what an agent is saying just now to whoever listens.
+    /// Says what an agent is saying just now to whoever listens. No words at all make void what it said so far.
     fn say(&self, run: RunId, task: TaskId, text: &str);
 }

@@ -362,26 +362,6 @@ impl TaskHistory {
     }
 }
 
-/// How often in a row, up to now, an agent made the very same calls with the very same results.
-pub fn repeats(task: &TaskHistory) -> usize {
-    let mut turns: Vec<Vec<_>> = Vec::new();
-    for entry in &task.entries {
-        match entry {
-            Entry::Said { .. } => turns.push(Vec::new()),
-            // The person says whether it is made again.
-            Entry::Got { status: ToolStatus::Interrupted { .. }, .. } => turns.clear(),
-            Entry::Got { tool, input, status, report, .. } => {
-                if let Some(turn) = turns.last_mut() {
-                    turn.push((tool, *input, report.output, status));
-                }
-            }
-            Entry::Heard { .. } => turns.clear(),
-        }
-    }
-    let Some(last) = turns.last().filter(|turn| !turn.is_empty()) else { return 0 };
-    turns.iter().rev().take_while(|turn| *turn == last).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -462,14 +442,5 @@ mod tests {
         }
         assert_eq!(found(with(vec![both]), 3), [], "it is not alone");
         assert_eq!(found(vec![said(1, true), fine(1), said(2, true)], 2), [], "nothing was cut off");
-    }
-
-    #[test]
-    fn a_call_that_is_cut_off_again_and_again_is_no_loop() {
-        let turns = |status: ToolStatus| {
-            task((1..=4).flat_map(|number| [said(number, true), got(number, status.clone())]).collect())
-        };
-        assert_eq!(repeats(&turns(ToolStatus::Exited { code: 1 })), 4);
-        assert_eq!(repeats(&turns(ToolStatus::Interrupted { reason: "it stopped".into() })), 0);
     }
 }

@@ -5,6 +5,7 @@
 //! model leads; code here only guards: rules, budgets, schemas, time-outs ([`rules`], [`budget`]). This crate knows the
 //! computer through [`ground::Ground`], and neither its storage nor its cells.
 
+pub mod alone;
 pub mod budget;
 pub mod choir;
 mod fit;
@@ -13,6 +14,7 @@ pub mod history;
 mod job;
 mod plan;
 pub mod roles;
+mod rounds;
 pub mod rules;
 mod runner;
 pub mod spans;

@@ -10,6 +10,7 @@ use shared_types::{AskId, ContentRef, OpId, TaskId, Timestamp};
 
 use crate::history::{History, TaskHistory};
 use crate::roles::{self, Role};
+use crate::rounds::rounds;
 use crate::tools::{self, Verb};
 
 /// One thing to do.
@@ -308,14 +309,15 @@ fn hopeless(history: &History, task: &TaskHistory) -> Option<Box<str>> {
     }
     // Whoever waits for somebody may well try the same again.
     let waits = history.helpers(task.id).next().is_some();
-    if !waits && crate::history::repeats(task) >= REPEATS {
-        return Some("it made the same call with the same result again and again".into());
+    if !waits && rounds(&task.entries) >= ROUNDS {
+        return Some("it made the same calls with the same results again and again".into());
     }
     task.failures.iter().find_map(|reason| reason.strip_prefix(GIVEN_UP)).map(Into::into)
 }
 
-/// Turns with the very same call and the very same result after which an agent is taken to be lost.
-const REPEATS: usize = 4;
+/// How often an agent goes through the very same turns before it is taken to be lost. It is told so before.
+const ROUNDS: usize = 4;
+pub(crate) const ROUNDS_BEFORE_A_WORD: usize = ROUNDS - 1;
 /// Turns in a row that are cut off or empty.
 const STUMBLES: usize = 3;
 /// How the reason of a turn begins that will not be taken however often it is tried.

@@ -6,6 +6,9 @@ use models::chat::Tool;
 
 use crate::tools::{self, ToolKind};
 
+/// Bytes that a model on the person's own machine is told before its task, with all tools: some 800 tokens.
+const LOCAL: usize = 800 * models::BYTES_OF_A_TOKEN;
+
 /// A kind of agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
@@ -81,6 +84,12 @@ impl Role {
     pub fn offered(self) -> Vec<Tool> {
         self.tools().iter().map(|tool| tools::offer(*tool, self)).collect()
     }
+
+    /// Bytes that are left for the tools of others, where the model runs on the person's own machine.
+    pub fn local_room(self) -> usize {
+        let own: usize = self.offered().iter().map(tools::size).sum();
+        LOCAL.saturating_sub(self.words().len() + own)
+    }
 }
 
 const CONDUCTOR: &str = "You are the Conductor of a choir of agents on a person's computer. You hold no tools: you \
@@ -117,15 +126,13 @@ not see.";
 mod tests {
     use super::*;
 
-    /// Bytes to a token, on the safe side for English and JSON.
-    const BYTES: usize = 3;
-
     #[test]
     fn what_a_role_is_told_fits_a_model_on_the_persons_own_machine() {
         for role in ROLES {
             let tools = serde_json::to_string(&role.offered()).unwrap();
-            let tokens = (role.words().len() + tools.len()) / BYTES;
-            assert!(tokens < 800, "{}: about {tokens} tokens", role.name());
+            let all = role.words().len() + tools.len() + role.local_room();
+            assert!(all < LOCAL + 64, "{}: {all} bytes", role.name());
+            assert!(role.local_room() > 0, "{}", role.name());
         }
     }
 

@@ -13,8 +13,8 @@ use crate::roles::{self, ROLES};
 use crate::toolbox::{Foreign, PREFIX};
 use crate::tools::{ToolKind, Use};
 
-/// The rules that hold where nobody wrote others.
-pub const BUILT_IN: &str = include_str!("rules.toml");
+/// The rules that hold where the person wrote no others.
+const BUILT_IN: &str = include_str!("rules.toml");
 
 /// Why rules are not loaded.
 #[derive(Debug, Error)]
@@ -60,6 +60,9 @@ struct RuleText {
     /// Patterns of paths, hosts, lines of shell, or tools of servers; anything, if there is none.
     #[serde(default)]
     targets: Vec<String>,
+    /// Patterns of hosts. What allows speaks of calls that go to such hosts only, anything else of those that go to one.
+    #[serde(default)]
+    hosts: Vec<String>,
     /// Only calls that reach the outside, or only those that do not.
     network: Option<bool>,
     /// Only where the agent has read untrusted words, or only where not.
@@ -93,6 +96,24 @@ struct RulesText {
 struct Rule {
     text: RuleText,
     targets: Option<GlobSet>,
+    hosts: Option<GlobSet>,
+}
+
+impl Rule {
+    fn new(at: usize, text: RuleText) -> Result<Self, RulesError> {
+        let patterns = |of: &[String]| (!of.is_empty()).then(|| set(at + 1, of)).transpose();
+        let (targets, hosts) = (patterns(&text.targets)?, patterns(&text.hosts)?);
+        Ok(Self { text, targets, hosts })
+    }
+
+    fn fits_hosts(&self, wanted: &[&str]) -> bool {
+        let Some(hosts) = &self.hosts else { return true };
+        let fits = |host: &&str| hosts.is_match(host.to_lowercase());
+        match self.text.then {
+            Then::Allow => !wanted.is_empty() && wanted.iter().all(fits),
+            Then::Ask | Then::Deny => wanted.iter().any(fits),
+        }
+    }
 }
 
 /// Rules that were checked against their examples.
@@ -118,14 +139,23 @@ impl Rules {
         Self::parse(BUILT_IN)
     }
 
-    /// Reads rules and holds them against their examples.
-    pub fn parse(text: &str) -> Result<Self, RulesError> {
+    /// Rules of the person's, which come before the built-in ones.
+    pub fn with(table: &toml::Table) -> Result<Self, RulesError> {
+        let RulesText { rules, examples } = table.clone().try_into()?;
+        Self::before(rules, &examples, Self::built_in()?.rules)
+    }
+
+    fn parse(text: &str) -> Result<Self, RulesError> {
         let RulesText { rules, examples } = toml::from_str(text)?;
-        let rules = rules.into_iter().enumerate().map(|(at, text)| {
-            let targets = (!text.targets.is_empty()).then(|| set(at + 1, &text.targets)).transpose()?;
-            Ok(Rule { text, targets })
-        });
-        let rules = Self { rules: rules.collect::<Result<_, RulesError>>()? };
+        Self::before(rules, &examples, Vec::new())
+    }
+
+    /// Puts rules before others and holds all of them against the examples of the first.
+    fn before(first: Vec<RuleText>, examples: &[Example], others: Vec<Rule>) -> Result<Self, RulesError> {
+        let first = first.into_iter().enumerate().map(|(at, text)| Rule::new(at, text));
+        let mut rules = first.collect::<Result<Vec<_>, _>>()?;
+        rules.extend(others);
+        let rules = Self { rules };
         for (at, example) in examples.iter().enumerate() {
             rules.check(example).map_err(|reason| RulesError::Example { example: at + 1, reason })?;
         }
@@ -177,6 +207,7 @@ impl Rules {
     pub fn judge(&self, judged: &Judged<'_>) -> Verdict {
         let (name, target, is_final) =
             (judged.call.kind().name(), judged.call.target(), judged.call.is_final());
+        let hosts = judged.call.hosts();
         let is_tainted = !judged.taint.is_empty();
         let fits = |rule: &&Rule| {
             let text = &rule.text;
@@ -185,6 +216,7 @@ impl Rules {
                 && text.network.is_none_or(|network| network == is_final)
                 && text.tainted.is_none_or(|tainted| tainted == is_tainted)
                 && rule.targets.as_ref().is_none_or(|targets| targets.is_match(&target))
+                && rule.fits_hosts(&hosts)
         };
         let rule = self.rules.iter().find(fits);
         let (then, why) =
@@ -275,5 +307,103 @@ fn covers(pattern: &str, call: &Use) -> bool {
         (None, Use::Exec { hosts, .. }) if !hosts.is_empty() => false,
         (Some(_), _) => false,
         (None, _) => pattern == call.target(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Rules, RulesError> {
+        Rules::with(&toml::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn rules_whose_examples_fail_are_not_loaded() {
+        let wrong = |text: &str| read(text).unwrap_err().to_string();
+        let cases = [
+            (
+                "[[example]]\nrole = 'terminal'\ntool = 'exec'\ninput = { command = 'ls' }\nthen = 'deny'",
+                "example 1: it leads to Allow, not to Deny",
+            ),
+            ("[[rule]]\ntargets = ['a[']\nthen = 'deny'", "rule 1: \"a[\" is not a pattern"),
+            ("[[rule]]\nhosts = ['a[']\nthen = 'deny'", "rule 1: \"a[\" is not a pattern"),
+            ("[[rule]]\nhost = ['a']\nthen = 'deny'", "unknown field"),
+            ("[[rule]]\nthen = 'perhaps'", "unknown variant"),
+            (
+                "[[example]]\nrole = 'poet'\ntool = 'exec'\ninput = { command = 'ls' }\nthen = 'deny'",
+                "there is no role \"poet\"",
+            ),
+        ];
+        for (text, why) in cases {
+            let said = wrong(text);
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn rules_of_the_person_come_first_and_the_others_still_hold() {
+        let text = r#"
+            [[rule]]
+            tools = ["exec", "fetch"]
+            hosts = ["evil.example", "*.evil.example"]
+            then = "deny"
+            why = "never there"
+
+            [[rule]]
+            tools = ["exec"]
+            hosts = ["crates.io", "*.crates.io"]
+            then = "allow"
+
+            [[example]]
+            role = "terminal"
+            tool = "exec"
+            input = { command = "cargo fetch", hosts = ["static.Crates.io", "crates.io"] }
+            then = "allow"
+
+            [[example]]
+            role = "terminal"
+            tool = "exec"
+            input = { command = "cargo fetch", hosts = ["static.crates.io", "example.org"] }
+            then = "ask"
+
+            [[example]]
+            role = "terminal"
+            tool = "exec"
+            input = { command = "cargo fetch", hosts = ["crates.io"] }
+            tainted = true
+            then = "ask"
+
+            [[example]]
+            role = "terminal"
+            tool = "exec"
+            input = { command = "curl", hosts = ["crates.io", "a.evil.example"] }
+            then = "deny"
+
+            [[example]]
+            role = "researcher"
+            tool = "fetch"
+            input = { url = "https://evil.example/page" }
+            then = "deny"
+
+            [[example]]
+            role = "researcher"
+            tool = "fetch"
+            input = { url = "https://example.org/page" }
+            then = "allow"
+
+            [[example]]
+            role = "terminal"
+            tool = "exec"
+            input = { command = "ls" }
+            then = "allow"
+
+            [[example]]
+            role = "terminal"
+            tool = "write"
+            input = { path = ".git/config", text = "" }
+            then = "deny"
+        "#;
+        read(text).unwrap();
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use kernel::run::Phase;
 use shared_types::payload::run::RunEvent;
-use shared_types::{Event, Payload, RunId, Seq};
+use shared_types::{Event, Payload, RunId, Seq, TaskId};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -39,6 +39,12 @@ pub(crate) struct Runner {
     why: Box<str>,
     /// The run went back to an earlier step: what is known here is too much.
     went_back: bool,
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.kit.local.leave(self.history.id, |_| false);
+    }
 }
 
 /// Why a runner is done.
@@ -80,6 +86,7 @@ impl Runner {
                 return Ended::WentBack;
             }
             self.start_steps();
+            self.kit.local.leave(self.history.id, |task| self.is_busy(task));
             if self.under_way.is_empty() && self.is_over() {
                 return Ended::Over(self.history.seq());
             }
@@ -98,6 +105,13 @@ impl Runner {
                 },
             }
         }
+    }
+
+    /// Whether a turn or a call of an agent is under way.
+    fn is_busy(&self, task: TaskId) -> bool {
+        let turn = self.history.tasks.get(&task).and_then(|task| task.last_turn());
+        let mut calls = turn.iter().flat_map(|turn| turn.calls.iter().map(|wanted| Key::Call(wanted.call)));
+        self.under_way.contains_key(&Key::Task(task)) || calls.any(|key| self.under_way.contains_key(&key))
     }
 
     fn is_over(&self) -> bool {

@@ -103,6 +103,12 @@ pub(crate) fn depends_on<'a>(tool: &str, mut earlier: impl Iterator<Item = &'a s
     (writes(tool) || reads(tool)) && earlier.any(writes)
 }
 
+/// Bytes of a tool as a model is told of it.
+pub(crate) fn size(tool: &Tool) -> usize {
+    const FRAME: usize = 40;
+    tool.name.len() + tool.description.len() + tool.input.to_string().len() + FRAME
+}
+
 /// A tool as the model of a role is told of it.
 pub fn offer(tool: ToolKind, role: Role) -> Tool {
     let text = json!({ "type": "string" });
@@ -357,6 +363,26 @@ impl Use {
         }
     }
 
+    /// Hosts that it goes to.
+    pub fn hosts(&self) -> Vec<&str> {
+        match self {
+            Self::Exec { hosts, .. } => hosts.iter().map(String::as_str).collect(),
+            Self::Fetch { url } => url.host_str().into_iter().collect(),
+            Self::Read { .. }
+            | Self::List { .. }
+            | Self::Search { .. }
+            | Self::Write { .. }
+            | Self::Edit { .. }
+            | Self::WebSearch { .. }
+            | Self::Delegate { .. }
+            | Self::Tell { .. }
+            | Self::Report { .. }
+            | Self::Ask { .. }
+            | Self::Finish { .. }
+            | Self::Foreign { .. } => Vec::new(),
+        }
+    }
+
     /// Whether it reaches the outside, and so cannot be taken back.
     pub fn is_final(&self) -> bool {
         match self {
@@ -369,6 +395,23 @@ impl Use {
             | Self::Edit { .. }
             | Self::Fetch { .. }
             | Self::WebSearch { .. }
+            | Self::Delegate { .. }
+            | Self::Tell { .. }
+            | Self::Report { .. }
+            | Self::Ask { .. }
+            | Self::Finish { .. } => false,
+        }
+    }
+
+    /// Whether it may take a while: somebody else does it.
+    pub fn takes_time(&self) -> bool {
+        match self {
+            Self::Exec { .. } | Self::Fetch { .. } | Self::WebSearch { .. } | Self::Foreign { .. } => true,
+            Self::Read { .. }
+            | Self::List { .. }
+            | Self::Search { .. }
+            | Self::Write { .. }
+            | Self::Edit { .. }
             | Self::Delegate { .. }
             | Self::Tell { .. }
             | Self::Report { .. }

@@ -12,14 +12,29 @@ use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
 
 use crate::fit::shortened;
 use crate::history::{Entry, History, Speaker, TaskHistory};
-use crate::plan::repeat_of;
+use crate::plan::{ROUNDS_BEFORE_A_WORD, repeat_of};
+use crate::rounds::rounds;
 use crate::tools::ToolKind;
 
 /// Texts by their hash.
 pub type Texts = BTreeMap<ContentHash, Arc<str>>;
 
+/// What a model is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    pub messages: Vec<Message>,
+    /// What the person said in answer to a call, by the place of its message and its own place among the results. Nothing
+    /// in the text of a result tells that: a page may say of itself that it is the person.
+    pub(crate) answers: BTreeMap<Place, String>,
+}
+
+/// Where a result stands: in which message, and there.
+pub(crate) type Place = (usize, usize);
+
 /// Before words of the person.
-pub(crate) const PERSON: &str = "The person says: ";
+const PERSON: &str = "The person says: ";
+const IN_CIRCLES: &str = "You made the same calls again and again, and their results stay the same. Do something \
+    else, or end your work with what you know and say what is missing.";
 /// Of what a call printed, a model reads this many bytes, from the beginning and from the end.
 const PRINTED: usize = 10_000;
 
@@ -59,9 +74,10 @@ pub(crate) fn sources(history: &History, task: &TaskHistory, from_web: &[ToolKin
 }
 
 /// The conversation so far.
-pub fn messages(history: &History, task: &TaskHistory, texts: &Texts) -> Vec<Message> {
+pub fn told(history: &History, task: &TaskHistory, texts: &Texts) -> Told {
     let text = |hash: &ContentHash| texts.get(hash).map_or("(these words were purged)", |text| text);
     let mut messages = vec![Message::User { text: text(&task.instruction.hash).to_owned() }];
+    let mut answers = BTreeMap::new();
     let mut heard = task.entries.iter().filter_map(|entry| match entry {
         Entry::Heard { seq, from, words, .. } => Some((*seq, said_by(history, *from, text(&words.hash)))),
         Entry::Said { .. } | Entry::Got { .. } => None,
@@ -69,6 +85,7 @@ pub fn messages(history: &History, task: &TaskHistory, texts: &Texts) -> Vec<Mes
     let mut next = heard.next();
     for (at, entry) in task.entries.iter().enumerate() {
         let Entry::Said { seen, reply, ended, .. } = entry else { continue };
+        warn_of_rounds(&mut messages, &task.entries[..at]);
         while let Some((_, words)) = next.take_if(|(seq, _)| *seq <= *seen) {
             add_words(&mut messages, words);
             next = heard.next();
@@ -85,14 +102,25 @@ pub fn messages(history: &History, task: &TaskHistory, texts: &Texts) -> Vec<Mes
             add_words(&mut messages, nudge.to_owned());
         }
         if !results.is_empty() {
+            let (results, said): (Vec<_>, Vec<_>) = results.into_iter().unzip();
+            let said = said.into_iter().enumerate();
+            answers.extend(said.filter_map(|(at, words)| Some(((messages.len(), at), words?))));
             messages.push(Message::Tools { results });
         }
     }
+    warn_of_rounds(&mut messages, &task.entries);
     while let Some((_, words)) = next {
         add_words(&mut messages, words);
         next = heard.next();
     }
-    messages
+    Told { messages, answers }
+}
+
+/// Whoever goes in circles hears of it before it is given up.
+fn warn_of_rounds(messages: &mut Vec<Message>, entries: &[Entry]) {
+    if rounds(entries) == ROUNDS_BEFORE_A_WORD {
+        add_words(messages, IN_CIRCLES.to_owned());
+    }
 }
 
 /// What is said to a model that did not come to an end.
@@ -137,35 +165,42 @@ fn said_by(history: &History, from: Speaker, words: &str) -> String {
     }
 }
 
-/// What came of the calls of a turn, in their order.
+/// What came of the calls of a turn, in their order, and what the person said to each.
 fn results(
     history: &History,
     task: &TaskHistory,
     at: usize,
     calls: &[Call],
     texts: &Texts,
-) -> Vec<CallResult> {
+) -> Vec<(CallResult, Option<String>)> {
     let Some(Entry::Said { calls: wanted, .. }) = task.entries.get(at) else { return Vec::new() };
     let pairs = calls.iter().zip(wanted).filter_map(|(call, wanted)| {
         let (status, report) = task.result(wanted.call)?;
         let printed = report.output.and_then(|output| texts.get(&output.hash)).map_or("", |text| text);
         let (mut text, failed) = in_words(status, report, printed);
-        if let Some(said) = history.answers.get(&repeat_of(wanted.call)) {
-            let why = match said {
-                PersonSaid::Allow(_) => "it may be made again.".to_owned(),
-                PersonSaid::Deny(why) | PersonSaid::Words(why) if !why.trim().is_empty() => {
-                    format!("do not make it again: {why}")
-                }
-                PersonSaid::Deny(_) | PersonSaid::Words(_) | PersonSaid::Silence => {
-                    "do not make it again.".to_owned()
-                }
-            };
+        let mut said = (*wanted.tool == *ToolKind::Ask.name()).then(|| text.clone());
+        if let Some(reply) = history.answers.get(&repeat_of(wanted.call)) {
+            let words = format!("{PERSON}{}", to_a_repeat(reply));
             // First, so that it stays when the rest is left out.
-            text = format!("{PERSON}{why}\n{text}");
+            text = format!("{words}\n{text}");
+            said = Some(words);
         }
-        Some(CallResult { id: call.id.clone(), tool: call.tool.clone(), text, failed })
+        Some((CallResult { id: call.id.clone(), tool: call.tool.clone(), text, failed }, said))
     });
     pairs.collect()
+}
+
+/// Whether a call that was cut off may be made again, in words.
+fn to_a_repeat(reply: &PersonSaid) -> String {
+    match reply {
+        PersonSaid::Allow(_) => "it may be made again.".to_owned(),
+        PersonSaid::Deny(why) | PersonSaid::Words(why) if !why.trim().is_empty() => {
+            format!("do not make it again: {why}")
+        }
+        PersonSaid::Deny(_) | PersonSaid::Words(_) | PersonSaid::Silence => {
+            "do not make it again.".to_owned()
+        }
+    }
 }
 
 /// A result as a model reads it, and whether it is one to worry about.

@@ -53,7 +53,7 @@ pub enum Rejection {
     AlreadyUndone { op: OpId },
     #[error("operation {op} is not undone, or something else undid it since")]
     NotUndone { op: OpId },
-    #[error("nothing in operation {op} can be undone")]
+    #[error("nothing was changed there that could be undone")]
     NotReversible { op: OpId },
     #[error("call {call} is not open")]
     NoSuchCall { call: OpId },
@@ -67,17 +67,17 @@ pub enum Rejection {
     NoRun { run: RunId },
     #[error("run {run} exists already; a run needs an id of its own")]
     RunTaken { run: RunId },
-    #[error("run {run} is over")]
+    #[error("this run is over")]
     RunIsOver { run: RunId },
-    #[error("run {run} is paused; let it go on first")]
+    #[error("this run is paused; let it go on first")]
     RunIsPaused { run: RunId },
-    #[error("run {run} is busy: {what}")]
+    #[error("this is not possible in this run now: {what}")]
     RunIsBusy { run: RunId, what: &'static str },
     #[error("task {task} does not exist")]
     NoTask { task: TaskId },
     #[error("task {task} exists already")]
     TaskTaken { task: TaskId },
-    #[error("task {task} is over")]
+    #[error("this agent is done, and hears nothing any more")]
     TaskIsOver { task: TaskId },
     #[error("task {task} cannot end: somebody works for it, or a call is open")]
     TaskIsBusy { task: TaskId },

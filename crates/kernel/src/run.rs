@@ -10,6 +10,9 @@ use shared_types::{AskId, Event, OpId, Payload, RunId, Seq, Taint, TaskId, Times
 
 use crate::View;
 
+/// Agents of one run.
+pub const TASKS: usize = 200;
+
 /// A run. Those that are over are kept for a while, for lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
@@ -78,6 +81,19 @@ impl Spent {
         self.micros = self.micros.saturating_add(micros.unwrap_or_default());
         self.unpriced += u64::from(micros.is_none());
     }
+}
+
+/// What all runs of a day took together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Day {
+    pub spent: Spent,
+    /// Milliseconds in which runs worked, each counted for itself.
+    pub worked: u64,
+}
+
+/// Days since the epoch.
+pub(crate) fn day_of(moment: Timestamp) -> i64 {
+    moment.millis().div_euclid(24 * 60 * 60 * 1000)
 }
 
 /// The work of one agent.
@@ -211,6 +227,14 @@ pub fn gone(id: RunId, events: &[Event]) -> impl Fn(&Event) -> bool + use<> {
 }
 
 impl View {
+    /// What all runs have taken on the day of a moment, with the time since which they work.
+    pub fn taken_on_day(&self, now: Timestamp) -> Day {
+        let mut day = self.spending.get(&day_of(now)).copied().unwrap_or_default();
+        let since = self.runs.iter().map(|(_, run)| run.worked_until(now).saturating_sub(run.worked));
+        day.worked = day.worked.saturating_add(since.sum());
+        day
+    }
+
     /// Why a run cannot be over yet, in words; nothing, if nothing is pending in it.
     pub fn pending_in(&self, id: RunId) -> Option<&'static str> {
         let run = self.runs.get(&id)?;

@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use crate::effect::EffectKind;
 use crate::files::Files;
-use crate::run::{Run, Spent};
+use crate::run::{Day, Run};
 use crate::slice::Slice;
 
 /// What is kept in mind of a conversation; its messages are in the log.
@@ -88,8 +88,8 @@ pub struct View {
     pub tainted: Slice<FilePath, Vec<Taint>>,
     /// Contents that were ever written under labels: they carry them wherever they come back, by a copy or an undo.
     pub labelled: Slice<ContentHash, Vec<Taint>>,
-    /// What models took, by day since the epoch, for the newest days.
-    pub spending: Slice<i64, Spent>,
+    /// What runs took, by day since the epoch, for the newest days.
+    pub spending: Slice<i64, Day>,
     pub computer: Computer,
 }
 
@@ -103,7 +103,7 @@ const TAINTED: &str = "tainted";
 const LABELLED: &str = "labelled";
 
 /// Raised whenever what a view hashes changes: a root that another version recorded says nothing about this one's.
-pub const VIEW_VERSION: u32 = 2;
+pub const VIEW_VERSION: u32 = 3;
 
 /// One slice as bytes, with its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]

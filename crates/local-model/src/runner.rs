@@ -25,7 +25,7 @@ pub struct Options {
     pub model: String,
     /// Tokens of prompt and answer together.
     pub context: usize,
-    /// Bytes of memory that the child may take; the model of [`crate::weights::Manifest::qwen_coder`] takes 2.6 GB.
+    /// Bytes of memory that the child may take; the model of [`crate::weights::Manifest::qwen_coder`] takes 2.9 GB.
     pub memory: u64,
     pub threads: Threads,
     /// It is ended when nobody has asked for this long.

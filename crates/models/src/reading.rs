@@ -13,8 +13,10 @@ use crate::{
     schema, spoken,
 };
 
-/// What is quoted of an answer that made no sense.
+/// Bytes that are quoted of an answer that made no sense, and those that say what is wrong with it. Both together are
+/// within what a worst case reserves for them.
 const LONGEST_QUOTE: usize = 2000;
+const LONGEST_PROBLEM: usize = 500;
 
 /// An answer that makes no sense.
 #[derive(Debug, PartialEq)]
@@ -37,12 +39,11 @@ pub(crate) fn asked(request: &Request) -> Request {
 /// The same once more, with what was wrong.
 pub(crate) fn ask_again(request: &Request, flaw: &Flaw) -> Request {
     let mut again = request.clone();
-    let said: String = flaw.said.chars().take(LONGEST_QUOTE).collect();
+    let beginning = |text: &str, most| text[..text.floor_char_boundary(most)].to_owned();
+    let (said, problem) = (beginning(&flaw.said, LONGEST_QUOTE), beginning(&flaw.problem, LONGEST_PROBLEM));
     again.messages.push(Message::Model { text: said, calls: Vec::new() });
-    let text = format!(
-        "This answer cannot be used: {}. Answer again, completely and in the form asked for.",
-        flaw.problem
-    );
+    let text =
+        format!("This answer cannot be used: {problem}. Answer again, completely and in the form asked for.");
     again.messages.push(Message::User { text });
     again
 }

@@ -49,6 +49,8 @@ pub struct MachineConfig {
     pub services: Services,
     /// `[mcp]`: servers of tools.
     pub mcp: Option<toml::Table>,
+    /// `[rules]`: what agents may do, before the built-in rules.
+    pub rules: Option<toml::Table>,
     pub outside: Outside,
 }
 
@@ -63,6 +65,7 @@ impl MachineConfig {
             models: None,
             services: Services::default(),
             mcp: None,
+            rules: None,
             outside: Outside::default(),
         }
     }
@@ -88,12 +91,13 @@ impl Machine {
         assets: Arc<dyn Assets>,
         version: &'static str,
     ) -> Result<Self, MachineError> {
-        let MachineConfig { server, idle_close, models, services, mcp, outside } = config;
+        let MachineConfig { server, idle_close, models, services, mcp, rules, outside } = config;
         let data = server.data.clone();
         let server = Server::bind(server, clock).await?;
         let vault = server.front().vault.clone();
         let minds = Minds { outside: outside.clone(), ..Minds::new(models.as_ref())? };
-        let minds = minds.with_services(services)?.with_tools(mcp.as_ref())?.with_keys(&vault);
+        let minds = minds.with_services(services)?.with_tools(mcp.as_ref())?;
+        let minds = minds.with_rules(rules.as_ref())?.with_keys(&vault);
         let registry = Arc::new(Registry::new(&data, minds));
         let owner = server.front().identity.ensure_owner(owner, name)?;
         registry.desk(&owner.id, &owner.name).await?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agents::alone::Alone;
 use agents::roles::Role;
 use agents::toolbox::Toolbox;
 use agents::web::Web;
@@ -35,6 +36,8 @@ pub struct Minds {
     pub rules: Arc<Rules>,
     /// MCP servers, as `[mcp]` names them.
     pub tools: Arc<mcp::Settings>,
+    /// Whom the machine's own model works for, whoever's agent it is.
+    pub alone: Arc<Alone>,
 }
 
 impl std::fmt::Debug for Minds {
@@ -107,7 +110,16 @@ impl Minds {
             telemetry: None,
             rules: Arc::new(rules),
             tools: Arc::default(),
+            alone: Arc::default(),
         })
+    }
+
+    /// The same with the person's own rules, from `[rules]`.
+    pub fn with_rules(self, table: Option<&toml::Table>) -> Result<Self, Failure> {
+        let Some(table) = table else { return Ok(self) };
+        let rules =
+            Rules::with(table).map_err(|e| Failure::new(Code::BadRequest, format!("[rules]: {e}")))?;
+        Ok(Self { rules: Arc::new(rules), ..self })
     }
 
     /// The same with the MCP servers of `[mcp]`. The key of a model's provider is for that provider alone, so none is
@@ -214,6 +226,7 @@ impl Minds {
             toolbox,
             reserved: std::sync::Mutex::default(),
             rooms: std::sync::Mutex::default(),
+            local: Arc::clone(&self.alone),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! A call of an agent's: understood, judged, asked for, made, answered.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kernel::{Action, OutsideEdit, RunAction};
 use serde_json::Value;
-use shared_types::payload::run::{AskKind, Reply, RunAsk};
+use shared_types::payload::run::{AskKind, PauseReason, Reply, RunAsk};
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
 use shared_types::wire::{RunCommand, RunLimits, RunNetwork};
 use shared_types::{ContentRef, OpId, Seq, Taint, TaskId};
@@ -24,6 +25,14 @@ pub(super) fn tool_name(wanted: &str) -> String {
     let name: String = wanted.chars().filter(|c| !c.is_control()).collect();
     let name = name[..name.floor_char_boundary(64)].trim();
     if name.is_empty() { "unknown".to_owned() } else { name.to_owned() }
+}
+
+/// A line of shell as a command for a cell.
+fn shell(line: String, hosts: Vec<String>, seconds: Option<u64>) -> RunCommand {
+    let network = if hosts.is_empty() { RunNetwork::None } else { RunNetwork::Hosts(hosts) };
+    let seconds = seconds.map(|seconds| seconds.clamp(1, LONGEST_COMMAND));
+    let limits = RunLimits { seconds, ..RunLimits::default() };
+    RunCommand { argv: vec!["bash".into(), "-c".into(), line], network, limits, ..RunCommand::default() }
 }
 
 /// A call that is about to be answered.
@@ -132,7 +141,14 @@ impl Job {
         {
             return self.hold(&call, until).await;
         }
-        let outcome = match self.perform(&call, used).await {
+        let left = match self.time_for(&call, &used).await? {
+            Ok(left) => left,
+            Err(why) => {
+                let pause = RunAction::Pause(PauseReason::Budget(why.into()));
+                return self.record(pause, Vec::new()).await;
+            }
+        };
+        let outcome = match self.perform(&call, used, left).await {
             // What cannot be done is an answer like any other.
             Err(GroundError::Refused(why)) => Outcome::Now(Err(why)),
             other => other?,
@@ -140,6 +156,24 @@ impl Job {
         match outcome {
             Outcome::Now(came) => self.answer(&call, came.map(|came| *came)).await,
             Outcome::Recorded(seq) => Ok(Some(seq)),
+        }
+    }
+
+    /// How long a call may take, where a budget sets a bound to it; or why it is not begun.
+    async fn time_for(
+        &self,
+        call: &Call<'_>,
+        used: &Use,
+    ) -> Result<Result<Option<Duration>, String>, GroundError> {
+        if !used.takes_time() {
+            return Ok(Ok(None));
+        }
+        let standing = self.ground().standing(self.id()).await?;
+        let Some(bounds) = self.bounds(call.task, &standing) else { return Ok(Ok(None)) };
+        // What was begun goes on.
+        match bounds.out_of_time().filter(|_| !self.history.is_open(call.op)) {
+            Some(why) => Ok(Err(why)),
+            None => Ok(Ok(bounds.time_left())),
         }
     }
 
@@ -259,7 +293,12 @@ impl Job {
         self.history.titles.get(&call).map_or_else(|| "a call".to_owned(), ToString::to_string)
     }
 
-    async fn perform(&self, call: &Call<'_>, used: Use) -> Result<Outcome, GroundError> {
+    async fn perform(
+        &self,
+        call: &Call<'_>,
+        used: Use,
+        left: Option<Duration>,
+    ) -> Result<Outcome, GroundError> {
         let now = match used {
             Use::Read { path } => self.read(&path).await?,
             Use::List { path } => self.list(path).await?,
@@ -267,7 +306,8 @@ impl Job {
             Use::Write { path, text } => self.write(&path, text).await?,
             Use::Edit { path, find, replace } => self.edit(&path, &find, &replace).await?,
             Use::Exec { command, hosts, seconds } => {
-                return self.exec(call, command, hosts, seconds).await.map(Outcome::Recorded);
+                let command = shell(command, hosts, seconds);
+                return self.exec(call, command, left).await.map(Outcome::Recorded);
             }
             Use::Fetch { url } => return self.fetch(call, url).await,
             Use::WebSearch { words } => return self.web_search(call, words).await,
@@ -284,21 +324,9 @@ impl Job {
     async fn exec(
         &self,
         call: &Call<'_>,
-        line: String,
-        hosts: Vec<String>,
-        seconds: Option<u64>,
+        command: RunCommand,
+        left: Option<Duration>,
     ) -> Result<Seq, GroundError> {
-        let network = if hosts.is_empty() { RunNetwork::None } else { RunNetwork::Hosts(hosts) };
-        let limits = RunLimits {
-            seconds: seconds.map(|seconds| seconds.clamp(1, LONGEST_COMMAND)),
-            ..RunLimits::default()
-        };
-        let command = RunCommand {
-            argv: vec!["bash".into(), "-c".into(), line],
-            network,
-            limits,
-            ..RunCommand::default()
-        };
         let by = By {
             run: self.id(),
             task: call.task,
@@ -306,6 +334,7 @@ impl Job {
             actor: self.actor(call.task),
             taint: self.taint(call.task),
             sight: self.sight(call.task).await?,
+            left,
         };
         self.ground().exec(by, command).await
     }

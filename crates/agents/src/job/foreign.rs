@@ -12,20 +12,21 @@ use super::call::{Call, Came, Outcome, Reach};
 use crate::ground::GroundError;
 use crate::roles::Role;
 use crate::toolbox::{Answered, Foreign, Offer, PREFIX};
-use crate::tools::{Use, one_line};
+use crate::tools::{Use, one_line, size};
 
 /// Bytes of tools of others that a model is told of: they are read again in every turn.
 const ROOM: usize = 96 << 10;
-/// The same for a model on the person's own machine, which reads slowly.
-const LOCAL_ROOM: usize = 2 << 10;
 
 impl Job {
     /// What an agent is offered beside its own tools, as far as its model has room for it.
     pub(super) async fn offer(&self, role: Role, chosen: &Chosen) -> Offer {
         let Some(toolbox) = &self.kit.toolbox else { return Offer::default() };
         let Offer { tools, silent } = toolbox.offered(role).await;
-        let room = if chosen.is_local { LOCAL_ROOM } else { ROOM };
-        Offer { tools: fitting(tools, room), silent }
+        if chosen.is_local {
+            // It reads slowly, and is told no more than it has to know.
+            return Offer { tools: fitting(tools, role.local_room()), silent: Vec::new() };
+        }
+        Offer { tools: fitting(tools, ROOM), silent }
     }
 
     /// A call of a tool that somebody else runs, understood; nothing, if it is no such call.
@@ -80,7 +81,6 @@ impl Job {
 /// The first of them that fit.
 fn fitting(tools: Vec<Tool>, room: usize) -> Vec<Tool> {
     let mut used = 0;
-    let size = |tool: &Tool| tool.name.len() + tool.description.len() + tool.input.to_string().len();
     tools
         .into_iter()
         .take_while(|tool| {
@@ -104,7 +104,7 @@ mod tests {
         let tools = vec![tool("a"), tool("b"), tool("c")];
         let names = |room| fitting(tools.clone(), room).into_iter().map(|tool| tool.name).collect::<Vec<_>>();
         assert_eq!(names(1_000), ["a", "b", "c"]);
-        assert_eq!(names(250), ["a", "b"]);
+        assert_eq!(names(300), ["a", "b"]);
         assert!(names(50).is_empty());
     }
 }

@@ -12,7 +12,7 @@ use shared_types::{Seq, TaskId};
 
 use super::Job;
 use super::call::tool_name;
-use crate::budget::{self, Reserved};
+use crate::budget::{Bounds, Reserved};
 use crate::fit::fit;
 use crate::ground::{GroundError, Standing};
 use crate::plan::GIVEN_UP;
@@ -36,6 +36,13 @@ impl Job {
             Ok(chosen) => chosen,
             Err(error) => return self.failed(task, &error).await,
         };
+        if chosen.is_local {
+            self.kit.local.enter(self.id(), task).await;
+            // Meanwhile the person may have paused it.
+            if !self.ground().standing(self.id()).await?.is_working {
+                return Ok(None);
+            }
+        }
         let most = if chosen.is_local { LOCAL_ANSWER } else { ANSWER }.min(chosen.max_output);
         let mut request = self.request(task, role, &chosen, most, self.room(&chosen, most)).await?;
         let mut was_too_long = false;
@@ -113,8 +120,8 @@ impl Job {
             answer: AnswerForm::Any,
         };
         let room = usize::try_from(room.saturating_sub(request.tokens())).unwrap_or(usize::MAX);
-        let messages = transcript::messages(&self.history, own, &self.texts());
-        request.messages = fit(messages, room.saturating_mul(BYTES_OF_A_TOKEN));
+        let told = transcript::told(&self.history, own, &self.texts());
+        request.messages = fit(told, room.saturating_mul(BYTES_OF_A_TOKEN));
         Ok(request)
     }
 
@@ -127,22 +134,21 @@ impl Job {
         worst: &WorstCase,
     ) -> Option<String> {
         let (of_run, of_day) = place.reserved();
+        self.bounds(task, standing)?.exceeded(&of_run, &of_day, worst)
+    }
+
+    /// The bounds within which an agent works now.
+    pub(super) fn bounds<'a>(&'a self, task: TaskId, standing: &'a Standing) -> Option<Bounds<'a>> {
         let run = self.history.run()?;
-        let spent = standing.spent.unwrap_or(run.spent);
-        let run = kernel::run::Run { spent, ..run.clone() };
-        let daily = budget::exceeded_today(&standing.daily, &standing.today, &of_day, worst);
-        let own = run.task(task).and_then(|task| {
-            let (_, budget) = standing.agents.iter().find(|(role, _)| **role == *task.role)?;
-            budget::exceeded_by(task, budget, worst)
-        });
-        budget::exceeded(&run, self.ground().now(), &of_run, worst).or(own).or(daily)
+        Some(Bounds { run, task: run.task(task), standing, now: self.ground().now() })
     }
 
     fn listener(&self, task: TaskId) -> Listener {
         let (kit, run) = (Arc::clone(&self.kit), self.id());
         Arc::new(move |delta| match delta {
-            Delta::Text(text) => kit.ground.say(run, task, &text),
-            Delta::Thought(_) | Delta::Call { .. } | Delta::Restart => {}
+            Delta::Text(text) if !text.is_empty() => kit.ground.say(run, task, &text),
+            Delta::Restart => kit.ground.say(run, task, ""),
+            Delta::Text(_) | Delta::Thought(_) | Delta::Call { .. } => {}
         })
     }
 

@@ -1,7 +1,7 @@
 //! What agents do to each other and to the run: hand work on, report, ask, finish.
 
 use kernel::RunAction;
-use kernel::run::TaskState;
+use kernel::run::{TASKS, TaskState};
 use shared_types::payload::run::{AskKind, RunAsk};
 use shared_types::payload::task::{MessageKind, TaskMessage, TaskStart};
 use shared_types::{ContentRef, FilePath, TaskId};
@@ -21,6 +21,9 @@ const QUESTION: usize = 4_000;
 /// For a model that does not know how to go on. Small ones take such words literally.
 const WHAT_NEXT: &str = "if the objective is met, finish; if something is missing, delegate only that";
 
+/// For one that cannot hand on what is missing.
+const WHAT_IS_LEFT: &str = "work with what those who work for you find, or finish and say what is missing";
+
 impl Job {
     pub(super) async fn delegate(
         &self,
@@ -28,6 +31,9 @@ impl Job {
         to: Role,
         task: String,
     ) -> Result<Result<Came, String>, GroundError> {
+        if self.history.run().is_some_and(|run| run.tasks.len() >= TASKS) {
+            return Ok(Err(format!("this run has had {TASKS} agents, and may have no more; {WHAT_IS_LEFT}")));
+        }
         let title = one_line(&task);
         let (instruction, contents) = self.words(task).await?;
         if self.has_just_done(call.task, to, instruction) {

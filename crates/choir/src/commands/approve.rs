@@ -77,7 +77,12 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
     let who = format!("{} in run {}", safe(&question.role), short(question.run));
     match &question.about {
         AskKind::Approval { tool, title, why, is_final, pattern, .. } => {
-            line(&format!("{} {who} wants to {}: {}", style.bold(&id), safe(tool), style.bold(&safe(title))));
+            line(&format!(
+                "{} {who} wants to {}: {}",
+                style.bold(&id),
+                safe(tool),
+                style.bold(&exact(title))
+            ));
             line(&format!("  why it asks: {}", safe(why)));
             if *is_final {
                 line(&format!("  {}", style.paint("31", "this cannot be taken back")));
@@ -96,7 +101,7 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
             line(&style.dim(&format!("  choir approve {id} --answer WORDS, or --deny WHY")));
         }
         AskKind::Interrupted { tool, title, .. } => {
-            let what = format!("{}: {}", safe(tool), safe(title));
+            let what = format!("{}: {}", safe(tool), exact(title));
             line(&format!(
                 "{} {who} was interrupted while this ran, and it may have reached the outside:",
                 style.bold(&id)
@@ -117,7 +122,7 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
                 "{} {who} is about to {}: {}",
                 style.bold(&id),
                 safe(tool),
-                style.bold(&safe(title))
+                style.bold(&exact(title))
             ));
             line(&format!(
                 "  {}",
@@ -168,4 +173,9 @@ fn grants(context: &Context) -> Result<()> {
         line(&format!("{} {what} {}", context.style.bold(&short(grant.grant)), context.style.dim(&place)));
     }
     Ok(())
+}
+
+/// Every line of what is to be run; nothing in it reaches the terminal but its text.
+fn exact(text: &str) -> String {
+    text.lines().map(safe).collect::<Vec<_>>().join("\n    ")
 }

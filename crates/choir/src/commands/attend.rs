@@ -192,6 +192,11 @@ impl<'a> Listener<'a> {
         if self.context.style.is_json() {
             return json(&serde_json::json!({ "said": { "task": task, "text": text } }));
         }
+        if text.is_empty() {
+            // Its model begins again, and so do we.
+            self.rest();
+            return;
+        }
         if self.speaking != Some(task) {
             self.rest();
             let role = self.role(task);

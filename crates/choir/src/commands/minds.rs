@@ -32,6 +32,7 @@ pub(super) fn of_this_machine() -> Result<Minds> {
     let minds = Minds::new(config.models.as_ref())?;
     let minds = Minds { outside: outside(&data, &minds.catalog)?, ..minds };
     let minds = minds.with_services(&config.services)?.with_tools(config.mcp.as_ref())?;
+    let minds = minds.with_rules(config.rules.as_ref())?;
     if !data.join("hypervisor.sqlite").exists() {
         return Ok(minds);
     }
@@ -53,7 +54,9 @@ pub(super) fn tell(context: &Context, minds: &Minds, wanted: Option<&str>) -> Re
         None => of_the_conductor(context)?,
     };
     let choose = || minds.for_a_run(&UserId::owner(), wanted.as_deref());
-    if choose().is_err() {
+    // A model that is not in the catalog is a mistake, and no other would mend it.
+    let is_known = wanted.as_deref().is_none_or(|name| minds.catalog.models.contains_key(name));
+    if is_known && choose().is_err() {
         models::offer(context)?;
     }
     if choose().is_ok_and(|chosen| chosen.is_local) {

@@ -20,10 +20,12 @@ pub(crate) fn run(context: &Context, args: &Models) -> Result<()> {
         None => list(context),
         Some(ModelsAction::Fetch) => {
             let local = minds::local()?;
-            match local.offer() {
-                Some(offer) => fetch(context, &local, &offer),
-                None => tell(context, &local, "it is here already"),
+            let Some(offer) = local.offer() else { return tell(context, &local, "it is here already") };
+            if !context.style.is_json() {
+                line(&safe(&offer.to_string()));
             }
+            fetch(context, &local, &offer)?;
+            tell(context, &local, "fetched, and it is what was published")
         }
         Some(ModelsAction::Decline) => {
             let local = minds::local()?;
@@ -41,12 +43,8 @@ fn list(context: &Context) -> Result<()> {
             continue;
         }
         let state = model.obstacle.unwrap_or_else(|| "ready".into());
-        let (name, provider) = (safe(&model.name), safe(&model.provider));
-        line(&format!(
-            "{:<16} {provider:<12} {}",
-            context.style.bold(&name),
-            context.style.dim(&safe(&state))
-        ));
+        let name = context.style.bold(&format!("{:<16}", safe(&model.name)));
+        line(&format!("{name} {:<12} {}", safe(&model.provider), context.style.dim(&safe(&state))));
     }
     match &minds.outside.local {
         Some(local) if local.line().ready => tell(context, &**local, &local.line().name),
@@ -68,8 +66,8 @@ fn tell(context: &Context, local: &dyn LocalHost, said: &str) -> Result<()> {
     Ok(())
 }
 
-/// With no model to ask, a person at a terminal is offered the one of this machine, unless they declined it before. Whatever
-/// they say, their objective is taken; where nobody can do it, the run waits and says what is missing.
+/// With no model to ask, a person at a terminal is offered the one of this machine, unless they declined it before. Their
+/// objective is taken also after a no: the run waits then, and says what is missing.
 pub(super) fn offer(context: &Context) -> Result<()> {
     let local = minds::local()?;
     let is_at_terminal = !context.style.is_json() && stdin().is_terminal() && stdout().is_terminal();
@@ -95,9 +93,6 @@ pub(super) fn offer(context: &Context) -> Result<()> {
 
 /// Fetches what the person agreed to, shows how far that is, and measures the model then.
 fn fetch(context: &Context, local: &Local, offer: &Offer) -> Result<()> {
-    if !context.style.is_json() {
-        line(&safe(&offer.to_string()));
-    }
     let (sender, progress) = channel();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let (own, consent) = (local.clone(), Consent::to(offer));
@@ -115,6 +110,7 @@ fn fetch(context: &Context, local: &Local, offer: &Offer) -> Result<()> {
     }
     drop(bar);
     let came = runtime.block_on(coming)?;
-    came.map_err(|error| Failure::new(Code::Failed, format!("the local model was not fetched: {error}")))?;
-    tell(context, local, "fetched, and it is what was published")
+    came.map_err(|error| {
+        Failure::new(Code::Failed, format!("the local model was not fetched: {error}")).into()
+    })
 }

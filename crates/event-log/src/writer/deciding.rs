@@ -138,6 +138,7 @@ fn named_in_run(action: &RunAction) -> Option<ContentRef> {
     match action {
         RunAction::Start(p) => Some(p.objective),
         RunAction::Steer(p) => Some(p.words),
+        RunAction::HandBack { words, .. } => Some(*words),
         RunAction::Complete(p) => Some(p.summary),
         RunAction::Ask(p) | RunAction::AskAgain(p) => match &p.about {
             AskKind::Approval { input, .. } | AskKind::Outgoing { input, .. } => Some(*input),

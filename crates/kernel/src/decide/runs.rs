@@ -7,16 +7,14 @@ use shared_types::payload::run::{
     RunStart, RunSteer, RunWake, Scope,
 };
 use shared_types::payload::task::{TaskEnd, TaskMessage, TaskOutcome, TaskStart, TaskTrust};
-use shared_types::{AskId, GrantId, OpId, RunId, Seq, TaskId};
+use shared_types::{AskId, ContentRef, GrantId, OpId, RunId, Seq, TaskId};
 
 use super::{Draft, check_text};
-use crate::run::{Ask, Phase, Run, Task, TaskState};
+use crate::run::{Ask, Phase, Run, TASKS, Task, TaskState};
 use crate::{Rejection, View};
 
 const TITLE_LIMIT: u64 = 500;
 const REASON_LIMIT: u64 = 4000;
-/// Agents of one run.
-const TASKS: usize = 200;
 
 /// What happens in a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +24,11 @@ pub enum RunAction {
     Steer(RunSteer),
     Pause(PauseReason),
     Resume(RunResume),
+    /// Lets a run go on that the person had taken over, and tells everybody who works what they did meanwhile.
+    HandBack {
+        resume: RunResume,
+        words: ContentRef,
+    },
     /// Takes up a run that was under way when the server ended.
     Wake,
     Cancel,
@@ -108,6 +111,15 @@ pub(super) fn decide(
                 }
             }
         },
+        RunAction::HandBack { resume, words } => {
+            if let Phase::Paused(_) = run.phase {
+                let working = run.tasks.iter().filter(|task| task.state == TaskState::Working);
+                for task in working {
+                    draft.event(RunSteer { task: Some(task.id), words: *words });
+                }
+                draft.event(resume.clone());
+            }
+        }
         RunAction::Wake => {
             if run.ticking.is_some() {
                 draft.event(RunWake {});

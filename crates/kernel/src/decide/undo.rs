@@ -52,7 +52,7 @@ pub(super) fn undo_run(
         return Err(Rejection::NoRun { run });
     }
     if view.runs.get(&run).is_some_and(|known| !known.phase.is_over()) {
-        return Err(Rejection::RunIsBusy { run, what: "it is not over" });
+        return Err(Rejection::RunIsBusy { run, what: "it is not over; stop it first" });
     }
     if let Some(call) = view.calls.iter().filter(|(_, call)| call.run == Some(run)).map(|(op, _)| *op).min() {
         return Err(Rejection::CallIsOpen { call });

@@ -6,13 +6,12 @@ use shared_types::payload::task::{TaskEvent, TaskOutcome};
 use shared_types::{Event, RunId, Seq, Taint, TaskId};
 
 use crate::View;
-use crate::run::{Ask, Phase, Run, Spent, Task, TaskState};
+use crate::run::{Ask, Day, Phase, Run, Spent, Task, TaskState, day_of};
 
 /// Runs that are over are kept up to this many.
 const KEPT_RUNS: usize = 50;
 /// Days for which spending is kept.
 const KEPT_DAYS: i64 = 62;
-const DAY: i64 = 24 * 60 * 60 * 1000;
 
 pub(super) fn evolve(view: &mut View, event: &Event, run: &RunEvent) {
     let Some(id) = event.run_id else { return };
@@ -128,7 +127,7 @@ pub(super) fn evolve_llm(view: &mut View, event: &Event, llm: &LlmEvent) {
                     task.worked = task.worked.saturating_add(p.millis);
                 }
             });
-            spend(view, event, |spent| spent.add(tokens, micros));
+            on_day(view, event, |day| day.spent.add(tokens, micros));
         }
         LlmEvent::Fail(p) if p.tokens.total() > 0 => {
             let (tokens, micros) = (p.tokens.total(), p.micros);
@@ -138,7 +137,7 @@ pub(super) fn evolve_llm(view: &mut View, event: &Event, llm: &LlmEvent) {
                     task.spent.add_failed(tokens, micros);
                 }
             });
-            spend(view, event, |spent| spent.add_failed(tokens, micros));
+            on_day(view, event, |day| day.spent.add_failed(tokens, micros));
         }
         LlmEvent::Fail(_) => {}
     }
@@ -174,9 +173,14 @@ pub(super) fn heard(view: &mut View, event: &Event, task: Option<TaskId>) {
 fn change(view: &mut View, event: &Event, with: impl FnOnce(&mut Run)) {
     let Some(id) = event.run_id else { return };
     let Some(mut run) = view.runs.get(&id).cloned() else { return };
+    let before = run.worked;
     with(&mut run);
     run.tick(event.ts);
+    let worked = run.worked.saturating_sub(before);
     view.runs.insert(id, run);
+    if worked > 0 {
+        on_day(view, event, |day| day.worked = day.worked.saturating_add(worked));
+    }
 }
 
 fn end(view: &mut View, event: &Event, phase: Phase) {
@@ -204,11 +208,11 @@ fn let_go(view: &mut View) {
     }
 }
 
-fn spend(view: &mut View, event: &Event, add: impl FnOnce(&mut Spent)) {
-    let day = event.ts.millis().div_euclid(DAY);
-    let mut spent = view.spending.get(&day).copied().unwrap_or_default();
-    add(&mut spent);
-    view.spending.insert(day, spent);
+fn on_day(view: &mut View, event: &Event, add: impl FnOnce(&mut Day)) {
+    let day = day_of(event.ts);
+    let mut taken = view.spending.get(&day).copied().unwrap_or_default();
+    add(&mut taken);
+    view.spending.insert(day, taken);
     let old: Vec<i64> =
         view.spending.iter().map(|(day, _)| *day).filter(|old| *old < day - KEPT_DAYS).collect();
     for day in old {

@@ -123,7 +123,7 @@ fn a_step_undone_after_a_redo_of_the_run_is_not_undone_twice() {
 #[test]
 fn a_run_that_goes_on_is_not_undone() {
     let (mut shell, _) = two_hands();
-    let busy = Err(Rejection::RunIsBusy { run: run_id(1), what: "it is not over" });
+    let busy = Err(Rejection::RunIsBusy { run: run_id(1), what: "it is not over; stop it first" });
     assert_eq!(shell.undo_run(run_id(1)), busy);
     shell.done(pause());
     assert_eq!(shell.undo_run(run_id(1)), busy);

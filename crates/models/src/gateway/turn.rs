@@ -35,13 +35,19 @@ struct Tally {
     attempts: u32,
     /// Whether anything was heard that a restart must make void.
     begun: bool,
+    /// Answers that came whole: each of them is paid for.
+    answers: u32,
     usage: Usage,
     cost: Option<u64>,
 }
 
+/// Answers that are paid for in one turn, whoever gives them. A worst case reserves so many.
+const ANSWERS: u32 = 2;
+
 impl Tally {
     fn begin() -> Self {
-        Self { start: Instant::now(), attempts: 0, begun: false, usage: Usage::default(), cost: Some(0) }
+        let (start, usage) = (Instant::now(), Usage::default());
+        Self { start, attempts: 0, begun: false, answers: 0, usage, cost: Some(0) }
     }
 
     /// Counts an answer that came whole.
@@ -57,6 +63,7 @@ impl Tally {
                 )
             }
         };
+        self.answers += 1;
         self.usage.input += usage.input;
         self.usage.cache_read += usage.cache_read;
         self.usage.cache_write += usage.cache_write;
@@ -135,12 +142,16 @@ impl Gateway {
             Ok(reply) => return Ok(reply),
             Err(flaw) => flaw,
         };
-        let again = reading::ask_again(&asked, &flaw);
-        let second = self.ask_patiently(chosen, &again, listener, tally, tries).await?;
-        reading::read(second, request, model).map_err(|Flaw { problem, .. }| {
+        let senseless = |Flaw { problem, .. }| {
             let message = format!("The answer makes no sense, though it was asked for twice: {problem}");
             failed(chosen, ErrorClass::Unusable, message)
-        })
+        };
+        if tally.answers >= ANSWERS {
+            return Err(senseless(flaw));
+        }
+        let again = reading::ask_again(&asked, &flaw);
+        let second = self.ask_patiently(chosen, &again, listener, tally, tries).await?;
+        reading::read(second, request, model).map_err(senseless)
     }
 
     /// Asks until there is a whole answer, with pauses, as often as is allowed.

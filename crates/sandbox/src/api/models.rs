@@ -31,14 +31,14 @@ pub(super) async fn list(desk: Of) -> Result<Json<ModelList>, Refusal> {
 fn listed(desk: &Desk) -> Result<ModelList, Failure> {
     let (gateway, computer) = (desk.gateway(), desk.computer());
     let catalog = gateway.catalog();
-    let today = ids::now().millis().div_euclid(24 * 60 * 60 * 1000);
+    let now = ids::now();
     let roles: Vec<String> = catalog.roles.keys().cloned().collect();
     let names = roles.clone();
     let (wanted, budget, daily, spent) = computer.writer().inspect(move |view| {
         let text = |role: &String| view.setting(&role_setting(role))?.as_str().map(str::to_owned);
         let wanted: Vec<Option<String>> = names.iter().map(text).collect();
         let budget = |key: &str| serde_json::from_value::<Budget>(view.setting(key)?).ok();
-        (wanted, budget(RUN_BUDGET), budget(DAILY), view.spending.get(&today).copied().unwrap_or_default())
+        (wanted, budget(RUN_BUDGET), budget(DAILY), view.taken_on_day(now).spent)
     })?;
     let roles = roles.iter().zip(wanted).map(|(role, wanted)| RoleLine {
         role: role.clone(),

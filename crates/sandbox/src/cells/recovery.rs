@@ -64,7 +64,7 @@ pub(crate) fn interrupt(computer: &Computer, op: OpId, call: &Call) -> Result<()
     // First of all, since it may be what fills the disk. What cannot be removed is tried again with the rest.
     let _ = isolation::layer::remove(&folder(&computer.place, op));
     let sight = Sight::of_nobody();
-    let agent = call.run.zip(call.task).map(|(run, task)| ByAgent { run, task, sight });
+    let agent = call.run.zip(call.task).map(|(run, task)| ByAgent { run, task, sight, left: None });
     let caller = Caller { op, agent, ..Caller::system(Actor::CELLS) };
     computer.submit(&caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
     Ok(())

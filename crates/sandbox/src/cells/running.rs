@@ -134,11 +134,14 @@ impl Computer {
         let access = Access::Layered { upper: scratch.join("upper"), work: scratch.join("work") };
         let owner = self.log().user().to_string();
         let cells = self.cells();
-        let policy = cells.settings.policy(
+        let mut policy = cells.settings.policy(
             command,
             &owner,
             mount(self.place.workspace.clone(), access, covered.iter().cloned().collect()),
         );
+        if let Some(left) = caller.agent.as_ref().and_then(|agent| agent.left) {
+            policy.limits.time = policy.limits.time.min(left);
+        }
         let rules = Rules::of(&policy.network).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
         let cell = cells.backend.start(&policy, &scratch)?;
         cells.running().insert(op, Arc::clone(&cell));

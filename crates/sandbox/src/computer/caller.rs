@@ -1,5 +1,7 @@
 //! Who asks something of a computer.
 
+use std::time::Duration;
+
 use agents::ground::Sight;
 use event_log::writer::Intent;
 use shared_types::{Actor, CommandId, OpId, RunId, Source, Taint, TaskId};
@@ -14,6 +16,8 @@ pub(crate) struct ByAgent {
     pub(crate) task: TaskId,
     /// What its commands may read.
     pub(crate) sight: Sight,
+    /// How long its commands may take, where a budget sets a bound to it.
+    pub(crate) left: Option<Duration>,
 }
 
 /// Who asks, and under which ids.

@@ -3,7 +3,9 @@
 //! A gesture on a run is an event and nothing else: whoever works on the run follows the log. So nothing here knows how
 //! agents work, and everything that is shown is told by the events of the run ([`story`]).
 
+mod asked;
 mod following;
+mod handing_back;
 #[allow(clippy::wildcard_enum_match_arm, reason = "a story picks what it tells of, and leaves out the rest")]
 mod lists;
 mod questions;
@@ -39,6 +41,7 @@ const VOICES: usize = 256;
 pub struct Voice {
     pub run: RunId,
     pub task: TaskId,
+    /// With no words, what it said so far is void: its model begins again.
     pub text: String,
 }
 
@@ -201,7 +204,7 @@ impl Computer {
             }
             RunGesture::Pause => (RunAction::Pause(PauseReason::Person), Vec::new()),
             RunGesture::TakeOver => (RunAction::Pause(PauseReason::TakenOver), Vec::new()),
-            RunGesture::Resume { budget } => (RunAction::Resume(RunResume { budget: *budget }), Vec::new()),
+            RunGesture::Resume { budget } => self.going_on(run, RunResume { budget: *budget })?,
             RunGesture::Stop => (RunAction::Cancel, Vec::new()),
             RunGesture::Answer { ask, reply } => {
                 (RunAction::Answer { ask: *ask, reply: reply.clone() }, Vec::new())

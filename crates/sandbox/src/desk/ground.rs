@@ -9,6 +9,7 @@ use agents::{Ground, GroundError, roles};
 use event_log::writer::{Intent, Mode, Submission, SubmitError};
 use event_log::{EventLog, read_content, understand};
 use kernel::View;
+use kernel::run::Phase;
 use projector::Views;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::Budget;
@@ -32,8 +33,6 @@ const AT_ONCE: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Places that a search tells of.
 const HITS: u32 = 50;
-/// What a run may take in a day where the person has said nothing.
-const MILLIS_OF_A_DAY: i64 = 24 * 60 * 60 * 1000;
 
 pub(super) struct Workshop {
     pub(super) computer: Arc<Computer>,
@@ -178,7 +177,7 @@ impl Ground for Workshop {
     }
 
     fn standing(&self, run: RunId) -> Answer<'_, Standing> {
-        let today = ids::now().millis().div_euclid(MILLIS_OF_A_DAY);
+        let now = ids::now();
         self.inspect(move |view| {
             let setting = |key: &str| view.setting(key);
             let grants = view.grants.sorted().into_iter().map(|(_, grant)| grant.clone());
@@ -195,7 +194,8 @@ impl Ground for Workshop {
             Standing {
                 grants: grants.filter(|grant| grant.run.is_none_or(|only| only == run)).collect(),
                 spent: view.runs.get(&run).map(|run| run.spent),
-                today: view.spending.get(&today).copied().unwrap_or_default(),
+                is_working: view.runs.get(&run).is_some_and(|run| run.phase == Phase::Working),
+                today: view.taken_on_day(now),
                 daily: daily.unwrap_or_default(),
                 agents: agents.collect(),
                 outbox: Duration::from_secs(outbox),
@@ -272,7 +272,7 @@ impl Ground for Workshop {
                     source: Source::Agent,
                     actor: by.actor,
                     taint: by.taint,
-                    agent: Some(ByAgent { run: by.run, task: by.task, sight: by.sight }),
+                    agent: Some(ByAgent { run: by.run, task: by.task, sight: by.sight, left: by.left }),
                 };
                 let ran = commands.run_here(&computer, &caller, &command);
                 // What it came to is in the log, also where it failed.

@@ -57,6 +57,7 @@ struct File {
     web: WebSection,
     telemetry: Option<TelemetryConfig>,
     mcp: Option<toml::Table>,
+    rules: Option<toml::Table>,
     /// What belongs to each computer is read there.
     #[allow(dead_code, reason = "named so that it is no unknown section")]
     git: toml::Table,
@@ -95,7 +96,7 @@ pub fn machine_config(data: PathBuf, said: &Said) -> Result<MachineConfig, Failu
     let (file, path) = read(&data)?;
     let config = file.server.resolve(&path, data, said)?;
     let services = Services { search: file.web.search, telemetry: file.telemetry };
-    Ok(MachineConfig { models: file.models, services, mcp: file.mcp, ..config })
+    Ok(MachineConfig { models: file.models, services, mcp: file.mcp, rules: file.rules, ..config })
 }
 
 /// The settings of a data folder as `choir doctor` shows them, each with where it comes from.

@@ -1,5 +1,6 @@
 //! A computer in a temporary folder, and what agents would record in it.
 
+use event_log::EventLog;
 use event_log::writer::{Intent, Mode, Submission};
 use kernel::{Action, Base, OutsideEdit, RunAction};
 use sandbox::computer::Computer;
@@ -33,6 +34,13 @@ fn content(text: &str) -> (ContentRef, Contents) {
 
 pub(crate) fn at(path: &str) -> FilePath {
     FilePath::parse(path).unwrap()
+}
+
+/// What a model said, as it is kept.
+pub(crate) fn reply(text: &str) -> String {
+    let (calls, usage) = (Vec::new(), models::chat::Usage::default());
+    let reply = models::chat::Reply { text: text.into(), calls, stop: models::chat::Stop::End, usage };
+    serde_json::to_string(&reply).unwrap()
 }
 
 /// The first agent of a run has its id.
@@ -141,12 +149,27 @@ impl House {
         task
     }
 
+    /// The same, begun by a call of the agent whom it works for.
+    pub(crate) fn delegate(&self, run: RunId, parent: TaskId, role: &str, title: &str) -> TaskId {
+        let op = ids::op();
+        let task = TaskId::from_bytes(*op.as_bytes());
+        let (call, mut contents) = Self::tool(parent, "delegate", title, &json!({ "task": title }));
+        let (instruction, more) = content(title);
+        contents.extend(more);
+        let (parent, title) = (Some(parent), title.into());
+        let start = TaskStart { task, parent, role: role.into(), title, instruction };
+        let (status, report) = (ToolStatus::Exited { code: 0 }, ToolReport::default());
+        let also = Some(Box::new(RunAction::StartTask(start)));
+        self.submit(run, op, Action::MakeCall { call, status, report, edits: Vec::new(), also }, contents);
+        task
+    }
+
     pub(crate) fn reply(&self, run: RunId, task: TaskId, text: &str) -> Seq {
-        let (reply, contents) = content(&json!({ "text": text, "calls": [] }).to_string());
+        let (reply, contents) = content(&reply(text));
         let reply = LlmReply {
             task,
             model: "scripted".into(),
-            seen: Seq(1),
+            seen: self.computer.log().head().seq,
             reply,
             ended: shared_types::payload::llm::ReplyEnd::Whole,
             calls: Vec::new(),

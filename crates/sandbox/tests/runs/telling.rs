@@ -7,7 +7,7 @@ use shared_types::payload::task::TaskOutcome;
 use shared_types::wire::{AgentState, DesktopAction, RunCost, RunGesture, RunList, RunState, Step, StepKind};
 use shared_types::{RunId, Seq, TaskId};
 
-use crate::house::{House, at, first};
+use crate::house::{House, at, first, reply};
 
 fn doing(house: &House, run: RunId, task: TaskId) -> String {
     let details = house.details(run);
@@ -74,7 +74,9 @@ fn what_an_agent_does_now_is_said_in_a_few_words() {
     let run = house.start("work");
     let conductor = house.agent(run, None, "conductor", "all of it");
     assert_eq!(doing(&house, run, conductor), "asks the model");
-    let worker = house.agent(run, Some(conductor), "terminal", "a part");
+    let worker = house.delegate(run, conductor, "terminal", "a part");
+    assert_eq!(doing(&house, run, conductor), "waits for terminal");
+    assert_eq!(doing(&house, run, worker), "asks the model");
     house.reply(run, conductor, "I wait.");
     assert_eq!(doing(&house, run, conductor), "waits for terminal");
     house.begin(run, worker, "make all");
@@ -167,7 +169,7 @@ fn a_reply_whose_bytes_were_purged_still_has_its_line() {
     let seq = house.reply(run, agent, "secret");
     let told = house.details(run);
     assert!(told.steps.iter().any(|step| step.label == "secret"));
-    let hash = shared_types::ContentRef::of(br#"{"calls":[],"text":"secret"}"#).hash;
+    let hash = shared_types::ContentRef::of(reply("secret").as_bytes()).hash;
     let request =
         sandbox::protocol::Request::Purge { hashes: vec![hash], paths: Vec::new(), reason: "x".into() };
     house.ask(request, b"").into_done().unwrap();
@@ -227,4 +229,54 @@ fn the_model_that_the_person_wants_for_objectives_is_told_before_one_is_given() 
         house.ask(Request::Gesture(DesktopAction::SetSetting { key: key.into(), value: model.into() }), &[]);
     }
     assert_eq!(wanted().as_deref(), Some("local"));
+}
+
+#[test]
+fn a_turn_is_told_with_what_its_model_was_told_before_it() {
+    let house = House::new();
+    let run = house.start("work");
+    let agent = house.agent(run, None, "conductor", "work");
+    house.reply(run, agent, "I wonder.");
+    house.gesture(run, RunGesture::Steer { task: None, words: "in metres".into() });
+    let seq = house.reply(run, agent, "In metres, then.");
+    house.gesture(run, RunGesture::Steer { task: None, words: "and in feet".into() });
+    let parts = match house.tell(RunRequest::Parts { run: run.to_string(), seq }).unwrap() {
+        RunAnswer::Parts(parts) => parts,
+        other => panic!("{other:?}"),
+    };
+    let told = parts.input.unwrap();
+    for words in ["You are the Conductor", "do it well", "I wonder.", "The person says: in metres"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(!told.contains("In metres, then") && !told.contains("in feet"), "{told}");
+    assert_eq!(parts.output.as_deref(), Some("In metres, then."));
+}
+
+#[test]
+fn whoever_works_hears_what_the_person_changed_after_taking_over() {
+    let house = House::new();
+    house.write("before.md", "old");
+    let run = house.start("work");
+    let conductor = house.agent(run, None, "conductor", "work");
+    let writer = house.agent(run, Some(conductor), "writer", "write");
+    let done = house.agent(run, Some(conductor), "terminal", "look");
+    house.end(run, done, TaskOutcome::Done);
+    house.call(run, writer, "theirs.md", "by an agent");
+    house.gesture(run, RunGesture::TakeOver);
+    house.write("mine.md", "by hand");
+    let line = house.gesture(run, RunGesture::Resume { budget: None });
+    assert_eq!(line.state, RunState::Running);
+    let told: Vec<_> =
+        house.details(run).steps.into_iter().filter(|step| step.label.starts_with("you: ")).collect();
+    assert_eq!(told.iter().map(|step| step.task).collect::<Vec<_>>(), [Some(conductor), Some(writer)]);
+    assert!(told[0].label.contains("these files: mine.md. Look"), "{}", told[0].label);
+
+    // Whoever changed nothing has nothing to say, and a pause is none.
+    for gesture in [RunGesture::TakeOver, RunGesture::Resume { budget: None }, RunGesture::Pause] {
+        house.gesture(run, gesture);
+    }
+    house.write("more.md", "by hand");
+    house.gesture(run, RunGesture::Resume { budget: None });
+    let steps = house.details(run).steps;
+    assert_eq!(steps.iter().filter(|step| step.label.starts_with("you: ")).count(), 2);
 }

@@ -29,7 +29,8 @@ pub enum FromServer {
     Attached { terminal: TerminalId, offset: u64 },
     /// A terminal ended by itself, or was closed.
     TerminalEnded { terminal: TerminalId, code: Option<i32> },
-    /// An agent says something just now. It is shown and forgotten: the whole reply comes as an event.
+    /// An agent says something just now. It is shown and forgotten: the whole reply comes as an event. With no words,
+    /// what it said so far is void.
     Said { run: RunId, task: TaskId, text: String },
     /// Something the person should know.
     Notice { text: String },

@@ -1,6 +1,9 @@
 //! How many turns at once, and what a turn takes at most.
 
-use super::{answers::text, *};
+use super::{
+    answers::{call, text},
+    *,
+};
 use crate::LocalEndpoint;
 
 async fn ask_at_once(rig: &Rig, alias: &str, turns: usize) {
@@ -88,4 +91,21 @@ async fn what_a_turn_takes_is_within_its_worst_case() {
         let turn = rig.ask(alias, &long).await.0.unwrap();
         assert!(turn.reply.usage.total() <= worst.tokens && turn.cost <= worst.micros, "{kind:?}");
     }
+}
+
+#[tokio::test]
+async fn a_turn_pays_for_two_answers_at_most_whoever_gives_them() {
+    let senseless = |kind| Scripted::ok(call("read", r#"{"file":"a"}"#).on(kind));
+    let answers = vec![
+        senseless(Kind::Anthropic),
+        Scripted::refusal(529, "{}"),
+        senseless(Kind::Openai),
+        senseless(Kind::Openai),
+    ];
+    let more = "retry.attempts = 1\nmodel.claude.fallbacks = [\"gpt\"]";
+    let rig = Rig::with(answers, more, vec!["anthropic", "openai"]).await;
+    let worst = rig.gateway.worst_case(&rig.gateway.chosen("claude").unwrap(), &request());
+    let error = rig.ask("claude", &request()).await.0.unwrap_err();
+    assert_eq!(rig.server.asked().len(), 3, "the last is not asked for");
+    assert!(error.usage.total() > 0 && error.usage.total() <= worst.tokens, "{error:?}");
 }

@@ -7,6 +7,7 @@ use event_log::writer::Intent;
 use kernel::run::{Begun, Phase};
 use projector::query::RunRow;
 use shared_types::payload::file::{FileChange, FileNode};
+use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::{RunComplete, RunEvent, RunStart};
 use shared_types::payload::tool::ToolEvent;
 use shared_types::wire::{
@@ -16,7 +17,7 @@ use shared_types::{Event, FilePath, GrantId, OpId, Payload, RunId, Seq, Timestam
 
 use super::steps::{self, Teller};
 use super::story::{self, Story, events_of};
-use super::{Caller, Computer, Progress, only, operation_of, role_setting, texts};
+use super::{Caller, Computer, Progress, asked, only, operation_of, role_setting, texts};
 use crate::computer::{resolutions, reverted};
 use crate::failure::{Code, Failure};
 use crate::protocol::Choices;
@@ -155,7 +156,14 @@ impl Computer {
         };
         let result = story.events.iter().find(is_result);
         let teller = Teller::new(&**self.log(), &story.events, self.undone_of(&story)?);
-        Ok(teller.parts(event, result))
+        let mut parts = teller.parts(event, result);
+        if let Payload::Llm(LlmEvent::Reply(reply)) = &event.payload
+            && let Some((told, note)) = asked::before(&**self.log(), run, &story.events, reply)
+        {
+            parts.input = Some(told);
+            parts.notes.extend(note);
+        }
+        Ok(parts)
     }
 
     pub(super) fn model_wanted(&self, role: Role) -> Result<Option<String>, Failure> {

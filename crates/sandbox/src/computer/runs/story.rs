@@ -137,21 +137,19 @@ impl Story {
             Phase::Cancelled | Phase::Failed(_) | Phase::Completed => return "stopped".into(),
             Phase::Working => {}
         }
-        // A reply after which nothing came is one that waits for those whom it asked.
-        match self.newest_of(task.id).map(|event| &event.payload) {
-            Some(Payload::Llm(LlmEvent::Reply(_))) => {
-                self.waits_for(task.id).unwrap_or_else(|| "goes on".into())
-            }
-            Some(_) | None => "asks the model".into(),
-        }
+        // Whoever has said something, or handed work on, and did nothing since waits for those who work for it.
+        let newest = self.newest_of(task.id);
+        let has_said = matches!(newest.map(|event| &event.payload), Some(Payload::Llm(LlmEvent::Reply(_))));
+        let handed_on = newest.is_some_and(|event| self.is_task(&event.op));
+        let waits = if has_said || handed_on { self.waits_for(task.id) } else { None };
+        waits.unwrap_or_else(|| if has_said { "goes on" } else { "asks the model" }.into())
     }
 
     /// The calls of an agent that are open. One that began the work of another is a wait for that one.
     fn calls_of(&self, task: TaskId) -> Option<String> {
-        let is_task = |op: &OpId| self.run.task(TaskId::from_bytes(*op.as_bytes())).is_some();
         let open: Vec<(&OpId, &Call)> =
             self.view.calls.iter().filter(|(_, call)| call.task == Some(task)).collect();
-        let (waits, mut runs): (Vec<_>, Vec<_>) = open.into_iter().partition(|(op, _)| is_task(op));
+        let (waits, mut runs): (Vec<_>, Vec<_>) = open.into_iter().partition(|(op, _)| self.is_task(op));
         runs.sort_by_key(|(_, call)| call.seq);
         match runs.as_slice() {
             [] if waits.is_empty() => None,
@@ -161,6 +159,13 @@ impl Story {
                 Some(texts::line(&format!("runs {} and {} more", call.title, more.len()), DOING))
             }
         }
+    }
+
+    /// Whether an operation is a call that began the work of another.
+    fn is_task(&self, op: &OpId) -> bool {
+        let first = self.run.tasks.first().map(|first| first.id);
+        let task = TaskId::from_bytes(*op.as_bytes());
+        Some(task) != first && self.run.task(task).is_some()
     }
 
     /// Whom an agent waits for, by their roles.

@@ -34,7 +34,7 @@ impl Agent {
         });
         Self {
             role: task.role.to_string(),
-            lines: lines(&transcript::messages(history, task, &texts)),
+            lines: lines(&transcript::told(history, task, &texts).messages),
             requester: task.parent.map(|parent| history.tasks[&parent].role.to_string()),
             calls: calls.collect(),
             questions: questions(history, events),

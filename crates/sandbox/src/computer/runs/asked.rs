@@ -1,0 +1,52 @@
+//! What a model was told before it took a turn, put together again from what was known then.
+
+use agents::history::History;
+use agents::roles;
+use agents::transcript::{self, Texts};
+use event_log::{EventLog, read_content};
+use models::chat::Message;
+use shared_types::payload::llm::LlmReply;
+use shared_types::{Event, RunId};
+
+/// Bytes of it that are shown, from the end on: what came last is what was answered.
+const SHOWN: usize = 256 << 10;
+
+/// Nothing, where the agent is not known. `events` are all of the run.
+pub(super) fn before(
+    log: &dyn EventLog,
+    run: RunId,
+    events: &[Event],
+    reply: &LlmReply,
+) -> Option<(String, Option<String>)> {
+    let known = events.iter().position(|event| event.seq > reply.seen).unwrap_or(events.len());
+    let history = History::of(run, &events[..known]);
+    let task = history.tasks.get(&reply.task)?;
+    let mut texts = Texts::new();
+    for hash in transcript::needed(task) {
+        if let Ok(bytes) = read_content(log, &hash) {
+            texts.insert(hash, String::from_utf8_lossy(&bytes).into());
+        }
+    }
+    let told = transcript::told(&history, task, &texts);
+    let words = roles::named(&task.role).map(|role| role.words().to_owned());
+    let parts: Vec<String> = words.into_iter().chain(told.messages.iter().map(in_text)).collect();
+    let text = parts.join("\n\n———\n\n");
+    let from = text.ceil_char_boundary(text.len().saturating_sub(SHOWN));
+    let note = (from > 0).then(|| format!("The last {} KiB of what it was told are shown.", SHOWN >> 10));
+    Some((text[from..].to_owned(), note))
+}
+
+fn in_text(message: &Message) -> String {
+    match message {
+        Message::User { text } => text.clone(),
+        Message::Model { text, calls } => {
+            let calls = calls.iter().map(|call| format!("→ {} {}", call.tool, call.input));
+            let text = (!text.is_empty()).then(|| text.clone());
+            text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
+        }
+        Message::Tools { results } => {
+            let results = results.iter().map(|result| format!("← {}: {}", result.tool, result.text));
+            results.collect::<Vec<_>>().join("\n")
+        }
+    }
+}

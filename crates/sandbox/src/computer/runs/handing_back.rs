@@ -1,0 +1,85 @@
+//! The person takes over, and gives the work back: whoever works is told what they changed meanwhile.
+
+use std::ops::ControlFlow;
+
+use event_log::{EventLog, understand};
+use kernel::run::Phase;
+use kernel::{RunAction, touched_files};
+use shared_types::payload::run::{PauseReason, RunResume};
+use shared_types::{ContentHash, FilePath, RunId, Source};
+
+use super::Computer;
+use crate::failure::Failure;
+
+/// Files that are named; of more, only the number.
+const NAMED: usize = 50;
+
+/// Bytes that an action names.
+type Contents = Vec<(ContentHash, Vec<u8>)>;
+
+impl Computer {
+    /// What lets a run go on.
+    pub(super) fn going_on(&self, run: RunId, resume: RunResume) -> Result<(RunAction, Contents), Failure> {
+        let is_taken_over = self.writer.inspect(move |view| {
+            let phase = view.runs.get(&run).map(|run| &run.phase);
+            matches!(phase, Some(Phase::Paused(PauseReason::TakenOver)))
+        })?;
+        let changed = if is_taken_over { self.changed_by_person(run)? } else { Vec::new() };
+        if changed.is_empty() {
+            return Ok((RunAction::Resume(resume), Vec::new()));
+        }
+        let (words, contents) = self.stage_words("a message", &in_words(&changed))?;
+        Ok((RunAction::HandBack { resume, words }, contents))
+    }
+
+    /// Files that the person changed since they took a run over.
+    fn changed_by_person(&self, run: RunId) -> Result<Vec<FilePath>, Failure> {
+        let log = &**self.log();
+        let pauses = log.run(run)?.into_iter().filter(|stored| stored.name == "run.pause");
+        let since = pauses.map(|stored| stored.seq).max().unwrap_or_default();
+        let (mut events, mut failed) = (Vec::new(), None);
+        log.scan(since, &mut |stored| {
+            if stored.source != Source::User || !stored.name.starts_with("file.") {
+                return ControlFlow::Continue(());
+            }
+            match understand(log, stored) {
+                Ok(event) => {
+                    events.push(event);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        Ok(touched_files(&events).into_iter().map(|(path, _)| path).collect())
+    }
+}
+
+fn in_words(changed: &[FilePath]) -> String {
+    let named: Vec<&str> = changed.iter().take(NAMED).map(FilePath::as_str).collect();
+    let more = changed.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!(
+        "I took over for a while and changed these files: {}{more}. Look at them before you go on with them.",
+        named.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_so_many_files_are_named() {
+        let paths = |count: usize| -> Vec<FilePath> {
+            (0..count).map(|n| FilePath::parse(&format!("{n}.md")).unwrap()).collect()
+        };
+        assert!(in_words(&paths(2)).contains("these files: 0.md, 1.md. Look"));
+        assert!(in_words(&paths(53)).contains("49.md and 3 more. Look"));
+    }
+}
