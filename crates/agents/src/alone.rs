@@ -14,15 +14,17 @@ pub struct Alone {
 }
 
 impl Alone {
-    /// Waits until it works for nobody else.
-    pub(crate) async fn enter(&self, run: RunId, task: TaskId) {
+    /// Waits until it works for nobody else. True if that took time, in which anything may have happened.
+    pub(crate) async fn enter(&self, run: RunId, task: TaskId) -> bool {
+        let mut has_waited = false;
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());
             freed.as_mut().enable();
             if *self.holder().get_or_insert((run, task)) == (run, task) {
-                return;
+                return has_waited;
             }
             freed.await;
+            has_waited = true;
         }
     }
 
@@ -57,8 +59,8 @@ mod tests {
     #[tokio::test]
     async fn another_waits_until_the_first_is_done_or_waits_itself() {
         let alone = Arc::new(Alone::default());
-        alone.enter(run(1), task(1)).await;
-        alone.enter(run(1), task(1)).await;
+        assert!(!alone.enter(run(1), task(1)).await);
+        assert!(!alone.enter(run(1), task(1)).await);
         let second = tokio::spawn({
             let alone = Arc::clone(&alone);
             async move { alone.enter(run(2), task(2)).await }
@@ -69,7 +71,7 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(!second.is_finished(), "the first is busy");
         alone.leave(run(1), |_| false);
-        second.await.unwrap();
+        assert!(second.await.unwrap(), "it has waited");
         assert_eq!(*alone.holder(), Some((run(2), task(2))));
     }
 }

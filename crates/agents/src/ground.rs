@@ -130,8 +130,6 @@ pub struct Standing {
     pub grants: Vec<Grant>,
     /// What the run took.
     pub spent: Option<Spent>,
-    /// Whether the run works, and is neither paused nor over.
-    pub is_working: bool,
     /// What all runs took today.
     pub today: Day,
     /// What all runs of a day may take, as the person set it.

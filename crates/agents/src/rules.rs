@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::roles::{self, ROLES};
 use crate::toolbox::{Foreign, PREFIX};
-use crate::tools::{ToolKind, Use};
+use crate::tools::{TOOLS, ToolKind, Use};
 
 /// The rules that hold where the person wrote no others.
 const BUILT_IN: &str = include_str!("rules.toml");
@@ -23,6 +23,8 @@ pub enum RulesError {
     Syntax(#[from] toml::de::Error),
     #[error("rule {rule}: {pattern:?} is not a pattern: {source}")]
     Pattern { rule: usize, pattern: String, source: globset::Error },
+    #[error("rule {rule}: {name:?} is no {what}")]
+    Name { rule: usize, what: &'static str, name: String },
     #[error("example {example}: {reason}")]
     Example { example: usize, reason: String },
 }
@@ -101,17 +103,30 @@ struct Rule {
 
 impl Rule {
     fn new(at: usize, text: RuleText) -> Result<Self, RulesError> {
+        let wrong =
+            |what: &'static str, name: &str| RulesError::Name { rule: at + 1, what, name: name.into() };
+        if let Some(name) = text.tools.iter().find(|name| !is_tool(name)) {
+            return Err(wrong("tool", name));
+        }
+        if let Some(name) = text.roles.iter().find(|name| roles::named(name).is_none()) {
+            return Err(wrong("role", name));
+        }
+        if let Some(name) = text.hosts.iter().find(|name| !name.is_ascii()) {
+            return Err(wrong("host in ASCII (write it as a browser sends it: xn--…)", name));
+        }
         let patterns = |of: &[String]| (!of.is_empty()).then(|| set(at + 1, of)).transpose();
-        let (targets, hosts) = (patterns(&text.targets)?, patterns(&text.hosts)?);
+        let hosts: Vec<String> = text.hosts.iter().map(|host| plain(host)).collect();
+        let (targets, hosts) = (patterns(&text.targets)?, patterns(&hosts)?);
         Ok(Self { text, targets, hosts })
     }
 
     fn fits_hosts(&self, wanted: &[&str]) -> bool {
         let Some(hosts) = &self.hosts else { return true };
-        let fits = |host: &&str| hosts.is_match(host.to_lowercase());
+        let fits = |host: &&str| hosts.is_match(plain(host));
         match self.text.then {
             Then::Allow => !wanted.is_empty() && wanted.iter().all(fits),
-            Then::Ask | Then::Deny => wanted.iter().any(fits),
+            // What stands for many hosts may stand for one of these.
+            Then::Ask | Then::Deny => wanted.iter().any(|host| host.contains('*') || fits(host)),
         }
     }
 }
@@ -255,6 +270,20 @@ fn foreign(input: &Value) -> Result<Use, String> {
     Use::foreign(&name, Foreign { server, tool, reads_only }, &Value::Null)
 }
 
+fn is_tool(name: &str) -> bool {
+    TOOLS.iter().chain([&ToolKind::Foreign]).any(|tool| tool.name() == name)
+}
+
+/// A host in the one form in which it is compared: without its port, without a last dot, in small letters.
+fn plain(host: &str) -> String {
+    let host = host.trim();
+    let host = match host.rsplit_once(':') {
+        Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    };
+    host.trim_end_matches('.').to_ascii_lowercase()
+}
+
 fn set(rule: usize, patterns: &[String]) -> Result<GlobSet, RulesError> {
     let bad = |pattern: &str, source| RulesError::Pattern { rule, pattern: pattern.to_owned(), source };
     let mut builder = GlobSetBuilder::new();
@@ -330,6 +359,9 @@ mod tests {
             ("[[rule]]\nhosts = ['a[']\nthen = 'deny'", "rule 1: \"a[\" is not a pattern"),
             ("[[rule]]\nhost = ['a']\nthen = 'deny'", "unknown field"),
             ("[[rule]]\nthen = 'perhaps'", "unknown variant"),
+            ("[[rule]]\ntools = ['exce']\nthen = 'deny'", "rule 1: \"exce\" is no tool"),
+            ("[[rule]]\nroles = ['poet']\nthen = 'deny'", "rule 1: \"poet\" is no role"),
+            ("[[rule]]\nhosts = ['böse.example']\nthen = 'deny'", "is no host in ASCII"),
             (
                 "[[example]]\nrole = 'poet'\ntool = 'exec'\ninput = { command = 'ls' }\nthen = 'deny'",
                 "there is no role \"poet\"",
@@ -346,7 +378,7 @@ mod tests {
         let text = r#"
             [[rule]]
             tools = ["exec", "fetch"]
-            hosts = ["evil.example", "*.evil.example"]
+            hosts = ["Evil.example", "*.evil.example"]
             then = "deny"
             why = "never there"
 
@@ -377,13 +409,19 @@ mod tests {
             [[example]]
             role = "terminal"
             tool = "exec"
-            input = { command = "curl", hosts = ["crates.io", "a.evil.example"] }
+            input = { command = "curl", hosts = ["crates.io", "a.Evil.example.:443"] }
+            then = "deny"
+
+            [[example]]
+            role = "terminal"
+            tool = "exec"
+            input = { command = "curl", hosts = ["*.example"] }
             then = "deny"
 
             [[example]]
             role = "researcher"
             tool = "fetch"
-            input = { url = "https://evil.example/page" }
+            input = { url = "https://evil.example./page" }
             then = "deny"
 
             [[example]]

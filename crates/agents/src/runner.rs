@@ -43,6 +43,8 @@ pub(crate) struct Runner {
 
 impl Drop for Runner {
     fn drop(&mut self) {
+        // First, so that none of them takes it up once more.
+        self.jobs.abort_all();
         self.kit.local.leave(self.history.id, |_| false);
     }
 }
@@ -216,8 +218,8 @@ impl Runner {
                 }
                 self.refused.remove(&key);
             }
-            // It came to nothing now; something else has to happen first.
-            Ok(None) => drop(self.refused.insert(key, self.history.seq())),
+            // It came to nothing with what was known; something else has to happen first.
+            Ok(None) => drop(self.refused.insert(key, began)),
             Err(GroundError::Refused(why)) => {
                 tracing::debug!(run = %self.history.id, ?key, why, "a step was refused");
                 self.why = why.into();

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use url::Url;
 
@@ -26,9 +27,13 @@ pub struct WebHit {
 /// What the web answers; the error is a sentence for the agent.
 pub type FromWeb<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
 
+/// Whether an address may be gone to without asking.
+pub type MayFetch = Arc<dyn Fn(&Url) -> bool + Send + Sync>;
+
 /// Whoever serves the web.
 pub trait Web: Send + Sync + 'static {
-    fn fetch(&self, url: Url) -> FromWeb<'_, Page>;
+    /// The page at an address. Where that leads on to another, whether it is followed is asked first.
+    fn fetch(&self, url: Url, may: MayFetch) -> FromWeb<'_, Page>;
     /// Nothing, if no search is set up.
     fn search(&self, words: String) -> Option<FromWeb<'_, Vec<WebHit>>>;
 }

@@ -125,6 +125,11 @@ impl Choir {
         number(&stirs, run) + number(&stirs, "")
     }
 
+    /// Whether the person stopped a run before anybody had heard of it.
+    fn is_called_off(self, run: &str) -> bool {
+        self.line(run).is_some_and(|line| number(&line, "seq") == 0 && text(&line, "state") == "cancelled")
+    }
+
     /// The line of a run, if it is among the newest.
     pub(crate) fn line(self, run: &str) -> Option<Value> {
         self.runs.read().as_array()?.iter().find(|line| text(line, "run") == run).cloned()
@@ -260,13 +265,27 @@ pub(crate) fn start(desk: Desk, objective: &str, attached: Vec<Value>, model: Va
         ("budget", budget),
     ]);
     api::run(async move {
+        let mut was_told = false;
         let answer: Answer<Value> = loop {
             match api::call(api::Method::Post, "/runs".to_owned(), body.clone()).await {
                 // What was asked for is not lost. Should it have arrived, it is known by its command.
-                Err(Failure::Unreachable) => TimeoutFuture::new(AGAIN).await,
+                Err(Failure::Unreachable) if !choir.is_called_off(&run) => {
+                    if !std::mem::replace(&mut was_told, true) {
+                        desk.toast(
+                            "The computer does not answer. This is sent when it does.",
+                            true,
+                            Offer::Nothing,
+                        );
+                    }
+                    TimeoutFuture::new(AGAIN).await;
+                }
+                Err(Failure::Unreachable) => return,
                 answer => break answer,
             }
         };
+        if choir.is_called_off(&run) && answer.is_ok() {
+            gesture(&run, "stop".into());
+        }
         let new = match answer {
             Ok(line) => line,
             Err(failure) => {
@@ -287,6 +306,16 @@ pub(crate) fn start(desk: Desk, objective: &str, attached: Vec<Value>, model: Va
 
 /// Does something to a run.
 pub(crate) fn gesture(run: &str, gesture: Value) {
+    // One that nobody has heard of yet is stopped here.
+    let mut runs = desk().choir.runs;
+    if gesture == "stop"
+        && let Some(lines) = runs.write().as_array_mut()
+        && let Some(line) = lines.iter_mut().find(|line| text(line, "run") == run && number(line, "seq") == 0)
+        && line["state"] == "running"
+    {
+        line["state"] = "cancelled".into();
+        return;
+    }
     let body = object(&[("command", ids::command().to_string().into()), ("gesture", gesture)]);
     send(api::Method::Post, format!("/runs/{run}/gestures"), body);
 }

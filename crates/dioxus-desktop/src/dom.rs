@@ -38,7 +38,6 @@ pub(crate) fn focus_soon(id: impl Into<String>) {
     gloo_timers::callback::Timeout::new(0, move || focus(&id)).forget();
 }
 
-/// A direct style write; the content security policy allows it, unlike a style attribute.
 /// Scrolls as little as has to be for something to be seen.
 pub(crate) fn reveal(id: &str) {
     if let Some(element) = by_id(id) {
@@ -48,6 +47,7 @@ pub(crate) fn reveal(id: &str) {
     }
 }
 
+/// A direct style write; the content security policy allows it, unlike a style attribute.
 pub(crate) fn style(element: &HtmlElement, property: &str, value: &str) {
     let _ = element.style().set_property(property, value);
 }

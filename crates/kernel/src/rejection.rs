@@ -53,7 +53,7 @@ pub enum Rejection {
     AlreadyUndone { op: OpId },
     #[error("operation {op} is not undone, or something else undid it since")]
     NotUndone { op: OpId },
-    #[error("nothing was changed there that could be undone")]
+    #[error("nothing of it can be undone")]
     NotReversible { op: OpId },
     #[error("call {call} is not open")]
     NoSuchCall { call: OpId },

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agents::web::{FromWeb, Page, Web, WebHit};
+use agents::web::{FromWeb, MayFetch, Page, Web, WebHit};
 use isolation::proxy::{Internet, Reach};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, LOCATION};
@@ -83,7 +83,7 @@ impl PublicWeb {
         Ok(Self { client, reach })
     }
 
-    async fn read(&self, mut url: Url) -> Result<Page, String> {
+    async fn read(&self, mut url: Url, may: MayFetch) -> Result<Page, String> {
         for _ in 0..=REDIRECTS {
             self.check(&url)?;
             let response = self.client.get(url.clone()).send().await.map_err(|e| in_words(&url, &e))?;
@@ -92,7 +92,13 @@ impl PublicWeb {
             }
             let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
             let to = to.ok_or_else(|| format!("{url} leads on without saying where"))?;
-            url = url.join(to).map_err(|e| format!("{url} leads to {to:?}: {e}"))?;
+            let next = url.join(to).map_err(|e| format!("{url} leads to {to:?}: {e}"))?;
+            if !may(&next) {
+                return Err(format!(
+                    "{url} leads to {next}, where you may not go without asking: fetch that"
+                ));
+            }
+            url = next;
         }
         Err(format!("{url} leads on and on"))
     }
@@ -115,8 +121,8 @@ impl PublicWeb {
 }
 
 impl Web for PublicWeb {
-    fn fetch(&self, url: Url) -> FromWeb<'_, Page> {
-        Box::pin(self.read(url))
+    fn fetch(&self, url: Url, may: MayFetch) -> FromWeb<'_, Page> {
+        Box::pin(self.read(url, may))
     }
 
     fn search(&self, _: String) -> Option<FromWeb<'_, Vec<WebHit>>> {
@@ -249,7 +255,17 @@ mod tests {
     }
 
     async fn fetch(web: &PublicWeb, url: &str) -> Result<Page, String> {
-        web.fetch(Url::parse(url).unwrap()).await
+        web.fetch(Url::parse(url).unwrap(), Arc::new(|_| true)).await
+    }
+
+    #[tokio::test]
+    async fn a_page_that_leads_to_where_the_agent_may_not_go_is_not_followed() {
+        let port = serve(vec![answer("302 Found\r\nLocation: http://evil.example/x", "")]);
+        let web = PublicWeb::with(Arc::new(Here)).unwrap();
+        let url = Url::parse(&format!("http://pages.test:{port}/")).unwrap();
+        let may: MayFetch = Arc::new(|url| url.host_str() != Some("evil.example"));
+        let refused = web.fetch(url, may).await.unwrap_err();
+        assert!(refused.contains("leads to http://evil.example/x, where you may not go"), "{refused}");
     }
 
     #[tokio::test]

@@ -128,6 +128,17 @@ story("what a person chooses for agents", { scripts: SCRIPTS }, async (here, ste
     await state("stopped").waitFor();
   });
 
+  await step("an objective that did not arrive yet can be called off", async () => {
+    await page.route("**/runs", (route) => (route.request().method() === "POST" ? route.abort() : route.continue()));
+    await prompt("Do what is cut");
+    await page.locator(".toast", { hasText: "This is sent when it does" }).waitFor();
+    await runs.getByRole("button", { name: "Stop" }).click();
+    await state("stopped").waitFor();
+    await page.unroute("**/runs");
+    await page.waitForTimeout(2500);
+    assert.equal(await card.count(), 0);
+  });
+
   await step("an app whose code does not come says so, and comes when it is tried again", async () => {
     const other = await anotherTab(here, (tab) => tab.route("**/assets/split_*", (route) => route.abort()));
     await other.bringToFront();

@@ -170,11 +170,7 @@ impl Job {
         }
         let standing = self.ground().standing(self.id()).await?;
         let Some(bounds) = self.bounds(call.task, &standing) else { return Ok(Ok(None)) };
-        // What was begun goes on.
-        match bounds.out_of_time().filter(|_| !self.history.is_open(call.op)) {
-            Some(why) => Ok(Err(why)),
-            None => Ok(Ok(bounds.time_left())),
-        }
+        Ok(bounds.out_of_time().map_or(Ok(bounds.time_left()), Err))
     }
 
     async fn judge(&self, call: &Call<'_>, used: &Use) -> Result<Verdict, GroundError> {

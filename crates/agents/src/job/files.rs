@@ -1,5 +1,7 @@
 //! Files of the workspace, as the log has them, and pages of the web.
 
+use std::sync::Arc;
+
 use kernel::OutsideEdit;
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentRef, FilePath, Taint, TaskId};
@@ -8,6 +10,9 @@ use url::Url;
 use super::Job;
 use super::call::{Call, Came, Outcome, Reach};
 use crate::ground::GroundError;
+use crate::rules::{Judged, Verdict};
+use crate::tools::Use;
+use crate::web::MayFetch;
 
 /// Bytes of a file that an agent reads or writes at most.
 const FILE_LIMIT: usize = 1 << 20;
@@ -131,13 +136,26 @@ impl Job {
             return Ok(Outcome::Now(Err("the web is not set up on this computer".into())));
         };
         self.open(call, Reach::Reading).await?;
-        let came = web.fetch(url).await.map(|page| {
+        let came = web.fetch(url, self.may_fetch(call.task).await?).await.map(|page| {
             let end = page.text.floor_char_boundary(PAGE_LIMIT);
             let title = page.title.map(|title| format!("{title}\n")).unwrap_or_default();
             let text = format!("{title}{}\n\n{}", page.url, &page.text[..end]);
             Came { taint: vec![Taint::WEB], ..Came::text(text) }
         });
         self.close(call, came).await.map(Outcome::Recorded)
+    }
+
+    /// Which addresses an agent may be led to from one that it may go to.
+    async fn may_fetch(&self, task: TaskId) -> Result<MayFetch, GroundError> {
+        let grants = self.ground().standing(self.id()).await?.grants;
+        let (rules, run) = (Arc::clone(&self.kit.rules), Some(self.id()));
+        let (taint, role) = (self.taint(task), self.actor(task));
+        Ok(Arc::new(move |url| {
+            let call = Use::Fetch { url: url.clone() };
+            let (role, taint, grants) = (role.as_str(), &*taint, &*grants);
+            let judged = Judged { role, call: &call, taint, run, grants, is_made_up: false };
+            rules.judge(&judged) == Verdict::Allow
+        }))
     }
 
     pub(super) async fn web_search(&self, call: &Call<'_>, words: String) -> Result<Outcome, GroundError> {

@@ -15,7 +15,8 @@ use super::call::tool_name;
 use crate::budget::{Bounds, Reserved};
 use crate::fit::fit;
 use crate::ground::{GroundError, Standing};
-use crate::plan::GIVEN_UP;
+use crate::history::History;
+use crate::plan::{Act, GIVEN_UP, plan};
 use crate::roles;
 use crate::transcript;
 
@@ -36,12 +37,8 @@ impl Job {
             Ok(chosen) => chosen,
             Err(error) => return self.failed(task, &error).await,
         };
-        if chosen.is_local {
-            self.kit.local.enter(self.id(), task).await;
-            // Meanwhile the person may have paused it.
-            if !self.ground().standing(self.id()).await?.is_working {
-                return Ok(None);
-            }
+        if chosen.is_local && self.kit.local.enter(self.id(), task).await {
+            return self.take_turn_later(task).await;
         }
         let most = if chosen.is_local { LOCAL_ANSWER } else { ANSWER }.min(chosen.max_output);
         let mut request = self.request(task, role, &chosen, most, self.room(&chosen, most)).await?;
@@ -73,6 +70,17 @@ impl Job {
             }
             (request, was_too_long) = (shorter, true);
         }
+    }
+
+    /// The same after a while, with what was said and done meanwhile; nothing, if nobody waits for the turn any more.
+    async fn take_turn_later(&self, task: TaskId) -> Result<Option<Seq>, GroundError> {
+        let events = self.ground().events_of(self.id()).await?;
+        let history = Arc::new(History::of(self.id(), &events));
+        if !plan(&history).contains(&Act::TakeTurn { task }) {
+            return Ok(None);
+        }
+        let now = Self { history, ..self.clone() };
+        Box::pin(now.take_turn(task)).await
     }
 
     /// Tokens that a model can be told, as far as is known.

@@ -133,8 +133,9 @@ fn config(plan: &Plan, arguments: &[String]) -> Value {
     // be somebody else than root in its own. It gives it up with all others there.
     let kept = json!(if plan.walls.outside.is_some() { &[][..] } else { &["CAP_SETFCAP"][..] });
     let capabilities = json!({ "bounding": kept, "permitted": kept, "effective": kept });
-    // That of users is the agent's to enter, as the one whom the runtime made it.
-    let namespaces = ["pid", "network", "ipc", "uts", "mount", "cgroup"].map(|kind| json!({ "type": kind }));
+    // That of users is the agent's to enter, as the one whom the runtime made it; that of shared segments is the
+    // launcher's.
+    let namespaces = ["pid", "network", "uts", "mount", "cgroup"].map(|kind| json!({ "type": kind }));
     let mut linux = json!({
         "namespaces": namespaces,
         "maskedPaths": MASKED,

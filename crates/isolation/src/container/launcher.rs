@@ -70,14 +70,16 @@ fn run() -> Result<(Ended, Usage), Failure> {
     started.map(|(ended, met)| (ended, Usage { met, ..usage }))
 }
 
-/// Enters a mount namespace, which is taken down with this process. For anybody but root that begins with a user
+/// Enters a mount namespace, which is taken down with this process, and one of shared segments, which the container is
+/// in as well: so the warden sees those that no process has attached. For anybody but root that begins with a user
 /// namespace, in which the runtime can do its work.
 fn leave(plan: &Plan) -> Result<(), Failure> {
+    const APART: UnshareFlags = UnshareFlags::NEWNS.union(UnshareFlags::NEWIPC);
     if plan.walls.outside.is_some() {
-        return sys::unshare(UnshareFlags::NEWNS).map_err(at("leave the host's mounts"));
+        return sys::unshare(APART).map_err(at("leave the host's mounts"));
     }
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    sys::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS).map_err(at("enter new namespaces"))?;
+    sys::unshare(UnshareFlags::NEWUSER | APART).map_err(at("enter new namespaces"))?;
     identity::map(0, uid.as_raw(), gid.as_raw())
 }
 

@@ -107,7 +107,12 @@ impl Computer {
                 RunAnswer::Parts(Box::new(self.step_parts(self.run_named(run)?, *seq)?))
             }
             RunRequest::Gesture { run, gesture } => {
-                RunAnswer::Line(self.gesture(caller, self.run_named(run)?, gesture)?)
+                let run = self.run_named(run)?;
+                // Whoever gives the work back may just have saved a file.
+                if matches!(gesture, RunGesture::Resume { .. }) && self.is_taken_over(run)? {
+                    self.record_outside(progress)?;
+                }
+                RunAnswer::Line(self.gesture(caller, run, gesture)?)
             }
             RunRequest::Undo { run, choices, preview } => {
                 self.record_outside(progress)?;

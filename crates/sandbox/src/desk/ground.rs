@@ -9,7 +9,6 @@ use agents::{Ground, GroundError, roles};
 use event_log::writer::{Intent, Mode, Submission, SubmitError};
 use event_log::{EventLog, read_content, understand};
 use kernel::View;
-use kernel::run::Phase;
 use projector::Views;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::Budget;
@@ -194,7 +193,6 @@ impl Ground for Workshop {
             Standing {
                 grants: grants.filter(|grant| grant.run.is_none_or(|only| only == run)).collect(),
                 spent: view.runs.get(&run).map(|run| run.spent),
-                is_working: view.runs.get(&run).is_some_and(|run| run.phase == Phase::Working),
                 today: view.taken_on_day(now),
                 daily: daily.unwrap_or_default(),
                 agents: agents.collect(),

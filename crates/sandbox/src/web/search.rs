@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agents::web::{FromWeb, Page, Web, WebHit};
+use agents::web::{FromWeb, MayFetch, Page, Web, WebHit};
 use models::{Keys, Secret};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
@@ -264,8 +264,8 @@ pub(crate) struct SearchedWeb {
 }
 
 impl Web for SearchedWeb {
-    fn fetch(&self, url: Url) -> FromWeb<'_, Page> {
-        self.pages.fetch(url)
+    fn fetch(&self, url: Url, may: MayFetch) -> FromWeb<'_, Page> {
+        self.pages.fetch(url, may)
     }
 
     fn search(&self, words: String) -> Option<FromWeb<'_, Vec<WebHit>>> {

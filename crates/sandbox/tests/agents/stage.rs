@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agents::web::{FromWeb, Page, Web, WebHit};
+use agents::web::{FromWeb, MayFetch, Page, Web, WebHit};
 use event_log::{EventLog, understand};
 use models::{Keys, Secret};
 use sandbox::computer::Computer;
@@ -61,7 +61,7 @@ impl Keys for Key {
 struct Pages(BTreeMap<String, String>);
 
 impl Web for Pages {
-    fn fetch(&self, url: url::Url) -> FromWeb<'_, Page> {
+    fn fetch(&self, url: url::Url, _: MayFetch) -> FromWeb<'_, Page> {
         let found = self.0.get(url.as_str()).cloned();
         Box::pin(async move {
             let text = found.ok_or_else(|| "there is no such page".to_owned())?;

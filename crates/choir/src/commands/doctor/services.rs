@@ -52,8 +52,12 @@ impl Keys {
 
 fn servers(context: &Context, config: &MachineConfig, keys: &Keys) -> Vec<Finding> {
     let minds = match Minds::new(config.models.as_ref()) {
-        Ok(minds) => minds.with_tools(config.mcp.as_ref()),
+        Ok(minds) => minds.with_rules(config.rules.as_ref()),
         Err(e) => return vec![bad("models", e.message)],
+    };
+    let minds = match minds {
+        Ok(minds) => minds.with_tools(config.mcp.as_ref()),
+        Err(e) => return vec![bad("rules", e.message)],
     };
     let minds = match minds {
         Ok(minds) if minds.tools.servers.is_empty() => return Vec::new(),

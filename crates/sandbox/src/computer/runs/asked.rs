@@ -17,7 +17,7 @@ pub(super) fn before(
     run: RunId,
     events: &[Event],
     reply: &LlmReply,
-) -> Option<(String, Option<String>)> {
+) -> Option<(String, String)> {
     let known = events.iter().position(|event| event.seq > reply.seen).unwrap_or(events.len());
     let history = History::of(run, &events[..known]);
     let task = history.tasks.get(&reply.task)?;
@@ -32,7 +32,11 @@ pub(super) fn before(
     let parts: Vec<String> = words.into_iter().chain(told.messages.iter().map(in_text)).collect();
     let text = parts.join("\n\n———\n\n");
     let from = text.ceil_char_boundary(text.len().saturating_sub(SHOWN));
-    let note = (from > 0).then(|| format!("The last {} KiB of what it was told are shown.", SHOWN >> 10));
+    let note = if from > 0 {
+        format!("The last {} KiB of what it was told are shown, without its tools.", SHOWN >> 10)
+    } else {
+        "Its tools are not shown, nor what was left out for a model that reads less.".to_owned()
+    };
     Some((text[from..].to_owned(), note))
 }
 

@@ -20,16 +20,19 @@ type Contents = Vec<(ContentHash, Vec<u8>)>;
 impl Computer {
     /// What lets a run go on.
     pub(super) fn going_on(&self, run: RunId, resume: RunResume) -> Result<(RunAction, Contents), Failure> {
-        let is_taken_over = self.writer.inspect(move |view| {
-            let phase = view.runs.get(&run).map(|run| &run.phase);
-            matches!(phase, Some(Phase::Paused(PauseReason::TakenOver)))
-        })?;
-        let changed = if is_taken_over { self.changed_by_person(run)? } else { Vec::new() };
+        let changed = if self.is_taken_over(run)? { self.changed_by_person(run)? } else { Vec::new() };
         if changed.is_empty() {
             return Ok((RunAction::Resume(resume), Vec::new()));
         }
         let (words, contents) = self.stage_words("a message", &in_words(&changed))?;
         Ok((RunAction::HandBack { resume, words }, contents))
+    }
+
+    pub(super) fn is_taken_over(&self, run: RunId) -> Result<bool, Failure> {
+        Ok(self.writer.inspect(move |view| {
+            let phase = view.runs.get(&run).map(|run| &run.phase);
+            matches!(phase, Some(Phase::Paused(PauseReason::TakenOver)))
+        })?)
     }
 
     /// Files that the person changed since they took a run over.

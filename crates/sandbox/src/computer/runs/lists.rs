@@ -161,7 +161,7 @@ impl Computer {
             && let Some((told, note)) = asked::before(&**self.log(), run, &story.events, reply)
         {
             parts.input = Some(told);
-            parts.notes.extend(note);
+            parts.notes.push(note);
         }
         Ok(parts)
     }
