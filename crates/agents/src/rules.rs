@@ -348,6 +348,14 @@ mod tests {
     }
 
     #[test]
+    fn the_rules_that_are_shown_to_people_load() {
+        let page = include_str!("../../../docs/rules.md");
+        let (_, rest) = page.split_once("```toml\n").unwrap();
+        let config: toml::Table = rest.split_once("```").unwrap().0.parse().unwrap();
+        Rules::with(config["rules"].as_table().unwrap()).unwrap();
+    }
+
+    #[test]
     fn rules_whose_examples_fail_are_not_loaded() {
         let wrong = |text: &str| read(text).unwrap_err().to_string();
         let cases = [

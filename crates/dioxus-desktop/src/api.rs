@@ -193,6 +193,13 @@ pub(crate) fn run(future: impl Future<Output = ()> + 'static) {
     dioxus::core::spawn_forever(future);
 }
 
+/// Changes what belongs to a window that may have been closed meanwhile.
+pub(crate) fn put<T: 'static>(mut signal: Signal<T>, with: impl FnOnce(&mut T)) {
+    if let Ok(mut value) = signal.try_write() {
+        with(&mut value);
+    }
+}
+
 /// A read of a path that repeats when what its closure reads changes. The old value stays until the new one is there.
 pub(crate) fn use_fetched<T: FromJson + 'static>(
     path: impl FnMut() -> String + 'static,

@@ -120,19 +120,19 @@ story("what a person chooses for agents", { scripts: SCRIPTS }, async (here, ste
     await page.route("**/runs", (route) => (route.request().method() === "POST" ? route.abort() : route.continue()));
     await prompt("Do what is cut");
     await runs.getByRole("heading", { name: "Do what is cut" }).waitFor();
-    await page.waitForTimeout(1000);
+    await page.locator(".toast", { hasText: "This is sent when it does" }).waitFor();
     assert.equal(await card.count(), 0);
     await page.unroute("**/runs");
     await card.getByText("Terminal wants to run a command").waitFor();
-    await runs.getByRole("button", { name: "Stop" }).click();
+    await runs.getByRole("button", { name: "Stop", exact: true }).click();
     await state("stopped").waitFor();
   });
 
   await step("an objective that did not arrive yet can be called off", async () => {
     await page.route("**/runs", (route) => (route.request().method() === "POST" ? route.abort() : route.continue()));
     await prompt("Do what is cut");
-    await page.locator(".toast", { hasText: "This is sent when it does" }).waitFor();
-    await runs.getByRole("button", { name: "Stop" }).click();
+    await runs.getByRole("heading", { name: "Do what is cut" }).waitFor();
+    await runs.getByRole("button", { name: "Stop", exact: true }).click();
     await state("stopped").waitFor();
     await page.unroute("**/runs");
     await page.waitForTimeout(2500);

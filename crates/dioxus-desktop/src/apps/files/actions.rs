@@ -25,15 +25,15 @@ fn free_name(place: Place, stem: &str, extension: &str) -> String {
 }
 
 /// Makes a file or folder with a free name and lets the person name it.
-pub(crate) fn begin_new(mut place: Place, folder: bool) {
+pub(crate) fn begin_new(place: Place, folder: bool) {
     let name = if folder { free_name(place, "New folder", "") } else { free_name(place, "untitled", ".txt") };
     let Ok(path) = place.join(&name) else { return };
     let desk = desk();
     api::run(async move {
         let answer = if folder { make_folder(&path).await } else { make_file(&path).await };
         if desk.did(&format!("Made {}", path.name()), &answer) {
-            place.chosen.set(Some(path.clone()));
-            place.renaming.set(Some(path));
+            api::put(place.chosen, |chosen| *chosen = Some(path.clone()));
+            api::put(place.renaming, |renaming| *renaming = Some(path));
         }
     });
 }
@@ -105,7 +105,7 @@ pub(crate) fn move_into(place: Place, path: FilePath, folder: Option<FilePath>) 
     }
 }
 
-fn send_move(mut place: Place, from: FilePath, to: FilePath) {
+fn send_move(place: Place, from: FilePath, to: FilePath) {
     let desk = desk();
     api::run(async move {
         let text = if from.parent() == to.parent() {
@@ -115,8 +115,8 @@ fn send_move(mut place: Place, from: FilePath, to: FilePath) {
             format!("Moved {} into {into}", from.name())
         };
         let answer = api::post("/files/move", &FromTo { from, to: to.clone() }).await;
-        if desk.did(&text, &answer) && place.chosen.peek().is_some() {
-            place.chosen.set(Some(to));
+        if desk.did(&text, &answer) {
+            api::put(place.chosen, |chosen| *chosen = chosen.take().map(|_| to));
         }
     });
 }

@@ -13,13 +13,13 @@ use crate::icons::Icon;
 use crate::parts::{IconButton, Trouble, Waiting, either};
 
 /// Removes something by its route, then reads the list again.
-pub(super) fn remove(route: String, said: &'static str, mut turn: Signal<u32>) {
+pub(super) fn remove(route: String, said: &'static str, turn: Signal<u32>) {
     let desk = desk();
     api::run(async move {
         match api::delete(&route).await {
             Ok(()) => {
                 desk.toast(said, false, Offer::Nothing);
-                *turn.write() += 1;
+                api::put(turn, |turn| *turn += 1);
             }
             Err(failure) => desk.fail(&failure),
         }

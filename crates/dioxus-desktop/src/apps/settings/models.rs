@@ -187,7 +187,7 @@ fn Tried(model: Value) -> Element {
         let path = path.clone();
         api::run(async move {
             let answer = api::call(Method::Post, path, object(&[])).await;
-            said.set(match answer {
+            let words = match answer {
                 Ok(tried) => {
                     let word = if is(&tried, "ok") { "Answered" } else { "Did not answer" };
                     let paid = tried.get("micros").and_then(Value::as_u64).map(money).unwrap_or_default();
@@ -198,7 +198,8 @@ fn Tried(model: Value) -> Element {
                     )
                 }
                 Err(failure) => failure.text(),
-            });
+            };
+            api::put(said, |said| *said = words);
         });
     };
     let obstacle = said_here(text(&model, "obstacle"));

@@ -16,7 +16,7 @@ pub(super) fn use_read(path: &'static str, turn: Signal<u32>) -> Signal<Option<a
 }
 
 /// Does something, says so, and reads the page again.
-pub(super) fn act(method: Method, path: String, body: Value, said: &'static str, mut turn: Signal<u32>) {
+pub(super) fn act(method: Method, path: String, body: Value, said: &'static str, turn: Signal<u32>) {
     let desk = desk();
     api::run(async move {
         match api::call(method, path, body).await {
@@ -24,7 +24,7 @@ pub(super) fn act(method: Method, path: String, body: Value, said: &'static str,
             Ok(_) => desk.toast(said, false, Offer::Nothing),
             Err(failure) => desk.fail(&failure),
         }
-        *turn.write() += 1;
+        api::put(turn, |turn| *turn += 1);
     });
 }
 
