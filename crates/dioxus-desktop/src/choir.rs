@@ -267,9 +267,12 @@ pub(crate) fn start(desk: Desk, objective: &str, attached: Vec<Value>, model: Va
     api::run(async move {
         let mut was_told = false;
         let answer: Answer<Value> = loop {
+            if choir.is_called_off(&run) {
+                return;
+            }
             match api::call(api::Method::Post, "/runs".to_owned(), body.clone()).await {
                 // What was asked for is not lost. Should it have arrived, it is known by its command.
-                Err(Failure::Unreachable) if !choir.is_called_off(&run) => {
+                Err(Failure::Unreachable) => {
                     if !std::mem::replace(&mut was_told, true) {
                         desk.toast(
                             "The computer does not answer. This is sent when it does.",
@@ -279,12 +282,15 @@ pub(crate) fn start(desk: Desk, objective: &str, attached: Vec<Value>, model: Va
                     }
                     TimeoutFuture::new(AGAIN).await;
                 }
-                Err(Failure::Unreachable) => return,
                 answer => break answer,
             }
         };
+        // It was called off on its way.
         if choir.is_called_off(&run) && answer.is_ok() {
-            gesture(&run, "stop".into());
+            let path = format!("/runs/{run}/gestures");
+            if let Err(failure) = api::call(api::Method::Post, path, doing("stop".into())).await {
+                desk.fail(&failure);
+            }
         }
         let new = match answer {
             Ok(line) => line,
@@ -316,8 +322,12 @@ pub(crate) fn gesture(run: &str, gesture: Value) {
         line["state"] = "cancelled".into();
         return;
     }
-    let body = object(&[("command", ids::command().to_string().into()), ("gesture", gesture)]);
-    send(api::Method::Post, format!("/runs/{run}/gestures"), body);
+    send(api::Method::Post, format!("/runs/{run}/gestures"), doing(gesture));
+}
+
+/// A gesture as it is sent.
+fn doing(gesture: Value) -> Value {
+    object(&[("command", ids::command().to_string().into()), ("gesture", gesture)])
 }
 
 /// Sends something whose answer only matters if it is a refusal.
