@@ -9,6 +9,24 @@ use shared_types::payload::run::Budget;
 
 use crate::ground::Standing;
 
+/// What is said of something that took longer than a budget left for it.
+pub(crate) fn time_is_over(left: Option<Duration>) -> String {
+    let seconds = left.unwrap_or_default().as_secs();
+    format!("it was stopped after {seconds} s: a budget left no more time for it when it began")
+}
+
+pub(crate) fn whole_millis(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What comes of something, if it comes within the time that a budget leaves for it.
+pub(crate) async fn within<T>(left: Option<Duration>, coming: impl Future<Output = T>) -> Option<T> {
+    match left {
+        Some(left) => tokio::time::timeout(left, coming).await.ok(),
+        None => Some(coming.await),
+    }
+}
+
 /// What turns that are under way take at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reserved {

@@ -94,6 +94,9 @@ pub(crate) struct Desk {
     pub clip: Signal<Option<Clip>>,
     pub choir: Choir,
     model: CopyValue<Model>,
+    /// Which sending of gestures is the newest, and whether it goes on.
+    round: CopyValue<u64>,
+    is_sending: CopyValue<bool>,
 }
 
 pub(crate) const BAR: i32 = 56;
@@ -126,6 +129,8 @@ impl Desk {
             clip: Signal::new(None),
             choir: Choir::new(),
             model: CopyValue::new(Model::default()),
+            round: CopyValue::new(0),
+            is_sending: CopyValue::new(false),
         }
     }
 
@@ -196,32 +201,42 @@ impl Desk {
             return;
         }
         let gesture = Gesture { command: ids::command(), op: ids::op(), action };
-        self.model.write().expect(gesture.clone());
+        self.model.write().expect(gesture);
         self.publish();
-        api::run(self.send(gesture));
+        if !*self.is_sending.peek() {
+            self.resend();
+        }
     }
 
-    async fn send(mut self, gesture: Gesture) {
-        let answer: Answer<Done> = api::post("/gestures", &gesture).await;
-        match answer {
-            Ok(done) => match done.last {
-                Some(last) => self.model.write().recorded(gesture.op, last),
-                None => self.model.write().settle(gesture.op),
-            },
-            Err(Failure::Unreachable) => return,
-            Err(failure) => {
-                self.model.write().settle(gesture.op);
-                self.fail(&failure);
+    /// Sends what the server may not have got; ids make it harmless if it has. One after the other: each says how a
+    /// window is as a whole, so the last has to come last.
+    pub(crate) fn resend(mut self) {
+        // Whoever waits for an answer that does not come has been overtaken.
+        let round = *self.round.peek() + 1;
+        self.round.set(round);
+        self.is_sending.set(true);
+        api::run(async move {
+            while *self.round.peek() == round {
+                let Some(gesture) = self.model.read().unsure() else { break };
+                let answer: Answer<Done> = api::post("/gestures", &gesture).await;
+                match answer {
+                    Ok(done) => match done.last {
+                        Some(last) => self.model.write().recorded(gesture.op, last),
+                        None => self.model.write().settle(gesture.op),
+                    },
+                    // It is sent again with the next gesture, or when the connection is back.
+                    Err(Failure::Unreachable) => break,
+                    Err(failure) => {
+                        self.model.write().settle(gesture.op);
+                        self.fail(&failure);
+                    }
+                }
+                self.publish();
             }
-        }
-        self.publish();
-    }
-
-    /// Sends again what the server may not have got; ids make that harmless.
-    pub(crate) fn resend(self) {
-        for gesture in self.model.read().pending() {
-            api::run(self.send(gesture));
-        }
+            if *self.round.peek() == round {
+                self.is_sending.set(false);
+            }
+        });
     }
 
     pub(crate) fn setting(self, key: &str) -> Option<Value> {

@@ -15,6 +15,7 @@ mod model;
 mod parts;
 mod session;
 mod undo;
+mod upload;
 mod wire;
 
 fn main() {

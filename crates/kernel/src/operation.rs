@@ -2,15 +2,15 @@
 //!
 //! Every reversible event carries what was there before, so this reads the operation's own events and no others.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use shared_types::payload::file::{FileChange, FileEvent, FileNode};
 use shared_types::payload::note::{Note, NoteEvent};
 use shared_types::payload::revert::RevertEvent;
 use shared_types::payload::setting::SettingEvent;
 use shared_types::payload::window::{Window, WindowEvent};
-use shared_types::{Event, FilePath, NoteId, OpId, Payload, WindowId};
+use shared_types::{ContentHash, Event, FilePath, NoteId, OpId, Payload, WindowId};
 
 /// Before and after, for one key. Where something else changed it between two parts of the operation, the way back
 /// must not take that with it.
@@ -70,8 +70,8 @@ pub(crate) enum Kind {
 pub(crate) struct Operation {
     pub(crate) kind: Kind,
     pub(crate) files: NetMap<FilePath, FileNode>,
-    /// Where moved files came from, by where they went.
-    pub(crate) moves: BTreeMap<FilePath, FilePath>,
+    /// Where files went, and where they came from.
+    pub(crate) moves: Vec<(FilePath, FilePath)>,
     pub(crate) windows: NetMap<WindowId, Window>,
     /// Settings as JSON text, as a view keeps them.
     pub(crate) settings: NetMap<Box<str>, Box<str>>,
@@ -83,14 +83,20 @@ impl Operation {
         let mut op = Self {
             kind: Kind::Ordinary,
             files: BTreeMap::new(),
-            moves: BTreeMap::new(),
+            moves: Vec::new(),
             windows: BTreeMap::new(),
             settings: BTreeMap::new(),
             notes: BTreeMap::new(),
         };
+        let mut changes = Vec::new();
         for event in events {
+            if let Payload::File(event) = &event.payload {
+                changes.extend(event.changes());
+            }
             op.add(&event.payload);
         }
+        changes.iter().for_each(|change| add_change(&mut op.files, change));
+        op.moves.extend(moves(&changes).into_iter().map(|(to, from)| (to.clone(), from.clone())));
         op.files.retain(|_, net| net.matters());
         op.windows.retain(|_, net| net.matters());
         op.settings.retain(|_, net| net.matters());
@@ -104,10 +110,6 @@ impl Operation {
 
     fn add(&mut self, payload: &Payload) {
         match payload {
-            Payload::File(event) => {
-                add_files(&mut self.files, event);
-                add_moves(&mut self.moves, event);
-            }
             Payload::Window(WindowEvent::Set(p)) => {
                 note(&mut self.windows, p.window, p.prev.clone(), Some(p.state.clone()));
             }
@@ -126,11 +128,14 @@ impl Operation {
             Payload::Note(NoteEvent::Delete(p)) => note(&mut self.notes, p.note, Some(p.prev.clone()), None),
             Payload::Revert(RevertEvent::Undo(p)) => {
                 self.kind = Kind::Undo { root: p.root, steps: p.steps.clone() };
+                self.moves.extend(p.moves.iter().cloned());
             }
             Payload::Revert(RevertEvent::Redo(p)) => {
                 self.kind = Kind::Redo { root: p.root, steps: p.steps.clone() };
+                self.moves.extend(p.moves.iter().cloned());
             }
-            Payload::Revert(RevertEvent::Restore(_))
+            Payload::File(_)
+            | Payload::Revert(RevertEvent::Restore(_))
             | Payload::Message(_)
             | Payload::Checkpoint(_)
             | Payload::Tool(_)
@@ -145,29 +150,75 @@ impl Operation {
     }
 }
 
+/// Files that were found and left somewhere, to see which went where: a command that moves one over another tells of no
+/// move.
+#[derive(Debug, Default)]
+struct Sightings<'c> {
+    found: HashMap<Identity<'c>, Vec<&'c FilePath>>,
+    left: Vec<(Identity<'c>, &'c FilePath)>,
+}
+
+impl<'c> Sightings<'c> {
+    fn add(&mut self, path: &'c FilePath, found: Option<&'c FileNode>, left: Option<&'c FileNode>) {
+        if let Some(what) = found.and_then(identity) {
+            self.found.entry(what).or_default().push(path);
+        }
+        self.left.extend(left.and_then(identity).map(|what| (what, path)));
+    }
+
+    fn pairs(mut self) -> BTreeSet<(&'c FilePath, &'c FilePath)> {
+        let pair = |(what, path): (Identity<'c>, &'c FilePath)| {
+            let places = self.found.get_mut(&what)?;
+            let from = places.iter().rposition(|from| *from != path)?;
+            Some((path, places.remove(from)))
+        };
+        self.left.into_iter().filter_map(pair).collect()
+    }
+}
+
+/// Where files went in these changes, and where they came from.
+pub(crate) fn moves(changes: &[FileChange]) -> BTreeSet<(&FilePath, &FilePath)> {
+    let mut moves = BTreeSet::new();
+    let mut sightings = Sightings::default();
+    for change in changes {
+        match change {
+            FileChange::Move(p) => drop(moves.insert((&p.to, &p.from))),
+            FileChange::Write(p) => sightings.add(&p.path, p.prev.as_ref(), Some(&p.node)),
+            FileChange::Delete(p) => sightings.add(&p.path, Some(&p.prev), None),
+        }
+    }
+    moves.extend(sightings.pairs());
+    moves
+}
+
+/// What tells a file from others wherever it is; empty ones are all alike.
+type Identity<'c> = (Option<ContentHash>, Option<&'c str>);
+
+fn identity(node: &FileNode) -> Option<Identity<'_>> {
+    match node {
+        FileNode::File { hash, size, .. } => (*size > 0).then_some((Some(*hash), None)),
+        FileNode::Symlink { target } => Some((None, Some(target))),
+        FileNode::Folder => None,
+    }
+}
+
 fn json(value: &serde_json::Value) -> Box<str> {
     value.to_string().into()
 }
 
 fn add_files(files: &mut NetMap<FilePath, FileNode>, event: &FileEvent) {
-    each_change(event, |change| match change {
+    each_change(event, |change| add_change(files, change));
+}
+
+fn add_change(files: &mut NetMap<FilePath, FileNode>, change: &FileChange) {
+    match change {
         FileChange::Write(p) => note(files, p.path.clone(), p.prev.clone(), Some(p.node.clone())),
         FileChange::Delete(p) => note(files, p.path.clone(), Some(p.prev.clone()), None),
         FileChange::Move(p) => {
             note(files, p.from.clone(), Some(p.node.clone()), None);
             note(files, p.to.clone(), None, Some(p.node.clone()));
         }
-    });
-}
-
-/// A file that moved twice has moved once, from the first place to the last.
-fn add_moves(moves: &mut BTreeMap<FilePath, FilePath>, event: &FileEvent) {
-    each_change(event, |change| {
-        if let FileChange::Move(p) = change {
-            let origin = moves.remove(&p.from).unwrap_or_else(|| p.from.clone());
-            moves.insert(p.to.clone(), origin);
-        }
-    });
+    }
 }
 
 fn each_change(event: &FileEvent, each: impl FnMut(&FileChange)) {

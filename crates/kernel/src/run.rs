@@ -105,7 +105,7 @@ pub struct Task {
     pub title: Box<str>,
     pub state: TaskState,
     pub spent: Spent,
-    /// Milliseconds in which its model answered and its commands ran.
+    /// Milliseconds in which its model answered and its calls ran.
     pub worked: u64,
     /// What it had taken when the person last let the run go on beyond a bound: its own bounds count from there.
     pub allowed: (Spent, u64),

@@ -119,8 +119,8 @@ fn base_samples() -> Vec<Payload> {
             },
         }
         .into(),
-        Undo { target: op, root: op, steps: Vec::new() }.into(),
-        Redo { target: op, root: op, steps: Vec::new() }.into(),
+        Undo { target: op, root: op, steps: Vec::new(), moves: Vec::new() }.into(),
+        Redo { target: op, root: op, steps: Vec::new(), moves: Vec::new() }.into(),
         Restore { seq: Seq(17) }.into(),
         UserCreate { name: "Ada".into() }.into(),
         UserRename { name: "Ada L.".into(), prev: "Ada".into() }.into(),
@@ -390,19 +390,21 @@ fn every_word_of_a_run_reads_as_it_is_written() {
     assert_eq!(most.total(), u64::MAX, "a count that somebody made up breaks nothing");
 }
 
-/// The undo of a run names the operations that went with it; any other is written as it always was.
+/// The undo of a run names the operations that went with it, and what it moved and changed; any other is written as
+/// it always was.
 #[test]
-fn an_undo_names_the_steps_of_a_run() {
+fn an_undo_names_the_steps_of_a_run_and_what_goes_together() {
     let op = OpId::from_bytes([1; 16]);
     let plain =
         r#"{"target":"01010101-0101-0101-0101-010101010101","root":"01010101-0101-0101-0101-010101010101"}"#;
-    let undo = Undo { target: op, root: op, steps: Vec::new() };
+    let undo = Undo { target: op, root: op, steps: Vec::new(), moves: Vec::new() };
     assert_eq!(serde_json::to_string(&undo).unwrap(), plain);
     assert_eq!(
         serde_json::from_str::<Redo>(plain).unwrap(),
-        Redo { target: op, root: op, steps: Vec::new() }
+        Redo { target: op, root: op, steps: Vec::new(), moves: Vec::new() }
     );
-    let of_run = Undo { steps: vec![op], ..undo };
+    let moves = vec![(FilePath::parse("a").unwrap(), FilePath::parse("d/a").unwrap())];
+    let of_run = Undo { steps: vec![op], moves, ..undo };
     assert_eq!(serde_json::from_str::<Undo>(&serde_json::to_string(&of_run).unwrap()).unwrap(), of_run);
 }
 

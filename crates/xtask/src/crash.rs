@@ -20,7 +20,7 @@ use crate::{
 Examples:
   cargo xtask crash --points 200
   cargo xtask crash --points 200 --seed 42      the same points again
-  cargo xtask crash --scenarios                 runs of agents, after every event: about seven minutes
+  cargo xtask crash --scenarios                 runs of agents, after every event: about eight minutes
   CHOIR_SCENARIOS=write cargo xtask crash --scenarios      only those with this in their name")]
 pub(crate) struct Args {
     /// How many times to kill it

@@ -146,7 +146,8 @@ story("what a person chooses for agents", { scripts: SCRIPTS }, async (here, ste
     await git.getByText("This app could not be fetched").waitFor();
     await picture(other, "app-not-fetched");
     await other.unroute("**/assets/split_*");
-    await git.getByRole("button", { name: "Try again" }).click();
+    // The desktop fetches what it has not yet by itself, and may be first.
+    await git.getByRole("button", { name: "Try again" }).click({ timeout: 3000 }).catch(() => {});
     await git.getByRole("button", { name: "Make a checkpoint" }).waitFor();
   });
 });

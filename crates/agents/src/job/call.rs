@@ -11,6 +11,7 @@ use shared_types::wire::{RunCommand, RunLimits, RunNetwork};
 use shared_types::{ContentRef, OpId, Seq, Taint, TaskId};
 
 use super::Job;
+use crate::budget::whole_millis;
 use crate::ground::{By, GroundError, Sight};
 use crate::plan::{Permission, approval_of, repeat_of};
 use crate::roles;
@@ -305,14 +306,14 @@ impl Job {
                 let command = shell(command, hosts, seconds);
                 return self.exec(call, command, left).await.map(Outcome::Recorded);
             }
-            Use::Fetch { url } => return self.fetch(call, url).await,
-            Use::WebSearch { words } => return self.web_search(call, words).await,
+            Use::Fetch { url } => return self.fetch(call, url, left).await,
+            Use::WebSearch { words } => return self.web_search(call, words, left).await,
             Use::Delegate { to, task } => self.delegate(call, to, task).await?,
             Use::Tell { to, text } => self.tell(call, to, text).await?,
             Use::Report { kind, text } => self.report(call, kind, text).await?,
             Use::Ask { question, choices } => return self.question(call, question, choices).await,
             Use::Finish { files, .. } => self.finish(call, files).await?,
-            Use::Foreign { tool, input, .. } => return self.use_foreign(call, &tool, input).await,
+            Use::Foreign { tool, input, .. } => return self.use_foreign(call, &tool, input, left).await,
         };
         Ok(Outcome::Now(now.map(Box::new)))
     }
@@ -347,13 +348,15 @@ impl Job {
         self.deed(call.op, self.actor(call.task), self.taint(call.task), action, contents).await
     }
 
-    /// Answers a call that is open.
+    /// Answers a call that is open, and took so long.
     pub(super) async fn close(
         &self,
         call: &Call<'_>,
         came: Result<Came, String>,
+        took: Duration,
     ) -> Result<Seq, GroundError> {
         let (status, report, came, mut contents) = self.result(came).await?;
+        let report = ToolReport { millis: whole_millis(took), ..report };
         let taint = self.labels(call.task, &came.taint);
         contents.extend(came.contents);
         let action = Action::FinishCall { status, report, edits: came.edits };
@@ -364,7 +367,7 @@ impl Job {
     /// Records a call together with what came of it.
     async fn answer(&self, call: &Call<'_>, came: Result<Came, String>) -> Result<Option<Seq>, GroundError> {
         if self.history.is_open(call.op) {
-            return self.close(call, came).await.map(Some);
+            return self.close(call, came, Duration::ZERO).await.map(Some);
         }
         let (tool_call, mut contents) = self.tool_call(call).await?;
         let (status, report, came, more) = self.result(came).await?;

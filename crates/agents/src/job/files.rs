@@ -1,6 +1,7 @@
 //! Files of the workspace, as the log has them, and pages of the web.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use kernel::OutsideEdit;
 use shared_types::payload::file::FileNode;
@@ -9,6 +10,7 @@ use url::Url;
 
 use super::Job;
 use super::call::{Call, Came, Outcome, Reach};
+use crate::budget::{time_is_over, within};
 use crate::ground::GroundError;
 use crate::rules::{Judged, Verdict};
 use crate::tools::Use;
@@ -131,18 +133,25 @@ impl Job {
         Ok(Ok(Came { edits, contents: kept.bytes.into_iter().collect(), ..Came::text(said) }))
     }
 
-    pub(super) async fn fetch(&self, call: &Call<'_>, url: Url) -> Result<Outcome, GroundError> {
+    pub(super) async fn fetch(
+        &self,
+        call: &Call<'_>,
+        url: Url,
+        left: Option<Duration>,
+    ) -> Result<Outcome, GroundError> {
         let Some(web) = &self.kit.web else {
             return Ok(Outcome::Now(Err("the web is not set up on this computer".into())));
         };
         self.open(call, Reach::Reading).await?;
-        let came = web.fetch(url, self.may_fetch(call.task).await?).await.map(|page| {
+        let since = Instant::now();
+        let page = within(left, web.fetch(url, self.may_fetch(call.task).await?)).await;
+        let came = page.unwrap_or_else(|| Err(time_is_over(left))).map(|page| {
             let end = page.text.floor_char_boundary(PAGE_LIMIT);
             let title = page.title.map(|title| format!("{title}\n")).unwrap_or_default();
             let text = format!("{title}{}\n\n{}", page.url, &page.text[..end]);
             Came { taint: vec![Taint::WEB], ..Came::text(text) }
         });
-        self.close(call, came).await.map(Outcome::Recorded)
+        self.close(call, came, since.elapsed()).await.map(Outcome::Recorded)
     }
 
     /// Which addresses an agent may be led to from one that it may go to.
@@ -158,7 +167,12 @@ impl Job {
         }))
     }
 
-    pub(super) async fn web_search(&self, call: &Call<'_>, words: String) -> Result<Outcome, GroundError> {
+    pub(super) async fn web_search(
+        &self,
+        call: &Call<'_>,
+        words: String,
+        left: Option<Duration>,
+    ) -> Result<Outcome, GroundError> {
         let Some(search) = self.kit.web.as_ref().and_then(|web| web.search(words.clone())) else {
             let found = self.search(call.task, words).await?;
             let said = "No search of the web is set up on this computer. In the workspace:\n";
@@ -167,11 +181,13 @@ impl Job {
             ));
         };
         self.open(call, Reach::Reading).await?;
-        let came = search.await.map(|hits| {
+        let since = Instant::now();
+        let hits = within(left, search).await;
+        let came = hits.unwrap_or_else(|| Err(time_is_over(left))).map(|hits| {
             let hits = hits.into_iter().map(|hit| format!("{}\n{}\n{}", hit.title, hit.url, hit.text));
             Came { taint: vec![Taint::WEB], ..Came::text(lines(hits.collect(), "nothing was found")) }
         });
-        self.close(call, came).await.map(Outcome::Recorded)
+        self.close(call, came, since.elapsed()).await.map(Outcome::Recorded)
     }
 
     /// A text as new contents.

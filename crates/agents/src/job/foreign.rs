@@ -1,5 +1,7 @@
 //! Calls of tools that somebody else runs.
 
+use std::time::{Duration, Instant};
+
 use kernel::Action;
 use models::Chosen;
 use models::chat::Tool;
@@ -9,6 +11,7 @@ use shared_types::{Seq, Taint};
 
 use super::Job;
 use super::call::{Call, Came, Outcome, Reach};
+use crate::budget::{time_is_over, whole_millis, within};
 use crate::ground::GroundError;
 use crate::roles::Role;
 use crate::toolbox::{Answered, Foreign, Offer, PREFIX};
@@ -43,6 +46,7 @@ impl Job {
         call: &Call<'_>,
         tool: &Foreign,
         input: Map<String, Value>,
+        left: Option<Duration>,
     ) -> Result<Outcome, GroundError> {
         let Some(toolbox) = &self.kit.toolbox else {
             return Ok(Outcome::Now(Err("there are no tools of others on this computer".into())));
@@ -50,16 +54,27 @@ impl Job {
         let reach = if tool.reads_only { Reach::Reading } else { Reach::Outside };
         if reach == Reach::Outside && self.history.is_open(call.op) {
             let reason = "it was begun before, and nobody knows how far it came".to_owned();
-            return self.interrupted(call, reason, Vec::new()).await.map(Outcome::Recorded);
+            return self.interrupted(call, reason, Vec::new(), Duration::ZERO).await.map(Outcome::Recorded);
         }
         self.open(call, reach).await?;
-        let Answered { text, failed, cut_off } = toolbox.call(tool, input).await;
+        let since = Instant::now();
+        let Some(Answered { text, failed, cut_off }) = within(left, toolbox.call(tool, input)).await else {
+            let (why, took) = (time_is_over(left), since.elapsed());
+            return match reach {
+                Reach::Reading => self.close(call, Err(why), took).await,
+                Reach::Outside => self.interrupted(call, why, Vec::new(), took).await,
+            }
+            .map(Outcome::Recorded);
+        };
         if cut_off && reach == Reach::Outside {
-            return self.interrupted(call, text, vec![Taint::MCP]).await.map(Outcome::Recorded);
+            return self
+                .interrupted(call, text, vec![Taint::MCP], since.elapsed())
+                .await
+                .map(Outcome::Recorded);
         }
         let failed = failed.then(|| "the tool says that it failed".to_owned());
         let came = Came { taint: vec![Taint::MCP], failed, ..Came::text(text) };
-        self.close(call, Ok(came)).await.map(Outcome::Recorded)
+        self.close(call, Ok(came), since.elapsed()).await.map(Outcome::Recorded)
     }
 
     /// Nobody knows how far it came, and the person is asked before it is made again.
@@ -68,9 +83,11 @@ impl Job {
         call: &Call<'_>,
         reason: String,
         heard: Vec<Taint>,
+        took: Duration,
     ) -> Result<Seq, GroundError> {
         let status = ToolStatus::Interrupted { reason: reason.into() };
-        let action = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
+        let report = ToolReport { millis: whole_millis(took), ..ToolReport::default() };
+        let action = Action::FinishCall { status, report, edits: Vec::new() };
         let mut taint = self.taint(call.task);
         taint.extend(heard.into_iter().filter(|label| !self.taint(call.task).contains(label)));
         let seq = self.deed(call.op, self.actor(call.task), taint, action, Vec::new()).await?;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use anyhow::{Context, Result};
 use event_log::Appended;
 use kernel::{Base, Choice};
 use sandbox::place::Place;
@@ -12,6 +13,7 @@ use sandbox::protocol::{Choices, Envelope, Request};
 use sandbox::socket;
 use shared_types::FilePath;
 
+use crate::bounded::in_time;
 use crate::rng::Rng;
 
 const CLIENTS: u64 = 8;
@@ -61,12 +63,12 @@ impl Load {
     }
 
     /// Ends the load once the holder is dead, and returns all that was sent.
-    pub(crate) fn stop(self) -> Vec<Sent> {
+    pub(crate) fn stop(self) -> Result<Vec<Sent>> {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads {
-            let _ = thread.join();
+            in_time(thread).context("a client of the dead holder")?;
         }
-        std::mem::take(&mut self.sent.lock().unwrap_or_else(PoisonError::into_inner))
+        Ok(std::mem::take(&mut self.sent.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 

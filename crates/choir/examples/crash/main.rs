@@ -3,15 +3,17 @@
 //!
 //! `cargo xtask crash --points N [--seed S]` runs it. A failure keeps the folder and prints the seed and the point.
 
+mod bounded;
 mod load;
 mod rng;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use bounded::{LIMIT, Process, in_time};
 use clap::Parser;
 use event_log::{EventLog, SqliteLog};
 use load::{Load, Sent};
@@ -32,7 +34,6 @@ struct Args {
 
 /// A computer lives through this many crashes before a new one is made.
 const LIVES: u64 = 12;
-const START_LIMIT: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -107,8 +108,8 @@ impl Home {
             std::fs::write(workspace.join(format!("old-{n}.txt")), format!("{n}\n").repeat(20))?;
         }
         let place = Place::at(&workspace);
-        let made = Command::new(binary).arg("init").arg(&workspace).stdout(Stdio::null()).status()?;
-        ensure!(made.success(), "init failed");
+        let init = Command::new(binary).arg("init").arg(&workspace).stdout(Stdio::null()).spawn()?;
+        ensure!(Process(init).end()?.success(), "init failed");
         Ok(Self {
             folder: Some(folder),
             place,
@@ -133,21 +134,20 @@ impl Home {
 
     /// Clients load a holder until it is killed.
     fn kill_a_holder(&self, rng: &mut Rng) -> Result<Vec<Sent>> {
-        let mut holder = self.start_holder()?;
+        let holder = self.start_holder()?;
         let load = Load::start(&self.place, rng, self.lives);
         // Short lives find start-up and the first commits, long ones find snapshots, checkpoints and projections.
         let millis = if rng.below(3) == 0 { rng.below(600) } else { rng.below(120) };
         std::thread::sleep(Duration::from_millis(millis));
         holder.kill()?;
-        holder.wait()?;
-        Ok(load.stop())
+        load.stop()
     }
 
     /// A command that holds the computer itself is killed in the middle.
     fn kill_a_command(&self, rng: &mut Rng) -> Result<Vec<Sent>> {
         for _ in 0..3 {
             let file = format!("direct-{}.txt", rng.below(10));
-            let mut child = Command::new(&self.binary)
+            let child = Command::new(&self.binary)
                 .args(["-C"])
                 .arg(&self.place.workspace)
                 .args(if rng.below(4) == 0 { vec!["checkpoint", "-m", "x"] } else { vec!["write", &file] })
@@ -156,13 +156,12 @@ impl Home {
                 .stderr(Stdio::null())
                 .spawn()?;
             std::thread::sleep(Duration::from_millis(rng.below(120)));
-            child.kill()?;
-            child.wait()?;
+            Process(child).kill()?;
         }
         Ok(Vec::new())
     }
 
-    fn start_holder(&self) -> Result<Child> {
+    fn start_holder(&self) -> Result<Process> {
         let mut child = Command::new(&self.binary)
             .arg("-C")
             .arg(&self.place.workspace)
@@ -179,8 +178,11 @@ impl Home {
                 }
             }
         });
-        is_ready.recv_timeout(START_LIMIT).context("the holder did not start")?;
-        Ok(child)
+        let holder = Process(child);
+        if is_ready.recv_timeout(LIMIT).is_err() {
+            bail!("the holder did not start: {}", holder.what_it_does());
+        }
+        Ok(holder)
     }
 
     /// Every acknowledged command is in the log with the range it was told; every other one is there whole or not at
@@ -219,25 +221,32 @@ impl Home {
     }
 
     fn verify(&self) -> Result<()> {
-        let output = Command::new(&self.binary)
+        let (said, told) = (tempfile::NamedTempFile::new()?, tempfile::NamedTempFile::new()?);
+        let verify = Command::new(&self.binary)
             .arg("-C")
             .arg(&self.place.workspace)
             .args(["verify", "--json"])
-            .output()?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        ensure!(output.status.success(), "verify: {said} {}", String::from_utf8_lossy(&output.stderr));
+            .stdout(said.reopen()?)
+            .stderr(told.reopen()?)
+            .spawn()?;
+        let ended = Process(verify).end().context("verify")?;
+        let text = |file: &tempfile::NamedTempFile| std::fs::read_to_string(file.path());
+        ensure!(ended.success(), "verify: {} {}", text(&said)?, text(&told)?);
         Ok(())
     }
 
     /// A resend of an old command gets the first answer and adds nothing.
     fn check_resend(&self) -> Result<()> {
         let Some(old) = self.acknowledged.last() else { return Ok(()) };
-        let mut holder = self.start_holder()?;
+        let holder = self.start_holder()?;
         let stream = socket::connect(&self.place)?.context("the holder does not listen")?;
-        let answer =
-            socket::call(stream, &old.envelope, &mut old.body.as_slice(), &|_, _, _| (), &mut |_, _| ());
+        let again = old.clone();
+        let resend = std::thread::spawn(move || {
+            let body = &mut again.body.as_slice();
+            socket::call(stream, &again.envelope, body, &|_, _, _| (), &mut |_, _| ())
+        });
+        let answer = in_time(resend).with_context(|| format!("a resend: {}", holder.what_it_does()))?;
         holder.kill()?;
-        holder.wait()?;
         let done = answer?.into_done()?;
         let range = done.first.zip(done.last);
         let told = old.answer.map(|a| (a.first, a.last));

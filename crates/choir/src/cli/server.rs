@@ -57,7 +57,7 @@ pub enum KeysAction {
         Bedrock takes an API key, or JSON with access_key_id, secret_access_key, session_token and region."
     )]
     Set {
-        /// anthropic, bedrock, openai, zai, kimi, or another name of a-z, 0-9 and '-'
+        /// anthropic, bedrock, openai, zai, moonshot (Kimi), or another name of a-z, 0-9 and '-'
         provider: String,
         /// For everybody on this machine who has no key of their own
         #[arg(long)]

@@ -3,9 +3,11 @@
 //! Whoever can type this has the owner's files, and so acts as the owner. A secret comes from standard input or from a
 //! prompt, never from an argument, which other users of the machine could see.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read, Write, stderr, stdin};
 use std::path::Path;
 
+use ::models::{Auth, Kind};
 use anyhow::{Context as _, Result};
 use hypervisor::identity::{Caller, Identity, User};
 use hypervisor::server::clock;
@@ -13,7 +15,9 @@ use hypervisor::vault::next_from_environment;
 use hypervisor::vault::{KeyEntry, KeyScope, KeySource, Provider, Secret, Vault, VaultError};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use sandbox::failure::{Code, Failure, of_anyhow};
-use sandbox::startup::data_folder;
+use sandbox::minds::Minds;
+use sandbox::startup::{Said, data_folder, machine_config};
+use sandbox::web::search::Search;
 use serde_json::json;
 
 use super::Context;
@@ -33,6 +37,13 @@ pub(crate) fn run(context: &Context, args: &Keys) -> Result<()> {
             let secret = read(&provider)?;
             vault.set(&owner, scope(*shared), &provider, &secret, &here()).map_err(failure)?;
             done(context, "set", &provider, *shared);
+            // What is wrong with the settings is for `choir doctor` to say.
+            if !context.style.is_json()
+                && let Ok(askers) = askers(args)
+                && !askers.contains(provider.as_str())
+            {
+                line(&unasked(&askers));
+            }
             Ok(())
         }
         Some(KeysAction::Clear { provider: Some(provider), shared, .. }) => {
@@ -68,6 +79,26 @@ pub(super) fn open_in(data: &Path) -> Result<(Vault, User)> {
     let identity = Identity::open(data, clock())?;
     let owner = identity.users()?.into_iter().find(|user| user.owner).context("this machine has no owner")?;
     Ok((Vault::open(identity, KeySource::from_environment(data)), owner))
+}
+
+/// All names under which something of this machine asks for a key: providers of models, web search, MCP servers.
+fn askers(args: &Keys) -> Result<BTreeSet<String>> {
+    let config = machine_config(data_folder(args.data.clone())?, &Said::default())?;
+    let minds = Minds::new(config.models.as_ref())?.with_tools(config.mcp.as_ref())?;
+    let search = config.services.search.as_ref().map(Search::new).transpose()?;
+    let providers = minds.catalog.providers.iter();
+    let with_key =
+        providers.filter(|(_, provider)| provider.auth != Auth::None && provider.kind != Kind::Local);
+    let mut askers: BTreeSet<String> = with_key.map(|(name, _)| name.clone()).collect();
+    askers.extend(minds.tools.servers.values().flat_map(|server| server.way.keys()));
+    askers.extend(search.and_then(|search| search.line().key));
+    Ok(askers)
+}
+
+/// A key that nobody asks for is kept, since who asks may come later, but it may be a slip.
+fn unasked(askers: &BTreeSet<String>) -> String {
+    let names: Vec<&str> = askers.iter().map(String::as_str).collect();
+    format!("nothing asks for a key of this name yet; asked for are: {}", names.join(", "))
 }
 
 /// From where it was done, for the audit trail.

@@ -57,6 +57,23 @@ impl Machine {
 }
 
 #[test]
+fn a_key_that_nothing_asks_for_is_kept_and_said_to_be_so() {
+    let machine = Machine::new();
+    let note =
+        "nothing asks for a key of this name yet; asked for are: anthropic, bedrock, moonshot, openai, zai";
+    machine.set(&["kimi"], SECRET).exits(0).says("set kimi (yours)").says(note);
+    for known in ["moonshot", "tracker", "brave"] {
+        let toml = "[web.search]\nkind = \"brave\"\n\
+                    [mcp.t]\nurl = \"https://tracker.example/mcp\"\nkey = \"tracker\"\n";
+        fs::write(machine.path("choir.toml"), toml).unwrap();
+        let set = machine.set(&[known], SECRET).exits(0);
+        assert!(!set.out.contains("nothing asks"), "{set:?}");
+    }
+    fs::write(machine.path("choir.toml"), "[mcp.t]\n").unwrap();
+    machine.set(&["moonshot"], SECRET).exits(0);
+}
+
+#[test]
 fn a_key_is_set_from_standard_input_listed_and_cleared() {
     let machine = Machine::new();
     machine.run(&[]).exits(0).says("choir keys set");

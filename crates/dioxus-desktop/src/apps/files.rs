@@ -6,20 +6,21 @@ mod list;
 pub(crate) mod markdown;
 mod preview;
 mod tree;
-pub(crate) mod upload;
 mod versions;
 
 use dioxus::prelude::*;
+use dioxus::web::WebEventExt;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::{Entry, Found, Listing};
 use shared_types::{FilePath, WindowId};
 
 use crate::api::{self, Answer};
 use crate::apps;
-use crate::desk::{Desk, desk};
+use crate::desk::{Desk, Offer, desk};
 use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{Empty, IconButton, Trouble, Waiting};
+use crate::upload;
 
 /// What one window of Files looks at.
 #[derive(Clone, Copy, PartialEq)]
@@ -64,6 +65,16 @@ impl Place {
         match &*self.folder.peek() {
             Some(folder) => folder.join(name),
             None => FilePath::parse(name),
+        }
+    }
+
+    /// Takes in files of the person's machine.
+    fn take_in(self, files: &[web_sys::File]) {
+        for file in files {
+            match self.join(&file.name()) {
+                Ok(path) => upload::put(path, file),
+                Err(error) => desk().toast(error.to_string(), true, Offer::Nothing),
+            }
         }
     }
 }
@@ -198,7 +209,11 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
             ondrop: move |event| {
                 event.prevent_default();
                 over.set(false);
-                upload::dropped(place, &event);
+                let native = event.data().as_web_event();
+                match upload::dragged_path(&native) {
+                    Some(path) => actions::move_into(place, path, place.folder.peek().clone()),
+                    None => place.take_in(&upload::dropped_files(&native)),
+                }
             },
             aside { class: "rail tree", "aria-label": "Folders", tree::Tree { place } }
             div { class: "pane",
@@ -212,7 +227,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     }
                     IconButton { icon: "file-plus", label: "New file", onclick: move |_| actions::begin_new(place, false) }
                     IconButton { icon: "folder-plus", label: "New folder", onclick: move |_| actions::begin_new(place, true) }
-                    upload::UploadButton { place }
+                    upload::Chooser { id: "upload-{place.window}", label: "Upload files", onfiles: move |files: Vec<_>| place.take_in(&files) }
                 }
                 upload::Progress {}
                 if finding {

@@ -12,7 +12,7 @@ use crate::icons::Icon;
 const SECTIONS: &[(&str, &str)] = &[
     (
         "Ask the choir",
-        "Press Ctrl K and say what should be done; @ and a name attaches a file. Runs shows every agent and each of its steps while they work: pause, steer, stop, undo a step or the whole run. What cannot be undone is asked about first, in a corner over every app. Keys, models and budgets are in Settings, Models.",
+        "Press Ctrl K and say what should be done; @ and a name attaches a file, and one of your own machine can be dropped there. Runs shows every agent and each of its steps while they work: pause, steer, stop, undo a step or the whole run. What cannot be undone is asked about first, in a corner over every app. Keys, models and budgets are in Settings, Models.",
     ),
     (
         "Find and open things",

@@ -79,7 +79,12 @@ impl Desk {
             if shows.is_some() {
                 // In front first, so that it is recorded there and a reload finds it there.
                 self.raise(id);
-                self.change(id, |w| w.shows = shows.map(Into::into));
+                self.change(id, |w| {
+                    w.shows = shows.map(Into::into);
+                    if w.mode == WindowMode::Minimized {
+                        w.mode = WindowMode::Normal;
+                    }
+                });
             }
             return self.show(id);
         }

@@ -8,13 +8,13 @@ use shared_types::wire::{Found, Matched};
 
 use super::prompt_commands::{self, Command};
 use crate::api::{self, Answer};
-use crate::apps::files::upload::dragged_path;
 use crate::apps::settings::models::{options, pace};
 use crate::apps::{self, AppInfo};
 use crate::choir::read::{is, items, money, number, object, text as of};
-use crate::desk::desk;
+use crate::desk::{Offer, desk};
 use crate::icons::Icon;
 use crate::parts::{IconButton, either, press};
+use crate::upload::{self, dragged_path, dropped_files};
 use crate::{choir, clock, dom};
 
 /// One line of the results.
@@ -55,7 +55,7 @@ pub(crate) fn open() {
     }
 }
 
-fn local_hits(text: &str) -> Vec<Hit> {
+fn local_hits(text: &str, with_files: bool) -> Vec<Hit> {
     if let Some(rest) = text.strip_prefix('>') {
         return prompt_commands::matching(rest).into_iter().map(Hit::Command).collect();
     }
@@ -73,8 +73,9 @@ fn local_hits(text: &str) -> Vec<Hit> {
         hits.extend(pages.map(|(title, page, _)| (!starts(title), Hit::Page { title, page })));
     }
     let (later, first): (Vec<_>, Vec<_>) = hits.into_iter().partition(|(later, _)| *later);
-    // The beginning of a name is most likely that name; anything else is most likely an objective.
-    let at = if words.contains(' ') { 0 } else { first.len() };
+    // The beginning of a name is most likely that name; anything else is most likely an objective, and so is whatever
+    // files were put beside.
+    let at = if words.contains(' ') || with_files { 0 } else { first.len() };
     let mut hits: Vec<Hit> = first.into_iter().chain(later).map(|(_, hit)| hit).take(7).collect();
     if !words.is_empty() {
         hits.insert(at.min(hits.len()), Hit::Objective);
@@ -116,6 +117,7 @@ pub(crate) fn Prompt() -> Element {
     let mut at = use_signal(|| 0usize);
     let mut found = use_signal(Vec::<Found>::new);
     let mut attached = use_signal(|| Value::Array(Vec::new()));
+    let mut coming = use_signal(|| 0u32);
     let mut turn = use_signal(|| 0u32);
     let models = api::use_fetched::<Value>(move || {
         drop(turn.read());
@@ -143,7 +145,8 @@ pub(crate) fn Prompt() -> Element {
     });
     let hits = use_memo(move || {
         let text = text.read();
-        let mut hits = if attaching(&text).is_some() { Vec::new() } else { local_hits(&text) };
+        let with_files = coming() > 0 || attached.read().as_array().is_some_and(|files| !files.is_empty());
+        let mut hits = if attaching(&text).is_some() { Vec::new() } else { local_hits(&text, with_files) };
         // Unknown is not unusable: an older server may not say.
         let none = matches!(&*models.read(), Some(Ok(list)) if !items(list, "models").iter().any(|m| is(m, "usable")));
         for hit in hits.iter_mut().filter(|hit| none && **hit == Hit::Objective) {
@@ -159,15 +162,32 @@ pub(crate) fn Prompt() -> Element {
             let _ = input.blur();
         }
     };
-    let mut attach = move |path: &str| {
-        if let Some(files) = attached.write().as_array_mut()
-            && !files.iter().any(|file| file.as_str() == Some(path))
-        {
-            files.push(path.into());
+    let attach = move |path: &str| {
+        api::put(attached, |files| {
+            if let Some(files) = files.as_array_mut()
+                && !files.iter().any(|file| file.as_str() == Some(path))
+            {
+                files.push(path.into());
+            }
+        });
+    };
+    let bring = use_callback(move |files: Vec<web_sys::File>| {
+        for file in files {
+            *coming.write() += 1;
+            // Whoever is somewhere else by then is not taken away from there.
+            upload::put_aside(desk, file, move |path| {
+                api::put(coming, |count| *count -= 1);
+                if let Some(path) = path {
+                    attach(path.as_str());
+                }
+            });
         }
         dom::focus_soon("prompt");
-    };
+    });
     let mut ask = move || {
+        if *coming.peek() > 0 {
+            return desk.toast("A file is still on its way. Ask when it is there.", true, Offer::Nothing);
+        }
         let typed = text.peek().trim().to_owned();
         let model = desk.setting(MODEL).unwrap_or_default();
         let micros = desk.setting(BUDGET).unwrap_or_default();
@@ -187,6 +207,7 @@ pub(crate) fn Prompt() -> Element {
                 let word = attaching(&typed).map_or(0, |word| word.len() + 1);
                 text.set(typed[..typed.len() - word].to_owned());
                 attach(file.path.as_str());
+                dom::focus_soon("prompt");
             }
             // A command that wants words is completed first.
             Some(Hit::Command(command)) if prompt_commands::completion(&command, &typed).is_some() => {
@@ -227,8 +248,13 @@ pub(crate) fn Prompt() -> Element {
             ondragover: move |event| event.prevent_default(),
             ondrop: move |event| {
                 event.prevent_default();
-                if let Some(path) = dragged_path(&event.data().as_web_event()) {
-                    attach(path.as_str());
+                let native = event.data().as_web_event();
+                match dragged_path(&native) {
+                    Some(path) => {
+                        attach(path.as_str());
+                        dom::focus_soon("prompt");
+                    }
+                    None => bring.call(dropped_files(&native)),
                 }
             },
             if open {
@@ -250,25 +276,30 @@ pub(crate) fn Prompt() -> Element {
                                 HitRow { key: "{i}", hit, typed: typed.clone(), index: i, on: i == at(), onpick: take, onover: move |i| at.set(i) }
                             }
                         }
-                        if objective { {choices(&models.read(), text)} }
+                        if objective { {choices(&models.read(), text, bring)} }
                     }
                 }
+                if coming() > 0 { upload::Progress {} }
                 div { class: "prompt",
-                    Icon { name: either(objective, "sparkles", "chevron-right") }
-                    for path in files {
-                        span { key: "{path}", class: "chip file", title: "{path}",
-                            {path.rsplit('/').next().unwrap_or_default().to_owned()}
-                            IconButton { icon: "x", label: "Do not attach {path}", onclick: {
-                                let path = path.clone();
-                                move |_| {
-                                    if let Some(files) = attached.write().as_array_mut() {
-                                        files.retain(|file| file.as_str() != Some(path.as_str()));
-                                    }
-                                    dom::focus_soon("prompt");
+                    if !files.is_empty() {
+                        div { class: "attached",
+                            for path in files.clone() {
+                                span { key: "{path}", class: "chip file", title: "{path}",
+                                    {path.rsplit('/').next().unwrap_or_default().to_owned()}
+                                    IconButton { icon: "x", label: "Do not attach {path}", onclick: {
+                                        let path = path.clone();
+                                        move |_| {
+                                            if let Some(files) = attached.write().as_array_mut() {
+                                                files.retain(|file| file.as_str() != Some(path.as_str()));
+                                            }
+                                            dom::focus_soon("prompt");
+                                        }
+                                    } }
                                 }
-                            } }
+                            }
                         }
                     }
+                    Icon { name: either(objective, "sparkles", "chevron-right") }
                     textarea {
                         id: "prompt",
                         rows: typed.split('\n').count().clamp(1, 8) as i64,
@@ -310,7 +341,9 @@ pub(crate) fn Prompt() -> Element {
                         },
                     }
                     if typed.is_empty() {
-                        kbd { class: "wide-only", "Ctrl K" }
+                        if files.is_empty() {
+                            kbd { class: "wide-only", "Ctrl K" }
+                        }
                     } else {
                         button { class: "go-btn", r#type: "button", title: "Do it", "aria-label": "Do it", onclick: move |_| take(*at.peek()), Icon { name: "arrow-up" } }
                     }
@@ -321,7 +354,11 @@ pub(crate) fn Prompt() -> Element {
 }
 
 /// Which model answers and what it may spend.
-fn choices(models: &Option<Answer<Value>>, text: Signal<String>) -> Element {
+fn choices(
+    models: &Option<Answer<Value>>,
+    text: Signal<String>,
+    onfiles: Callback<Vec<web_sys::File>>,
+) -> Element {
     let desk = desk();
     let Some(Ok(list)) = models else { return rsx! {} };
     let model = desk.setting(MODEL).unwrap_or_default();
@@ -352,6 +389,7 @@ fn choices(models: &Option<Answer<Value>>, text: Signal<String>) -> Element {
                 text.write().push_str(space);
                 dom::focus("prompt");
             })}
+            upload::Chooser { id: "attach", label: "Attach files of this machine", onfiles }
             {press("btn ghost small", "settings", "Models", move || choir::open_models(desk))}
         }
     }

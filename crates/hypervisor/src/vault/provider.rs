@@ -1,4 +1,4 @@
-//! The name of a provider, such as `anthropic`, `bedrock`, `openai`, `zai` or `kimi`. Which there are is not known
+//! The name of a provider, such as `anthropic`, `bedrock`, `openai`, `zai` or `moonshot`. Which there are is not known
 //! here.
 
 use std::fmt;

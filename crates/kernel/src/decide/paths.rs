@@ -15,16 +15,20 @@ pub(super) fn write(
     node: &FileNode,
     base: Base,
 ) -> Result<(), Rejection> {
-    check_base(view, path, base)?;
+    check_base(view, path, node, base)?;
     draft.files = plan(view, Targets::from([(path.clone(), Some(node.clone()))]))?;
     Ok(())
 }
 
-fn check_base(view: &View, path: &FilePath, base: Base) -> Result<(), Rejection> {
+fn check_base(view: &View, path: &FilePath, node: &FileNode, base: Base) -> Result<(), Rejection> {
     let actual: Option<ContentHash> = view.files.get(path).and_then(FileNode::content).map(|c| c.hash);
+    let is_folder = *node == FileNode::Folder;
     let (fits, expected) = match base {
         Base::Any => (true, None),
-        Base::Absent => (view.files.get(path).is_none(), None),
+        // A folder that is there only because of what is in it can be made.
+        Base::Absent => {
+            (view.files.get(path).is_none() && (is_folder || view.files.count_below(path) == 0), None)
+        }
         Base::Content(hash) => (actual == Some(hash), Some(hash)),
     };
     if fits { Ok(()) } else { Err(Rejection::Stale { path: path.clone(), expected, actual }) }

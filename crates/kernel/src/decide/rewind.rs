@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use shared_types::payload::llm::LlmEvent;
-use shared_types::payload::revert::Undo;
+use shared_types::payload::revert::{RevertEvent, Undo};
 use shared_types::payload::run::{RunRewind, WorksAgain};
 use shared_types::{Event, OpId, Payload, Reversal, RunId, Seq};
 
@@ -67,12 +67,12 @@ pub(super) fn retry(
     }
     let mut known = BTreeSet::new();
     let reversible = since.iter().filter(in_effect).filter(|e| e.payload.reversal() == Reversal::Reversible);
-    let mut steps: Vec<OpId> = reversible.map(|event| event.op).filter(|op| known.insert(*op)).collect();
-    if !steps.is_empty() {
-        let first = steps.remove(0);
-        draft.event(Undo { target: first, root: first, steps });
-    }
-    take_back(view, draft, &operation, resolutions, contents)
+    let mut steps = reversible.map(|event| event.op).filter(|op| known.insert(*op));
+    // What can be taken back was done by some operation, so there is a first.
+    let Some(first) = steps.next() else { return Ok(()) };
+    let mark =
+        RevertEvent::Undo(Undo { target: first, root: first, steps: steps.collect(), moves: Vec::new() });
+    take_back(view, draft, mark, &operation, resolutions, contents)
 }
 
 /// The run as its events left it.

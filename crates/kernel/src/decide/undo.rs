@@ -13,7 +13,7 @@ use super::plan::{Targets, plan};
 use super::reversal::{Missing, Outcome, merge_modes, revert, revert_file};
 use super::{Draft, desktop};
 use crate::command::Contents;
-use crate::operation::{Kind, Net, Operation};
+use crate::operation::{Kind, Net, Operation, moves};
 use crate::{Choice, Conflict, Rejection, Resolutions, State, Subject, View};
 
 pub(super) fn undo(
@@ -31,11 +31,11 @@ pub(super) fn undo(
         return Err(Rejection::CallIsOpen { call: target });
     }
     let operation = Operation::of(events);
-    mark(view, draft, target, &operation.kind)?;
+    let mark = mark(view, target, &operation.kind)?;
     if operation.is_empty() && operation.kind == Kind::Ordinary {
         return Err(Rejection::NotReversible { op: target });
     }
-    take_back(view, draft, &operation, resolutions, contents)
+    take_back(view, draft, mark, &operation, resolutions, contents)
 }
 
 /// A run goes back as one operation: that with the id of the run. What was taken back step by step before stays so,
@@ -72,22 +72,25 @@ pub(super) fn undo_run(
     let reversible = |event: &&Event| event.payload.reversal() == Reversibility::Reversible;
     let steps = events.iter().filter(in_effect).filter(reversible).map(|event| event.op);
     let steps = steps.filter(|op| known.insert(*op)).collect();
-    draft.event(Undo { target: root, root, steps });
-    take_back(view, draft, &operation, resolutions, contents)
+    let mark = RevertEvent::Undo(Undo { target: root, root, steps, moves: Vec::new() });
+    take_back(view, draft, mark, &operation, resolutions, contents)
 }
 
 pub(super) fn is_revert(event: &Event) -> bool {
     matches!(event.payload, Payload::Revert(RevertEvent::Undo(_) | RevertEvent::Redo(_)))
 }
 
+/// Takes an operation back, and says so with this mark.
 pub(super) fn take_back(
     view: &View,
     draft: &mut Draft,
+    mut mark: RevertEvent,
     operation: &Operation,
     resolutions: &Resolutions,
     contents: &Contents,
 ) -> Result<(), Rejection> {
     let mut reversal = Reversal::new(view, resolutions, contents);
+    let place = draft.payloads.len();
     reversal.files(&operation.files);
     reversal.desktop(draft, operation);
     if !reversal.missing.is_empty() {
@@ -97,6 +100,10 @@ pub(super) fn take_back(
         return Err(Rejection::Conflicts { conflicts: reversal.conflicts });
     }
     draft.files = reversal.plan(&operation.moves)?;
+    if let RevertEvent::Undo(Undo { moves, .. }) | RevertEvent::Redo(Redo { moves, .. }) = &mut mark {
+        *moves = untold(&operation.moves, &draft.files);
+    }
+    draft.payloads.insert(place, mark.into());
     let targets = reversal.targets.values().flatten();
     let named: BTreeSet<_> = targets.filter_map(FileNode::content).map(|content| content.hash).collect();
     for (_, bytes) in reversal.made.into_iter().filter(|(hash, _)| named.contains(hash)) {
@@ -105,9 +112,9 @@ pub(super) fn take_back(
     Ok(())
 }
 
-/// Records what this does to the operation at the bottom: an undo takes it back, undoing an undo brings it back. The
+/// What this does to the operation at the bottom: an undo takes it back, undoing an undo brings it back. The
 /// steps of a run go with it, but for those whose own undo or redo came between.
-fn mark(view: &View, draft: &mut Draft, target: OpId, kind: &Kind) -> Result<(), Rejection> {
+fn mark(view: &View, target: OpId, kind: &Kind) -> Result<RevertEvent, Rejection> {
     let (root, steps) = match kind {
         Kind::Ordinary => (target, [].as_slice()),
         Kind::Undo { root, steps } | Kind::Redo { root, steps } => (*root, steps.as_slice()),
@@ -118,7 +125,7 @@ fn mark(view: &View, draft: &mut Draft, target: OpId, kind: &Kind) -> Result<(),
                 return Err(Rejection::AlreadyUndone { op: root });
             }
             let steps = steps.iter().filter(|step| !view.undone.contains(*step)).copied().collect();
-            draft.event(Undo { target, root, steps });
+            Ok(RevertEvent::Undo(Undo { target, root, steps, moves: Vec::new() }))
         }
         Kind::Undo { .. } => {
             if view.undone.get(&root) != Some(&target) {
@@ -126,10 +133,27 @@ fn mark(view: &View, draft: &mut Draft, target: OpId, kind: &Kind) -> Result<(),
             }
             let steps =
                 steps.iter().filter(|step| view.undone.get(*step) == Some(&target)).copied().collect();
-            draft.event(Redo { target, root, steps });
+            Ok(RevertEvent::Redo(Redo { target, root, steps, moves: Vec::new() }))
         }
     }
-    Ok(())
+}
+
+/// The moves that went back, and cannot be seen to have, because what went back is not quite what had come: where each of
+/// them is now, and where it was.
+fn untold(back: &[(FilePath, FilePath)], changes: &[FileChange]) -> Vec<(FilePath, FilePath)> {
+    let mut changed = BTreeSet::new();
+    for change in changes {
+        match change {
+            FileChange::Write(p) => drop(changed.insert(&p.path)),
+            FileChange::Delete(p) => drop(changed.insert(&p.path)),
+            FileChange::Move(p) => changed.extend([&p.from, &p.to]),
+        }
+    }
+    let seen = moves(changes);
+    let went_back = back.iter().filter(|(to, from)| changed.contains(to) && changed.contains(from));
+    let untold = went_back.filter(|(to, from)| !seen.contains(&(from, to)));
+    let pairs: BTreeSet<_> = untold.map(|(to, from)| (from.clone(), to.clone())).collect();
+    pairs.into_iter().collect()
 }
 
 struct Reversal<'a> {
@@ -268,7 +292,7 @@ impl<'a> Reversal<'a> {
 
     /// The changes that lead back. A path that cannot be put back because the tree has another shape now is a
     /// conflict like any other.
-    fn plan(&mut self, moves: &BTreeMap<FilePath, FilePath>) -> Result<Vec<FileChange>, Rejection> {
+    fn plan(&mut self, moves: &[(FilePath, FilePath)]) -> Result<Vec<FileChange>, Rejection> {
         let kept = std::mem::take(&mut self.kept);
         self.leave(moves, |path| kept.contains(path));
         loop {
@@ -304,14 +328,32 @@ impl<'a> Reversal<'a> {
     }
 
     /// Leaves these paths as they are today. What was moved goes back as a whole or not at all: to put back one end
-    /// of a move without the other could lose the file.
-    fn leave(&mut self, moves: &BTreeMap<FilePath, FilePath>, stays: impl Fn(&FilePath) -> bool) {
+    /// of a move without the other could lose the file, or the one that had come to its old place.
+    fn leave(&mut self, moves: &[(FilePath, FilePath)], stays: impl Fn(&FilePath) -> bool) {
+        let mut next: BTreeMap<(&FilePath, Way), Vec<&FilePath>> = BTreeMap::new();
+        for (to, from) in moves {
+            next.entry((to, Way::Back)).or_default().push(from);
+            next.entry((from, Way::Forth)).or_default().push(to);
+        }
         self.targets.retain(|path, _| !stays(path));
-        for (to, from) in moves.iter().filter(|(to, from)| stays(to) || stays(from)) {
-            self.targets.remove(to);
-            self.targets.remove(from);
+        let mut left: Vec<(&FilePath, Way)> = next.keys().copied().filter(|(path, _)| stays(path)).collect();
+        while let Some((path, way)) = left.pop() {
+            for end in next.remove(&(path, way)).into_iter().flatten() {
+                // Through a place that is as it was a file only passed; whatever else did so is another.
+                match self.targets.remove(end) {
+                    Some(_) => left.extend([(end, Way::Back), (end, Way::Forth)]),
+                    None => left.push((end, way)),
+                }
+            }
         }
     }
+}
+
+/// Along moves: to where a file came from, or to where it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Way {
+    Back,
+    Forth,
 }
 
 fn node_state(node: Option<&FileNode>) -> State {

@@ -37,6 +37,8 @@ enum Edit {
     Mode(u16),
     Delete,
     Move(&'static str),
+    /// As a command does it: the file goes to the second place, and what was there to the third.
+    Push(&'static str, &'static str),
 }
 
 #[derive(Debug, Clone)]
@@ -63,6 +65,7 @@ fn edits() -> impl Strategy<Value = Edit> {
         1 => select(vec![0o644, 0o755]).prop_map(Edit::Mode),
         1 => Just(Edit::Delete),
         2 => places().prop_map(Edit::Move),
+        2 => (places(), places()).prop_map(|(to, then)| Edit::Push(to, then)),
     ]
 }
 
@@ -180,8 +183,21 @@ impl World {
             Edit::Mode(other) => mode = *other,
             Edit::Delete => return delete(at),
             Edit::Move(to) => return rename(at, to),
+            Edit::Push(to, then) => return self.push(at, to, then),
         }
         save(at, &lines, mode)
+    }
+
+    fn push(&self, at: &str, to: &str, then: &str) -> Step {
+        let node = |at: &str| self.shell.view.files.get(&path(at)).cloned();
+        let mut now = BTreeMap::from([(at, node(at)), (to, node(to)), (then, node(then))]);
+        for (from, to) in [(to, then), (at, to)] {
+            if let Some(moved @ Some(_)) = now.insert(from, None) {
+                now.insert(to, moved);
+            }
+        }
+        let edits: Vec<_> = now.into_iter().map(|(at, left)| (at, node(at), left)).collect();
+        capture(&edits)
     }
 
     /// Runs a command and notes what it did to the tokens, for its operation.

@@ -73,6 +73,9 @@ fn a_write_names_what_it_was_based_on() {
     refuses([folder("a")], write_on("a", "2", seen("1")), stale(Some("1"), None));
     refuses([folder("a")], write_on("a", "2", Base::Absent), stale(None, None));
     refuses([link("a", "b")], write_on("a", "2", Base::Absent), stale(None, None));
+    refuses([write("a/b", "1")], write_on("a", "2", Base::Absent), stale(None, None));
+    let made = Action::WriteFile { path: path("a"), node: FileNode::Folder, base: Base::Absent };
+    makes([write("a/b", "1")], made, &["write a/"]);
 }
 
 #[test]

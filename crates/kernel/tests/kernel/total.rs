@@ -117,8 +117,20 @@ fn other_payloads() -> impl Strategy<Value = Payload> {
         effects().prop_map(move |effect| request(effect).into()),
         (effects(), any::<u64>()).prop_map(move |made| create(made).into()),
         effects().prop_map(|effect| CheckpointFail { effect, reason: "".into() }.into()),
-        (ops(), ops()).prop_map(|(target, root)| Undo { target, root, steps: vec![target] }.into()),
-        (ops(), ops()).prop_map(|(target, root)| Redo { target, root, steps: vec![target] }.into()),
+        (ops(), ops()).prop_map(|(target, root)| Undo {
+            target,
+            root,
+            steps: vec![target],
+            moves: Vec::new()
+        }
+        .into()),
+        (ops(), ops()).prop_map(|(target, root)| Redo {
+            target,
+            root,
+            steps: vec![target],
+            moves: Vec::new()
+        }
+        .into()),
         any::<u64>().prop_map(|seq| Restore { seq: Seq(seq) }.into()),
         Just(UserCreate { name: "".into() }.into()),
         Just(UserRename { name: "".into(), prev: "".into() }.into()),

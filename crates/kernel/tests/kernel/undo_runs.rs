@@ -49,7 +49,7 @@ fn a_run_goes_back_as_one_operation_and_spares_what_the_person_did() {
     let events = shell.undo_run(run_id(1)).unwrap();
     assert_eq!(shell.tree(), "a: 1|2|3|mine|5|6|7");
     assert_eq!(shell.events(&events), ["undo", "delete b", "replace a: 1|2|3|mine|5|6|7"]);
-    let expected = Undo { target: run_op(1), root: run_op(1), steps: steps.to_vec() };
+    let expected = Undo { target: run_op(1), root: run_op(1), steps: steps.to_vec(), moves: Vec::new() };
     assert_eq!(undo_of(&events), &expected);
     assert_eq!(events[0].run_id, None, "the person did it, not the run");
     for op in steps {

@@ -56,6 +56,97 @@ fn what_was_moved_is_not_lost_when_its_old_place_is_kept() {
 }
 
 #[test]
+fn what_was_moved_and_changed_is_redone_as_a_whole_or_not_at_all() {
+    let (mut shell, _) = Shell::after([write("a", "1|2|3")]);
+    let op = shell.op();
+    shell.run_in(op, write("a", "1|two|3")).unwrap();
+    shell.run_in(op, rename("a", "d")).unwrap();
+    let undone = shell.undo(op).unwrap();
+    assert_eq!(shell.tree(), "a: 1|2|3");
+    shell.done(write("d", "new"));
+    shell.undo_with(undone[0].op, all(Choice::Keep)).unwrap();
+    assert_eq!(shell.tree(), "a: 1|2|3; d: new", "the other end of the move stays with the one that is kept");
+}
+
+#[test]
+fn what_took_the_place_of_what_was_moved_stays_with_it() {
+    let (mut shell, _) = Shell::after([write("a", "1"), write("b", "2")]);
+    let op = shell.op();
+    shell.run_in(op, rename("b", "c")).unwrap();
+    shell.run_in(op, rename("a", "b")).unwrap();
+    shell.done(write("a", "new"));
+    shell.undo_with(op, all(Choice::Keep)).unwrap();
+    assert_eq!(
+        shell.tree(),
+        "a: new; b: 1; c: 2",
+        "`a` is kept, so its file stays at `b`, and that of `b` at `c`"
+    );
+}
+
+/// What a command does to files is known from how it found and left them.
+#[test]
+fn what_a_command_moved_over_another_stays_with_it() {
+    let (one, two) = (Some(file("1")), Some(file("2")));
+    let after = |edits: &[Edit<'_>]| {
+        let (mut shell, _) = Shell::after([write("a", "1"), write("b", "2")]);
+        let op = shell.op();
+        shell.run_in(op, capture(edits)).unwrap();
+        (shell, op)
+    };
+    // mv b c; mv a b
+    let chain = [("a", one.clone(), None), ("b", two.clone(), one.clone()), ("c", None, two.clone())];
+    let (mut shell, op) = after(&chain);
+    shell.done(write("a", "new"));
+    shell.undo_with(op, all(Choice::Keep)).unwrap();
+    assert_eq!(shell.tree(), "a: new; b: 1; c: 2");
+    // mv a b
+    let (mut shell, op) = after(&[("a", one.clone(), None), ("b", two.clone(), one.clone())]);
+    shell.done(write("a", "new"));
+    shell.undo_with(op, all(Choice::Keep)).unwrap();
+    assert_eq!(shell.tree(), "a: new; b: 1");
+    // mv a t; mv b a; mv t b
+    let (mut shell, op) = after(&[("a", one.clone(), two.clone()), ("b", two.clone(), one.clone())]);
+    shell.done(write("a", "new"));
+    shell.undo_with(op, all(Choice::Keep)).unwrap();
+    assert_eq!(shell.tree(), "a: new; b: 1");
+    // cp b a; echo 3 > b
+    let three = with(capture(&[("a", one, two.clone()), ("b", two, Some(file("3")))]), &["3"]);
+    let (mut shell, _) = Shell::after([write("a", "1"), write("b", "2")]);
+    let op = shell.op();
+    shell.run_in(op, three).unwrap();
+    shell.done(write("b", "new"));
+    shell.undo_with(op, all(Choice::Keep)).unwrap();
+    assert_eq!(shell.tree(), "a: 2; b: new", "what `b` was is not lost with the last copy of it");
+}
+
+#[test]
+fn what_was_moved_beside_something_kept_goes_back() {
+    let (mut shell, _) = Shell::after([]);
+    let op = shell.op();
+    for (text, to) in [("1", "a"), ("2", "b")] {
+        shell.run_in(op, write("draft", text)).unwrap();
+        shell.run_in(op, rename("draft", to)).unwrap();
+    }
+    shell.done(write("a", "edited"));
+    shell.undo_with(op, all(Choice::Keep)).unwrap();
+    assert_eq!(shell.tree(), "a: edited");
+}
+
+#[test]
+fn what_was_moved_and_changed_is_known_also_where_another_file_takes_its_place() {
+    let (mut shell, _) = Shell::after([write("a", "1|2|3"), write("e", "1|two|3")]);
+    let op = shell.op();
+    shell.run_in(op, write("a", "1|two|3")).unwrap();
+    shell.run_in(op, delete("e")).unwrap();
+    shell.run_in(op, rename("a", "d")).unwrap();
+    let undone = shell.undo(op).unwrap();
+    assert_eq!(shell.tree(), "a: 1|2|3; e: 1|two|3");
+    shell.done(write("d", "new"));
+    shell.undo_with(undone[0].op, all(Choice::Keep)).unwrap();
+    assert!(shell.tree().contains("a: 1|2|3; d: new"), "{}", shell.tree());
+}
+
+#[test]
 fn a_merge_that_is_left_out_after_all_leaves_no_contents_behind() {
     let (mut shell, _) = Shell::after([write("a", "1|2|3|4")]);
     let op = shell.op();

@@ -25,11 +25,13 @@ impl Keys for Key {
 
 /// Models that take so many milliseconds for a turn.
 pub(crate) fn script(steps: usize, millis: u64) -> Result<Script> {
-    let read =
-        "[[agent.step]]\ndelay_ms = MILLIS\ncalls = [ { tool = \"read\", input = { path = \"a.txt\" } } ]\n";
-    // Each reads something else than before, so that nobody takes it for lost.
-    let steps: String = (0..steps).map(|n| read.replace("a.txt", &format!("a{}.txt", n % 3))).collect();
-    let steps = steps.replace("MILLIS", &millis.to_string());
+    // Each reads something new, so that nobody takes it for lost.
+    let read = |n| {
+        format!(
+            "[[agent.step]]\ndelay_ms = {millis}\ncalls = [ {{ tool = \"read\", input = {{ path = \"a{n}.txt\" }} }} ]\n"
+        )
+    };
+    let steps: String = (0..steps).map(read).collect();
     let text = format!(
         "[[agent]]\nrole = \"conductor\"\n[[agent.step]]\ncalls = [ {{ tool = \"delegate\", input = {{ agent = \
          \"terminal\", task = \"Read.\" }} }} ]\n[[agent.step]]\ncalls = [ {{ tool = \"finish\", input = {{ summary = \
@@ -45,10 +47,13 @@ pub(crate) fn minds(url: &str, key: &str) -> Result<Minds> {
     Ok(Minds { keys: Arc::new(move |_| Arc::new(Key(key.clone()))), ..minds })
 }
 
-/// A new computer with a few files.
+/// As many files as the longest script reads.
+const FILES: usize = 40;
+
+/// A new computer with files.
 pub(crate) fn computer(folder: &Path) -> Result<Computer> {
     let (computer, _) = Computer::create(&Place::at(folder), UserId::parse("ada")?, "Ada", &|_, _, _| ())?;
-    for n in 0..3 {
+    for n in 0..FILES {
         let path = FilePath::parse(&format!("a{n}.txt"))?;
         let write = Envelope::new(Request::Write { path, mode: None, base: kernel::Base::Any });
         computer.handle(&write, &mut format!("{n}\n").as_bytes(), &|_, _, _| ()).into_done()?;

@@ -32,11 +32,13 @@ struct Subject<'e> {
 }
 
 impl<'e> CutOff<'e> {
-    /// A call whose server ended was cut off without any stop.
+    /// A call whose server ended, or whose time was over, was cut off without any stop.
     pub(crate) fn of(events: &'e [Event]) -> Self {
         let is_cut = |event: &&Event| match &event.payload {
             Payload::Tool(ToolEvent::Result(result)) => match &result.status {
-                ToolStatus::Interrupted { reason } => !reason.starts_with("the server "),
+                ToolStatus::Interrupted { reason } => {
+                    !reason.starts_with("the server ") && !reason.starts_with("it was stopped after ")
+                }
                 _ => false,
             },
             _ => false,

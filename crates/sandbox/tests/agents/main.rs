@@ -12,7 +12,9 @@
 )]
 
 mod after;
+mod alone;
 mod crash;
+mod crowd;
 mod cut;
 mod end;
 mod keys;

@@ -1,7 +1,10 @@
 //! A command is one operation, or nothing.
 
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
 use sandbox::failure::Code;
-use sandbox::protocol::{Answer, Request};
+use sandbox::protocol::{Answer, Envelope, Request};
 use shared_types::payload::tool::{StopReason, ToolStatus};
 use shared_types::wire::{RunCommand, RunLimits};
 
@@ -215,12 +218,33 @@ fn the_newest_operation_is_the_command_whatever_was_edited_before_it() {
 fn two_commands_at_once_do_not_see_each_other() {
     let house = House::new();
     house.write("shared.txt", "s\n");
+    // Neither is over before both have begun: nobody listens on to one that has said the first word alone.
+    let begun = (Mutex::new(0), Condvar::new());
+    let run = |script| {
+        let (mut is_first, patience) = (true, Duration::from_secs(60));
+        let mut listener = |_, _: &[u8]| {
+            if std::mem::take(&mut is_first) {
+                *begun.0.lock().unwrap() += 1;
+                begun.1.notify_all();
+                drop(
+                    begun
+                        .1
+                        .wait_timeout_while(begun.0.lock().unwrap(), patience, |count| *count < 2)
+                        .unwrap(),
+                );
+            }
+        };
+        let command = Envelope::new(Request::Run(shell(script)));
+        let answer =
+            house.computer().handle_aloud(&command, &mut std::io::empty(), &|_, _, _| (), &mut listener);
+        let Answer::Ran(ran) = answer else { panic!("{answer:?}") };
+        house.output(&ran)
+    };
     std::thread::scope(|scope| {
-        let one = scope.spawn(|| house.sh("echo one > one.txt; sleep 0.5; ls"));
-        let two = scope.spawn(|| house.sh("echo two > two.txt; sleep 0.5; ls"));
-        let (one, two) = (one.join().unwrap(), two.join().unwrap());
-        assert_eq!(house.output(&one), "one.txt\nshared.txt\n");
-        assert_eq!(house.output(&two), "shared.txt\ntwo.txt\n");
+        let one = scope.spawn(|| run("echo one > one.txt; echo begun; ls"));
+        let two = scope.spawn(|| run("echo two > two.txt; echo begun; ls"));
+        assert_eq!(one.join().unwrap(), "begun\none.txt\nshared.txt\n");
+        assert_eq!(two.join().unwrap(), "begun\nshared.txt\ntwo.txt\n");
     });
     assert!(house.has("one.txt") && house.has("two.txt"));
     house.assert_settled();

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{OpId, Seq};
+use crate::{FilePath, OpId, Seq};
 
 /// An operation was taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,10 @@ pub struct Undo {
     /// If that is a run: its operations that were taken back with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<OpId>,
+    /// Pairs of paths between which a file went back and is another one now, so that no `file.move` tells of it. Both
+    /// ends of such a pair go, or neither does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<(FilePath, FilePath)>,
 }
 
 /// An undo was taken back.
@@ -27,6 +31,9 @@ pub struct Redo {
     /// If that is a run: its operations that are in effect again with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<OpId>,
+    /// As those of an undo.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<(FilePath, FilePath)>,
 }
 
 /// The computer returned to a moment.

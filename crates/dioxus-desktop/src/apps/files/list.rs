@@ -7,12 +7,12 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::Entry;
 use wasm_bindgen::JsCast;
 
-use super::{Place, actions, icon_for, open_entry, upload};
+use super::{Place, actions, icon_for, open_entry};
 use crate::desk::desk;
 use crate::desktop::menu::Menu;
 use crate::icons::Icon;
 use crate::parts::Empty;
-use crate::{api, clock, dom};
+use crate::{api, clock, dom, upload};
 
 const ROW: usize = 32;
 const SPARE: usize = 12;

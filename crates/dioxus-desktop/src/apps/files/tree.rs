@@ -6,10 +6,11 @@ use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::Listing;
 
-use super::{Place, actions, upload};
+use super::{Place, actions};
 use crate::api;
 use crate::desk::desk;
 use crate::icons::Icon;
+use crate::upload;
 
 #[component]
 pub(crate) fn Tree(place: Place) -> Element {

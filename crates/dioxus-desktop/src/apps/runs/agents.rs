@@ -94,7 +94,8 @@ fn row(desk: Desk, line: &Value, depth: usize, agent: &Value, mut only: Signal<S
 pub(super) fn Steer(details: Value) -> Element {
     let mut words = use_signal(String::new);
     let mut to = use_signal(String::new);
-    if is_over(&details["line"]) {
+    // Before the computer knows of the run there is nobody to hear anything.
+    if is_over(&details["line"]) || items(&details, "agents").is_empty() {
         return rsx! {};
     }
     let run = text(&details["line"], "run").to_owned();
@@ -106,6 +107,9 @@ pub(super) fn Steer(details: Value) -> Element {
         event.prevent_default();
         let task = hears.then(|| to.peek().clone());
         let said = words.peek().trim().to_owned();
+        if said.is_empty() {
+            return;
+        }
         choir::gesture(&run, object(&[("steer", object(&[("task", task.into()), ("words", said.into())]))]));
         words.set(String::new());
     };
@@ -119,7 +123,8 @@ pub(super) fn Steer(details: Value) -> Element {
                     option { key: "{text(agent, \"task\")}", value: text(agent, "task"), selected: text(agent, "task") == *to.read(), "to the {text(agent, \"role\")}" }
                 }
             }
-            button { class: "btn", r#type: "submit", disabled: words.read().trim().is_empty(), "Steer" }
+            // Enter does nothing where the button is disabled, and whoever types quickly is ahead of that.
+            button { class: "btn", r#type: "submit", "aria-disabled": words.read().trim().is_empty().to_string(), "Steer" }
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn budgets(list: &Value) -> Element {
         h3 { "For a day" }
         Budget { value: list["daily"].clone(), verb: "Keep", onset: move |value| desk.set("runs.daily", value) }
         h3 { "For one agent" }
-        p { class: "quiet", "What one agent of a role may take in a run, within what the run has. At its bound the run pauses; going on gives the agent as much again. Minutes are counted while its model answers and its commands run." }
+        p { class: "quiet", "What one agent of a role may take in a run, within what the run has. At its bound the run pauses; going on gives the agent as much again. Minutes are counted while its model answers and its calls run." }
         div { class: "bounds",
             for role in ROLES { OfRole { key: "{role}", role } }
         }

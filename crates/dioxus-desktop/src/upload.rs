@@ -1,0 +1,239 @@
+//! Files that come from the person's own machine, with progress, and what is dragged about.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use dioxus::prelude::*;
+use dioxus::web::WebEventExt;
+use serde_json::Value;
+use shared_types::FilePath;
+use shared_types::wire::Done;
+use wasm_bindgen::JsCast;
+use web_sys::{File, FileList, XmlHttpRequest};
+
+use crate::api::{self, Answer, Failure};
+use crate::choir::read::{items, text};
+use crate::desk::{Desk, Offer, desk};
+use crate::icons::Icon;
+use crate::parts::IconButton;
+use crate::wire::FromJson;
+use crate::{clock, dom};
+
+/// Files of one name at the top of a workspace, at most.
+const MOST: u32 = 100;
+const TYPE: &str = "application/x-choir-path";
+
+/// One upload under way.
+#[derive(Clone, PartialEq)]
+struct Upload {
+    id: u64,
+    name: String,
+    done: f64,
+    total: f64,
+}
+
+static UPLOADS: GlobalSignal<Vec<Upload>> = Signal::global(Vec::new);
+
+thread_local! {
+    static RUNNING: RefCell<Vec<(u64, XmlHttpRequest)>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(crate) fn has_files(event: &DragEvent) -> bool {
+    let transfer = event.data().as_web_event().data_transfer();
+    transfer.is_some_and(|t| t.types().includes(&"Files".into(), 0))
+}
+
+/// Gives the browser what it needs to drop the file elsewhere.
+pub(crate) fn drag_out(event: &web_sys::DragEvent, path: &FilePath, folder: bool) {
+    let Some(transfer) = event.data_transfer() else { return };
+    let _ = transfer.set_data(TYPE, path.as_str());
+    let _ = transfer.set_data("text/plain", path.as_str());
+    if !folder && let Some(origin) = dom::window().and_then(|w| w.location().origin().ok()) {
+        let url = api::url(&api::query("/content", &[("path", path.as_str()), ("download", "1")]));
+        let _ = transfer
+            .set_data("DownloadURL", &format!("application/octet-stream:{}:{origin}{url}", path.name()));
+    }
+}
+
+pub(crate) fn dragged_path(event: &web_sys::DragEvent) -> Option<FilePath> {
+    FilePath::parse(&event.data_transfer()?.get_data(TYPE).ok()?).ok()
+}
+
+/// The files of the person's machine that a drop brings.
+pub(crate) fn dropped_files(event: &web_sys::DragEvent) -> Vec<File> {
+    event.data_transfer().and_then(|transfer| transfer.files()).map_or_else(Vec::new, |list| all(&list))
+}
+
+fn all(list: &FileList) -> Vec<File> {
+    (0..list.length()).filter_map(|index| list.get(index)).collect()
+}
+
+/// Puts a file at a path, whatever is there.
+pub(crate) fn put(path: FilePath, file: &File) {
+    let name = path.name().to_owned();
+    send(path, "any", file, move |answer| {
+        if let Some(answer) = answer {
+            desk().did(&format!("Uploaded {name}"), &answer);
+        }
+    });
+}
+
+/// Puts a file at the top of the workspace under a name that nothing else has, and tells where it is then, if it came.
+pub(crate) fn put_aside(desk: Desk, file: File, then: impl FnOnce(Option<FilePath>) + 'static) {
+    api::run(async move {
+        // A name that is free now saves sending the file for nothing; whether it still is shows when it is there.
+        let listing: Answer<Value> = api::get("/files").await;
+        let listing = listing.unwrap_or_default();
+        let is_taken = |number: &u32| {
+            let name = numbered(&file.name(), *number);
+            items(&listing, "entries").iter().any(|entry| text(entry, "path") == name)
+        };
+        let first = (1..MOST).find(|number| !is_taken(number)).unwrap_or(1);
+        put_under(desk, first, file, Box::new(then));
+    });
+}
+
+fn put_under(desk: Desk, number: u32, file: File, then: Box<dyn FnOnce(Option<FilePath>)>) {
+    let path = match FilePath::parse(&numbered(&file.name(), number)) {
+        Ok(path) => path,
+        Err(error) => {
+            desk.toast(error.to_string(), true, Offer::Nothing);
+            return then(None);
+        }
+    };
+    send(path.clone(), "absent", &file.clone(), move |answer| match answer {
+        Some(Err(Failure::Refused(problem))) if problem.code == "stale" && number < MOST => {
+            put_under(desk, number + 1, file, then);
+        }
+        Some(Ok(_)) => then(Some(path)),
+        Some(Err(failure)) => {
+            desk.fail(&failure);
+            then(None);
+        }
+        None => then(None),
+    });
+}
+
+/// `a 2.txt` for `a.txt`.
+fn numbered(name: &str, number: u32) -> String {
+    match name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) {
+        _ if number == 1 => name.to_owned(),
+        Some((stem, kind)) => format!("{stem} {number}.{kind}"),
+        None => format!("{name} {number}"),
+    }
+}
+
+/// Sends a file and tells what became of it, or nothing if it was called off. A `fetch` does not tell how far an
+/// upload is, so this is an `XMLHttpRequest`.
+fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<Answer<Done>>) + 'static) {
+    let unsent = || Some(Err(Failure::Unreachable));
+    let Ok(request) = XmlHttpRequest::new() else { return then(unsent()) };
+    let id = (js_sys::Math::random() * 9e15) as u64;
+    let url = api::url(&api::query("/content", &[("path", path.as_str()), ("base", base)]));
+    if request.open_with_async("PUT", &url, true).is_err() {
+        return then(unsent());
+    }
+    let _ = request.set_request_header("content-type", "application/octet-stream");
+    UPLOADS.write().push(Upload { id, name: path.name().to_owned(), done: 0.0, total: file.size() });
+    if let Ok(upload) = request.upload() {
+        let progress = dom::callback::<web_sys::ProgressEvent>(move |event| {
+            if let Some(upload) = UPLOADS.write().iter_mut().find(|u| u.id == id) {
+                upload.done = event.loaded();
+            }
+        });
+        upload.set_onprogress(Some(progress.as_ref().unchecked_ref()));
+        progress.forget();
+    }
+    let then = Rc::new(Cell::new(Some(then)));
+    let tell = {
+        let then = Rc::clone(&then);
+        move |answer| {
+            if let Some(then) = then.take() {
+                then(answer);
+            }
+        }
+    };
+    let at_end = tell.clone();
+    let ended = dom::callback::<web_sys::Event>(move |_| at_end(finish(id)));
+    request.set_onloadend(Some(ended.as_ref().unchecked_ref()));
+    ended.forget();
+    match request.send_with_opt_blob(Some(file)) {
+        Ok(()) => RUNNING.with_borrow_mut(|running| running.push((id, request))),
+        Err(_) => {
+            taken_off(id);
+            tell(unsent());
+        }
+    }
+}
+
+/// What became of an upload that nobody called off.
+fn finish(id: u64) -> Option<Answer<Done>> {
+    let request = taken_off(id)?;
+    let status = request.status().unwrap_or_default();
+    let said = request.response_text().ok().flatten().unwrap_or_default();
+    Some(if (200..300).contains(&status) {
+        api::json(&said).map(|answer| Done::from_json(&answer))
+    } else {
+        Err(api::problem(status, &said))
+    })
+}
+
+fn taken_off(id: u64) -> Option<XmlHttpRequest> {
+    UPLOADS.write().retain(|upload| upload.id != id);
+    RUNNING.with_borrow_mut(|running| {
+        let index = running.iter().position(|(other, _)| *other == id)?;
+        Some(running.swap_remove(index).1)
+    })
+}
+
+#[component]
+pub(crate) fn Progress() -> Element {
+    let uploads = UPLOADS.read().clone();
+    rsx! {
+        if !uploads.is_empty() {
+            div { class: "uploads", role: "status",
+                for upload in uploads {
+                    div { key: "{upload.id}", class: "upload",
+                        Icon { name: "upload" }
+                        span { "{upload.name}" }
+                        progress { max: "{upload.total}", value: "{upload.done}", "aria-label": "Upload of {upload.name}" }
+                        small { "{clock::size(upload.done as u64)} of {clock::size(upload.total as u64)}" }
+                        IconButton {
+                            icon: "x",
+                            label: "Cancel the upload",
+                            onclick: move |_| {
+                                if let Some(request) = taken_off(upload.id) {
+                                    let _ = request.abort();
+                                }
+                            },
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Lets the person choose files of their machine.
+#[component]
+pub(crate) fn Chooser(id: String, label: &'static str, onfiles: EventHandler<Vec<File>>) -> Element {
+    let pressed = id.clone();
+    rsx! {
+        IconButton { icon: "upload", label, onclick: move |_| if let Some(input) = dom::by_id(&pressed) { input.click() } }
+        input {
+            id: "{id}",
+            class: "away",
+            r#type: "file",
+            multiple: true,
+            tabindex: "-1",
+            "aria-hidden": "true",
+            onchange: move |_| {
+                let Some(input) = dom::by_id(&id).and_then(|e| e.dyn_into::<web_sys::HtmlInputElement>().ok()) else { return };
+                if let Some(files) = input.files() {
+                    onfiles.call(all(&files));
+                }
+                input.set_value("");
+            },
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! With nothing but the model of the person's own machine, one agent works at a time.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use models::{LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
+use sandbox::failure::Failure;
+use sandbox::minds::{LocalHost, Minds, Outside};
+use scripted_model::Wire;
+use shared_types::payload::llm::LlmEvent;
+use shared_types::wire::{LocalModelLine, RunState};
+use shared_types::{Payload, TaskId};
+
+use crate::scenario::Scenario;
+use crate::stage::Stage;
+
+/// A conductor that has two files written at once; each writer takes three turns.
+const TWO_AT_ONCE: &str = r#"
+about = "Two writers that wait for one model."
+objective = "Write both."
+
+[[script.agent]]
+role = "conductor"
+[[script.agent.step]]
+calls = [
+    { tool = "delegate", input = { agent = "writer", task = "Write tea.md." } },
+    { tool = "delegate", input = { agent = "writer", task = "Write milk.md." } },
+]
+[[script.agent.step]]
+calls = [ { tool = "finish", input = { summary = "Both." } } ]
+[[script.agent.step]]
+calls = [ { tool = "finish", input = { summary = "Both." } } ]
+
+[[script.agent]]
+role = "writer"
+when = "tea.md"
+[[script.agent.step]]
+delay_ms = 60
+calls = [ { tool = "write", input = { path = "tea.md", text = "tea\n" } } ]
+[[script.agent.step]]
+delay_ms = 60
+calls = [ { tool = "read", input = { path = "tea.md" } } ]
+[[script.agent.step]]
+text = "Done."
+
+[[script.agent]]
+role = "writer"
+when = "milk.md"
+[[script.agent.step]]
+delay_ms = 60
+calls = [ { tool = "write", input = { path = "milk.md", text = "milk\n" } } ]
+[[script.agent.step]]
+delay_ms = 60
+calls = [ { tool = "read", input = { path = "milk.md" } } ]
+[[script.agent.step]]
+text = "Done."
+
+[expect]
+state = "completed"
+turns = 0
+micros = 0
+calls = []
+"#;
+
+/// The scripted model as that of the machine.
+struct Here {
+    url: String,
+    key: String,
+}
+
+impl LocalModel for Here {
+    fn endpoint(&self) -> Pin<Box<dyn Future<Output = Result<LocalEndpoint, ModelError>> + Send + '_>> {
+        let bearer = Some(Secret::new(self.key.clone()));
+        Box::pin(async { Ok(LocalEndpoint { base_url: self.url.parse().unwrap(), bearer }) })
+    }
+
+    fn status(&self) -> LocalStatus {
+        LocalStatus::Idle
+    }
+}
+
+impl LocalHost for Here {
+    fn line(&self) -> LocalModelLine {
+        let (here, fetching, declined, obstacle, speed) = Default::default();
+        LocalModelLine {
+            name: "Scripted".into(),
+            bytes: 1,
+            here,
+            fetching,
+            declined,
+            ready: true,
+            obstacle,
+            speed,
+        }
+    }
+
+    fn fetch(&self) {}
+
+    fn decline(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn stop(&self) {}
+}
+
+#[test]
+fn the_model_of_the_machine_works_for_one_agent_until_that_one_is_done() {
+    let scenario: Scenario = toml::from_str(TWO_AT_ONCE).unwrap();
+    let stage = Stage::new(&scenario, Wire::OpenAi);
+    let (url, key) = stage.address();
+    let outside = Outside { local: Some(Arc::new(Here { url, key })), web: None };
+    let minds = Minds { outside, ..Minds::new(None).unwrap() };
+    stage.carry_on_with(stage.prepare(), &minds).unwrap();
+
+    let computer = sandbox::session::take(&stage.place()).unwrap();
+    let line = stage.details(&computer, stage.runs[0]).line;
+    assert_eq!(line.state, RunState::Completed, "{line:?}");
+    let events = stage.events(&computer, stage.runs[0]);
+    let turns = events.iter().filter_map(|event| match &event.payload {
+        Payload::Llm(LlmEvent::Reply(reply)) => Some(reply.task),
+        _ => None,
+    });
+    let turns: Vec<TaskId> = turns.collect();
+    let conductor = turns[0];
+    let workers: Vec<TaskId> = turns.into_iter().filter(|task| *task != conductor).collect();
+    let (first, second) = (workers[0], workers[workers.len() - 1]);
+    assert_ne!(first, second);
+    assert_eq!(workers, [first, first, first, second, second, second]);
+}
