@@ -167,6 +167,7 @@ mod tests {
             state: TaskState::Working,
             spent: Spent::default(),
             worked,
+            counted: Timestamp::from_millis(NOW),
             allowed: (Spent::default(), 0),
             told: Seq::ZERO,
             taint: Vec::new(),

@@ -73,18 +73,20 @@ pub fn evolve(view: &mut View, event: &Event) {
                 state: CallState::Running,
             };
             view.calls.insert(event.op, call);
+            runs::call_changed(view, event);
         }
         Payload::Tool(ToolEvent::Request(_)) => {}
         Payload::Tool(ToolEvent::Hold(_)) => {
             if let Some(call) = view.calls.get(&event.op) {
                 let held = Call { state: CallState::Held, ..call.clone() };
                 view.calls.insert(event.op, held);
+                runs::call_changed(view, event);
             }
         }
         Payload::Tool(ToolEvent::Result(p)) => {
             if let Some(call) = view.calls.remove(&event.op) {
                 runs::heard(view, event, call.task);
-                runs::worked(view, event, call.task, p.report.millis);
+                runs::call_ended(view, event, call.task, p.report.millis);
             }
         }
         Payload::Run(run) => runs::evolve(view, event, run),

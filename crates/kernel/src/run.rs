@@ -105,8 +105,10 @@ pub struct Task {
     pub title: Box<str>,
     pub state: TaskState,
     pub spent: Spent,
-    /// Milliseconds in which its model answered and its calls ran.
+    /// Milliseconds in which its model answered and its calls ran; those that ran at once count once.
     pub worked: u64,
+    /// Up to when that is counted.
+    pub counted: Timestamp,
     /// What it had taken when the person last let the run go on beyond a bound: its own bounds count from there.
     pub allowed: (Spent, u64),
     /// The newest thing that the person said to it.
@@ -116,6 +118,13 @@ pub struct Task {
 }
 
 impl Task {
+    /// Counts something that took so long and is over now.
+    pub(crate) fn work(&mut self, millis: u64, now: Timestamp) {
+        let since = now.millis().saturating_sub(self.counted.millis());
+        self.worked = self.worked.saturating_add(millis.min(u64::try_from(since).unwrap_or_default()));
+        self.counted = self.counted.max(now);
+    }
+
     /// What it has taken of its own bounds, with the milliseconds in which it worked.
     pub fn taken(&self) -> (Spent, u64) {
         let (spent, worked) = self.allowed;
@@ -168,15 +177,30 @@ impl Run {
         self.asks.iter().filter(|ask| ask.about.needs_answer())
     }
 
-    /// Whether its clock is to run: it works, and waits for nobody.
-    fn is_busy(&self) -> bool {
-        self.phase == Phase::Working && !self.waits()
+    /// Whether its clock is to run: a call of it runs, or somebody works who waits neither for the person nor for a
+    /// helper.
+    fn is_busy(&self, has_calls: bool) -> bool {
+        match self.phase {
+            Phase::Working => {
+                has_calls || self.tasks.is_empty() || self.tasks.iter().any(|t| self.is_active(t))
+            }
+            // What was begun before goes on.
+            Phase::Paused(_) => has_calls,
+            Phase::Cancelled | Phase::Failed(_) | Phase::Completed => false,
+        }
+    }
+
+    fn is_active(&self, task: &Task) -> bool {
+        let is_working = |task: &Task| task.state == TaskState::Working;
+        is_working(task)
+            && !self.questions().any(|ask| ask.task == task.id)
+            && !self.tasks.iter().any(|helper| helper.parent == Some(task.id) && is_working(helper))
     }
 
     /// Brings the clock up to date, after something has changed.
-    pub(crate) fn tick(&mut self, now: Timestamp) {
+    pub(crate) fn tick(&mut self, now: Timestamp, has_calls: bool) {
         self.worked = self.worked_until(now);
-        self.ticking = self.is_busy().then_some(now);
+        self.ticking = self.is_busy(has_calls).then_some(now);
     }
 
     /// Milliseconds in which it worked.

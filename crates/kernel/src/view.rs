@@ -103,7 +103,7 @@ const TAINTED: &str = "tainted";
 const LABELLED: &str = "labelled";
 
 /// Raised whenever what a view hashes changes: a root that another version recorded says nothing about this one's.
-pub const VIEW_VERSION: u32 = 3;
+pub const VIEW_VERSION: u32 = 4;
 
 /// One slice as bytes, with its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use shared_types::payload::run::{PauseReason, RunEvent};
 use shared_types::payload::task::{TaskEvent, TaskOutcome};
 use shared_types::{Event, RunId, Seq, Taint, TaskId};
 
-use crate::View;
 use crate::run::{Ask, Day, Phase, Run, Spent, Task, TaskState, day_of};
+use crate::{Call, CallState, View};
 
 /// Runs that are over are kept up to this many.
 const KEPT_RUNS: usize = 50;
@@ -87,6 +87,7 @@ pub(super) fn evolve_task(view: &mut View, event: &Event, task: &TaskEvent) {
                 state: TaskState::Working,
                 spent: Spent::default(),
                 worked: 0,
+                counted: event.ts,
                 allowed: (Spent::default(), 0),
                 told: Seq::ZERO,
                 taint: event.taint.clone(),
@@ -124,7 +125,7 @@ pub(super) fn evolve_llm(view: &mut View, event: &Event, llm: &LlmEvent) {
                 run.spent.add(tokens, micros);
                 if let Some(task) = run.task_mut(p.task) {
                     task.spent.add(tokens, micros);
-                    task.worked = task.worked.saturating_add(p.millis);
+                    task.work(p.millis, event.ts);
                 }
             });
             on_day(view, event, |day| day.spent.add(tokens, micros));
@@ -143,15 +144,18 @@ pub(super) fn evolve_llm(view: &mut View, event: &Event, llm: &LlmEvent) {
     }
 }
 
+/// A call began, or waits to be kept.
+pub(super) fn call_changed(view: &mut View, event: &Event) {
+    change(view, event, |_| ());
+}
+
 /// Counts the time that a call took as its agent's.
-pub(super) fn worked(view: &mut View, event: &Event, task: Option<TaskId>, millis: u64) {
-    if let Some(task) = task.filter(|_| millis > 0) {
-        change(view, event, |run| {
-            if let Some(task) = run.task_mut(task) {
-                task.worked = task.worked.saturating_add(millis);
-            }
-        });
-    }
+pub(super) fn call_ended(view: &mut View, event: &Event, task: Option<TaskId>, millis: u64) {
+    change(view, event, |run| {
+        if let Some(task) = task.and_then(|task| run.task_mut(task)) {
+            task.work(millis, event.ts);
+        }
+    });
 }
 
 /// What an agent was told carries its labels into everything that the agent says from then on.
@@ -175,7 +179,8 @@ fn change(view: &mut View, event: &Event, with: impl FnOnce(&mut Run)) {
     let Some(mut run) = view.runs.get(&id).cloned() else { return };
     let before = run.worked;
     with(&mut run);
-    run.tick(event.ts);
+    let is_running = |call: &Call| call.run == Some(id) && call.state == CallState::Running;
+    run.tick(event.ts, view.calls.iter().any(|(_, call)| is_running(call)));
     let worked = run.worked.saturating_sub(before);
     view.runs.insert(id, run);
     if worked > 0 {

@@ -62,7 +62,8 @@ fn the_clock_runs_only_while_a_run_works_and_waits_for_nobody() {
         // A clock that was put back costs nothing, and gives nothing back.
         (reply(1), 40_500, 3_500),
         (done(1, TaskOutcome::Done), 40_700, 3_700),
-        (complete(), 40_800, 3_800),
+        // Nobody is left who would work.
+        (complete(), 40_800, 3_700),
     ];
     for (step, at, worked) in cases {
         shell.done(step.at(at));
@@ -71,13 +72,57 @@ fn the_clock_runs_only_while_a_run_works_and_waits_for_nobody() {
     }
     let run = shell.view.runs.get(&run_id(1)).unwrap();
     let later = Timestamp::from_millis(99_000);
-    assert_eq!((run.ticking, run.worked_until(later)), (None, 3_800));
-    assert_eq!(shell.view.taken_on_day(later).worked, 3_800);
+    assert_eq!((run.ticking, run.worked_until(later)), (None, 3_700));
+    assert_eq!(shell.view.taken_on_day(later).worked, 3_700);
     assert_eq!(shell.view.taken_on_day(Timestamp::from_millis(DAY)).worked, 0);
     let (going, _) = Shell::after([begin("Bees").at(1_000)]);
     let now = Timestamp::from_millis(1_700);
     assert_eq!(going.view.runs.get(&run_id(1)).unwrap().worked_until(now), 700);
     assert_eq!(going.view.taken_on_day(now).worked, 700);
+}
+
+#[test]
+fn the_clock_goes_on_while_somebody_works_though_another_waits_for_the_person() {
+    let mut shell = Shell::new();
+    let then = |shell: &mut Shell, step: Step, at: i64, worked: u64| {
+        let op = shell.done(step.at(at));
+        assert_eq!(shell.view.runs.get(&run_id(1)).unwrap().worked, worked, "at {at}");
+        op
+    };
+    then(&mut shell, begin("Bees"), 0, 0);
+    then(&mut shell, task(1, None, "conductor"), 0, 0);
+    then(&mut shell, task(2, Some(1), "terminal"), 1_000, 1_000);
+    then(&mut shell, task(3, Some(1), "writer"), 1_000, 1_000);
+    then(&mut shell, ask(1, 2, question(nobody())), 2_000, 2_000);
+    // The writer works.
+    then(&mut shell, ask(2, 3, question(nobody())), 3_000, 3_000);
+    // Nobody does: the first agent waits for the other two.
+    let call = then(&mut shell, call_by(2), 10_000, 3_000);
+    // A call runs, also while the run is paused.
+    then(&mut shell, pause(), 11_000, 4_000);
+    shell.run_in(call, exit(&[]).at(13_000)).unwrap();
+    then(&mut shell, resume(None), 20_000, 6_000);
+    then(&mut shell, answer(2, Reply::Words("x".into())), 30_000, 6_000);
+    then(&mut shell, done(3, TaskOutcome::Done), 31_000, 7_000);
+    then(&mut shell, done(2, TaskOutcome::Cancelled), 40_000, 7_000);
+    then(&mut shell, reply(1), 41_000, 8_000);
+}
+
+#[test]
+fn calls_of_an_agent_that_ran_at_once_are_counted_once() {
+    let mut shell = Shell::new();
+    shell.done(begin("Bees").at(0));
+    shell.done(task(1, None, "terminal").at(0));
+    let calls = [0, 0, 1_000].map(|at| shell.done(call_by(1).at(at)));
+    for (call, millis, at, worked) in
+        [(calls[0], 4_000, 4_000, 4_000), (calls[1], 5_000, 5_000, 5_000), (calls[2], 1_000, 9_000, 6_000)]
+    {
+        let report = ToolReport { millis, ..ToolReport::default() };
+        let status = ToolStatus::Exited { code: 0 };
+        let ended = Step::from(Action::FinishCall { status, report, edits: Vec::new() }).at(at);
+        shell.run_in(call, ended).unwrap();
+        assert_eq!(shell.view.runs.get(&run_id(1)).unwrap().tasks[0].worked, worked, "at {at}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agents::ground::{Answer, By, Deed, Found, Hit, Standing};
 use agents::{Ground, GroundError, roles};
@@ -260,7 +260,9 @@ impl Ground for Workshop {
         let (computer, commands, places) =
             (Arc::clone(&self.computer), Arc::clone(&self.commands), Arc::clone(&self.places));
         Box::pin(async move {
+            let asked = Instant::now();
             let place = places.acquire_owned().await;
+            let left = by.left.map(|left| left.saturating_sub(asked.elapsed()));
             let ran = tokio::task::spawn_blocking(move || {
                 let _place = place;
                 let op = by.call;
@@ -270,7 +272,7 @@ impl Ground for Workshop {
                     source: Source::Agent,
                     actor: by.actor,
                     taint: by.taint,
-                    agent: Some(ByAgent { run: by.run, task: by.task, sight: by.sight, left: by.left }),
+                    agent: Some(ByAgent { run: by.run, task: by.task, sight: by.sight, left }),
                 };
                 let ran = commands.run_here(&computer, &caller, &command);
                 // What it came to is in the log, also where it failed.
