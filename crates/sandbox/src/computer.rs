@@ -20,11 +20,11 @@ use std::thread::JoinHandle;
 
 use event_log::writer::{Intent, Mode, Options, Outcome, Submission, Writer};
 use event_log::{EventLog, SqliteLog};
-use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions, Subject};
+use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions};
 use projector::{CaughtUp, Extent, Phase, Projector};
 use shared_types::payload::file::FileNode;
 use shared_types::wire::DesktopAction;
-use shared_types::{Actor, FilePath, OpId, Source, UserId};
+use shared_types::{Actor, FilePath, OpId, Source, Subject, UserId};
 use tokio::sync::broadcast;
 
 pub(crate) use caller::{ByAgent, Caller};
@@ -196,6 +196,9 @@ impl Computer {
             Request::Write { path, mode, base } => {
                 if !self.is_watched() {
                     self.record_outside(progress)?;
+                }
+                if *base == Base::Absent {
+                    self.check_disk(path)?;
                 }
                 let staged = self.log.stage(body)?;
                 let mode = mode.unwrap_or(self.mode_of(path)?);
@@ -405,6 +408,16 @@ impl Computer {
     }
 
     /// The mode that a file keeps when only its content is written.
+    /// A file that the log leaves out, as an ignored one, is in the way all the same.
+    fn check_disk(&self, path: &FilePath) -> Result<(), Failure> {
+        let wanted = path.clone();
+        let is_known = self.writer.inspect(move |view| view.files.get(&wanted).is_some())?;
+        if is_known || self.place.workspace.join(path.as_str()).symlink_metadata().is_err() {
+            return Ok(());
+        }
+        Err(Rejection::Stale { path: path.clone(), expected: None, actual: None }.into())
+    }
+
     fn mode_of(&self, path: &FilePath) -> Result<u16, Failure> {
         let path = path.clone();
         let mode = self.writer.inspect(move |view| match view.files.get(&path) {

@@ -85,9 +85,23 @@ impl Web for Pages {
     }
 }
 
+/// A budget of a day is a fresh one after midnight, so a scenario that counts on the old one is not begun just before.
+fn wait_for_a_day_with_time_left() {
+    const DAY: u64 = 24 * 60 * 60;
+    const ENOUGH: u64 = 60;
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let left = DAY - now % DAY;
+    if left < ENOUGH {
+        std::thread::sleep(Duration::from_secs(left));
+    }
+}
+
 impl<'a> Stage<'a> {
     pub(crate) fn new(scenario: &'a Scenario, wire: Wire) -> Self {
         let folder = Folder::Own(tempfile::tempdir().unwrap());
+        if scenario.settings.contains_key("runs.daily") {
+            wait_for_a_day_with_time_left();
+        }
         Self::over(scenario, wire, Model::Here(Server::start(scenario.script())), folder)
     }
 

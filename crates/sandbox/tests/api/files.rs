@@ -44,6 +44,18 @@ async fn a_write_over_something_else_than_was_seen_is_refused_with_what_is_there
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_ignored_file_is_in_the_way_of_a_new_one() {
+    let house = House::new().await;
+    house.write(".gitignore", "*.log\n").await;
+    let place = house.workspace().join("a.log");
+    std::fs::write(&place, "theirs").unwrap();
+    let head = house.head().await;
+    let taken = house.put("/api/v1/content?path=a.log&base=absent", b"mine").await;
+    assert_eq!((taken.code(), house.head().await), ("stale", head));
+    assert_eq!(std::fs::read(place).unwrap(), b"theirs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bytes_come_whole_in_parts_or_not_again() {
     let house = House::new().await;
     let large: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
