@@ -266,6 +266,7 @@ pub(crate) fn start(desk: Desk, objective: &str, attached: Vec<Value>, model: Va
     ]);
     api::run(async move {
         let mut was_told = false;
+        desk.caught_up().await;
         let answer: Answer<Value> = loop {
             if choir.is_called_off(&run) {
                 return;

@@ -3,14 +3,17 @@
 mod speech;
 mod windows;
 
+use std::pin::pin;
 use std::rc::Rc;
 
 use dioxus::prelude::*;
+use futures_util::future::{Either, select};
+use gloo_timers::future::TimeoutFuture;
 use serde_json::Value;
 use shared_types::wire::{DesktopAction, DesktopState, Done, Gesture, Me};
 use shared_types::{OpId, Seq, Timestamp, WindowId};
 
-use crate::api::{self, Answer, Failure};
+use crate::api::{self, Failure};
 use crate::choir::Choir;
 use crate::connection::Link;
 use crate::desktop::menu::Menu;
@@ -100,6 +103,8 @@ pub(crate) struct Desk {
 }
 
 pub(crate) const BAR: i32 = 56;
+/// Milliseconds after which a gesture that was not answered is sent again.
+const PATIENCE: u32 = 10_000;
 
 /// The desktop that this component is a part of.
 pub(crate) fn desk() -> Desk {
@@ -218,7 +223,10 @@ impl Desk {
         api::run(async move {
             while *self.round.peek() == round {
                 let Some(gesture) = self.model.read().unsure() else { break };
-                let answer: Answer<Done> = api::post("/gestures", &gesture).await;
+                let answer = pin!(api::post::<Done>("/gestures", &gesture));
+                let Either::Left((answer, _)) = select(answer, TimeoutFuture::new(PATIENCE)).await else {
+                    continue;
+                };
                 match answer {
                     Ok(done) => match done.last {
                         Some(last) => self.model.write().recorded(gesture.op, last),
@@ -237,6 +245,16 @@ impl Desk {
                 self.is_sending.set(false);
             }
         });
+    }
+
+    /// Waits until the server has all settings, but not for long: what is asked for next may depend on them.
+    pub(crate) async fn caught_up(self) {
+        for _ in 0..100 {
+            if !self.model.read().has_unsure_settings() {
+                return;
+            }
+            TimeoutFuture::new(20).await;
+        }
     }
 
     pub(crate) fn setting(self, key: &str) -> Option<Value> {

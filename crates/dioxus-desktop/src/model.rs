@@ -115,6 +115,16 @@ impl Model {
         first.map(|pending| pending.gesture.clone())
     }
 
+    /// Whether a change of a setting may not have reached the server.
+    pub(crate) fn has_unsure_settings(&self) -> bool {
+        self.pending.iter().filter(|pending| pending.recorded.is_none()).any(|pending| {
+            match pending.gesture.action {
+                DesktopAction::SetSetting { .. } | DesktopAction::ClearSetting { .. } => true,
+                DesktopAction::SetWindow { .. } | DesktopAction::CloseWindow { .. } => false,
+            }
+        })
+    }
+
     pub(crate) fn unsaved(&self) -> u64 {
         self.unsaved
     }

@@ -10,6 +10,10 @@ use crate::api::Failure;
 use crate::clock;
 use crate::icons::Icon;
 
+/// The pattern of a field that may not be empty. The browser then says what is missing; a button that is disabled until
+/// something was typed swallows the Enter of whoever types quickly.
+pub(crate) const SOME_WORDS: &str = r".*\S.*";
+
 /// Says what a place is for and offers the first step.
 #[component]
 pub(crate) fn Empty(icon: &'static str, title: String, children: Element) -> Element {

@@ -10,6 +10,7 @@ use crate::api::{self, Answer, Failure};
 use crate::desk::Desk;
 use crate::desktop::{self, Desktop};
 use crate::icons::Icon;
+use crate::parts::SOME_WORDS;
 use crate::{connection, dom};
 
 /// How far signing in has come.
@@ -152,8 +153,8 @@ fn SignIn(why: Option<String>, onenter: EventHandler<()>) -> Element {
                             });
                         },
                         label { "User" input { class: "field", value: "{user}", autocomplete: "username", oninput: move |e| user.set(e.value()) } }
-                        label { "Recovery code" input { class: "field mono", value: "{code}", autocomplete: "one-time-code", autofocus: true, oninput: move |e| code.set(e.value()) } }
-                        button { class: "btn wide", r#type: "submit", disabled: busy() || code.read().trim().is_empty(), "Sign in with the code" }
+                        label { "Recovery code" input { class: "field mono", value: "{code}", autocomplete: "one-time-code", required: true, pattern: SOME_WORDS, autofocus: true, oninput: move |e| code.set(e.value()) } }
+                        button { class: "btn wide", r#type: "submit", disabled: busy(), "Sign in with the code" }
                     }
                 } else {
                     button { class: "btn wide", onclick: move |_| by_code.set(true), "Use a recovery code" }

@@ -1,10 +1,13 @@
 //! Files that come from the person's own machine, with progress, and what is dragged about.
 
 use std::cell::{Cell, RefCell};
+use std::pin::pin;
 use std::rc::Rc;
 
 use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
+use futures_util::future::{Either, select};
+use gloo_timers::future::TimeoutFuture;
 use serde_json::Value;
 use shared_types::FilePath;
 use shared_types::wire::Done;
@@ -82,14 +85,22 @@ pub(crate) fn put(path: FilePath, file: &File) {
 pub(crate) fn put_aside(desk: Desk, file: File, then: impl FnOnce(Option<FilePath>) + 'static) {
     api::run(async move {
         // A name that is free now saves sending the file for nothing; whether it still is shows when it is there.
-        let listing: Answer<Value> = api::get("/files").await;
-        let listing = listing.unwrap_or_default();
+        let listing = match select(pin!(api::get::<Value>("/files")), TimeoutFuture::new(2_000)).await {
+            Either::Left((listing, _)) => listing.unwrap_or_default(),
+            Either::Right(_) => Value::Null,
+        };
         let is_taken = |number: &u32| {
             let name = numbered(&file.name(), *number);
             items(&listing, "entries").iter().any(|entry| text(entry, "path") == name)
         };
-        let first = (1..MOST).find(|number| !is_taken(number)).unwrap_or(1);
-        put_under(desk, first, file, Box::new(then));
+        match (1..=MOST).find(|number| !is_taken(number)) {
+            Some(first) => put_under(desk, first, file, Box::new(then)),
+            None => {
+                let text = format!("{MOST} files are called {} already. Give it another name.", file.name());
+                desk.toast(text, true, Offer::Nothing);
+                then(None);
+            }
+        }
     });
 }
 

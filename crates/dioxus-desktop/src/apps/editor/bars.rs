@@ -8,6 +8,7 @@ use crate::api;
 use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
+use crate::parts::SOME_WORDS;
 
 /// Somebody else changed the file, and the person has changes of their own.
 #[component]
@@ -77,6 +78,8 @@ pub(super) fn Naming(document: Document, onclose: EventHandler<()>) -> Element {
             input {
                 class: "field mono",
                 id: "{field}",
+                required: true,
+                pattern: SOME_WORDS,
                 value: "{name}",
                 autocomplete: "off",
                 spellcheck: "false",
@@ -85,7 +88,7 @@ pub(super) fn Naming(document: Document, onclose: EventHandler<()>) -> Element {
             if let Some(why) = refused() {
                 span { class: "trouble", role: "alert", "{why}" }
             }
-            button { class: "btn pri", r#type: "submit", disabled: busy() || name.read().trim().is_empty(), "Save" }
+            button { class: "btn pri", r#type: "submit", disabled: busy(), "Save" }
             button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), "Cancel" }
         }
     }

@@ -171,17 +171,18 @@ impl Document {
                 self.mark(self.text() != text);
                 true
             }
-            Err(failure) if file::is_stale(&failure) => {
-                let current = failure.problem().and_then(|problem| problem.current);
-                self.theirs.set(Some(current.map_or(Base::Absent, |hash| Base::Hash(hash.to_string()))));
-                false
-            }
             Err(failure) => {
-                desk.toast(
-                    format!("Not saved. {} Your text is still here.", failure.text()),
-                    true,
-                    Offer::Nothing,
-                );
+                let current = failure.problem().and_then(|problem| problem.current);
+                let theirs = current.map_or(Base::Absent, |hash| Base::Hash(hash.to_string()));
+                let is_stale = file::is_stale(&failure);
+                if is_stale && theirs != base {
+                    self.theirs.set(Some(theirs));
+                    return false;
+                }
+                // Nothing was to be there, and no file is: it is something else.
+                let why = if is_stale { "A folder is called that now.".into() } else { failure.text() };
+                let text = format!("Not saved. {why} Your text is still here.");
+                desk.toast(text, true, Offer::Nothing);
                 false
             }
         }
@@ -199,7 +200,7 @@ impl Document {
                 });
                 Ok(())
             }
-            Err(failure) if file::is_stale(&failure) => Err(format!("There is already a file {path}.")),
+            Err(failure) if file::is_stale(&failure) => Err(format!("Something is called {path} already.")),
             Err(failure) => Err(failure.text()),
         }
     }

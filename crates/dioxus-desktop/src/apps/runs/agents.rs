@@ -7,7 +7,7 @@ use crate::choir;
 use crate::choir::read::{cost, is_over, items, name, object, origins, sign, state, text};
 use crate::desk::Desk;
 use crate::icons::Icon;
-use crate::parts::press;
+use crate::parts::{SOME_WORDS, press};
 
 /// One press on an agent shows only its steps, another all of them again.
 pub(super) fn tree(desk: Desk, details: &Value, only: Signal<String>) -> Element {
@@ -107,24 +107,20 @@ pub(super) fn Steer(details: Value) -> Element {
         event.prevent_default();
         let task = hears.then(|| to.peek().clone());
         let said = words.peek().trim().to_owned();
-        if said.is_empty() {
-            return;
-        }
         choir::gesture(&run, object(&[("steer", object(&[("task", task.into()), ("words", said.into())]))]));
         words.set(String::new());
     };
     rsx! {
         form { class: "bar steer", onsubmit: say,
             Icon { name: "corner-down-right" }
-            input { class: "field", placeholder: "Steer: say something while they work", "aria-label": "Steer", value: "{words}", oninput: move |e| words.set(e.value()) }
+            input { class: "field", placeholder: "Steer: say something while they work", "aria-label": "Steer", required: true, pattern: SOME_WORDS, value: "{words}", oninput: move |e| words.set(e.value()) }
             select { "aria-label": "To whom", onchange: move |e| to.set(e.value()),
                 option { value: "", "to whoever leads" }
                 for agent in &working {
                     option { key: "{text(agent, \"task\")}", value: text(agent, "task"), selected: text(agent, "task") == *to.read(), "to the {text(agent, \"role\")}" }
                 }
             }
-            // Enter does nothing where the button is disabled, and whoever types quickly is ahead of that.
-            button { class: "btn", r#type: "submit", "aria-disabled": words.read().trim().is_empty().to_string(), "Steer" }
+            button { class: "btn", r#type: "submit", "Steer" }
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::clock;
 use crate::desk::{Offer, desk};
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{IconButton, Trouble, Waiting, either};
+use crate::parts::{IconButton, SOME_WORDS, Trouble, Waiting, either};
 
 /// Removes something by its route, then reads the list again.
 pub(super) fn remove(route: String, said: &'static str, turn: Signal<u32>) {
@@ -183,7 +183,7 @@ pub(crate) fn Tokens() -> Element {
     rsx! {
         p { class: "quiet", "For scripts. A token can do only what its scopes say, and its secret is shown once." }
         form { class: "line", onsubmit: make,
-            input { class: "field", placeholder: "What it is for", "aria-label": "Name of the token", value: "{name}", oninput: move |e| name.set(e.value()) }
+            input { class: "field", placeholder: "What it is for", "aria-label": "Name of the token", required: true, pattern: SOME_WORDS, value: "{name}", oninput: move |e| name.set(e.value()) }
             label { class: "check", input { r#type: "checkbox", checked: write(), onchange: move |e| write.set(e.checked()) } "write" }
             label { class: "check", input { r#type: "checkbox", checked: terminal(), onchange: move |e| terminal.set(e.checked()) } "terminal" }
             select { "aria-label": "How long", onchange: move |e| days.set(e.value()),
@@ -192,7 +192,7 @@ pub(crate) fn Tokens() -> Element {
                 option { value: "365", "a year" }
                 option { value: "", "for ever" }
             }
-            button { class: "btn pri", r#type: "submit", disabled: name.read().trim().is_empty(), "Make" }
+            button { class: "btn pri", r#type: "submit", "Make" }
         }
         if let Some(text) = secret() {
             div { class: "secret", role: "status",

@@ -10,7 +10,7 @@ use crate::clock;
 use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{IconButton, either, press};
+use crate::parts::{IconButton, SOME_WORDS, either, press};
 
 /// The key of that name, if the vault has one.
 pub(super) fn known(keys: &[Value], name: &str) -> Value {
@@ -76,11 +76,11 @@ pub(super) fn Key(provider: String, known: Value, turn: Signal<u32>) -> Element 
                     open.set(false);
                     act(Method::Put, path.clone(), body, "Key kept", turn);
                 },
-                input { class: "field mono", r#type: "password", autocomplete: "off", placeholder: "Key", "aria-label": "Key of {provider}", value: "{secret}", oninput: move |e| secret.set(e.value()) }
+                input { class: "field mono", r#type: "password", autocomplete: "off", placeholder: "Key", "aria-label": "Key of {provider}", required: true, pattern: SOME_WORDS, value: "{secret}", oninput: move |e| secret.set(e.value()) }
                 if owner {
                     label { class: "check", input { r#type: "checkbox", checked: shared(), onchange: move |e| shared.set(e.checked()) } "for everybody on this computer" }
                 }
-                button { class: "btn pri", r#type: "submit", disabled: secret.read().trim().is_empty(), "Keep" }
+                button { class: "btn pri", r#type: "submit", "Keep" }
             }
         }
     }

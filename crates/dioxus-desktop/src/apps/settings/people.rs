@@ -10,7 +10,7 @@ use crate::clock;
 use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{IconButton, Trouble, Waiting};
+use crate::parts::{IconButton, SOME_WORDS, Trouble, Waiting};
 
 /// One that nobody has accepted yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,8 +61,8 @@ pub(crate) fn People() -> Element {
         p { class: "quiet", "Somebody you invite gets a desktop, files and a history of their own on this machine. Neither of you sees what is the other's." }
         p { class: "quiet", "A plain shell reaches everything on the machine, so nobody is offered one while there is more than one account." }
         form { class: "line", onsubmit: invite,
-            input { class: "field", placeholder: "Their name", "aria-label": "Name of the person", value: "{name}", oninput: move |e| name.set(e.value()) }
-            button { class: "btn pri", r#type: "submit", disabled: name.read().trim().is_empty(), Icon { name: "plus" } "Invite" }
+            input { class: "field", placeholder: "Their name", "aria-label": "Name of the person", required: true, pattern: SOME_WORDS, value: "{name}", oninput: move |e| name.set(e.value()) }
+            button { class: "btn pri", r#type: "submit", Icon { name: "plus" } "Invite" }
         }
         if let Some(Invited { link, invitation }) = made() {
             div { class: "secret", role: "status",
