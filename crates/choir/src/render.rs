@@ -5,11 +5,11 @@ use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use kernel::{Conflict, State, Subject};
+use kernel::{Conflict, State};
 pub(crate) use projector::short;
 use serde::Serialize;
 use shared_types::payload::file::FileNode;
-use shared_types::{Seq, Timestamp};
+use shared_types::{Seq, Subject, Timestamp};
 
 use sandbox::failure::Failure;
 use sandbox::protocol::{Change, Done};
@@ -199,7 +199,8 @@ pub(crate) fn failure(style: Style, failure: &Failure) {
         let name = match subject {
             Subject::File(path) | Subject::Repository(path) => safe(path.as_str()),
             Subject::Setting(key) => format!("setting:{key}"),
-            Subject::Window(_) | Subject::Note(_) => "…".into(),
+            Subject::Window(id) => format!("window:{id}"),
+            Subject::Note(id) => format!("note:{id}"),
         };
         eprintln!("  choose with --keep {name} (as it is today) or --take {name} (as the undo has it),");
         eprintln!("  or for all of them with --keep-all or --take-all");

@@ -1,9 +1,9 @@
-//! Undo, redo and restore: what they would do is shown first where the person asked for that, and a conflict is
-//! answered path by path.
+//! Undo, redo and restore: what they would do is shown first where the person asked for that, and conflicts are
+//! answered one by one.
 
 use dioxus::prelude::*;
 use shared_types::wire::{Clash, Done, Operation, OperationDetail, Operations, RestoreTo, Revert, Side};
-use shared_types::{FilePath, OpId, RunId, Seq};
+use shared_types::{OpId, RunId, Seq, Subject};
 
 use crate::api::{self, Answer, Failure};
 use crate::desk::{Desk, Offer};
@@ -70,6 +70,7 @@ pub(crate) struct Ask {
 /// The person's latest operation, at once.
 pub(crate) fn latest(desk: Desk, way: Way) {
     api::run(async move {
+        desk.caught_up().await;
         let answer: Answer<Done> = api::post(&format!("/{}", way.route()), &Revert::default()).await;
         finish(desk, way, Known::default(), answer).await;
     });
@@ -175,16 +176,25 @@ fn conflicts(failure: &Failure) -> Vec<Clash> {
     failure.problem().map(|p| p.conflicts.clone()).unwrap_or_default()
 }
 
+/// What it would do, as things stand or with these sides chosen. Whatever else is in conflict then stays as it is.
+pub(crate) async fn foreseen(plan: Plan, sides: Vec<(Subject, Side)>) -> Answer<Done> {
+    match plan {
+        Plan::Revert { way, target, .. } => {
+            revert(way, target, &Revert { preview: true, ..with(sides) }).await
+        }
+        Plan::Restore { seq, .. } => api::post("/restore", &RestoreTo { seq, preview: true }).await,
+    }
+}
+
+fn with(sides: Vec<(Subject, Side)>) -> Revert {
+    Revert { preview: false, conflicts: (!sides.is_empty()).then_some(Side::Keep), each: sides }
+}
+
 /// Asks first: fetches what it would do, and shows it.
 pub(crate) fn ask(mut desk: Desk, plan: Plan) {
     desk.ask.set(Some(Ask { plan: plan.clone(), preview: None, conflicts: Vec::new() }));
     api::run(async move {
-        let answer: Answer<Done> = match &plan {
-            Plan::Revert { way, target, .. } => {
-                revert(*way, *target, &Revert { preview: true, ..Revert::default() }).await
-            }
-            Plan::Restore { seq, .. } => api::post("/restore", &RestoreTo { seq: *seq, preview: true }).await,
-        };
+        let answer = foreseen(plan.clone(), Vec::new()).await;
         if desk.ask.peek().as_ref().is_none_or(|ask| ask.plan != plan) {
             return;
         }
@@ -203,14 +213,13 @@ pub(crate) fn ask(mut desk: Desk, plan: Plan) {
     });
 }
 
-/// Does what was asked about, with a side for every path in conflict.
-pub(crate) fn confirm(mut desk: Desk, plan: Plan, sides: Vec<(FilePath, Side)>, rest: Option<Side>) {
+/// Does what was asked about, with a side for everything in conflict.
+pub(crate) fn confirm(mut desk: Desk, plan: Plan, sides: Vec<(Subject, Side)>) {
     desk.ask.set(None);
     api::run(async move {
         match plan {
             Plan::Revert { way, target, label } => {
-                let body = Revert { preview: false, conflicts: rest, paths: sides };
-                let answer = revert(way, target, &body).await;
+                let answer = revert(way, target, &with(sides)).await;
                 finish(desk, way, Known { target: Some(target), label: Some(label) }, answer).await;
             }
             Plan::Restore { seq, label } => {

@@ -14,7 +14,8 @@ use shared_types::wire::{
     Session, Storage, Terminal, TerminalKind, Version,
 };
 use shared_types::{
-    ContentHash, ContentRef, FilePath, OpId, RootHash, Seq, Source, TerminalId, Timestamp, UserId, WindowId,
+    ContentHash, ContentRef, FilePath, NoteId, OpId, RootHash, Seq, Source, Subject, TerminalId, Timestamp,
+    UserId, WindowId,
 };
 
 /// Read from JSON; whatever is not as expected has its plain value.
@@ -111,6 +112,7 @@ macro_rules! parsed {
 parsed! {
     OpId: OpId::from_bytes([0; 16]),
     WindowId: WindowId::from_bytes([0; 16]),
+    NoteId: NoteId::from_bytes([0; 16]),
     TerminalId: TerminalId::from_bytes([0; 16]),
     ContentHash: ContentHash::default(),
 }
@@ -207,6 +209,20 @@ impl FromJson for ToolStatus {
     }
 }
 
+impl FromJson for Subject {
+    fn from_json(value: &Value) -> Self {
+        let (kind, named) = value.as_object().and_then(|only| only.iter().next()).unzip();
+        let named = named.unwrap_or(&Value::Null);
+        match kind.map_or("", String::as_str) {
+            "file" => Self::File(FromJson::from_json(named)),
+            "repository" => Self::Repository(FromJson::from_json(named)),
+            "window" => Self::Window(FromJson::from_json(named)),
+            "note" => Self::Note(FromJson::from_json(named)),
+            _ => Self::Setting(FromJson::from_json(named)),
+        }
+    }
+}
+
 impl FromJson for Problem {
     fn from_json(value: &Value) -> Self {
         Self {
@@ -246,7 +262,7 @@ fields! {
     Found { path, size, matched }
     Version { seq, op, ts, source, actor, label, node }
     Change { path, from, before, after, diff }
-    Clash { subject, path, reason, today, undone }
+    Clash { subject, reason, today, undone }
     Done { op, first, last, target, resent, preview, changes, total, notes }
     Operation { op, first, last, ts, source, actor, family, label, events, files, reversible, undone, call }
     Operations { rows, total }
@@ -381,13 +397,15 @@ mod tests {
             status: 409,
             code: "c".into(),
             detail: "d".into(),
-            conflicts: vec![Clash {
-                subject: "s".into(),
-                path: None,
-                reason: "r".into(),
-                today: Some("a".into()),
-                undone: None,
-            }],
+            conflicts: [
+                Subject::File(FilePath::parse("a").unwrap()),
+                Subject::Repository(FilePath::parse("b").unwrap()),
+                Subject::Setting("s".into()),
+                Subject::Window(WindowId::from_bytes([3; 16])),
+                Subject::Note(NoteId::from_bytes([4; 16])),
+            ]
+            .map(|subject| Clash { subject, reason: "r".into(), today: Some("a".into()), undone: None })
+            .to_vec(),
             current: Some(ContentHash::of(b"x")),
         });
     }

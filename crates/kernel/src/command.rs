@@ -13,10 +13,10 @@ use shared_types::payload::tool::{ToolCall, ToolReport, ToolRequest, ToolStatus}
 use shared_types::payload::window::Window;
 use shared_types::{
     Actor, CommandId, ContentHash, ContentRef, ConversationId, EffectId, Event, EventId, FilePath, GrantId,
-    MessageId, NoteId, OpId, RunId, Seq, Source, Taint, Timestamp, WindowId,
+    MessageId, NoteId, OpId, RunId, Seq, Source, Subject, Taint, Timestamp, WindowId,
 };
 
-use crate::{RunAction, Subject, View};
+use crate::{RunAction, View};
 
 /// Contents that a decision may need, by hash. What is missing is asked for by name.
 pub type Contents = BTreeMap<ContentHash, Vec<u8>>;

@@ -12,6 +12,7 @@ mod effect;
 mod evolve;
 mod files;
 pub mod merge;
+mod moves;
 mod operation;
 pub mod rejection;
 pub mod run;
@@ -19,7 +20,7 @@ mod slice;
 pub mod view;
 
 pub use command::{Action, Base, Choice, Command, Contents, OutsideEdit, Resolutions};
-pub use conflict::{Conflict, State, Subject};
+pub use conflict::{Conflict, State};
 pub use decide::{Decision, MAX_EVENTS, RunAction, decide};
 pub use effect::{Effect, EffectKind, react};
 pub use evolve::evolve;

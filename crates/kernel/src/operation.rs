@@ -2,15 +2,17 @@
 //!
 //! Every reversible event carries what was there before, so this reads the operation's own events and no others.
 
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use shared_types::payload::file::{FileChange, FileEvent, FileNode};
+use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::payload::note::{Note, NoteEvent};
 use shared_types::payload::revert::RevertEvent;
 use shared_types::payload::setting::SettingEvent;
 use shared_types::payload::window::{Window, WindowEvent};
-use shared_types::{ContentHash, Event, FilePath, NoteId, OpId, Payload, WindowId};
+use shared_types::{Event, FilePath, NoteId, OpId, Payload, WindowId};
+
+use crate::moves::Moves;
 
 /// Before and after, for one key. Where something else changed it between two parts of the operation, the way back
 /// must not take that with it.
@@ -70,8 +72,7 @@ pub(crate) enum Kind {
 pub(crate) struct Operation {
     pub(crate) kind: Kind,
     pub(crate) files: NetMap<FilePath, FileNode>,
-    /// Where files went, and where they came from.
-    pub(crate) moves: Vec<(FilePath, FilePath)>,
+    pub(crate) moves: Moves,
     pub(crate) windows: NetMap<WindowId, Window>,
     /// Settings as JSON text, as a view keeps them.
     pub(crate) settings: NetMap<Box<str>, Box<str>>,
@@ -83,21 +84,30 @@ impl Operation {
         let mut op = Self {
             kind: Kind::Ordinary,
             files: BTreeMap::new(),
-            moves: Vec::new(),
+            moves: Moves::default(),
             windows: BTreeMap::new(),
             settings: BTreeMap::new(),
             notes: BTreeMap::new(),
         };
-        let mut changes = Vec::new();
+        let (mut changes, mut told) = (Vec::new(), Vec::new());
         for event in events {
-            if let Payload::File(event) = &event.payload {
-                changes.extend(event.changes());
+            match &event.payload {
+                Payload::File(event) => changes.push(event.changes()),
+                Payload::Revert(RevertEvent::Undo(p)) => {
+                    op.kind = Kind::Undo { root: p.root, steps: p.steps.clone() };
+                    told.extend(&p.moves);
+                }
+                Payload::Revert(RevertEvent::Redo(p)) => {
+                    op.kind = Kind::Redo { root: p.root, steps: p.steps.clone() };
+                    told.extend(&p.moves);
+                }
+                other => op.add(other),
             }
-            op.add(&event.payload);
         }
-        changes.iter().for_each(|change| add_change(&mut op.files, change));
-        op.moves.extend(moves(&changes).into_iter().map(|(to, from)| (to.clone(), from.clone())));
+        let changes = || changes.iter().flat_map(|changes| changes.iter());
+        changes().for_each(|change| add_change(&mut op.files, change));
         op.files.retain(|_, net| net.matters());
+        op.moves = Moves::of(changes(), &told, &op.files);
         op.windows.retain(|_, net| net.matters());
         op.settings.retain(|_, net| net.matters());
         op.notes.retain(|_, net| net.matters());
@@ -108,6 +118,7 @@ impl Operation {
         self.files.is_empty() && self.windows.is_empty() && self.settings.is_empty() && self.notes.is_empty()
     }
 
+    /// What is no file.
     fn add(&mut self, payload: &Payload) {
         match payload {
             Payload::Window(WindowEvent::Set(p)) => {
@@ -126,16 +137,8 @@ impl Operation {
                 note(&mut self.notes, p.note, p.prev.clone(), Some(p.state.clone()));
             }
             Payload::Note(NoteEvent::Delete(p)) => note(&mut self.notes, p.note, Some(p.prev.clone()), None),
-            Payload::Revert(RevertEvent::Undo(p)) => {
-                self.kind = Kind::Undo { root: p.root, steps: p.steps.clone() };
-                self.moves.extend(p.moves.iter().cloned());
-            }
-            Payload::Revert(RevertEvent::Redo(p)) => {
-                self.kind = Kind::Redo { root: p.root, steps: p.steps.clone() };
-                self.moves.extend(p.moves.iter().cloned());
-            }
             Payload::File(_)
-            | Payload::Revert(RevertEvent::Restore(_))
+            | Payload::Revert(_)
             | Payload::Message(_)
             | Payload::Checkpoint(_)
             | Payload::Tool(_)
@@ -150,64 +153,8 @@ impl Operation {
     }
 }
 
-/// Files that were found and left somewhere, to see which went where: a command that moves one over another tells of no
-/// move.
-#[derive(Debug, Default)]
-struct Sightings<'c> {
-    found: HashMap<Identity<'c>, Vec<&'c FilePath>>,
-    left: Vec<(Identity<'c>, &'c FilePath)>,
-}
-
-impl<'c> Sightings<'c> {
-    fn add(&mut self, path: &'c FilePath, found: Option<&'c FileNode>, left: Option<&'c FileNode>) {
-        if let Some(what) = found.and_then(identity) {
-            self.found.entry(what).or_default().push(path);
-        }
-        self.left.extend(left.and_then(identity).map(|what| (what, path)));
-    }
-
-    fn pairs(mut self) -> BTreeSet<(&'c FilePath, &'c FilePath)> {
-        let pair = |(what, path): (Identity<'c>, &'c FilePath)| {
-            let places = self.found.get_mut(&what)?;
-            let from = places.iter().rposition(|from| *from != path)?;
-            Some((path, places.remove(from)))
-        };
-        self.left.into_iter().filter_map(pair).collect()
-    }
-}
-
-/// Where files went in these changes, and where they came from.
-pub(crate) fn moves(changes: &[FileChange]) -> BTreeSet<(&FilePath, &FilePath)> {
-    let mut moves = BTreeSet::new();
-    let mut sightings = Sightings::default();
-    for change in changes {
-        match change {
-            FileChange::Move(p) => drop(moves.insert((&p.to, &p.from))),
-            FileChange::Write(p) => sightings.add(&p.path, p.prev.as_ref(), Some(&p.node)),
-            FileChange::Delete(p) => sightings.add(&p.path, Some(&p.prev), None),
-        }
-    }
-    moves.extend(sightings.pairs());
-    moves
-}
-
-/// What tells a file from others wherever it is; empty ones are all alike.
-type Identity<'c> = (Option<ContentHash>, Option<&'c str>);
-
-fn identity(node: &FileNode) -> Option<Identity<'_>> {
-    match node {
-        FileNode::File { hash, size, .. } => (*size > 0).then_some((Some(*hash), None)),
-        FileNode::Symlink { target } => Some((None, Some(target))),
-        FileNode::Folder => None,
-    }
-}
-
 fn json(value: &serde_json::Value) -> Box<str> {
     value.to_string().into()
-}
-
-fn add_files(files: &mut NetMap<FilePath, FileNode>, event: &FileEvent) {
-    each_change(event, |change| add_change(files, change));
 }
 
 fn add_change(files: &mut NetMap<FilePath, FileNode>, change: &FileChange) {
@@ -217,15 +164,6 @@ fn add_change(files: &mut NetMap<FilePath, FileNode>, change: &FileChange) {
         FileChange::Move(p) => {
             note(files, p.from.clone(), Some(p.node.clone()), None);
             note(files, p.to.clone(), None, Some(p.node.clone()));
-        }
-    }
-}
-
-fn each_change(event: &FileEvent, each: impl FnMut(&FileChange)) {
-    match event {
-        FileEvent::Batch(batch) => batch.changes.iter().for_each(each),
-        FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_) => {
-            event.changes().iter().for_each(each)
         }
     }
 }
@@ -256,7 +194,7 @@ fn net_files<'a>(events: impl IntoIterator<Item = &'a Event>) -> NetMap<FilePath
     let mut files = BTreeMap::new();
     for event in events {
         if let Payload::File(event) = &event.payload {
-            add_files(&mut files, event);
+            event.changes().iter().for_each(|change| add_change(&mut files, change));
         }
     }
     files

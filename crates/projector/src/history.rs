@@ -93,7 +93,7 @@ pub(crate) fn each_change(
         }
         match understand(log, stored) {
             Ok(Event { payload: Payload::File(file), .. }) => {
-                changes_of(&file, &mut |change| visit_change(change, visit));
+                file.changes().iter().for_each(|change| visit_change(change, visit));
                 ControlFlow::Continue(())
             }
             Ok(_) => ControlFlow::Continue(()),
@@ -104,16 +104,6 @@ pub(crate) fn each_change(
         }
     })?;
     failure.map_or(Ok(()), Err)
-}
-
-/// Every change of an event, without copying a long list.
-pub(crate) fn changes_of(event: &FileEvent, visit: &mut dyn FnMut(&FileChange)) {
-    match event {
-        FileEvent::Batch(batch) => batch.changes.iter().for_each(visit),
-        FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_) => {
-            event.changes().iter().for_each(visit)
-        }
-    }
 }
 
 fn visit_change(change: &FileChange, visit: &mut dyn FnMut(&FilePath, Option<&FileNode>)) {

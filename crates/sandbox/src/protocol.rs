@@ -10,12 +10,12 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use isolation::Stream;
-use kernel::{Base, Choice, Subject};
+use kernel::{Base, Choice};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 pub use shared_types::wire::{Change, Done};
 use shared_types::wire::{DesktopAction, Ran, RunCommand};
-use shared_types::{Actor, ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq};
+use shared_types::{Actor, ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq, Subject};
 
 pub use runs::{Heard, RunAnswer, RunRequest};
 

@@ -12,6 +12,7 @@ pub mod path;
 pub mod payload;
 #[cfg(feature = "schema")]
 mod schema;
+pub mod subject;
 pub mod wire;
 
 pub use content::{ContentRef, INLINE_LIMIT};
@@ -24,3 +25,4 @@ pub use id::{
 pub use name::EventName;
 pub use path::{FilePath, PathError};
 pub use payload::{Payload, Reversal};
+pub use subject::Subject;

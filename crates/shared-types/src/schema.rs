@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    AskId, CommandId, ContentHash, FilePath, GrantId, OpId, RootHash, RunId, Seq, TaskId, TerminalId,
+    AskId, CommandId, ContentHash, FilePath, GrantId, NoteId, OpId, RootHash, RunId, Seq, TaskId, TerminalId,
     Timestamp, UserId, WindowId,
 };
 
@@ -34,6 +34,7 @@ schema! {
     TaskId => { "type": "string", "format": "uuid", "description": "The work of one agent in a run." }
     AskId => { "type": "string", "format": "uuid", "description": "Something that a run asks the person." }
     GrantId => { "type": "string", "format": "uuid", "description": "Something allowed for more than once." }
+    NoteId => { "type": "string", "format": "uuid", "description": "One note of an agent's memory." }
     WindowId => { "type": "string", "format": "uuid", "description": "One window." }
     TerminalId => { "type": "string", "format": "uuid", "description": "One terminal." }
     ContentHash => {

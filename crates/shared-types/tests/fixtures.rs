@@ -405,7 +405,11 @@ fn an_undo_names_the_steps_of_a_run_and_what_goes_together() {
     );
     let moves = vec![(FilePath::parse("a").unwrap(), FilePath::parse("d/a").unwrap())];
     let of_run = Undo { steps: vec![op], moves, ..undo };
-    assert_eq!(serde_json::from_str::<Undo>(&serde_json::to_string(&of_run).unwrap()).unwrap(), of_run);
+    let more = format!(r#"{},"steps":["{op}"],"moves":[["a","d/a"]]}}"#, plain.trim_end_matches('}'));
+    assert_eq!(serde_json::to_string(&of_run).unwrap(), more);
+    assert_eq!(serde_json::from_str::<Undo>(&more).unwrap(), of_run);
+    let again = Redo { target: op, root: op, steps: of_run.steps, moves: of_run.moves };
+    assert_eq!(serde_json::to_string(&again).unwrap(), more);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 
-import { get, open, picture, put, signIn, story, until } from "../lib.mjs";
+import { get, open, picture, post, put, signIn, story, until } from "../lib.mjs";
 
 story("undo where something changed since", {}, async (here, step) => {
   const page = await signIn(here);
@@ -16,14 +17,14 @@ story("undo where something changed since", {}, async (here, step) => {
   const dialog = page.getByRole("dialog", { name: /^(Undo|Redo)/ });
   const side = (name) => dialog.getByRole("button", { name });
 
-  async function undo() {
+  async function undo(row) {
     await row.hover();
     await row.getByRole("button", { name: /^(Undo|Redo)/ }).click();
     await dialog.getByText("Something changed since").waitFor();
   }
 
   await step("both sides are shown, today's is chosen, and nothing has changed yet", async () => {
-    await undo();
+    await undo(row);
     assert.match(await side(/Keep today's/).innerText(), /yellow/);
     assert.match(await side(/Take the other/).innerText(), /green/);
     assert.equal(await side(/Keep today's/).getAttribute("aria-pressed"), "true");
@@ -35,7 +36,7 @@ story("undo where something changed since", {}, async (here, step) => {
   });
 
   await step("the other side is taken over today's", async () => {
-    await undo();
+    await undo(row);
     await side(/Take the other/).click();
     assert.equal(await side(/Take the other/).getAttribute("aria-pressed"), "true");
     await dialog.getByRole("button", { name: "Undo", exact: true }).click();
@@ -45,7 +46,7 @@ story("undo where something changed since", {}, async (here, step) => {
   });
 
   await step("today's side is kept", async () => {
-    await undo();
+    await undo(row);
     await side(/Keep today's/).click();
     await dialog.getByRole("button", { name: "Undo", exact: true }).click();
     await until(() => dialog.count(), 0);
@@ -65,5 +66,41 @@ story("undo where something changed since", {}, async (here, step) => {
     assert.equal(await dialog.getByText("Something changed since").count(), 0);
     await dialog.getByRole("button", { name: "Undo", exact: true }).click();
     await until(() => get(page, "two.txt"), "a\nb\nc\nD\n");
+  });
+
+  await step("what stays takes the other end of its move with it, and that is shown before", async () => {
+    await put(page, "from.txt", "one\n");
+    await post(page, "files/move", { from: "from.txt", to: "to.txt" });
+    await post(page, "files/delete", { path: "to.txt" });
+    await put(page, "to.txt", "two\n");
+    const moved = timeline.locator(".op:not(.blank)").filter({ hasText: /from\.txt.*to\.txt/s });
+    await undo(moved);
+    await dialog.getByText("Nothing would change").waitFor();
+    await side(/Take the other/).click();
+    await dialog.locator(".foreseen .change", { hasText: "from.txt" }).waitFor();
+    await picture(page, "conflict-foreseen");
+    await side(/Keep today's/).click();
+    await dialog.getByText("Nothing would change").waitFor();
+    await dialog.getByRole("button", { name: "Undo", exact: true }).click();
+    await moved.locator(".chip", { hasText: "undone" }).waitFor();
+    assert.equal(await get(page, "to.txt"), "two\n");
+    assert.equal(await get(page, "from.txt"), 404);
+  });
+
+  await step("a side is taken for a setting as it is for a file", async () => {
+    for (const value of ["red", "green", "blue"]) {
+      const action = { set_setting: { key: "spec.colour", value } };
+      await post(page, "gestures", { command: randomUUID(), op: randomUUID(), action });
+    }
+    const rows = timeline.locator(".op:not(.blank)").filter({ hasText: "spec.colour" });
+    await until(() => rows.count(), 3);
+    await undo(rows.nth(1));
+    assert.match(await side(/Keep today's/).innerText(), /blue/);
+    await side(/Take the other/).click();
+    await dialog.getByRole("button", { name: "Undo", exact: true }).click();
+    await until(() => page.evaluate(async () => {
+      const { settings } = await (await fetch("/api/v1/state")).json();
+      return Object.fromEntries(settings)["spec.colour"];
+    }), "red");
   });
 });

@@ -1,7 +1,8 @@
 //! `choir undo`, `choir redo`, `choir restore`.
 
 use anyhow::Result;
-use kernel::{Choice, Subject};
+use kernel::Choice;
+use shared_types::Subject;
 
 use super::Context;
 use crate::cli::{Restore, Revert};

@@ -1,7 +1,8 @@
 //! What undo, redo or restore would do, before it is done; and for a conflict, both sides of each path.
 
 use dioxus::prelude::*;
-use shared_types::wire::{Clash, Side};
+use shared_types::Subject;
+use shared_types::wire::{Clash, Done, Side};
 
 use crate::desk::desk;
 use crate::dom;
@@ -34,17 +35,10 @@ fn Question(ask: Ask) -> Element {
     };
     let is_retry = matches!(ask.plan, Plan::Revert { way: Way::Retry, .. });
     let plan = ask.plan.clone();
-    let conflicts = ask.conflicts.clone();
-    let waiting = ask.preview.is_none() && conflicts.is_empty();
-    let confirm = move |_| {
-        let chosen = conflicts
-            .iter()
-            .enumerate()
-            .filter_map(|(index, clash)| Some((clash.path.clone()?, side(&sides.peek(), index))))
-            .collect();
-        let rest = (!conflicts.is_empty()).then_some(Side::Keep);
-        undo::confirm(desk, plan.clone(), chosen, rest);
-    };
+    let waiting = ask.preview.is_none() && ask.conflicts.is_empty();
+    let clashes = ask.conflicts.iter().enumerate();
+    let chosen: Vec<(Subject, Side)> =
+        clashes.map(|(index, clash)| (clash.subject.clone(), side(&sides.read(), index))).collect();
     rsx! {
         section { class: "dialog ask", id: "ask", tabindex: "-1", role: "dialog", "aria-modal": "true", "aria-label": "{title}",
             header { h2 { "{title}" } }
@@ -53,12 +47,9 @@ fn Question(ask: Ask) -> Element {
                     Waiting {}
                 }
                 if let Some(done) = ask.preview.clone() {
-                    if done.changes.is_empty() && done.notes.is_empty() {
-                        p { class: "quiet pad", {if is_retry { "No file changes." } else { "Nothing would change: it is already so." }} }
-                    }
-                    Changes { changes: done.changes, total: done.total, notes: done.notes }
+                    {changes(done, is_retry)}
                 }
-                if !ask.conflicts.is_empty() {
+                if !chosen.is_empty() {
                     p { class: "note-line", Icon { name: "triangle-alert" } "Something changed since. Choose a side for each; nothing is done until you confirm." }
                     for (index, clash) in ask.conflicts.iter().enumerate() {
                         Conflict {
@@ -73,13 +64,39 @@ fn Question(ask: Ask) -> Element {
                             },
                         }
                     }
+                    Foreseen { plan: plan.clone(), chosen: chosen.clone(), is_retry }
                 }
             }
             footer {
                 span { class: "quiet", {if is_retry { "Agents begin again from there." } else { "This can be undone too." }} }
                 span { class: "sp" }
                 button { class: "btn", onclick: move |_| desk.ask.set(None), "Cancel" }
-                button { class: "btn pri", id: "ask-confirm", disabled: waiting, onclick: confirm, "{verb}" }
+                button { class: "btn pri", id: "ask-confirm", disabled: waiting, onclick: move |_| undo::confirm(desk, plan.clone(), chosen.clone()), "{verb}" }
+            }
+        }
+    }
+}
+
+fn changes(done: Done, is_retry: bool) -> Element {
+    rsx! {
+        if done.changes.is_empty() && done.notes.is_empty() {
+            p { class: "quiet pad", {if is_retry { "No file changes." } else { "Nothing would change: it is already so." }} }
+        }
+        Changes { changes: done.changes, total: done.total, notes: done.notes }
+    }
+}
+
+/// What comes of the sides that are chosen now. What stays may take more with it: both ends of a move go, or neither.
+#[component]
+fn Foreseen(plan: Plan, chosen: Vec<(Subject, Side)>, is_retry: bool) -> Element {
+    let outcome = use_resource(use_reactive!(|(plan, chosen)| undo::foreseen(plan, chosen)));
+    rsx! {
+        section { class: "foreseen", "aria-live": "polite",
+            h3 { "With these choices" }
+            match &*outcome.read() {
+                None => rsx! { Waiting {} },
+                Some(Ok(done)) => changes(done.clone(), is_retry),
+                Some(Err(failure)) => rsx! { p { class: "quiet pad", {failure.text()} } },
             }
         }
     }

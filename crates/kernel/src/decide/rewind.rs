@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use shared_types::payload::llm::LlmEvent;
-use shared_types::payload::revert::{RevertEvent, Undo};
 use shared_types::payload::run::{RunRewind, WorksAgain};
 use shared_types::{Event, OpId, Payload, Reversal, RunId, Seq};
 
 use super::Draft;
-use super::undo::{is_revert, take_back};
+use super::undo::{Mark, is_revert, take_back};
 use crate::command::Contents;
 use crate::operation::Operation;
 use crate::run::{Begun, Run, TaskState, gone};
@@ -70,8 +69,7 @@ pub(super) fn retry(
     let mut steps = reversible.map(|event| event.op).filter(|op| known.insert(*op));
     // What can be taken back was done by some operation, so there is a first.
     let Some(first) = steps.next() else { return Ok(()) };
-    let mark =
-        RevertEvent::Undo(Undo { target: first, root: first, steps: steps.collect(), moves: Vec::new() });
+    let mark = Mark::Undo { target: first, root: first, steps: steps.collect() };
     take_back(view, draft, mark, &operation, resolutions, contents)
 }
 

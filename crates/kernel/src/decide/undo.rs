@@ -7,14 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::payload::revert::{Redo, RevertEvent, Undo};
-use shared_types::{ContentHash, Event, FilePath, OpId, Payload, Reversal as Reversibility, RunId};
+use shared_types::{ContentHash, Event, FilePath, OpId, Payload, Reversal as Reversibility, RunId, Subject};
 
 use super::plan::{Targets, plan};
 use super::reversal::{Missing, Outcome, merge_modes, revert, revert_file};
 use super::{Draft, desktop};
 use crate::command::Contents;
-use crate::operation::{Kind, Net, Operation, moves};
-use crate::{Choice, Conflict, Rejection, Resolutions, State, Subject, View};
+use crate::moves::Moves;
+use crate::operation::{Kind, Net, Operation};
+use crate::{Choice, Conflict, Rejection, Resolutions, State, View};
 
 pub(super) fn undo(
     view: &View,
@@ -72,7 +73,7 @@ pub(super) fn undo_run(
     let reversible = |event: &&Event| event.payload.reversal() == Reversibility::Reversible;
     let steps = events.iter().filter(in_effect).filter(reversible).map(|event| event.op);
     let steps = steps.filter(|op| known.insert(*op)).collect();
-    let mark = RevertEvent::Undo(Undo { target: root, root, steps, moves: Vec::new() });
+    let mark = Mark::Undo { target: root, root, steps };
     take_back(view, draft, mark, &operation, resolutions, contents)
 }
 
@@ -80,11 +81,27 @@ pub(super) fn is_revert(event: &Event) -> bool {
     matches!(event.payload, Payload::Revert(RevertEvent::Undo(_) | RevertEvent::Redo(_)))
 }
 
+/// What is said of an operation that is taken back, or brought back.
+#[derive(Debug)]
+pub(super) enum Mark {
+    Undo { target: OpId, root: OpId, steps: Vec<OpId> },
+    Redo { target: OpId, root: OpId, steps: Vec<OpId> },
+}
+
+impl Mark {
+    fn with(self, moves: Vec<(FilePath, FilePath)>) -> RevertEvent {
+        match self {
+            Self::Undo { target, root, steps } => RevertEvent::Undo(Undo { target, root, steps, moves }),
+            Self::Redo { target, root, steps } => RevertEvent::Redo(Redo { target, root, steps, moves }),
+        }
+    }
+}
+
 /// Takes an operation back, and says so with this mark.
 pub(super) fn take_back(
     view: &View,
     draft: &mut Draft,
-    mut mark: RevertEvent,
+    mark: Mark,
     operation: &Operation,
     resolutions: &Resolutions,
     contents: &Contents,
@@ -100,10 +117,8 @@ pub(super) fn take_back(
         return Err(Rejection::Conflicts { conflicts: reversal.conflicts });
     }
     draft.files = reversal.plan(&operation.moves)?;
-    if let RevertEvent::Undo(Undo { moves, .. }) | RevertEvent::Redo(Redo { moves, .. }) = &mut mark {
-        *moves = untold(&operation.moves, &draft.files);
-    }
-    draft.payloads.insert(place, mark.into());
+    let moves = operation.moves.untold(&draft.files, &operation.files);
+    draft.payloads.insert(place, mark.with(moves).into());
     let targets = reversal.targets.values().flatten();
     let named: BTreeSet<_> = targets.filter_map(FileNode::content).map(|content| content.hash).collect();
     for (_, bytes) in reversal.made.into_iter().filter(|(hash, _)| named.contains(hash)) {
@@ -114,7 +129,7 @@ pub(super) fn take_back(
 
 /// What this does to the operation at the bottom: an undo takes it back, undoing an undo brings it back. The
 /// steps of a run go with it, but for those whose own undo or redo came between.
-fn mark(view: &View, target: OpId, kind: &Kind) -> Result<RevertEvent, Rejection> {
+fn mark(view: &View, target: OpId, kind: &Kind) -> Result<Mark, Rejection> {
     let (root, steps) = match kind {
         Kind::Ordinary => (target, [].as_slice()),
         Kind::Undo { root, steps } | Kind::Redo { root, steps } => (*root, steps.as_slice()),
@@ -125,7 +140,7 @@ fn mark(view: &View, target: OpId, kind: &Kind) -> Result<RevertEvent, Rejection
                 return Err(Rejection::AlreadyUndone { op: root });
             }
             let steps = steps.iter().filter(|step| !view.undone.contains(*step)).copied().collect();
-            Ok(RevertEvent::Undo(Undo { target, root, steps, moves: Vec::new() }))
+            Ok(Mark::Undo { target, root, steps })
         }
         Kind::Undo { .. } => {
             if view.undone.get(&root) != Some(&target) {
@@ -133,27 +148,9 @@ fn mark(view: &View, target: OpId, kind: &Kind) -> Result<RevertEvent, Rejection
             }
             let steps =
                 steps.iter().filter(|step| view.undone.get(*step) == Some(&target)).copied().collect();
-            Ok(RevertEvent::Redo(Redo { target, root, steps, moves: Vec::new() }))
+            Ok(Mark::Redo { target, root, steps })
         }
     }
-}
-
-/// The moves that went back, and cannot be seen to have, because what went back is not quite what had come: where each of
-/// them is now, and where it was.
-fn untold(back: &[(FilePath, FilePath)], changes: &[FileChange]) -> Vec<(FilePath, FilePath)> {
-    let mut changed = BTreeSet::new();
-    for change in changes {
-        match change {
-            FileChange::Write(p) => drop(changed.insert(&p.path)),
-            FileChange::Delete(p) => drop(changed.insert(&p.path)),
-            FileChange::Move(p) => changed.extend([&p.from, &p.to]),
-        }
-    }
-    let seen = moves(changes);
-    let went_back = back.iter().filter(|(to, from)| changed.contains(to) && changed.contains(from));
-    let untold = went_back.filter(|(to, from)| !seen.contains(&(from, to)));
-    let pairs: BTreeSet<_> = untold.map(|(to, from)| (from.clone(), to.clone())).collect();
-    pairs.into_iter().collect()
 }
 
 struct Reversal<'a> {
@@ -292,9 +289,9 @@ impl<'a> Reversal<'a> {
 
     /// The changes that lead back. A path that cannot be put back because the tree has another shape now is a
     /// conflict like any other.
-    fn plan(&mut self, moves: &[(FilePath, FilePath)]) -> Result<Vec<FileChange>, Rejection> {
+    fn plan(&mut self, moves: &Moves) -> Result<Vec<FileChange>, Rejection> {
         let kept = std::mem::take(&mut self.kept);
-        self.leave(moves, |path| kept.contains(path));
+        moves.leave(&mut self.targets, |path| kept.contains(path));
         loop {
             let (path, in_the_way, today, reason) = match plan(self.view, self.targets.clone()) {
                 Err(Rejection::NotAFolder { path }) => {
@@ -317,7 +314,9 @@ impl<'a> Reversal<'a> {
             };
             match self.choose(subject, (today, undone), reason.into()) {
                 Some(Choice::Take) => self.targets.extend(in_the_way.into_iter().map(|path| (path, None))),
-                Some(Choice::Keep) | None => self.leave(moves, |path| path.is_within(&whole)),
+                Some(Choice::Keep) | None => {
+                    moves.leave(&mut self.targets, |path| path.is_within(&whole));
+                }
             }
         }
     }
@@ -326,34 +325,6 @@ impl<'a> Reversal<'a> {
         let below = self.view.files.within(folder).into_iter().map(|(path, _)| path);
         below.filter(|path| *path != folder && self.targets.get(*path) != Some(&None)).cloned().collect()
     }
-
-    /// Leaves these paths as they are today. What was moved goes back as a whole or not at all: to put back one end
-    /// of a move without the other could lose the file, or the one that had come to its old place.
-    fn leave(&mut self, moves: &[(FilePath, FilePath)], stays: impl Fn(&FilePath) -> bool) {
-        let mut next: BTreeMap<(&FilePath, Way), Vec<&FilePath>> = BTreeMap::new();
-        for (to, from) in moves {
-            next.entry((to, Way::Back)).or_default().push(from);
-            next.entry((from, Way::Forth)).or_default().push(to);
-        }
-        self.targets.retain(|path, _| !stays(path));
-        let mut left: Vec<(&FilePath, Way)> = next.keys().copied().filter(|(path, _)| stays(path)).collect();
-        while let Some((path, way)) = left.pop() {
-            for end in next.remove(&(path, way)).into_iter().flatten() {
-                // Through a place that is as it was a file only passed; whatever else did so is another.
-                match self.targets.remove(end) {
-                    Some(_) => left.extend([(end, Way::Back), (end, Way::Forth)]),
-                    None => left.push((end, way)),
-                }
-            }
-        }
-    }
-}
-
-/// Along moves: to where a file came from, or to where it went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
-    Back,
-    Forth,
 }
 
 fn node_state(node: Option<&FileNode>) -> State {

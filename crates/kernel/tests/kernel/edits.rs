@@ -72,7 +72,7 @@ fn edits() -> impl Strategy<Value = Edit> {
 fn acts() -> impl Strategy<Value = Act> {
     prop_oneof![
         12 => (places(), edits()).prop_map(|(at, edit)| Act::Edit(at, edit)),
-        2 => (any::<Index>(), places(), edits()).prop_map(|(op, at, edit)| Act::Continue(op, at, edit)),
+        4 => (any::<Index>(), places(), edits()).prop_map(|(op, at, edit)| Act::Continue(op, at, edit)),
         8 => any::<Index>().prop_map(Act::Undo),
         3 => any::<Index>().prop_map(Act::UndoKeeping),
         1 => any::<Index>().prop_map(Act::Restore),

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kernel::{
-    Action, Choice, Command, Contents, Decision, Effect, MAX_EVENTS, Rejection, Resolutions, Subject, View,
-    decide, evolve, react,
+    Action, Choice, Command, Contents, Decision, Effect, MAX_EVENTS, Rejection, Resolutions, View, decide,
+    evolve, react,
 };
 use shared_types::payload::file::{FileChange, FileEvent};
 use shared_types::{
     Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, OpId, Payload, RootHash, RunId, Seq, Source,
-    Timestamp,
+    Subject, Timestamp,
 };
 
 use crate::steps::{Step, path};
@@ -249,7 +249,8 @@ impl Shell {
 /// The contents of files and lists that an event names.
 fn named_contents(event: &Event) -> Vec<ContentHash> {
     let Payload::File(file) = &event.payload else { return Vec::new() };
-    let nodes = file.changes().into_iter().filter_map(|change| match change {
+    let changes = file.changes();
+    let nodes = changes.iter().filter_map(|change| match change {
         FileChange::Write(p) => p.node.content(),
         FileChange::Delete(_) => None,
         FileChange::Move(p) => p.node.content(),

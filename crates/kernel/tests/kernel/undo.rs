@@ -3,8 +3,8 @@
 //! [`undoes`] and [`conflicts`] also check what holds in every case: a redo brings back exactly what was there, a
 //! conflict changes nothing, and a choice for all is the same as a choice for each.
 
-use kernel::{Choice, Rejection, Resolutions, Subject};
-use shared_types::OpId;
+use kernel::{Choice, Rejection, Resolutions};
+use shared_types::{OpId, Subject};
 
 use crate::shell::{Shell, all, each};
 use crate::steps::*;

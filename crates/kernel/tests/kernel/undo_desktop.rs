@@ -1,7 +1,8 @@
 //! Undo of windows, settings and notes.
 
-use kernel::{Choice, Rejection, State, Subject};
+use kernel::{Choice, Rejection, State};
 use serde_json::json;
+use shared_types::Subject;
 
 use crate::shell::{Shell, all};
 use crate::steps::*;

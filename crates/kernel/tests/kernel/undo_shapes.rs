@@ -1,7 +1,9 @@
 //! Undo where the tree changed its shape, where things moved, and inside git repositories.
 
-use kernel::{Choice, Rejection, Subject};
+use kernel::{Choice, Rejection};
 use shared_types::payload::file::FileNode;
+use shared_types::payload::revert::RevertEvent;
+use shared_types::{Payload, Subject};
 
 use crate::shell::{Shell, all, each};
 use crate::steps::*;
@@ -148,15 +150,65 @@ fn what_was_moved_and_changed_is_known_also_where_another_file_takes_its_place()
 
 #[test]
 fn a_merge_that_is_left_out_after_all_leaves_no_contents_behind() {
-    let (mut shell, _) = Shell::after([write("a", "1|2|3|4")]);
-    let op = shell.op();
-    shell.run_in(op, rename("a", "b")).unwrap();
-    shell.run_in(op, write("a", "one|2|3|4")).unwrap();
-    shell.done(write("a", "one|2|3|4|5"));
-    shell.done(write("b", "edited"));
+    let over = capture(&[
+        ("a", Some(file("one|2|3|4")), None),
+        ("b", Some(file("1|2|3|4")), Some(file("one|2|3|4"))),
+    ]);
+    let (mut shell, ops) = Shell::after([
+        write("a", "one|2|3|4"),
+        write("b", "1|2|3|4"),
+        over,
+        write("a", "new"),
+        write("b", "one|2|3|4|5"),
+    ]);
     // The shell checks that what a decision brings is named by one of its events.
-    shell.undo_with(op, all(Choice::Keep)).unwrap();
-    assert_eq!(shell.tree(), "a: one|2|3|4|5; b: edited");
+    shell.undo_with(ops[2], all(Choice::Keep)).unwrap();
+    assert_eq!(shell.tree(), "a: new; b: one|2|3|4|5");
+}
+
+#[test]
+fn what_was_moved_in_two_steps_and_changed_is_not_lost_when_its_redo_leaves_one_end() {
+    let (mut shell, _) = Shell::after([write("a", "1|2|3")]);
+    let op = shell.op();
+    for step in [write("a", "1|two|3"), rename("a", "t"), rename("t", "d")] {
+        shell.run_in(op, step).unwrap();
+    }
+    let undone = shell.undo(op).unwrap();
+    assert_eq!(shell.tree(), "a: 1|2|3");
+    shell.done(write("d", "new"));
+    shell.undo_with(undone[0].op, all(Choice::Keep)).unwrap();
+    assert_eq!(shell.tree(), "a: 1|2|3; d: new");
+}
+
+#[test]
+fn what_was_overwritten_goes_back_though_a_file_that_began_like_it_stays() {
+    let both = capture(&[("config", Some(file("{}")), Some(file("set"))), ("cache", None, Some(file("{}")))]);
+    conflicts(
+        [write("config", "{}"), with(both, &["set"]), write("cache", "{1}")],
+        1,
+        &["cache: {1} or nothing, it was changed since it was made"],
+        "cache: {1}; config: {}",
+        "config: {}",
+    );
+}
+
+#[test]
+fn thousands_that_were_moved_and_changed_are_told_of_by_their_folders() {
+    let names: Vec<String> = (0..600).map(|n| format!("src/{n}.rs")).collect();
+    let (mut shell, _) = Shell::after(names.iter().map(|at| write(at, &format!("{at}|old|tail"))));
+    let op = shell.op();
+    for at in &names {
+        shell.run_in(op, write(at, &format!("{at}|new|tail"))).unwrap();
+    }
+    shell.run_in(op, rename("src", "lib")).unwrap();
+    let undone = shell.undo(op).unwrap();
+    let Payload::Revert(RevertEvent::Undo(undo)) = &undone[0].payload else { panic!("no undo") };
+    assert_eq!(undo.moves, [(path("src"), path("lib"))]);
+    shell.done(write("lib/7.rs", "mine"));
+    shell.undo_with(undone[0].op, all(Choice::Keep)).unwrap();
+    assert_eq!(shell.bytes("src/7.rs"), Some("src/7.rs\nold\ntail\n".as_bytes()), "it is not lost");
+    assert_eq!(shell.bytes("lib/7.rs"), Some("mine\n".as_bytes()));
+    assert_eq!(shell.bytes("src/8.rs"), None, "all others go");
 }
 
 #[test]

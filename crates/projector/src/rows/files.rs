@@ -7,7 +7,6 @@ use shared_types::{ContentHash, Event, FilePath};
 
 use super::text_of;
 use crate::error::ProjectError;
-use crate::history::changes_of;
 use crate::views::{Views, ViewsError};
 
 pub(super) fn apply(
@@ -16,13 +15,7 @@ pub(super) fn apply(
     event: &Event,
     change: &FileEvent,
 ) -> Result<(), ProjectError> {
-    let mut outcome = Ok(());
-    changes_of(change, &mut |change| {
-        if outcome.is_ok() {
-            outcome = apply_one(views, log, event, change);
-        }
-    });
-    outcome
+    change.changes().iter().try_for_each(|change| apply_one(views, log, event, change))
 }
 
 fn apply_one(

@@ -142,8 +142,8 @@ fn versions_of(desk: &Desk, path: &FilePath) -> Result<Vec<Version>, Failure> {
         })?;
         let Some(event) = read.transpose()? else { continue };
         let Payload::File(file) = &event.payload else { continue };
-        for change in file.changes() {
-            let node = match &change {
+        for change in file.changes().iter() {
+            let node = match change {
                 FileChange::Write(p) if p.path == *path => Some(p.node.clone()),
                 FileChange::Move(p) if p.to == *path => Some(p.node.clone()),
                 FileChange::Move(p) if p.from == *path => None,

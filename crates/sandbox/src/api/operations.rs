@@ -2,7 +2,7 @@
 
 use axum::Json;
 use event_log::{EventLog, ReadError, understand};
-use kernel::{Choice, Subject};
+use kernel::Choice;
 use projector::query::{OperationFilter, OperationRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -96,7 +96,7 @@ pub(super) fn choices(revert: &Revert) -> Choices {
         Side::Keep => Choice::Keep,
         Side::Take => Choice::Take,
     };
-    let each = revert.paths.iter().map(|(path, side)| (Subject::File(path.clone()), choice(*side)));
+    let each = revert.each.iter().map(|(subject, side)| (subject.clone(), choice(*side)));
     Choices { each: each.collect(), others: revert.conflicts.map(choice) }
 }
 

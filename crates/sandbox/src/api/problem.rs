@@ -11,8 +11,8 @@ use http_body_util::LengthLimitError;
 use hypervisor::access::{About, Takes};
 pub(super) use hypervisor::body::Json as Body;
 pub(super) use hypervisor::problem::Refusal;
+use kernel::Conflict;
 use kernel::conflict::State;
-use kernel::{Conflict, Subject};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use shared_types::ContentHash;
@@ -52,10 +52,6 @@ pub(super) fn broken_body(error: axum::Error) -> Refusal {
 }
 
 fn clash(log: &dyn EventLog, conflict: &Conflict) -> Clash {
-    let path = match &conflict.subject {
-        Subject::File(path) | Subject::Repository(path) => Some(path.clone()),
-        Subject::Setting(_) | Subject::Window(_) | Subject::Note(_) => None,
-    };
     let text = |state: &State| match state {
         State::Absent => None,
         State::File(FileNode::File { hash, size, .. }) if *size <= SIDE_LIMIT => {
@@ -70,8 +66,7 @@ fn clash(log: &dyn EventLog, conflict: &Conflict) -> Clash {
         State::Note(note) => Some(note.title.to_string()),
     };
     Clash {
-        subject: conflict.subject.to_string(),
-        path,
+        subject: conflict.subject.clone(),
         reason: conflict.reason.clone(),
         today: text(&conflict.today),
         undone: text(&conflict.undone),

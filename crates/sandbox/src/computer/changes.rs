@@ -52,10 +52,10 @@ pub fn changes(
     let mut total = 0;
     for event in events {
         let Payload::File(file) = &event.payload else { continue };
-        for change in file.changes() {
+        for change in file.changes().iter() {
             total += 1;
             if listed.len() < LISTED {
-                listed.push(plain(change));
+                listed.push(plain(change.clone()));
             }
         }
     }

@@ -1,6 +1,8 @@
 //! `file.*`: what happens to the files of the workspace. Every change carries what was there before, so that its
 //! inverse needs no history.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{ContentHash, ContentRef, FilePath};
@@ -139,12 +141,12 @@ events! {
 
 impl FileEvent {
     /// The changes of this event, however many.
-    pub fn changes(&self) -> Vec<FileChange> {
+    pub fn changes(&self) -> Cow<'_, [FileChange]> {
         match self {
-            Self::Write(p) => vec![FileChange::Write(p.clone())],
-            Self::Delete(p) => vec![FileChange::Delete(p.clone())],
-            Self::Move(p) => vec![FileChange::Move(p.clone())],
-            Self::Batch(batch) => batch.changes.clone(),
+            Self::Write(p) => Cow::Owned(vec![FileChange::Write(p.clone())]),
+            Self::Delete(p) => Cow::Owned(vec![FileChange::Delete(p.clone())]),
+            Self::Move(p) => Cow::Owned(vec![FileChange::Move(p.clone())]),
+            Self::Batch(batch) => Cow::Borrowed(&batch.changes),
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calls::{CallDetails, CallRow};
 use crate::payload::file::FileNode;
-use crate::{FilePath, OpId, Seq, Source, Timestamp};
+use crate::{FilePath, OpId, Seq, Source, Subject, Timestamp};
 
 /// One operation as a row of the timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,9 +99,9 @@ pub struct Revert {
     /// For every conflict: keep today's state, or take the one from before.
     #[serde(default)]
     pub conflicts: Option<Side>,
-    /// The same for single paths.
+    /// The same for single ones.
     #[serde(default)]
-    pub paths: Vec<(FilePath, Side)>,
+    pub each: Vec<(Subject, Side)>,
 }
 
 /// A side of a conflict.

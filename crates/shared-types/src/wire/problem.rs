@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ContentHash, FilePath};
+use crate::{ContentHash, Subject};
 
 /// `application/problem+json`: why a request was not done. `docs/errors.md` explains every code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,10 +27,7 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Clash {
-    /// A path, or the name of a setting, window or note.
-    pub subject: String,
-    /// The path, where it is one, to choose a side for.
-    pub path: Option<FilePath>,
+    pub subject: Subject,
     pub reason: String,
     /// What is there today and what undoing would put there, as text where they are text.
     pub today: Option<String>,

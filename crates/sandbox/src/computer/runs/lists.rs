@@ -1,5 +1,6 @@
 //! Runs and permissions as lists, one run as a whole, and taking a run back.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use agents::roles::Role;
@@ -121,7 +122,7 @@ impl Computer {
             Payload::File(file) => Some(file.changes()),
             _ => None,
         });
-        let made = changed.flatten().filter_map(|change| match change {
+        let made = changed.flat_map(Cow::into_owned).filter_map(|change| match change {
             FileChange::Write(p) => Some(p.path),
             FileChange::Move(p) => Some(p.to),
             FileChange::Delete(_) => None,
