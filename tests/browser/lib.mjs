@@ -16,7 +16,7 @@ const CHOIR = process.env.CHOIR ?? "choir";
 const SCRIPTED_MODEL = process.env.SCRIPTED_MODEL ?? join(dirname(CHOIR), "scripted-model");
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const SCREENSHOTS = process.env.SCREENSHOTS ?? join(tmpdir(), "choir-screenshots");
-const PATIENCE = 15_000;
+const PATIENCE = 30_000;
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -77,9 +77,16 @@ export class Computer {
     const computer = new Computer();
     computer.data = data ?? mkdtempSync(join(tmpdir(), "choir-"));
     if (config) writeFileSync(join(computer.data, "choir.toml"), config);
-    computer.port = port ?? (await freePort());
-    await computer.#run();
-    return computer;
+    for (let tries = 1; ; tries += 1) {
+      computer.port = port ?? (await freePort());
+      try {
+        await computer.#run();
+        return computer;
+      } catch (error) {
+        // A port that was free a moment ago may have been taken by another program.
+        if (port || tries === 3 || !/another program may use the port/.test(computer.said)) throw error;
+      }
+    }
   }
 
   get address() {
@@ -88,8 +95,8 @@ export class Computer {
 
   async #run() {
     const args = ["up", "--port", String(this.port), "--data", this.data, "--no-browser"];
-    // A plain shell with a plain prompt, whoever runs the tests.
-    const env = { ...process.env, SHELL: "/bin/sh", PS1: "$ ", ENV: "" };
+    // A plain shell with a plain prompt, and an owner called `owner`, whoever runs the tests.
+    const env = { ...process.env, SHELL: "/bin/sh", PS1: "$ ", ENV: "", USER: "", LOGNAME: "" };
     this.process = spawn(CHOIR, args, { stdio: ["ignore", "pipe", "pipe"], env });
     this.said = "";
     await new Promise((ready, failed) => {
@@ -104,7 +111,7 @@ export class Computer {
       this.process.stdout.on("data", hear);
       this.process.stderr.on("data", (bytes) => (this.said += bytes));
       this.process.on("error", failed);
-      this.process.on("exit", (code) => failed(new Error(`choir up ended with ${code}:\n${this.said}`)));
+      this.process.on("close", (code) => failed(new Error(`choir up ended with ${code}:\n${this.said}`)));
       setTimeout(() => failed(new Error(`no link within ${PATIENCE} ms:\n${this.said}`)), PATIENCE).unref();
     });
   }
@@ -218,15 +225,19 @@ export async function anotherTab({ computer, context }, prepare = async () => {}
 export async function ready(page) {
   await page.locator("#taskbar").waitFor();
   await page.locator("#link.live").waitFor();
+  // The state comes a moment after the connection.
+  await page.locator(".win, .welcome").first().waitFor({ state: "attached" });
 }
 
 /** Opens an app from the taskbar and gives its newest window. */
 export async function open(page, app) {
-  const before = await page.locator(`.win[data-app="${app}"]`).count();
-  await page.locator(`#taskbar button[data-app="${app}"]`).click();
   const windows = page.locator(`.win[data-app="${app}"]`);
-  await windows.nth(before).waitFor();
-  return windows.nth(before);
+  const opened = windows.nth(await windows.count());
+  await page.locator(`#taskbar button[data-app="${app}"]`).click();
+  await opened.waitFor();
+  // The keyboard goes there a moment later, away from whatever has it by then.
+  await until(() => opened.evaluate((element) => element.contains(document.activeElement)), true);
+  return opened;
 }
 
 /** Brings the window of an app to the front; a press on the one in front would minimise it. */
@@ -284,6 +295,13 @@ export async function get(page, path) {
   }, path);
 }
 
+/** Agrees to what was shown first. */
+export async function confirm(page, verb) {
+  const ask = page.locator("#ask");
+  await ask.getByRole("button", { name: verb, exact: true }).click();
+  await ask.waitFor({ state: "detached" });
+}
+
 /** Asks again until it is so, and says what it was instead. */
 export async function until(ask, wanted, { within = PATIENCE } = {}) {
   const deadline = Date.now() + within;
@@ -304,6 +322,8 @@ export async function place(window) {
 
 /** The same, once it has come to rest. */
 export async function atRest(window) {
+  // Between two frames everything stands still: an animation says itself when it is over.
+  await window.evaluate((element) => Promise.allSettled(element.getAnimations().map(({ finished }) => finished)));
   let last = "";
   await until(async () => {
     const before = last;

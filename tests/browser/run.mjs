@@ -17,7 +17,7 @@ if (files.length === 0) {
   process.exit(2);
 }
 
-run({ files, concurrency: 1, timeout: 180_000 })
+run({ files, concurrency: 1, timeout: 300_000 })
   .on("test:fail", () => (process.exitCode = 1))
   .compose(new spec())
   .pipe(process.stdout);
