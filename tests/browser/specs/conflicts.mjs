@@ -14,6 +14,7 @@ story("undo where something changed since", {}, async (here, step) => {
   await until(() => rows.count(), 3);
   const older = await rows.nth(1).getAttribute("data-op");
   const row = timeline.locator(`[data-op="${older}"]`);
+  const undone = row.locator(".chip", { hasText: "undone" });
   const dialog = page.getByRole("dialog", { name: /^(Undo|Redo)/ });
   const side = (name) => dialog.getByRole("button", { name });
 
@@ -41,8 +42,10 @@ story("undo where something changed since", {}, async (here, step) => {
     assert.equal(await side(/Take the other/).getAttribute("aria-pressed"), "true");
     await dialog.getByRole("button", { name: "Undo", exact: true }).click();
     await until(() => get(page, "one.txt"), "red\ngreen\nblue\n");
+    await undone.waitFor();
     await page.locator(".toast", { hasText: "Undid" }).getByRole("button", { name: "Redo" }).click();
     await until(() => get(page, "one.txt"), "red\nyellow\nblue\n");
+    await undone.waitFor({ state: "detached" });
   });
 
   await step("today's side is kept", async () => {
@@ -50,7 +53,7 @@ story("undo where something changed since", {}, async (here, step) => {
     await side(/Keep today's/).click();
     await dialog.getByRole("button", { name: "Undo", exact: true }).click();
     await until(() => dialog.count(), 0);
-    await row.locator(".chip", { hasText: "undone" }).waitFor();
+    await undone.waitFor();
     assert.equal(await get(page, "one.txt"), "red\nyellow\nblue\n");
   });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-import { get, open, picture, put, signIn, story, until } from "../lib.mjs";
+import { confirm, get, open, picture, put, signIn, story, until } from "../lib.mjs";
 
 story("timeline", {}, async (here, step) => {
   const page = await signIn(here);
@@ -10,8 +10,7 @@ story("timeline", {}, async (here, step) => {
   const rows = timeline.locator(".op:not(.blank)");
 
   await step("what happened is listed, newest first", async () => {
-    await until(() => rows.count(), (count) => count >= 2);
-    await rows.filter({ hasText: "poem.txt" }).first().waitFor();
+    await until(() => rows.filter({ hasText: "poem.txt" }).count(), 2);
     await picture(page, "timeline");
   });
 
@@ -19,7 +18,7 @@ story("timeline", {}, async (here, step) => {
     const row = rows.filter({ hasText: "poem.txt" }).first();
     await row.hover();
     await row.getByRole("button", { name: /^Undo/ }).click();
-    await confirmIfAsked(page, "Undo");
+    await confirm(page, "Undo");
     await until(() => get(page, "poem.txt"), "first\n");
   });
 
@@ -44,15 +43,8 @@ story("timeline", {}, async (here, step) => {
     const row = rows.filter({ hasText: "later.txt" }).first();
     await row.hover();
     await row.getByRole("button", { name: "Restore to here" }).click();
-    await confirmIfAsked(page, "Restore");
+    await confirm(page, "Restore");
     await until(() => get(page, "poem.txt"), "first\nsecond\n");
     assert.equal(await get(page, "later.txt"), "x");
   });
 });
-
-/** A preview is shown first where there is one. */
-async function confirmIfAsked(page, verb) {
-  const dialog = page.locator(".dialog[role=dialog], dialog").last();
-  const confirm = dialog.getByRole("button", { name: new RegExp(`^${verb}`) });
-  await confirm.click({ timeout: 3000 }).catch(() => {});
-}
