@@ -83,6 +83,9 @@ story("files that are put beside an objective", { scripts: SCRIPTS }, async (her
   await step("one of the computer is named with @, and one is taken away again", async () => {
     await put(page, "here/list.csv", "1,2\n");
     await put(page, "here/else.csv", "3,4\n");
+    // The search follows a moment later, and the prompt bar asks it once.
+    const found = () => page.evaluate(async () => (await fetch("/api/v1/search?q=else")).text());
+    await until(found, (found) => found.includes("here/else.csv"));
     for (const name of ["list", "else"]) {
       await page.locator("#prompt").focus();
       await page.keyboard.type(`@${name}`);
@@ -147,6 +150,6 @@ story("files that are put beside an objective", { scripts: SCRIPTS }, async (her
     await other.bringToFront();
     assert.equal(await other.locator(".ask-card").count(), 0);
     wire.mend();
-    await other.locator(".ask-card", { hasText: "Seen now?" }).first().waitFor({ timeout: 30_000 });
+    await other.locator(".ask-card", { hasText: "Seen now?" }).first().waitFor();
   });
 });
