@@ -38,7 +38,8 @@ story("editor", {}, async (here, step) => {
     await editor.locator(".cm-content").click();
     await page.keyboard.press("Control+End");
     await page.keyboard.type("// mine");
-    await page.waitForTimeout(900);
+    const kept = () => page.evaluate(() => Object.entries(sessionStorage));
+    await until(kept, (all) => all.some(([key, text]) => key.startsWith("draft:") && text.includes("// mine")));
     await page.reload();
     await ready(page);
     await until(text, (now) => now.includes("// mine"));
@@ -49,8 +50,9 @@ story("editor", {}, async (here, step) => {
     await put(page, "main.rs", "fn main() {}\n// theirs\n");
     await alert.waitFor();
     await editor.locator(".cm-content").click();
+    const answered = page.waitForResponse((answer) => answer.request().method() === "PUT");
     await page.keyboard.press("Control+s");
-    await page.waitForTimeout(500);
+    assert.equal((await answered).status(), 409);
     assert.equal(await get(page, "main.rs"), "fn main() {}\n// theirs\n");
     await picture(page, "editor-stale");
   });
@@ -69,8 +71,9 @@ story("editor", {}, async (here, step) => {
     await untitled.locator(".cm-content").click();
     await page.keyboard.type("a list");
     await page.keyboard.press("Control+s");
-    await untitled.getByLabel("Save as").last().fill("lists/first.md");
-    await page.keyboard.press("Enter");
+    const name = untitled.getByLabel("Save as").last();
+    await name.fill("lists/first.md");
+    await name.press("Enter");
     await until(() => get(page, "lists/first.md"), "a list");
   });
 

@@ -50,11 +50,12 @@ story("export and import", {}, async (here, step) => {
     const chooser = other.waitForEvent("filechooser");
     await hers.getByRole("button", { name: "Import…" }).click();
     await (await chooser).setFiles(archive);
-    await other.locator(".toast", { hasText: "Imported" }).waitFor();
-    assert.equal(await get(other, "poem.txt"), "first\nsecond\n");
+    await until(() => get(other, "poem.txt"), "first\nsecond\n");
     assert.equal(await get(other, "deep/large.txt"), large);
+    const toast = other.locator(".toast", { hasText: "Imported" });
+    await toast.waitFor();
     await picture(other, "imported");
-    await other.locator(".toast", { hasText: "Imported" }).getByRole("button", { name: "Undo" }).click();
+    await toast.getByRole("button", { name: "Undo" }).click();
     await until(() => get(other, "poem.txt"), 404);
   });
 

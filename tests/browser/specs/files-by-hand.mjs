@@ -75,7 +75,7 @@ story("files by keyboard, menu and mouse", {}, async (here, step) => {
     await row("draft 2.md").dragTo(row("box"));
     await until(() => row("draft 2.md").count(), 0);
     await until(() => get(page, "box/draft 2.md"), "one\ntwo\nthree\n");
-    await page.locator(".toast", { hasText: "Moved" }).last().getByRole("button", { name: "Undo" }).click();
+    await page.locator(".toast", { hasText: "into box" }).getByRole("button", { name: "Undo" }).click();
     await row("draft 2.md").waitFor();
   });
 

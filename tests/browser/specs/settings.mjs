@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 
-import { atRest, LAPTOP, open, PHONE, picture, ready, signIn, story } from "../lib.mjs";
+import { atRest, LAPTOP, open, PHONE, picture, ready, signIn, story, until } from "../lib.mjs";
 
 const FIXTURES = join(import.meta.dirname, "../../../fixtures/mcp");
 const TRACKER = `command = ["bash", "${FIXTURES}/tracker.sh"]\nmounts = ["${FIXTURES}"]\n`;
@@ -61,8 +61,8 @@ story("settings", {}, async (here, step) => {
     await settings.getByText("No web search").waitFor();
     await settings.getByText("Spans of agents go nowhere").waitFor();
     await settings.getByRole("button", { name: "Copy" }).first().press("Enter");
-    const copied = await page.evaluate(() => navigator.clipboard.readText());
-    assert.match(copied, /^\[mcp\.notes\]\ncommand = \[/);
+    const copied = () => page.evaluate(() => navigator.clipboard.readText());
+    await until(copied, (text) => /^\[mcp\.notes\]\ncommand = \[/.test(text));
     await picture(page, "settings-services-empty");
   });
 

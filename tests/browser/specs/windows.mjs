@@ -63,8 +63,12 @@ story("windows", {}, async (here, step) => {
     await open(page, "timeline");
     const files = await atRest(page.locator('.win[data-app="files"]'));
     const timeline = await atRest(page.locator('.win[data-app="timeline"]'));
-    // What was done last is on its way until the server has answered.
-    await page.waitForTimeout(500);
+    // What was done last is on its way until the server has it.
+    const known = async () => {
+      const { windows } = await page.evaluate(async () => (await fetch("/api/v1/state")).json());
+      return windows.some(([, { app }]) => app === "timeline");
+    };
+    await until(known, true);
     await page.reload();
     await ready(page);
     assert.deepEqual(await atRest(page.locator('.win[data-app="files"]')), files);
@@ -89,12 +93,11 @@ story("windows", {}, async (here, step) => {
   await step("a window is dragged over twenty others", async () => {
     const button = page.locator('#taskbar button[data-app="terminal"]');
     for (let count = 0; count < 20; count += 1) await button.click({ button: "middle" });
-    await until(() => page.locator('.win[data-app="terminal"]').count(), 20);
-    await page.waitForTimeout(1500);
+    await until(() => page.locator('.win[data-app="terminal"] .xterm-rows').count(), 20);
     const front = page.locator(".win.front");
-    const before = await front.boundingBox();
+    const before = await atRest(front);
     await measuredDrag(page, await title(front));
-    const after = await front.boundingBox();
+    const after = await atRest(front);
     assert.notDeepEqual(after, before);
     assert.deepEqual([after.width, after.height], [before.width, before.height]);
   });
