@@ -17,10 +17,10 @@ story("a long timeline", {}, async (here, step) => {
   const rows = timeline.locator(".op");
   const blank = timeline.locator(".op.blank");
   const top = () => list.evaluate((element) => element.scrollTop);
+  const counted = async () => Number((await timeline.locator(".scrub-now").innerText()).replace(/\D/g, ""));
 
   await step("all are counted, and few are in the document", async () => {
-    const said = timeline.locator(".scrub-now");
-    await until(async () => Number((await said.innerText()).replace(/\D/g, "")), (count) => count >= ROWS);
+    await until(counted, (count) => count >= ROWS, { within: 60_000 });
     await rows.first().waitFor();
     assert.ok((await rows.count()) <= AT_MOST, `${await rows.count()} rows`);
   });
@@ -65,9 +65,9 @@ story("a long timeline", {}, async (here, step) => {
   });
 
   await step("what happens meanwhile does not move the reader away", async () => {
-    const before = await top();
+    const [before, known] = [await top(), await counted()];
     await settings(here.computer, 3);
-    await until(() => timeline.locator(".scrub-now").innerText(), (text) => Number(text.replace(/\D/g, "")) >= ROWS + 3);
+    await until(counted, (count) => count >= known + 3);
     await until(() => blank.count(), 0);
     assert.equal(await top(), before);
   });

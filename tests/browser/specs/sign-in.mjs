@@ -5,10 +5,15 @@ import { anotherTab, Computer, picture, ready, signIn, story, until } from "../l
 story("signing in", {}, async (here, step) => {
   await step("the shell is painted before the desktop has loaded", async () => {
     const page = await here.context.newPage();
-    await page.route("**/*.wasm", (route) => new Promise((go) => setTimeout(() => go(route.continue()), 800)));
+    let letGo;
+    const held = new Promise((done) => (letGo = done));
+    await page.route("**/*.wasm", (route) => held.then(() => route.continue()));
     await page.goto(here.computer.address, { waitUntil: "commit" });
-    await page.locator("#shell").waitFor({ timeout: 5000 });
-    assert.equal(await page.locator("#taskbar").count(), 0);
+    await page.locator("#shell").waitFor();
+    assert.equal(await page.locator(".sign-in").count(), 0);
+    letGo();
+    await page.locator(".sign-in").waitFor();
+    await page.locator("#shell").waitFor({ state: "detached" });
     await page.close();
   });
 
@@ -47,7 +52,7 @@ story("signing in", {}, async (here, step) => {
     await here.computer.stop("SIGKILL");
     await page.locator(".banner:not([hidden])").waitFor();
     await here.computer.restart();
-    await page.locator("#link.live").waitFor({ timeout: 30_000 });
+    await page.locator("#link.live").waitFor();
     await until(() => page.locator(".banner:not([hidden])").count(), 0);
   });
 
