@@ -56,10 +56,13 @@ fn clear(computer: &Computer, op: Option<OpId>, layer: &Path) -> Result<(), Fail
     Ok(isolation::layer::remove(layer)?)
 }
 
+/// How a command ended that was still running when the computer stopped.
+pub(super) fn cut_off() -> ToolStatus {
+    ToolStatus::Interrupted { reason: "the computer stopped while it ran; nothing of it was kept".into() }
+}
+
 pub(crate) fn interrupt(computer: &Computer, op: OpId, call: &Call) -> Result<(), Failure> {
-    let status = ToolStatus::Interrupted {
-        reason: "the computer stopped while it ran; nothing of it was kept".into(),
-    };
+    let status = cut_off();
     let action = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
     // First of all, since it may be what fills the disk. What cannot be removed is tried again with the rest.
     let _ = isolation::layer::remove(&folder(&computer.place, op));

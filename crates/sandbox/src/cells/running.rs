@@ -10,13 +10,14 @@ use isolation::proxy::{Proxy, Rules};
 use isolation::{Access, Cell, Command, Exit};
 use kernel::{Action, CallState};
 use projector::Extent;
-use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
+use shared_types::payload::tool::{StopReason, ToolCall, ToolReport, ToolStatus};
 use shared_types::wire::{Done, Ran, RunCommand, RunNetwork};
 use shared_types::{Actor, ContentRef, OpId, Seq, Taint, Timestamp};
 
 use super::changes::{self, Changes};
 use super::ended::Executed;
 use super::output::Kept;
+use super::recovery::cut_off;
 use super::requests::teller;
 use super::settings::mount;
 use super::{Listener, folder, ignored, spec};
@@ -86,8 +87,9 @@ impl Computer {
         let caller = &Caller { taint: taint(caller, command), ..caller.clone() };
         let could_read = self.labels_in_sight(caller)?;
         let executed = self.execute(caller, command, input, listener);
-        if self.cells().is_closing() && caller.agent.is_some() && command.network == RunNetwork::None {
-            // Nothing of it took effect. The call stays open, and is made again when the computer is opened.
+        if self.cells().is_closing() && caller.agent.is_some() && !is_whole(command, &executed) {
+            // Nothing of it is kept. The call stays open: when the computer is opened it is made again, or the person is
+            // asked if it may have reached the outside.
             self.drop_layer(caller.op);
             return Err(Failure::new(Code::Busy, "the computer is being closed"));
         }
@@ -203,7 +205,8 @@ impl Computer {
         executed: Executed,
         could_read: BTreeSet<Taint>,
     ) -> Result<Ran, Failure> {
-        let status = executed.status();
+        let was_stopped = executed.status() == ToolStatus::Stopped { why: StopReason::Cancelled };
+        let status = if was_stopped && self.cells().is_closing() { cut_off() } else { executed.status() };
         let (mut report, mut contents) = executed.report(&**self.log())?;
         // Only a command that came to its own end has changed anything.
         let complete = matches!(status, ToolStatus::Exited { .. });
@@ -382,6 +385,13 @@ struct Held {
 }
 
 const HELD: &str = "held.json";
+
+/// Whether a command of an agent's has a result though the computer is being closed. One without a network is made again
+/// in any case; one that may have reached the outside is not, if it came to its end.
+fn is_whole(command: &RunCommand, executed: &Result<Executed, Failure>) -> bool {
+    let has_exited = |executed: &Executed| matches!(executed.status(), ToolStatus::Exited { .. });
+    command.network != RunNetwork::None && executed.as_ref().is_ok_and(has_exited)
+}
 
 /// Whatever a command heard from the outside is in what it wrote.
 fn taint(caller: &Caller, command: &RunCommand) -> Vec<Taint> {

@@ -13,6 +13,7 @@
 
 mod after;
 mod alone;
+mod closing;
 mod crash;
 mod crowd;
 mod cut;

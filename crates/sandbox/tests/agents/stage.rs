@@ -25,8 +25,8 @@ use crate::scenario::Scenario;
 use crate::{snapshot, transcript};
 
 /// A run that has not moved for so long will not.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
 pub(crate) struct Stage<'a> {
     pub(crate) scenario: &'a Scenario,
