@@ -127,6 +127,8 @@ pub enum Delta {
     Call {
         tool: String,
     },
+    /// A piece of what that tool is given.
+    Input(String),
     /// What came so far is void: the turn is tried again.
     Restart,
 }

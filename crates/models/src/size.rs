@@ -1,6 +1,6 @@
 //! How much of what a model can read at once something takes; rather too much than too little.
 
-use crate::chat::{AnswerForm, Message, Request};
+use crate::chat::{AnswerForm, Delta, Message, Request};
 
 /// Bytes of a token. In prose it has four; fewer than three only in numbers and the like.
 pub const BYTES_OF_A_TOKEN: usize = 3;
@@ -22,6 +22,17 @@ impl Message {
             Self::Tools { results } => results.iter().map(|result| result.text.len() + CALL).sum(),
         };
         content + MESSAGE
+    }
+}
+
+impl Delta {
+    /// Bytes of it, as they are paid for.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Thought(text) | Self::Input(text) => text.len(),
+            Self::Call { tool } => tool.len() + TOOL,
+            Self::Restart => 0,
+        }
     }
 }
 

@@ -156,7 +156,7 @@ impl Job {
         Arc::new(move |delta| match delta {
             Delta::Text(text) if !text.is_empty() => kit.ground.say(run, task, &text),
             Delta::Restart => kit.ground.say(run, task, ""),
-            Delta::Text(_) | Delta::Thought(_) | Delta::Call { .. } => {}
+            Delta::Text(_) | Delta::Thought(_) | Delta::Call { .. } | Delta::Input(_) => {}
         })
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    ErrorClass, Gateway, Kind, LocalEndpoint, ModelError,
+    BYTES_OF_A_TOKEN, ErrorClass, Gateway, Kind, LocalEndpoint, ModelError,
     chat::{Delta, Listener, Reply, Request, Usage},
     gateway::Chosen,
     mask::mask,
@@ -35,6 +35,8 @@ struct Tally {
     attempts: u32,
     /// Whether anything was heard that a restart must make void.
     begun: bool,
+    /// Bytes that were heard of the last answer, thoughts among them.
+    heard: usize,
     /// Answers that came whole: each of them is paid for.
     answers: u32,
     usage: Usage,
@@ -47,22 +49,16 @@ const ANSWERS: u32 = 2;
 impl Tally {
     fn begin() -> Self {
         let (start, usage) = (Instant::now(), Usage::default());
-        Self { start, attempts: 0, begun: false, answers: 0, usage, cost: Some(0) }
+        Self { start, attempts: 0, begun: false, heard: 0, answers: 0, usage, cost: Some(0) }
     }
 
-    /// Counts an answer that came whole.
+    /// Counts an answer that came whole. For a server that does not count it is estimated, so that limits hold.
     fn add(&mut self, raw: &RawReply, chosen: &Chosen, request: &Request) {
-        let (usage, cost) = match raw.usage {
-            Some(usage) => (usage, chosen.prices.map(|prices| prices.cost(&usage))),
-            // A server that does not count is counted for, so that limits of tokens hold; what it costs is not known.
-            None => {
-                let free = chosen.prices.filter(|prices| prices.input == 0 && prices.output == 0);
-                (
-                    Usage { input: request.tokens(), output: raw.estimate(), ..Usage::default() },
-                    free.map(|_| 0),
-                )
-            }
-        };
+        let heard = self.heard.div_ceil(BYTES_OF_A_TOKEN) as u64;
+        let output = raw.estimate().max(heard);
+        let estimate = Usage { input: request.tokens(), output, ..Usage::default() };
+        let usage = raw.usage.filter(|usage| usage.total() > 0).unwrap_or(estimate);
+        let cost = chosen.prices.map(|prices| prices.cost(&usage));
         self.answers += 1;
         self.usage.input += usage.input;
         self.usage.cache_read += usage.cache_read;
@@ -215,10 +211,12 @@ impl Gateway {
             }
         };
         tally.attempts += 1;
+        tally.heard = 0;
         let target =
             Target { model, provider, base_url: &base_url, key: key.as_ref(), now: self.0.clock.now() };
-        let hear = |delta| {
+        let hear = |delta: Delta| {
             tally.begun = true;
+            tally.heard += delta.size();
             listener(delta);
         };
         let outcome = provider::ask(&self.0.http, &target, request, hear).await;

@@ -144,8 +144,11 @@ impl Claude {
                 all.push_str(&text);
                 heard.push(Delta::Text(text));
             }
-            (Some(Block::Call(call)), Change::InputJsonDelta { partial_json }) => {
-                call.input.push_str(&partial_json)
+            (Some(Block::Call(call)), Change::InputJsonDelta { partial_json })
+                if !partial_json.is_empty() =>
+            {
+                call.input.push_str(&partial_json);
+                heard.push(Delta::Input(partial_json));
             }
             (_, Change::ThinkingDelta { thinking }) if !thinking.is_empty() => {
                 heard.push(Delta::Thought(thinking))

@@ -152,10 +152,15 @@ impl OpenAiReader {
             call.tool = name;
         }
         match function.arguments {
-            Some(Value::String(text)) => call.input.push_str(&text),
+            Some(Value::String(text)) if text.is_empty() => {}
+            Some(Value::String(text)) => {
+                call.input.push_str(&text);
+                heard.push(Delta::Input(text));
+            }
             Some(Value::Null) | None => {}
             Some(whole @ (Value::Object(_) | Value::Array(_) | Value::Bool(_) | Value::Number(_))) => {
                 call.input = whole.to_string();
+                heard.push(Delta::Input(call.input.clone()));
             }
         }
     }

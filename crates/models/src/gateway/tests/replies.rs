@@ -34,6 +34,7 @@ async fn a_whole_reply_comes_with_its_usage_and_cost() {
         assert_eq!(turn.cost, Some(100 + 4 + write + 50), "{kind:?}");
         assert_eq!((turn.attempts, turn.model.as_str()), (1, alias), "{kind:?}");
         let begun = |tool: &str| Delta::Call { tool: tool.into() };
+        let heard: Vec<Delta> = heard.into_iter().filter(|delta| !matches!(delta, Delta::Input(_))).collect();
         assert_eq!(heard, [Delta::Text("Both.".into()), begun("read"), begun("list")], "{kind:?}");
     }
 }
@@ -133,20 +134,47 @@ async fn a_call_is_insisted_on_where_one_was_asked_for() {
     }
 }
 
+/// An answer in OpenAI's form that says nothing of what it took, or only that it took nothing.
+fn uncounted(delta: &str, usage: &str) -> Vec<u8> {
+    let chunk = format!("{{\"choices\":[{{\"delta\":{delta},\"finish_reason\":\"stop\"}}]{usage}}}");
+    format!("data: {chunk}\n\ndata: [DONE]\n\n").into()
+}
+
 #[tokio::test]
 async fn a_price_that_is_not_known_makes_no_cost_of_zero() {
     let more = r#"model.free = { provider = "openai", id = "x", context = 9000, max_output = 100, prices = { input = 0, output = 0 } }
                   model.unknown = { provider = "openai", id = "x", context = 9000, max_output = 100 }"#;
-    let uncounted = "data: {\"choices\":[{\"delta\":{\"content\":\"yes\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-    let cases = [
-        ("unknown", text("yes").on(Kind::Openai), None),
-        ("gpt", uncounted.into(), None),
-        ("free", uncounted.into(), Some(0)),
-    ];
+    let yes = || uncounted(r#"{"content":"yes"}"#, "");
+    let cases =
+        [("unknown", text("yes").on(Kind::Openai), None), ("unknown", yes(), None), ("free", yes(), Some(0))];
     for (alias, answer, cost) in cases {
         let rig = Rig::with(vec![Scripted::ok(answer)], more, vec!["openai"]).await;
         let turn = rig.ask(alias, &request()).await.0.unwrap();
         assert_eq!(turn.cost, cost, "{alias}");
         assert!(turn.reply.usage.input > 0 && turn.reply.usage.output > 0, "tokens are counted all the same");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_counted_costs_what_it_is_estimated_to() {
+    let thought = "Hm. ".repeat(300);
+    let cases = [
+        (uncounted(r#"{"content":"yes"}"#, ""), 1),
+        (uncounted(r#"{"content":"yes"}"#, r#","usage":{"prompt_tokens":0}"#), 1),
+        (uncounted(&format!(r#"{{"content":"yes","reasoning":"{thought}"}}"#), ""), 401),
+        (
+            uncounted(
+                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]}"#,
+                "",
+            ),
+            26,
+        ),
+    ];
+    for (answer, output) in cases {
+        let rig = Rig::with(vec![Scripted::ok(answer)], "", vec!["openai"]).await;
+        let turn = rig.ask("gpt", &request()).await.0.unwrap();
+        let usage = turn.reply.usage;
+        assert_eq!((usage.input, usage.output), (request().tokens(), output));
+        assert_eq!(turn.cost, Some(usage.input + 5 * usage.output));
     }
 }

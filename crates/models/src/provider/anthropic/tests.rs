@@ -82,7 +82,10 @@ fn several_calls_at_once_keep_their_inputs_apart() {
     assert_eq!(calls, [("toolu_1", "read", "{\"path\": \"a\"}"), ("toolu_2", "list", "{}")]);
     assert_eq!(reply.stop, Stop::Calls);
     let call = |tool: &str| Delta::Call { tool: tool.into() };
-    assert_eq!(heard, [Delta::Thought("Hm".into()), call("read"), call("list")]);
+    let input = |text: &str| Delta::Input(text.into());
+    let inputs = [input("{\"path\":"), input(" \"a\"}")];
+    assert_eq!(heard[..3], [Delta::Thought("Hm".into()), call("read"), call("list")]);
+    assert_eq!(heard[3..], inputs);
 }
 
 #[test]
