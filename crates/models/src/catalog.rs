@@ -58,6 +58,8 @@ pub struct Provider {
     /// Instead of the patience that all are met with.
     #[serde(default)]
     pub silence_ms: Option<u64>,
+    #[serde(default)]
+    pub nothing_said_ms: Option<u64>,
 }
 
 /// How it is spoken to.
@@ -143,8 +145,10 @@ pub struct Retry {
 #[serde(deny_unknown_fields)]
 pub struct Patience {
     pub connect_ms: u64,
-    /// Between any two pieces of an answer, and before the first.
+    /// Between any two signs of life, and before the first.
     pub silence_ms: u64,
+    /// Between any two pieces of an answer. Until then a provider may do no more than show that it is there.
+    pub nothing_said_ms: u64,
 }
 
 impl Patience {
@@ -154,6 +158,10 @@ impl Patience {
 
     pub(crate) fn silence(self, provider: &Provider) -> Duration {
         Duration::from_millis(provider.silence_ms.unwrap_or(self.silence_ms))
+    }
+
+    pub(crate) fn nothing_said(self, provider: &Provider) -> Duration {
+        Duration::from_millis(provider.nothing_said_ms.unwrap_or(self.nothing_said_ms))
     }
 }
 

@@ -81,8 +81,8 @@ trait Protocol {
 
 /// Reads an answer while it arrives.
 trait Reader: Send {
-    /// Takes the next bytes, cut anywhere.
-    fn read(&mut self, bytes: &[u8], heard: &mut Vec<Delta>) -> Result<(), Failure>;
+    /// Takes the next bytes, cut anywhere. True if something of the answer became whole, and not only a sign of life.
+    fn read(&mut self, bytes: &[u8], heard: &mut Vec<Delta>) -> Result<bool, Failure>;
 
     /// Whether the mark that ends an answer was seen.
     fn is_done(&self) -> bool;

@@ -35,11 +35,12 @@ struct AnthropicReader {
 }
 
 impl Reader for AnthropicReader {
-    fn read(&mut self, bytes: &[u8], heard: &mut Vec<Delta>) -> Result<(), Failure> {
+    fn read(&mut self, bytes: &[u8], heard: &mut Vec<Delta>) -> Result<bool, Failure> {
+        let mut is_more = false;
         for event in self.events.push(bytes) {
-            self.message.take(event.data.as_bytes(), heard)?;
+            is_more |= self.message.take(event.data.as_bytes(), heard)?;
         }
-        Ok(())
+        Ok(is_more)
     }
 
     fn is_done(&self) -> bool {
@@ -87,6 +88,7 @@ enum Event {
         usage: Option<Value>,
     },
     MessageStop,
+    Ping,
     Error,
     #[serde(other)]
     Unknown,
@@ -109,7 +111,8 @@ enum Change {
 }
 
 impl Claude {
-    pub(super) fn take(&mut self, data: &[u8], heard: &mut Vec<Delta>) -> Result<(), Failure> {
+    /// Takes the next event. True unless it is only a sign of life.
+    pub(super) fn take(&mut self, data: &[u8], heard: &mut Vec<Delta>) -> Result<bool, Failure> {
         match serde_json::from_slice(data).map_err(Failure::garbled)? {
             Event::MessageStart { message } => self.count(&message["usage"]),
             Event::ContentBlockStart { index, content_block } => self.begin(index, &content_block, heard),
@@ -119,10 +122,11 @@ impl Claude {
                 self.count(&usage.unwrap_or_default());
             }
             Event::MessageStop => self.is_done = true,
+            Event::Ping => return Ok(false),
             Event::Error => return Err(refusal::of_event(None, data)),
             Event::Unknown => {}
         }
-        Ok(())
+        Ok(true)
     }
 
     fn begin(&mut self, index: u64, block: &Value, heard: &mut Vec<Delta>) {

@@ -69,12 +69,13 @@ struct BedrockReader {
 }
 
 impl Reader for BedrockReader {
-    fn read(&mut self, bytes: &[u8], heard: &mut Vec<Delta>) -> Result<(), Failure> {
+    fn read(&mut self, bytes: &[u8], heard: &mut Vec<Delta>) -> Result<bool, Failure> {
+        let mut is_more = false;
         self.frames.push(bytes);
         while let Some(frame) = self.frames.next()? {
-            self.take(&frame, heard)?;
+            is_more |= self.take(&frame, heard)?;
         }
-        Ok(())
+        Ok(is_more)
     }
 
     fn is_done(&self) -> bool {
@@ -93,7 +94,7 @@ struct Chunk {
 }
 
 impl BedrockReader {
-    fn take(&mut self, frame: &Frame, heard: &mut Vec<Delta>) -> Result<(), Failure> {
+    fn take(&mut self, frame: &Frame, heard: &mut Vec<Delta>) -> Result<bool, Failure> {
         let header = |name: &str| frame.headers.get(name).map(String::as_str);
         match (header(":message-type"), header(":event-type")) {
             (Some("exception"), _) => Err(refusal::of_event(header(":exception-type"), &frame.payload)),
@@ -106,7 +107,7 @@ impl BedrockReader {
                 let event = STANDARD.decode(chunk.bytes).map_err(Failure::garbled)?;
                 self.message.take(&event, heard)
             }
-            (_, Some(_) | None) => Ok(()),
+            (_, Some(_) | None) => Ok(false),
         }
     }
 }

@@ -7,7 +7,7 @@ use reqwest::{
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue},
     redirect,
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 use url::{Host, Url};
 
@@ -58,22 +58,26 @@ impl Http {
         mut reader: Box<dyn Reader>,
         mut hear: impl FnMut(Delta) + Send,
     ) -> Result<RawReply, Failure> {
-        let silence = self.patience.silence(provider);
+        let (silence, nothing_said) = (self.patience.silence(provider), self.patience.nothing_said(provider));
         let mut response = self.send(post, silence).await?;
         if !response.status().is_success() {
             return Err(refused(response, silence).await);
         }
         let mut length = 0;
         let mut heard = Vec::new();
+        let mut newest = Instant::now();
         while !reader.is_done() {
-            let Some(bytes) = next(&mut response, silence).await? else { break };
+            let patience = silence.min(nothing_said.saturating_sub(newest.elapsed()));
+            let Some(bytes) = next(&mut response, patience).await? else { break };
             length += bytes.as_ref().len();
             if length > LONGEST_ANSWER {
                 return Err(Failure::new(ErrorClass::Retryable, "The answer did not end."));
             }
             let outcome = reader.read(bytes.as_ref(), &mut heard);
             heard.drain(..).for_each(&mut hear);
-            outcome?;
+            if outcome? {
+                newest = Instant::now();
+            }
         }
         // Read to its end, the connection can be used again.
         _ = timeout(FAREWELL, async { while let Ok(Some(_)) = response.chunk().await {} }).await;

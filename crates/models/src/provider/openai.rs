@@ -79,14 +79,15 @@ struct FunctionPart {
 }
 
 impl Reader for OpenAiReader {
-    fn read(&mut self, bytes: &[u8], heard: &mut Vec<Delta>) -> Result<(), Failure> {
-        for event in self.events.push(bytes) {
+    fn read(&mut self, bytes: &[u8], heard: &mut Vec<Delta>) -> Result<bool, Failure> {
+        let events = self.events.push(bytes);
+        for event in &events {
             match event.data.trim() {
                 END => self.is_done = true,
                 data => self.take(data, heard)?,
             }
         }
-        Ok(())
+        Ok(!events.is_empty())
     }
 
     fn is_done(&self) -> bool {

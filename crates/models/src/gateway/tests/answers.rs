@@ -42,6 +42,16 @@ impl Says {
         bytes
     }
 
+    /// What a server sends that only shows that it is there.
+    pub(super) fn sign_of_life(kind: Kind) -> Vec<u8> {
+        let ping = json!({"type": "ping"});
+        match kind {
+            Kind::Anthropic => format!("event: ping\ndata: {ping}\n\n").into(),
+            Kind::Bedrock => frame(&ping),
+            Kind::Openai | Kind::Local => b": still here\n\n".into(),
+        }
+    }
+
     fn claude(&self) -> Vec<Value> {
         let (input, read, write, output) = COUNTS;
         let usage = json!({"input_tokens": input, "cache_read_input_tokens": read, "cache_creation_input_tokens": write});

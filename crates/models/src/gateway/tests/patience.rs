@@ -1,6 +1,10 @@
 //! Tries, pauses, time-outs and giving up.
 
-use super::{answers::text, server::Then, *};
+use super::{
+    answers::{Says, text},
+    server::Then,
+    *,
+};
 
 #[tokio::test]
 async fn a_stream_that_breaks_off_is_tried_again_and_said() {
@@ -107,6 +111,20 @@ async fn silence_is_not_waited_for_for_ever() {
     let mute = Scripted { after: Duration::from_secs(60), ..Scripted::ok(Vec::new()) };
     let rig = Rig::with(vec![mute], "retry.attempts = 1", vec!["openai"]).await;
     assert_eq!(class(rig.ask("gpt", &request()).await.0), ErrorClass::Retryable);
+}
+
+#[tokio::test]
+async fn signs_of_life_are_not_taken_for_an_answer_for_ever() {
+    for (kind, alias) in WIRES {
+        let pings = Scripted { then: Then::Repeat(Says::sign_of_life(kind)), ..Scripted::ok(Vec::new()) };
+        let more = "retry.attempts = 1\npatience.nothing_said_ms = 600";
+        let rig = Rig::with(vec![pings], more, vec!["anthropic", "openai", "bedrock"]).await;
+        let (request, began) = (request(), std::time::Instant::now());
+        let turn = tokio::time::timeout(Duration::from_secs(20), rig.ask(alias, &request)).await;
+        let (turn, heard) = turn.unwrap();
+        assert_eq!((class(turn), heard), (ErrorClass::Retryable, Vec::new()), "{kind:?}");
+        assert!(began.elapsed() > Duration::from_millis(600), "{kind:?}: longer than a silence");
+    }
 }
 
 #[tokio::test]

@@ -27,11 +27,13 @@ pub(super) struct Scripted {
 }
 
 /// What happens when all is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Then {
     Close,
     /// Nothing more comes, and nothing ends.
     Hang,
+    /// This comes again and again.
+    Repeat(Vec<u8>),
 }
 
 impl Scripted {
@@ -131,6 +133,11 @@ async fn serve(mut stream: TcpStream, state: Arc<State>) {
     let _ = stream.write_all(format!("{head}\r\n").as_bytes()).await;
     let _ = stream.write_all(&answer.body).await;
     let _ = stream.flush().await;
+    if let Then::Repeat(bytes) = &answer.then {
+        while stream.write_all(bytes).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
     if answer.then == Then::Hang && stream.read(&mut [0; 16]).await.is_ok_and(|read| read == 0) {
         state.hung_up.fetch_add(1, Ordering::SeqCst);
     }
