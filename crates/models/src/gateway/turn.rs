@@ -98,7 +98,7 @@ impl Gateway {
                 .await
             {
                 Ok(reply) => return Ok(tally.turn(candidate.alias, reply)),
-                Err(error) if !another_may_help(error.class) => {
+                Err(error) if !another_may_help(error.class, tally.begun) => {
                     return Err(tally.failed(first_error.unwrap_or(error)));
                 }
                 Err(error) => {
@@ -253,16 +253,16 @@ fn chance_of(bound: Duration) -> Duration {
     bound.mul_f64(share)
 }
 
-fn another_may_help(class: ErrorClass) -> bool {
+/// Whether somebody else is asked when a model has failed for good. What was heard is of its last answer.
+fn another_may_help(class: ErrorClass, was_heard: bool) -> bool {
     match class {
         ErrorClass::Overloaded
         | ErrorClass::RateLimit { .. }
         | ErrorClass::Auth
         | ErrorClass::Unavailable => true,
-        ErrorClass::Retryable
-        | ErrorClass::BadRequest
-        | ErrorClass::ContextTooLong
-        | ErrorClass::Unusable => false,
+        // Who cannot be reached is replaced. Who breaks off in the middle of an answer is paid for it.
+        ErrorClass::Retryable => !was_heard,
+        ErrorClass::BadRequest | ErrorClass::ContextTooLong | ErrorClass::Unusable => false,
     }
 }
 

@@ -70,7 +70,7 @@ async fn another_takes_the_place_of_a_model_that_cannot_answer() {
         (529, 4, true),
         (401, 1, true),
         (404, 1, true),
-        (500, 4, false),
+        (500, 4, true),
         (400, 1, false),
         (413, 1, false),
     ];
@@ -88,6 +88,24 @@ async fn another_takes_the_place_of_a_model_that_cannot_answer() {
             (turn, _) => panic!("{status}: {turn:?}"),
         }
     }
+}
+
+#[tokio::test]
+async fn another_takes_the_place_of_a_provider_that_is_not_there() {
+    let more = format!("{CHAIN}\nprovider.anthropic.base_url = \"http://127.0.0.1:9\"");
+    let answers = vec![Scripted::ok(text("yes").on(Kind::Openai))];
+    let rig = Rig::with(answers, &more, vec!["anthropic", "openai"]).await;
+    let turn = rig.ask("claude", &request()).await.0.unwrap();
+    assert_eq!((turn.model.as_str(), turn.attempts), ("gpt", 5));
+}
+
+#[tokio::test]
+async fn nobody_takes_the_place_of_a_model_that_breaks_off_in_the_middle_of_its_answer() {
+    let rig =
+        Rig::with(vec![Scripted::ok(text("Hel").cut(Kind::Anthropic))], CHAIN, vec!["anthropic", "openai"])
+            .await;
+    assert_eq!(class(rig.ask("claude", &request()).await.0), ErrorClass::Retryable);
+    assert_eq!(rig.server.asked().len(), 4);
 }
 
 #[tokio::test]
