@@ -16,6 +16,7 @@ use models::chat::Reply;
 use shared_types::payload::run::PauseReason;
 use shared_types::payload::task::TaskStart;
 use shared_types::{Actor, ContentHash, ContentRef, EventId, INLINE_LIMIT, OpId, RunId, Seq, Taint, TaskId};
+use tokio::sync::Notify;
 
 use crate::choir::Kit;
 use crate::ground::{Deed, Ground, GroundError};
@@ -39,6 +40,8 @@ pub(crate) struct Job {
     pub(crate) reserved: Arc<Mutex<crate::budget::Reserved>>,
     /// Whether a call that is open in the log is being carried out by nobody.
     pub(crate) is_orphan: bool,
+    /// Told when nobody waits for the turn any more that is being taken.
+    pub(crate) unwanted: Arc<Notify>,
 }
 
 /// Bytes with the name under which they are recorded.

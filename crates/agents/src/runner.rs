@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use kernel::run::Phase;
 use shared_types::payload::run::RunEvent;
 use shared_types::{Event, Payload, RunId, Seq, TaskId};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::budget::Reserved;
@@ -31,14 +31,22 @@ pub(crate) struct Runner {
     /// Events of this run, in order.
     events: mpsc::UnboundedReceiver<Event>,
     jobs: JoinSet<(Key, Result<Option<Seq>, GroundError>)>,
-    /// With what was known when each began.
-    under_way: BTreeMap<Key, (AbortHandle, Seq)>,
+    under_way: BTreeMap<Key, Step>,
     /// Steps that were refused, with what was known then: they are tried again when more is known.
     refused: BTreeMap<Key, Seq>,
     /// Why the last of them was.
     why: Box<str>,
     /// The run went back to an earlier step: what is known here is too much.
     went_back: bool,
+}
+
+/// A step that is under way.
+struct Step {
+    job: AbortHandle,
+    /// Tells a turn that nobody waits for it. It records what it took, and ends.
+    unwanted: Arc<Notify>,
+    /// What was known when it began.
+    began: Seq,
 }
 
 impl Drop for Runner {
@@ -85,6 +93,7 @@ impl Runner {
         loop {
             self.take_in();
             if self.went_back {
+                self.end_steps().await;
                 return Ended::WentBack;
             }
             self.start_steps();
@@ -129,9 +138,9 @@ impl Runner {
     /// Stands still, with the reason, rather than for ever.
     fn pause(&mut self) {
         let job = self.job(false);
-        let why = std::mem::take(&mut self.why);
+        let (why, unwanted) = (std::mem::take(&mut self.why), Arc::clone(&job.unwanted));
         let handle = self.jobs.spawn(async move { (Key::Run, job.pause(why).await) });
-        self.under_way.insert(Key::Run, (handle, self.history.seq()));
+        self.under_way.insert(Key::Run, Step { job: handle, unwanted, began: self.history.seq() });
     }
 
     fn job(&self, is_orphan: bool) -> Job {
@@ -141,6 +150,7 @@ impl Runner {
             texts: Arc::clone(&self.texts),
             reserved: Arc::clone(&self.reserved),
             is_orphan,
+            unwanted: Arc::default(),
         }
     }
 
@@ -171,10 +181,10 @@ impl Runner {
         self.end_waits(&acts);
         for act in acts {
             let key = act.key();
-            if let Some((job, _)) = self.under_way.get(&key) {
+            if let Some(step) = self.under_way.get(&key) {
                 // Nobody waits for a model on behalf of an agent that is to end.
                 if matches!(act, Act::End { .. }) && is_cancelled {
-                    job.abort();
+                    step.unwanted.notify_one();
                 }
                 continue;
             }
@@ -183,9 +193,9 @@ impl Runner {
             }
             let is_orphan = if let Act::Stop { call } = &act {
                 let runs = self.kit.ground.is_running(*call);
-                if let Some((job, _)) = self.under_way.get(&Key::Call(*call)).filter(|_| !runs) {
+                if let Some(step) = self.under_way.get(&Key::Call(*call)).filter(|_| !runs) {
                     // Whatever it waits for, nobody does any more; then the call is answered.
-                    job.abort();
+                    step.job.abort();
                     continue;
                 }
                 !runs
@@ -193,23 +203,35 @@ impl Runner {
                 false
             };
             let job = self.job(is_orphan);
+            let unwanted = Arc::clone(&job.unwanted);
             let handle = self.jobs.spawn(async move { (key, job.run(act).await) });
-            self.under_way.insert(key, (handle, self.history.seq()));
+            self.under_way.insert(key, Step { job: handle, unwanted, began: self.history.seq() });
         }
+    }
+
+    /// Ends what is under way in a run that is read once more. Turns record what they took before.
+    async fn end_steps(&mut self) {
+        for (key, step) in &self.under_way {
+            match key {
+                Key::Task(_) => step.unwanted.notify_one(),
+                Key::Run | Key::Call(_) | Key::Release(_) | Key::Stop(_) => step.job.abort(),
+            }
+        }
+        while self.jobs.join_next().await.is_some() {}
     }
 
     /// Nobody waits for the time of a call to be up that was let go or called off.
     fn end_waits(&self, acts: &[Act]) {
-        for (key, (job, _)) in &self.under_way {
+        for (key, step) in &self.under_way {
             if matches!(key, Key::Release(_)) && !acts.iter().any(|act| act.key() == *key) {
-                job.abort();
+                step.job.abort();
             }
         }
     }
 
     /// A step is over when what it came to has reached us, so that it is not taken twice.
     async fn ended(&mut self, key: Key, came: Result<Option<Seq>, GroundError>) {
-        let began = self.under_way.remove(&key).map_or(Seq::ZERO, |(_, seq)| seq);
+        let began = self.under_way.remove(&key).map_or(Seq::ZERO, |step| step.began);
         match came {
             Ok(Some(seq)) => {
                 while self.history.seq() < seq {
@@ -238,7 +260,7 @@ impl Runner {
         let broken: Vec<Key> = self
             .under_way
             .iter()
-            .filter(|(_, (job, _))| job.id() == error.id())
+            .filter(|(_, step)| step.job.id() == error.id())
             .map(|(key, _)| *key)
             .collect();
         for key in broken {

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    Chosen, ErrorClass, Gateway, ModelError, Turn,
+    Chosen, ErrorClass, Gateway, Meter, ModelError, Turn,
     chat::{AnswerForm, Message, Request},
 };
 
@@ -47,7 +47,8 @@ impl<I: Serialize, O: DeserializeOwned + JsonSchema> Function<I, O> {
     }
 
     pub async fn call(&self, gateway: &Gateway, chosen: &Chosen, input: &I) -> Result<Answer<O>, ModelError> {
-        let turn = gateway.take_turn(chosen, &self.request(input)?, Arc::new(|_| {})).await?;
+        let turn =
+            gateway.take_turn(chosen, &self.request(input)?, Arc::new(|_| {}), &Meter::default()).await?;
         let value = serde_json::from_str(&turn.reply.text).map_err(|error| {
             failed(
                 &turn.model,

@@ -4,6 +4,7 @@
 //! cost is known before it is taken ([`Gateway::worst_case`]).
 
 mod choice;
+mod meter;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -17,7 +18,12 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-pub use self::{choice::Chosen, turn::Turn, worst_case::WorstCase};
+pub use self::{
+    choice::Chosen,
+    meter::{Meter, Taken},
+    turn::Turn,
+    worst_case::WorstCase,
+};
 use crate::{
     Catalog, Clock, ErrorClass, Keys, LocalModel, LocalStatus, ModelError, Provider, RealClock,
     chat::{AnswerForm, Listener, Message, Request},
@@ -92,14 +98,16 @@ impl Gateway {
         self.bound(chosen, request)
     }
 
-    /// Takes a turn. `listener` hears what arrives; only the returned reply counts.
+    /// Takes a turn. `listener` hears what arrives; only the returned reply counts. `meter` tells what the turn has taken,
+    /// also where it is dropped before its end.
     pub async fn take_turn(
         &self,
         chosen: &Chosen,
         request: &Request,
         listener: Listener,
+        meter: &Meter,
     ) -> Result<Turn, ModelError> {
-        self.ask_in_order(chosen, request, listener).await
+        self.ask_in_order(chosen, request, listener, meter).await
     }
 
     /// Asks a model, or the first model of a provider, for a word: once, and nobody in its place.

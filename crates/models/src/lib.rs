@@ -26,7 +26,7 @@ pub use catalog::{Auth, Catalog, CatalogError, Kind, Model, Provider, ROLES, Sup
 pub use clock::{Clock, RealClock};
 pub use error::{ErrorClass, ModelError};
 pub use function::{Answer, Function};
-pub use gateway::{Chosen, Gateway, Turn, WorstCase};
+pub use gateway::{Chosen, Gateway, Meter, Taken, Turn, WorstCase};
 pub use local::{LocalEndpoint, LocalModel, LocalStatus};
 pub use prices::Prices;
 pub use provider::prepare_tls;

@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use kernel::RunAction;
 use models::chat::{AnswerForm, Delta, Listener, Request, Stop, Usage};
-use models::{BYTES_OF_A_TOKEN, Chosen, ErrorClass, ModelError, Turn, WorstCase};
+use models::{BYTES_OF_A_TOKEN, Chosen, ErrorClass, Meter, ModelError, Taken, Turn, WorstCase};
 use shared_types::payload::llm::{LlmFail, LlmReply, ReplyEnd, Tokens, WantedCall};
 use shared_types::payload::run::PauseReason;
 use shared_types::{Seq, TaskId};
@@ -25,20 +25,61 @@ const ANSWER: u32 = 8_192;
 /// The same for a model on the person's own machine, which writes slowly.
 const LOCAL_ANSWER: u32 = 1_024;
 
+/// What asking a model came to, before anything is recorded.
+enum Thought {
+    Whole(Turn),
+    Failed(ModelError),
+    /// A budget does not allow it.
+    TooMuch(String),
+    /// Nobody waits for it any more.
+    Unwanted,
+    /// The machine's own model worked for somebody else: what is known is old by now.
+    Later,
+}
+
 impl Job {
+    /// A model takes a turn. What it took is recorded, whatever comes of it.
     pub(super) async fn take_turn(&self, task: TaskId) -> Result<Option<Seq>, GroundError> {
+        let (meter, mut place) = (Meter::default(), None);
+        // Nothing that is being recorded is let go of.
+        let came = tokio::select! {
+            biased;
+            came = self.think(task, &meter, &mut place) => came?,
+            () = self.unwanted.notified() => Thought::Unwanted,
+        };
+        match came {
+            Thought::Whole(turn) => self.took(task, turn).await,
+            Thought::Failed(error) => self.failed(task, &error).await,
+            Thought::TooMuch(why) => {
+                self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await
+            }
+            Thought::Unwanted => {
+                let reason = "nobody waits for its answer any more; what it took is an estimate";
+                self.record_loss(task, meter.taken(), reason).await
+            }
+            Thought::Later => self.take_turn_later(task).await,
+        }
+    }
+
+    /// Asks a model, and records nothing. What the turn takes at most is set aside until that is done.
+    async fn think(
+        &self,
+        task: TaskId,
+        meter: &Meter,
+        place: &mut Option<Place>,
+    ) -> Result<Thought, GroundError> {
         let standing = self.ground().standing(self.id()).await?;
         let role = self.history.tasks.get(&task).and_then(|task| roles::named(&task.role));
         let Some(role) = role else {
             let error = ModelError::new("", ErrorClass::Unusable, "there is no such role any more");
-            return self.failed(task, &error).await;
+            return Ok(Thought::Failed(error));
         };
         let chosen = match self.choose(role.name(), &standing) {
             Ok(chosen) => chosen,
-            Err(error) => return self.failed(task, &error).await,
+            Err(error) => return Ok(Thought::Failed(error)),
         };
         if chosen.is_local && self.kit.local.enter(self.id(), task).await {
-            return self.take_turn_later(task).await;
+            return Ok(Thought::Later);
         }
         let most = if chosen.is_local { LOCAL_ANSWER } else { ANSWER }.min(chosen.max_output);
         let mut request = self.request(task, role, &chosen, most, self.room(&chosen, most)).await?;
@@ -46,27 +87,28 @@ impl Job {
         loop {
             let worst = self.kit.gateway.worst_case(&chosen, &request);
             // Set aside first and looked at then: a turn that ends in between is counted twice rather than not at all.
-            let place = Place::take(self, &worst);
+            let place = place.insert(Place::take(self, &worst));
             let standing = self.ground().standing(self.id()).await?;
-            if let Some(why) = self.too_much(task, &standing, &place, &worst) {
-                return self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await;
+            if let Some(why) = self.too_much(task, &standing, place, &worst) {
+                return Ok(Thought::TooMuch(why));
             }
-            let error = match self.kit.gateway.take_turn(&chosen, &request, self.listener(task)).await {
+            let turn = self.kit.gateway.take_turn(&chosen, &request, self.listener(task), meter);
+            let error = match turn.await {
                 Ok(turn) => {
                     if was_too_long {
                         self.rooms().insert(chosen.alias, request.tokens());
                     }
-                    return self.took(task, turn).await;
+                    return Ok(Thought::Whole(turn));
                 }
                 Err(error) => error,
             };
             // Where something was paid for, that is recorded, and the agent gives up.
             if error.class != ErrorClass::ContextTooLong || error.usage.total() > 0 {
-                return self.failed(task, &error).await;
+                return Ok(Thought::Failed(error));
             }
             let shorter = self.request(task, role, &chosen, most, request.tokens() / 3 * 2).await?;
             if shorter.tokens() >= request.tokens() {
-                return self.failed(task, &error).await;
+                return Ok(Thought::Failed(error));
             }
             (request, was_too_long) = (shorter, true);
         }
@@ -189,7 +231,37 @@ impl Job {
             millis: turn.millis,
             attempts: turn.attempts,
         };
-        self.record_by(task, RunAction::RecordReply(reply), kept.bytes.into_iter().collect()).await
+        let taken = Taken { model: reply.model.to_string(), usage, cost: reply.micros };
+        let recorded =
+            self.record_by(task, RunAction::RecordReply(reply), kept.bytes.into_iter().collect()).await;
+        self.count_if_refused(task, taken, recorded).await
+    }
+
+    /// What a turn took is recorded also where the run or the agent is over, or went back, so that nothing else is.
+    async fn count_if_refused(
+        &self,
+        task: TaskId,
+        taken: Taken,
+        recorded: Result<Option<Seq>, GroundError>,
+    ) -> Result<Option<Seq>, GroundError> {
+        if let Err(GroundError::Refused(_)) = &recorded {
+            self.record_loss(task, taken, "nobody waits for its answer any more").await?;
+        }
+        recorded
+    }
+
+    async fn record_loss(
+        &self,
+        task: TaskId,
+        taken: Taken,
+        reason: &str,
+    ) -> Result<Option<Seq>, GroundError> {
+        let (tokens, micros) = (tokens(&taken.usage), taken.cost);
+        if tokens.total() == 0 {
+            return Ok(None);
+        }
+        let loss = LlmFail { task, model: taken.model.into(), reason: reason.into(), tokens, micros };
+        self.record(RunAction::RecordLoss(loss), Vec::new()).await
     }
 
     /// No model answered: the run waits for the person where that may help, else the agent gives up.
@@ -222,7 +294,9 @@ impl Job {
         let fail =
             LlmFail { task, model: error.model.as_str().into(), reason: reason.into(), tokens, micros };
         let known = self.history.seq();
-        self.record(RunAction::RecordFailure { fail, known }, Vec::new()).await
+        let taken = Taken { model: error.model.clone(), usage: error.usage, cost: error.cost };
+        let recorded = self.record(RunAction::RecordFailure { fail, known }, Vec::new()).await;
+        self.count_if_refused(task, taken, recorded).await
     }
 }
 
@@ -277,3 +351,6 @@ impl Drop for Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -155,7 +155,8 @@ fn named_in_run(action: &RunAction) -> Option<ContentRef> {
         | RunAction::Fail { .. }
         | RunAction::Answer { .. }
         | RunAction::Trust(_)
-        | RunAction::RecordFailure { .. } => None,
+        | RunAction::RecordFailure { .. }
+        | RunAction::RecordLoss(_) => None,
     }
 }
 

@@ -62,6 +62,8 @@ pub enum RunAction {
         /// The newest event of the run that was known when the turn began.
         known: Seq,
     },
+    /// What a turn took that nobody waits for any more, however far the run is.
+    RecordLoss(LlmFail),
 }
 
 pub(super) fn decide(
@@ -77,6 +79,9 @@ pub(super) fn decide(
         return self::start(view, draft, id, start);
     }
     let run = view.runs.get(&id).ok_or(Rejection::NoRun { run: id })?;
+    if let RunAction::RecordLoss(loss) = action {
+        return lose(draft, loss);
+    }
     if run.phase.is_over() {
         // What was still under way when the person ended it has to be put away.
         let RunAction::EndTask {
@@ -90,7 +95,7 @@ pub(super) fn decide(
         return end_task(view, draft, run, end);
     }
     match action {
-        RunAction::Start(_) => {}
+        RunAction::Start(_) | RunAction::RecordLoss(_) => {}
         RunAction::Steer(steer) => {
             if let Some(task) = steer.task.or_else(|| run.tasks.first().map(|first| first.id)) {
                 working(run, task)?;
@@ -189,6 +194,13 @@ fn start(view: &View, draft: &mut Draft, id: RunId, start: &RunStart) -> Result<
         return Err(Rejection::RunTaken { run: id });
     }
     draft.event(start.clone());
+    Ok(())
+}
+
+/// It was paid for, whatever has become of the run and the agent.
+fn lose(draft: &mut Draft, loss: &LlmFail) -> Result<(), Rejection> {
+    check_text("a reason", &loss.reason, REASON_LIMIT)?;
+    draft.event(loss.clone());
     Ok(())
 }
 

@@ -332,6 +332,21 @@ fn what_a_turn_took_that_came_to_nothing_is_counted_but_is_no_step() {
 }
 
 #[test]
+fn what_a_turn_took_that_nobody_waits_for_is_counted_however_far_the_run_is() {
+    for phase in [RunAction::Pause(PauseReason::Person), RunAction::Cancel] {
+        let (mut shell, _) = Shell::after(working());
+        shell.done(act(phase));
+        let (task, model, reason) = (task_id(1), "small".into(), "nobody waits for it".into());
+        let tokens = Tokens { input: 7, output: 3, ..Default::default() };
+        let lost = LlmFail { task, model, reason, tokens, micros: Some(5) };
+        shell.done(act(RunAction::RecordLoss(lost)));
+        let spent = Spent { steps: 0, tokens: 10, micros: 5, unpriced: 0 };
+        assert_eq!(shell.view.runs.get(&run_id(1)).unwrap().spent, spent);
+        assert_eq!(shell.view.spending.iter().map(|(_, day)| day.spent.micros).sum::<u64>(), 5);
+    }
+}
+
+#[test]
 fn going_on_at_a_bound_gives_every_agent_as_much_again() {
     let (mut shell, _) = Shell::after(working());
     shell.done(reply(1));

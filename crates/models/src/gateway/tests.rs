@@ -115,7 +115,7 @@ impl Rig {
         let ears = heard.clone();
         let listener: Listener = Arc::new(move |delta| ears.lock().unwrap().push(delta));
         let chosen = self.gateway.chosen(alias).unwrap();
-        let turn = self.gateway.take_turn(&chosen, request, listener).await;
+        let turn = self.gateway.take_turn(&chosen, request, listener, &Meter::default()).await;
         let heard = heard.lock().unwrap().clone();
         (turn, heard)
     }
@@ -151,5 +151,5 @@ fn a_gateway_and_its_turns_can_be_sent() {
     let gateway = Gateway::new(Catalog::load(None).unwrap(), Arc::new(Vault(Vec::new())));
     is_shared(&gateway);
     let (chosen, request) = (gateway.chosen("claude-sonnet").unwrap(), request());
-    is_send(&gateway.take_turn(&chosen, &request, Arc::new(|_| {})));
+    is_send(&gateway.take_turn(&chosen, &request, Arc::new(|_| {}), &Meter::default()));
 }

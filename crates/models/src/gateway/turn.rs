@@ -7,9 +7,9 @@ use std::{
 };
 
 use crate::{
-    BYTES_OF_A_TOKEN, ErrorClass, Gateway, Kind, LocalEndpoint, ModelError,
-    chat::{Delta, Listener, Reply, Request, Usage},
-    gateway::Chosen,
+    ErrorClass, Gateway, Kind, LocalEndpoint, ModelError,
+    chat::{Delta, Listener, Reply, Request},
+    gateway::{Chosen, Meter, Taken},
     mask::mask,
     provider::{self, Failure, RawReply, Target},
     reading::{self, Flaw},
@@ -30,52 +30,40 @@ pub struct Turn {
 
 /// What is counted while a turn is taken.
 #[derive(Debug)]
-struct Tally {
+struct Tally<'m> {
     start: Instant,
     attempts: u32,
     /// Whether anything was heard that a restart must make void.
     begun: bool,
-    /// Bytes that were heard of the last answer, thoughts among them.
-    heard: usize,
     /// Answers that came whole: each of them is paid for.
     answers: u32,
-    usage: Usage,
-    cost: Option<u64>,
+    meter: &'m Meter,
 }
 
 /// Answers that are paid for in one turn, whoever gives them. A worst case reserves so many.
 const ANSWERS: u32 = 2;
 
-impl Tally {
-    fn begin() -> Self {
-        let (start, usage) = (Instant::now(), Usage::default());
-        Self { start, attempts: 0, begun: false, heard: 0, answers: 0, usage, cost: Some(0) }
+impl<'m> Tally<'m> {
+    fn begin(meter: &'m Meter) -> Self {
+        Self { start: Instant::now(), attempts: 0, begun: false, answers: 0, meter }
     }
 
-    /// Counts an answer that came whole. For a server that does not count it is estimated, so that limits hold.
-    fn add(&mut self, raw: &RawReply, chosen: &Chosen, request: &Request) {
-        let heard = self.heard.div_ceil(BYTES_OF_A_TOKEN) as u64;
-        let output = raw.estimate().max(heard);
-        let estimate = Usage { input: request.tokens(), output, ..Usage::default() };
-        let usage = raw.usage.filter(|usage| usage.total() > 0).unwrap_or(estimate);
-        let cost = chosen.prices.map(|prices| prices.cost(&usage));
+    /// Counts an answer that came whole.
+    fn add(&mut self, raw: &RawReply) {
         self.answers += 1;
-        self.usage.input += usage.input;
-        self.usage.cache_read += usage.cache_read;
-        self.usage.cache_write += usage.cache_write;
-        self.usage.output += usage.output;
-        self.cost = self.cost.zip(cost).map(|(sum, cost)| sum + cost);
+        self.meter.receive(raw);
     }
 
     /// What was taken though nothing came of it.
     fn failed(self, error: ModelError) -> ModelError {
-        ModelError { usage: self.usage, cost: self.cost, ..error }
+        let Taken { usage, cost, .. } = self.meter.taken();
+        ModelError { usage, cost, ..error }
     }
 
     fn turn(self, model: String, reply: Reply) -> Turn {
         let millis = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let reply = Reply { usage: self.usage, ..reply };
-        Turn { reply, model, cost: self.cost, attempts: self.attempts, millis }
+        let Taken { usage, cost, .. } = self.meter.taken();
+        Turn { reply: Reply { usage, ..reply }, model, cost, attempts: self.attempts, millis }
     }
 }
 
@@ -85,8 +73,9 @@ impl Gateway {
         chosen: &Chosen,
         request: &Request,
         listener: Listener,
+        meter: &Meter,
     ) -> Result<Turn, ModelError> {
-        let mut tally = Tally::begin();
+        let mut tally = Tally::begin(meter);
         let mut first_error = None;
         let length = request.tokens();
         for candidate in self.candidates(chosen) {
@@ -113,7 +102,8 @@ impl Gateway {
     }
 
     pub(super) async fn ask_once(&self, chosen: &Chosen, request: &Request) -> Result<Turn, ModelError> {
-        let mut tally = Tally::begin();
+        let meter = Meter::default();
+        let mut tally = Tally::begin(&meter);
         let listener: Listener = Arc::new(|_| {});
         let reply = self.ask_sensibly(chosen, request, &listener, &mut tally, 1).await?;
         Ok(tally.turn(chosen.alias.clone(), reply))
@@ -125,7 +115,7 @@ impl Gateway {
         chosen: &Chosen,
         request: &Request,
         listener: &Listener,
-        tally: &mut Tally,
+        tally: &mut Tally<'_>,
         tries: u32,
     ) -> Result<Reply, ModelError> {
         let Some(model) = self.catalog().models.get(&chosen.alias) else {
@@ -156,7 +146,7 @@ impl Gateway {
         chosen: &Chosen,
         request: &Request,
         listener: &Listener,
-        tally: &mut Tally,
+        tally: &mut Tally<'_>,
         tries: u32,
     ) -> Result<RawReply, ModelError> {
         let mut tried = 0;
@@ -167,7 +157,7 @@ impl Gateway {
             tried += 1;
             let error = match self.ask(chosen, request, listener, tally).await {
                 Ok(raw) => {
-                    tally.add(&raw, chosen, request);
+                    tally.add(&raw);
                     return Ok(raw);
                 }
                 Err(error) => error,
@@ -185,7 +175,7 @@ impl Gateway {
         chosen: &Chosen,
         request: &Request,
         listener: &Listener,
-        tally: &mut Tally,
+        tally: &mut Tally<'_>,
     ) -> Result<RawReply, ModelError> {
         let missing = |message: &str| failed(chosen, ErrorClass::Unavailable, message.into());
         let catalog = self.catalog();
@@ -211,16 +201,20 @@ impl Gateway {
             }
         };
         tally.attempts += 1;
-        tally.heard = 0;
         let target =
             Target { model, provider, base_url: &base_url, key: key.as_ref(), now: self.0.clock.now() };
-        let hear = |delta: Delta| {
+        let meter = tally.meter;
+        let hear = |delta| {
             tally.begun = true;
-            tally.heard += delta.size();
+            meter.hear(&delta);
             listener(delta);
         };
+        meter.send(chosen, request);
         let outcome = provider::ask(&self.0.http, &target, request, hear).await;
-        outcome.map_err(|Failure { class, message }| failed(chosen, class, mask(&message, key.as_ref())))
+        outcome.map_err(|Failure { class, message }| {
+            meter.fail();
+            failed(chosen, class, mask(&message, key.as_ref()))
+        })
     }
 
     /// How long to wait before the next try; `None` if there is no point in one.

@@ -56,7 +56,7 @@ pub(crate) fn same(end: &End) -> Same {
             calls: run.calls_but(&cut.calls),
             asks: asked.collect::<BTreeSet<_>>().len(),
             turns: cost.steps - wasted.turns,
-            micros: cost.micros - wasted.micros,
+            micros: cost.micros - wasted.micros - run.lost(),
             labels: run.labels(),
         }
     };

@@ -20,6 +20,7 @@ mod cut;
 mod end;
 mod keys;
 mod killing;
+mod losing;
 mod person;
 mod scenario;
 mod snapshot;

@@ -197,7 +197,7 @@ fn sees_the_call(computer: &Computer, asked: AskId) {
     assert!(question.is_none_or(|question| question.input.is_some()), "{question:?}");
 }
 
-fn retry(computer: &Computer, run: RunId, events: &[Event], turn: usize) {
+pub(crate) fn retry(computer: &Computer, run: RunId, events: &[Event], turn: usize) {
     let is_turn = |event: &&Event| matches!(event.payload, Payload::Llm(LlmEvent::Reply(_)));
     let step = events.iter().filter(is_turn).nth(turn - 1).unwrap().seq;
     let request =

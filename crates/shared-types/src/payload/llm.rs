@@ -78,14 +78,14 @@ pub struct LlmReply {
     pub attempts: u32,
 }
 
-/// No model answered, though all means were tried.
+/// No model answered, though all means were tried, or nobody waited for its answer any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LlmFail {
     pub task: TaskId,
     pub model: Box<str>,
     /// A sentence for the person.
     pub reason: Box<str>,
-    /// What was taken nevertheless, by answers that made no sense.
+    /// What was taken nevertheless, by answers that made no sense or were let go of.
     #[serde(default, skip_serializing_if = "Tokens::is_none")]
     pub tokens: Tokens,
     /// Millionths of a dollar, if anything was taken and its price is known.
@@ -98,7 +98,7 @@ events! {
     LlmEvent {
         /// A model answered.
         "llm.reply" v 1 Final => Reply(LlmReply),
-        /// No model answered, though all means were tried.
+        /// No model answered, though all means were tried, or nobody waited for its answer any more.
         "llm.fail" v 1 Final => Fail(LlmFail),
     }
 }

@@ -38,7 +38,7 @@ async fn a_request_shows_no_key_in_debug() {
     let clock = Arc::new(Still::default());
     let gateway = Gateway::with_clock(catalog(server.url(), ""), Arc::new(Access), clock);
     let chosen = gateway.chosen("bedrock").unwrap();
-    gateway.take_turn(&chosen, &request(), Arc::new(|_| {})).await.unwrap();
+    gateway.take_turn(&chosen, &request(), Arc::new(|_| {}), &Meter::default()).await.unwrap();
     let asked = &server.asked()[0];
     let authorization = &asked.headers["authorization"];
     let beginning = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261115/us-east-1/bedrock/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-security-token, Signature=";
@@ -59,7 +59,8 @@ async fn a_key_that_is_no_key_is_refused_without_being_shown() {
     let gateway = Gateway::new(catalog(server.url(), ""), Arc::new(Broken));
     for (_, alias) in WIRES {
         let chosen = gateway.chosen(alias).unwrap();
-        let error = gateway.take_turn(&chosen, &request(), Arc::new(|_| {})).await.unwrap_err();
+        let error =
+            gateway.take_turn(&chosen, &request(), Arc::new(|_| {}), &Meter::default()).await.unwrap_err();
         assert_eq!(error.class, ErrorClass::Auth, "{alias}");
         assert!(!error.message.contains("lines"), "{}", error.message);
     }

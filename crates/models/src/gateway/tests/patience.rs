@@ -5,6 +5,7 @@ use super::{
     server::Then,
     *,
 };
+use crate::chat::Usage;
 
 #[tokio::test]
 async fn a_stream_that_breaks_off_is_tried_again_and_said() {
@@ -155,5 +156,23 @@ async fn dropping_a_turn_ends_the_request() {
         }
         assert_eq!(rig.server.hung_up(), 1, "{kind:?}: the connection was closed");
         assert_eq!(rig.server.asked().len(), 1, "{kind:?}: and no other was made");
+    }
+}
+
+#[tokio::test]
+async fn what_a_turn_took_that_was_let_go_of_is_known() {
+    for (kind, alias) in WIRES {
+        let endless = Scripted { then: Then::Hang, ..Scripted::ok(text("Hello").cut(kind)) };
+        let more = "patience.silence_ms = 60000";
+        let rig = Rig::with(vec![endless], more, vec!["anthropic", "openai", "bedrock"]).await;
+        let (request, meter) = (request(), Meter::default());
+        assert_eq!(meter.taken(), Taken { model: String::new(), usage: Usage::default(), cost: Some(0) });
+        let chosen = rig.gateway.chosen(alias).unwrap();
+        let turn = rig.gateway.take_turn(&chosen, &request, Arc::new(|_| {}), &meter);
+        assert!(tokio::time::timeout(Duration::from_millis(300), turn).await.is_err(), "{kind:?}");
+        let (input, output) = (request.tokens(), 2);
+        let usage = Usage { input, output, ..Usage::default() };
+        let taken = Taken { model: alias.into(), usage, cost: Some(input + 5 * output) };
+        assert_eq!(meter.taken(), taken, "{kind:?}");
     }
 }

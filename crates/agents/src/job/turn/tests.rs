@@ -1,0 +1,134 @@
+//! A turn whose answer nobody records any more.
+
+use std::sync::Mutex;
+
+use kernel::Action;
+use models::chat::Reply;
+use models::{Catalog, Gateway, Keys, Secret};
+use shared_types::wire::RunCommand;
+use shared_types::{CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Timestamp};
+
+use super::*;
+use crate::Kit;
+use crate::ground::{Answer, By, Deed, Found, Ground, Hit};
+use crate::rules::Rules;
+
+/// A computer whose runs are over: it takes in what was lost, and nothing else.
+#[derive(Default)]
+struct Over(Mutex<Vec<LlmFail>>);
+
+fn no<'a, T: Send + 'a>() -> Answer<'a, T> {
+    Box::pin(async { Err(GroundError::Refused("the run is over".into())) })
+}
+
+impl Ground for Over {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(0)
+    }
+
+    fn new_command(&self) -> CommandId {
+        CommandId::from_bytes([1; 16])
+    }
+
+    fn new_op(&self) -> OpId {
+        OpId::from_bytes([2; 16])
+    }
+
+    fn record(&self, deed: Deed) -> Answer<'_, Option<Seq>> {
+        let Action::Run(RunAction::RecordLoss(lost)) = deed.action else { return no() };
+        self.0.lock().unwrap().push(lost);
+        Box::pin(async { Ok(Some(Seq(9))) })
+    }
+
+    fn keep(&self, _: Vec<u8>) -> Answer<'_, ContentRef> {
+        no()
+    }
+
+    fn content(&self, _: ContentHash) -> Answer<'_, Vec<u8>> {
+        no()
+    }
+
+    fn open_runs(&self) -> Answer<'_, Vec<RunId>> {
+        no()
+    }
+
+    fn events_of(&self, _: RunId) -> Answer<'_, Vec<Event>> {
+        no()
+    }
+
+    fn standing(&self, _: RunId) -> Answer<'_, Standing> {
+        no()
+    }
+
+    fn file(&self, _: FilePath) -> Answer<'_, Option<Found>> {
+        no()
+    }
+
+    fn list(&self, _: Option<FilePath>) -> Answer<'_, Option<Vec<String>>> {
+        no()
+    }
+
+    fn search(&self, _: String) -> Answer<'_, Vec<Hit>> {
+        no()
+    }
+
+    fn exec(&self, _: By, _: RunCommand) -> Answer<'_, Seq> {
+        no()
+    }
+
+    fn is_running(&self, _: OpId) -> bool {
+        false
+    }
+
+    fn stop(&self, _: OpId) {}
+
+    fn say(&self, _: RunId, _: TaskId, _: &str) {}
+}
+
+struct NoKeys;
+
+impl Keys for NoKeys {
+    fn key(&self, _: &str) -> Option<Secret> {
+        None
+    }
+}
+
+fn job(ground: Arc<Over>) -> Job {
+    let kit = Kit {
+        ground,
+        gateway: Gateway::new(Catalog::load(None).unwrap(), Arc::new(NoKeys)),
+        rules: Arc::new(Rules::built_in().unwrap()),
+        web: None,
+        toolbox: None,
+        reserved: Default::default(),
+        rooms: Default::default(),
+        local: Default::default(),
+    };
+    Job {
+        kit: Arc::new(kit),
+        history: Arc::new(History::of(RunId::from_bytes([3; 16]), &[])),
+        texts: Default::default(),
+        reserved: Default::default(),
+        is_orphan: false,
+        unwanted: Default::default(),
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_refused_is_paid_for_all_the_same() {
+    let (ground, task) = (Arc::new(Over::default()), TaskId::from_bytes([4; 16]));
+    let job = job(Arc::clone(&ground));
+    let usage = Usage { input: 70, output: 30, ..Usage::default() };
+    let reply = Reply { text: "Yes.".into(), calls: Vec::new(), stop: Stop::End, usage };
+    let turn = Turn { reply, model: "small".into(), cost: Some(5), attempts: 1, millis: 3 };
+    let over = Err(GroundError::Refused("the run is over".into()));
+    assert_eq!(job.took(task, turn).await, over);
+    let senseless =
+        ModelError { usage, cost: Some(7), ..ModelError::new("small", ErrorClass::Unusable, "No.") };
+    assert_eq!(job.failed(task, &senseless).await, over);
+    let nothing = ModelError::new("small", ErrorClass::BadRequest, "No.");
+    assert_eq!(job.failed(task, &nothing).await, over);
+    let lost = ground.0.lock().unwrap();
+    let taken: Vec<_> = lost.iter().map(|lost| (lost.tokens.total(), lost.micros)).collect();
+    assert_eq!(taken, [(100, Some(5)), (100, Some(7))], "and what took nothing is nothing");
+}

@@ -1,0 +1,107 @@
+//! What a turn took is counted also where nobody waits for it any more.
+
+use std::time::{Duration, Instant};
+
+use sandbox::computer::Computer;
+use sandbox::desk::Desk;
+use sandbox::ids;
+use sandbox::protocol::RunRequest;
+use scripted_model::Wire;
+use shared_types::Payload;
+use shared_types::payload::llm::{LlmEvent, LlmFail};
+use shared_types::wire::{RunGesture, RunState};
+use tokio::runtime::Runtime;
+
+use crate::person::retry;
+use crate::scenario::Scenario;
+use crate::stage::{LOOK, PATIENCE, Stage, ask};
+
+/// A writer whose model is asked and never answers.
+const NEVER_ANSWERED: &str = r#"
+about = "A model that is asked and never answers."
+objective = "Write tea.md."
+
+[[script.agent]]
+role = "conductor"
+[[script.agent.step]]
+calls = [ { tool = "delegate", input = { agent = "writer", task = "Write tea.md." } } ]
+usage = { input = 100, output = 10 }
+
+[[script.agent]]
+role = "writer"
+[[script.agent.step]]
+fault = "silent"
+times = 9
+text = "Never said."
+
+[expect]
+state = "cancelled"
+turns = 1
+micros = 120
+calls = []
+"#;
+
+fn until(what: &str, mut has_come: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !has_come() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Turns that came to nothing, with what they took.
+fn failures(stage: &Stage<'_>, computer: &Computer) -> Vec<LlmFail> {
+    let events = stage.events(computer, stage.runs[0]).into_iter();
+    let fail = |event: shared_types::Event| match event.payload {
+        Payload::Llm(LlmEvent::Fail(fail)) => Some(fail),
+        _ => None,
+    };
+    events.filter_map(fail).collect()
+}
+
+fn stop(stage: &Stage<'_>, computer: &Computer) {
+    let run = stage.runs[0];
+    ask(computer, RunRequest::Gesture { run: run.to_string(), gesture: RunGesture::Stop });
+    until("the run does not end", || {
+        computer.writer().inspect(move |view| view.pending_in(run).is_none()).unwrap()
+    });
+}
+
+/// Lets agents work until the writer's model is asked, and then does something.
+fn when_asked(act: impl FnOnce(&Stage<'_>, &Computer)) {
+    let scenario: Scenario = toml::from_str(NEVER_ANSWERED).unwrap();
+    let stage = Stage::new(&scenario, Wire::Anthropic);
+    let runtime = Runtime::new().unwrap();
+    let desk = runtime.block_on(Desk::open(stage.prepare(), &stage.minds())).unwrap();
+    until("the writer's model is not asked", || stage.requests().len() == 2);
+    act(&stage, desk.computer());
+    runtime.block_on(desk.close());
+    runtime.shutdown_timeout(Duration::from_secs(5));
+}
+
+#[test]
+fn stopping_a_run_counts_what_the_turn_took_that_was_under_way() {
+    when_asked(|stage, computer| {
+        stop(stage, computer);
+        let [lost] = &failures(stage, computer)[..] else { panic!("{:?}", failures(stage, computer)) };
+        // A prompt costs a millionth of a dollar for each of its tokens.
+        assert_eq!((lost.micros, lost.tokens.output), (Some(lost.tokens.input), 0), "{lost:?}");
+        let line = stage.details(computer, stage.runs[0]).line;
+        assert_eq!((line.state, line.cost.steps), (RunState::Cancelled, 1));
+        assert_eq!(line.cost.micros, 120 + lost.tokens.input);
+        let today = computer.writer().inspect(|view| view.taken_on_day(ids::now()).spent).unwrap();
+        assert_eq!(today.micros, line.cost.micros);
+    });
+}
+
+#[test]
+fn going_back_to_a_step_counts_what_the_turn_took_that_was_under_way() {
+    when_asked(|stage, computer| {
+        let events = stage.events(computer, stage.runs[0]);
+        retry(computer, stage.runs[0], &events, 1);
+        until("what was taken is not counted", || !failures(stage, computer).is_empty());
+        until("nobody begins anew", || stage.requests().len() > 2);
+        assert!(failures(stage, computer)[0].tokens.input > 0);
+        stop(stage, computer);
+    });
+}
