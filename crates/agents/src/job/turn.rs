@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use kernel::RunAction;
 use models::chat::{AnswerForm, Delta, Listener, Request, Stop, Usage};
@@ -12,7 +13,7 @@ use shared_types::{Seq, TaskId};
 
 use super::Job;
 use super::call::tool_name;
-use crate::budget::{Bounds, Reserved};
+use crate::budget::{Bounds, Reserved, time_is_over, within};
 use crate::fit::fit;
 use crate::ground::{GroundError, Standing};
 use crate::history::History;
@@ -31,6 +32,8 @@ enum Thought {
     Failed(ModelError),
     /// A budget does not allow it.
     TooMuch(String),
+    /// A budget had no more time for it.
+    OutOfTime(String),
     /// Nobody waits for it any more.
     Unwanted,
     /// The machine's own model worked for somebody else: what is known is old by now.
@@ -51,6 +54,11 @@ impl Job {
             Thought::Whole(turn) => self.took(task, turn).await,
             Thought::Failed(error) => self.failed(task, &error).await,
             Thought::TooMuch(why) => {
+                self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await
+            }
+            Thought::OutOfTime(why) => {
+                let reason = "its time was over before the answer was whole; what it took is an estimate";
+                self.record_loss(task, meter.taken(), reason).await?;
                 self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await
             }
             Thought::Unwanted => {
@@ -92,15 +100,17 @@ impl Job {
             if let Some(why) = self.too_much(task, &standing, place, &worst) {
                 return Ok(Thought::TooMuch(why));
             }
+            let left = self.bounds(task, &standing).and_then(|bounds| bounds.time_left());
             let turn = self.kit.gateway.take_turn(&chosen, &request, self.listener(task), meter);
-            let error = match turn.await {
-                Ok(turn) => {
+            let error = match within(left, turn).await {
+                Some(Ok(turn)) => {
                     if was_too_long {
                         self.rooms().insert(chosen.alias, request.tokens());
                     }
                     return Ok(Thought::Whole(turn));
                 }
-                Err(error) => error,
+                Some(Err(error)) => error,
+                None => return Ok(Thought::OutOfTime(self.out_of_time(task, &standing, left))),
             };
             // Where something was paid for, that is recorded, and the agent gives up.
             if error.class != ErrorClass::ContextTooLong || error.usage.total() > 0 {
@@ -185,6 +195,12 @@ impl Job {
     ) -> Option<String> {
         let (of_run, of_day) = place.reserved();
         self.bounds(task, standing)?.exceeded(&of_run, &of_day, worst)
+    }
+
+    /// Which time was over before the answer was whole. That of a role is counted when a turn is recorded.
+    fn out_of_time(&self, task: TaskId, standing: &Standing, left: Option<Duration>) -> String {
+        let why = self.bounds(task, standing).and_then(|bounds| bounds.out_of_time());
+        why.unwrap_or_else(|| time_is_over(left))
     }
 
     /// The bounds within which an agent works now.
