@@ -36,7 +36,8 @@ pub fn routes() -> Vec<Route> {
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewKey {
-    /// An API key; or JSON with its parts, where a provider such as Bedrock has several.
+    /// An API key. Bedrock takes an access key, too: its id, its secret and its session token if there is one, with a
+    /// colon between them.
     #[schemars(with = "String", length(min = 1, max = 16384))]
     secret: Secret,
     /// For everybody on this machine. Only the owner may.

@@ -128,6 +128,7 @@ impl Vault {
         caller: &Caller,
     ) -> Result<(), VaultError> {
         let (place, now, secret) = (may(who, scope, provider)?, self.identity.now(), secret.checked()?);
+        provider.check(&secret)?;
         self.identity.transact(|tx| {
             if entries::others(tx, &place)? >= spans::KEYS {
                 return Err(VaultError::Full { limit: spans::KEYS });

@@ -53,8 +53,8 @@ pub struct Keys {
 pub enum KeysAction {
     /// Keep a provider's key, read from standard input or typed without an echo
     #[command(
-        after_help = "Examples:\n  choir keys set anthropic\n  choir keys set bedrock < bedrock.json\n\n\
-        Bedrock takes an API key, or JSON with access_key_id, secret_access_key, session_token and region."
+        after_help = "Examples:\n  choir keys set anthropic\n  choir keys set bedrock < bedrock.key\n\n\
+        Bedrock takes an API key, or an access key: ID:SECRET or ID:SECRET:SESSION_TOKEN. Its region is in choir.toml."
     )]
     Set {
         /// anthropic, bedrock, openai, zai, moonshot (Kimi), or another name of a-z, 0-9 and '-'

@@ -1,11 +1,12 @@
 //! The name of a provider, such as `anthropic`, `bedrock`, `openai`, `zai` or `moonshot`. Which there are is not known
-//! here.
+//! here, but for the one whose key may have several parts.
 
 use std::fmt;
 
-use super::VaultError;
+use super::{Secret, VaultError};
 
 const AT_MOST: usize = 32;
+const BEDROCK: &str = "bedrock";
 
 /// A name of `[a-z0-9-]{1,32}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +25,21 @@ impl Provider {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Refuses a secret that cannot be a key of this provider. Cut at the wrong places, a secret would be sent as a part
+    /// that is none.
+    pub(super) fn check(&self, secret: &Secret) -> Result<(), VaultError> {
+        let letter = |b: u8| b.is_ascii_alphanumeric() || b"+/=_.-".contains(&b);
+        let parts: Vec<&str> = secret.reveal().split(':').collect();
+        let is_key =
+            parts.len() <= 3 && parts.iter().all(|part| !part.is_empty() && part.bytes().all(letter));
+        if self.0 != BEDROCK || is_key {
+            return Ok(());
+        }
+        let message =
+            "a key of Bedrock is an API key, or an access key as ID:SECRET or ID:SECRET:SESSION_TOKEN";
+        Err(VaultError::Invalid(message.into()))
     }
 }
 
@@ -45,5 +61,22 @@ mod tests {
         for bad in ["", "Anthropic", "a b", "a/b", "é", "a\0", &"a".repeat(33)] {
             assert!(Provider::parse(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_key_of_bedrock_has_its_form() {
+        let check = |provider: &str, secret: &str| {
+            Provider::parse(provider).unwrap().check(&Secret::new(secret.into())).is_ok()
+        };
+        for good in
+            ["ABSKQmVkcm9jaw==", "bedrock-api-key-YmVkcm9jaw", "AKIA:wJal/K7+x", "ASIA:wJal/K7:IQoJ+b3=="]
+        {
+            assert!(check("bedrock", good), "{good}");
+        }
+        let json = r#"{"access_key_id":"AKIA","secret_access_key":"wJal"}"#;
+        for bad in [json, "AKIA:", ":wJal", "AKIA:wJal:IQoJ:b3", "AKIA: wJal", "AKIA:wJal:"] {
+            assert!(!check("bedrock", bad), "{bad}");
+        }
+        assert!(check("tracker", json), "others may take what they like");
     }
 }

@@ -13,8 +13,8 @@ const AT_MOST: usize = 16 << 10;
 const SHOWN_FROM: usize = 20;
 const SHOWN: usize = 4;
 
-/// A provider's secret: an API key, or JSON where a provider needs several parts. It has no `Display` and no
-/// `Serialize`, so it gets nowhere by accident.
+/// A provider's secret: an API key, or whatever else a provider takes. It has no `Display` and no `Serialize`, so it gets
+/// nowhere by accident.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
 

@@ -39,7 +39,7 @@ async fn a_key_is_set_listed_without_its_secret_and_cleared() {
         put(&house, &cookie, ANTHROPIC, &json!({ "secret": SECRET })).await.status,
         StatusCode::NO_CONTENT
     );
-    let bedrock = json!({ "access_key_id": "AKIAEXAMPLE", "secret_access_key": "xyz" }).to_string();
+    let bedrock = "AKIAEXAMPLE:xyz".to_owned();
     let set =
         put(&house, &cookie, "/api/v1/keys/bedrock", &json!({ "secret": bedrock, "shared": false })).await;
     assert_eq!(set.status, StatusCode::NO_CONTENT);
@@ -64,6 +64,17 @@ async fn a_key_is_set_listed_without_its_secret_and_cleared() {
         (&json!("key.cleared"), &json!("anthropic"))
     );
     assert!(!holds(&audit.bytes, "sk-ant"));
+}
+
+#[tokio::test]
+async fn a_key_of_bedrock_that_is_none_is_refused_and_not_kept() {
+    let house = House::new();
+    let cookie = house.cookie_of(&owner());
+    let parts = json!({ "access_key_id": "AKIAEXAMPLE", "secret_access_key": "xyz" }).to_string();
+    let refused = put(&house, &cookie, "/api/v1/keys/bedrock", &json!({ "secret": parts })).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
+    assert!(refused.json["detail"].as_str().unwrap().contains("ID:SECRET"), "{refused:?}");
+    assert_eq!(read(&house, &owner(), "bedrock"), None);
 }
 
 #[tokio::test]

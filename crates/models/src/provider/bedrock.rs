@@ -31,6 +31,12 @@ impl Protocol for Bedrock {
         let mut headers = HeaderMap::new();
         headers.insert("accept", HeaderValue::from_static("application/vnd.amazon.eventstream"));
         let mut post = http::post(target, &path, headers, &body.into())?;
+        // Cut at its colons, JSON would show the secret as a token.
+        if target.key.is_some_and(|key| key.expose().contains('"')) {
+            let message =
+                "A key of Bedrock is an API key, or an access key as ID:SECRET or ID:SECRET:SESSION_TOKEN.";
+            return Err(Failure::new(ErrorClass::Auth, format!("{message} Enter it once more.")));
+        }
         let access_key = target.key.and_then(|key| AccessKey::parse(key.expose()));
         match (target.provider.auth, access_key) {
             (Auth::Aws, Some(key)) => sign(&mut post, target, key)?,
