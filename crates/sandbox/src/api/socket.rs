@@ -53,7 +53,8 @@ pub(super) async fn connect(
     let upgrade = upgrade.map_err(|e| Refusal::new(e.status(), "not_a_websocket", e.body_text()))?;
     let desk = desk.0;
     Ok(upgrade.max_message_size(MESSAGE_LIMIT).on_upgrade(move |socket| async move {
-        let tab = Tab { desk, shell, terminals, socket, sent: Seq::ZERO, attached: Vec::new() };
+        let tab =
+            Tab { desk, shell, terminals, socket, sent: Seq::ZERO, projected: None, attached: Vec::new() };
         // Whoever is signed out elsewhere is so here, at once.
         tokio::select! {
             () = tab.serve(since.since) => {}
@@ -70,6 +71,8 @@ struct Tab {
     socket: WebSocket,
     /// The last event that was sent.
     sent: Seq,
+    /// How far lists and search are, as the tab was told.
+    projected: Option<Seq>,
     attached: Vec<Attachment>,
 }
 
@@ -144,10 +147,12 @@ impl Tab {
                 Woken::Events => {
                     let _ = head.borrow_and_update();
                     self.send_events().await?;
+                    let seq = *projected.borrow();
+                    self.tell_projected(seq).await?;
                 }
                 Woken::Projected => {
                     let seq = *projected.borrow_and_update();
-                    self.say(&FromServer::Projected { seq }).await?;
+                    self.tell_projected(seq).await?;
                 }
                 Woken::Said(Voice { run, task, text }) => {
                     self.say(&FromServer::Said { run, task, text }).await?;
@@ -157,6 +162,17 @@ impl Tab {
                 Woken::Terminal(id, ended) => self.send_output(id, ended).await?,
             }
         }
+    }
+
+    /// Tells how far lists and search are, but of no event that the tab has not got: it reads again what an event
+    /// touched when it hears this, and would not once more.
+    async fn tell_projected(&mut self, seq: Seq) -> Result<(), axum::Error> {
+        let seq = seq.min(self.sent);
+        if self.projected.is_none_or(|told| told < seq) {
+            self.projected = Some(seq);
+            self.say(&FromServer::Projected { seq }).await?;
+        }
+        Ok(())
     }
 
     /// Everything after what was sent.

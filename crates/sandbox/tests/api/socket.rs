@@ -104,6 +104,34 @@ async fn a_tab_gets_the_state_then_every_event_once_and_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_tab_has_an_event_before_it_hears_that_the_lists_have_it() {
+    let house = House::new().await;
+    let mut tab = tab(&house, "").await;
+    let mut got = tab.until("state").await["state"]["seq"].as_u64().unwrap();
+    let enough = got + 300;
+    let writing = async {
+        for number in 0..300 {
+            house.write("a.txt", &number.to_string()).await;
+        }
+    };
+    let reading = async {
+        loop {
+            let message = tab.hear_json().await;
+            if let Some(seq) = message["event"]["event"]["seq"].as_u64() {
+                got = seq;
+            }
+            if let Some(seq) = message["projected"]["seq"].as_u64() {
+                assert!(seq <= got, "{seq} is projected, and {got} was sent");
+                if seq >= enough {
+                    return;
+                }
+            }
+        }
+    };
+    tokio::join!(writing, reading);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tab_that_was_away_gets_what_it_missed_however_much_it_was() {
     let house = House::new().await;
     let since = house.head().await;
