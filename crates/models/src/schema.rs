@@ -1,27 +1,35 @@
 //! Whether a value is what a JSON Schema says, for the words of it that tools and typed functions use.
 //!
 //! Words that are not known here (`format`, `pattern`, `description`) are passed over: a check that is too lenient costs
-//! a failed call, one that is too strict would cost every call.
+//! a failed call, one that is too strict would cost every call. The same holds for a schema that branches without end:
+//! somebody else may have written it.
+
+use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
 /// Deeper than any schema that does not refer to itself.
 const DEEPEST: usize = 64;
+/// More than any value and schema take that mean well.
+const STEPS: usize = 100_000;
 
 /// The error says where the value is wrong, and how, for the model that wrote it.
 pub(crate) fn check(value: &Value, schema: &Value) -> Result<(), String> {
-    Check { root: schema }.value(value, schema, "", 0)
+    Check { root: schema, steps: Cell::new(0) }.value(value, schema, "", 0)
 }
 
 struct Check<'a> {
     root: &'a Value,
+    steps: Cell<usize>,
 }
 
 impl<'a> Check<'a> {
     fn value(&self, value: &Value, schema: &'a Value, path: &str, depth: usize) -> Result<(), String> {
+        self.steps.set(self.steps.get() + 1);
+        let is_within = depth <= DEEPEST && self.steps.get() <= STEPS;
         let schema = match schema {
             Value::Bool(false) => return Err(format!("{} must not be there", at(path))),
-            Value::Object(schema) if depth <= DEEPEST => schema,
+            Value::Object(schema) if is_within => schema,
             Value::Object(_)
             | Value::Bool(true)
             | Value::Null
@@ -263,5 +271,19 @@ mod tests {
     fn a_schema_that_refers_to_itself_comes_to_an_end() {
         let schema = json!({"$ref": "#"});
         assert_eq!(check(&json!(1), &schema), Ok(()));
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_many_times_comes_to_an_end() {
+        let many = |word: &str| {
+            let parts = vec![json!({"$ref": "#/$defs/a"}); 10];
+            json!({"properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": {word: parts}}})
+        };
+        for word in ["allOf", "anyOf", "oneOf"] {
+            assert_eq!(check(&json!({"x": 1}), &many(word)), Ok(()), "{word}");
+        }
+        // Every way down ends well, and is found wrong on the way back.
+        let wrong = json!({"maximum": 0, "anyOf": vec![json!({"$ref": "#"}); 10]});
+        assert!(check(&json!(1), &wrong).is_err());
     }
 }

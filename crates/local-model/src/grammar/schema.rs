@@ -15,6 +15,8 @@ const LONGEST_TEXT: u64 = 400;
 const LONGEST_LIST: u64 = 64;
 /// References within references; a schema that names itself ends in plain JSON.
 const DEEPEST: usize = 12;
+/// Rules of a whole grammar; what comes after them is plain JSON.
+const RULES: usize = 10_000;
 
 /// Any text of this schema.
 pub(crate) fn of_schema(schema: &Value) -> Place {
@@ -60,7 +62,7 @@ struct Builder {
 impl Builder {
     fn value(&mut self, schema: &Value, root: &Value, depth: usize) -> RuleId {
         let Value::Object(schema) = schema else { return self.any() };
-        if depth > DEEPEST {
+        if depth > DEEPEST || self.grammar.rules.len() > RULES {
             return self.any();
         }
         if let Some(to) = schema.get("$ref").and_then(Value::as_str) {

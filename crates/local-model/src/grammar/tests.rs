@@ -97,6 +97,17 @@ fn references_are_followed_even_in_circles() {
 }
 
 #[test]
+fn a_schema_that_names_itself_many_times_is_plain_json_from_somewhere_on() {
+    let properties: serde_json::Map<String, Value> =
+        (0..20).map(|number| (format!("p{number}"), json!({ "$ref": "#" }))).collect();
+    check(
+        &json!({ "type": "object", "properties": properties }),
+        &[r#"{"p0": {"p1": {}}}"#, r#"{"p3": {"p4": {"p5": {}}}, "p9": {}}"#],
+        &[r#"{"p20": {}}"#, "[]"],
+    );
+}
+
+#[test]
 fn what_no_schema_says_is_any_json() {
     let good = [r#"{"a": [1, {"b": null}], "c": "d"}"#, "[]", "{}", "true", "-0.25"];
     check(&json!({}), &good, &["{a: 1}", "[1,2]", "nul"]);
