@@ -3,6 +3,7 @@
 //! An agent may have been talked into an address by a page that it read. So no address of a private network is ever
 //! reached, by whatever name and after however many redirects, and nothing is sent but the address itself.
 
+mod page;
 pub mod search;
 
 use std::net::{IpAddr, SocketAddr};
@@ -14,6 +15,7 @@ use isolation::proxy::{Internet, Reach};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, redirect};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::{Host, Url};
 
 use crate::failure::{Code, Failure};
@@ -24,11 +26,14 @@ const WHOLE: Duration = Duration::from_secs(60);
 const REDIRECTS: usize = 5;
 /// Bytes of a page.
 const LONGEST: usize = 4 << 20;
+/// Pages that are read at once; others wait for their turn.
+const AT_ONCE: usize = 4;
 
 /// Public pages. Searches are somebody else's ([`search`]).
 pub struct PublicWeb {
     client: Client,
     reach: Arc<dyn Reach>,
+    places: Arc<Semaphore>,
 }
 
 impl std::fmt::Debug for PublicWeb {
@@ -80,15 +85,17 @@ impl PublicWeb {
             .timeout(WHOLE)
             .build()
             .map_err(|e| Failure::new(Code::Failed, format!("the web cannot be reached from here: {e}")))?;
-        Ok(Self { client, reach })
+        Ok(Self { client, reach, places: Arc::new(Semaphore::new(AT_ONCE)) })
     }
 
     async fn read(&self, mut url: Url, may: MayFetch) -> Result<Page, String> {
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        let place = place.map_err(|_| "the web is not used any more".to_owned())?;
         for _ in 0..=REDIRECTS {
             self.check(&url)?;
             let response = self.client.get(url.clone()).send().await.map_err(|e| in_words(&url, &e))?;
             if !response.status().is_redirection() {
-                return page(url, response).await;
+                return page(url, response, place).await;
             }
             let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
             let to = to.ok_or_else(|| format!("{url} leads on without saying where"))?;
@@ -130,7 +137,7 @@ impl Web for PublicWeb {
     }
 }
 
-async fn page(url: Url, mut response: Response) -> Result<Page, String> {
+async fn page(url: Url, mut response: Response, place: OwnedSemaphorePermit) -> Result<Page, String> {
     if !response.status().is_success() {
         return Err(format!("{url} answers {}", response.status()));
     }
@@ -153,57 +160,8 @@ async fn page(url: Url, mut response: Response) -> Result<Page, String> {
         }
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let text = if is_html { markdown(text).await? } else { text };
+    let text = if is_html { page::markdown(text, place).await? } else { text };
     Ok(Page { url: url.to_string(), title: None, text })
-}
-
-/// Elements inside each other that a page may have; more is no page, but meant to do harm.
-const DEPTH: usize = 400;
-/// Memory for the thread that goes down into them.
-const STACK: usize = 16 << 20;
-
-/// The words of a page, without what only a browser needs. It is read on a thread of its own, since that takes a while,
-/// and goes as deep as the page does.
-async fn markdown(html: String) -> Result<String, String> {
-    if depth(&html) > DEPTH {
-        return Err("the page has too many elements inside each other".into());
-    }
-    let (sender, words) = tokio::sync::oneshot::channel();
-    let reading = std::thread::Builder::new().name("page".into()).stack_size(STACK);
-    let started = reading.spawn(move || drop(sender.send(in_markdown(&html))));
-    started.map_err(|e| format!("the page cannot be read: {e}"))?;
-    words.await.map_err(|_| "the page cannot be read".into())
-}
-
-/// How deep elements are in each other at most. Those that nobody has to close are not counted.
-fn depth(html: &str) -> usize {
-    const LOOSE: [&str; 24] = [
-        "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta",
-        "option", "p", "param", "rp", "rt", "source", "td", "th", "tr", "track", "wbr",
-    ];
-    let (mut now, mut most) = (0_usize, 0);
-    for piece in html.split('<').skip(1) {
-        let is_end = piece.starts_with('/');
-        let name: String = piece
-            .trim_start_matches('/')
-            .chars()
-            .take_while(char::is_ascii_alphanumeric)
-            .map(|c| c.to_ascii_lowercase())
-            .collect();
-        if name.is_empty() || LOOSE.contains(&name.as_str()) {
-            continue;
-        }
-        now = if is_end { now.saturating_sub(1) } else { now + 1 };
-        most = most.max(now);
-    }
-    most
-}
-
-fn in_markdown(html: &str) -> String {
-    let converter = htmd::HtmlToMarkdown::builder()
-        .skip_tags(vec!["script", "style", "noscript", "template", "svg"])
-        .build();
-    converter.convert(html).unwrap_or_else(|_| html.to_owned())
 }
 
 fn in_words(url: &Url, error: &reqwest::Error) -> String {
@@ -297,15 +255,41 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_that_is_deeper_than_any_page_is_refused() {
-        assert_eq!(depth("<div><p>a<p>b<br><ul><li>c<li>d</ul></div><b>e</b>"), 2);
-        let html = "<b>".repeat(300_000);
-        let port = serve(vec![answer("200 OK\r\nContent-Type: text/html", &html)]);
+    async fn a_page_that_is_deeper_than_it_looks_does_no_harm() {
+        let deep = "<span a=\"</x>\">".repeat(200_000);
+        let port = serve(vec![answer("200 OK\r\nContent-Type: text/html", &deep)]);
         let web = PublicWeb::with(Arc::new(Here)).unwrap();
         let refused = fetch(&web, &format!("http://pages.test:{port}/")).await.unwrap_err();
-        assert!(refused.contains("too many elements"), "{refused}");
-        let deep = format!("{}x{}", "<div>".repeat(DEPTH), "</div>".repeat(DEPTH));
-        assert_eq!(markdown(deep).await.unwrap(), "x");
+        assert_eq!(refused, "the page has too many elements");
+    }
+
+    #[tokio::test]
+    async fn only_so_many_pages_are_read_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let web = Arc::new(PublicWeb::with(Arc::new(Here)).unwrap());
+        let reading: Vec<_> = (0..AT_ONCE + 2)
+            .map(|_| {
+                let web = Arc::clone(&web);
+                tokio::spawn(async move { fetch(&web, &format!("http://pages.test:{port}/")).await })
+            })
+            .collect();
+        // Nobody is answered as long as the others are not there.
+        let come = |listener: &TcpListener| listener.accept().unwrap().0;
+        let asked = tokio::task::spawn_blocking(move || {
+            let first: Vec<_> = (0..AT_ONCE).map(|_| come(&listener)).collect();
+            listener.set_nonblocking(true).unwrap();
+            std::thread::sleep(Duration::from_millis(300));
+            let is_alone = listener.accept().is_err();
+            listener.set_nonblocking(false).unwrap();
+            drop(first);
+            drop((come(&listener), come(&listener)));
+            is_alone
+        });
+        assert!(asked.await.unwrap(), "another page was asked for meanwhile");
+        for page in reading {
+            page.await.unwrap().unwrap_err();
+        }
     }
 
     #[tokio::test]
