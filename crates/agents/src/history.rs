@@ -28,6 +28,8 @@ pub struct History {
     pub titles: BTreeMap<OpId, Box<str>>,
     /// Which tools they use.
     pub tools: BTreeMap<OpId, Box<str>>,
+    /// How often the run was taken up again while a call was being made.
+    wakes: BTreeMap<OpId, usize>,
     /// What the person said before there was anybody to hear it.
     early: Vec<Entry>,
     view: View,
@@ -94,6 +96,7 @@ impl History {
             inputs: BTreeMap::new(),
             titles: BTreeMap::new(),
             tools: BTreeMap::new(),
+            wakes: BTreeMap::new(),
             early: Vec::new(),
             view: View::default(),
             seq: Seq::ZERO,
@@ -126,6 +129,11 @@ impl History {
     /// Calls that were recorded and are not answered.
     pub fn is_open(&self, call: OpId) -> bool {
         self.view.calls.contains(&call)
+    }
+
+    /// How often the run was taken up again since a call was recorded that was not answered by then.
+    pub fn wakes(&self, call: OpId) -> usize {
+        self.wakes.get(&call).copied().unwrap_or_default()
     }
 
     pub fn has_open_calls(&self, task: TaskId) -> bool {
@@ -251,10 +259,14 @@ impl History {
             RunEvent::Ask(RunAsk { about: AskKind::Approval { call, .. }, .. }) => {
                 self.answers.remove(&outbox_of(*call));
             }
+            RunEvent::Wake(_) => {
+                for (call, _) in self.view.calls.iter() {
+                    *self.wakes.entry(*call).or_default() += 1;
+                }
+            }
             RunEvent::Resume(_) => self.tasks.values_mut().for_each(|task| task.failures.clear()),
             RunEvent::Pause(_)
             | RunEvent::Rewind(_)
-            | RunEvent::Wake(_)
             | RunEvent::Ask(_)
             | RunEvent::Cancel(_)
             | RunEvent::Fail(_)

@@ -420,6 +420,25 @@ impl Use {
         }
     }
 
+    /// Whether it only reads what is not here, and is made again after the server ended.
+    pub fn is_read_again(&self) -> bool {
+        match self {
+            Self::Fetch { .. } | Self::WebSearch { .. } => true,
+            Self::Foreign { tool, .. } => tool.reads_only,
+            Self::Exec { .. }
+            | Self::Read { .. }
+            | Self::List { .. }
+            | Self::Search { .. }
+            | Self::Write { .. }
+            | Self::Edit { .. }
+            | Self::Delegate { .. }
+            | Self::Tell { .. }
+            | Self::Report { .. }
+            | Self::Ask { .. }
+            | Self::Finish { .. } => false,
+        }
+    }
+
     /// One line for people.
     pub fn title(&self) -> String {
         let line = match self {

@@ -21,6 +21,9 @@ use crate::tools::{ToolKind, Use, one_line};
 /// Seconds that a command may take at most, however many are asked for.
 const LONGEST_COMMAND: u64 = 1_800;
 
+/// How often a run may be taken up again before a call that only reads, and was never answered, is given up.
+const WAKES: usize = 3;
+
 /// The name of a tool as it is recorded, whatever a model wrote.
 pub(super) fn tool_name(wanted: &str) -> String {
     let name: String = wanted.chars().filter(|c| !c.is_control()).collect();
@@ -116,6 +119,12 @@ impl Job {
             Ok(used) => used,
             Err(reason) => return self.answer(&call, Err(reason)).await,
         };
+        // It may be the call itself that ended the server each time.
+        if used.is_read_again() && self.history.wakes(op) >= WAKES {
+            let reason =
+                "the server ended again and again before this was answered; it is not made once more";
+            return self.answer(&call, Err(reason.into())).await;
+        }
         match permission {
             Permission::Unasked => match self.judge(&call, &used).await? {
                 Verdict::Allow => {}

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 use scripted_model::Wire;
+use shared_types::payload::tool::ToolEvent;
+use shared_types::{Event, Payload};
 
 use crate::after::{Same, Stopped, nothing_is_left, same};
 use crate::crash::appends;
@@ -243,6 +245,36 @@ fn a_call_outside_whose_process_was_killed_is_asked_about_and_made_again_only_if
     let is_wanted = |scenario: &Scenario| wanted.contains(&&*scenario.name);
     let scenarios: Vec<Scenario> = Scenario::all().into_iter().filter(is_wanted).collect();
     kill_everywhere(&scenarios);
+}
+
+/// The page that never comes stands for one that ends the server whenever it is read.
+#[test]
+fn a_page_that_was_never_read_before_the_process_ended_is_not_asked_for_again_and_again() {
+    let all = Scenario::all();
+    let scenario = all.iter().find(|scenario| scenario.name == "page-out-of-time").unwrap();
+    let stage = Stage::new(scenario, Wire::Anthropic);
+    drop(stage.prepare());
+    let kill = |events: u64| {
+        let killed = Process::start(&stage).kill_after(&stage, head(&stage) + events);
+        assert!(matches!(killed, Ok(Ended::Killed)), "it ended by itself");
+    };
+    let is_asked_for = || {
+        let computer = sandbox::session::take(&stage.place()).unwrap();
+        let is_fetch = |event: &Event| match &event.payload {
+            Payload::Tool(ToolEvent::Call(call)) => &*call.tool == "fetch",
+            _ => false,
+        };
+        stage.events(&computer, stage.runs[0]).iter().any(is_fetch)
+    };
+    while !is_asked_for() {
+        kill(2);
+    }
+    // Each of these takes the run up, and is killed before it has done anything more.
+    (0..2).for_each(|_| kill(1));
+    Process::start(&stage).end().unwrap();
+    let computer = sandbox::session::take(&stage.place()).unwrap();
+    let end = stage.look(&computer);
+    assert_eq!(end.runs[0].calls(), ["delegate ok", "fetch failed", "finish ok"]);
 }
 
 /// A process is told the key in its environment, which cells must not have.
