@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use thiserror::Error;
 use url::Url;
 
 /// A page that was read.
@@ -24,8 +25,19 @@ pub struct WebHit {
     pub text: String,
 }
 
-/// What the web answers; the error is a sentence for the agent.
-pub type FromWeb<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+/// Why nothing came from the web, in a sentence for the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WebError {
+    /// Nobody was asked: the words are ours.
+    #[error("{0}")]
+    NotAsked(String),
+    /// Somebody was asked: the words may be theirs.
+    #[error("{0}")]
+    Asked(String),
+}
+
+/// What the web answers.
+pub type FromWeb<'a, T> = Pin<Box<dyn Future<Output = Result<T, WebError>> + Send + 'a>>;
 
 /// Whether an address may be gone to without asking.
 pub type MayFetch = Arc<dyn Fn(&Url) -> bool + Send + Sync>;

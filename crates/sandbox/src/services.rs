@@ -41,7 +41,7 @@ impl UserServices {
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Some(match found {
             Ok(hits) => SearchTried { ok: true, results: hits.len() as u64, trouble: None, millis },
-            Err(why) => SearchTried { ok: false, results: 0, trouble: Some(why), millis },
+            Err(why) => SearchTried { ok: false, results: 0, trouble: Some(why.to_string()), millis },
         })
     }
 }

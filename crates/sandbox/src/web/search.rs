@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agents::web::{FromWeb, MayFetch, Page, Web, WebHit};
+use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
 use models::{Keys, Secret};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
@@ -138,7 +138,12 @@ impl Search {
         Ok(Self { kind, url, client })
     }
 
-    pub(crate) async fn find(&self, words: String, keys: &dyn Keys) -> Result<Vec<WebHit>, String> {
+    pub(crate) async fn find(&self, words: String, keys: &dyn Keys) -> Result<Vec<WebHit>, WebError> {
+        let key = self.key(keys).map_err(WebError::NotAsked)?;
+        self.ask(&words, key).await.map_err(WebError::Asked)
+    }
+
+    fn key(&self, keys: &dyn Keys) -> Result<Option<HeaderValue>, String> {
         let name = self.kind.name();
         let key = keys.key(name);
         if self.kind.needs_key() && key.is_none() {
@@ -148,8 +153,12 @@ impl Search {
         }
         let unfit = || format!("the key for {name} holds characters that no key has");
         let header = |key: Secret| key.in_header(self.kind.before_key()).ok_or_else(unfit);
-        let key = key.map(header).transpose()?;
-        let request = self.request(&words, key).header(ACCEPT, "application/json");
+        key.map(header).transpose()
+    }
+
+    async fn ask(&self, words: &str, key: Option<HeaderValue>) -> Result<Vec<WebHit>, String> {
+        let name = self.kind.name();
+        let request = self.request(words, key).header(ACCEPT, "application/json");
         let cannot = |e: reqwest::Error| format!("{name} cannot be asked: {}", e.without_url());
         let response = request.send().await.map_err(cannot)?;
         if !response.status().is_success() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agents::web::{FromWeb, MayFetch, Page, Web, WebHit};
+use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
 use event_log::{EventLog, understand};
 use models::{Keys, Secret};
 use sandbox::computer::Computer;
@@ -66,7 +66,7 @@ impl Web for Pages {
     fn fetch(&self, url: url::Url, _: MayFetch) -> FromWeb<'_, Page> {
         let found = self.0.get(url.as_str()).cloned();
         Box::pin(async move {
-            let text = found.ok_or_else(|| "there is no such page".to_owned())?;
+            let text = found.ok_or_else(|| WebError::Asked("there is no such page".into()))?;
             if text == NEVER {
                 std::future::pending::<()>().await;
             }

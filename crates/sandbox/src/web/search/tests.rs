@@ -52,7 +52,11 @@ async fn find(kind: SearchKind, answer: String) -> (Result<Vec<WebHit>, String>,
     let (url, asked) = serve(answer);
     let search = Search::new(&SearchConfig { kind, base_url: Some(url) }).unwrap();
     let found = search.find("oolong & tea".into(), &Vault(Some(kind.name()))).await;
-    (found, asked.recv().unwrap())
+    let theirs = |error: WebError| match error {
+        WebError::Asked(why) => why,
+        WebError::NotAsked(why) => panic!("nobody was asked: {why}"),
+    };
+    (found.map_err(theirs), asked.recv().unwrap())
 }
 
 const KINDS: [SearchKind; 3] = [SearchKind::Searxng, SearchKind::Brave, SearchKind::Tavily];
@@ -112,7 +116,7 @@ async fn what_a_provider_refuses_is_said_without_the_key() {
 async fn without_a_key_nobody_is_asked() {
     let search = Search::new(&SearchConfig { kind: SearchKind::Brave, base_url: None }).unwrap();
     let refused = search.find("tea".into(), &Vault(None)).await.unwrap_err();
-    assert!(refused.contains("no key for brave"), "{refused}");
+    assert!(matches!(&refused, WebError::NotAsked(why) if why.contains("no key for brave")), "{refused:?}");
     let nowhere = Search::new(&SearchConfig { kind: SearchKind::Searxng, base_url: None }).unwrap_err();
     assert!(nowhere.message.contains("base_url"), "{nowhere}");
 }
