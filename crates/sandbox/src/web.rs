@@ -26,7 +26,7 @@ const WHOLE: Duration = Duration::from_secs(60);
 const REDIRECTS: usize = 5;
 /// Bytes of a page.
 const LONGEST: usize = 4 << 20;
-/// Pages that are read at once; others wait for their turn.
+/// Pages that are read at once, and searches; others wait for their turn.
 const AT_ONCE: usize = 4;
 
 /// Public pages. Searches are somebody else's ([`search`]).

@@ -21,6 +21,8 @@ use crate::tools::{ToolKind, Use, one_line};
 /// Seconds that a command may take at most, however many are asked for.
 const LONGEST_COMMAND: u64 = 1_800;
 
+/// Calls of one turn that are made. All others are answered, but none of them is made.
+const MOST_CALLS: usize = 32;
 /// How often a run may be taken up again before a call that only reads, and was never answered, is given up.
 const WAKES: usize = 3;
 
@@ -116,6 +118,10 @@ impl Job {
         let title = understood.as_ref().map_or_else(|_| one_line(&name), Use::title);
         let call = Call { task, op, tool: &name, title, input: &wanted.input };
         let used = match understood {
+            Ok(_) if place >= MOST_CALLS => {
+                let reason = format!("too many calls in one turn: only the first {MOST_CALLS} are made");
+                return self.answer(&call, Err(reason)).await;
+            }
             Ok(used) => used,
             Err(reason) => return self.answer(&call, Err(reason)).await,
         };

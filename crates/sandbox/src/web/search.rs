@@ -12,9 +12,10 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AF
 use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
 use serde::Deserialize;
 use shared_types::wire::SearchLine;
+use tokio::sync::Semaphore;
 use url::Url;
 
-use super::USER_AGENT;
+use super::{AT_ONCE, USER_AGENT, place};
 use crate::failure::{Code, Failure};
 use crate::services::shown;
 
@@ -92,6 +93,7 @@ pub struct Search {
     kind: SearchKind,
     url: Url,
     client: Client,
+    places: Arc<Semaphore>,
 }
 
 #[derive(Deserialize)]
@@ -135,10 +137,11 @@ impl Search {
             .timeout(PATIENCE)
             .build()
             .map_err(|e| wrong(e.to_string()))?;
-        Ok(Self { kind, url, client })
+        Ok(Self { kind, url, client, places: Arc::new(Semaphore::new(AT_ONCE)) })
     }
 
     pub(crate) async fn find(&self, words: String, keys: &dyn Keys) -> Result<Vec<WebHit>, WebError> {
+        let _place = place(&self.places).await?;
         let key = self.key(keys).map_err(WebError::NotAsked)?;
         self.ask(&words, key).await.map_err(WebError::Asked)
     }
