@@ -27,6 +27,8 @@ use crate::tools::one_line;
 use crate::transcript::Texts;
 use call::Wanted;
 
+/// Bytes of texts that a run keeps at hand; whatever else is needed is read again.
+const AT_HAND: usize = 16 << 20;
 /// How long a step rests that could not be recorded.
 const REST: std::time::Duration = std::time::Duration::from_secs(2);
 
@@ -181,7 +183,7 @@ impl Job {
     async fn keep_words(&self, words: String) -> Result<Kept, GroundError> {
         let text: Arc<str> = words.as_str().into();
         let kept = self.keep(words.into_bytes()).await?;
-        self.texts().insert(kept.content.hash, text);
+        remember(&mut self.texts(), kept.content.hash, text);
         Ok(kept)
     }
 
@@ -191,7 +193,7 @@ impl Job {
         }
         let bytes = self.ground().content(hash).await?;
         let text: Arc<str> = String::from_utf8_lossy(&bytes).into();
-        self.texts().insert(hash, Arc::clone(&text));
+        remember(&mut self.texts(), hash, Arc::clone(&text));
         Ok(text)
     }
 
@@ -202,5 +204,31 @@ impl Job {
     async fn reply(&self, content: ContentRef) -> Result<Option<Reply>, GroundError> {
         let text = self.text(content.hash).await?;
         Ok(serde_json::from_str(&text).ok())
+    }
+}
+
+/// Keeps a text at hand. Where there are too many, all others are let go: a run lasts for days, and reads megabytes.
+fn remember(texts: &mut Texts, hash: ContentHash, text: Arc<str>) {
+    let known: usize = texts.values().map(|text| text.len()).sum();
+    if known + text.len() > AT_HAND {
+        texts.clear();
+    }
+    texts.insert(hash, text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_kept_at_hand_than_there_is_room_for() {
+        let mut texts = Texts::new();
+        for number in 0_u8..40 {
+            let text = "x".repeat(1 << 20);
+            remember(&mut texts, ContentHash::of(&[number]), text.into());
+            let bytes: usize = texts.values().map(|text| text.len()).sum();
+            assert!(bytes <= AT_HAND, "{bytes} bytes after {number} texts");
+            assert!(texts.contains_key(&ContentHash::of(&[number])), "what was read last is there");
+        }
     }
 }

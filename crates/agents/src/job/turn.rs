@@ -164,10 +164,13 @@ impl Job {
         let Some(own) = self.history.tasks.get(&task) else {
             return Err(GroundError::Refused("the agent is not in its own run".into()));
         };
+        // Held here, since what is kept at hand may be let go at any time.
+        let mut texts = transcript::Texts::new();
         for hash in transcript::needed(own) {
-            // Words that were purged are told to be.
             match self.text(hash).await {
-                Ok(_) | Err(GroundError::Refused(_)) => {}
+                Ok(text) => drop(texts.insert(hash, text)),
+                // Words that were purged are told to be.
+                Err(GroundError::Refused(_)) => {}
                 Err(error @ GroundError::Unavailable(_)) => return Err(error),
             }
         }
@@ -180,7 +183,7 @@ impl Job {
             answer: AnswerForm::Any,
         };
         let room = usize::try_from(room.saturating_sub(request.tokens())).unwrap_or(usize::MAX);
-        let told = transcript::told(&self.history, own, &self.texts());
+        let told = transcript::told(&self.history, own, &texts);
         request.messages = fit(told, room.saturating_mul(BYTES_OF_A_TOKEN));
         Ok(request)
     }
