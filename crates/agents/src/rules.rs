@@ -293,10 +293,15 @@ fn set(rule: usize, patterns: &[String]) -> Result<GlobSet, RulesError> {
     builder.build().map_err(|e| bad("", e))
 }
 
+/// What a grant for hosts begins with.
+const HOSTS: &str = "hosts ";
+
 /// What a lasting grant for a call covers: its hosts, or exactly this target.
 fn pattern(call: &Use) -> String {
     match call {
-        Use::Exec { hosts, .. } if !hosts.is_empty() => format!("hosts {}", hosts.join(" ")),
+        Use::Exec { hosts, .. } if !hosts.is_empty() => format!("{HOSTS}{}", hosts.join(" ")),
+        // The same command in other words, which nobody can take for hosts.
+        Use::Exec { command, .. } if command.starts_with(HOSTS) => format!("exec {command}"),
         Use::Exec { .. }
         | Use::Read { .. }
         | Use::List { .. }
@@ -328,128 +333,15 @@ fn granted(judged: &Judged<'_>) -> bool {
 }
 
 fn covers(pattern: &str, call: &Use) -> bool {
-    match (pattern.strip_prefix("hosts "), call) {
+    match (pattern.strip_prefix(HOSTS), call) {
         (Some(allowed), Use::Exec { hosts, .. }) => {
             let allowed: Vec<&str> = allowed.split(' ').collect();
-            hosts.iter().all(|host| allowed.contains(&host.as_str()))
+            !hosts.is_empty() && hosts.iter().all(|host| allowed.contains(&host.as_str()))
         }
-        (None, Use::Exec { hosts, .. }) if !hosts.is_empty() => false,
         (Some(_), _) => false,
-        (None, _) => pattern == call.target(),
+        (None, _) => pattern == self::pattern(call),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str) -> Result<Rules, RulesError> {
-        Rules::with(&toml::from_str(text).unwrap())
-    }
-
-    #[test]
-    fn the_rules_that_are_shown_to_people_load() {
-        let page = include_str!("../../../docs/rules.md");
-        let (_, rest) = page.split_once("```toml\n").unwrap();
-        let config: toml::Table = rest.split_once("```").unwrap().0.parse().unwrap();
-        Rules::with(config["rules"].as_table().unwrap()).unwrap();
-    }
-
-    #[test]
-    fn rules_whose_examples_fail_are_not_loaded() {
-        let wrong = |text: &str| read(text).unwrap_err().to_string();
-        let cases = [
-            (
-                "[[example]]\nrole = 'terminal'\ntool = 'exec'\ninput = { command = 'ls' }\nthen = 'deny'",
-                "example 1: it leads to Allow, not to Deny",
-            ),
-            ("[[rule]]\ntargets = ['a[']\nthen = 'deny'", "rule 1: \"a[\" is not a pattern"),
-            ("[[rule]]\nhosts = ['a[']\nthen = 'deny'", "rule 1: \"a[\" is not a pattern"),
-            ("[[rule]]\nhost = ['a']\nthen = 'deny'", "unknown field"),
-            ("[[rule]]\nthen = 'perhaps'", "unknown variant"),
-            ("[[rule]]\ntools = ['exce']\nthen = 'deny'", "rule 1: \"exce\" is no tool"),
-            ("[[rule]]\nroles = ['poet']\nthen = 'deny'", "rule 1: \"poet\" is no role"),
-            ("[[rule]]\nhosts = ['böse.example']\nthen = 'deny'", "is no host in ASCII"),
-            (
-                "[[example]]\nrole = 'poet'\ntool = 'exec'\ninput = { command = 'ls' }\nthen = 'deny'",
-                "there is no role \"poet\"",
-            ),
-        ];
-        for (text, why) in cases {
-            let said = wrong(text);
-            assert!(said.contains(why), "{text}: {said}");
-        }
-    }
-
-    #[test]
-    fn rules_of_the_person_come_first_and_the_others_still_hold() {
-        let text = r#"
-            [[rule]]
-            tools = ["exec", "fetch"]
-            hosts = ["Evil.example", "*.evil.example"]
-            then = "deny"
-            why = "never there"
-
-            [[rule]]
-            tools = ["exec"]
-            hosts = ["crates.io", "*.crates.io"]
-            then = "allow"
-
-            [[example]]
-            role = "terminal"
-            tool = "exec"
-            input = { command = "cargo fetch", hosts = ["static.Crates.io", "crates.io"] }
-            then = "allow"
-
-            [[example]]
-            role = "terminal"
-            tool = "exec"
-            input = { command = "cargo fetch", hosts = ["static.crates.io", "example.org"] }
-            then = "ask"
-
-            [[example]]
-            role = "terminal"
-            tool = "exec"
-            input = { command = "cargo fetch", hosts = ["crates.io"] }
-            tainted = true
-            then = "ask"
-
-            [[example]]
-            role = "terminal"
-            tool = "exec"
-            input = { command = "curl", hosts = ["crates.io", "a.Evil.example.:443"] }
-            then = "deny"
-
-            [[example]]
-            role = "terminal"
-            tool = "exec"
-            input = { command = "curl", hosts = ["*.example"] }
-            then = "deny"
-
-            [[example]]
-            role = "researcher"
-            tool = "fetch"
-            input = { url = "https://evil.example./page" }
-            then = "deny"
-
-            [[example]]
-            role = "researcher"
-            tool = "fetch"
-            input = { url = "https://example.org/page" }
-            then = "allow"
-
-            [[example]]
-            role = "terminal"
-            tool = "exec"
-            input = { command = "ls" }
-            then = "allow"
-
-            [[example]]
-            role = "terminal"
-            tool = "write"
-            input = { path = ".git/config", text = "" }
-            then = "deny"
-        "#;
-        read(text).unwrap();
-    }
-}
+mod tests;

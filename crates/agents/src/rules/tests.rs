@@ -1,0 +1,137 @@
+//! What rules and grants lead to, by example.
+
+use super::*;
+
+fn read(text: &str) -> Result<Rules, RulesError> {
+    Rules::with(&toml::from_str(text).unwrap())
+}
+
+#[test]
+fn the_rules_that_are_shown_to_people_load() {
+    let page = include_str!("../../../../docs/rules.md");
+    let (_, rest) = page.split_once("```toml\n").unwrap();
+    let config: toml::Table = rest.split_once("```").unwrap().0.parse().unwrap();
+    Rules::with(config["rules"].as_table().unwrap()).unwrap();
+}
+
+#[test]
+fn rules_whose_examples_fail_are_not_loaded() {
+    let wrong = |text: &str| read(text).unwrap_err().to_string();
+    let cases = [
+        (
+            "[[example]]\nrole = 'terminal'\ntool = 'exec'\ninput = { command = 'ls' }\nthen = 'deny'",
+            "example 1: it leads to Allow, not to Deny",
+        ),
+        ("[[rule]]\ntargets = ['a[']\nthen = 'deny'", "rule 1: \"a[\" is not a pattern"),
+        ("[[rule]]\nhosts = ['a[']\nthen = 'deny'", "rule 1: \"a[\" is not a pattern"),
+        ("[[rule]]\nhost = ['a']\nthen = 'deny'", "unknown field"),
+        ("[[rule]]\nthen = 'perhaps'", "unknown variant"),
+        ("[[rule]]\ntools = ['exce']\nthen = 'deny'", "rule 1: \"exce\" is no tool"),
+        ("[[rule]]\nroles = ['poet']\nthen = 'deny'", "rule 1: \"poet\" is no role"),
+        ("[[rule]]\nhosts = ['böse.example']\nthen = 'deny'", "is no host in ASCII"),
+        (
+            "[[example]]\nrole = 'poet'\ntool = 'exec'\ninput = { command = 'ls' }\nthen = 'deny'",
+            "there is no role \"poet\"",
+        ),
+    ];
+    for (text, why) in cases {
+        let said = wrong(text);
+        assert!(said.contains(why), "{text}: {said}");
+    }
+}
+
+#[test]
+fn a_grant_covers_what_it_shows_and_nothing_else() {
+    let exec = |command: &str, hosts: &[&str]| {
+        let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        Use::Exec { command: command.into(), hosts, seconds: None }
+    };
+    let cases = [
+        ("hosts example.org", exec("curl", &["example.org"]), true),
+        ("hosts example.org a.example", exec("curl", &["a.example"]), true),
+        ("hosts example.org", exec("curl", &["example.org", "a.example"]), false),
+        ("hosts example.org", exec("ls", &[]), false),
+        ("hosts example.org", exec("hosts example.org", &[]), false),
+        ("ls", exec("ls", &[]), true),
+        ("ls", exec("ls", &["example.org"]), false),
+        ("ls", exec("ls -l", &[]), false),
+    ];
+    for (pattern, call, is_covered) in cases {
+        assert_eq!(covers(pattern, &call), is_covered, "{pattern}: {call:?}");
+    }
+    let shown = pattern(&exec("hosts evil.example", &[]));
+    assert!(covers(&shown, &exec("hosts evil.example", &[])), "{shown}");
+    assert!(!covers(&shown, &exec("curl", &["evil.example"])), "{shown}");
+}
+
+#[test]
+fn rules_of_the_person_come_first_and_the_others_still_hold() {
+    let text = r#"
+        [[rule]]
+        tools = ["exec", "fetch"]
+        hosts = ["Evil.example", "*.evil.example"]
+        then = "deny"
+        why = "never there"
+
+        [[rule]]
+        tools = ["exec"]
+        hosts = ["crates.io", "*.crates.io"]
+        then = "allow"
+
+        [[example]]
+        role = "terminal"
+        tool = "exec"
+        input = { command = "cargo fetch", hosts = ["static.Crates.io", "crates.io"] }
+        then = "allow"
+
+        [[example]]
+        role = "terminal"
+        tool = "exec"
+        input = { command = "cargo fetch", hosts = ["static.crates.io", "example.org"] }
+        then = "ask"
+
+        [[example]]
+        role = "terminal"
+        tool = "exec"
+        input = { command = "cargo fetch", hosts = ["crates.io"] }
+        tainted = true
+        then = "ask"
+
+        [[example]]
+        role = "terminal"
+        tool = "exec"
+        input = { command = "curl", hosts = ["crates.io", "a.Evil.example.:443"] }
+        then = "deny"
+
+        [[example]]
+        role = "terminal"
+        tool = "exec"
+        input = { command = "curl", hosts = ["*.example"] }
+        then = "deny"
+
+        [[example]]
+        role = "researcher"
+        tool = "fetch"
+        input = { url = "https://evil.example./page" }
+        then = "deny"
+
+        [[example]]
+        role = "researcher"
+        tool = "fetch"
+        input = { url = "https://example.org/page" }
+        then = "allow"
+
+        [[example]]
+        role = "terminal"
+        tool = "exec"
+        input = { command = "ls" }
+        then = "allow"
+
+        [[example]]
+        role = "terminal"
+        tool = "write"
+        input = { path = ".git/config", text = "" }
+        then = "deny"
+    "#;
+    read(text).unwrap();
+}
