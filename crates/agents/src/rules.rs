@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::roles::{self, ROLES};
 use crate::toolbox::{Foreign, PREFIX};
-use crate::tools::{TOOLS, ToolKind, Use};
+use crate::tools::{TOOLS, ToolKind, Use, plain_host};
 
 /// The rules that hold where the person wrote no others.
 const BUILT_IN: &str = include_str!("rules.toml");
@@ -98,6 +98,8 @@ struct RulesText {
 struct Rule {
     text: RuleText,
     targets: Option<GlobSet>,
+    /// The same as patterns of hosts, which is what they are for pages.
+    pages: Option<GlobSet>,
     hosts: Option<GlobSet>,
 }
 
@@ -115,14 +117,24 @@ impl Rule {
             return Err(wrong("host in ASCII (write it as a browser sends it: xn--…)", name));
         }
         let patterns = |of: &[String]| (!of.is_empty()).then(|| set(at + 1, of)).transpose();
-        let hosts: Vec<String> = text.hosts.iter().map(|host| plain(host)).collect();
-        let (targets, hosts) = (patterns(&text.targets)?, patterns(&hosts)?);
-        Ok(Self { text, targets, hosts })
+        let plain = |of: &[String]| of.iter().map(|host| plain_host(host)).collect::<Vec<_>>();
+        let targets = patterns(&text.targets)?;
+        let fetch = ToolKind::Fetch.name();
+        let is_of_pages = text.tools.is_empty() || text.tools.iter().any(|tool| tool == fetch);
+        let pages = if is_of_pages { patterns(&plain(&text.targets))? } else { None };
+        let hosts = patterns(&plain(&text.hosts))?;
+        Ok(Self { text, targets, pages, hosts })
+    }
+
+    fn fits_target(&self, call: &Use, target: &str) -> bool {
+        let is_page = call.kind() == ToolKind::Fetch;
+        let targets = if is_page { &self.pages } else { &self.targets };
+        targets.as_ref().is_none_or(|targets| targets.is_match(target))
     }
 
     fn fits_hosts(&self, wanted: &[&str]) -> bool {
         let Some(hosts) = &self.hosts else { return true };
-        let fits = |host: &&str| hosts.is_match(plain(host));
+        let fits = |host: &&str| hosts.is_match(plain_host(host));
         match self.text.then {
             Then::Allow => !wanted.is_empty() && wanted.iter().all(fits),
             // What stands for many hosts may stand for one of these.
@@ -230,7 +242,7 @@ impl Rules {
                 && (text.roles.is_empty() || text.roles.iter().any(|role| role == judged.role))
                 && text.network.is_none_or(|network| network == is_final)
                 && text.tainted.is_none_or(|tainted| tainted == is_tainted)
-                && rule.targets.as_ref().is_none_or(|targets| targets.is_match(&target))
+                && rule.fits_target(judged.call, &target)
                 && rule.fits_hosts(&hosts)
         };
         let rule = self.rules.iter().find(fits);
@@ -272,16 +284,6 @@ fn foreign(input: &Value) -> Result<Use, String> {
 
 fn is_tool(name: &str) -> bool {
     TOOLS.iter().chain([&ToolKind::Foreign]).any(|tool| tool.name() == name)
-}
-
-/// A host in the one form in which it is compared: without its port, without a last dot, in small letters.
-fn plain(host: &str) -> String {
-    let host = host.trim();
-    let host = match host.rsplit_once(':') {
-        Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
-        Some(_) | None => host,
-    };
-    host.trim_end_matches('.').to_ascii_lowercase()
 }
 
 fn set(rule: usize, patterns: &[String]) -> Result<GlobSet, RulesError> {

@@ -355,7 +355,7 @@ impl Use {
             Self::Read { path } | Self::Write { path, .. } | Self::Edit { path, .. } => path.to_string(),
             Self::List { path } => path.as_ref().map(ToString::to_string).unwrap_or_default(),
             Self::Exec { command, .. } => command.clone(),
-            Self::Fetch { url } => url.host_str().unwrap_or_default().to_owned(),
+            Self::Fetch { url } => plain_host(url.host_str().unwrap_or_default()),
             Self::Search { words } | Self::WebSearch { words } => words.clone(),
             Self::Delegate { to, .. } | Self::Tell { to, .. } => to.name().into(),
             Self::Report { .. } | Self::Ask { .. } | Self::Finish { .. } => String::new(),
@@ -462,6 +462,16 @@ impl Use {
         };
         one_line(&line)
     }
+}
+
+/// A host in the one form in which it is compared: without its port, without a last dot, in small letters.
+pub(crate) fn plain_host(host: &str) -> String {
+    let host = host.trim();
+    let host = match host.rsplit_once(':') {
+        Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    };
+    host.trim_end_matches('.').to_ascii_lowercase()
 }
 
 fn parse_path(text: &str) -> Result<FilePath, String> {

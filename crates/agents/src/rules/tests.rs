@@ -65,6 +65,24 @@ fn a_grant_covers_what_it_shows_and_nothing_else() {
 }
 
 #[test]
+fn a_page_has_one_host_however_it_is_written() {
+    let rule = |target: &str| {
+        let denied = format!("[[rule]]\ntools = ['fetch']\ntargets = ['{target}']\nthen = 'deny'\n");
+        let example = |url: &str, then: &str| {
+            format!(
+                "[[example]]\nrole = 'researcher'\ntool = 'fetch'\ninput = {{ url = '{url}' }}\nthen = '{then}'\n"
+            )
+        };
+        let urls = ["https://evil.example/", "https://evil.example./", "http://EVIL.example:8080/x"];
+        let bad = urls.map(|url| example(url, "deny")).concat();
+        read(&format!("{denied}{bad}{}", example("https://example.org/", "allow")))
+    };
+    for target in ["evil.example", "Evil.Example", "evil.example.", "*vil.example"] {
+        rule(target).unwrap();
+    }
+}
+
+#[test]
 fn rules_of_the_person_come_first_and_the_others_still_hold() {
     let text = r#"
         [[rule]]
