@@ -113,13 +113,22 @@ pub struct Found {
     pub taint: Vec<Taint>,
 }
 
+/// What is in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Those of folders have a slash at their end.
+    pub names: Vec<String>,
+    /// Labels of what has these names: whoever chose them may have read anything.
+    pub taint: Vec<Taint>,
+}
+
 /// A place where words were found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     pub path: FilePath,
     /// The line that holds them, where the words are in the file and not in its name.
     pub line: Option<String>,
-    /// Labels of the file, where its words are shown.
+    /// Labels of the file.
     pub taint: Vec<Taint>,
 }
 
@@ -161,8 +170,8 @@ pub trait Ground: Send + Sync + 'static {
     fn standing(&self, run: RunId) -> Answer<'_, Standing>;
 
     fn file(&self, path: FilePath) -> Answer<'_, Option<Found>>;
-    /// Names in a folder, those of folders with a slash at their end; nothing, if there is no such folder.
-    fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<Vec<String>>>;
+    /// Nothing, if there is no such folder.
+    fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<Listed>>;
     fn search(&self, words: String) -> Answer<'_, Vec<Hit>>;
 
     /// Runs a command in a cell as one call, from its record to its result; again, if it is recorded already and

@@ -11,7 +11,7 @@ use url::Url;
 use super::Job;
 use super::call::{Call, Came, Outcome, Reach};
 use crate::budget::{time_is_over, within};
-use crate::ground::GroundError;
+use crate::ground::{GroundError, Listed};
 use crate::rules::{Judged, Verdict};
 use crate::tools::Use;
 use crate::web::{MayFetch, WebError};
@@ -66,11 +66,11 @@ impl Job {
     }
 
     pub(super) async fn list(&self, path: Option<FilePath>) -> Result<Told, GroundError> {
-        let Some(names) = self.ground().list(path.clone()).await? else {
+        let Some(Listed { names, taint }) = self.ground().list(path.clone()).await? else {
             let place = path.map_or_else(|| "the workspace".to_owned(), |path| path.to_string());
             return Ok(Err(format!("there is no folder at {place}")));
         };
-        Ok(Ok(Came::text(lines(names, "it is empty"))))
+        Ok(Ok(Came { taint, ..Came::text(lines(names, "it is empty")) }))
     }
 
     /// A file that may not be read is not found either: whether it holds some words would tell what it holds.

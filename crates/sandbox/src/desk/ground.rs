@@ -1,10 +1,10 @@
 //! The computer as agents see it. Whatever blocks does so on threads of its own, never on those that serve.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agents::ground::{Answer, By, Deed, Found, Hit, Standing};
+use agents::ground::{Answer, By, Deed, Found, Hit, Listed, Standing};
 use agents::{Ground, GroundError, roles};
 use event_log::writer::{Intent, Mode, Submission, SubmitError};
 use event_log::{EventLog, read_content, understand};
@@ -14,7 +14,7 @@ use shared_types::payload::file::FileNode;
 use shared_types::payload::run::Budget;
 use shared_types::wire::RunCommand;
 use shared_types::{
-    CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Seq, Source, TaskId, Timestamp,
+    CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Seq, Source, Taint, TaskId, Timestamp,
 };
 use tokio::sync::Semaphore;
 
@@ -209,22 +209,25 @@ impl Ground for Workshop {
         })
     }
 
-    fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<Vec<String>>> {
+    fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<Listed>> {
         Box::pin(async move {
             // A folder is recorded only if it is empty; any other is known by what is in it.
             let is_there = match folder.clone() {
                 Some(path) => self.file(path).await?.is_some_and(|found| found.node == FileNode::Folder),
                 None => true,
             };
-            self.look(move |views| {
+            let above = folder.clone();
+            let names = self.look(move |views| {
                 let names = views.children(folder.as_ref())?.into_iter().map(|child| {
                     let name = child.path.rsplit('/').next().unwrap_or_default().to_owned();
                     if child.node == FileNode::Folder { format!("{name}/") } else { name }
                 });
                 let names: Vec<String> = names.collect();
                 Ok((is_there || !names.is_empty()).then_some(names))
-            })
-            .await
+            });
+            let Some(names) = names.await? else { return Ok(None) };
+            let taint = self.inspect(move |view| labels_in(view, above.as_ref())).await?;
+            Ok(Some(Listed { names, taint }))
         })
     }
 
@@ -236,20 +239,26 @@ impl Ground for Workshop {
                 .await?;
             self.block(move |computer| {
                 let parsed = |path: &str| FilePath::parse(path).ok();
+                let labels = |path: &FilePath| {
+                    let path = path.clone();
+                    computer
+                        .writer()
+                        .inspect(move |view| view.tainted.get(&path).cloned().unwrap_or_default())
+                };
                 let mut hits: Vec<Hit> = Vec::new();
                 let mut seen = BTreeSet::new();
                 for path in holding.iter().filter_map(|hit| parsed(&hit.path)) {
                     if seen.insert(path.clone()) {
-                        let line = line_with(computer, &path, &words)?;
-                        let wanted = path.clone();
-                        let taint =
-                            computer.writer().inspect(move |view| view.tainted.get(&wanted).cloned())?;
-                        hits.push(Hit { path, line, taint: taint.unwrap_or_default() });
+                        let (line, taint) = (line_with(computer, &path, &words)?, labels(&path)?);
+                        hits.push(Hit { path, line, taint });
                     }
                 }
-                let by_name =
-                    named.iter().filter_map(|hit| parsed(&hit.path)).filter(|path| seen.insert(path.clone()));
-                hits.extend(by_name.map(|path| Hit { path, line: None, taint: Vec::new() }));
+                for path in named.iter().filter_map(|hit| parsed(&hit.path)) {
+                    if seen.insert(path.clone()) {
+                        let taint = labels(&path)?;
+                        hits.push(Hit { path, line: None, taint });
+                    }
+                }
                 Ok(hits)
             })
             .await
@@ -304,6 +313,26 @@ impl Ground for Workshop {
     fn say(&self, run: RunId, task: TaskId, text: &str) {
         self.computer.say(Voice { run, task, text: text.into() });
     }
+}
+
+/// Labels of the names in a folder: those of its files, and those of the folders in it that hold nothing without a label.
+fn labels_in(view: &View, folder: Option<&FilePath>) -> Vec<Taint> {
+    let mut labels = BTreeSet::new();
+    let mut folders: BTreeMap<FilePath, (u32, BTreeSet<Taint>)> = BTreeMap::new();
+    for (path, own) in view.tainted.iter() {
+        match path.ancestors().find(|above| above.parent().as_ref() == folder) {
+            None if path.parent().as_ref() == folder => labels.extend(own.iter().cloned()),
+            None => {}
+            Some(name) => {
+                let (count, all) = folders.entry(name).or_default();
+                *count += 1;
+                all.extend(own.iter().cloned());
+            }
+        }
+    }
+    let only = folders.into_iter().filter(|(path, (count, _))| view.files.count_below(path) == *count);
+    labels.extend(only.flat_map(|(_, (_, all))| all));
+    labels.into_iter().collect()
 }
 
 /// The first line of a file that holds one of the words.
