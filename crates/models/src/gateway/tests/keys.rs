@@ -66,3 +66,25 @@ async fn a_key_that_is_no_key_is_refused_without_being_shown() {
     }
     assert!(server.asked().is_empty());
 }
+
+#[tokio::test]
+async fn a_key_of_bedrock_in_another_form_is_sent_nowhere() {
+    struct Json;
+    impl Keys for Json {
+        fn key(&self, _: &str) -> Option<Secret> {
+            Some(Secret::new(r#"{"access_key_id":"AKIDEXAMPLE","secret_access_key":"VERYSECRETVALUE"}"#))
+        }
+    }
+    let server = Server::start(vec![Scripted::ok(text("yes").on(Kind::Bedrock))]).await;
+    let gateway = Gateway::new(catalog(server.url(), ""), Arc::new(Json));
+    let chosen = gateway.chosen("bedrock").unwrap();
+    let error =
+        gateway.take_turn(&chosen, &request(), Arc::new(|_| {}), &Meter::default()).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Auth);
+    assert!(
+        error.message.contains("ID:SECRET") && !error.message.contains("VERYSECRET"),
+        "{}",
+        error.message
+    );
+    assert!(server.asked().is_empty());
+}
