@@ -10,10 +10,7 @@ use shared_types::payload::run::Budget;
 use crate::ground::Standing;
 
 /// What is said of something that took longer than a budget left for it.
-pub(crate) fn time_is_over(left: Option<Duration>) -> String {
-    let seconds = left.unwrap_or_default().as_secs();
-    format!("it was stopped after {seconds} s: a budget left no more time for it when it began")
-}
+pub(crate) const TIME_IS_OVER: &str = "nobody waited for it any longer: a budget left no more time";
 
 pub(crate) fn whole_millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)

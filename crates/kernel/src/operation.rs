@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 
 use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::payload::note::{Note, NoteEvent};
-use shared_types::payload::revert::RevertEvent;
+use shared_types::payload::revert::{Redo, RevertEvent, Undo};
 use shared_types::payload::setting::SettingEvent;
 use shared_types::payload::window::{Window, WindowEvent};
 use shared_types::{Event, FilePath, NoteId, OpId, Payload, WindowId};
@@ -91,18 +91,16 @@ impl Operation {
         };
         let (mut changes, mut told) = (Vec::new(), Vec::new());
         for event in events {
-            match &event.payload {
-                Payload::File(event) => changes.push(event.changes()),
-                Payload::Revert(RevertEvent::Undo(p)) => {
-                    op.kind = Kind::Undo { root: p.root, steps: p.steps.clone() };
-                    told.extend(&p.moves);
-                }
-                Payload::Revert(RevertEvent::Redo(p)) => {
-                    op.kind = Kind::Redo { root: p.root, steps: p.steps.clone() };
-                    told.extend(&p.moves);
-                }
-                other => op.add(other),
+            if let Payload::File(event) = &event.payload {
+                changes.push(event.changes());
             }
+            if let Payload::Revert(
+                RevertEvent::Undo(Undo { moves, .. }) | RevertEvent::Redo(Redo { moves, .. }),
+            ) = &event.payload
+            {
+                told.extend(moves);
+            }
+            op.add(&event.payload);
         }
         let changes = || changes.iter().flat_map(|changes| changes.iter());
         changes().for_each(|change| add_change(&mut op.files, change));
@@ -118,7 +116,6 @@ impl Operation {
         self.files.is_empty() && self.windows.is_empty() && self.settings.is_empty() && self.notes.is_empty()
     }
 
-    /// What is no file.
     fn add(&mut self, payload: &Payload) {
         match payload {
             Payload::Window(WindowEvent::Set(p)) => {
@@ -137,8 +134,14 @@ impl Operation {
                 note(&mut self.notes, p.note, p.prev.clone(), Some(p.state.clone()));
             }
             Payload::Note(NoteEvent::Delete(p)) => note(&mut self.notes, p.note, Some(p.prev.clone()), None),
+            Payload::Revert(RevertEvent::Undo(p)) => {
+                self.kind = Kind::Undo { root: p.root, steps: p.steps.clone() };
+            }
+            Payload::Revert(RevertEvent::Redo(p)) => {
+                self.kind = Kind::Redo { root: p.root, steps: p.steps.clone() };
+            }
             Payload::File(_)
-            | Payload::Revert(_)
+            | Payload::Revert(RevertEvent::Restore(_))
             | Payload::Message(_)
             | Payload::Checkpoint(_)
             | Payload::Tool(_)

@@ -11,7 +11,7 @@ use shared_types::{Seq, Taint};
 
 use super::Job;
 use super::call::{Call, Came, Outcome, Reach};
-use crate::budget::{time_is_over, whole_millis, within};
+use crate::budget::{TIME_IS_OVER, whole_millis, within};
 use crate::ground::GroundError;
 use crate::roles::Role;
 use crate::toolbox::{Answered, Foreign, Offer, PREFIX};
@@ -59,7 +59,7 @@ impl Job {
         self.open(call, reach).await?;
         let since = Instant::now();
         let Some(Answered { text, failed, cut_off }) = within(left, toolbox.call(tool, input)).await else {
-            let (why, took) = (time_is_over(left), since.elapsed());
+            let (why, took) = (TIME_IS_OVER.to_owned(), since.elapsed());
             return match reach {
                 Reach::Reading => self.close(call, Err(why), took).await,
                 Reach::Outside => self.interrupted(call, why, Vec::new(), took).await,

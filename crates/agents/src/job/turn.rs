@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use kernel::RunAction;
 use models::chat::{AnswerForm, Delta, Listener, Request, Stop, Usage};
@@ -13,7 +12,7 @@ use shared_types::{Seq, TaskId};
 
 use super::Job;
 use super::call::tool_name;
-use crate::budget::{Bounds, Reserved, time_is_over, within};
+use crate::budget::{Bounds, Reserved, TIME_IS_OVER, within};
 use crate::fit::fit;
 use crate::ground::{GroundError, Standing};
 use crate::history::History;
@@ -110,7 +109,7 @@ impl Job {
                     return Ok(Thought::Whole(turn));
                 }
                 Some(Err(error)) => error,
-                None => return Ok(Thought::OutOfTime(self.out_of_time(task, &standing, left))),
+                None => return Ok(Thought::OutOfTime(self.out_of_time(task, &standing))),
             };
             // Where something was paid for, that is recorded, and the agent gives up.
             if error.class != ErrorClass::ContextTooLong || error.usage.total() > 0 {
@@ -201,9 +200,9 @@ impl Job {
     }
 
     /// Which time was over before the answer was whole. That of a role is counted when a turn is recorded.
-    fn out_of_time(&self, task: TaskId, standing: &Standing, left: Option<Duration>) -> String {
+    fn out_of_time(&self, task: TaskId, standing: &Standing) -> String {
         let why = self.bounds(task, standing).and_then(|bounds| bounds.out_of_time());
-        why.unwrap_or_else(|| time_is_over(left))
+        why.unwrap_or_else(|| TIME_IS_OVER.into())
     }
 
     /// The bounds within which an agent works now.

@@ -37,7 +37,7 @@ impl<'e> CutOff<'e> {
         let is_cut = |event: &&Event| match &event.payload {
             Payload::Tool(ToolEvent::Result(result)) => match &result.status {
                 ToolStatus::Interrupted { reason } => {
-                    !reason.starts_with("the server ") && !reason.starts_with("it was stopped after ")
+                    !reason.starts_with("the server ") && !reason.starts_with("nobody waited ")
                 }
                 _ => false,
             },

@@ -10,7 +10,7 @@ use shared_types::{CommandId, ContentHash, ContentRef, Event, FilePath, OpId, Ru
 
 use super::*;
 use crate::Kit;
-use crate::ground::{Answer, By, Deed, Found, Ground, Hit};
+use crate::ground::{Answer, By, Deed, Found, Ground, Hit, Listed};
 use crate::rules::Rules;
 
 /// A computer whose runs are over: it takes in what was lost, and nothing else.
@@ -64,7 +64,7 @@ impl Ground for Over {
         no()
     }
 
-    fn list(&self, _: Option<FilePath>) -> Answer<'_, Option<Vec<String>>> {
+    fn list(&self, _: Option<FilePath>) -> Answer<'_, Option<Listed>> {
         no()
     }
 
