@@ -72,7 +72,7 @@ async fn a_key_of_bedrock_that_is_none_is_refused_and_not_kept() {
     let cookie = house.cookie_of(&owner());
     let parts = json!({ "access_key_id": "AKIAEXAMPLE", "secret_access_key": "xyz" }).to_string();
     let refused = put(&house, &cookie, "/api/v1/keys/bedrock", &json!({ "secret": parts })).await;
-    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
     assert!(refused.json["detail"].as_str().unwrap().contains("ID:SECRET"), "{refused:?}");
     assert_eq!(read(&house, &owner(), "bedrock"), None);
 }

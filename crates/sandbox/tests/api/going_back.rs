@@ -38,12 +38,12 @@ async fn a_conflict_shows_both_sides_and_changes_nothing_until_one_is_chosen() {
     assert_eq!((clash.status, clash.code()), (StatusCode::CONFLICT, "conflict"));
     let conflict = &clash.json["conflicts"][0];
     assert_eq!(
-        (&conflict["path"], &conflict["today"], &conflict["undone"]),
+        (&conflict["subject"]["file"], &conflict["today"], &conflict["undone"]),
         (&"a.txt".into(), &"three\n".into(), &"one\n".into()),
         "{clash:?}"
     );
     assert_eq!(house.head().await, head);
-    let taken = house.post(&path, json!({ "paths": [["a.txt", "take"]] })).await;
+    let taken = house.post(&path, json!({ "each": [[{ "file": "a.txt" }, "take"]] })).await;
     assert_eq!(taken.status, StatusCode::OK, "{taken:?}");
     assert_eq!(house.get("/api/v1/content?path=a.txt").await.bytes, b"one\n");
 }
