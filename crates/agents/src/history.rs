@@ -28,8 +28,8 @@ pub struct History {
     pub titles: BTreeMap<OpId, Box<str>>,
     /// Which tools they use.
     pub tools: BTreeMap<OpId, Box<str>>,
-    /// How often the run was taken up again while a call was being made.
-    wakes: BTreeMap<OpId, usize>,
+    /// How often the run was taken up again since anything else was recorded in it.
+    pub wakes: usize,
     /// What the person said before there was anybody to hear it.
     early: Vec<Entry>,
     view: View,
@@ -96,7 +96,7 @@ impl History {
             inputs: BTreeMap::new(),
             titles: BTreeMap::new(),
             tools: BTreeMap::new(),
-            wakes: BTreeMap::new(),
+            wakes: 0,
             early: Vec::new(),
             view: View::default(),
             seq: Seq::ZERO,
@@ -131,11 +131,6 @@ impl History {
         self.view.calls.contains(&call)
     }
 
-    /// How often the run was taken up again since a call was recorded that was not answered by then.
-    pub fn wakes(&self, call: OpId) -> usize {
-        self.wakes.get(&call).copied().unwrap_or_default()
-    }
-
     pub fn has_open_calls(&self, task: TaskId) -> bool {
         self.view.calls.iter().any(|(_, call)| call.task == Some(task))
     }
@@ -164,6 +159,8 @@ impl History {
     /// Takes in the next event of the run. One that goes back to an earlier step is not for here: see [`History::of`].
     pub fn add(&mut self, event: &Event) {
         self.seq = event.seq;
+        let is_wake = matches!(event.payload, Payload::Run(RunEvent::Wake(_)));
+        self.wakes = if is_wake { self.wakes + 1 } else { 0 };
         let task_of_call = self.view.calls.get(&event.op).and_then(|call| call.task);
         let tool_of_call = self.view.calls.get(&event.op).map(|call| call.tool.clone());
         if !matches!(event.payload, Payload::File(_)) {
@@ -259,13 +256,9 @@ impl History {
             RunEvent::Ask(RunAsk { about: AskKind::Approval { call, .. }, .. }) => {
                 self.answers.remove(&outbox_of(*call));
             }
-            RunEvent::Wake(_) => {
-                for (call, _) in self.view.calls.iter() {
-                    *self.wakes.entry(*call).or_default() += 1;
-                }
-            }
             RunEvent::Resume(_) => self.tasks.values_mut().for_each(|task| task.failures.clear()),
             RunEvent::Pause(_)
+            | RunEvent::Wake(_)
             | RunEvent::Rewind(_)
             | RunEvent::Ask(_)
             | RunEvent::Cancel(_)

@@ -23,7 +23,7 @@ const LONGEST_COMMAND: u64 = 1_800;
 
 /// Calls of one turn that are made. All others are answered, but none of them is made.
 const MOST_CALLS: usize = 32;
-/// How often a run may be taken up again before a call that only reads, and was never answered, is given up.
+/// How often in a row a run may be taken up again before a call that only reads, and is not answered yet, is given up.
 const WAKES: usize = 3;
 
 /// The name of a tool as it is recorded, whatever a model wrote.
@@ -126,7 +126,7 @@ impl Job {
             Err(reason) => return self.answer(&call, Err(reason)).await,
         };
         // It may be the call itself that ended the server each time.
-        if used.is_read_again() && self.history.wakes(op) >= WAKES {
+        if used.is_read_again() && self.history.is_open(op) && self.history.wakes >= WAKES {
             let reason =
                 "the server ended again and again before this was answered; it is not made once more";
             return self.answer(&call, Err(reason.into())).await;
