@@ -142,7 +142,7 @@ export class Computer {
  */
 export function story(name, options, tell) {
   test(name, async (t) => {
-    const { viewport = LAPTOP, scripts, ...more } = options;
+    const { viewport = LAPTOP, scripts, mayCrash = false, ...more } = options;
     const models = scripts && (await Models.start(scripts));
     if (models) t.after(() => models.remove());
     const computer = await Computer.start({ config: models?.config });
@@ -167,7 +167,7 @@ export function story(name, options, tell) {
         const text = message.text();
         if (message.type() === "error" && /Content Security Policy|panicked/.test(text)) troubles.push(text);
       });
-      context.on("weberror", (error) => troubles.push(String(error.error())));
+      context.on("weberror", (error) => void (mayCrash || troubles.push(String(error.error()))));
     };
     watch(context);
     await tell({ computer, context, watch, models }, (what, act) => t.test(what, act));

@@ -4,6 +4,7 @@
 
 import start from "choir:glue";
 
+import { showCrashes } from "./crash";
 import { styleThroughCssom } from "./strict-style";
 
 declare const WASM: string;
@@ -26,6 +27,7 @@ async function firstFrame(): Promise<void> {
   await new Promise<void>((done) => requestAnimationFrame(() => setTimeout(done)));
 }
 
+showCrashes();
 styleThroughCssom();
 // What is dear waits for the shell: to fetch and unpack the desktop, and the wallpaper, the most there is to paint where
 // there is no GPU.

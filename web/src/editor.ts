@@ -3,6 +3,7 @@
 import { Compartment, EditorState, Prec, Transaction, type Extension } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
 
+import { Draft, find, forget } from "./editor/drafts";
 import { languageOf } from "./editor/languages";
 import { look } from "./editor/look";
 import { setup, wraps } from "./editor/setup";
@@ -28,8 +29,21 @@ export interface Handle {
   onSave(callback: () => void): void;
   /** Line and column of the cursor, from one. */
   onCursor(callback: (line: number, column: number) => void): void;
+  /** Keeps the text as a draft under a key, together with a JSON object, until {@link dropDraft} or the end. */
+  keepDraft(key: string, head: string): void;
+  /** The text is saved, so its draft is forgotten. */
+  dropDraft(): void;
   focus(): void;
   dispose(): void;
+}
+
+/** The draft under a key, as JSON. */
+export function findDraft(key: string): string | undefined {
+  return find(key);
+}
+
+export function forgetDraft(key: string): void {
+  forget(key);
 }
 
 export async function mount(element: HTMLElement, options: Options): Promise<Handle> {
@@ -38,6 +52,7 @@ export async function mount(element: HTMLElement, options: Options): Promise<Han
   let changed = () => {};
   let save = () => {};
   let moved = (_line: number, _column: number) => {};
+  let draft: Draft | undefined;
 
   const extensions = (grammar: Extension, dark: boolean, readOnly: boolean): Extension => [
     Prec.high(keymap.of([{ key: "Mod-s", preventDefault: true, run: () => (save(), true) }])),
@@ -47,7 +62,10 @@ export async function mount(element: HTMLElement, options: Options): Promise<Han
     theme.of(look(dark)),
     access.of(accessOf(readOnly)),
     EditorView.updateListener.of((update) => {
-      if (update.docChanged && !update.transactions.some((change) => change.annotation(Transaction.remote))) changed();
+      if (update.docChanged && !update.transactions.some((change) => change.annotation(Transaction.remote))) {
+        changed();
+        draft?.changed();
+      }
       if (update.selectionSet || update.docChanged) {
         const head = update.state.selection.main.head;
         const line = update.state.doc.lineAt(head);
@@ -94,8 +112,19 @@ export async function mount(element: HTMLElement, options: Options): Promise<Han
     onChange: (callback) => void (changed = callback),
     onSave: (callback) => void (save = callback),
     onCursor: (callback) => void (moved = callback),
+    keepDraft: (key, head) => {
+      if (draft) draft.head = head;
+      else draft = new Draft(key, head, () => view.state.sliceDoc());
+    },
+    dropDraft: () => {
+      draft?.drop();
+      draft = undefined;
+    },
     focus: () => view.focus(),
-    dispose: () => view.destroy(),
+    dispose: () => {
+      draft?.leave();
+      view.destroy();
+    },
   };
 }
 

@@ -24,7 +24,12 @@ export interface Options {
 export interface Handle {
   /** Shows output; `done` is told how many bytes were shown. */
   write(bytes: Uint8Array, done?: (shown: number) => void): void;
-  /** What the person typed or pasted. */
+  /**
+   * The same for output that was shown before, such as after a reload. Programs ask the screen about itself in their
+   * output; the answers went to the program then, and would now be typed into whatever runs instead.
+   */
+  replay(bytes: Uint8Array, done?: (shown: number) => void): void;
+  /** What the person typed or pasted, and what the screen answers. */
   onData(callback: (text: string) => void): void;
   onResize(callback: (columns: number, rows: number) => void): void;
   onTitle(callback: (title: string) => void): void;
@@ -72,9 +77,19 @@ export async function mount(element: HTMLElement, options: Options = {}): Promis
   sizes.observe(element);
   refit();
 
+  // Answers come while output is parsed, and chunks are parsed in order, each at once.
+  let replaying = false;
+
   return {
+    replay: (bytes, done) => {
+      terminal.write("", () => (replaying = true));
+      terminal.write(bytes, () => {
+        replaying = false;
+        done?.(bytes.length);
+      });
+    },
     write: (bytes, done) => terminal.write(bytes, () => done?.(bytes.length)),
-    onData: (callback) => void terminal.onData(callback),
+    onData: (callback) => void terminal.onData((data) => void (replaying || callback(data))),
     onResize: (callback) => void terminal.onResize(({ cols, rows }) => callback(cols, rows)),
     onTitle: (callback) => void terminal.onTitleChange(callback),
     columns: () => terminal.cols,

@@ -31,8 +31,10 @@ pub(crate) enum Link {
 pub(crate) enum FromTerminal {
     /// The link is there (again): attach from where you are.
     Live,
+    /// Output goes on from `offset`; what comes before `written` is shown again.
     Attached {
         offset: u64,
+        written: u64,
     },
     Output(Vec<u8>),
     Ended,
@@ -218,7 +220,10 @@ fn on_text(mut desk: Desk, message: &Value) {
             }
             desk.choir.gather();
         }
-        "attached" => tell(terminal(), FromTerminal::Attached { offset: number(said, "offset") }),
+        "attached" => tell(
+            terminal(),
+            FromTerminal::Attached { offset: number(said, "offset"), written: number(said, "written") },
+        ),
         "terminal_ended" => tell(terminal(), FromTerminal::Ended),
         "said" => desk.choir.said(text(said, "task").to_owned(), text(said, "text")),
         "notice" => {

@@ -3,6 +3,7 @@
 mod speech;
 mod windows;
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
 
@@ -10,6 +11,7 @@ use dioxus::prelude::*;
 use futures_util::future::{Either, select};
 use gloo_timers::future::TimeoutFuture;
 use serde_json::Value;
+use shared_types::payload::window::Window;
 use shared_types::wire::{DesktopAction, DesktopState, Done, Gesture, Me};
 use shared_types::{OpId, Seq, Timestamp, WindowId};
 
@@ -40,6 +42,8 @@ pub(crate) enum Offer {
     Redo(OpId),
     /// Undo of a redo, likewise.
     UndoAgain(OpId),
+    /// A window that was closed with unsaved changes, as it was.
+    Reopen(WindowId, Box<Window>),
     /// A look at a run.
     Open(String),
     /// The same, or its undo.
@@ -100,6 +104,21 @@ pub(crate) struct Desk {
     /// Which sending of gestures is the newest, and whether it goes on.
     round: CopyValue<u64>,
     is_sending: CopyValue<bool>,
+}
+
+/// Windows whose text is not saved.
+static UNSAVED: GlobalSignal<BTreeSet<WindowId>> = Signal::global(BTreeSet::new);
+
+/// Remembers whether the text in a window is saved.
+pub(crate) fn mark_unsaved(window: WindowId, unsaved: bool) {
+    if UNSAVED.peek().contains(&window) != unsaved {
+        let mut windows = UNSAVED.write();
+        if unsaved {
+            windows.insert(window)
+        } else {
+            windows.remove(&window)
+        };
+    }
 }
 
 pub(crate) const BAR: i32 = 56;

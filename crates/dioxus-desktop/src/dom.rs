@@ -122,6 +122,26 @@ pub(crate) fn keep(key: &str, value: Option<&str>) {
     }
 }
 
+/// What the keys of unsaved texts begin with.
+pub(crate) const DRAFT: &str = "draft:";
+
+/// Forgets all unsaved texts of this browser: whoever signs out leaves nothing behind.
+pub(crate) fn forget_drafts() {
+    let Some(window) = window() else { return };
+    // Open texts are no longer kept, either.
+    if let Ok(event) = Event::new("choir-sign-out") {
+        let _ = window.dispatch_event(&event);
+    }
+    for storage in [window.local_storage(), window.session_storage()] {
+        let Ok(Some(storage)) = storage else { continue };
+        let count = storage.length().unwrap_or_default();
+        let keys: Vec<String> = (0..count).filter_map(|at| storage.key(at).ok().flatten()).collect();
+        for key in keys.iter().filter(|key| key.starts_with(DRAFT)) {
+            let _ = storage.remove_item(key);
+        }
+    }
+}
+
 /// Puts text on the clipboard.
 pub(crate) fn copy(text: &str) {
     if let Some(window) = window() {

@@ -30,6 +30,8 @@ extern "C" {
     #[wasm_bindgen(method)]
     fn write(this: &TerminalPart, bytes: &Uint8Array, done: &Function);
     #[wasm_bindgen(method)]
+    fn replay(this: &TerminalPart, bytes: &Uint8Array, done: &Function);
+    #[wasm_bindgen(method)]
     fn reset(this: &TerminalPart);
     #[wasm_bindgen(method)]
     fn fit(this: &TerminalPart);
@@ -53,6 +55,16 @@ extern "C" {
     fn on_change(this: &EditorPart, callback: &Function);
     #[wasm_bindgen(method, js_name = onSave)]
     fn on_save(this: &EditorPart, callback: &Function);
+    #[wasm_bindgen(method, js_name = keepDraft)]
+    fn keep_draft(this: &EditorPart, key: &str, head: &str);
+    #[wasm_bindgen(method, js_name = dropDraft)]
+    fn drop_draft(this: &EditorPart);
+
+    type EditorModule;
+    #[wasm_bindgen(method, js_name = findDraft)]
+    fn find_draft(this: &EditorModule, key: &str) -> Option<String>;
+    #[wasm_bindgen(method, js_name = forgetDraft)]
+    fn forget_draft(this: &EditorModule, key: &str);
 }
 
 /// Why a part is not there, for the person.
@@ -138,7 +150,16 @@ impl Screen {
     }
 
     pub(crate) fn write(&self, bytes: &[u8]) {
-        self.part().write(&Uint8Array::from(bytes), &self.shown);
+        if !bytes.is_empty() {
+            self.part().write(&Uint8Array::from(bytes), &self.shown);
+        }
+    }
+
+    /// Shows old output: questions in it to the screen are not answered, since they have been.
+    pub(crate) fn replay(&self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.part().replay(&Uint8Array::from(bytes), &self.shown);
+        }
     }
 
     pub(crate) fn reset(&self) {
@@ -187,8 +208,28 @@ impl Text {
         Ok(Self { mounted: Mounted::new(handle) })
     }
 
+    /// The draft under a key, as JSON, if there is one.
+    pub(crate) async fn find_draft(key: &str) -> Option<String> {
+        load("editor").await.ok()?.unchecked_ref::<EditorModule>().find_draft(key)
+    }
+
+    pub(crate) async fn forget_draft(key: &str) {
+        if let Ok(module) = load("editor").await {
+            module.unchecked_ref::<EditorModule>().forget_draft(key);
+        }
+    }
+
     fn part(&self) -> &EditorPart {
         self.mounted.part.unchecked_ref()
+    }
+
+    /// Keeps the text as a draft under a key, with a JSON object, until it is dropped or the window goes away.
+    pub(crate) fn keep_draft(&self, key: &str, head: &str) {
+        self.part().keep_draft(key, head);
+    }
+
+    pub(crate) fn drop_draft(&self) {
+        self.part().drop_draft();
     }
 
     pub(crate) fn get(&self) -> String {

@@ -3,11 +3,14 @@
 //! A blob is under its name only when it is whole and flushed: it is written to `tmp/`, flushed, renamed, and its
 //! folder flushed. What a crash leaves in `tmp/` is removed at the next opening.
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Seek, SeekFrom, Take, Write};
+use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 use shared_types::{ContentHash, ContentRef};
@@ -18,6 +21,8 @@ use crate::references::Expected;
 use crate::verified::VerifiedReader;
 
 const CHUNK: usize = 256 * 1024;
+/// Files that are remembered as checked.
+const MOST_CHECKED: usize = 4096;
 
 /// The blobs of one log.
 #[derive(Debug)]
@@ -27,6 +32,25 @@ pub(crate) struct Blobs {
     next_temporary: AtomicU64,
     /// Folders that this process has seen flushed into `blobs/`.
     durable_folders: Box<[AtomicBool; 256]>,
+    /// Files whose bytes were compared with their hash.
+    checked: Mutex<HashMap<ContentHash, Identity>>,
+}
+
+/// A file that was not written to since: its number, size, and the last times its bytes and itself changed.
+#[derive(Debug, PartialEq, Eq)]
+struct Identity([i64; 4]);
+
+impl Identity {
+    fn of(found: &fs::Metadata) -> Self {
+        let nanoseconds =
+            |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        Self([
+            found.ino().cast_signed(),
+            found.size().cast_signed(),
+            nanoseconds(found.mtime(), found.mtime_nsec()),
+            nanoseconds(found.ctime(), found.ctime_nsec()),
+        ])
+    }
 }
 
 impl Blobs {
@@ -37,6 +61,7 @@ impl Blobs {
             temporary: folder.join("tmp"),
             next_temporary: AtomicU64::new(0),
             durable_folders: Box::new([const { AtomicBool::new(false) }; 256]),
+            checked: Mutex::default(),
         }
     }
 
@@ -134,6 +159,47 @@ impl Blobs {
             Ok((file, size)) => Ok(Some(VerifiedReader::new(file, size, *hash))),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(ContentError::storage(at("open", &path)(e))),
+        }
+    }
+
+    /// A part of a blob, if it is here. The whole is checked first, once for as long as its file stays as it is.
+    pub(crate) fn open_range(
+        &self,
+        hash: &ContentHash,
+        range: Range<u64>,
+    ) -> Result<Option<Take<File>>, ContentError> {
+        let path = self.path(hash);
+        let disk = |e| ContentError::storage(at("read", &path)(e));
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(disk(e)),
+        };
+        let found = file.metadata().map_err(disk)?;
+        let identity = Identity::of(&found);
+        if self.checked().get(hash) != Some(&identity) {
+            let mut whole = VerifiedReader::new(&file, found.len(), *hash);
+            io::copy(&mut whole, &mut io::sink()).map_err(ContentError::from_read)?;
+            let mut checked = self.checked();
+            if checked.len() >= MOST_CHECKED {
+                checked.clear();
+            }
+            checked.insert(*hash, identity);
+        }
+        file.seek(SeekFrom::Start(range.start)).map_err(disk)?;
+        Ok(Some(file.take(range.end.saturating_sub(range.start))))
+    }
+
+    fn checked(&self) -> MutexGuard<'_, HashMap<ContentHash, Identity>> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn size(&self, hash: &ContentHash) -> Result<Option<u64>, ContentError> {
+        let path = self.path(hash);
+        match fs::metadata(&path) {
+            Ok(found) => Ok(Some(found.len())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(ContentError::storage(at("measure", &path)(e))),
         }
     }
 

@@ -66,6 +66,7 @@ macro_rules! conformance_tests {
             followers_see_every_event_once_while_writers_race,
             a_follower_without_news_comes_back_in_time,
             contents_of_every_size_come_back,
+            a_part_of_a_content_is_that_part,
             contents_that_do_not_match_their_hash_are_refused,
             missing_and_purged_are_told_apart,
             collecting_keeps_what_is_named,

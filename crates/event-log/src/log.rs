@@ -1,7 +1,7 @@
 //! What every backend of the log does, in one trait.
 
 use std::io::Read;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::Duration;
 
 use shared_types::{
@@ -98,6 +98,17 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
 
     /// The bytes behind a hash, checked against it before the last of them is handed out.
     fn content(&self, hash: &ContentHash) -> Result<Box<dyn Read + Send>, ContentError>;
+
+    /// A part of the bytes behind a hash, which must lie within them. The whole is checked before any of it is handed
+    /// out, in little memory, and not again while the stored file stays as it was.
+    fn content_range(
+        &self,
+        hash: &ContentHash,
+        range: Range<u64>,
+    ) -> Result<Box<dyn Read + Send>, ContentError>;
+
+    /// How many bytes are behind a hash, without reading them.
+    fn content_size(&self, hash: &ContentHash) -> Result<u64, ContentError>;
 
     /// True if the bytes are here, without reading them.
     fn has_content(&self, hash: &ContentHash) -> Result<bool, ContentError>;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Cursor, Read};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -206,6 +206,26 @@ impl EventLog for MemoryLog {
         match state.contents.get(hash) {
             Some(bytes) if ContentHash::of(bytes) == *hash => Ok(Box::new(Cursor::new(Arc::clone(bytes)))),
             Some(_) => Err(ContentError::Damaged(*hash)),
+            None if state.purged.contains(hash) => Err(ContentError::Purged(*hash)),
+            None => Err(ContentError::Missing(*hash)),
+        }
+    }
+
+    fn content_range(
+        &self,
+        hash: &ContentHash,
+        range: Range<u64>,
+    ) -> Result<Box<dyn Read + Send>, ContentError> {
+        let mut whole = self.content(hash)?;
+        std::io::copy(&mut (&mut whole).take(range.start), &mut std::io::sink())
+            .map_err(ContentError::from_read)?;
+        Ok(Box::new(whole.take(range.end.saturating_sub(range.start))))
+    }
+
+    fn content_size(&self, hash: &ContentHash) -> Result<u64, ContentError> {
+        let state = self.read();
+        match state.contents.get(hash) {
+            Some(bytes) => Ok(bytes.len() as u64),
             None if state.purged.contains(hash) => Err(ContentError::Purged(*hash)),
             None => Err(ContentError::Missing(*hash)),
         }

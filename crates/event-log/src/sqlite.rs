@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use shared_types::{Seq, UserId};
+use shared_types::{ContentHash, Seq, UserId};
 use thiserror::Error;
 
 use crate::blobs::Blobs;
@@ -188,6 +188,12 @@ impl SqliteLog {
 
     fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, ReadError> {
         self.readers.with(work).map_err(|fault| fault.into_read_error(&self.user))
+    }
+
+    /// Why bytes are not here.
+    fn absent(&self, hash: &ContentHash) -> Result<ContentError, ContentError> {
+        let purged = self.read_content(|conn| contents::is_purged(conn, hash))?;
+        Ok(if purged { ContentError::Purged(*hash) } else { ContentError::Missing(*hash) })
     }
 
     fn read_content<T>(

@@ -7,6 +7,7 @@
 
 mod changes;
 mod ended;
+mod git_files;
 mod ignored;
 mod output;
 mod recovery;

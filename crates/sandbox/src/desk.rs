@@ -10,6 +10,7 @@ mod cell;
 mod commands;
 mod feed;
 mod ground;
+mod input_queue;
 mod marks;
 mod parts;
 mod process;

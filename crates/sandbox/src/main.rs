@@ -37,7 +37,7 @@ fn serve() -> Result<(), MachineError> {
         config: machine_config(data, &Said::in_variables()?)?,
         assets: Arc::new(Folder(web)),
         version: env!("CARGO_PKG_VERSION"),
-        ready: |_| (),
+        ready: Arc::new(|_| ()),
     })
 }
 

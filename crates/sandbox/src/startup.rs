@@ -23,7 +23,7 @@ pub struct Startup {
     pub assets: Arc<dyn Assets>,
     pub version: &'static str,
     /// Told the sign-in link, once it is good.
-    pub ready: fn(&str),
+    pub ready: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 impl std::fmt::Debug for Startup {

@@ -86,4 +86,44 @@ story("editor", {}, async (here, step) => {
     await page.keyboard.press("Control+s");
     await until(() => get(page, "dos.txt"), "one\r\ntwo\r\nthree");
   });
+
+  await step("closing a window with unsaved text keeps it, however soon", async () => {
+    await openFile(page, files, "main.rs");
+    for (const pause of [0, 60, 300, 700]) {
+      await editor.locator(".cm-content").click();
+      await page.keyboard.press("Control+End");
+      await page.keyboard.type(`// closed after ${pause}\n`);
+      await page.waitForTimeout(pause);
+      await editor.getByRole("button", { name: "Close", exact: true }).click();
+      await page.locator(".toast", { hasText: "unsaved changes" }).last().getByRole("button", { name: "Reopen" }).click();
+      await until(text, (now) => now.includes(`// closed after ${pause}`));
+      await until(() => state.innerText(), "Not saved");
+    }
+    assert.equal(await page.locator("#crash").count(), 0);
+  });
+
+  await step("unsaved text of a closed window is there when its file is opened again", async () => {
+    await editor.getByRole("button", { name: "Close", exact: true }).click();
+    await page.locator(".toast", { hasText: "unsaved changes" }).last().waitFor();
+    await openFile(page, files, "main.rs");
+    await until(text, (now) => now.includes("// closed after 700"));
+  });
+
+  await step("closing a window while it saves saves", async () => {
+    await put(page, "quick.txt", "one\n");
+    const quick = await openFile(page, files, "quick.txt");
+    await quick.locator(".cm-content").click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("two");
+    const slowly = async (route) => {
+      await new Promise((done) => setTimeout(done, 500));
+      await route.continue();
+    };
+    await page.route("**/content?path=quick.txt&base**", slowly);
+    await page.keyboard.press("Control+s");
+    await quick.getByRole("button", { name: "Close", exact: true }).click();
+    await until(() => get(page, "quick.txt"), "one\ntwo");
+    await page.unroute("**/content?path=quick.txt&base**", slowly);
+    assert.equal(await page.locator("#crash").count(), 0);
+  });
 });

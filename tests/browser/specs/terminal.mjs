@@ -92,6 +92,26 @@ story("terminal", {}, async (here, step) => {
     await timeline.getByText("by-shell.txt").first().waitFor();
   });
 
+  await step("answers of the screen are not typed again after a reload", async () => {
+    await show(page, "terminal");
+    await page.locator(".part-terminal:not([hidden])").click();
+    // A program asks where the cursor is, what the terminal is and which colours it has, and reads what it is told.
+    const asks = "printf '\\033[6n\\033[c\\033]10;?\\007\\033]11;?\\007'";
+    await page.keyboard.type(`stty raw -echo; ${asks}; dd bs=1 count=9 2>/dev/null >/dev/null; sleep 1; stty sane; echo asked-$((3*4))\n`);
+    await until(() => rows(terminal), (text) => /asked-12/.test(text));
+    // What is left of the answers is on the line; it is thrown away.
+    await page.keyboard.press("Control+u");
+    await page.keyboard.type("clear\n");
+    await page.reload();
+    await ready(page);
+    const again = await show(page, "terminal");
+    await page.locator(".part-terminal:not([hidden])").click();
+    await page.keyboard.type("echo quiet-$((5*5))\n");
+    await until(() => rows(again), (text) => /quiet-25/.test(text));
+    const shown = await rows(again);
+    assert.doesNotMatch(shown.slice(0, shown.indexOf("quiet-25")), /rgb:|R.*;|not found/, shown);
+  });
+
   await step("a shell that ended says so", async () => {
     await show(page, "terminal");
     await page.locator(".part-terminal:not([hidden])").click();

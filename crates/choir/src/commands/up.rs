@@ -1,8 +1,9 @@
 //! `choir up`: the server of this machine, and a link to its desktop.
 
+mod sign_in_page;
+
 use std::borrow::Cow;
 use std::io::IsTerminal;
-use std::process::Stdio;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -20,22 +21,15 @@ pub(crate) fn run(args: &Up) -> Result<()> {
     let catalog = Minds::new(config.models.as_ref())?.catalog;
     config.outside = minds::outside(&config.server.data, &catalog)?;
     let browser = !args.no_browser && std::io::stdout().is_terminal();
-    let ready = if browser { open_browser } else { |_: &str| () };
+    let data = config.server.data.clone();
+    let ready = move |link: &str| {
+        if browser {
+            sign_in_page::open(&data, link);
+        }
+    };
+    let ready = Arc::new(ready);
     let startup = Startup { config, assets: Arc::new(Embedded), version: env!("CARGO_PKG_VERSION"), ready };
     Ok(startup::run(&startup)?)
-}
-
-fn open_browser(link: &str) {
-    let opened = std::process::Command::new("xdg-open")
-        .arg(link)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    // Without one, the link on the screen does.
-    if let Ok(mut child) = opened {
-        std::thread::spawn(move || child.wait());
-    }
 }
 
 /// The desktop that this binary carries.

@@ -17,15 +17,13 @@ use web_sys::HtmlElement;
 use self::bars::{Naming, Stale};
 use self::document::{Document, Stage};
 use self::merging::Merging;
-use crate::desk::{Desk, desk};
+use crate::desk::{Desk, desk, mark_unsaved};
 use crate::foreign::Text;
 use crate::parts::{Empty, Trouble, Waiting};
 use crate::{api, dom};
 
 /// A burst of changes is looked at once.
 const SETTLE: u32 = 200;
-/// How long after a key a draft is kept.
-const DRAFT: u32 = 500;
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
@@ -40,12 +38,14 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
 #[component]
 fn Page(window: WindowId, path: Option<FilePath>) -> Element {
     let desk = desk();
-    let document = use_hook(|| Document::new(window, path.clone()));
+    let document = use_hook(|| Document::new(desk, window, path.clone()));
     let mut naming = use_signal(|| false);
     let mut merging = use_signal(|| false);
     let mut absent = use_signal(|| None::<String>);
     use_drop(move || {
+        // The editor leaves a draft of what is not saved.
         document.put_editor(None);
+        mark_unsaved(window, false);
         if let Some(bar) = dom::by_id(&format!("bar-{window}")) {
             bar.set_text_content(None);
         }
@@ -133,26 +133,16 @@ async fn open(
         // Closed while it was loading.
         return Ok(());
     }
-    let mut keys = 0u64;
-    let latest = std::rc::Rc::new(std::cell::Cell::new(0u64));
-    editor.on_change(move || {
-        document.mark(true);
-        keys += 1;
-        latest.set(keys);
-        let (mine, latest) = (keys, latest.clone());
-        api::run(async move {
-            TimeoutFuture::new(DRAFT).await;
-            if latest.get() == mine {
-                document.keep_draft();
-            }
-        });
-    });
+    editor.on_change(move || document.mark(true));
     editor.on_save(save);
     // After a reload every window opens at once; only the front one takes the keys.
     if desk.stack.peek().last() == Some(&document.window) {
         editor.focus();
     }
     document.put_editor(Some(editor));
+    if *document.dirty.peek() {
+        document.keep_draft();
+    }
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use shared_types::WindowId;
 use shared_types::payload::window::{Rect, Window, WindowMode};
 use shared_types::wire::DesktopAction;
 
-use super::{BAR, Desk};
+use super::{BAR, Desk, Offer, UNSAVED};
 use crate::apps::AppInfo;
 use crate::{dom, ids};
 
@@ -50,11 +50,23 @@ impl Desk {
     }
 
     pub(crate) fn close(self, id: WindowId) {
+        if UNSAVED.peek().contains(&id)
+            && let Some(window) = self.window(id)
+        {
+            let text = format!("{} was closed with unsaved changes", window.title);
+            self.toast(text, false, Offer::Reopen(id, Box::new(window)));
+        }
         self.act(DesktopAction::CloseWindow { window: id });
         match self.front() {
             Some(front) => dom::focus_soon(format!("w-{front}")),
             None => dom::focus_soon("area"),
         }
+    }
+
+    /// Opens a window again that was closed, as it was.
+    pub(crate) fn reopen(self, id: WindowId, window: Window) {
+        self.act(DesktopAction::SetWindow { window: id, state: Window { z: self.top(), ..window } });
+        dom::focus_soon(format!("w-{id}"));
     }
 
     /// Brings a window back and in front.

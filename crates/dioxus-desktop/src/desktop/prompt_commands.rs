@@ -152,6 +152,7 @@ pub(crate) fn sign_out(desk: Desk) {
         let answer: Answer<serde_json::Value> = api::post("/auth/logout", &json!({})).await;
         match answer {
             Ok(_) => {
+                dom::forget_drafts();
                 if let Some(window) = dom::window() {
                     let _ = window.location().reload();
                 }

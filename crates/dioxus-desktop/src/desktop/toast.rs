@@ -24,6 +24,9 @@ pub(crate) fn Toasts() -> Element {
                         Offer::Undo(op) | Offer::UndoAgain(op) => rsx! {
                             button { class: "offer", onclick: move |_| { close(toast.id); undo::one(desk, Way::Undo, op, None) }, "Undo" }
                         },
+                        Offer::Reopen(id, window) => rsx! {
+                            button { class: "offer", onclick: move |_| { close(toast.id); desk.reopen(id, (*window).clone()) }, "Reopen" }
+                        },
                         Offer::Open(run) => rsx! {
                             button { class: "offer", onclick: move |_| { close(toast.id); choir::open(desk, &run) }, "Open" }
                         },

@@ -1,5 +1,7 @@
 //! Contents: every size, wrong hashes, what is not here.
 
+use std::io::Read;
+
 use shared_types::{ContentHash, ContentRef, INLINE_LIMIT, Seq};
 
 use super::sample::{append_one, naming, read_checked};
@@ -49,6 +51,31 @@ pub fn contents_of_every_size_come_back(harness: &mut dyn Harness) {
         listed.sort_by_key(|(_, size)| *size);
         assert_eq!(listed, sizes.map(|size| (ContentHash::of(&noise(size, size as u64)), size)));
         assert_eq!(read_checked(&**log).len(), sizes.len());
+    });
+}
+
+pub fn a_part_of_a_content_is_that_part(harness: &mut dyn Harness) {
+    let sizes = [1, 1000, INLINE_LIMIT + 1, 3_000_000];
+    let log = harness.log();
+    for size in sizes {
+        keep(&*log, &noise(size, size as u64));
+    }
+    let never = ContentHash::of(b"never here");
+    assert!(matches!(log.content_size(&never), Err(ContentError::Missing(_))));
+    assert!(matches!(log.content_range(&never, 0..1), Err(ContentError::Missing(_))));
+    drop(log);
+    now_and_after_reopening(harness, |log| {
+        for size in sizes {
+            let bytes = noise(size, size as u64);
+            let hash = ContentHash::of(&bytes);
+            assert_eq!(log.content_size(&hash).expect("readable"), size as u64);
+            for range in [0..size, 0..1, size - 1..size, size / 3..size / 2, size / 2..size / 2] {
+                let mut part = Vec::new();
+                let wanted = range.start as u64..range.end as u64;
+                log.content_range(&hash, wanted).expect("readable").read_to_end(&mut part).expect("readable");
+                assert!(part == bytes[range.clone()], "{range:?} of {size}");
+            }
+        }
     });
 }
 

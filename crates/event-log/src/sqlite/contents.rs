@@ -9,6 +9,12 @@ pub(super) fn bytes(conn: &Connection, hash: &ContentHash) -> rusqlite::Result<O
     statement.query_row([hash.as_bytes()], |row| row.get(0)).optional()
 }
 
+pub(super) fn size(conn: &Connection, hash: &ContentHash) -> rusqlite::Result<Option<u64>> {
+    let mut statement = conn.prepare_cached("SELECT length(bytes) FROM contents WHERE hash = ?1")?;
+    let size = statement.query_row([hash.as_bytes()], |row| row.get::<_, i64>(0)).optional()?;
+    Ok(size.map(|size| u64::try_from(size).unwrap_or_default()))
+}
+
 pub(super) fn has(conn: &Connection, hash: &ContentHash) -> rusqlite::Result<bool> {
     conn.prepare_cached("SELECT 1 FROM contents WHERE hash = ?1")?.exists([hash.as_bytes()])
 }

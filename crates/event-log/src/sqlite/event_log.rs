@@ -1,8 +1,8 @@
 //! The contract of a log, kept with SQLite and blobs.
 
 use std::collections::HashMap;
-use std::io::{Cursor, Read};
-use std::ops::ControlFlow;
+use std::io::{self, Cursor, Read};
+use std::ops::{ControlFlow, Range};
 use std::time::Duration;
 
 use shared_types::{CommandId, ContentHash, ContentRef, OpId, RunId, Seq, StoredEvent, UserId};
@@ -107,9 +107,33 @@ impl EventLog for SqliteLog {
         if let Some(reader) = self.blobs.open(hash)? {
             return Ok(Box::new(reader));
         }
-        match self.read_content(|conn| contents::is_purged(conn, hash))? {
-            true => Err(ContentError::Purged(*hash)),
-            false => Err(ContentError::Missing(*hash)),
+        Err(self.absent(hash)?)
+    }
+
+    fn content_range(
+        &self,
+        hash: &ContentHash,
+        range: Range<u64>,
+    ) -> Result<Box<dyn Read + Send>, ContentError> {
+        match self.blobs.open_range(hash, range.clone())? {
+            Some(reader) => Ok(Box::new(reader)),
+            // Small, and checked as a whole.
+            None => {
+                let mut whole = self.content(hash)?;
+                io::copy(&mut (&mut whole).take(range.start), &mut io::sink())
+                    .map_err(ContentError::from_read)?;
+                Ok(Box::new(whole.take(range.end.saturating_sub(range.start))))
+            }
+        }
+    }
+
+    fn content_size(&self, hash: &ContentHash) -> Result<u64, ContentError> {
+        if let Some(size) = self.read_content(|conn| contents::size(conn, hash))? {
+            return Ok(size);
+        }
+        match self.blobs.size(hash)? {
+            Some(size) => Ok(size),
+            None => Err(self.absent(hash)?),
         }
     }
 

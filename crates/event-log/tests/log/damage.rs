@@ -221,6 +221,8 @@ fn damaged_contents_are_never_handed_out() {
         fs::write(&path, damaged).unwrap();
         let read = read_content(&log, &blob.hash);
         assert!(matches!(read, Err(ContentError::Damaged(h)) if h == blob.hash), "{} bytes", damaged.len());
+        let part = log.content_range(&blob.hash, 0..1).map(drop);
+        assert!(matches!(part, Err(ContentError::Damaged(h)) if h == blob.hash), "{} bytes", damaged.len());
     }
     let staged = log.stage(&mut large.as_slice()).unwrap();
     assert_eq!(staged.content(), blob);
@@ -229,4 +231,8 @@ fn damaged_contents_are_never_handed_out() {
         large,
         "staging it again mends a blob of a wrong size"
     );
+    log.content_range(&blob.hash, 0..1).map(drop).unwrap();
+    fs::write(&path, &flipped).unwrap();
+    let part = log.content_range(&blob.hash, 0..1).map(drop);
+    assert!(matches!(part, Err(ContentError::Damaged(_))), "a file that changed is checked again");
 }

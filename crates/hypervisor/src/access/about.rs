@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::Path;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::http::{HeaderMap, HeaderName, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -75,6 +75,7 @@ pub trait Described<T> {
 
 impl Takes for HeaderMap {}
 impl Takes for Uri {}
+impl Takes for Method {}
 impl<T> Takes for Extension<T> {}
 impl<T> Takes for Option<Extension<T>> {}
 

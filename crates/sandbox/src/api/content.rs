@@ -4,15 +4,18 @@
 //! when a browser would otherwise show it as a document.
 
 use std::io::{self, Read};
+use std::ops::Range;
 
 use axum::Json;
 use axum::body::{Body as Bytes, HttpBody};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use event_log::read_content;
+use event_log::EventLog;
 use event_log::replay::view_at;
 use futures_util::StreamExt;
+use http_range_header::parse_range_header;
 use kernel::Base;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::file::FileNode;
@@ -28,8 +31,11 @@ use crate::ids;
 use crate::protocol::{Envelope, Request, VERSION};
 
 const HASH: HeaderName = HeaderName::from_static("x-choir-hash");
-/// Chunks of an upload that wait for the disk.
+/// Chunks of an upload that wait for the disk, and of a download that wait for the caller.
 const AHEAD: usize = 16;
+const CHUNK: usize = 64 << 10;
+/// What RFC 8187 has encoded in a name, and a little more.
+const NOT_IN_A_NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
 /// Which bytes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -46,6 +52,7 @@ pub(super) struct Wanted {
 
 pub(super) async fn read(
     desk: Of,
+    method: Method,
     Params(wanted): Params<Wanted>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
@@ -58,13 +65,32 @@ pub(super) async fn read(
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
-    let bytes = blocking(move || Ok(read_content(&**desk.computer().log(), &hash)?)).await?;
+    let size = {
+        let desk = desk.clone();
+        blocking(move || Ok(desk.computer().log().content_size(&hash)?)).await?
+    };
+    // A range is of the version that the caller has, if they say which.
+    let same = headers.get(header::IF_RANGE).is_none_or(|known| known.as_bytes() == tag.as_bytes());
+    let part = match headers.get(header::RANGE).filter(|_| same).map(|range| part_of(range, size)) {
+        None | Some(Part::Whole) => None,
+        Some(Part::Range(range)) => Some(range),
+        Some(Part::Outside) => return Ok(outside(size)),
+    };
+    let range = part.clone().unwrap_or(0..size);
+    let (status, length) = if part.is_some() {
+        (StatusCode::PARTIAL_CONTENT, range.end - range.start)
+    } else {
+        (StatusCode::OK, size)
+    };
+    let body = if method == Method::HEAD { Bytes::empty() } else { send(desk, hash, part).await? };
     let attached = if wanted.download.unwrap_or_default() > 0 { "attachment" } else { "inline" };
     let plain: String =
         name.chars().map(|c| if c.is_ascii_graphic() && c != '"' && c != '\\' { c } else { '_' }).collect();
-    let fields = [
+    let encoded = utf8_percent_encode(&name, NOT_IN_A_NAME);
+    let mut fields = vec![
         (header::ETAG, tag),
         (HASH, hash.to_string()),
+        (header::CONTENT_LENGTH, length.to_string()),
         (header::CONTENT_TYPE, kind_of(&name).to_owned()),
         (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'".to_owned()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
@@ -72,14 +98,13 @@ pub(super) async fn read(
         (header::ACCEPT_RANGES, "bytes".to_owned()),
         (
             header::CONTENT_DISPOSITION,
-            format!("{attached}; filename=\"{plain}\"; filename*=UTF-8''{}", percent(&name)),
+            format!("{attached}; filename=\"{plain}\"; filename*=UTF-8''{encoded}"),
         ),
     ];
-    let mut response = ranged(bytes, headers.get(header::RANGE));
-    // A refusal is no file.
-    if response.status().is_client_error() {
-        return Ok(response);
+    if status == StatusCode::PARTIAL_CONTENT {
+        fields.push((header::CONTENT_RANGE, format!("bytes {}-{}/{size}", range.start, range.end - 1)));
     }
+    let mut response = (status, body).into_response();
     for (name, value) in fields {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);
@@ -88,25 +113,58 @@ pub(super) async fn read(
     Ok(response)
 }
 
-/// All of it, or the part that was asked for.
-fn ranged(bytes: Vec<u8>, range: Option<&HeaderValue>) -> Response {
-    let size = bytes.len();
-    let asked = range.and_then(|range| range.to_str().ok()?.strip_prefix("bytes="));
-    let Some((from, to)) = asked.and_then(|asked| asked.split_once('-')) else {
-        return bytes.into_response();
+/// What a `Range` asks for.
+enum Part {
+    /// Everything, also where several parts are asked for: RFC 9110, 14.2 lets a server ignore them.
+    Whole,
+    Range(Range<u64>),
+    Outside,
+}
+
+fn part_of(range: &HeaderValue, size: u64) -> Part {
+    let Ok(parsed) = range.to_str().map_err(drop).and_then(|text| parse_range_header(text).map_err(drop))
+    else {
+        return Part::Whole;
     };
-    let (start, end) = match (from.parse::<usize>().ok(), to.parse::<usize>().ok()) {
-        (Some(start), end) => (start, end.unwrap_or(usize::MAX).min(size.saturating_sub(1))),
-        (None, Some(last)) => (size.saturating_sub(last), size.saturating_sub(1)),
-        (None, None) => return bytes.into_response(),
-    };
-    if start > end || start >= size {
-        let detail = format!("the file has {size} bytes, and none of those were asked for");
-        let refusal = Refusal::new(StatusCode::RANGE_NOT_SATISFIABLE, "bad_range", detail);
-        return ([(header::CONTENT_RANGE, format!("bytes */{size}"))], refusal).into_response();
+    match parsed.validate(size).as_deref() {
+        Ok([one]) => Part::Range(*one.start()..*one.end() + 1),
+        Ok(_) => Part::Whole,
+        Err(_) => Part::Outside,
     }
-    let part = [(header::CONTENT_RANGE, format!("bytes {start}-{end}/{size}"))];
-    (StatusCode::PARTIAL_CONTENT, part, bytes[start..=end].to_vec()).into_response()
+}
+
+fn outside(size: u64) -> Response {
+    let detail = format!("the file has {size} bytes, and none of those were asked for");
+    let refusal = Refusal::new(StatusCode::RANGE_NOT_SATISFIABLE, "bad_range", detail);
+    ([(header::CONTENT_RANGE, format!("bytes */{size}"))], refusal).into_response()
+}
+
+/// A content, or a part of it, as it is read. Bytes that turn out to be damaged end the connection before their last.
+async fn send(desk: Desk, hash: ContentHash, part: Option<Range<u64>>) -> Result<Bytes, Refusal> {
+    let mut reader = blocking(move || {
+        let log = desk.computer().log();
+        Ok(match part {
+            Some(range) => log.content_range(&hash, range)?,
+            None => log.content(&hash)?,
+        })
+    })
+    .await?;
+    let (chunks, sent) = mpsc::channel(AHEAD);
+    tokio::task::spawn_blocking(move || {
+        loop {
+            let mut chunk = vec![0; CHUNK];
+            let read = reader.read(&mut chunk).map(|count| {
+                chunk.truncate(count);
+                chunk
+            });
+            let over = read.as_ref().map_or(true, Vec::is_empty);
+            if read.as_ref().is_ok_and(Vec::is_empty) || chunks.blocking_send(read).is_err() || over {
+                return;
+            }
+        }
+    });
+    let next = |mut sent: mpsc::Receiver<io::Result<Vec<u8>>>| async { Some((sent.recv().await?, sent)) };
+    Ok(Bytes::from_stream(futures_util::stream::unfold(sent, next)))
 }
 
 fn find(
@@ -135,12 +193,6 @@ fn find(
         }
         None => Err(Failure::new(Code::NotFound, format!("there is no file {path}"))),
     }
-}
-
-fn percent(name: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
-    let one = |b: u8| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") };
-    name.bytes().map(one).collect()
 }
 
 /// The type of a file by its name. What a browser could run or navigate to is plain text.

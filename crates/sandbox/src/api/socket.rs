@@ -233,8 +233,7 @@ impl Tab {
 
     async fn type_in(&mut self, frame: TerminalFrame<'_>) -> Result<Option<FromServer>, String> {
         self.may_use(frame.terminal)?;
-        let (desk, id, bytes) = (self.desk.clone(), frame.terminal, frame.bytes.to_vec());
-        let typed = blocking(move || desk.terminals().type_in(id, &bytes)).await;
+        let typed = self.desk.terminals().type_in(frame.terminal, frame.bytes).await;
         typed.map(|()| None).map_err(|failure| failure.message)
     }
 
@@ -265,13 +264,13 @@ impl Tab {
     /// Sends what an attachment gives, from now on.
     fn look(&mut self, attachment: Result<Attachment, Failure>) -> Result<Option<FromServer>, String> {
         let attachment = attachment.map_err(|failure| failure.message)?;
-        let (terminal, offset) = (attachment.id(), attachment.offset());
+        let (terminal, offset, written) = (attachment.id(), attachment.offset(), attachment.written());
         self.attached.retain(|attachment| attachment.id() != terminal);
         if self.attached.len() >= ATTACHED {
             return Err(format!("one tab looks at {ATTACHED} terminals and commands at most"));
         }
         self.attached.push(attachment);
-        Ok(Some(FromServer::Attached { terminal, offset }))
+        Ok(Some(FromServer::Attached { terminal, offset, written }))
     }
 
     /// A plain shell is offered until somebody else gets an account, whenever the tab was opened.

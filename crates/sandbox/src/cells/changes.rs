@@ -19,6 +19,7 @@ use shared_types::path::link_stays_inside;
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, Event, FilePath, OpId};
 
+use super::git_files;
 use super::ignored::Step;
 use super::running::Began;
 use crate::computer::Computer;
@@ -118,6 +119,8 @@ pub(super) fn read(
             .map_err(|e| Failure::new(Code::Failed, format!("{}: {e}", root.display())))
     };
     let (lower, layer) = (opened(&computer.place.workspace)?, opened(upper)?);
+    let (entries, left_out) = git_files::take_out(upper, &lower, &layer, entries).map_err(failed)?;
+    notes.extend(left_out);
     let base = base(computer, call, began, captured, &lower, &entries)?;
     let rules = IgnoreRules::new(&lower);
     let mut reader = Reader {

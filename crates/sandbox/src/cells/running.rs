@@ -41,7 +41,7 @@ impl Computer {
 
     /// Records that a command is called; nothing if this was asked and recorded before.
     pub(crate) fn begin(&self, caller: &Caller, command: &RunCommand) -> Result<Option<Began>, Failure> {
-        spec::check(command)?;
+        spec::check(command, &self.cells().settings.limits)?;
         // What was edited before comes before it, also for whoever takes back the newest.
         if !self.is_watched() {
             self.record_outside(&|_, _, _| ())?;

@@ -1,5 +1,8 @@
 //! What somebody wants to run: looked at before anything happens.
 
+use std::time::Duration;
+
+use isolation::Limits;
 use shared_types::wire::{RunCommand, RunNetwork};
 
 use crate::failure::{Code, Failure};
@@ -7,8 +10,11 @@ use crate::failure::{Code, Failure};
 /// The longest line that stands for a command.
 const TITLE: usize = 500;
 
-/// Refuses what cannot be run, and says why.
-pub(super) fn check(command: &RunCommand) -> Result<(), Failure> {
+/// The longest time that a command may ask for, unless the settings say more.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
+
+/// Refuses what cannot be run, and says why. A command may ask for less than the settings allow, and never for more.
+pub(super) fn check(command: &RunCommand, allowed: &Limits) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::new(Code::BadRequest, why));
     if command.argv.first().is_none_or(|program| program.trim().is_empty()) {
         return refuse("no program is named; for example: choir run -- ls -l");
@@ -28,6 +34,20 @@ pub(super) fn check(command: &RunCommand) -> Result<(), Failure> {
     let zero = [limits.memory, limits.seconds, limits.disk, limits.output, limits.processes.map(u64::from)];
     if zero.contains(&Some(0)) {
         return refuse("a limit of zero leaves nothing to run with");
+    }
+    let megabytes = |bytes: u64| format!("{} MB", bytes >> 20);
+    let longest = allowed.time.max(LONGEST).as_secs();
+    let too_much = [
+        (limits.memory > Some(allowed.memory), "memory", megabytes(allowed.memory), "memory_mb"),
+        (limits.disk > Some(allowed.disk), "disk", megabytes(allowed.disk), "disk_mb"),
+        (limits.processes > Some(allowed.processes), "processes", allowed.processes.to_string(), "processes"),
+        (limits.seconds > Some(longest), "time", format!("{longest} s"), "seconds"),
+    ];
+    if let Some((_, what, most, key)) = too_much.into_iter().find(|(exceeds, ..)| *exceeds) {
+        return refuse(&format!("{what}: at most {most} here; [cells] {key} in choir.toml sets this limit"));
+    }
+    if limits.output > Some(allowed.output) {
+        return refuse(&format!("output: at most {} here", megabytes(allowed.output)));
     }
     Ok(())
 }
@@ -61,6 +81,8 @@ fn cut(line: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use shared_types::wire::RunLimits;
+
     use super::*;
 
     fn of(argv: &[&str]) -> RunCommand {
@@ -90,8 +112,33 @@ mod tests {
         let mut nothing = of(&["true"]);
         nothing.limits.memory = Some(0);
         for command in [of(&[]), of(&[" "]), of(&["a\0b"]), nowhere, bad_host, nothing] {
-            assert_eq!(check(&command).unwrap_err().code, Code::BadRequest, "{command:?}");
+            let refused = check(&command, &Limits::default()).unwrap_err();
+            assert_eq!(refused.code, Code::BadRequest, "{command:?}");
         }
-        assert!(check(&of(&["true"])).is_ok());
+        assert!(check(&of(&["true"]), &Limits::default()).is_ok());
+    }
+
+    #[test]
+    fn a_command_may_ask_for_less_than_the_settings_allow_and_never_for_more() {
+        let allowed = Limits::default();
+        let with = |limits: RunLimits| check(&RunCommand { limits, ..of(&["true"]) }, &allowed);
+        for (more, key) in [
+            (RunLimits { memory: Some(1 << 40), ..RunLimits::default() }, "memory_mb"),
+            (RunLimits { processes: Some(4_000_000), ..RunLimits::default() }, "processes"),
+            (RunLimits { disk: Some(1 << 50), ..RunLimits::default() }, "disk_mb"),
+            (RunLimits { seconds: Some(u64::MAX), ..RunLimits::default() }, "seconds"),
+            (RunLimits { output: Some(u64::MAX), ..RunLimits::default() }, "output"),
+        ] {
+            let refused = with(more.clone()).unwrap_err();
+            assert_eq!(refused.code, Code::BadRequest, "{more:?}");
+            assert!(refused.message.contains(key), "{}", refused.message);
+        }
+        let less = RunLimits {
+            memory: Some(1 << 20),
+            processes: Some(1),
+            seconds: Some(1800),
+            ..RunLimits::default()
+        };
+        with(less).unwrap();
     }
 }

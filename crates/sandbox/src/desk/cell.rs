@@ -48,7 +48,7 @@ pub(super) fn start(computer: &Computer, size: Size) -> Result<Process, Failure>
             Status::Signaled(_) | Status::Limited(_) | Status::Stopped => None,
         }
     });
-    Ok(Process { output: pty.output, input: pty.input, control: Box::new(inside), wait })
+    Ok(Process { output: pty.output, input: pty.input, control: Arc::new(inside), wait })
 }
 
 /// Says what is missing, and that there is no way around it.
@@ -105,11 +105,11 @@ struct Inside {
 }
 
 impl Control for Inside {
-    fn resize(&mut self, size: Size) -> io::Result<()> {
+    fn resize(&self, size: Size) -> io::Result<()> {
         self.control.resize(size.into())
     }
 
-    fn end(&mut self) {
+    fn end(&self) {
         self.cell.stop();
     }
 }

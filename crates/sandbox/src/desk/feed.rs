@@ -138,6 +138,11 @@ impl Attachment {
         self.sent
     }
 
+    /// Bytes since the start, as of now.
+    pub fn written(&self) -> u64 {
+        *self.written.borrow()
+    }
+
     /// The person has been shown so many bytes more.
     pub fn show(&mut self, bytes: u64) {
         self.shown = self.shown.saturating_add(bytes).min(self.sent);

@@ -1,6 +1,7 @@
 //! What runs in a terminal, however it was started: on this machine or in a cell.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
 /// How large a screen is, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct Process {
     pub output: Box<dyn Read + Send>,
     /// What it is typed.
     pub input: Box<dyn Write + Send>,
-    pub control: Box<dyn Control>,
+    pub control: Arc<dyn Control>,
     /// Waits for its end and says its exit code, if it has one. Called once the output is over.
     pub wait: Box<dyn FnOnce() -> Option<i32> + Send>,
 }
@@ -26,10 +27,11 @@ impl std::fmt::Debug for Process {
     }
 }
 
-/// What can be done to a process from outside.
-pub trait Control: Send {
-    fn resize(&mut self, size: Size) -> io::Result<()>;
+/// What can be done to a process from outside, by several threads at once.
+pub trait Control: Send + Sync {
+    /// Tells it the size of its screen. May wait for a program that does not read.
+    fn resize(&self, size: Size) -> io::Result<()>;
 
-    /// Ends it; one that has ended already is left alone.
-    fn end(&mut self);
+    /// Ends it, even while [`resize`](Self::resize) waits; one that has ended already is left alone.
+    fn end(&self);
 }

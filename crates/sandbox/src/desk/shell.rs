@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use portable_pty::{ChildKiller, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
@@ -31,7 +32,8 @@ pub(super) fn start(place: &Place, size: Size) -> io::Result<Process> {
     drop(pair.slave);
     let output = pair.master.try_clone_reader().map_err(other)?;
     let input = pair.master.take_writer().map_err(other)?;
-    let control = Box::new(Local { killer: child.clone_killer(), master: pair.master });
+    let control =
+        Arc::new(Local { killer: Mutex::new(child.clone_killer()), master: Mutex::new(pair.master) });
     let wait = Box::new(move || child.wait().ok().and_then(|status| i32::try_from(status.exit_code()).ok()));
     Ok(Process { output, input, control, wait })
 }
@@ -66,17 +68,17 @@ fn write_bashrc(state: &Path) -> io::Result<PathBuf> {
 
 /// A pseudo terminal and the process on it.
 struct Local {
-    master: Box<dyn MasterPty + Send>,
-    killer: Box<dyn ChildKiller + Send + Sync>,
+    master: Mutex<Box<dyn MasterPty + Send>>,
+    killer: Mutex<Box<dyn ChildKiller + Send + Sync>>,
 }
 
 impl Control for Local {
-    fn resize(&mut self, size: Size) -> io::Result<()> {
-        self.master.resize(pty_size(size)).map_err(other)
+    fn resize(&self, size: Size) -> io::Result<()> {
+        self.master.lock().unwrap_or_else(PoisonError::into_inner).resize(pty_size(size)).map_err(other)
     }
 
-    fn end(&mut self) {
-        let _ = self.killer.kill();
+    fn end(&self) {
+        let _ = self.killer.lock().unwrap_or_else(PoisonError::into_inner).kill();
     }
 }
 

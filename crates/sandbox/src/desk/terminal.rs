@@ -1,14 +1,15 @@
 //! One terminal: a process with a screen, and the newest part of what it wrote. How the process was started is not
 //! known here.
 
-use std::io::{self, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use shared_types::wire::{self, TerminalKind};
 use shared_types::{TerminalId, Timestamp};
 
 use super::activity::{Activity, Presence};
 use super::feed::{Attachment, Feed, Pace};
+use super::input_queue::{Full, InputQueue};
 use super::marks::Marks;
 use super::process::{Control, Process, Size};
 use crate::ids;
@@ -17,8 +18,8 @@ use crate::ids;
 pub(super) struct Terminal {
     pub(super) kind: TerminalKind,
     started: Timestamp,
-    input: Mutex<Box<dyn Write + Send>>,
-    control: Mutex<Box<dyn Control>>,
+    input: Arc<InputQueue>,
+    control: Arc<dyn Control>,
     size: Mutex<Size>,
     feed: Arc<Feed>,
 }
@@ -41,15 +42,17 @@ impl Terminal {
         let terminal = Arc::new(Self {
             kind,
             started: ids::now(),
-            input: Mutex::new(input),
-            control: Mutex::new(control),
+            input: InputQueue::start(input, Arc::clone(&control))?,
+            control,
             size: Mutex::new(size),
             feed: Feed::new(ids::terminal(), Pace::OfTheScreen),
         });
-        let (feed, presence) = (Arc::clone(&terminal.feed), activity.enter());
+        let (feed, input) = (Arc::clone(&terminal.feed), Arc::clone(&terminal.input));
+        let presence = activity.enter();
         std::thread::Builder::new().name("terminal".into()).spawn(move || {
             read(output, &feed, presence);
             feed.end(wait());
+            input.close();
         })?;
         Ok(terminal)
     }
@@ -67,23 +70,19 @@ impl Terminal {
         self.feed.has_ended()
     }
 
-    pub(super) fn type_in(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-        input.write_all(bytes)?;
-        input.flush()
+    /// Types bytes; refused where the program has not read what was typed before.
+    pub(super) async fn type_in(&self, bytes: &[u8]) -> Result<(), Full> {
+        self.input.push(bytes).await
     }
 
-    fn control(&self) -> MutexGuard<'_, Box<dyn Control>> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn resize(&self, size: Size) -> io::Result<()> {
+    pub(super) fn resize(&self, size: Size) {
         *self.size.lock().unwrap_or_else(PoisonError::into_inner) = size;
-        self.control().resize(size)
+        self.input.resize(size);
     }
 
     pub(super) fn end(&self) {
-        self.control().end();
+        self.input.close();
+        self.control.end();
     }
 
     pub(super) fn attach(&self, offset: u64) -> Attachment {

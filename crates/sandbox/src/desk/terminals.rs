@@ -9,6 +9,7 @@ use shared_types::wire::{self, TerminalKind};
 
 use super::activity::Activity;
 use super::feed::Attachment;
+use super::input_queue::Full;
 use super::process::Size;
 use super::terminal::Terminal;
 use super::{cell, shell};
@@ -102,14 +103,22 @@ impl Terminals {
         Ok(self.get(id)?.attach(offset))
     }
 
-    pub fn type_in(&self, id: TerminalId, bytes: &[u8]) -> Result<(), Failure> {
-        let closed = |e: io::Error| Failure::new(Code::Failed, format!("the terminal does not listen: {e}"));
-        self.get(id)?.type_in(bytes).map_err(closed)
+    /// Types bytes into a terminal. Waits a moment at most, and never on a thread that serves others.
+    pub async fn type_in(&self, id: TerminalId, bytes: &[u8]) -> Result<(), Failure> {
+        let full = |Full| {
+            Failure::new(
+                Code::Refused,
+                "the program in this terminal does not read what is typed, so the last input was dropped; \
+                 close the terminal to end it",
+            )
+        };
+        self.get(id)?.type_in(bytes).await.map_err(full)
     }
 
     pub fn resize(&self, id: TerminalId, size: Size) -> Result<(), Failure> {
         check(size)?;
-        self.get(id)?.resize(size).map_err(|e| Failure::new(Code::Failed, e.to_string()))
+        self.get(id)?.resize(size);
+        Ok(())
     }
 
     pub(super) fn end_all(&self) {

@@ -91,3 +91,42 @@ fn python_runs_inside() {
     assert_eq!(twice(&house, "python3 sum.py").trim(), "2");
     assert_eq!(house.read("moved/sum.json"), "{\"a\": 1, \"b\": 2}");
 }
+
+#[test]
+fn git_on_the_host_runs_nothing_that_a_command_left_in_the_workspace() {
+    let house = House::new();
+    house.write("notes.md", "one\n");
+    let ran = house.sh("git init -q . && git config user.name Ada");
+    assert_eq!(ran.report.notes, [], "ordinary settings are taken over");
+    assert!(house.read(".git/config").contains("Ada"));
+    let outside = tempfile::tempdir().unwrap();
+    let proof = outside.path().join("ran");
+    let hook = format!("#!/bin/sh\necho x >> {}\n", proof.display());
+    let ran = house.sh(&format!(
+        "printf '{}' > .git/fs; chmod 755 .git/fs; mkdir -p .git/hooks build; cp .git/fs .git/hooks/post-index-change; \
+         git config core.fsmonitor .git/fs; cp -r .git build/inner; ln -s build/inner linked; \
+         mkdir sub; echo 'gitdir: ../build/inner' > sub/.git; git -C build init -q other; \
+         git -C build/other config core.fsmonitor /workspace/.git/fs",
+        hook.replace('\n', "\\n")
+    ));
+    let notes = ran.report.notes.join("\n");
+    for path in [
+        ".git/config",
+        ".git/hooks/post-index-change",
+        "build/inner/config",
+        "sub/.git",
+        "build/other/.git/config",
+    ] {
+        assert!(notes.contains(&format!("{path} was left out")), "{path} in {notes}");
+    }
+    assert!(house.read(".git/config").contains("Ada"), "the settings from before stay");
+    house.assert_settled();
+    for folder in ["", "sub", "build/inner", "build/other", "linked"] {
+        let status = std::process::Command::new("git")
+            .args(["-c", "safe.directory=*", "status"])
+            .current_dir(house.path(folder))
+            .output()
+            .unwrap();
+        assert!(!proof.exists(), "git status in {folder:?} ran it: {status:?}");
+    }
+}

@@ -25,8 +25,9 @@ pub enum FromServer {
     Through { seq: Seq },
     /// Lists, search and the disk are up to date with the log as of here.
     Projected { seq: Seq },
-    /// Output of a terminal begins or goes on from here: bytes since it was started.
-    Attached { terminal: TerminalId, offset: u64 },
+    /// Output of a terminal begins or goes on from `offset`: bytes since it was started. What comes before `written` was
+    /// there already, so questions in it to the screen have been answered.
+    Attached { terminal: TerminalId, offset: u64, written: u64 },
     /// A terminal ended by itself, or was closed.
     TerminalEnded { terminal: TerminalId, code: Option<i32> },
     /// An agent says something just now. It is shown and forgotten: the whole reply comes as an event. With no words,
@@ -46,6 +47,7 @@ struct Fields {
     seq: Option<Seq>,
     terminal: Option<TerminalId>,
     offset: Option<u64>,
+    written: Option<u64>,
     code: Option<i32>,
     run: Option<RunId>,
     task: Option<TaskId>,
@@ -55,13 +57,13 @@ struct Fields {
 
 impl Fields {
     fn into_message(self, kind: &str) -> Option<FromServer> {
-        let Self { state, event, seq, terminal, offset, code, run, task, text, detail } = self;
+        let Self { state, event, seq, terminal, offset, written, code, run, task, text, detail } = self;
         Some(match kind {
             "state" => FromServer::State { state: state? },
             "event" => FromServer::Event { event: event? },
             "through" => FromServer::Through { seq: seq? },
             "projected" => FromServer::Projected { seq: seq? },
-            "attached" => FromServer::Attached { terminal: terminal?, offset: offset? },
+            "attached" => FromServer::Attached { terminal: terminal?, offset: offset?, written: written? },
             "terminal_ended" => FromServer::TerminalEnded { terminal: terminal?, code },
             "said" => FromServer::Said { run: run?, task: task?, text: text? },
             "notice" => FromServer::Notice { text: text? },
@@ -135,7 +137,7 @@ mod tests {
             FromServer::Event { event },
             FromServer::Through { seq: Seq(3) },
             FromServer::Projected { seq: Seq(4) },
-            FromServer::Attached { terminal, offset: 5 },
+            FromServer::Attached { terminal, offset: 5, written: 9 },
             FromServer::TerminalEnded { terminal, code: None },
             FromServer::TerminalEnded { terminal, code: Some(-1) },
             FromServer::Said {

@@ -10,12 +10,9 @@ use shared_types::{FilePath, WindowId};
 
 use super::file::{self, Base, Unread};
 use crate::api::Failure;
-use crate::desk::{Desk, Offer};
-use crate::dom;
+use crate::desk::{Desk, Offer, mark_unsaved};
+use crate::dom::{self, DRAFT};
 use crate::foreign::Text;
-
-/// What is kept for a reload.
-const LARGEST_DRAFT: usize = 1 << 20;
 
 /// How the document stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,12 +24,17 @@ pub(super) enum Stage {
     Failed(Failure),
 }
 
-/// Changes that the person has not saved, kept over a reload of the page.
+/// Changes that the person has not saved: what they build on, and the text. The editor part keeps them.
 #[derive(Serialize, Deserialize)]
 struct Draft {
-    path: Option<String>,
-    base: Base,
+    #[serde(flatten)]
+    head: DraftHead,
     text: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DraftHead {
+    base: Base,
 }
 
 /// Cheap to copy; the editor itself is shared.
@@ -46,20 +48,28 @@ pub(super) struct Document {
     /// What stands in the file now, if that is not what the text was made from.
     pub(super) theirs: Signal<Option<Base>>,
     base: Signal<Base>,
+    draft_key: Signal<String>,
     editor: CopyValue<Rc<RefCell<Option<Text>>>>,
 }
 
 impl Document {
-    pub(super) fn new(window: WindowId, path: Option<FilePath>) -> Self {
+    /// Its signals belong to the page and not to the window: a save that is under way ends after the window closed.
+    pub(super) fn new(desk: Desk, window: WindowId, path: Option<FilePath>) -> Self {
+        fn signal<T: 'static>(value: T) -> Signal<T> {
+            Signal::new_in_scope(value, ScopeId::ROOT)
+        }
+        let user = desk.me.peek().as_ref().map(|me| me.user.to_string()).unwrap_or_default();
+        let what = path.as_ref().map_or_else(|| format!("untitled:{window}"), |path| format!("file:{path}"));
         Self {
             window,
-            path: Signal::new(path),
-            stage: Signal::new(Stage::Loading),
-            dirty: Signal::new(false),
-            saving: Signal::new(false),
-            theirs: Signal::new(None),
-            base: Signal::new(Base::Absent),
-            editor: CopyValue::new(Rc::default()),
+            path: signal(path),
+            stage: signal(Stage::Loading),
+            dirty: signal(false),
+            saving: signal(false),
+            theirs: signal(None),
+            base: signal(Base::Absent),
+            draft_key: signal(format!("{DRAFT}{user}:{what}")),
+            editor: CopyValue::new_in_scope(Rc::default(), ScopeId::ROOT),
         }
     }
 
@@ -91,15 +101,17 @@ impl Document {
         };
         match read {
             Ok((base, text)) => {
-                let draft = self.draft().filter(|draft| draft.text != text);
-                if let Some(draft) = draft {
-                    if draft.base != base {
+                let draft = self.draft().await;
+                if draft.as_ref().is_some_and(|draft| draft.text == text) {
+                    Text::forget_draft(&self.draft_key.peek().clone()).await;
+                } else if let Some(Draft { head: DraftHead { base: from }, text }) = draft {
+                    if from != base {
                         self.theirs.set(Some(base));
                     }
-                    self.base.set(draft.base);
+                    self.base.set(from);
                     self.mark(true);
                     self.stage.set(Stage::Ready);
-                    return Some(draft.text);
+                    return Some(text);
                 }
                 self.base.set(base);
                 self.stage.set(Stage::Ready);
@@ -116,26 +128,17 @@ impl Document {
         }
     }
 
-    fn draft_key(self) -> String {
-        format!("draft:{}", self.window)
+    /// What a reload or a closed window left.
+    async fn draft(self) -> Option<Draft> {
+        let key = self.draft_key.peek().clone();
+        serde_json::from_str(&Text::find_draft(&key).await?).ok()
     }
 
-    fn draft(self) -> Option<Draft> {
-        let draft: Draft = serde_json::from_str(&dom::session_get(&self.draft_key())?).ok()?;
-        let path = self.path.peek();
-        (draft.path.as_deref() == path.as_ref().map(FilePath::as_str)).then_some(draft)
-    }
-
-    /// Keeps what was not saved, in case the page goes away.
+    /// Lets the editor keep the text for as long as it is not saved.
     pub(super) fn keep_draft(self) {
-        let text = self.text();
-        if !*self.dirty.peek() || text.len() > LARGEST_DRAFT {
-            return dom::session_set(&self.draft_key(), "");
-        }
-        let path = self.path.peek().as_ref().map(ToString::to_string);
-        let draft = Draft { path, base: self.base.peek().clone(), text };
-        if let Ok(json) = serde_json::to_string(&draft) {
-            dom::session_set(&self.draft_key(), &json);
+        let head = DraftHead { base: self.base.peek().clone() };
+        if let Ok(head) = serde_json::to_string(&head) {
+            self.with(|editor| editor.keep_draft(&self.draft_key.peek(), &head));
         }
     }
 
@@ -147,8 +150,11 @@ impl Document {
         if let Some(bar) = dom::by_id(&format!("bar-{}", self.window)) {
             bar.set_text_content(dirty.then_some("Not saved"));
         }
-        if !dirty {
-            dom::session_set(&self.draft_key(), "");
+        mark_unsaved(self.window, dirty);
+        if dirty {
+            self.keep_draft();
+        } else {
+            self.with(Text::drop_draft);
         }
     }
 

@@ -25,6 +25,8 @@ struct Wire {
     screen: RefCell<Option<Screen>>,
     /// Bytes of output since the shell was started, as far as they arrived here.
     heard: Cell<u64>,
+    /// Output before this was written before this screen was there.
+    replayed: Cell<u64>,
     /// Bytes that the screen has been given and not shown yet, and those shown and not reported yet.
     waiting: Cell<u64>,
     shown: Cell<u64>,
@@ -45,17 +47,23 @@ impl Wire {
     }
 
     /// The server goes on from here. What it no longer keeps is missing, so the screen begins anew.
-    fn attached(&self, offset: u64) {
+    fn attached(&self, offset: u64, written: u64) {
+        self.replayed.set(written);
         if offset != self.heard.replace(offset) {
             self.with(Screen::reset);
         }
     }
 
     fn output(&self, bytes: &[u8]) {
-        let count = bytes.len() as u64;
-        self.heard.set(self.heard.get() + count);
+        let (count, heard) = (bytes.len() as u64, self.heard.get());
+        self.heard.set(heard + count);
         self.waiting.set(self.waiting.get() + count);
-        self.with(|screen| screen.write(bytes));
+        let old = usize::try_from(self.replayed.get().saturating_sub(heard)).unwrap_or(usize::MAX);
+        let (old, new) = bytes.split_at(old.min(bytes.len()));
+        self.with(|screen| {
+            screen.replay(old);
+            screen.write(new);
+        });
     }
 
     fn report(&self, terminal: TerminalId, bytes: u64) {
@@ -172,7 +180,7 @@ async fn open(
         let Some(wire) = listening.upgrade() else { return };
         match said {
             FromTerminal::Live => wire.attach(terminal),
-            FromTerminal::Attached { offset } => wire.attached(offset),
+            FromTerminal::Attached { offset, written } => wire.attached(offset, written),
             FromTerminal::Output(bytes) => wire.output(&bytes),
             FromTerminal::Ended => {
                 if !ended.peek().contains(&terminal) {

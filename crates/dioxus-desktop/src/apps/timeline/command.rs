@@ -188,7 +188,7 @@ fn Live(op: OpId) -> Element {
                 FromTerminal::Live => {
                     connection::send(&FromClient::AttachCommand { op, offset: *heard });
                 }
-                FromTerminal::Attached { offset } => *heard = offset,
+                FromTerminal::Attached { offset, .. } => *heard = offset,
                 FromTerminal::Output(more) => {
                     *heard += more.len() as u64;
                     bytes.extend_from_slice(&more);
