@@ -13,7 +13,7 @@ mod events;
 #[path = "fuzz/random.rs"]
 mod random;
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../../sandbox/tests/archive/repack.rs"]
+#[path = "../../archive/tests/archive/repack.rs"]
 mod repack;
 #[path = "fuzz/texts.rs"]
 mod texts;

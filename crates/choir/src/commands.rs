@@ -39,11 +39,11 @@ use shared_types::Seq;
 
 use crate::cli::{Cli, Command};
 use crate::render::{Bar, Style};
-use sandbox::failure::{Code, Failure};
-use sandbox::minds::Minds;
-use sandbox::place::Place;
-use sandbox::protocol::{Answer, Done, Request, RunAnswer, RunRequest};
-use sandbox::session;
+use agent_host::minds::Minds;
+use computer::failure::{Code, Failure};
+use computer::place::Place;
+use computer::protocol::{Answer, Done, Request, RunAnswer, RunRequest};
+use computer::session;
 
 /// What every command is given.
 pub(crate) struct Context {

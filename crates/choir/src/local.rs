@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use agent_host::minds::LocalHost;
+use computer::failure::{Code, Failure, of_anyhow};
 use futures_util::future::BoxFuture;
 use local_model::speed::{Measured, measure};
 use local_model::weights::{Availability, Consent, FetchError, Manifest, Offer, Progress, Store};
 use local_model::{Ending, Options, Runner, Status};
 use models::{Catalog, ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
-use sandbox::failure::{Code, Failure, of_anyhow};
-use sandbox::minds::LocalHost;
 use shared_types::wire::LocalModelLine;
 use tokio::sync::OnceCell;
 

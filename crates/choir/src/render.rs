@@ -11,8 +11,8 @@ use serde::Serialize;
 use shared_types::payload::file::FileNode;
 use shared_types::{Seq, Subject, Timestamp};
 
-use sandbox::failure::Failure;
-use sandbox::protocol::{Change, Done};
+use computer::failure::Failure;
+use computer::protocol::{Change, Done};
 
 /// How output is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

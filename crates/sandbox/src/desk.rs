@@ -4,12 +4,8 @@
 //! events, files and terminals only. It is what every route of [`crate::api`] is given.
 
 mod activity;
-mod agents;
 mod bus;
 mod cell;
-mod commands;
-mod feed;
-mod ground;
 mod input_queue;
 mod marks;
 mod parts;
@@ -30,19 +26,20 @@ use shared_types::{RunId, Seq, TaskId};
 use tokio::sync::{broadcast, mpsc, watch};
 
 pub use bus::{Backlog, Bus};
-pub use commands::Commands;
-pub use feed::{Attachment, Output};
+pub use computer::commands::Commands;
+pub use computer::feed::{Attachment, Output};
 pub use parts::{PARTS, Part, Policy};
 pub use process::{Control, Process, Size};
 pub use terminals::Terminals;
 
 use activity::Activity;
 
-use crate::computer::{Computer, Voice};
-use crate::failure::{Code, Failure};
-use crate::minds::{LocalHost, Minds};
-use crate::services::UserServices;
-use crate::toolbox::ForeignTools;
+use agent_host::minds::{LocalHost, Minds};
+use agent_host::runs::RunHost;
+use agent_host::services::UserServices;
+use agent_host::toolbox::ForeignTools;
+use computer::failure::{Code, Failure};
+use computer::{Computer, Voice};
 use parts::Supervisor;
 
 /// Notices that wait for a tab at most; a tab that misses some has lost nothing that is in the log.
@@ -94,6 +91,20 @@ pub(crate) struct Shared {
     pub(crate) tools: ForeignTools,
     /// Nothing is ever sent; that it is there says that a part runs.
     _running: mpsc::Sender<Infallible>,
+}
+
+impl Shared {
+    /// What carries out the runs of agents.
+    fn run_host(&self) -> RunHost {
+        RunHost {
+            computer: Arc::clone(&self.computer),
+            commands: Arc::clone(&self.commands),
+            minds: self.minds.clone(),
+            gateway: self.gateway.clone(),
+            tools: self.tools.clone(),
+            projected: self.bus.projected(),
+        }
+    }
 }
 
 impl Desk {

@@ -10,9 +10,9 @@ use projector::Extent;
 use projector::watch::{Gathered, Touched, Watch};
 use shared_types::{Actor, OpId, Payload, Seq};
 
-use crate::computer::Computer;
-use crate::failure::{Code, Failure};
-use crate::socket::Server;
+use computer::Computer;
+use computer::failure::{Code, Failure};
+use computer::socket::Server;
 
 /// An editor's save is over when nothing has happened for this long.
 const QUIET: Duration = Duration::from_millis(150);

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 use crate::desk::Desk;
-use crate::failure::{Code, Failure};
-use crate::minds::Minds;
-use crate::place::Place;
-use crate::session::{self, Reached};
-use crate::socket;
+use agent_host::minds::Minds;
+use computer::failure::{Code, Failure};
+use computer::place::Place;
+use computer::session::{self, Reached};
+use computer::socket;
 
 /// The socket is open within this time, or something is wrong.
 const PATIENCE: Duration = Duration::from_secs(10);

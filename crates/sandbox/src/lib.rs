@@ -1,26 +1,13 @@
-//! One user's computer: log, writer, projector and effects wired together, and the ways to reach it.
+//! The server of computers: routes, tabs, terminals, the registry, and the supervised parts of each open computer.
 
 pub mod api;
-pub mod archive;
-pub mod cells;
-pub mod checkpoints;
-pub mod computer;
-pub mod config;
 pub mod desk;
-pub mod failure;
 pub mod hold;
 pub mod host;
-pub mod ids;
 pub mod machine;
-pub mod minds;
-pub mod place;
-pub mod protocol;
 pub mod registry;
-pub mod services;
-pub mod session;
-pub mod socket;
 pub mod startup;
-pub mod telemetry;
-pub mod toolbox;
-pub mod web;
+mod vault_keys;
 pub mod welcome;
+
+pub use vault_keys::{keys_of_each, keys_of_one};

@@ -20,9 +20,9 @@ use thiserror::Error;
 
 use crate::api::{self, Shell};
 use crate::desk::Desk;
-use crate::failure::Failure;
-use crate::minds::{Minds, Outside, Services};
 use crate::registry::Registry;
+use agent_host::minds::{Minds, Outside, Services};
+use computer::failure::Failure;
 
 /// Why a machine does not start.
 #[derive(Debug, Error)]
@@ -97,7 +97,7 @@ impl Machine {
         let vault = server.front().vault.clone();
         let minds = Minds { outside: outside.clone(), ..Minds::new(models.as_ref())? };
         let minds = minds.with_services(services)?.with_tools(mcp.as_ref())?;
-        let minds = minds.with_rules(rules.as_ref())?.with_keys(&vault);
+        let minds = minds.with_rules(rules.as_ref())?.with_keys(crate::keys_of_each(&vault));
         let registry = Arc::new(Registry::new(&data, minds));
         let owner = server.front().identity.ensure_owner(owner, name)?;
         registry.desk(&owner.id, &owner.name).await?;
@@ -191,7 +191,8 @@ fn attach(front: &Arc<Front>, registry: &Arc<Registry>) -> Attach {
             let session = matches!(principal.how, How::Session { .. });
             let may = principal.owner && session && front.site.is_local();
             attached.insert(Shell(Arc::new(move || may && is_alone(&front))));
-            let desk = registry.desk(&principal.user, &principal.name).await?;
+            let desk = registry.desk(&principal.user, &principal.name).await;
+            let desk = desk.map_err(|failure| api::problem::ApiError::from(failure).0)?;
             attached.insert(desk);
             Ok(attached)
         })

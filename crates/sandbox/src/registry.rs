@@ -16,12 +16,13 @@ use hypervisor::identity::User;
 use kernel::run::Phase;
 use shared_types::UserId;
 
-use crate::computer::Computer;
 use crate::desk::{Desk, blocking};
-use crate::failure::Failure;
-use crate::minds::Minds;
-use crate::place::{Place, STATE, WORKSPACE};
-use crate::{session, welcome};
+use crate::welcome;
+use agent_host::minds::Minds;
+use computer::Computer;
+use computer::failure::Failure;
+use computer::place::{Place, STATE, WORKSPACE};
+use computer::session;
 
 /// How often it is looked for computers that nobody uses, at most and at least.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));

@@ -13,8 +13,8 @@ use tracing_subscriber::EnvFilter;
 
 pub use settings::{Said, machine_config, server_settings};
 
-use crate::failure::{Code, Failure};
 use crate::machine::{Machine, MachineConfig, MachineError};
+use computer::failure::{Code, Failure};
 
 /// What a server says and serves.
 #[derive(Clone)]

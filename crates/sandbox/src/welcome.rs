@@ -4,10 +4,10 @@ use shared_types::payload::window::{Rect, Window, WindowMode};
 use shared_types::wire::DesktopAction;
 use shared_types::{Actor, FilePath, WindowId};
 
-use crate::computer::Computer;
-use crate::failure::{Code, Failure};
-use crate::ids;
-use crate::protocol::{Envelope, Request};
+use computer::Computer;
+use computer::failure::{Code, Failure};
+use computer::ids;
+use computer::protocol::{Envelope, Request};
 
 const PATH: &str = "Welcome.md";
 const TEXT: &str = include_str!("welcome.md");

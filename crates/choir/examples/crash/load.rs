@@ -6,11 +6,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use computer::place::Place;
+use computer::protocol::{Choices, Envelope, Request};
+use computer::socket;
 use event_log::Appended;
 use kernel::{Base, Choice};
-use sandbox::place::Place;
-use sandbox::protocol::{Choices, Envelope, Request};
-use sandbox::socket;
 use shared_types::FilePath;
 
 use crate::bounded::in_time;

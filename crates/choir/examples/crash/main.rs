@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use bounded::{LIMIT, Process, in_time};
 use clap::Parser;
+use computer::place::Place;
+use computer::socket;
 use event_log::{EventLog, SqliteLog};
 use load::{Load, Sent};
 use rng::Rng;
-use sandbox::place::Place;
-use sandbox::socket;
 
 #[derive(Debug, Parser)]
 struct Args {
@@ -37,7 +37,7 @@ const LIVES: u64 = 12;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let seed = args.seed.unwrap_or_else(|| sandbox::ids::now().millis().unsigned_abs());
+    let seed = args.seed.unwrap_or_else(|| computer::ids::now().millis().unsigned_abs());
     println!("crash: {} points, seed {seed}", args.points);
     match run(&args, seed) {
         Ok(totals) => {

@@ -1,10 +1,8 @@
 //! Small archives, broken: each is refused, or is the same computer as before.
 
+use archive::{Archive, ImportError, Limits, Manifest, Verified, export, plan_import, stage_contents};
 use event_log::conformance::sample;
 use event_log::{Append, EventLog, MemoryLog};
-use sandbox::archive::{
-    Archive, ImportError, Limits, Manifest, Verified, export, plan_import, stage_contents,
-};
 use shared_types::payload::UnknownPayload;
 use shared_types::payload::file::{FileBatch, FileChange, FileNode};
 use shared_types::payload::setting::SettingSet;

@@ -6,10 +6,10 @@ use std::process::{Command as Program, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use computer::Computer;
+use computer::place::Place;
+use computer::protocol::{Answer, Choices, Envelope, Request};
 use isolation::{Access, Backend, Command, Container, Jail, Mount, Policy, Status};
-use sandbox::computer::Computer;
-use sandbox::place::Place;
-use sandbox::protocol::{Answer, Choices, Envelope, Request};
 use shared_types::OpId;
 use shared_types::wire::{Ran, RunCommand};
 

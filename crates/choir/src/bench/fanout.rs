@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use computer::protocol::{Answer, Envelope, Request};
 use futures_util::{SinkExt, StreamExt};
 use hypervisor::assets::{Asset, Assets};
 use hypervisor::identity::{Caller, Identity};
 use hypervisor::server::{ServerConfig, clock};
 use sandbox::machine::{Machine, MachineConfig};
-use sandbox::protocol::{Answer, Envelope, Request};
 use shared_types::wire::{DesktopAction, NewToken, Scope};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, mpsc, oneshot};

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use computer::protocol::{Request, RunAnswer, RunRequest};
 use sandbox::host::Host;
-use sandbox::protocol::{Request, RunAnswer, RunRequest};
 use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::wire::{RunLine, RunQuestion};
 

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use computer::ids;
+use computer::protocol::RunRequest;
 use sandbox::host::Host;
-use sandbox::ids;
-use sandbox::protocol::RunRequest;
 use shared_types::wire::{RunLine, StartRun};
 
 use super::attend::{Attention, attend};

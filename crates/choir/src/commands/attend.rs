@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
+use computer::place::Place;
+use computer::protocol::{Heard, Request, RunRequest};
+use computer::session;
 use indicatif::ProgressBar;
-use sandbox::place::Place;
-use sandbox::protocol::{Heard, Request, RunRequest};
-use sandbox::session;
 use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::wire::{RunGesture, RunLine, RunQuestion, RunState, Step, StepKind};
 use shared_types::{AskId, RunId, Seq, TaskId};

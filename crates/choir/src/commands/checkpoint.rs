@@ -9,8 +9,8 @@ use shared_types::{Seq, Timestamp};
 use super::{Context, diff};
 use crate::cli::{Checkpoint, CheckpointAction};
 use crate::render::{done, json, line, safe, time};
-use sandbox::failure::{Code, Failure};
-use sandbox::protocol::Request;
+use computer::failure::{Code, Failure};
+use computer::protocol::Request;
 
 pub(crate) fn run(context: &Context, args: &Checkpoint) -> Result<()> {
     match &args.action {

@@ -9,7 +9,7 @@ use shared_types::payload::file::FileNode;
 
 use super::{Context, moment};
 use crate::cli::Cat;
-use sandbox::failure::{Code, Failure};
+use computer::failure::{Code, Failure};
 
 pub(crate) fn run(context: &Context, args: &Cat) -> Result<()> {
     let path = context.place()?.path(&args.path)?;

@@ -7,8 +7,8 @@ use shared_types::Seq;
 use super::Context;
 use crate::cli::Diff;
 use crate::render::{self, json, line};
-use sandbox::computer::{differences, unified};
-use sandbox::failure::{Code, Failure};
+use computer::failure::{Code, Failure};
+use computer::{differences, unified};
 
 pub(crate) fn run(context: &Context, args: &Diff) -> Result<()> {
     let log = context.reading()?;

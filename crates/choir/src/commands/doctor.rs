@@ -12,12 +12,12 @@ use serde::Serialize;
 use super::Context;
 use crate::cli::Doctor;
 use crate::render::{Style, done, json, line, safe, size};
+use computer::config::{Config, Shown};
+use computer::place::Place;
+use computer::protocol::Request;
+use computer::socket;
 use hypervisor::server::{ServerError, Tls};
-use sandbox::config::{Config, Shown};
 use sandbox::machine::MachineConfig;
-use sandbox::place::Place;
-use sandbox::protocol::Request;
-use sandbox::socket;
 use sandbox::startup::{data_folder, server_settings};
 
 /// One finding.
@@ -127,7 +127,7 @@ fn computer(place: &Place) -> Vec<Finding> {
     findings.push(private(&place.state));
     match event_log::SqliteLog::open_read_only(&place.state) {
         Ok(log) => findings.push(ok("log", format!("{} events of {}", log.head().seq, log.user()))),
-        Err(e) => findings.push(bad("log", sandbox::failure::Failure::from(e).message)),
+        Err(e) => findings.push(bad("log", computer::failure::Failure::from(e).message)),
     }
     findings.push(match socket::connect(place) {
         Ok(Some(_)) => ok("holder", "another process holds the computer and answers"),

@@ -10,11 +10,11 @@ use event_log::EventLog;
 use super::{Context, moment, status};
 use crate::cli::{Export, Import};
 use crate::render::{Bar, count, done, json, line, safe, size};
-use sandbox::archive::{self, Archive, Limits, Manifest};
-use sandbox::failure::{Code, Failure, of_anyhow};
-use sandbox::ids;
-use sandbox::protocol::Request;
-use sandbox::socket;
+use archive::{self, Archive, Limits, Manifest};
+use computer::failure::{Code, Failure, of_anyhow};
+use computer::ids;
+use computer::protocol::Request;
+use computer::socket;
 
 pub(crate) fn export(context: &Context, args: &Export) -> Result<()> {
     // What was edited outside belongs to now.
@@ -101,7 +101,7 @@ pub(crate) fn import(context: &Context, args: &Import) -> Result<()> {
     }
     // Files that lie in the folder but not in the log yet would be taken for edits of the imported ones.
     let answer = context.ask(Request::Status, &mut std::io::empty())?;
-    if let sandbox::protocol::Answer::Status(status) = &answer
+    if let computer::protocol::Answer::Status(status) = &answer
         && status.head.0 > 1
     {
         let message = "the folder holds files of its own; import into an empty one, or with --into FOLDER";

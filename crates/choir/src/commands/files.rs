@@ -10,8 +10,8 @@ use kernel::Base;
 use super::Context;
 use crate::cli::{Mv, Rm, Write};
 use crate::render::done;
-use sandbox::failure::{Code, Failure, of_anyhow};
-use sandbox::protocol::Request;
+use computer::failure::{Code, Failure, of_anyhow};
+use computer::protocol::Request;
 
 pub(crate) fn write(context: &Context, args: &Write) -> Result<()> {
     let path = context.place()?.path(&args.path)?;

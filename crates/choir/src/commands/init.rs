@@ -6,9 +6,9 @@ use shared_types::UserId;
 use super::{Context, status};
 use crate::cli::Init;
 use crate::render::{Bar, line, safe};
-use sandbox::computer::Computer;
-use sandbox::failure::{Code, Failure};
-use sandbox::place::Place;
+use computer::Computer;
+use computer::failure::{Code, Failure};
+use computer::place::Place;
 
 pub(crate) fn run(context: &Context, args: &Init) -> Result<()> {
     let login =

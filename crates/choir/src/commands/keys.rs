@@ -8,17 +8,17 @@ use std::io::{IsTerminal, Read, Write, stderr, stdin};
 use std::path::Path;
 
 use ::models::{Auth, Kind};
+use agent_host::minds::Minds;
 use anyhow::{Context as _, Result};
+use computer::failure::{Code, Failure, of_anyhow};
 use hypervisor::identity::{Caller, Identity, User};
 use hypervisor::server::clock;
 use hypervisor::vault::next_from_environment;
 use hypervisor::vault::{KeyEntry, KeyScope, KeySource, Provider, Secret, Vault, VaultError};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
-use sandbox::failure::{Code, Failure, of_anyhow};
-use sandbox::minds::Minds;
 use sandbox::startup::{Said, data_folder, machine_config};
-use sandbox::web::search::Search;
 use serde_json::json;
+use web_access::search::Search;
 
 use super::Context;
 use crate::cli::{Keys, KeysAction};
@@ -91,7 +91,7 @@ fn askers(args: &Keys) -> Result<BTreeSet<String>> {
         providers.filter(|(_, provider)| provider.auth != Auth::None && provider.kind != Kind::Local);
     let mut askers: BTreeSet<String> = with_key.map(|(name, _)| name.clone()).collect();
     askers.extend(minds.tools.servers.values().flat_map(|server| server.way.keys()));
-    askers.extend(search.and_then(|search| search.line().key));
+    askers.extend(search.and_then(|search| search.needs_key().then(|| search.key_name().to_owned())));
     Ok(askers)
 }
 

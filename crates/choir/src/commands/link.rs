@@ -1,9 +1,9 @@
 //! `choir link`: another sign-in link for the owner.
 
 use anyhow::{Context as _, Result};
+use computer::failure::{Code, Failure};
 use hypervisor::identity::Identity;
 use hypervisor::server::{clock, last_port};
-use sandbox::failure::{Code, Failure};
 use sandbox::startup::{Said, data_folder, machine_config};
 use serde_json::json;
 

@@ -13,8 +13,8 @@ use shared_types::{Event, FilePath, Payload, Seq, StoredEvent, Timestamp};
 use super::Context;
 use crate::cli::Log;
 use crate::render::{self, Style, line, safe, short};
-use sandbox::failure::{Code, Failure};
-use sandbox::ids;
+use computer::failure::{Code, Failure};
+use computer::ids;
 
 /// How long a follower waits before it looks whether it should go on.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use agent_host::minds::Minds;
+use agent_host::server_cells::ServerCells;
 use anyhow::Result;
-use sandbox::cells::ServerCells;
-use sandbox::config::Config;
-use sandbox::failure::{Code, Failure};
-use sandbox::minds::Minds;
-use sandbox::place::Place;
+use computer::config::Config;
+use computer::failure::{Code, Failure};
+use computer::place::Place;
 use shared_types::UserId;
 use shared_types::wire::{ToolLine, ToolServerLine, ToolServerState};
 

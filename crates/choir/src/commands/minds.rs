@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::models::Catalog;
+use agent_host::minds::{Minds, Outside};
+use agent_host::web::PublicPages;
 use anyhow::Result;
-use sandbox::minds::{Minds, Outside};
-use sandbox::protocol::{RunAnswer, RunRequest};
+use computer::protocol::{RunAnswer, RunRequest};
 use sandbox::startup::{Said, data_folder, machine_config};
-use sandbox::web::PublicWeb;
 use shared_types::UserId;
 use shared_types::wire::LocalModelLine;
+use web_access::PublicWeb;
 
 use super::runs::other;
 use super::{Context, keys, models};
@@ -37,12 +38,15 @@ pub(super) fn of_this_machine() -> Result<Minds> {
         return Ok(minds);
     }
     let (vault, owner) = keys::open_in(&data)?;
-    Ok(minds.with_keys_of(&vault, owner.id))
+    Ok(minds.with_keys(sandbox::keys_of_one(&vault, owner.id)))
 }
 
 /// The machine's own model and the web.
 pub(super) fn outside(data: &Path, catalog: &Catalog) -> Result<Outside> {
-    Ok(Outside { local: Some(Arc::new(Local::new(data, catalog))), web: Some(Arc::new(PublicWeb::new()?)) })
+    Ok(Outside {
+        local: Some(Arc::new(Local::new(data, catalog))),
+        web: Some(Arc::new(PublicPages(PublicWeb::new()?))),
+    })
 }
 
 /// Before a run starts: if no model can take it, the one of this machine is offered; if that one is to take it, the person

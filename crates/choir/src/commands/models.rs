@@ -3,10 +3,10 @@
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::mpsc::channel;
 
+use agent_host::minds::LocalHost;
 use anyhow::Result;
+use computer::failure::{Code, Failure};
 use local_model::weights::{Consent, Offer, Progress};
-use sandbox::failure::{Code, Failure};
-use sandbox::minds::LocalHost;
 use shared_types::UserId;
 
 use super::attend::read_line;

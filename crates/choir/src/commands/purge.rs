@@ -6,7 +6,7 @@ use shared_types::ContentHash;
 use super::Context;
 use crate::cli::Purge;
 use crate::render::done;
-use sandbox::protocol::Request;
+use computer::protocol::Request;
 
 pub(crate) fn run(context: &Context, args: &Purge) -> Result<()> {
     if !args.targets.is_empty() {

@@ -8,7 +8,7 @@ use event_log::replay::view_from_nothing;
 use super::{Context, moment};
 use crate::cli::Replay;
 use crate::render::{count, json, line};
-use sandbox::failure::Failure;
+use computer::failure::Failure;
 
 pub(crate) fn run(context: &Context, args: &Replay) -> Result<()> {
     let log = context.reading()?;

@@ -7,8 +7,8 @@ use shared_types::Subject;
 use super::Context;
 use crate::cli::{Restore, Revert};
 use crate::render::done;
-use sandbox::failure::{Code, Failure};
-use sandbox::protocol::{Choices, Request};
+use computer::failure::{Code, Failure};
+use computer::protocol::{Choices, Request};
 
 pub(crate) fn undo(context: &Context, args: &Revert) -> Result<()> {
     let request =

@@ -11,9 +11,9 @@ use shared_types::wire::{Ran, RunCommand, RunLimits, RunNetwork};
 use super::Context;
 use crate::cli::Run;
 use crate::render::{Bar, changes, count, json, line, safe, short};
-use sandbox::failure::{Code, Failure};
-use sandbox::protocol::{Answer, Request};
-use sandbox::session;
+use computer::failure::{Code, Failure};
+use computer::protocol::{Answer, Request};
+use computer::session;
 
 /// What `timeout` says of a command that it ended.
 const ENDED: u8 = 124;

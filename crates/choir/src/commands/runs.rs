@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use sandbox::failure::{Code, Failure};
-use sandbox::protocol::{Request, RunAnswer, RunRequest};
-use sandbox::session;
+use computer::failure::{Code, Failure};
+use computer::protocol::{Request, RunAnswer, RunRequest};
+use computer::session;
 use shared_types::wire::{
     Agent, AgentState, RunCost, RunDetails, RunGesture, RunLine, RunState, Step, StepParts,
 };
@@ -28,9 +28,10 @@ pub(crate) fn run(context: &Context, args: Runs) -> Result<ExitCode> {
     match (run, step) {
         (None, _) => list(context, before)?,
         (Some(run), Some(seq)) => {
-            let RunAnswer::Parts(parts) = context.about_runs(RunRequest::Parts { run, seq })? else {
-                return Err(other());
-            };
+            let request = RunRequest::Parts { run: run.clone(), seq };
+            let RunAnswer::Parts(mut parts) = context.about_runs(request)? else { return Err(other()) };
+            let id = details(context, &run)?.line.run;
+            agent_host::prompts::add_prompt(&context.reading()?, id, &mut parts).map_err(Failure::from)?;
             tell_parts(context, &parts);
         }
         (Some(run), None) if watch => {

@@ -6,8 +6,8 @@ use projector::Views;
 use super::Context;
 use crate::cli::Search;
 use crate::render::{json, line, safe, size};
-use sandbox::failure::Failure;
-use sandbox::protocol::Request;
+use computer::failure::Failure;
+use computer::protocol::Request;
 
 pub(crate) fn run(context: &Context, args: &Search) -> Result<()> {
     // The index must hold the person's own last edit.

@@ -10,8 +10,8 @@ use shared_types::{Event, OpId, Payload, Reversal, Seq};
 use super::Context;
 use crate::cli::Show;
 use crate::render::{self, json, line, safe};
-use sandbox::computer::{changes, operation_at, other_changes};
-use sandbox::failure::{Code, Failure};
+use computer::failure::{Code, Failure};
+use computer::{changes, operation_at, other_changes};
 
 pub(crate) fn run(context: &Context, args: &Show) -> Result<()> {
     let log = context.reading()?;

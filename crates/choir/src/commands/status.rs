@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::Context;
 use crate::render::{count, json, line, safe, short, size};
-use sandbox::protocol::{Answer, Request};
+use computer::protocol::{Answer, Request};
 
 pub(crate) fn run(context: &Context) -> Result<()> {
     let answer = context.ask(Request::Status, &mut std::io::empty())?;

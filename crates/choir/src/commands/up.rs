@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
+use agent_host::minds::Minds;
 use anyhow::Result;
 use hypervisor::assets::{Asset, Assets, content_type};
-use sandbox::minds::Minds;
 use sandbox::startup::{self, Said, Startup, data_folder, machine_config};
 
 use super::minds;

@@ -13,9 +13,9 @@ use shared_types::{RootHash, Seq};
 
 use super::Context;
 use crate::render::{Bar, count, json, line, safe};
-use sandbox::failure::{Code, Failure, of_anyhow};
-use sandbox::place::Place;
-use sandbox::protocol::Request;
+use computer::failure::{Code, Failure, of_anyhow};
+use computer::place::Place;
+use computer::protocol::Request;
 
 /// One thing that was compared.
 #[derive(Debug, Serialize)]

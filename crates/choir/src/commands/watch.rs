@@ -4,8 +4,8 @@ use anyhow::Result;
 
 use super::Context;
 use crate::render::{count, json, line, safe};
+use computer::session;
 use sandbox::hold::{Notice, hold};
-use sandbox::session;
 
 pub(crate) fn run(context: &Context) -> Result<()> {
     let place = context.place()?;

@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use computer::Computer;
+use computer::place::Place;
 use rusqlite::{Connection, OpenFlags};
-use sandbox::computer::Computer;
 use sandbox::desk::Desk;
-use sandbox::place::Place;
 use scripted_model::{Server, Wire};
 use serde_json::json;
 

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use agent_host::minds::Minds;
 use anyhow::Result;
+use computer::Computer;
+use computer::ids;
+use computer::place::Place;
+use computer::protocol::{Answer, Envelope, Request, RunRequest};
 use models::{Keys, Secret};
-use sandbox::computer::Computer;
-use sandbox::ids;
-use sandbox::minds::Minds;
-use sandbox::place::Place;
-use sandbox::protocol::{Answer, Envelope, Request, RunRequest};
 use scripted_model::Script;
 use shared_types::payload::run::Budget;
 use shared_types::wire::StartRun;

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use computer::Computer;
 use event_log::{EventLog, understand};
-use sandbox::computer::Computer;
 use sandbox::desk::Desk;
 use scripted_model::{Server, Wire};
 use serde_json::json;

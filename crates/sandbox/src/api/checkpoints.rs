@@ -9,17 +9,17 @@ use shared_types::{FilePath, Seq, Timestamp};
 
 use super::Of;
 use super::files::ask;
-use super::problem::{Body, Params, Refusal};
-use crate::computer::{differences, unified};
+use super::problem::{ApiError, Body, Params};
 use crate::desk::{Desk, blocking};
-use crate::failure::{Code, Failure};
-use crate::protocol::Request;
+use computer::failure::{Code, Failure};
+use computer::protocol::Request;
+use computer::{differences, unified};
 
 /// Changes that are listed, and those that are shown with their lines.
 const LISTED: usize = 1000;
 const SHOWN: usize = 200;
 
-pub(super) async fn list(desk: Of) -> Result<Json<Vec<Checkpoint>>, Refusal> {
+pub(super) async fn list(desk: Of) -> Result<Json<Vec<Checkpoint>>, ApiError> {
     let desk = desk.0;
     let rows = blocking(move || Ok(desk.views().checkpoints()?)).await?;
     let checkpoint = |row: projector::query::CheckpointRow| Checkpoint {
@@ -31,7 +31,7 @@ pub(super) async fn list(desk: Of) -> Result<Json<Vec<Checkpoint>>, Refusal> {
     Ok(Json(rows.into_iter().map(checkpoint).collect()))
 }
 
-pub(super) async fn make(desk: Of, Body(new): Body<NewCheckpoint>) -> Result<Json<Done>, Refusal> {
+pub(super) async fn make(desk: Of, Body(new): Body<NewCheckpoint>) -> Result<Json<Done>, ApiError> {
     Ok(Json(ask(&desk, Request::Checkpoint { message: new.message }).await?))
 }
 
@@ -44,7 +44,10 @@ pub(super) struct Moments {
     path: Option<FilePath>,
 }
 
-pub(super) async fn compare(desk: Of, Params(moments): Params<Moments>) -> Result<Json<Comparison>, Refusal> {
+pub(super) async fn compare(
+    desk: Of,
+    Params(moments): Params<Moments>,
+) -> Result<Json<Comparison>, ApiError> {
     let desk = desk.0;
     Ok(Json(blocking(move || comparison(&desk, &moments)).await?))
 }

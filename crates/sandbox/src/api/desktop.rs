@@ -12,10 +12,10 @@ use shared_types::wire::{DesktopState, Done, Gesture, Storage};
 use std::path::Path;
 
 use super::Of;
-use super::problem::{Body, Params, Refusal};
+use super::problem::{ApiError, Body, Params};
 use crate::desk::{Desk, blocking};
-use crate::failure::{Code, Failure};
-use crate::protocol::Request;
+use computer::failure::{Code, Failure};
+use computer::protocol::Request;
 
 /// A moment.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub(super) struct Moment {
     at: Option<Seq>,
 }
 
-pub(super) async fn state(desk: Of, Params(moment): Params<Moment>) -> Result<Json<DesktopState>, Refusal> {
+pub(super) async fn state(desk: Of, Params(moment): Params<Moment>) -> Result<Json<DesktopState>, ApiError> {
     let desk = desk.0;
     Ok(Json(blocking(move || state_at(&desk, moment.at)).await?))
 }
@@ -57,12 +57,12 @@ fn desktop_state(view: &mut View) -> DesktopState {
     }
 }
 
-pub(super) async fn gesture(desk: Of, Body(gesture): Body<Gesture>) -> Result<Json<Done>, Refusal> {
+pub(super) async fn gesture(desk: Of, Body(gesture): Body<Gesture>) -> Result<Json<Done>, ApiError> {
     let Gesture { command, op, action } = gesture;
     Ok(Json(super::files::ask_with(&desk, command, op, Request::Gesture(action)).await?))
 }
 
-pub(super) async fn storage(desk: Of) -> Result<Json<Storage>, Refusal> {
+pub(super) async fn storage(desk: Of) -> Result<Json<Storage>, ApiError> {
     let desk = desk.0;
     Ok(Json(blocking(move || measure(&desk)).await?))
 }

@@ -11,19 +11,19 @@ use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::wire::{AtPath, Done, Entry, Found, FromTo, Listing, Matched, Version};
 use shared_types::{Actor, CommandId, FilePath, OpId, Payload, Seq, Timestamp};
 
-use super::problem::{Body, Params, Refusal};
+use super::problem::{ApiError, Body, Params};
 use super::{Of, problem};
 use crate::desk::{Desk, blocking};
-use crate::failure::{Code, Failure};
-use crate::ids;
-use crate::protocol::{Envelope, Request, VERSION};
+use computer::failure::{Code, Failure};
+use computer::ids;
+use computer::protocol::{Envelope, Request, VERSION};
 
 /// Versions of a file that are listed.
 const VERSIONS: usize = 500;
 const FOUND: u32 = 50;
 
 /// Asks the computer for a change, as a person at the desktop.
-pub(super) async fn ask(desk: &Desk, request: Request) -> Result<Done, Refusal> {
+pub(super) async fn ask(desk: &Desk, request: Request) -> Result<Done, ApiError> {
     ask_with(desk, ids::command(), ids::op(), request).await
 }
 
@@ -32,7 +32,7 @@ pub(super) async fn ask_with(
     command: CommandId,
     op: OpId,
     request: Request,
-) -> Result<Done, Refusal> {
+) -> Result<Done, ApiError> {
     let envelope = Envelope { version: VERSION, actor: Actor::DESKTOP, command, op, request };
     let computer = std::sync::Arc::clone(desk.computer());
     let answered =
@@ -47,7 +47,7 @@ pub(super) struct Folder {
     path: Option<FilePath>,
 }
 
-pub(super) async fn list(desk: Of, Params(folder): Params<Folder>) -> Result<Json<Listing>, Refusal> {
+pub(super) async fn list(desk: Of, Params(folder): Params<Folder>) -> Result<Json<Listing>, ApiError> {
     let desk = desk.0;
     Ok(Json(blocking(move || listing(&desk, folder.path)).await?))
 }
@@ -77,19 +77,22 @@ fn listing(desk: &Desk, path: Option<FilePath>) -> Result<Listing, Failure> {
     Ok(Listing { path, entries, seq })
 }
 
-pub(super) async fn make_folder(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, Refusal> {
+pub(super) async fn make_folder(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, ApiError> {
     Ok(Json(ask(&desk, Request::MakeFolder { path: at.path }).await?))
 }
 
-pub(super) async fn rename(desk: Of, Body(FromTo { from, to }): Body<FromTo>) -> Result<Json<Done>, Refusal> {
+pub(super) async fn rename(
+    desk: Of,
+    Body(FromTo { from, to }): Body<FromTo>,
+) -> Result<Json<Done>, ApiError> {
     Ok(Json(ask(&desk, Request::Move { from, to }).await?))
 }
 
-pub(super) async fn copy(desk: Of, Body(FromTo { from, to }): Body<FromTo>) -> Result<Json<Done>, Refusal> {
+pub(super) async fn copy(desk: Of, Body(FromTo { from, to }): Body<FromTo>) -> Result<Json<Done>, ApiError> {
     Ok(Json(ask(&desk, Request::Copy { from, to }).await?))
 }
 
-pub(super) async fn delete(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, Refusal> {
+pub(super) async fn delete(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, ApiError> {
     Ok(Json(ask(&desk, Request::Remove { path: at.path }).await?))
 }
 
@@ -102,7 +105,7 @@ pub(super) struct Words {
     limit: Option<u32>,
 }
 
-pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Json<Vec<Found>>, Refusal> {
+pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Json<Vec<Found>>, ApiError> {
     let desk = desk.0;
     let limit = words.limit.unwrap_or(FOUND).min(500);
     let hits = blocking(move || {
@@ -123,7 +126,7 @@ pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Jso
     Ok(Json(found))
 }
 
-pub(super) async fn versions(desk: Of, Params(at): Params<AtPath>) -> Result<Json<Vec<Version>>, Refusal> {
+pub(super) async fn versions(desk: Of, Params(at): Params<AtPath>) -> Result<Json<Vec<Version>>, ApiError> {
     let desk = desk.0;
     Ok(Json(blocking(move || versions_of(&desk, &at.path)).await?))
 }

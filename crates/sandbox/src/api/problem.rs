@@ -6,11 +6,12 @@ use std::error::Error;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
 use event_log::EventLog;
 use http_body_util::LengthLimitError;
 use hypervisor::access::{About, Takes};
 pub(super) use hypervisor::body::Json as Body;
-pub(super) use hypervisor::problem::Refusal;
+use hypervisor::problem::Refusal;
 use kernel::Conflict;
 use kernel::conflict::State;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -20,34 +21,65 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::Clash;
 
 use crate::desk::Desk;
-use crate::failure::{Code, Failure};
+use computer::failure::{Code, Failure};
 
 /// Text of a side of a conflict that is shown at most.
 const SIDE_LIMIT: u64 = 64 * 1024;
 
+/// Why a route of a computer refuses: a problem on its way out.
+#[derive(Debug, Clone)]
+pub struct ApiError(pub Refusal);
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
+        Self(Refusal::new(status, code, detail))
+    }
+
+    pub(super) fn too_large(detail: &str) -> Self {
+        Self(Refusal::too_large(detail))
+    }
+
+    #[cfg(test)]
+    fn code(&self) -> &str {
+        self.0.code()
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        Self(refusal)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        self.0.into_response()
+    }
+}
+
 /// A write that was based on something else than what is there.
-pub(super) fn stale(detail: String, current: Option<ContentHash>) -> Refusal {
-    let mut refusal = Refusal::new(StatusCode::CONFLICT, "stale", detail);
-    refusal.problem.current = current;
+pub(super) fn stale(detail: String, current: Option<ContentHash>) -> ApiError {
+    let mut refusal = ApiError::new(StatusCode::CONFLICT, "stale", detail);
+    refusal.0.problem.current = current;
     refusal
 }
 
 /// A failure with the text of both sides of its conflicts.
-pub(super) fn with_sides(desk: &Desk, failure: Failure) -> Refusal {
+pub(super) fn with_sides(desk: &Desk, failure: Failure) -> ApiError {
     let clashes = failure.conflicts.iter().map(|conflict| clash(&**desk.computer().log(), conflict));
     let clashes = clashes.collect();
-    let mut refusal = Refusal::from(failure);
-    refusal.problem.conflicts = clashes;
+    let mut refusal = ApiError::from(failure);
+    refusal.0.problem.conflicts = clashes;
     refusal
 }
 
 /// A body that did not arrive as a whole.
-pub(super) fn broken_body(error: axum::Error) -> Refusal {
+pub(super) fn broken_body(error: axum::Error) -> ApiError {
     let mut causes = std::iter::successors(Some(&error as &dyn Error), |error| (**error).source());
     if causes.any(|error| error.is::<LengthLimitError>()) {
-        Refusal::too_large("The body is over the limit of this route. Nothing was changed.")
+        ApiError::too_large("The body is over the limit of this route. Nothing was changed.")
     } else {
-        Refusal::new(StatusCode::BAD_REQUEST, "bad_request", format!("The body did not arrive: {error}"))
+        ApiError::new(StatusCode::BAD_REQUEST, "bad_request", format!("The body did not arrive: {error}"))
     }
 }
 
@@ -73,7 +105,7 @@ fn clash(log: &dyn EventLog, conflict: &Conflict) -> Clash {
     }
 }
 
-impl From<Failure> for Refusal {
+impl From<Failure> for ApiError {
     fn from(failure: Failure) -> Self {
         let (status, code) = match failure.code {
             Code::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
@@ -114,12 +146,12 @@ impl<T: JsonSchema> Takes for Params<T> {
 }
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
         read.map(|query| Self(query.0))
-            .map_err(|e: QueryRejection| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", e.body_text()))
+            .map_err(|e: QueryRejection| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", e.body_text()))
     }
 }
 
@@ -134,12 +166,12 @@ impl<T: JsonSchema> Takes for Named<T> {
 }
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
         read.map(|path| Self(path.0))
-            .map_err(|e: PathRejection| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", e.body_text()))
+            .map_err(|e: PathRejection| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", e.body_text()))
     }
 }
 

@@ -12,11 +12,11 @@ use shared_types::{Actor, CommandId, GrantId, RunId, Seq};
 use super::Of;
 use super::files::ask;
 use super::operations::choices;
-use super::problem::{Body, Named, Params, Refusal};
+use super::problem::{ApiError, Body, Named, Params};
 use crate::desk::{Desk, blocking};
-use crate::failure::{Code, Failure};
-use crate::ids;
-use crate::protocol::{Envelope, Request, RunAnswer, RunRequest, VERSION};
+use computer::failure::{Code, Failure};
+use computer::ids;
+use computer::protocol::{Envelope, Request, RunAnswer, RunRequest, VERSION};
 
 /// Where a page begins.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ pub(super) struct StepOf {
 }
 
 /// Asks the computer about runs, as a person at the desktop.
-async fn tell(desk: &Desk, command: CommandId, request: RunRequest) -> Result<RunAnswer, Refusal> {
+async fn tell(desk: &Desk, command: CommandId, request: RunRequest) -> Result<RunAnswer, ApiError> {
     let (op, actor, request) = (ids::op(), Actor::DESKTOP, Request::Runs(request));
     let envelope = Envelope { version: VERSION, actor, command, op, request };
     let computer = std::sync::Arc::clone(desk.computer());
@@ -53,17 +53,17 @@ macro_rules! told {
 }
 
 /// Answers when the objective is recorded; agents work behind it.
-pub(super) async fn start(desk: Of, Body(start): Body<StartRun>) -> Result<Json<RunLine>, Refusal> {
+pub(super) async fn start(desk: Of, Body(start): Body<StartRun>) -> Result<Json<RunLine>, ApiError> {
     told!(tell(&desk, start.command, RunRequest::Start(start)).await?, Line)
 }
 
-pub(super) async fn list(desk: Of, Params(page): Params<Page>) -> Result<Json<RunList>, Refusal> {
+pub(super) async fn list(desk: Of, Params(page): Params<Page>) -> Result<Json<RunList>, ApiError> {
     told!(tell(&desk, ids::command(), RunRequest::List { before: page.before }).await?, List)
 }
 
-pub(super) async fn show(desk: Of, Named(run): Named<RunId>) -> Result<Json<RunDetails>, Refusal> {
+pub(super) async fn show(desk: Of, Named(run): Named<RunId>) -> Result<Json<RunDetails>, ApiError> {
     let answer = tell(&desk, ids::command(), RunRequest::Show { run: run.to_string() }).await?;
-    let details: Result<Json<Box<RunDetails>>, Refusal> = told!(answer, Details);
+    let details: Result<Json<Box<RunDetails>>, ApiError> = told!(answer, Details);
     Ok(Json(*details?.0))
 }
 
@@ -71,23 +71,28 @@ pub(super) async fn steps(
     desk: Of,
     Named(run): Named<RunId>,
     Params(page): Params<Page>,
-) -> Result<Json<Vec<Step>>, Refusal> {
+) -> Result<Json<Vec<Step>>, ApiError> {
     let request = RunRequest::Steps { run: run.to_string(), before: page.before };
     told!(tell(&desk, ids::command(), request).await?, Steps)
 }
 
-pub(super) async fn parts(desk: Of, Named(step): Named<StepOf>) -> Result<Json<StepParts>, Refusal> {
+pub(super) async fn parts(desk: Of, Named(step): Named<StepOf>) -> Result<Json<StepParts>, ApiError> {
     let request = RunRequest::Parts { run: step.run.to_string(), seq: step.seq };
-    let parts: Result<Json<Box<StepParts>>, Refusal> =
+    let parts: Result<Json<Box<StepParts>>, ApiError> =
         told!(tell(&desk, ids::command(), request).await?, Parts);
-    Ok(Json(*parts?.0))
+    let (mut parts, desk) = (*parts?.0, desk.0);
+    let whole = blocking(move || {
+        agent_host::prompts::add_prompt(&**desk.computer().log(), step.run, &mut parts)?;
+        Ok(parts)
+    });
+    Ok(Json(whole.await?))
 }
 
 pub(super) async fn gesture(
     desk: Of,
     Named(run): Named<RunId>,
     Body(GestureOnRun { command, gesture }): Body<GestureOnRun>,
-) -> Result<Json<RunLine>, Refusal> {
+) -> Result<Json<RunLine>, ApiError> {
     told!(tell(&desk, command, RunRequest::Gesture { run: run.to_string(), gesture }).await?, Line)
 }
 
@@ -95,7 +100,7 @@ pub(super) async fn undo(
     desk: Of,
     Named(run): Named<RunId>,
     Body(revert): Body<Revert>,
-) -> Result<Json<Done>, Refusal> {
+) -> Result<Json<Done>, ApiError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
     Ok(Json(ask(&desk, Request::Runs(RunRequest::Undo { run, choices, preview })).await?))
 }
@@ -104,7 +109,7 @@ pub(super) async fn redo(
     desk: Of,
     Named(run): Named<RunId>,
     Body(revert): Body<Revert>,
-) -> Result<Json<Done>, Refusal> {
+) -> Result<Json<Done>, ApiError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
     Ok(Json(ask(&desk, Request::Runs(RunRequest::Redo { run, choices, preview })).await?))
 }
@@ -113,20 +118,20 @@ pub(super) async fn retry(
     desk: Of,
     Named(StepOf { run, seq }): Named<StepOf>,
     Body(revert): Body<Revert>,
-) -> Result<Json<Done>, Refusal> {
+) -> Result<Json<Done>, ApiError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
     Ok(Json(ask(&desk, Request::Runs(RunRequest::Retry { run, step: seq, choices, preview })).await?))
 }
 
-pub(super) async fn questions(desk: Of) -> Result<Json<Questions>, Refusal> {
+pub(super) async fn questions(desk: Of) -> Result<Json<Questions>, ApiError> {
     told!(tell(&desk, ids::command(), RunRequest::Questions).await?, Questions)
 }
 
-pub(super) async fn grants(desk: Of) -> Result<Json<GrantList>, Refusal> {
+pub(super) async fn grants(desk: Of) -> Result<Json<GrantList>, ApiError> {
     told!(tell(&desk, ids::command(), RunRequest::Grants).await?, Grants)
 }
 
-pub(super) async fn revoke(desk: Of, Named(grant): Named<GrantId>) -> Result<StatusCode, Refusal> {
+pub(super) async fn revoke(desk: Of, Named(grant): Named<GrantId>) -> Result<StatusCode, ApiError> {
     ask(&desk, Request::Runs(RunRequest::Revoke { grant: grant.to_string() })).await?;
     Ok(StatusCode::NO_CONTENT)
 }

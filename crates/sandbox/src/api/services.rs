@@ -4,15 +4,15 @@ use axum::Json;
 use shared_types::wire::{SearchTried, ServiceList};
 
 use super::Of;
-use super::problem::Refusal;
-use crate::failure::{Code, Failure};
+use super::problem::ApiError;
+use computer::failure::{Code, Failure};
 
 pub(super) async fn list(desk: Of) -> Json<ServiceList> {
     Json(desk.services().list())
 }
 
 /// Searches the web for a word.
-pub(super) async fn try_search(desk: Of) -> Result<Json<SearchTried>, Refusal> {
+pub(super) async fn try_search(desk: Of) -> Result<Json<SearchTried>, ApiError> {
     let none = || Failure::new(Code::NotFound, "no search of the web is set up in choir.toml");
     Ok(Json(desk.services().try_search().await.ok_or_else(none)?))
 }

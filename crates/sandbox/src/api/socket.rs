@@ -18,11 +18,11 @@ use serde::Deserialize;
 use shared_types::wire::{FromClient, FromServer, Scope, TerminalFrame};
 use shared_types::{Seq, TerminalId};
 
-use super::problem::{Params, Refusal};
+use super::problem::{ApiError, Params};
 use super::{Of, Shell, desktop};
-use crate::computer::Voice;
 use crate::desk::{Attachment, Desk, Size, blocking};
-use crate::failure::Failure;
+use computer::Voice;
+use computer::failure::Failure;
 
 /// Messages of a client that are larger than this are no messages.
 const MESSAGE_LIMIT: usize = 256 << 10;
@@ -45,12 +45,12 @@ pub(super) async fn connect(
     principal: Principal,
     Params(since): Params<Since>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let terminals = match &principal.how {
         How::Session { .. } => true,
         How::Token { scopes, .. } => scopes.contains(&Scope::Terminal),
     };
-    let upgrade = upgrade.map_err(|e| Refusal::new(e.status(), "not_a_websocket", e.body_text()))?;
+    let upgrade = upgrade.map_err(|e| ApiError::new(e.status(), "not_a_websocket", e.body_text()))?;
     let desk = desk.0;
     Ok(upgrade.max_message_size(MESSAGE_LIMIT).on_upgrade(move |socket| async move {
         let tab =
@@ -292,5 +292,5 @@ impl Tab {
 }
 
 fn gone(error: axum::Error) -> Failure {
-    Failure::new(crate::failure::Code::Failed, error.to_string())
+    Failure::new(computer::failure::Code::Failed, error.to_string())
 }

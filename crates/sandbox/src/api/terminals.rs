@@ -6,7 +6,7 @@ use axum::{Extension, Json};
 use shared_types::TerminalId;
 use shared_types::wire::{NewTerminal, Terminal, TerminalKind};
 
-use super::problem::{Body, Named, Refusal};
+use super::problem::{ApiError, Body, Named};
 use super::{Of, Shell};
 use crate::desk::{Size, blocking};
 
@@ -18,15 +18,15 @@ pub(super) async fn start(
     desk: Of,
     Extension(shell): Extension<Shell>,
     Body(new): Body<NewTerminal>,
-) -> Result<Json<Terminal>, Refusal> {
+) -> Result<Json<Terminal>, ApiError> {
     if new.kind == TerminalKind::Shell && !shell.is_offered() {
-        return Err(Refusal::new(StatusCode::FORBIDDEN, "no_shell", Shell::WHY));
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "no_shell", Shell::WHY));
     }
     let (desk, size) = (desk.0, Size { columns: new.columns, rows: new.rows });
     Ok(Json(blocking(move || desk.terminals().start(new.kind, size)).await?))
 }
 
-pub(super) async fn end(desk: Of, Named(id): Named<TerminalId>) -> Result<StatusCode, Refusal> {
+pub(super) async fn end(desk: Of, Named(id): Named<TerminalId>) -> Result<StatusCode, ApiError> {
     let desk = desk.0;
     blocking(move || desk.terminals().end(id)).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use shared_types::wire::ToolServerLine;
 
 use super::Of;
-use super::problem::{Named, Refusal};
-use crate::failure::{Code, Failure};
+use super::problem::{ApiError, Named};
+use computer::failure::{Code, Failure};
 
 /// A server, by its name in `choir.toml`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub(super) async fn reach(desk: Of) -> Json<Vec<ToolServerLine>> {
 pub(super) async fn restart(
     desk: Of,
     Named(server): Named<ServerName>,
-) -> Result<Json<ToolServerLine>, Refusal> {
+) -> Result<Json<ToolServerLine>, ApiError> {
     let name = server.name;
     desk.tools().restart(&name).await;
     let line = desk.tools().lines().into_iter().find(|line| line.name == name);

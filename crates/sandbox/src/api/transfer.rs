@@ -16,12 +16,12 @@ use tokio::sync::mpsc;
 
 use super::Of;
 use super::files::ask;
-use super::problem::{Params, Refusal, broken_body};
-use crate::archive;
+use super::problem::{ApiError, Params, broken_body};
 use crate::desk::blocking;
-use crate::failure::Failure;
-use crate::ids;
-use crate::protocol::Request;
+use archive;
+use computer::failure::Failure;
+use computer::ids;
+use computer::protocol::Request;
 
 const CHUNK: usize = 64 << 10;
 const AHEAD: usize = 16;
@@ -84,13 +84,13 @@ pub(super) async fn import(
     desk: Of,
     Params(target): Params<Target>,
     body: Bytes,
-) -> Result<Json<Done>, Refusal> {
+) -> Result<Json<Done>, ApiError> {
     let draft = blocking(|| Ok(tempfile::NamedTempFile::new()?)).await?;
     let mut stream = body.into_data_stream();
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(broken_body)?;
         let mut file = draft.as_file();
-        file.write_all(&chunk).map_err(|e| Refusal::from(Failure::from(e)))?;
+        file.write_all(&chunk).map_err(|e| ApiError::from(Failure::from(e)))?;
     }
     let request = Request::Import { file: draft.path().to_owned(), into: target.into };
     ask(&desk, request).await.map(Json)

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use super::process::{Control, Process, Size};
 use super::shell::BASHRC;
-use crate::computer::Computer;
-use crate::failure::{Code, Failure};
+use computer::Computer;
+use computer::failure::{Code, Failure};
 
 /// Where the file that bash reads stands inside.
 const SHOWN_AT: &str = "/choir";

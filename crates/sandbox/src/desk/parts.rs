@@ -12,9 +12,9 @@ use projector::watch::Watch;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use super::Shared;
-use crate::failure::{Code, Failure};
 use crate::hold;
-use crate::socket::Server;
+use computer::failure::{Code, Failure};
+use computer::socket::Server;
 
 /// How long the bus waits for an event at most; it waits again.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -222,7 +222,7 @@ fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
             hold::record_edits(computer, &watch, &|gathered| activity.settle(gathered), &tell);
             Ok(())
         }
-        Part::Agents => super::agents::run(shared),
+        Part::Agents => agent_host::runs::run(&shared.run_host()),
         Part::Socket => {
             let server = Server::bind(&computer.place)?;
             computer.at_end(server.stopper()?);

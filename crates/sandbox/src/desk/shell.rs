@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use portable_pty::{ChildKiller, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 use super::process::{Control, Process, Size};
-use crate::place::Place;
+use computer::place::Place;
 
 /// What bash reads at its start in place of `~/.bashrc`: the person's files, then the marks.
 pub(crate) const BASHRC: &str = include_str!("shell/bashrc");

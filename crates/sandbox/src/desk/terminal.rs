@@ -8,11 +8,11 @@ use shared_types::wire::{self, TerminalKind};
 use shared_types::{TerminalId, Timestamp};
 
 use super::activity::{Activity, Presence};
-use super::feed::{Attachment, Feed, Pace};
 use super::input_queue::{Full, InputQueue};
 use super::marks::Marks;
 use super::process::{Control, Process, Size};
-use crate::ids;
+use computer::feed::{Attachment, Feed, Pace};
+use computer::ids;
 
 /// A running terminal.
 pub(super) struct Terminal {

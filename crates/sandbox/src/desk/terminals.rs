@@ -8,13 +8,13 @@ use shared_types::TerminalId;
 use shared_types::wire::{self, TerminalKind};
 
 use super::activity::Activity;
-use super::feed::Attachment;
 use super::input_queue::Full;
 use super::process::Size;
 use super::terminal::Terminal;
 use super::{cell, shell};
-use crate::computer::Computer;
-use crate::failure::{Code, Failure};
+use computer::Computer;
+use computer::failure::{Code, Failure};
+use computer::feed::Attachment;
 
 /// Shells that may run at once.
 const LIMIT: usize = 32;

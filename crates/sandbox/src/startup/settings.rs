@@ -10,12 +10,12 @@ use hypervisor::server::{ServerConfig, Tls};
 use serde::Deserialize;
 use url::Url;
 
-use crate::config::{Origin, Shown};
-use crate::failure::{Code, Failure};
 use crate::machine::MachineConfig;
-use crate::minds::Services;
-use crate::telemetry::TelemetryConfig;
-use crate::web::search::SearchConfig;
+use agent_host::minds::Services;
+use agent_host::telemetry::TelemetryConfig;
+use computer::config::{Origin, Shown};
+use computer::failure::{Code, Failure};
+use web_access::search::SearchConfig;
 
 const FILE: &str = "choir.toml";
 const PORT: u16 = 8080;
@@ -173,7 +173,7 @@ fn read(data: &Path) -> Result<(File, PathBuf), Failure> {
         Err(e) => return Err(wrong(&path, &e)),
     };
     // A server of tools that is written down wrongly is told of when the machine starts, not when an agent needs it.
-    crate::toolbox::settings(file.mcp.as_ref()).map_err(|e| wrong(&path, &e.message))?;
+    agent_host::toolbox::settings(file.mcp.as_ref()).map_err(|e| wrong(&path, &e.message))?;
     Ok((file, path))
 }
 

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use computer::Computer;
 use event_log::{EventLog, SqliteLog, understand};
 use kernel::View;
 use projector::verify::first_file_difference;
 use projector::workspace::Workspace;
-use sandbox::computer::Computer;
 use shared_types::payload::tool::ToolEvent;
 use shared_types::wire::RunState;
 use shared_types::{Event, OpId, Payload};

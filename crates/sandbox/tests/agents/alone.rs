@@ -3,9 +3,9 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use agent_host::minds::{LocalHost, Minds, Outside};
+use computer::failure::Failure;
 use models::{LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
-use sandbox::failure::Failure;
-use sandbox::minds::{LocalHost, Minds, Outside};
 use scripted_model::Wire;
 use shared_types::payload::llm::LlmEvent;
 use shared_types::wire::{LocalModelLine, RunState};
@@ -112,7 +112,7 @@ fn the_model_of_the_machine_works_for_one_agent_until_that_one_is_done() {
     let minds = Minds { outside, ..Minds::new(None).unwrap() };
     stage.carry_on_with(stage.prepare(), &minds).unwrap();
 
-    let computer = sandbox::session::take(&stage.place()).unwrap();
+    let computer = computer::session::take(&stage.place()).unwrap();
     let line = stage.details(&computer, stage.runs[0]).line;
     assert_eq!(line.state, RunState::Completed, "{line:?}");
     let events = stage.events(&computer, stage.runs[0]);

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use computer::Computer;
+use computer::protocol::Request;
 use event_log::{EventLog, SqliteLog, understand};
-use sandbox::computer::Computer;
 use sandbox::desk::Desk;
-use sandbox::protocol::Request;
 use scripted_model::Wire;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
 use shared_types::wire::{RunCommand, RunNetwork, RunState};
@@ -91,7 +91,7 @@ fn an_agents_command_that_may_have_reached_the_outside_is_asked_about_after_an_o
         person.act(desk.computer(), &stage.events(desk.computer(), stage.runs[0]));
     });
 
-    let end = stage.carry_on(sandbox::session::take(&stage.place()).unwrap()).unwrap();
+    let end = stage.carry_on(computer::session::take(&stage.place()).unwrap()).unwrap();
     let run = &end.runs[0];
     assert_eq!(run.calls(), ["delegate ok", "exec failed", "finish ok"]);
     assert!(run.events.iter().any(is_cut_off));
@@ -116,7 +116,7 @@ fn a_persons_own_command_is_answered_by_an_orderly_stop_and_says_that_it_was_one
         let (place, request) = (stage.place(), Request::Run(command.clone()));
         asked.get_or_insert_with(|| {
             std::thread::spawn(move || {
-                sandbox::session::ask(&place, request, &mut std::io::empty(), &|_, _, _| ())
+                computer::session::ask(&place, request, &mut std::io::empty(), &|_, _, _| ())
             })
         });
     });

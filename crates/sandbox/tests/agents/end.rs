@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sandbox::computer::Computer;
-use sandbox::failure::Code;
-use sandbox::protocol::{Choices, Envelope, Request, RunRequest};
+use computer::Computer;
+use computer::failure::Code;
+use computer::protocol::{Choices, Envelope, Request, RunRequest};
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
 use shared_types::wire::{RunDetails, RunGesture};

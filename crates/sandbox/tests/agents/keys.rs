@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use computer::Computer;
+use computer::place::Place;
+use computer::protocol::{Envelope, Request};
 use event_log::{EventLog, read_content};
-use sandbox::computer::Computer;
-use sandbox::place::Place;
-use sandbox::protocol::{Envelope, Request};
 use shared_types::wire::DesktopAction;
 use shared_types::{CommandId, Seq, UserId};
 

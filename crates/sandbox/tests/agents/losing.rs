@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use sandbox::computer::Computer;
+use computer::Computer;
+use computer::ids;
+use computer::protocol::RunRequest;
 use sandbox::desk::Desk;
-use sandbox::ids;
-use sandbox::protocol::RunRequest;
 use scripted_model::Wire;
 use shared_types::Payload;
 use shared_types::payload::llm::{LlmEvent, LlmFail};

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sandbox::computer::Computer;
-use sandbox::protocol::{Choices, Envelope, Request, RunAnswer, RunRequest};
+use computer::Computer;
+use computer::protocol::{Choices, Envelope, Request, RunAnswer, RunRequest};
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::{Reply, RunAsk, RunEvent, Scope};
 use shared_types::wire::RunGesture;

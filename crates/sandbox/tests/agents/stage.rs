@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agent_host::minds::{Minds, Outside};
 use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
+use computer::Computer;
+use computer::place::Place;
+use computer::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
 use event_log::{EventLog, understand};
 use models::{Keys, Secret};
-use sandbox::computer::Computer;
 use sandbox::desk::Desk;
-use sandbox::minds::{Minds, Outside};
-use sandbox::place::Place;
-use sandbox::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
 use scripted_model::{Recorded, Server, Wire};
 use shared_types::wire::{DesktopAction, RunDetails, RunState, StartRun};
 use shared_types::{CommandId, Event, FilePath, RunId, UserId};
@@ -201,7 +201,7 @@ impl<'a> Stage<'a> {
             write(&computer, CommandId::from_bytes(fixed_id(8, number)), path, text);
         }
         // Only scenarios that are about the outbox wait for it.
-        let at_once = BTreeMap::from([(sandbox::computer::OUTBOX.to_owned(), 0.into())]);
+        let at_once = BTreeMap::from([(computer::OUTBOX.to_owned(), 0.into())]);
         for (key, value) in at_once.iter().chain(&self.scenario.settings) {
             let set = DesktopAction::SetSetting { key: key.as_str().into(), value: value.clone() };
             let envelope = Envelope::new(Request::Gesture(set));
@@ -238,7 +238,7 @@ impl<'a> Stage<'a> {
     pub(crate) fn play(&self) -> Result<(), String> {
         let end = self.carry_on(self.prepare())?;
         self.judge(&end)?;
-        let computer = sandbox::session::take(&self.place()).map_err(|e| e.to_string())?;
+        let computer = computer::session::take(&self.place()).map_err(|e| e.to_string())?;
         snapshot::check(&self.scenario.name, &transcript::of(self, &computer)?)?;
         self.keeps_no_key(&computer)?;
         self.undo(&computer, &end)

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use sandbox::minds::{Minds, Services};
-use sandbox::telemetry::TelemetryConfig;
+use agent_host::minds::{Minds, Services};
+use agent_host::telemetry::TelemetryConfig;
 use scripted_model::Wire;
 use serde_json::Value;
 

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 
 use agents::history::History;
 use agents::roles::{ROLES, Role};
+use computer::Computer;
 use models::chat::{Message, Tool};
-use sandbox::computer::Computer;
 use shared_types::RunId;
 
 use crate::stage::Stage;

@@ -1,8 +1,8 @@
 //! Commands over HTTP: recorded before the answer, run behind it, followed over the socket, and settled.
 
 use axum::http::Method;
-use sandbox::protocol::{Answer, Request};
-use sandbox::session;
+use computer::protocol::{Answer, Request};
+use computer::session;
 use serde_json::{Value, json};
 use shared_types::payload::tool::{StopReason, ToolStatus};
 use shared_types::wire::{RunCommand, Scope};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use axum::http::Method;
-use sandbox::computer::Computer;
-use sandbox::place::Place;
+use computer::Computer;
+use computer::place::Place;
 use serde_json::json;
 
 use crate::house::{House, Sent};
@@ -48,7 +48,7 @@ async fn it_is_closed_when_nobody_asks_and_open_again_for_whoever_does() {
         move || loop {
             match Computer::open(&place) {
                 Ok(computer) => return computer,
-                Err(failure) => assert_eq!(failure.code, sandbox::failure::Code::Busy, "{failure}"),
+                Err(failure) => assert_eq!(failure.code, computer::failure::Code::Busy, "{failure}"),
             }
         }
     });

@@ -3,9 +3,9 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
+use agent_host::minds::LocalHost;
+use computer::failure::{Code, Failure};
 use models::{ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelError};
-use sandbox::failure::{Code, Failure};
-use sandbox::minds::LocalHost;
 use serde_json::json;
 use shared_types::wire::LocalModelLine;
 

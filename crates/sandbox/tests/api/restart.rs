@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use computer::Computer;
+use computer::ids;
+use computer::place::Place;
+use computer::protocol::{Envelope, Request, RunRequest};
 use event_log::{EventLog, SqliteLog};
 use hypervisor::identity::{Caller, Identity};
-use sandbox::computer::Computer;
-use sandbox::ids;
-use sandbox::place::Place;
-use sandbox::protocol::{Envelope, Request, RunRequest};
 use shared_types::payload::run::Budget;
 use shared_types::wire::StartRun;
 use shared_types::{Seq, Timestamp};

@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use sandbox::computer::Computer;
-use sandbox::failure::Failure;
-use sandbox::place::Place;
-use sandbox::protocol::{Answer, Choices, Done, Envelope, Request};
+use computer::Computer;
+use computer::failure::Failure;
+use computer::place::Place;
+use computer::protocol::{Answer, Choices, Done, Envelope, Request};
 use shared_types::payload::tool::ToolStatus;
 use shared_types::wire::{Ran, RunCommand};
 use shared_types::{OpId, UserId};

@@ -3,8 +3,8 @@
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use sandbox::failure::Code;
-use sandbox::protocol::{Answer, Envelope, Request};
+use computer::failure::Code;
+use computer::protocol::{Answer, Envelope, Request};
 use shared_types::payload::tool::{StopReason, ToolStatus};
 use shared_types::wire::{RunCommand, RunLimits};
 
@@ -284,7 +284,7 @@ fn a_program_that_is_not_there_is_a_recorded_failure() {
 #[test]
 fn a_resent_command_is_not_run_again() {
     let house = House::new();
-    let envelope = sandbox::protocol::Envelope::new(Request::Run(shell("echo x >> file")));
+    let envelope = computer::protocol::Envelope::new(Request::Run(shell("echo x >> file")));
     for _ in 0..2 {
         let answer = house.computer().handle(&envelope, &mut std::io::empty(), &|_, _, _| ());
         let Answer::Ran(ran) = answer else { panic!("{answer:?}") };

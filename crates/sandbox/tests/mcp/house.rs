@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use agent_host::minds::Minds;
+use agent_host::server_cells::ServerCells;
+use agent_host::toolbox::ForeignTools;
 use agents::roles::Role;
 use agents::toolbox::{Answered, Foreign, Offer, Toolbox};
+use computer::cells::CellSettings;
+use computer::place::Place;
 use models::{Keys, Secret};
-use sandbox::cells::{CellSettings, ServerCells};
-use sandbox::minds::Minds;
-use sandbox::place::Place;
-use sandbox::toolbox::ForeignTools;
 use serde_json::{Value, json};
 use shared_types::UserId;
 use tempfile::TempDir;

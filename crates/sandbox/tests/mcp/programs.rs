@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use sandbox::failure::Code;
-use sandbox::minds::Minds;
+use agent_host::minds::Minds;
+use computer::failure::Code;
 use serde_json::json;
 use shared_types::wire::ToolServerState;
 

@@ -1,13 +1,13 @@
 //! A computer in a temporary folder, and what agents would record in it.
 
+use computer::Computer;
+use computer::failure::Failure;
+use computer::ids;
+use computer::place::Place;
+use computer::protocol::{Answer, Done, Envelope, Request, RunAnswer, RunRequest};
 use event_log::EventLog;
 use event_log::writer::{Intent, Mode, Submission};
 use kernel::{Action, Base, OutsideEdit, RunAction};
-use sandbox::computer::Computer;
-use sandbox::failure::Failure;
-use sandbox::ids;
-use sandbox::place::Place;
-use sandbox::protocol::{Answer, Done, Envelope, Request, RunAnswer, RunRequest};
 use serde_json::{Value, json};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::llm::{LlmReply, Tokens};
@@ -111,12 +111,12 @@ impl House {
     }
 
     pub(crate) fn undo(&self, run: RunId) -> Result<Done, Failure> {
-        let (run, choices) = (run.to_string(), sandbox::protocol::Choices::default());
+        let (run, choices) = (run.to_string(), computer::protocol::Choices::default());
         self.ask(Request::Runs(RunRequest::Undo { run, choices, preview: false }), b"").into_done()
     }
 
     pub(crate) fn redo(&self, run: RunId) -> Result<Done, Failure> {
-        let (run, choices) = (run.to_string(), sandbox::protocol::Choices::default());
+        let (run, choices) = (run.to_string(), computer::protocol::Choices::default());
         self.ask(Request::Runs(RunRequest::Redo { run, choices, preview: false }), b"").into_done()
     }
 

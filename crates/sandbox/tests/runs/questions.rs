@@ -1,7 +1,7 @@
 //! What agents ask: shown with everything that is needed to answer, answered once, allowed for longer and revoked.
 
-use sandbox::failure::Code;
-use sandbox::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
+use computer::failure::Code;
+use computer::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
 use serde_json::json;
 use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::wire::{GrantList, RunGesture, RunQuestion, RunState};

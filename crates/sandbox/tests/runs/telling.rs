@@ -1,8 +1,8 @@
 //! What is told of a run: who works, what they do, what it cost, what came of it.
 
+use computer::failure::Code;
+use computer::protocol::{Request, RunAnswer, RunRequest};
 use kernel::RunAction;
-use sandbox::failure::Code;
-use sandbox::protocol::{Request, RunAnswer, RunRequest};
 use shared_types::payload::task::TaskOutcome;
 use shared_types::wire::{AgentState, DesktopAction, RunCost, RunGesture, RunList, RunState, Step, StepKind};
 use shared_types::{RunId, Seq, TaskId};
@@ -171,7 +171,7 @@ fn a_reply_whose_bytes_were_purged_still_has_its_line() {
     assert!(told.steps.iter().any(|step| step.label == "secret"));
     let hash = shared_types::ContentRef::of(reply("secret").as_bytes()).hash;
     let request =
-        sandbox::protocol::Request::Purge { hashes: vec![hash], paths: Vec::new(), reason: "x".into() };
+        computer::protocol::Request::Purge { hashes: vec![hash], paths: Vec::new(), reason: "x".into() };
     house.ask(request, b"").into_done().unwrap();
     let RunAnswer::Parts(parts) = house.tell(RunRequest::Parts { run: run.to_string(), seq }).unwrap() else {
         panic!()

@@ -3,15 +3,15 @@
 
 use std::path::Path;
 
+use agent_host::minds::Minds;
+use agent_host::server_cells::ServerCells;
+use agent_host::telemetry::Telemetry;
+use agent_host::toolbox::{ServerSettings, Way};
 use anyhow::Result;
 use hypervisor::vault::KeyReader;
-use sandbox::cells::ServerCells;
 use sandbox::machine::MachineConfig;
-use sandbox::minds::Minds;
 use sandbox::startup::{Said, data_folder, machine_config};
-use sandbox::telemetry::Telemetry;
-use sandbox::toolbox::{ServerSettings, Way};
-use sandbox::web::search::Search;
+use web_access::search::Search;
 
 use super::{Finding, bad, ok};
 use crate::commands::{Context, keys, mcp};
@@ -104,8 +104,8 @@ fn server(cells: &ServerCells, name: &str, settings: &ServerSettings, keys: &Key
 
 fn search(config: &MachineConfig, keys: &Keys) -> Option<Finding> {
     let search = match Search::new(config.services.search.as_ref()?) {
-        Ok(search) => search.line(),
-        Err(e) => return Some(bad("web search", e.message)),
+        Ok(search) => agent_host::services::search_line(&search),
+        Err(e) => return Some(bad("web search", e.to_string())),
     };
     Some(match search.key.as_deref().and_then(|key| keys.trouble(key)) {
         Some(trouble) => bad("web search", format!("{}: {trouble}", search.provider)),

@@ -1,0 +1,369 @@
+//! The computer as agents see it. Whatever blocks does so on threads of its own, never on those that serve.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agents::ground::{Answer, By, Deed, Found, Hit, Listed, Sight, Standing};
+use agents::{Ground, GroundError, roles};
+use event_log::writer::{Intent, Mode, Submission, SubmitError};
+use event_log::{EventLog, read_content, understand};
+use kernel::View;
+use projector::Views;
+use shared_types::payload::file::FileNode;
+use shared_types::payload::run::Budget;
+use shared_types::wire::RunCommand;
+use shared_types::{
+    CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Seq, Source, Taint, TaskId, Timestamp,
+};
+use tokio::sync::Semaphore;
+
+use computer::ReadPolicy;
+use computer::commands::Commands;
+use computer::failure::{Code, Failure};
+use computer::ids;
+use computer::{
+    ByAgent, Caller, Computer, DAILY, DEFAULT_OUTBOX, OUTBOX, Voice, agent_setting, role_setting,
+};
+use tokio::sync::watch;
+
+/// Commands of agents that run at once; others wait for their turn.
+const AT_ONCE: usize = 8;
+/// How long lists and the search may be behind the log before they are used as they are.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Places that a search tells of.
+const HITS: u32 = 50;
+
+#[derive(Debug)]
+pub struct Workshop {
+    computer: Arc<Computer>,
+    commands: Arc<Commands>,
+    projected: watch::Receiver<Seq>,
+    places: Arc<Semaphore>,
+}
+
+impl Workshop {
+    pub fn new(computer: Arc<Computer>, commands: Arc<Commands>, projected: watch::Receiver<Seq>) -> Self {
+        Self { computer, commands, projected, places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// Does something that blocks.
+    fn block<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Computer>) -> Result<T, Failure> + Send + 'static,
+    ) -> Answer<'_, T> {
+        let computer = Arc::clone(&self.computer);
+        Box::pin(async move {
+            match tokio::task::spawn_blocking(move || work(&computer)).await {
+                Ok(came) => came.map_err(|failure| told(&failure)),
+                Err(_) => Err(GroundError::Unavailable("a part of the computer failed".into())),
+            }
+        })
+    }
+
+    /// Looks at the present. The writer's own thread answers, so nobody blocks here.
+    fn inspect<T: Send + 'static>(&self, look: impl FnOnce(&View) -> T + Send + 'static) -> Answer<'_, T> {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        self.computer.writer().inspect_with(move |view| {
+            let _ = sender.send(look(view));
+        });
+        Box::pin(async move {
+            receiver.await.map_err(|_| GroundError::Unavailable("the computer is being closed".into()))
+        })
+    }
+
+    /// Reads lists, once they have caught up.
+    fn look<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Views) -> Result<T, Failure> + Send + 'static,
+    ) -> Answer<'_, T> {
+        Box::pin(async move {
+            let head = self.computer.log().head().seq;
+            let mut projected = self.projected.clone();
+            let _ = tokio::time::timeout(PATIENCE, projected.wait_for(|seq| *seq >= head)).await;
+            self.block(move |computer| work(&Views::open_read_only(&computer.place.state)?)).await
+        })
+    }
+}
+
+fn told(failure: &Failure) -> GroundError {
+    match failure.code {
+        Code::Busy | Code::StorageFull | Code::ReadOnly | Code::Failed => {
+            GroundError::Unavailable(failure.message.clone())
+        }
+        Code::BadPath
+        | Code::BadRequest
+        | Code::NoComputer
+        | Code::NotFound
+        | Code::Conflict
+        | Code::Refused
+        | Code::Damaged
+        | Code::NoRun
+        | Code::RunTaken
+        | Code::RunIsOver
+        | Code::RunIsPaused
+        | Code::RunIsBusy
+        | Code::NoTask
+        | Code::TaskTaken
+        | Code::TaskIsOver
+        | Code::TaskIsBusy
+        | Code::NoQuestion
+        | Code::NoGrant => GroundError::Refused(failure.message.clone()),
+    }
+}
+
+impl Ground for Workshop {
+    fn now(&self) -> Timestamp {
+        ids::now()
+    }
+
+    fn new_command(&self) -> CommandId {
+        ids::command()
+    }
+
+    fn new_op(&self) -> OpId {
+        ids::op()
+    }
+
+    /// The writer's own threads answer, so nobody blocks here.
+    fn record(&self, deed: Deed) -> Answer<'_, Option<Seq>> {
+        let Deed { command, op, run, actor, cause, taint, action, contents } = deed;
+        let submission = Submission {
+            command,
+            op,
+            source: Source::Agent,
+            actor,
+            run_id: Some(run),
+            cause,
+            taint,
+            intent: Intent::Do(action),
+            contents,
+        };
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        self.computer.writer().submit_with(submission, Mode::Commit, move |answer| {
+            let _ = sender.send(answer);
+        });
+        Box::pin(async move {
+            match receiver.await {
+                Ok(Ok(outcome)) => Ok(outcome.appended.map(|appended| appended.last)),
+                Ok(Err(SubmitError::Rejected(rejection))) => Err(GroundError::Refused(rejection.to_string())),
+                Ok(Err(error)) => Err(GroundError::Unavailable(error.to_string())),
+                Err(_) => Err(GroundError::Unavailable("the computer is being closed".into())),
+            }
+        })
+    }
+
+    fn keep(&self, bytes: Vec<u8>) -> Answer<'_, ContentRef> {
+        self.block(move |computer| Ok(computer.log().stage(&mut &*bytes)?.content()))
+    }
+
+    fn content(&self, hash: ContentHash) -> Answer<'_, Vec<u8>> {
+        self.block(move |computer| Ok(read_content(&**computer.log(), &hash)?))
+    }
+
+    fn open_runs(&self) -> Answer<'_, Vec<RunId>> {
+        self.inspect(|view| {
+            let open =
+                view.runs.iter().filter(|(id, run)| !run.phase.is_over() || view.pending_in(**id).is_some());
+            open.map(|(id, _)| *id).collect()
+        })
+    }
+
+    fn events_of(&self, run: RunId) -> Answer<'_, Vec<Event>> {
+        self.block(move |computer| {
+            let log = &**computer.log();
+            let stored = log.run(run)?;
+            Ok(stored.iter().map(|stored| understand(log, stored)).collect::<Result<_, _>>()?)
+        })
+    }
+
+    fn standing(&self, run: RunId) -> Answer<'_, Standing> {
+        let now = ids::now();
+        self.inspect(move |view| {
+            let setting = |key: &str| view.setting(key);
+            let grants = view.grants.sorted().into_iter().map(|(_, grant)| grant.clone());
+            let roles = roles::ROLES.into_iter().filter_map(|role| {
+                let model = setting(&role_setting(role.name()))?;
+                Some((role.name().to_owned(), model.as_str()?.to_owned()))
+            });
+            let budget = |value| serde_json::from_value::<Budget>(value).ok();
+            let agents = roles::ROLES.into_iter().filter_map(|role| {
+                Some((role.name().to_owned(), budget(setting(&agent_setting(role.name()))?)?))
+            });
+            let daily = setting(DAILY).and_then(budget);
+            let outbox = setting(OUTBOX).and_then(|value| value.as_u64()).unwrap_or(DEFAULT_OUTBOX);
+            Standing {
+                grants: grants.filter(|grant| grant.run.is_none_or(|only| only == run)).collect(),
+                spent: view.runs.get(&run).map(|run| run.spent),
+                today: view.taken_on_day(now),
+                daily: daily.unwrap_or_default(),
+                agents: agents.collect(),
+                outbox: Duration::from_secs(outbox),
+                roles: roles.collect(),
+            }
+        })
+    }
+
+    fn file(&self, path: FilePath) -> Answer<'_, Option<Found>> {
+        self.inspect(move |view| {
+            let node = view.files.get(&path)?.clone();
+            Some(Found { node, taint: view.tainted.get(&path).cloned().unwrap_or_default() })
+        })
+    }
+
+    fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<Listed>> {
+        Box::pin(async move {
+            // A folder is recorded only if it is empty; any other is known by what is in it.
+            let is_there = match folder.clone() {
+                Some(path) => self.file(path).await?.is_some_and(|found| found.node == FileNode::Folder),
+                None => true,
+            };
+            let above = folder.clone();
+            let names = self.look(move |views| {
+                let names = views.children(folder.as_ref())?.into_iter().map(|child| {
+                    let name = child.path.rsplit('/').next().unwrap_or_default().to_owned();
+                    if child.node == FileNode::Folder { format!("{name}/") } else { name }
+                });
+                let names: Vec<String> = names.collect();
+                Ok((is_there || !names.is_empty()).then_some(names))
+            });
+            let Some(names) = names.await? else { return Ok(None) };
+            let taint = self.inspect(move |view| labels_in(view, above.as_ref())).await?;
+            Ok(Some(Listed { names, taint }))
+        })
+    }
+
+    fn search(&self, words: String) -> Answer<'_, Vec<Hit>> {
+        Box::pin(async move {
+            let looked = words.clone();
+            let (named, holding) = self
+                .look(move |views| Ok((views.named(&looked, HITS)?, views.search(&looked, HITS)?)))
+                .await?;
+            self.block(move |computer| {
+                let parsed = |path: &str| FilePath::parse(path).ok();
+                let labels = |path: &FilePath| {
+                    let path = path.clone();
+                    computer
+                        .writer()
+                        .inspect(move |view| view.tainted.get(&path).cloned().unwrap_or_default())
+                };
+                let mut hits: Vec<Hit> = Vec::new();
+                let mut seen = BTreeSet::new();
+                for path in holding.iter().filter_map(|hit| parsed(&hit.path)) {
+                    if seen.insert(path.clone()) {
+                        let (line, taint) = (line_with(computer, &path, &words)?, labels(&path)?);
+                        hits.push(Hit { path, line, taint });
+                    }
+                }
+                for path in named.iter().filter_map(|hit| parsed(&hit.path)) {
+                    if seen.insert(path.clone()) {
+                        let taint = labels(&path)?;
+                        hits.push(Hit { path, line: None, taint });
+                    }
+                }
+                Ok(hits)
+            })
+            .await
+        })
+    }
+
+    fn exec(&self, by: By, command: RunCommand) -> Answer<'_, Seq> {
+        let (computer, commands, places) =
+            (Arc::clone(&self.computer), Arc::clone(&self.commands), Arc::clone(&self.places));
+        Box::pin(async move {
+            let asked = Instant::now();
+            let place = places.acquire_owned().await;
+            let left = by.left.map(|left| left.saturating_sub(asked.elapsed()));
+            let ran = tokio::task::spawn_blocking(move || {
+                let _place = place;
+                let op = by.call;
+                let caller = Caller {
+                    command: ids::command(),
+                    op,
+                    source: Source::Agent,
+                    actor: by.actor,
+                    taint: by.taint,
+                    agent: Some(ByAgent {
+                        run: by.run,
+                        task: by.task,
+                        read_policy: read_policy(by.sight),
+                        left,
+                    }),
+                };
+                let ran = commands.run_here(&computer, &caller, &command);
+                // What it came to is in the log, also where it failed.
+                let events = computer.log().operation(op)?;
+                match (ran, events.last().filter(|event| event.name == "tool.result")) {
+                    (_, Some(result)) => Ok(result.seq),
+                    (Err(failure), None) => Err(failure),
+                    (Ok(()), None) => Err(Failure::new(Code::Failed, "the command was not answered")),
+                }
+            });
+            match ran.await {
+                Ok(came) => came.map_err(|failure| told(&failure)),
+                Err(_) => Err(GroundError::Unavailable("a part of the computer failed".into())),
+            }
+        })
+    }
+
+    fn is_running(&self, call: OpId) -> bool {
+        self.commands.is_running(call)
+    }
+
+    fn stop(&self, call: OpId) {
+        let (computer, commands) = (Arc::clone(&self.computer), Arc::clone(&self.commands));
+        tokio::task::spawn_blocking(move || {
+            let _ = commands.stop(&computer, call);
+        });
+    }
+
+    fn say(&self, run: RunId, task: TaskId, text: &str) {
+        self.computer.say(Voice { run, task, text: text.into() });
+    }
+}
+
+/// What an agent may read, for the computer that runs its commands.
+fn read_policy(sight: Sight) -> ReadPolicy {
+    let own = sight.clone();
+    ReadPolicy::new(move |path| own.may_read(path), move |path| sight.may_everyone_read(path))
+}
+
+/// Labels of the names in a folder: those of its files, and those of the folders in it that hold nothing without a label.
+fn labels_in(view: &View, folder: Option<&FilePath>) -> Vec<Taint> {
+    let mut labels = BTreeSet::new();
+    let mut folders: BTreeMap<FilePath, (u32, BTreeSet<Taint>)> = BTreeMap::new();
+    for (path, own) in view.tainted.iter() {
+        match path.ancestors().find(|above| above.parent().as_ref() == folder) {
+            None if path.parent().as_ref() == folder => labels.extend(own.iter().cloned()),
+            None => {}
+            Some(name) => {
+                let (count, all) = folders.entry(name).or_default();
+                *count += 1;
+                all.extend(own.iter().cloned());
+            }
+        }
+    }
+    let only = folders.into_iter().filter(|(path, (count, _))| view.files.count_below(path) == *count);
+    labels.extend(only.flat_map(|(_, (_, all))| all));
+    labels.into_iter().collect()
+}
+
+/// The first line of a file that holds one of the words.
+fn line_with(computer: &Computer, path: &FilePath, words: &str) -> Result<Option<String>, Failure> {
+    const MOST: u64 = 1 << 20;
+    let wanted = path.clone();
+    let node = computer.writer().inspect(move |view| view.files.get(&wanted).cloned())?;
+    let Some(content) = node.and_then(|node| node.content()).filter(|content| content.size <= MOST) else {
+        return Ok(None);
+    };
+    let Ok(bytes) = read_content(&**computer.log(), &content.hash) else { return Ok(None) };
+    let text = String::from_utf8_lossy(&bytes);
+    let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+    let line = text.lines().enumerate().find(|(_, line)| {
+        let line = line.to_lowercase();
+        words.iter().any(|word| line.contains(word.as_str()))
+    });
+    Ok(line.map(|(number, line)| {
+        format!("{}: {}", number + 1, line.trim().chars().take(200).collect::<String>())
+    }))
+}

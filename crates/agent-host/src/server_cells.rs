@@ -1,0 +1,164 @@
+//! Programs that serve tools, each in a cell of its own for as long as it is spoken with. They see nothing of the person's
+//! files unless that was said, never what an agent may not read, and change nothing.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agents::Rules as AgentRules;
+use computer::ReadPolicy;
+use computer::cells::{CellSettings, CoveredFiles, GuardedFiles, mount};
+use computer::place::{Place, STATE};
+use isolation::proxy::{Proxy, Rules};
+use isolation::{Access, Backend, Cell, Command, Limits, Mount, Network, Policy, Status};
+use mcp::{Launch, Launched, Program, Secrets};
+use tempfile::TempDir;
+
+/// See the module.
+#[derive(Debug)]
+pub struct ServerCells {
+    settings: CellSettings,
+    backend: Arc<dyn Backend>,
+    workspace: PathBuf,
+    owner: String,
+    read_policy: ReadPolicy,
+    guarded: Arc<GuardedFiles>,
+    /// Where each cell has a folder of its own.
+    folders: PathBuf,
+}
+
+impl ServerCells {
+    pub fn new(
+        settings: CellSettings,
+        backend: Arc<dyn Backend>,
+        place: &Place,
+        owner: String,
+        folders: PathBuf,
+        rules: &Arc<AgentRules>,
+    ) -> Self {
+        let (workspace, read_policy) = (place.workspace.clone(), every_agent(rules));
+        let guarded = Arc::new(GuardedFiles::new(&workspace));
+        Self { settings, backend, workspace, owner, read_policy, guarded, folders }
+    }
+
+    /// The folder a program starts in, the person's files or nothing at all; and whether it is as it was then.
+    fn workspace(&self, program: &Program, scratch: &Path) -> io::Result<(Mount, Check)> {
+        if !program.workspace {
+            let nothing = scratch.join("nothing");
+            std::fs::create_dir(&nothing)?;
+            return Ok((Mount::workspace(nothing, Access::ReadOnly), Arc::new(|| true)));
+        }
+        let covers = CoveredFiles::of(&self.guarded, &self.read_policy)?;
+        let shown = mount(self.workspace.clone(), Access::ReadOnly, covers.paths());
+        let (guarded, read_policy) = (Arc::clone(&self.guarded), self.read_policy.clone());
+        let is_same = move || CoveredFiles::of(&guarded, &read_policy).is_ok_and(|now| now == covers);
+        Ok((shown, Arc::new(is_same)))
+    }
+
+    /// Starts the cell of a server, with nothing in it yet. It ends with the guard.
+    fn start(&self, name: &str, program: &Program) -> io::Result<(Ends, Check)> {
+        std::fs::create_dir_all(&self.folders)?;
+        let scratch = tempfile::Builder::new().prefix(&format!("mcp-{name}-")).tempdir_in(&self.folders)?;
+        let rest = scratch.path().join("cell");
+        std::fs::create_dir(&rest)?;
+        let (workspace, is_confined) = self.workspace(program, scratch.path())?;
+        let policy = policy(&self.settings, &self.owner, workspace, program);
+        let rules = Rules::of(&policy.network).map_err(io::Error::other)?;
+        let cell = self.backend.start(&policy, &rest).map_err(io::Error::other)?;
+        // From here on it is ended, whatever fails.
+        let mut guard = Ends { cell, proxy: None, scratch: Some(scratch) };
+        let asked = name.to_owned();
+        let tell = move |request: isolation::proxy::Request| {
+            tracing::debug!(server = asked, host = request.host, verdict = ?request.verdict, "an MCP server's request");
+        };
+        guard.proxy =
+            guard.cell.take_listener().map(|inside| Proxy::serve(inside, rules, tell)).transpose()?;
+        Ok((guard, is_confined))
+    }
+
+    /// Whether the program of a server is there in its cell. Nothing of it is run.
+    pub fn finds(&self, name: &str, program: &Program) -> io::Result<bool> {
+        let offline = Program { network: mcp::Reach::Nothing, ..program.clone() };
+        let (guard, _) = self.start(name, &offline)?;
+        let wanted = program.argv.first().cloned().unwrap_or_default();
+        let look = Command::new(["/bin/sh".into(), "-c".into(), "command -v -- \"$0\"".into(), wanted]);
+        let looked = guard.cell.exec(&look, &mut |_, _| ()).map_err(io::Error::other)?;
+        Ok(looked.status == Status::Exited(0))
+    }
+}
+
+/// What every agent may read by the rules.
+fn every_agent(rules: &Arc<AgentRules>) -> ReadPolicy {
+    let rules = Arc::clone(rules);
+    ReadPolicy::of_every_agent(move |path| rules.may_everyone_read(path))
+}
+
+/// The policy of a program that serves tools: it is given what its owner says, and the machine's programs.
+fn policy(settings: &CellSettings, owner: &str, workspace: Mount, program: &Program) -> Policy {
+    let network = match &program.network {
+        mcp::Reach::Nothing => Network::None,
+        mcp::Reach::Hosts(hosts) => Network::Allow(hosts.clone()),
+        mcp::Reach::Everything => Network::Open,
+    };
+    let memory = program.memory_mb.map_or(settings.limits.memory, |memory| memory << 20);
+    let limits = Limits { memory, ..settings.limits };
+    let mut policy = settings.policy_over(owner, workspace, limits, network);
+    policy.mounts.extend(program.mounts.iter().map(|folder| Mount {
+        source: folder.clone(),
+        target: folder.clone(),
+        access: Access::ReadOnly,
+        hidden: vec![STATE.to_owned()],
+        covered: Vec::new(),
+    }));
+    policy.environment.extend(program.environment.clone());
+    policy
+}
+
+type Check = Arc<dyn Fn() -> bool + Send + Sync>;
+
+impl Launch for ServerCells {
+    fn launch(&self, name: &str, program: &Program, secrets: Secrets) -> io::Result<Launched> {
+        let (guard, is_confined) = self.start(name, program)?;
+        let mut command = Command::new(program.argv.clone());
+        command.environment = secrets.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let talk = guard.cell.talk(&command).map_err(io::Error::other)?;
+        let stream = join(talk.output, talk.input)?;
+        Ok(Launched { stream, complaints: talk.complaints, is_confined, guard: Box::new(guard) })
+    }
+}
+
+/// Both directions as one stream that can be waited for.
+fn join(
+    mut output: Box<dyn io::Read + Send>,
+    mut input: Box<dyn io::Write + Send>,
+) -> io::Result<UnixStream> {
+    let (theirs, ours) = UnixStream::pair()?;
+    let (mut said, mut heard) = (ours.try_clone()?, ours);
+    let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+    thread("mcp output").spawn(move || {
+        let _ = io::copy(&mut output, &mut said);
+        // Whoever listens is told that nothing more comes.
+        let _ = said.shutdown(std::net::Shutdown::Both);
+    })?;
+    thread("mcp input").spawn(move || io::copy(&mut heard, &mut input))?;
+    Ok(theirs)
+}
+
+/// Ends a program with everything that it left.
+struct Ends {
+    cell: Arc<dyn Cell>,
+    proxy: Option<Proxy>,
+    scratch: Option<TempDir>,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.cell.stop();
+        self.proxy = None;
+        let Some(scratch) = self.scratch.take().map(TempDir::keep) else { return };
+        if let Err(error) = isolation::layer::remove(&scratch) {
+            tracing::warn!(%error, "what the cell of an MCP server left could not be removed");
+        }
+    }
+}

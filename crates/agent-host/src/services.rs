@@ -1,0 +1,92 @@
+//! Services beside models as one user has them: who searches the web with their key, and where spans go.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use models::Keys;
+use shared_types::wire::{SearchLine, SearchTried, ServiceList};
+use url::Url;
+
+use crate::telemetry::Telemetry;
+use crate::web;
+use web_access::search::Search;
+
+/// A word that every search finds something for.
+const WORD: &str = "choir";
+
+/// See the module.
+pub struct UserServices {
+    pub(crate) search: Option<Search>,
+    pub(crate) telemetry: Option<Telemetry>,
+    pub(crate) keys: Arc<dyn Keys>,
+}
+
+impl std::fmt::Debug for UserServices {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("UserServices")
+    }
+}
+
+impl UserServices {
+    pub fn list(&self) -> ServiceList {
+        ServiceList {
+            search: self.search.as_ref().map(search_line),
+            telemetry: self.telemetry.as_ref().map(Telemetry::line),
+        }
+    }
+
+    /// Searches for a word, if a search is set up.
+    pub async fn try_search(&self) -> Option<SearchTried> {
+        let started = Instant::now();
+        let found = web::find(self.search.as_ref()?, WORD.to_owned(), &*self.keys).await;
+        let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Some(match found {
+            Ok(hits) => SearchTried { ok: true, results: hits.len() as u64, trouble: None, millis },
+            Err(why) => SearchTried { ok: false, results: 0, trouble: Some(why.to_string()), millis },
+        })
+    }
+}
+
+/// A provider of searches as the person sees it.
+pub fn search_line(search: &Search) -> SearchLine {
+    let provider = search.key_name().to_owned();
+    SearchLine {
+        key: search.needs_key().then(|| provider.clone()),
+        provider,
+        address: shown(&search.base_url()),
+    }
+}
+
+/// An address without what may be a secret in it.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    // Both only fail where there is no host, and then there is nothing to take out.
+    let _ = (url.set_username(""), url.set_password(None));
+    url.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use web_access::search::{SearchConfig, SearchKind};
+
+    use super::*;
+
+    #[test]
+    fn a_provider_is_shown_with_where_it_listens_and_the_key_that_it_needs() {
+        let line = |kind, base: Option<&str>| {
+            let base_url = base.map(|base| Url::parse(base).unwrap());
+            search_line(&Search::new(&SearchConfig { kind, base_url }).unwrap())
+        };
+        let brave = line(SearchKind::Brave, None);
+        assert_eq!((&*brave.address, brave.key.as_deref()), ("https://api.search.brave.com/", Some("brave")));
+        let own = line(SearchKind::Searxng, Some("http://ada:hush@127.0.0.1:8888/find/"));
+        assert_eq!((&*own.address, own.key), ("http://127.0.0.1:8888/find/", None));
+    }
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_a_secret() {
+        let url = Url::parse("https://ada:hush@search.example/api?key=hush").unwrap();
+        assert_eq!(shown(&url), "https://search.example/api");
+    }
+}

@@ -1,0 +1,137 @@
+//! Tools of MCP servers, as agents of one computer see them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agents::roles::Role;
+use agents::toolbox::{Answered, Foreign, FromToolbox, Offer, Toolbox};
+pub use mcp::settings::{ServerSettings, Way};
+use mcp::{Keys, Launch, Servers, Settings};
+use models::chat::Tool;
+use serde_json::{Map, Value};
+use shared_types::wire::{ToolLine, ToolServerKind, ToolServerLine, ToolServerState};
+
+use computer::failure::{Code, Failure};
+
+/// Where a computer keeps what servers said of their tools.
+const FOLDER: &str = "mcp";
+
+/// See the module. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct ForeignTools {
+    servers: Servers,
+}
+
+/// Roles that hold tools: all but the one that only hands work on.
+fn roles() -> Vec<&'static str> {
+    let roles = agents::roles::ROLES.into_iter().filter(|role| *role != Role::Conductor);
+    roles.map(Role::name).collect()
+}
+
+/// `[mcp]` of `choir.toml`.
+pub fn settings(table: Option<&toml::Table>) -> Result<Settings, Failure> {
+    let Some(table) = table else { return Ok(Settings::default()) };
+    let parsed = Settings::parse(table, &roles());
+    let mut settings = parsed.map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
+    // Folders may be named from the person's home.
+    let home = std::env::home_dir();
+    for server in settings.servers.values_mut() {
+        if let (Way::Program(program), Some(home)) = (&mut server.way, &home) {
+            for folder in &mut program.mounts {
+                if let Ok(below) = folder.strip_prefix("~") {
+                    *folder = home.join(below);
+                }
+            }
+        }
+    }
+    Ok(settings)
+}
+
+impl ForeignTools {
+    /// `state` is the computer's own folder.
+    pub fn new(settings: &Settings, state: &Path, launch: Arc<dyn Launch>, keys: Keys) -> Self {
+        models::prepare_tls();
+        Self { servers: Servers::new(settings, &state.join(FOLDER), &launch, &keys) }
+    }
+
+    /// Whether any server is set up.
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+
+    /// Starts every server, to see whether it answers.
+    pub async fn reach_all(&self) {
+        self.servers.reach_all().await;
+    }
+
+    /// Starts one anew, and waits for that; whether there is one of this name.
+    pub async fn restart(&self, name: &str) -> bool {
+        self.servers.restart(name).await
+    }
+
+    /// Ends every program for good.
+    pub async fn end(&self) {
+        self.servers.end().await;
+    }
+
+    /// How the servers stand, as far as is known.
+    pub fn lines(&self) -> Vec<ToolServerLine> {
+        self.servers.lines().into_iter().map(line).collect()
+    }
+}
+
+fn line(line: mcp::Line) -> ToolServerLine {
+    let (state, trouble) = match line.state {
+        mcp::State::Idle => (ToolServerState::Idle, None),
+        mcp::State::Up => (ToolServerState::Up, None),
+        mcp::State::Down(why) => (ToolServerState::Down, Some(why)),
+    };
+    let tools = line.tools.into_iter().map(|found| ToolLine {
+        name: found.offered.name,
+        tool: found.offered.tool,
+        description: found.offered.description,
+        reads_only: found.read_only,
+    });
+    let kind = match line.kind {
+        mcp::Kind::Program => ToolServerKind::Program,
+        mcp::Kind::Address => ToolServerKind::Address,
+    };
+    ToolServerLine {
+        name: line.name,
+        kind,
+        way: line.way,
+        keys: line.keys,
+        state,
+        trouble,
+        roles: line.roles,
+        tools: tools.collect(),
+    }
+}
+
+impl Toolbox for ForeignTools {
+    fn offered(&self, role: Role) -> FromToolbox<'_, Offer> {
+        Box::pin(async move {
+            let (found, silent) = self.servers.offered(role.name()).await;
+            let tools = found.into_iter().map(|found| Tool {
+                name: found.offered.name,
+                description: found.offered.description,
+                input: found.offered.input,
+            });
+            Offer { tools: tools.collect(), silent }
+        })
+    }
+
+    fn find<'a>(&'a self, role: Role, name: &'a str) -> FromToolbox<'a, Option<Foreign>> {
+        Box::pin(async move {
+            let found = self.servers.find(role.name(), name).await?;
+            Some(Foreign { server: found.server, tool: found.offered.tool, reads_only: found.read_only })
+        })
+    }
+
+    fn call<'a>(&'a self, tool: &'a Foreign, input: Map<String, Value>) -> FromToolbox<'a, Answered> {
+        Box::pin(async move {
+            let said = self.servers.call(&tool.server, &tool.tool, input).await;
+            Answered { text: said.text, failed: said.failed, cut_off: said.cut_off }
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! Commands in cells, as transactions on the workspace.
+//!
+//! A command is recorded before it starts (`tool.call`). It sees the workspace through a layer of its own; nothing it
+//! writes is anywhere else. When it ends, what the layer holds becomes the events of one operation together with its
+//! result, in one append, and only then reaches the workspace. A command that was killed leaves the layer to be thrown
+//! away. So whatever dies when, the workspace is as before or as after, and the log says which.
+
+mod changes;
+mod ended;
+mod git_files;
+mod ignored;
+mod output;
+mod recovery;
+mod requests;
+mod running;
+mod secrets;
+mod settings;
+mod spec;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use isolation::{Backend, Cell, Mount, StartError, Stream};
+use shared_types::OpId;
+
+pub(crate) use ignored::bring_back;
+pub(crate) use recovery::{interrupt, settle};
+pub use secrets::{CoveredFiles, GuardedFiles};
+pub use settings::{CellSettings, Walls, mount};
+
+use crate::place::Place;
+
+/// Told of what a command prints, as it does.
+pub type Listener<'a> = &'a mut dyn FnMut(Stream, &[u8]);
+
+/// The cells of one computer: how they are made, and those that run.
+#[derive(Debug)]
+pub struct Cells {
+    settings: CellSettings,
+    backend: Arc<dyn Backend>,
+    running: Mutex<BTreeMap<OpId, Arc<dyn Cell>>>,
+    deciding: Mutex<()>,
+    placing: Mutex<()>,
+    guarded: GuardedFiles,
+    /// Set when the computer is being closed.
+    closing: AtomicBool,
+}
+
+impl Cells {
+    pub(crate) fn new(settings: CellSettings, place: &Place) -> Self {
+        let backend = settings.backend(&place.state);
+        Self {
+            settings,
+            backend,
+            running: Mutex::default(),
+            deciding: Mutex::default(),
+            placing: Mutex::default(),
+            guarded: GuardedFiles::new(&place.workspace),
+            closing: AtomicBool::new(false),
+        }
+    }
+
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
+    /// One dry run is settled at a time.
+    fn deciding(&self) -> MutexGuard<'_, ()> {
+        self.deciding.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ignored files are put in place, or back, by one at a time.
+    pub(crate) fn placing(&self) -> MutexGuard<'_, ()> {
+        self.placing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, Arc<dyn Cell>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends a command that runs; false if none does under this id.
+    pub fn stop(&self, op: OpId) -> bool {
+        let cell = self.running().get(&op).cloned();
+        cell.is_some_and(|cell| {
+            cell.stop();
+            true
+        })
+    }
+
+    /// A cell over the workspace itself, for a terminal; `shown` is a folder that it sees beside.
+    pub fn start_terminal(
+        &self,
+        owner: &str,
+        workspace: PathBuf,
+        shown: Mount,
+        scratch: &Path,
+    ) -> Result<Arc<dyn Cell>, StartError> {
+        let mut policy = self.settings.terminal_policy(owner, workspace);
+        policy.mounts.push(shown);
+        self.backend.start(&policy, scratch)
+    }
+
+    pub fn settings(&self) -> &CellSettings {
+        &self.settings
+    }
+
+    /// The backend, for those who start cells of their own.
+    pub fn shared_backend(&self) -> Arc<dyn Backend> {
+        Arc::clone(&self.backend)
+    }
+
+    fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Ends all commands, before the computer is closed.
+    pub fn stop_all(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+        let all: Vec<Arc<dyn Cell>> = self.running().values().cloned().collect();
+        for cell in all {
+            cell.stop();
+        }
+    }
+}
+
+/// Where the layer of a command is.
+fn folder(place: &Place, op: OpId) -> PathBuf {
+    folders(place).join(op.to_string())
+}
+
+/// Where each cell of a computer has a folder of its own.
+pub fn folders(place: &Place) -> PathBuf {
+    place.state.join("cells")
+}

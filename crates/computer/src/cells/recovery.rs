@@ -1,0 +1,74 @@
+//! What an unclean stop left: calls that nobody will answer any more, layers that nobody reads.
+
+use std::fs;
+use std::path::Path;
+
+use crate::ReadPolicy;
+use event_log::writer::{Intent, Mode};
+use kernel::{Action, Call, CallState};
+use shared_types::payload::tool::{ToolReport, ToolStatus};
+use shared_types::{Actor, OpId};
+
+use super::{folder, folders, ignored};
+use crate::computer::{ByAgent, Caller, Computer};
+use crate::failure::Failure;
+
+/// Settles all of it. Nothing can run now: a command ends with the process that started it.
+pub(crate) fn settle(computer: &Computer) -> Result<(), Failure> {
+    let open: Vec<(OpId, Call)> = computer
+        .writer()
+        .inspect(|view| view.calls.iter().map(|(op, call)| (*op, call.clone())).collect())?;
+    for (op, call) in &open {
+        match call.state {
+            // Nothing of it took effect, and whoever runs the agents makes it again.
+            CallState::Running if !call.network && goes_on(computer, call)? => {}
+            CallState::Running => interrupt(computer, *op, call)?,
+            CallState::Held => {}
+        }
+    }
+    let is_held = |op: &OpId| open.iter().any(|(held, call)| held == op && call.state == CallState::Held);
+    for entry in fs::read_dir(folders(&computer.place)).into_iter().flatten().flatten() {
+        let op = entry.file_name().to_str().and_then(|name| name.parse::<OpId>().ok());
+        if op.as_ref().is_some_and(is_held) {
+            continue;
+        }
+        // A layer that cannot be dealt with is no reason to keep the computer closed.
+        if let Err(e) = clear(computer, op, &entry.path()) {
+            tracing::warn!(folder = %entry.path().display(), error = %e, "a command's layer is left as it is");
+        }
+    }
+    Ok(())
+}
+
+/// Whether the run that a call belongs to is there to make it again.
+fn goes_on(computer: &Computer, call: &Call) -> Result<bool, Failure> {
+    let Some(run) = call.run else { return Ok(false) };
+    Ok(computer.writer().inspect(move |view| view.runs.contains(&run))?)
+}
+
+/// An answered call's ignored files may still be on their way; any other layer is of no use.
+fn clear(computer: &Computer, op: Option<OpId>, layer: &Path) -> Result<(), Failure> {
+    if let Some(op) = op
+        && computer.call_came_to_its_end(op)?
+    {
+        ignored::carry_out(&computer.place, op, computer.cells().settings.trash)?;
+    }
+    Ok(isolation::layer::remove(layer)?)
+}
+
+/// How a command ended that was still running when the computer stopped.
+pub(super) fn cut_off() -> ToolStatus {
+    ToolStatus::Interrupted { reason: "the computer stopped while it ran; nothing of it was kept".into() }
+}
+
+pub(crate) fn interrupt(computer: &Computer, op: OpId, call: &Call) -> Result<(), Failure> {
+    let status = cut_off();
+    let action = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
+    // First of all, since it may be what fills the disk. What cannot be removed is tried again with the rest.
+    let _ = isolation::layer::remove(&folder(&computer.place, op));
+    let read_policy = ReadPolicy::nothing();
+    let agent = call.run.zip(call.task).map(|(run, task)| ByAgent { run, task, read_policy, left: None });
+    let caller = Caller { op, agent, ..Caller::system(Actor::CELLS) };
+    computer.submit(&caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
+    Ok(())
+}

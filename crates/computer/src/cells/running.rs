@@ -1,0 +1,404 @@
+//! One command from its call to its result.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use event_log::EventLog;
+use event_log::writer::{Intent, Mode};
+use isolation::proxy::{Proxy, Rules};
+use isolation::{Access, Cell, Command, Exit};
+use kernel::{Action, CallState};
+use projector::Extent;
+use shared_types::payload::tool::{StopReason, ToolCall, ToolReport, ToolStatus};
+use shared_types::wire::{Done, Ran, RunCommand, RunNetwork};
+use shared_types::{Actor, ContentRef, OpId, Seq, Taint, Timestamp};
+
+use super::changes::{self, Changes};
+use super::ended::Executed;
+use super::output::Kept;
+use super::recovery::cut_off;
+use super::requests::teller;
+use super::settings::mount;
+use super::{Listener, folder, ignored, spec};
+use crate::computer::{Caller, Computer};
+use crate::failure::{Code, Failure};
+
+impl Computer {
+    /// Runs a command in a cell over a copy of the workspace, and keeps what it changed if it came to its end.
+    pub(crate) fn run(
+        &self,
+        caller: &Caller,
+        command: &RunCommand,
+        input: Vec<u8>,
+        listener: Listener<'_>,
+    ) -> Result<Ran, Failure> {
+        match self.begin(caller, command)? {
+            Some(began) => self.carry_out(caller, command, input, began, listener),
+            None => self.ran(caller.op),
+        }
+    }
+
+    /// Records that a command is called; nothing if this was asked and recorded before.
+    pub(crate) fn begin(&self, caller: &Caller, command: &RunCommand) -> Result<Option<Began>, Failure> {
+        spec::check(command, &self.cells().settings.limits)?;
+        // What was edited before comes before it, also for whoever takes back the newest.
+        if !self.is_watched() {
+            self.record_outside(&|_, _, _| ())?;
+        }
+        let json = serde_json::to_vec(command).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
+        let arguments = ContentRef::of(&json);
+        let action = Action::StartCall(ToolCall {
+            tool: "exec".into(),
+            title: spec::title(command).into(),
+            input: arguments,
+            network: command.network != RunNetwork::None,
+            task: caller.agent.as_ref().map(|agent| agent.task),
+        });
+        let started = self.submit(caller, Intent::Do(action), vec![(arguments.hash, json)], Mode::Commit)?;
+        if started.resent {
+            return Ok(None);
+        }
+        let seq = started.appended.map_or(Seq::ZERO, |appended| appended.last);
+        // The command sees the disk, and what it sees has to be what the log says it is based on.
+        self.project(&|_, _, _| ())?;
+        Ok(Some(Began { seq, at: crate::ids::now() }))
+    }
+
+    /// Begins a command again that was recorded when it was called, and of which nothing took effect.
+    pub(crate) fn begin_again(&self) -> Result<Began, Failure> {
+        if !self.is_watched() {
+            self.record_outside(&|_, _, _| ())?;
+        }
+        let seq = self.log().head().seq;
+        self.project(&|_, _, _| ())?;
+        Ok(Began { seq, at: crate::ids::now() })
+    }
+
+    /// Runs a command that was recorded, to its result.
+    pub(crate) fn carry_out(
+        &self,
+        caller: &Caller,
+        command: &RunCommand,
+        input: Vec<u8>,
+        began: Began,
+        listener: Listener<'_>,
+    ) -> Result<Ran, Failure> {
+        let caller = &Caller { taint: taint(caller, command), ..caller.clone() };
+        let could_read = self.labels_in_sight(caller)?;
+        let executed = self.execute(caller, command, input, listener);
+        if self.cells().is_closing() && caller.agent.is_some() && !is_whole(command, &executed) {
+            // Nothing of it is kept. The call stays open: when the computer is opened it is made again, or the person is
+            // asked if it may have reached the outside.
+            self.drop_layer(caller.op);
+            return Err(Failure::new(Code::Busy, "the computer is being closed"));
+        }
+        let could_read = could_read.into_iter().chain(self.labels_in_sight(caller)?).collect();
+        let conclude = |executed| self.conclude(caller, command, began, executed, could_read);
+        match executed.and_then(conclude) {
+            Ok(ran) => Ok(ran),
+            Err(failure) if self.call_is_answered(caller.op)? => Err(failure),
+            Err(failure) => {
+                // First of all, since it may be what fills the disk.
+                self.drop_layer(caller.op);
+                let status = ToolStatus::Failed { reason: failure.message.clone().into() };
+                self.finish(caller, status, ToolReport::default(), Changes::default())?;
+                Err(failure)
+            }
+        }
+    }
+
+    /// The labels of all files that a command of an agent's can read. Which of them it does read nobody knows.
+    fn labels_in_sight(&self, caller: &Caller) -> Result<BTreeSet<Taint>, Failure> {
+        let Some(read_policy) = caller.agent.as_ref().map(|agent| agent.read_policy.clone()) else {
+            return Ok(BTreeSet::new());
+        };
+        Ok(self.writer().inspect(move |view| {
+            let seen = view.tainted.iter().filter(|(path, _)| read_policy.may_read(path));
+            seen.flat_map(|(_, labels)| labels.iter().cloned()).collect()
+        })?)
+    }
+
+    fn execute(
+        &self,
+        caller: &Caller,
+        command: &RunCommand,
+        input: Vec<u8>,
+        listener: Listener<'_>,
+    ) -> Result<Executed, Failure> {
+        let op = caller.op;
+        let scratch = folder(&self.place, op);
+        std::fs::create_dir_all(&scratch)?;
+        let covered = match &caller.agent {
+            Some(agent) => self.cells().guarded.out_of_sight(&agent.read_policy)?,
+            None => BTreeSet::new(),
+        };
+        let access = Access::Layered { upper: scratch.join("upper"), work: scratch.join("work") };
+        let owner = self.log().user().to_string();
+        let cells = self.cells();
+        let mut policy = cells.settings.policy(
+            command,
+            &owner,
+            mount(self.place.workspace.clone(), access, covered.iter().cloned().collect()),
+        );
+        if let Some(left) = caller.agent.as_ref().and_then(|agent| agent.left) {
+            policy.limits.time = policy.limits.time.min(left);
+        }
+        let rules = Rules::of(&policy.network).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
+        let cell = cells.backend.start(&policy, &scratch)?;
+        cells.running().insert(op, Arc::clone(&cell));
+        let proxy = cell
+            .take_listener()
+            .map(|inside| Proxy::serve(inside, rules, teller(self.writer().clone(), op)))
+            .transpose();
+        let ran = proxy.map_err(Failure::from).and_then(|proxy| {
+            let ran = self.execute_in(&*cell, command, input, listener);
+            // All requests are told before the result is.
+            drop(proxy);
+            ran
+        });
+        let usage = cell.stop();
+        cells.running().remove(&op);
+        let (exit, kept) = ran?;
+        self.check_sight(caller, &covered)?;
+        Ok(Executed { exit, usage, kept })
+    }
+
+    /// What an agent may not read and what came while its command ran was not covered, so nobody is told what it printed, and
+    /// nothing of it is kept.
+    fn check_sight(&self, caller: &Caller, covered: &BTreeSet<PathBuf>) -> Result<(), Failure> {
+        let Some(agent) = &caller.agent else { return Ok(()) };
+        let now = self.cells().guarded.out_of_sight(&agent.read_policy)?;
+        let Some(came) = now.difference(covered).next() else { return Ok(()) };
+        let message = format!(
+            "{} came while it ran, which it may not read, so nothing of it was kept; run it again",
+            came.display()
+        );
+        Err(Failure::new(Code::Refused, message))
+    }
+
+    fn execute_in(
+        &self,
+        cell: &dyn Cell,
+        command: &RunCommand,
+        input: Vec<u8>,
+        listener: Listener<'_>,
+    ) -> Result<(Exit, Kept), Failure> {
+        let mut inside = Command { input, ..Command::new(command.argv.clone()) };
+        if let Some(below) = &command.folder {
+            inside.folder = inside.folder.join(below.as_str());
+        }
+        let mut kept = Kept::default();
+        let exit = cell.exec(&inside, &mut |stream, bytes| {
+            kept.add(bytes);
+            listener(stream, bytes);
+        })?;
+        Ok((exit, kept))
+    }
+
+    /// Turns the end of a command into its result.
+    fn conclude(
+        &self,
+        caller: &Caller,
+        command: &RunCommand,
+        began: Began,
+        executed: Executed,
+        could_read: BTreeSet<Taint>,
+    ) -> Result<Ran, Failure> {
+        let was_stopped = executed.status() == ToolStatus::Stopped { why: StopReason::Cancelled };
+        let status = if was_stopped && self.cells().is_closing() { cut_off() } else { executed.status() };
+        let (mut report, mut contents) = executed.report(&**self.log())?;
+        // Only a command that came to its own end has changed anything.
+        let complete = matches!(status, ToolStatus::Exited { .. });
+        let mut changes = if complete { self.read_layer(caller.op, began)? } else { Changes::default() };
+        report.notes.append(&mut changes.notes);
+        changes.contents.append(&mut contents);
+        // Where it printed nothing and changed nothing, nothing of what it read went anywhere.
+        let told = report.output.is_some() || !changes.edits.is_empty() || !changes.ignored.is_empty();
+        let read = could_read.into_iter().filter(|label| told && !caller.taint.contains(label));
+        let taint = caller.taint.iter().cloned().chain(read).collect();
+        let caller = &Caller { taint, ..caller.clone() };
+        if complete && command.dry {
+            return self.hold(caller, status, report, began, changes);
+        }
+        self.finish(caller, status, report, changes)
+    }
+
+    /// Shows what a dry run changed, and keeps it aside.
+    fn hold(
+        &self,
+        caller: &Caller,
+        status: ToolStatus,
+        report: ToolReport,
+        began: Began,
+        changes: Changes,
+    ) -> Result<Ran, Failure> {
+        self.log().store(changes.contents)?;
+        let kept =
+            serde_json::to_vec(&Held { status: status.clone(), began }).map_err(std::io::Error::from)?;
+        std::fs::write(folder(&self.place, caller.op).join(HELD), kept)?;
+        isolation::layer::flush(&folder(&self.place, caller.op))?;
+        let total = changes.edits.len() as u64;
+        let code = if let ToolStatus::Exited { code } = status { Some(code) } else { None };
+        let answer = Caller { command: crate::ids::command(), ..caller.clone() };
+        let would = Action::FinishCall { status, report: report.clone(), edits: changes.edits };
+        let outcome = self.submit(&answer, Intent::Do(would), Vec::new(), Mode::Preview)?;
+        let done = self.describe(caller.op, &outcome, Mode::Preview);
+        let hold = Action::HoldCall { report: report.clone(), changes: total, code };
+        self.submit(&answer, Intent::Do(hold), Vec::new(), Mode::Commit)?;
+        Ok(Ran { op: caller.op, status: None, code, report, done })
+    }
+
+    /// Keeps what a dry run changed.
+    pub(crate) fn accept(&self, caller: &Caller, call: OpId) -> Result<Ran, Failure> {
+        let _alone = self.cells().deciding();
+        self.held(call)?;
+        let report = self.ran(call)?.report;
+        let kept = std::fs::read(folder(&self.place, call).join(HELD))?;
+        let Held { status, began } = serde_json::from_slice(&kept).map_err(std::io::Error::from)?;
+        let changes = self.read_layer(call, began)?;
+        let network =
+            self.writer().inspect(move |view| view.calls.get(&call).is_some_and(|call| call.network))?;
+        let taint = if network { vec![Taint::COMMAND] } else { Vec::new() };
+        let caller = Caller { op: call, taint, ..caller.clone() };
+        self.finish(&caller, status, report, changes)
+    }
+
+    /// What a dry run that waits would change, as things stand now.
+    pub(crate) fn would_change(&self, call: OpId) -> Result<Done, Failure> {
+        self.held(call)?;
+        let report = self.ran(call)?.report;
+        let kept = std::fs::read(folder(&self.place, call).join(HELD))?;
+        let Held { status, began } = serde_json::from_slice(&kept).map_err(std::io::Error::from)?;
+        let changes = self.read_layer(call, began)?;
+        self.log().store(changes.contents)?;
+        let caller = Caller { op: call, ..Caller::system(Actor::CELLS) };
+        let would = Action::FinishCall { status, report, edits: changes.edits };
+        let outcome = self.submit(&caller, Intent::Do(would), Vec::new(), Mode::Preview)?;
+        Ok(self.describe(call, &outcome, Mode::Preview))
+    }
+
+    /// Throws away what a dry run changed.
+    pub(crate) fn discard(&self, caller: &Caller, call: OpId) -> Result<Ran, Failure> {
+        let _alone = self.cells().deciding();
+        self.held(call)?;
+        let report = ToolReport { notes: Vec::new(), ..self.ran(call)?.report };
+        let caller = Caller { op: call, ..caller.clone() };
+        self.finish(&caller, ToolStatus::Discarded, report, Changes::default())
+    }
+
+    /// Refuses what is no dry run that waits.
+    fn held(&self, call: OpId) -> Result<(), Failure> {
+        match self.writer().inspect(move |view| view.calls.get(&call).map(|call| call.state))? {
+            Some(CallState::Held) => Ok(()),
+            Some(CallState::Running) => Err(Failure::new(Code::Refused, "the command still runs")),
+            None => {
+                Err(Failure::new(Code::NotFound, "no dry run waits under this id; it may be settled already"))
+            }
+        }
+    }
+
+    fn read_layer(&self, op: OpId, began: Began) -> Result<Changes, Failure> {
+        let upper = folder(&self.place, op).join("upper");
+        let captured = self.capture_below(&upper)?;
+        changes::read(self, op, began, captured, &upper)
+    }
+
+    /// Outside edits to what the command touched are recorded first, so that its own can be told from them.
+    fn capture_below(&self, upper: &std::path::Path) -> Result<Option<OpId>, Failure> {
+        if self.is_watched() {
+            return Ok(None);
+        }
+        let mut touched = std::collections::BTreeSet::new();
+        isolation::layer::walk(upper, &mut |entry| {
+            use isolation::layer::{EntryKind, Visit};
+            use std::os::unix::ffi::OsStrExt;
+            let path = shared_types::FilePath::from_bytes(entry.path.as_os_str().as_bytes());
+            match (path, entry.kind) {
+                (
+                    Ok(path),
+                    EntryKind::File | EntryKind::Symlink | EntryKind::Gone | EntryKind::OpaqueFolder,
+                ) => {
+                    touched.insert(path);
+                    Visit::Enter
+                }
+                (Ok(_), EntryKind::Folder | EntryKind::Special) => Visit::Enter,
+                (Err(_), _) => Visit::Skip,
+            }
+        })?;
+        if touched.is_empty() {
+            return Ok(None);
+        }
+        Ok(self.projector().capture(&Extent::Paths(touched), &|_, _, _| ())?.op)
+    }
+
+    /// Appends the result with all changes, and brings them to the disk.
+    fn finish(
+        &self,
+        caller: &Caller,
+        status: ToolStatus,
+        report: ToolReport,
+        changes: Changes,
+    ) -> Result<Ran, Failure> {
+        ignored::plan(&self.place, caller.op, &changes.ignored)?;
+        let action = Action::FinishCall { status: status.clone(), report, edits: changes.edits };
+        let answer = Caller { command: crate::ids::command(), ..caller.clone() };
+        let done = self.change(&answer, Intent::Do(action), changes.contents, Mode::Commit, &|_, _, _| ())?;
+        let mut ran = self.ran(caller.op)?;
+        ran.done = done;
+        // The result is durable; what is left to do is done again at the next start if it fails now.
+        let placed = if matches!(status, ToolStatus::Exited { .. }) {
+            let _alone = self.cells().placing();
+            ignored::carry_out(&self.place, caller.op, self.cells().settings.trash)
+        } else {
+            Ok(Vec::new())
+        };
+        match placed {
+            Ok(notes) => {
+                ran.done.notes.extend(notes);
+                self.drop_layer(caller.op);
+            }
+            Err(e) => ran.done.notes.push(format!("ignored files are not yet in place: {e}")),
+        }
+        Ok(ran)
+    }
+
+    fn drop_layer(&self, op: OpId) {
+        if let Err(e) = isolation::layer::remove(&folder(&self.place, op)) {
+            tracing::warn!(%op, error = %e, "a command's layer could not be removed");
+        }
+    }
+}
+
+/// When a command began: at which event, and when by the clock of the disk.
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Began {
+    pub(super) seq: Seq,
+    pub(super) at: Timestamp,
+}
+
+/// What a dry run leaves beside its layer.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Held {
+    status: ToolStatus,
+    began: Began,
+}
+
+const HELD: &str = "held.json";
+
+/// Whether a command of an agent's has a result though the computer is being closed. One without a network is made again
+/// in any case; one that may have reached the outside is not, if it came to its end.
+fn is_whole(command: &RunCommand, executed: &Result<Executed, Failure>) -> bool {
+    let has_exited = |executed: &Executed| matches!(executed.status(), ToolStatus::Exited { .. });
+    command.network != RunNetwork::None && executed.as_ref().is_ok_and(has_exited)
+}
+
+/// Whatever a command heard from the outside is in what it wrote.
+fn taint(caller: &Caller, command: &RunCommand) -> Vec<Taint> {
+    let heard = match command.network {
+        RunNetwork::None => None,
+        RunNetwork::Hosts(_) | RunNetwork::Open => Some(Taint::COMMAND),
+    };
+    let known = caller.taint.iter().filter(|label| heard.as_ref() != Some(label)).cloned();
+    known.chain(heard.clone()).collect()
+}

@@ -1,0 +1,338 @@
+//! Files that an agent may not read without being asked: its commands find their names, and cannot open them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::ReadPolicy;
+use rustix::fs::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags, statfs, statx};
+use shared_types::FilePath;
+
+use crate::place::STATE;
+
+/// A folder that was changed so shortly before it was read may be changed again and look the same: stamps are as coarse as
+/// the clock of the file system.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// File systems that stamp a folder whenever anything comes to it or goes: ext, XFS, btrfs, F2FS, bcachefs, ZFS, tmpfs and
+/// overlays of them. Of others, as of those of other machines, nothing is remembered.
+const STAMPING: [u64; 8] =
+    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x0102_1994, 0x794c_7630];
+
+/// The files of a workspace that not every agent may read. Those that the log ignores are on disk only, so it is the disk
+/// that is looked at; a folder that is as it was the last time is not read again.
+#[derive(Debug)]
+pub struct GuardedFiles {
+    workspace: PathBuf,
+    known: Mutex<HashMap<PathBuf, Folder>>,
+}
+
+/// What is directly in a folder.
+#[derive(Debug, Default)]
+struct Folder {
+    /// As it was when it was read, unless it may have changed unseen since then.
+    stamp: Option<Stamp>,
+    below: Vec<OsString>,
+    guarded: Vec<OsString>,
+    /// Links by whose names nobody may read without being asked.
+    links: Vec<OsString>,
+}
+
+/// What tells a file or folder from another that stands in its place later: its device, its number, and when it was last
+/// changed, since numbers are used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: (u32, u32),
+    number: u64,
+    changed: (i64, u32),
+}
+
+impl GuardedFiles {
+    pub fn new(workspace: &Path) -> Self {
+        Self { workspace: workspace.to_owned(), known: Mutex::default() }
+    }
+
+    /// All files that are out of an agent's read_policy, relative to the workspace.
+    pub fn out_of_sight(&self, read_policy: &ReadPolicy) -> io::Result<BTreeSet<PathBuf>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = std::mem::take(&mut *known);
+        let device = self.stamping_device()?;
+        let (mut found, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
+        // Whatever no rule can be asked about is not shown.
+        let is_out = |path: &PathBuf| !named(path).is_some_and(|path| read_policy.may_read(&path));
+        while let Some(path) = folders.pop() {
+            let folder = match self.folder(&path, before.remove(&path), device, read_policy) {
+                Ok(folder) => folder,
+                // Somebody else may take it away at any time.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                Err(e) => return Err(io::Error::new(e.kind(), format!("{}: {e}", path.display()))),
+            };
+            let inside = |name: &OsString| path.join(name);
+            folders.extend(folder.below.iter().map(inside));
+            found.extend(folder.guarded.iter().map(inside).filter(is_out));
+            let links = folder.links.iter().map(inside).filter(is_out);
+            found.extend(links.filter_map(|link| self.file_behind(&link)));
+            known.insert(path, folder);
+        }
+        Ok(found)
+    }
+
+    /// The device of the workspace, if its stamps can be relied on.
+    fn stamping_device(&self) -> io::Result<Option<(u32, u32)>> {
+        let stamps = STAMPING.contains(&(statfs(&self.workspace)?.f_type as u64));
+        let device = stamps.then(|| look_at(&self.workspace.join("")).map(|found| stamp(&found).device));
+        device.transpose()
+    }
+
+    /// Reads a folder, unless it is as before.
+    fn folder(
+        &self,
+        path: &Path,
+        before: Option<Folder>,
+        device: Option<(u32, u32)>,
+        read_policy: &ReadPolicy,
+    ) -> io::Result<Folder> {
+        let place = self.workspace.join(path);
+        let now = SystemTime::now();
+        let found = look_at(&place)?;
+        let stamp = stamp(&found);
+        if let Some(before) = before.filter(|before| before.stamp == Some(stamp)) {
+            return Ok(before);
+        }
+        // The names in a folder that is locked are others when it is unlocked.
+        let is_plain = !found.stx_attributes.contains(StatxAttributes::ENCRYPTED);
+        let is_known = Some(stamp.device) == device && is_plain && is_settled(stamp.changed.0, now);
+        let mut folder = Folder { stamp: is_known.then_some(stamp), ..Folder::default() };
+        for entry in open(&place)? {
+            let entry = entry?;
+            let (name, kind) = (entry.file_name(), entry.file_type()?);
+            let path = path.join(&name);
+            let is_guarded = || !named(&path).is_some_and(|path| read_policy.may_every_agent_read(&path));
+            if kind.is_dir() {
+                folder.below.extend((path != Path::new(STATE)).then_some(name));
+            } else if kind.is_file() && is_guarded() {
+                folder.guarded.push(name);
+            } else if kind.is_symlink() && is_guarded() {
+                folder.links.push(name);
+            }
+        }
+        Ok(folder)
+    }
+
+    /// The file of the workspace that a link leads to. A link that leads elsewhere leads nowhere in a cell.
+    fn file_behind(&self, link: &Path) -> Option<PathBuf> {
+        let target = self.workspace.join(link).canonicalize().ok()?;
+        let inside = target.strip_prefix(self.workspace.canonicalize().ok()?).ok()?;
+        (target.is_file() && !inside.starts_with(STATE)).then(|| inside.to_owned())
+    }
+}
+
+/// What the file system says of a place, without following a link there.
+fn look_at(place: &Path) -> io::Result<Statx> {
+    Ok(statx(CWD, place, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?)
+}
+
+fn stamp(found: &Statx) -> Stamp {
+    Stamp {
+        device: (found.stx_dev_major, found.stx_dev_minor),
+        number: found.stx_ino,
+        changed: (found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec),
+    }
+}
+
+fn is_settled(changed: i64, now: SystemTime) -> bool {
+    let changed = u64::try_from(changed).map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
+    changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|passed| passed > SETTLED))
+}
+
+/// The name of a file by which rules know it. One that the log cannot hold goes by what can be read of it.
+fn named(path: &Path) -> Option<FilePath> {
+    let text = FilePath::from_bytes(path.as_os_str().as_bytes());
+    text.or_else(|_| FilePath::parse(&path.to_string_lossy())).ok()
+}
+
+/// Files that are out of read_policy, each with what tells it from another that stands in its place later. A cover goes with the
+/// file under it, so whoever stays for long has to look again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CoveredFiles(BTreeMap<PathBuf, Stamp>);
+
+impl CoveredFiles {
+    pub fn of(guarded: &GuardedFiles, read_policy: &ReadPolicy) -> io::Result<Self> {
+        let mut covers = BTreeMap::new();
+        for path in guarded.out_of_sight(read_policy)? {
+            match look_at(&guarded.workspace.join(&path)) {
+                Ok(found) => drop(covers.insert(path, stamp(&found))),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(Self(covers))
+    }
+
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.0.keys().cloned().collect()
+    }
+}
+
+/// Reads a folder. One that its owner closed is opened first: a command could do so as well, and look.
+fn open(folder: &Path) -> io::Result<std::fs::ReadDir> {
+    match std::fs::read_dir(folder) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+            std::fs::read_dir(folder)
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_secret(path: &FilePath) -> bool {
+        path.name() == ".env" || path.name().starts_with(".env.")
+    }
+
+    fn everyone() -> ReadPolicy {
+        ReadPolicy::of_every_agent(|path| !is_secret(path))
+    }
+
+    fn write(folder: &Path, path: &str) {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "a").unwrap();
+    }
+
+    fn out_of_sight(guarded: &GuardedFiles, read_policy: &ReadPolicy) -> Vec<String> {
+        guarded.out_of_sight(read_policy).unwrap().iter().map(|path| path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn secrets_are_found_wherever_they_lie_and_whether_or_not_they_are_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [".env", "notes.md", "app/.env", ".choir/.env"] {
+            write(folder.path(), path);
+        }
+        std::fs::write(folder.path().join(".gitignore"), ".env").unwrap();
+        std::os::unix::fs::symlink(".env", folder.path().join("link")).unwrap();
+        assert_eq!(out_of_sight(&GuardedFiles::new(folder.path()), &everyone()), [".env", "app/.env"]);
+    }
+
+    #[test]
+    fn what_a_link_with_the_name_of_a_secret_leads_to_is_out_of_sight() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, folder.path().join(at)).unwrap();
+        for path in ["config/dev", "config/other", "app/notes.md", ".choir/key"] {
+            write(folder.path(), path);
+        }
+        for (to, at) in [("config/dev", ".env"), ("/etc/passwd", "config/.env"), ("nowhere", "app/.env")] {
+            link(to, at);
+        }
+        link("../.choir/key", "app/.env.local");
+        let guarded = GuardedFiles::new(folder.path());
+        assert_eq!(out_of_sight(&guarded, &everyone()), ["config/dev"]);
+        std::fs::remove_file(folder.path().join(".env")).unwrap();
+        link("config/other", ".env");
+        assert_eq!(out_of_sight(&guarded, &everyone()), ["config/other"]);
+    }
+
+    #[test]
+    fn only_a_folder_that_has_been_at_rest_is_remembered() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000_000);
+        for (changed, is_at_rest) in
+            [(999_996, true), (999_997, false), (999_999, false), (1_000_001, false), (-5, false)]
+        {
+            assert_eq!(is_settled(changed, now), is_at_rest, "{changed}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_was_allowed_one_secret_sees_that_one() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [".env", "app/.env"] {
+            write(folder.path(), path);
+        }
+        let one =
+            ReadPolicy::new(|path| !is_secret(path) || path.as_str() == ".env", |path| !is_secret(path));
+        let guarded = GuardedFiles::new(folder.path());
+        assert_eq!(out_of_sight(&guarded, &one), ["app/.env"]);
+        assert_eq!(out_of_sight(&guarded, &everyone()), [".env", "app/.env"]);
+    }
+
+    #[test]
+    fn a_folder_is_read_again_when_anything_in_it_came_or_went() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["old/notes.md", "old/deep/notes.md", "plain/notes.md"] {
+            write(folder.path(), path);
+        }
+        let guarded = GuardedFiles::new(folder.path());
+        // As if all of it had been there for long.
+        let is_known = || {
+            guarded.out_of_sight(&everyone()).unwrap();
+            let mut known = guarded.known.lock().unwrap();
+            for (path, folder_now) in known.iter_mut() {
+                folder_now.stamp = Some(stamp(&look_at(&folder.path().join(path)).unwrap()));
+            }
+            // Older kernels stamp by the tick of their clock.
+            std::thread::sleep(Duration::from_millis(30));
+            known.len()
+        };
+        assert_eq!(is_known(), 4);
+        write(folder.path(), "old/deep/.env");
+        assert_eq!(out_of_sight(&guarded, &everyone()), ["old/deep/.env"]);
+        is_known();
+        std::fs::rename(folder.path().join("old"), folder.path().join("new")).unwrap();
+        assert_eq!(out_of_sight(&guarded, &everyone()), ["new/deep/.env"]);
+        is_known();
+        std::fs::rename(folder.path().join("new/deep/.env"), folder.path().join("plain/.env")).unwrap();
+        assert_eq!(out_of_sight(&guarded, &everyone()), ["plain/.env"]);
+        is_known();
+        std::fs::remove_dir_all(folder.path().join("plain")).unwrap();
+        assert_eq!(out_of_sight(&guarded, &everyone()), [""; 0]);
+    }
+
+    #[test]
+    fn a_folder_that_is_as_before_is_not_read_again_and_one_that_just_changed_is() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "notes.md");
+        let guarded = GuardedFiles::new(folder.path());
+        guarded.out_of_sight(&everyone()).unwrap();
+        let top = |change: &dyn Fn(&mut Folder)| {
+            change(guarded.known.lock().unwrap().get_mut(Path::new("")).unwrap());
+        };
+        let invent = |folder: &mut Folder| folder.guarded = vec![".env".into()];
+        // It was written a moment ago, so nothing is taken from memory.
+        top(&invent);
+        assert_eq!(out_of_sight(&guarded, &everyone()), [""; 0]);
+        let found = look_at(folder.path()).unwrap();
+        top(&|folder: &mut Folder| folder.stamp = Some(stamp(&found)));
+        top(&invent);
+        assert_eq!(out_of_sight(&guarded, &everyone()), [".env"]);
+    }
+
+    #[test]
+    fn a_secret_that_comes_goes_or_is_replaced_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let guarded = GuardedFiles::new(folder.path());
+        let covers = || CoveredFiles::of(&guarded, &everyone()).unwrap();
+        let write = |name: &str| write(folder.path(), name);
+        write("notes.md");
+        let none = covers();
+        assert!(none.paths().is_empty());
+        write(".env");
+        let one = covers();
+        assert_eq!(one.paths(), [Path::new(".env")]);
+        write("notes.md");
+        assert_eq!(covers(), one);
+        write("new");
+        std::fs::rename(folder.path().join("new"), folder.path().join(".env")).unwrap();
+        assert_ne!(covers(), one);
+        std::fs::remove_file(folder.path().join(".env")).unwrap();
+        assert_eq!(covers(), none);
+    }
+}

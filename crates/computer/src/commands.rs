@@ -1,0 +1,264 @@
+//! The commands that run in cells on one computer, and what they print, for its tabs.
+//!
+//! A command is recorded before its caller is answered; then it runs on a thread of its own, whoever looks or does
+//! not. Its result is in the log, so nothing here is needed for that.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use shared_types::payload::tool::ToolStatus;
+use shared_types::wire::{Done, Ran, RunCommand};
+use shared_types::{OpId, Seq, TerminalId};
+
+use super::feed::{Attachment, Feed, Pace};
+use crate::cells::Listener;
+use crate::computer::{Caller, Computer};
+use crate::failure::{Code, Failure};
+
+/// Commands that may run at once.
+const LIMIT: usize = 16;
+/// How soon it is seen that a command which is to be stopped has its cell.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The commands that run.
+#[derive(Debug, Default)]
+pub struct Commands {
+    /// Set when the computer is being closed: agents start nothing any more.
+    is_closed: AtomicBool,
+    running: Mutex<BTreeMap<OpId, Running>>,
+    previewed: Mutex<Option<Previewed>>,
+}
+
+/// A command that somebody runs on a thread of their own, for as long as they do.
+struct Here<'a> {
+    commands: &'a Commands,
+    op: OpId,
+    feed: Arc<Feed>,
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        self.commands.running().remove(&self.op);
+        self.feed.end(None);
+    }
+}
+
+/// What a dry run would change, as long as no file does.
+#[derive(Debug)]
+struct Previewed {
+    op: OpId,
+    /// The newest checkpoint and the newest change since.
+    files: (Option<Seq>, Option<(Seq, OpId)>),
+    would: Done,
+}
+
+#[derive(Debug)]
+struct Running {
+    feed: Arc<Feed>,
+    /// The thread that runs it, unless whoever wants it does so.
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Commands {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, Running>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|_, command| command.thread.as_ref().is_none_or(|thread| !thread.is_finished()));
+        running
+    }
+
+    pub fn any_runs(&self) -> bool {
+        !self.running().is_empty()
+    }
+
+    /// Records a command and starts it. One that was asked for before is not run again.
+    pub fn start(
+        &self,
+        computer: &Arc<Computer>,
+        caller: Caller,
+        command: RunCommand,
+    ) -> Result<(), Failure> {
+        let mut running = self.running();
+        if running.len() >= LIMIT && !running.contains_key(&caller.op) {
+            return Err(Failure::new(
+                Code::Refused,
+                format!("{LIMIT} commands run already; wait, or stop one"),
+            ));
+        }
+        let Some(began) = computer.begin(&caller, &command)? else { return Ok(()) };
+        let op = caller.op;
+        let feed = Feed::new(spoken_of(op), Pace::OfItsOwn);
+        let (computer, heard) = (Arc::clone(computer), Arc::clone(&feed));
+        let work = move || {
+            let listen = &mut |_, bytes: &[u8]| heard.add(bytes);
+            let ran = computer.carry_out(&caller, &command, Vec::new(), began, listen);
+            let code = match ran {
+                Ok(ran) => ran.status.and_then(|status| match status {
+                    ToolStatus::Exited { code } => Some(code),
+                    ToolStatus::Killed { .. }
+                    | ToolStatus::Stopped { .. }
+                    | ToolStatus::Failed { .. }
+                    | ToolStatus::Interrupted { .. }
+                    | ToolStatus::Discarded => None,
+                }),
+                Err(failure) => {
+                    tracing::warn!(%op, %failure, "a command came to nothing");
+                    None
+                }
+            };
+            heard.end(code);
+        };
+        let thread = std::thread::Builder::new().name("command".into()).spawn(work)?;
+        running.insert(op, Running { feed, thread: Some(thread) });
+        Ok(())
+    }
+
+    /// Runs a command of an agent's to its end, here. One that was recorded before and not answered is run again.
+    pub fn run_here(
+        &self,
+        computer: &Arc<Computer>,
+        caller: &Caller,
+        command: &RunCommand,
+    ) -> Result<(), Failure> {
+        let op = caller.op;
+        // Whoever asked first still waits for it, and two must not share a layer.
+        let here = self.here(op)?.ok_or_else(|| Failure::new(Code::Busy, "the command runs already"))?;
+        let open = computer.writer().inspect(move |view| view.calls.get(&op).cloned())?;
+        let began = match open {
+            // It may have reached the outside, and nobody knows how far it came.
+            Some(call) if call.network => return crate::cells::interrupt(computer, op, &call),
+            Some(_) => Some(computer.begin_again()?),
+            None => computer.begin(caller, command)?,
+        };
+        let Some(began) = began else { return Ok(()) };
+        let listen = &mut |_, bytes: &[u8]| here.feed.add(bytes);
+        computer.carry_out(caller, command, Vec::new(), began, listen).map(drop)
+    }
+
+    /// Runs a command of a person's at the command line to its end, here: whoever called hears what it prints, and so
+    /// do the tabs that look.
+    pub fn run_for_caller(
+        &self,
+        computer: &Computer,
+        caller: &Caller,
+        command: &RunCommand,
+        input: Vec<u8>,
+        listener: Listener<'_>,
+    ) -> Result<Ran, Failure> {
+        // One that was asked for before is answered as the first time, and its feed is that of the first.
+        let here = self.here(caller.op)?;
+        computer.run(caller, command, input, &mut |from, bytes| {
+            if let Some(here) = &here {
+                here.feed.add(bytes);
+            }
+            listener(from, bytes);
+        })
+    }
+
+    /// Takes a command in among those that run, until what is returned is dropped; nothing if it is among them.
+    fn here(&self, op: OpId) -> Result<Option<Here<'_>>, Failure> {
+        let mut running = self.running();
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(Failure::new(Code::Busy, "the computer is being closed"));
+        }
+        if running.contains_key(&op) {
+            return Ok(None);
+        }
+        let feed = Feed::new(spoken_of(op), Pace::OfItsOwn);
+        running.insert(op, Running { feed: Arc::clone(&feed), thread: None });
+        Ok(Some(Here { commands: self, op, feed }))
+    }
+
+    /// Whether a command runs, or is about to.
+    pub fn is_running(&self, op: OpId) -> bool {
+        self.running().contains_key(&op)
+    }
+
+    /// Looks at what a command prints while it runs.
+    pub fn attach(&self, op: OpId, offset: u64) -> Result<Attachment, Failure> {
+        match self.running().get(&op) {
+            Some(command) => Ok(command.feed.attach(offset)),
+            None => {
+                Err(Failure::new(Code::NotFound, "no such command prints anything now; it may have ended"))
+            }
+        }
+    }
+
+    /// Ends a command. It leaves nothing behind but its result.
+    pub fn stop(&self, computer: &Computer, op: OpId) -> Result<(), Failure> {
+        loop {
+            if computer.cells().stop(op) {
+                return Ok(());
+            }
+            // It is recorded, and its cell is being built.
+            if !self.running().contains_key(&op) {
+                return Err(Failure::new(Code::NotFound, "no such command runs; it may have ended"));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// What a dry run that waits would change now. Whoever looks asks again at every event, and the layer may be large.
+    pub fn would_change(&self, computer: &Computer, op: OpId) -> Result<Done, Failure> {
+        let files = computer.writer().inspect(|view| {
+            let computer = &view.computer;
+            (computer.checkpoint.as_ref().map(|(_, seq)| *seq), computer.last_file_change)
+        })?;
+        let mut previewed = self.previewed.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*previewed {
+            Some(known) if known.op == op && known.files == files => Ok(known.would.clone()),
+            Some(_) | None => {
+                let would = computer.would_change(op)?;
+                *previewed = Some(Previewed { op, files, would: would.clone() });
+                Ok(would)
+            }
+        }
+    }
+
+    /// Ends all of them, and returns when their results are recorded.
+    pub fn end_all(&self, computer: &Computer) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        computer.cells().stop_all();
+        // Those that are about to start are ended as soon as they have a cell.
+        loop {
+            // Bound first, so that nobody holds the list while somebody waits for an end.
+            let next = self.running().keys().next().copied();
+            let Some(op) = next else { break };
+            let _ = self.stop(computer, op);
+            std::thread::sleep(LOOK);
+        }
+        let left = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in left.into_values().filter_map(|command| command.thread) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Over a socket a command is spoken of like a terminal, by the same bytes.
+pub fn spoken_of(op: OpId) -> TerminalId {
+    TerminalId::from_bytes(*op.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use shared_types::UserId;
+
+    use super::*;
+    use crate::ids;
+    use crate::place::Place;
+
+    #[test]
+    fn closing_waits_for_a_command_that_has_no_cell_yet() {
+        let folder = tempfile::tempdir().unwrap();
+        let (place, user) = (Place::at(folder.path()), UserId::parse("ada").unwrap());
+        let (computer, _) = Computer::create(&place, user, "Ada", &|_, _, _| ()).unwrap();
+        let (commands, op) = (Commands::default(), ids::op());
+        let thread = std::thread::spawn(|| std::thread::sleep(LOOK * 3));
+        let feed = Feed::new(spoken_of(op), Pace::OfItsOwn);
+        commands.running().insert(op, Running { feed, thread: Some(thread) });
+        commands.end_all(&computer);
+        assert!(!commands.any_runs());
+    }
+}

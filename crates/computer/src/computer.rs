@@ -1,0 +1,497 @@
+//! One computer, held by this process: the log with its writer, the projector, and what is owed to the world.
+//!
+//! Every request ends here, whether it came over the socket or from the command itself, so there is one way through:
+//! record what was edited outside, submit, project, run what is owed, answer.
+
+mod caller;
+mod calls;
+mod changes;
+mod effects;
+mod ending;
+mod import;
+mod runs;
+mod target;
+
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use event_log::writer::{Intent, Mode, Options, Outcome, Submission, Writer};
+use event_log::{EventLog, SqliteLog};
+use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions};
+use projector::{CaughtUp, Extent, Phase, Projector};
+use shared_types::payload::file::FileNode;
+use shared_types::wire::DesktopAction;
+use shared_types::{Actor, FilePath, OpId, Source, Subject, UserId};
+use tokio::sync::broadcast;
+
+pub use caller::{ByAgent, Caller};
+pub use calls::call_details;
+pub use changes::{changes, differences, other_changes, unified};
+pub use runs::{
+    DAILY, DEFAULT_BUDGET, DEFAULT_OUTBOX, OUTBOX, RUN_BUDGET, Voice, agent_setting, role_setting,
+};
+pub use target::operation_at;
+use target::reverted;
+
+use crate::cells::{Cells, Listener};
+use crate::config::Config;
+use crate::failure::{Code, Failure};
+use crate::ids;
+use crate::place::Place;
+use crate::protocol::{Answer, Choices, Done, Envelope, Request, Status};
+
+/// What a command can be given to read.
+const INPUT_LIMIT: u64 = 16 << 20;
+
+/// Told how far something is: phase, done, total.
+pub type Progress<'a> = &'a (dyn Fn(&str, u64, u64) + 'a);
+
+/// The open computer. Fields are dropped in order: the projector lets go of the writer, the writer of the log.
+#[derive(Debug)]
+pub struct Computer {
+    pub place: Place,
+    pub config: Config,
+    /// Set when a watcher records outside edits as they happen.
+    watched: AtomicBool,
+    ending: ending::Ending,
+    cells: Cells,
+    voices: broadcast::Sender<Voice>,
+    projector: Mutex<Projector>,
+    owed: Mutex<Receiver<Effect>>,
+    writer: Writer,
+    _writing: Joined,
+    log: Arc<SqliteLog>,
+}
+
+/// The writer's thread, which ends when its last handle is gone. Waiting for it lets go of the log's lock: whoever
+/// dropped a computer can open it again at once.
+#[derive(Debug)]
+struct Joined(Option<JoinHandle<()>>);
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Computer {
+    /// Makes a new computer over a folder, which may hold files already.
+    pub fn create(
+        place: &Place,
+        user: UserId,
+        owner: &str,
+        progress: Progress<'_>,
+    ) -> Result<(Self, Answer), Failure> {
+        let log = SqliteLog::create(&place.state, user)?;
+        let computer = Self::wire(place, log)?;
+        let caller = Caller { source: Source::User, ..Caller::system(Actor::CLI) };
+        computer.submit(
+            &caller,
+            Intent::Do(Action::CreateUser { name: owner.into() }),
+            Vec::new(),
+            Mode::Commit,
+        )?;
+        let status = computer.status(progress)?;
+        Ok((computer, status))
+    }
+
+    /// Opens the computer; fails with [`Code::Busy`] if another process holds it.
+    pub fn open(place: &Place) -> Result<Self, Failure> {
+        archive::finish_interrupted(&place.state).map_err(|e| {
+            Failure::new(Code::Damaged, format!("an interrupted import cannot be settled: {e}"))
+        })?;
+        let log = SqliteLog::open(&place.state)?;
+        let computer = Self::wire(place, log)?;
+        crate::cells::settle(&computer)?;
+        Ok(computer)
+    }
+
+    fn wire(place: &Place, log: SqliteLog) -> Result<Self, Failure> {
+        let config = Config::load(&place.state).map_err(|e| crate::failure::of_anyhow(&e))?;
+        let log = Arc::new(log);
+        let (sender, owed) = mpsc::channel();
+        let options = Options { clock: Box::new(ids::now), effects: Some(sender) };
+        let (writer, thread) = Writer::start(Arc::clone(&log) as Arc<dyn EventLog>, options)?;
+        let projector = Projector::open(
+            Arc::clone(&log) as Arc<dyn EventLog>,
+            writer.clone(),
+            &place.state,
+            &place.workspace,
+            Box::new(ids::capture),
+        )?;
+        let (projector, owed) = (Mutex::new(projector), Mutex::new(owed));
+        let (watched, ending) = (AtomicBool::new(false), ending::Ending::default());
+        let _writing = Joined(Some(thread));
+        let cells = Cells::new(config.cells.clone(), place);
+        let (place, voices) = (place.clone(), runs::voices());
+        Ok(Self { place, config, watched, ending, cells, voices, projector, owed, writer, _writing, log })
+    }
+
+    /// From now on somebody else looks after outside edits.
+    pub fn set_watched(&self) {
+        self.watched.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
+    }
+
+    pub fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    pub fn log(&self) -> &Arc<SqliteLog> {
+        &self.log
+    }
+
+    pub fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    pub fn projector(&self) -> MutexGuard<'_, Projector> {
+        self.projector.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does what was asked.
+    pub fn handle(&self, envelope: &Envelope, body: &mut dyn Read, progress: Progress<'_>) -> Answer {
+        self.handle_aloud(envelope, body, progress, &mut |_, _| ())
+    }
+
+    /// The same; what a command prints meanwhile is told.
+    pub fn handle_aloud(
+        &self,
+        envelope: &Envelope,
+        body: &mut dyn Read,
+        progress: Progress<'_>,
+        listener: Listener<'_>,
+    ) -> Answer {
+        self.answer(envelope, body, progress, listener).unwrap_or_else(Answer::Failure)
+    }
+
+    fn answer(
+        &self,
+        envelope: &Envelope,
+        body: &mut dyn Read,
+        progress: Progress<'_>,
+        listener: Listener<'_>,
+    ) -> Result<Answer, Failure> {
+        let caller = Caller::person(envelope);
+        let done = match &envelope.request {
+            Request::Status => return self.status(progress),
+            Request::Run(command) => {
+                let input = read_input(body)?;
+                return Ok(Answer::Ran(Box::new(self.run(&caller, command, input, listener)?)));
+            }
+            Request::Accept { call } => {
+                return Ok(Answer::Ran(Box::new(self.accept(&caller, self.operation_named(call)?)?)));
+            }
+            Request::Discard { call } => {
+                return Ok(Answer::Ran(Box::new(self.discard(&caller, self.operation_named(call)?)?)));
+            }
+            Request::Write { path, mode, base } => {
+                if !self.is_watched() {
+                    self.record_outside(progress)?;
+                }
+                if *base == Base::Absent {
+                    self.check_disk(path)?;
+                }
+                let staged = self.log.stage(body)?;
+                let mode = mode.unwrap_or(self.mode_of(path)?);
+                let node = FileNode::file(staged.content(), mode);
+                let action = Action::WriteFile { path: path.clone(), node, base: *base };
+                let contents = staged.into_inline().into_iter().collect();
+                self.change(&caller, Intent::Do(action), contents, Mode::Commit, progress)?
+            }
+            Request::MakeFolder { path } => {
+                let action =
+                    Action::WriteFile { path: path.clone(), node: FileNode::Folder, base: Base::Absent };
+                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+            }
+            Request::Copy { from, to } => {
+                self.record_outside(progress)?;
+                let action = self.copy(from, to)?;
+                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+            }
+            Request::Gesture(action) => {
+                let action = match action.clone() {
+                    DesktopAction::SetWindow { window, state } => Action::SetWindow { window, state },
+                    DesktopAction::CloseWindow { window } => Action::CloseWindow { window },
+                    DesktopAction::SetSetting { key, value } => Action::SetSetting { key, value },
+                    DesktopAction::ClearSetting { key } => Action::ClearSetting { key },
+                };
+                // Nothing of this is on disk, so nobody has to wait for the projector.
+                let outcome = self.submit(&caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
+                self.describe(caller.op, &outcome, Mode::Commit)
+            }
+            Request::Remove { path } => {
+                self.record_outside(progress)?;
+                let action = Action::DeletePath { path: path.clone() };
+                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+            }
+            Request::Move { from, to } => {
+                self.record_outside(progress)?;
+                let action = Action::MovePath { from: from.clone(), to: to.clone() };
+                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+            }
+            Request::Undo { target, choices, preview } => {
+                self.record_outside(progress)?;
+                let target = self.target(&caller, reverted, || self.undo_target(target.as_deref()))?;
+                self.revert(&caller, target, choices, *preview, progress)?
+            }
+            Request::Redo { target, choices, preview } => {
+                self.record_outside(progress)?;
+                let target = self.target(&caller, reverted, || self.redo_target(target.as_deref()))?;
+                self.revert(&caller, target, choices, *preview, progress)?
+            }
+            Request::Restore { seq, preview } => {
+                self.record_outside(progress)?;
+                if !preview {
+                    self.checkpoint_before_restore(*seq, progress)?;
+                }
+                self.change(&caller, Intent::Restore { seq: *seq }, Vec::new(), mode(*preview), progress)?
+            }
+            Request::Checkpoint { message } => {
+                self.record_outside(progress)?;
+                self.checkpoint(&caller, message, progress)?
+            }
+            Request::Import { file, into } => {
+                self.record_outside(progress)?;
+                self.import(&caller, file, into.as_ref(), progress)?
+            }
+            Request::Purge { hashes, paths, reason } => {
+                self.record_outside(progress)?;
+                self.purge(&caller, hashes, paths, reason, progress)?
+            }
+            Request::Runs(request) => return self.answer_about_runs(&caller, request, progress),
+            Request::Rebuild => self.rebuild(progress)?,
+            Request::Collect => {
+                let (count, bytes) = self.log.collect()?;
+                Done {
+                    notes: vec![format!("{count} unnamed contents dropped, {bytes} bytes freed")],
+                    ..Done::default()
+                }
+            }
+        };
+        Ok(Answer::Done(done))
+    }
+
+    pub(crate) fn submit(
+        &self,
+        caller: &Caller,
+        intent: Intent,
+        contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
+        mode: Mode,
+    ) -> Result<Outcome, Failure> {
+        let submission = Submission {
+            command: caller.command,
+            op: caller.op,
+            source: caller.source,
+            actor: caller.actor.clone(),
+            run_id: caller.run_of(&intent),
+            cause: None,
+            taint: caller.taint.clone(),
+            intent,
+            contents,
+        };
+        Ok(self.writer.submit(submission, mode)?)
+    }
+
+    /// Submits, and does not return before the person can see their own work on disk and in the lists.
+    pub(crate) fn change(
+        &self,
+        caller: &Caller,
+        intent: Intent,
+        contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
+        mode: Mode,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let outcome = self.submit(caller, intent, contents, mode)?;
+        let mut done = self.describe(caller.op, &outcome, mode);
+        if mode == Mode::Commit && outcome.appended.is_some() {
+            // The change is durable whatever happens now, so a disk that cannot be written is a note, not a failure.
+            match self.project(progress) {
+                Ok(notes) => done.notes.extend(notes),
+                Err(e) => done.notes.push(format!("recorded, but not yet on disk: {e}")),
+            }
+            self.checkpoint_if_due(progress);
+        }
+        Ok(done)
+    }
+
+    fn revert(
+        &self,
+        caller: &Caller,
+        target: OpId,
+        choices: &Choices,
+        preview: bool,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let intent = Intent::Undo { target, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, intent, &[target], preview, progress)?;
+        done.target = Some(target);
+        Ok(done)
+    }
+
+    /// Goes back by an intent, and brings ignored files back that these operations had put away, in this order.
+    fn take_back(
+        &self,
+        caller: &Caller,
+        intent: Intent,
+        operations: &[OpId],
+        preview: bool,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let mut done = self.change(caller, intent, Vec::new(), mode(preview), progress)?;
+        if !preview {
+            let _alone = self.cells.placing();
+            for op in operations {
+                if let Err(e) = crate::cells::bring_back(&self.place, *op, caller.op) {
+                    done.notes.push(format!("ignored files are not back in their place: {e}"));
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Brings the read models and the disk up to date; what could not be written is returned in words.
+    pub fn project(&self, progress: Progress<'_>) -> Result<Vec<String>, Failure> {
+        let projector = self.projector();
+        let caught = projector.catch_up(&|phase, done, total| progress(name(phase), done, total))?;
+        let blocked = caught.blocked.iter().map(|(_, what)| format!("recorded, but not yet on disk: {what}"));
+        let gone =
+            caught.unavailable.iter().map(|path| format!("{path}: its bytes were purged or are damaged"));
+        Ok(gone.chain(blocked).collect())
+    }
+
+    fn rebuild(&self, progress: Progress<'_>) -> Result<Done, Failure> {
+        self.record_outside(progress)?;
+        self.projector().rebuild(&|phase, done, total| progress(name(phase), done, total))?;
+        let note = format!("read models computed again from {} events", self.log.head().seq);
+        Ok(Done { notes: vec![note], ..Done::default() })
+    }
+
+    /// Records edits made outside and brings everything up to date.
+    pub fn record_outside(&self, progress: Progress<'_>) -> Result<projector::Captured, Failure> {
+        let told = |phase, done, total| progress(name(phase), done, total);
+        let projector = self.projector();
+        let captured = projector.capture(&Extent::Everything, &told)?;
+        projector.catch_up(&told)?;
+        Ok(captured)
+    }
+
+    /// Everything at and below a path once more, at a place that is free.
+    fn copy(&self, from: &FilePath, to: &FilePath) -> Result<Action, Failure> {
+        let (from, to) = (from.clone(), to.clone());
+        let action = self.writer.inspect(move |view| -> Result<Action, Rejection> {
+            if view.files.get(&to).is_some() || view.files.count_below(&to) > 0 {
+                return Err(Rejection::Occupied { path: to });
+            }
+            let mut edits = Vec::new();
+            for (path, node) in view.files.within(&from) {
+                let below = path.as_str().strip_prefix(from.as_str()).unwrap_or_default();
+                let path = FilePath::parse(&format!("{to}{below}"))
+                    .map_err(|e| Rejection::Invalid { what: "a path of the copy", reason: e.to_string() })?;
+                edits.push(OutsideEdit { path, base: None, now: Some(node.clone()) });
+            }
+            if edits.is_empty() {
+                Err(Rejection::NotFound { path: from })
+            } else {
+                Ok(Action::CaptureEdits { edits })
+            }
+        })?;
+        Ok(action?)
+    }
+
+    /// The mode that a file keeps when only its content is written.
+    /// A file that the log leaves out, as an ignored one, is in the way all the same.
+    fn check_disk(&self, path: &FilePath) -> Result<(), Failure> {
+        let wanted = path.clone();
+        let is_known = self.writer.inspect(move |view| view.files.get(&wanted).is_some())?;
+        if is_known || self.place.workspace.join(path.as_str()).symlink_metadata().is_err() {
+            return Ok(());
+        }
+        Err(Rejection::Stale { path: path.clone(), expected: None, actual: None }.into())
+    }
+
+    fn mode_of(&self, path: &FilePath) -> Result<u16, Failure> {
+        let path = path.clone();
+        let mode = self.writer.inspect(move |view| match view.files.get(&path) {
+            Some(FileNode::File { mode, .. }) => *mode,
+            Some(FileNode::Symlink { .. } | FileNode::Folder) | None => FileNode::DEFAULT_MODE,
+        })?;
+        Ok(mode)
+    }
+
+    fn status(&self, progress: Progress<'_>) -> Result<Answer, Failure> {
+        let captured = self.record_outside(progress)?;
+        let CaughtUp { unavailable, blocked, .. } = self.projector().catch_up(&|_, _, _| ())?;
+        self.checkpoint_if_due(progress);
+        let lag = self.projector().lag()?.events();
+        let head = self.log.head();
+        let workspace = self.place.workspace.clone();
+        let user = self.log.user().to_string();
+        let status = self.writer.inspect(move |view| Status {
+            user,
+            owner: view.computer.owner.as_ref().map(ToString::to_string),
+            workspace,
+            head: head.seq,
+            hash: head.hash,
+            root: view.root(),
+            files: view.files.iter().filter(|(_, node)| **node != FileNode::Folder).count() as u64,
+            bytes: view.files.iter().filter_map(|(_, node)| node.content()).map(|c| c.size).sum(),
+            lag,
+            captured: captured.edits as u64,
+            captured_op: captured.op,
+            skipped: captured.skipped.iter().map(|(path, why)| (path.clone(), why.to_string())).collect(),
+            unavailable,
+            blocked: blocked.into_iter().map(|(_, what)| what).collect(),
+            checkpoint: view.computer.checkpoint.as_ref().map(|(commit, seq)| (commit.to_string(), *seq)),
+            unsaved_operations: view.computer.unsaved,
+            pending_effects: view.pending.len() as u64,
+            undone_operations: view.undone.len() as u64,
+        })?;
+        Ok(Answer::Status(Box::new(status)))
+    }
+}
+
+/// What a command is given to read.
+pub(crate) fn read_input(body: &mut dyn Read) -> std::io::Result<Vec<u8>> {
+    let mut input = Vec::new();
+    body.take(INPUT_LIMIT).read_to_end(&mut input)?;
+    Ok(input)
+}
+
+fn resolutions(choices: &Choices) -> Resolutions {
+    Resolutions {
+        each: choices.each.iter().cloned().flat_map(both_spellings).collect(),
+        others: choices.others,
+    }
+}
+
+fn mode(preview: bool) -> Mode {
+    if preview { Mode::Preview } else { Mode::Commit }
+}
+
+fn name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Scanning => "scanning",
+        Phase::Indexing => "indexing",
+        Phase::Writing => "writing",
+        Phase::Syncing => "syncing",
+    }
+}
+
+/// A person names a repository by its path, as they would a file.
+fn both_spellings((subject, choice): (Subject, kernel::Choice)) -> Vec<(Subject, kernel::Choice)> {
+    match &subject {
+        Subject::File(path) => vec![(Subject::Repository(path.clone()), choice), (subject, choice)],
+        Subject::Repository(_) | Subject::Setting(_) | Subject::Window(_) | Subject::Note(_) => {
+            vec![(subject, choice)]
+        }
+    }
+}

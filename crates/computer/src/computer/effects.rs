@@ -1,0 +1,336 @@
+//! What is owed to the world: checkpoints and purges. An effect runs after its event is durable, under the id it was
+//! promised with, so one that a crash interrupted simply runs again.
+
+use std::sync::PoisonError;
+
+use event_log::replay::view_at;
+use event_log::writer::{Intent, Mode};
+use event_log::{EventLog, understand};
+use kernel::{Action, Effect, EffectKind, touched_files};
+use shared_types::payload::checkpoint::CheckpointReason;
+use shared_types::payload::file::{FileEvent, FileNode};
+use shared_types::{Actor, ContentHash, EffectId, FilePath, Payload, Seq, UserId};
+
+use super::{Caller, Computer, Progress};
+use crate::failure::{Code, Failure};
+use crate::ids;
+use crate::protocol::Done;
+use checkpoints::{Changes, CheckpointError, CheckpointRepo, CommitId, CommitRequest};
+
+impl Computer {
+    /// Runs everything that is owed. Returns what went wrong, in words.
+    pub fn run_owed(&self, progress: Progress<'_>) -> Result<Vec<String>, Failure> {
+        let owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = Vec::new();
+        while let Ok(effect) = owed.try_recv() {
+            let id = effect.id;
+            // Somebody may have settled it between the wake-up and now.
+            if self.writer.inspect(move |view| view.pending.contains(&id))? {
+                notes.extend(self.run_effect(effect, progress)?);
+            }
+        }
+        Ok(notes)
+    }
+
+    fn run_effect(&self, effect: Effect, progress: Progress<'_>) -> Result<Vec<String>, Failure> {
+        match effect.kind {
+            EffectKind::MakeCheckpoint { message } => match self.commit(effect.id, &message, progress) {
+                Ok((commit, seq, notes)) => {
+                    let commit = commit.to_string().into();
+                    self.settle(Action::RecordCheckpoint { effect: effect.id, commit, seq, message })?;
+                    Ok(notes)
+                }
+                Err(e) => {
+                    let reason: Box<str> = e.to_string().into();
+                    self.settle(Action::FailCheckpoint { effect: effect.id, reason: reason.clone() })?;
+                    Ok(vec![format!("the checkpoint could not be made: {reason}")])
+                }
+            },
+            EffectKind::DropContents { hashes } => {
+                let dropped = self.log.purge(&hashes)?;
+                let forgotten = self.forget_checkpoints()?;
+                self.settle(Action::RecordPurge { effect: effect.id, dropped })?;
+                let mut notes = vec![format!("{dropped} of {} contents dropped for good", hashes.len())];
+                notes.extend(forgotten);
+                Ok(notes)
+            }
+        }
+    }
+
+    /// Commits hold copies of the bytes, so they go too. Every checkpoint can still be restored from the log; the next
+    /// one starts the repository afresh.
+    fn forget_checkpoints(&self) -> Result<Option<String>, Failure> {
+        match std::fs::remove_dir_all(self.place.state.join("checkpoints.git")) {
+            Ok(()) => {
+                Ok(Some("the git copies of checkpoints were dropped too; restoring them still works".into()))
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn settle(&self, action: Action) -> Result<(), Failure> {
+        self.submit(&Caller::system(Actor::CHECKPOINTS), Intent::Do(action), Vec::new(), Mode::Commit)
+            .map(drop)
+    }
+
+    /// Commits the workspace as of now: only what changed since the last checkpoint, if git still has that one.
+    fn commit(
+        &self,
+        effect: EffectId,
+        message: &str,
+        progress: Progress<'_>,
+    ) -> Result<(CommitId, Seq, Vec<String>), CheckpointFailure> {
+        let repo = self.checkpoint_repo()?;
+        let (seq, last) = self.writer.inspect(|view| (view.seq(), view.computer.checkpoint.clone()))?;
+        let parent = last.as_ref().and_then(|(commit, _)| commit.parse::<CommitId>().ok());
+        let since = match (&parent, &last) {
+            (Some(_), Some((_, from))) => Some(self.touched_since(*from, seq)?),
+            (None, _) | (_, None) => None,
+        };
+        let user: UserId = self.log.user().clone();
+        let request = |parent, changes| CommitRequest {
+            effect,
+            seq,
+            user: user.clone(),
+            ts: ids::now(),
+            message,
+            parent,
+            changes,
+        };
+        let mut contents = |hash: &ContentHash| self.log.content(hash);
+        progress("checkpointing", 0, 1);
+        let incremental =
+            since.map(|changes| repo.commit(&request(parent, Changes::Since(changes)), &mut contents));
+        let made = match incremental {
+            Some(Err(CheckpointError::NeedsFull)) | None => {
+                repo.commit(&request(None, Changes::Full(self.files_at(seq)?)), &mut contents)?
+            }
+            Some(made) => made?,
+        };
+        progress("checkpointing", 1, 1);
+        let mut notes = Vec::new();
+        if !made.left_out.is_empty() {
+            notes.push(format!(
+                "{} files are not in the checkpoint: their bytes are gone",
+                made.left_out.len()
+            ));
+        }
+        notes.extend(self.push(&repo));
+        // After a crash this is the commit that was made before it, which may hold an older moment.
+        Ok((made.commit, made.seq, notes))
+    }
+
+    fn checkpoint_repo(&self) -> Result<CheckpointRepo, CheckpointError> {
+        CheckpointRepo::open(&self.place.state, &self.place.workspace)
+    }
+
+    fn push(&self, repo: &CheckpointRepo) -> Option<String> {
+        let remote = self.config.remote.as_ref().filter(|_| self.config.push)?;
+        let remote = remote.replace("{user}", self.log.user().as_str());
+        repo.push(&remote).err().map(|e| format!("the checkpoint was made but not pushed: {e}"))
+    }
+
+    fn files_at(&self, seq: Seq) -> Result<Vec<(FilePath, FileNode)>, Failure> {
+        let view = view_at(&*self.log, seq)?;
+        Ok(view.files.sorted().into_iter().map(|(path, node)| (path.clone(), node.clone())).collect())
+    }
+
+    fn touched_since(&self, from: Seq, to: Seq) -> Result<Vec<(FilePath, Option<FileNode>)>, Failure> {
+        let mut events = Vec::new();
+        let mut failure = None;
+        self.log.scan(from.next(), &mut |stored| {
+            if stored.seq > to {
+                return std::ops::ControlFlow::Break(());
+            }
+            if stored.name.starts_with("file.") {
+                match understand(&*self.log, stored) {
+                    Ok(event) => events.push(event),
+                    Err(e) => failure = Some(e),
+                }
+            }
+            std::ops::ControlFlow::Continue(())
+        })?;
+        match failure {
+            Some(e) => Err(e.into()),
+            None => Ok(touched_files(&events)),
+        }
+    }
+
+    /// Asks for a checkpoint and makes it.
+    pub(super) fn checkpoint(
+        &self,
+        caller: &Caller,
+        message: &str,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        self.request_checkpoint(caller, CheckpointReason::Manual, message, progress)
+    }
+
+    fn request_checkpoint(
+        &self,
+        caller: &Caller,
+        reason: CheckpointReason,
+        message: &str,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let effect = ids::effect();
+        let action = Action::RequestCheckpoint { effect, reason, message: message.into() };
+        let outcome = self.submit(caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
+        let mut done = self.describe(caller.op, &outcome, Mode::Commit);
+        let notes = self.run_owed(progress)?;
+        self.project(progress)?;
+        if notes.iter().any(|note| note.starts_with("the checkpoint could not be made")) {
+            return Err(Failure::new(Code::Failed, notes.join("; ")));
+        }
+        done.notes.extend(notes);
+        if let Some((commit, seq)) = self.writer.inspect(|view| view.computer.checkpoint.clone())? {
+            done.notes.insert(0, format!("checkpoint {} at event {seq}", &commit[..12.min(commit.len())]));
+        }
+        Ok(done)
+    }
+
+    /// Before everything changes, today is kept: as a checkpoint, and under a name of its own.
+    pub(super) fn checkpoint_before_restore(&self, seq: Seq, progress: Progress<'_>) -> Result<(), Failure> {
+        if seq > self.log.head().seq {
+            return Err(kernel::Rejection::NotYet { seq }.into());
+        }
+        let caller = Caller::system(Actor::CHECKPOINTS);
+        let message = format!("Before restoring event {seq}");
+        self.request_checkpoint(&caller, CheckpointReason::Restore, &message, progress)?;
+        let last = self.writer.inspect(|view| view.computer.checkpoint.clone())?;
+        let Some((commit, at)) = last else { return Ok(()) };
+        let keep = || -> Result<(), CheckpointError> {
+            let commit = commit.parse::<CommitId>()?;
+            self.checkpoint_repo()?.backup(&format!("before-restore-{at}"), &commit)
+        };
+        keep().map_err(|e| {
+            Failure::new(Code::Failed, format!("no backup could be made, so nothing was restored: {e}"))
+        })
+    }
+
+    /// Makes a checkpoint if enough has happened since the last one. It is a convenience: what goes wrong is recorded
+    /// as an event and does not fail the command that happened to trigger it.
+    pub fn checkpoint_if_due(&self, progress: Progress<'_>) {
+        let (operations, seconds) = (self.config.auto_operations, self.config.auto_seconds);
+        let now = ids::now().millis();
+        let due = self.writer.inspect(move |view| {
+            let waited = view.computer.unsaved_since.map_or(0, |since| (now - since.millis()).max(0) / 1000);
+            let by_count = operations > 0 && view.computer.unsaved >= operations;
+            let by_time = seconds > 0 && waited.unsigned_abs() >= seconds;
+            (view.computer.unsaved > 0 && (by_count || by_time)).then_some(view.computer.unsaved)
+        });
+        if let Ok(Some(count)) = due {
+            let caller = Caller::system(Actor::CHECKPOINTS);
+            let message = format!("After {count} operations");
+            let _ = self.request_checkpoint(&caller, CheckpointReason::Automatic, &message, progress);
+        }
+    }
+
+    /// Drops bytes for good. What still stands in the workspace is refused: it would only be recorded again.
+    pub(super) fn purge(
+        &self,
+        caller: &Caller,
+        hashes: &[ContentHash],
+        paths: &[FilePath],
+        reason: &str,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let mut named: Vec<ContentHash> = hashes.to_vec();
+        for path in paths {
+            let versions = self.versions(path)?;
+            if versions.is_empty() {
+                return Err(Failure::new(Code::NotFound, format!("the log has never held a file at {path}")));
+            }
+            named.extend(versions);
+        }
+        named.sort_unstable();
+        named.dedup();
+        for hash in hashes {
+            if !self.log.has_content(hash)? {
+                return Err(Failure::new(Code::NotFound, format!("content {hash} is not here")));
+            }
+        }
+        if let Some(seq) = self.list_among(&named)? {
+            let message = format!("one of these is the list of event {seq}, which the log cannot do without");
+            return Err(Failure::new(Code::Refused, message));
+        }
+        let wanted = named.clone();
+        let in_use = self.writer.inspect(move |view| {
+            let held =
+                |node: &FileNode| node.content().is_some_and(|c| wanted.binary_search(&c.hash).is_ok());
+            view.files.sorted().into_iter().find(|(_, node)| held(node)).map(|(path, _)| path.clone())
+        })?;
+        if let Some(path) = in_use {
+            let message = format!("{path} still holds these bytes; delete or change it first, then purge");
+            return Err(Failure::new(Code::Refused, message));
+        }
+        let action = Action::RequestPurge { effect: ids::effect(), hashes: named, reason: reason.into() };
+        let outcome = self.submit(caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
+        let mut done = self.describe(caller.op, &outcome, Mode::Commit);
+        self.project(progress)?;
+        done.notes.extend(self.run_owed(progress)?);
+        self.project(progress)?;
+        Ok(done)
+    }
+
+    /// The event whose list of files is among the hashes: a part of the log's own structure, not of the person's bytes.
+    fn list_among(&self, hashes: &[ContentHash]) -> Result<Option<Seq>, Failure> {
+        let mut found = None;
+        self.log.scan(Seq(1), &mut |stored| {
+            if stored.name == "file.batch"
+                && let Ok(Payload::File(FileEvent::Batch(batch))) = stored.decode().map(|event| event.payload)
+                && hashes.contains(&batch.list.hash)
+            {
+                found = Some(stored.seq);
+                return std::ops::ControlFlow::Break(());
+            }
+            std::ops::ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    /// Every content that ever stood at a path.
+    fn versions(&self, path: &FilePath) -> Result<Vec<ContentHash>, Failure> {
+        let seqs = self.projector().views().touches(path)?;
+        let mut hashes = Vec::new();
+        for seq in seqs {
+            let mut found = Ok(());
+            self.log.scan(seq, &mut |stored| {
+                match understand(&*self.log, stored) {
+                    Ok(event) => {
+                        if let Payload::File(file) = &event.payload {
+                            hashes.extend(file.changes().iter().flat_map(|change| contents_at(change, path)));
+                        }
+                    }
+                    Err(e) => found = Err(e),
+                }
+                std::ops::ControlFlow::Break(())
+            })?;
+            found?;
+        }
+        Ok(hashes)
+    }
+}
+
+fn contents_at(change: &shared_types::payload::file::FileChange, path: &FilePath) -> Vec<ContentHash> {
+    use shared_types::payload::file::FileChange;
+    let nodes: Vec<&FileNode> = match change {
+        FileChange::Write(p) if p.path == *path => std::iter::once(&p.node).chain(&p.prev).collect(),
+        FileChange::Delete(p) if p.path == *path => vec![&p.prev],
+        FileChange::Move(p) if p.from == *path || p.to == *path => vec![&p.node],
+        FileChange::Write(_) | FileChange::Delete(_) | FileChange::Move(_) => Vec::new(),
+    };
+    nodes.into_iter().filter_map(|node| node.content().map(|c| c.hash)).collect()
+}
+
+/// Why a checkpoint could not be made.
+#[derive(Debug, thiserror::Error)]
+enum CheckpointFailure {
+    #[error(transparent)]
+    Git(#[from] CheckpointError),
+    #[error(transparent)]
+    Computer(#[from] Failure),
+    #[error(transparent)]
+    Writer(#[from] event_log::writer::SubmitError),
+}

@@ -1,0 +1,345 @@
+//! Runs of agents, as the person sees them and acts on them.
+//!
+//! A gesture on a run is an event and nothing else: whoever works on the run follows the log. So nothing here knows how
+//! agents work, and everything that is shown is told by the events of the run ([`story`]).
+
+mod following;
+mod handing_back;
+#[allow(clippy::wildcard_enum_match_arm, reason = "a story picks what it tells of, and leaves out the rest")]
+mod lists;
+mod questions;
+#[allow(clippy::wildcard_enum_match_arm, reason = "as above")]
+mod steps;
+#[allow(clippy::wildcard_enum_match_arm, reason = "as above")]
+mod story;
+mod texts;
+
+use event_log::EventLog;
+use event_log::writer::{Intent, Mode, Submission};
+use kernel::{Action, Rejection, RunAction};
+use shared_types::payload::capability::CapabilityEvent;
+use shared_types::payload::run::{Budget, PauseReason, Reply, RunEvent, RunResume, RunStart, RunSteer};
+use shared_types::wire::{Done, RunGesture, RunLine, StartRun};
+use shared_types::{ContentHash, ContentRef, Event, FilePath, GrantId, OpId, Payload, RunId, Source, TaskId};
+use tokio::sync::broadcast;
+
+use super::{Caller, Computer, Progress};
+use crate::failure::{Code, Failure};
+use crate::protocol::{Answer, RunAnswer, RunRequest};
+
+/// Characters of a title.
+const TITLE: usize = 80;
+/// Bytes of an objective, and of anything else that the person says.
+const WORDS: u64 = 1 << 20;
+/// Words that wait for a listener at most; one that misses some has lost nothing, since the whole reply is an event.
+const VOICES: usize = 256;
+
+/// What an agent says just now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Voice {
+    pub run: RunId,
+    pub task: TaskId,
+    /// With no words, what it said so far is void: its model begins again.
+    pub text: String,
+}
+
+/// The role that takes an objective.
+const LEAD_ROLE: &str = "conductor";
+
+/// Settings: what a run may take, and what all runs of a day may.
+pub const RUN_BUDGET: &str = "runs.budget";
+pub const DAILY: &str = "runs.daily";
+
+/// The setting for how many seconds calls that cannot be taken back lie in the outbox, and what holds without it.
+pub const OUTBOX: &str = "runs.outbox";
+pub const DEFAULT_OUTBOX: u64 = 5;
+
+/// What a run may take where nobody has said anything.
+pub const DEFAULT_BUDGET: Budget =
+    Budget { steps: Some(200), seconds: None, tokens: Some(3_000_000), micros: None };
+
+/// The setting that says what one agent of a role may take. Letting a run go on at that bound gives as much again.
+pub fn agent_setting(role: &str) -> String {
+    format!("runs.agent.{role}")
+}
+
+/// The setting that says which model a role gets.
+pub fn role_setting(role: &str) -> String {
+    format!("models.role.{role}")
+}
+
+pub(super) fn voices() -> broadcast::Sender<Voice> {
+    broadcast::channel(VOICES).0
+}
+
+/// The operation that the events of a run itself belong to.
+pub(crate) fn operation_of(run: RunId) -> OpId {
+    OpId::from_bytes(*run.as_bytes())
+}
+
+fn run_of(op: OpId) -> RunId {
+    RunId::from_bytes(*op.as_bytes())
+}
+
+impl Computer {
+    /// Says something to whoever listens now. It never waits, and nothing of it is kept.
+    pub fn say(&self, voice: Voice) {
+        let _ = self.voices.send(voice);
+    }
+
+    pub fn voices(&self) -> broadcast::Receiver<Voice> {
+        self.voices.subscribe()
+    }
+
+    pub(super) fn answer_about_runs(
+        &self,
+        caller: &Caller,
+        request: &RunRequest,
+        progress: Progress<'_>,
+    ) -> Result<Answer, Failure> {
+        let told = match request {
+            RunRequest::Start(start) => RunAnswer::Line(self.start_run(caller, start, progress)?),
+            RunRequest::List { before } => RunAnswer::List(self.run_list(*before)?),
+            RunRequest::Show { run } => RunAnswer::Details(Box::new(self.run_details(self.run_named(run)?)?)),
+            RunRequest::Steps { run, before } => {
+                RunAnswer::Steps(self.run_steps(self.run_named(run)?, *before)?)
+            }
+            RunRequest::Parts { run, seq } => {
+                RunAnswer::Parts(Box::new(self.step_parts(self.run_named(run)?, *seq)?))
+            }
+            RunRequest::Gesture { run, gesture } => {
+                let run = self.run_named(run)?;
+                // Whoever gives the work back may just have saved a file.
+                if matches!(gesture, RunGesture::Resume { .. }) && self.is_taken_over(run)? {
+                    self.record_outside(progress)?;
+                }
+                RunAnswer::Line(self.gesture(caller, run, gesture)?)
+            }
+            RunRequest::Undo { run, choices, preview } => {
+                self.record_outside(progress)?;
+                let run = self.run_named(run)?;
+                return Ok(Answer::Done(self.undo_run(caller, run, choices, *preview, progress)?));
+            }
+            RunRequest::Redo { run, choices, preview } => {
+                self.record_outside(progress)?;
+                let run = self.run_named(run)?;
+                return Ok(Answer::Done(self.redo_run(caller, run, choices, *preview, progress)?));
+            }
+            RunRequest::Retry { run, step, choices, preview } => {
+                self.record_outside(progress)?;
+                let run = self.run_named(run)?;
+                return Ok(Answer::Done(self.retry_run(caller, run, *step, choices, *preview, progress)?));
+            }
+            RunRequest::Questions => RunAnswer::Questions(self.questions(None)?),
+            RunRequest::Answer { ask, reply } => {
+                RunAnswer::Line(self.answer_question(caller, ask.as_deref(), reply)?)
+            }
+            RunRequest::Model => RunAnswer::Model(self.model_of_role(LEAD_ROLE)?),
+            RunRequest::Grants => RunAnswer::Grants(self.grants()?),
+            RunRequest::Revoke { grant } => return Ok(Answer::Done(self.revoke(caller, grant)?)),
+            RunRequest::Follow { run, after } => {
+                RunAnswer::Line(self.follow_run(run, *after, &|| true, &mut |_| Ok(()))?)
+            }
+        };
+        Ok(Answer::Runs(told))
+    }
+
+    fn start_run(
+        &self,
+        caller: &Caller,
+        start: &StartRun,
+        progress: Progress<'_>,
+    ) -> Result<RunLine, Failure> {
+        // What was there the first time need not be there when the same is asked again.
+        if self.log().answer(caller.command)?.is_none() {
+            self.check_attached(&start.attached, progress)?;
+        }
+        let (objective, contents) = self.stage_words("an objective", &start.objective)?;
+        let begin = RunStart {
+            title: title(&start.objective).into(),
+            objective,
+            attached: start.attached.clone(),
+            model: start.model.as_deref().map(str::trim).filter(|model| !model.is_empty()).map(Into::into),
+            budget: self.whole_budget(start.budget)?,
+        };
+        self.record_in_run(caller, start.run, RunAction::Start(begin), contents)?;
+        self.run_line(start.run)
+    }
+
+    /// What the person does not say is as their settings are.
+    fn whole_budget(&self, said: Budget) -> Result<Budget, Failure> {
+        let set = self.writer.inspect(|view| view.setting(RUN_BUDGET))?;
+        let set = set.and_then(|value| serde_json::from_value(value).ok()).unwrap_or(DEFAULT_BUDGET);
+        Ok(Budget {
+            steps: said.steps.or(set.steps),
+            seconds: said.seconds.or(set.seconds),
+            tokens: said.tokens.or(set.tokens),
+            micros: said.micros.or(set.micros),
+        })
+    }
+
+    /// Files that were made a moment ago, outside, are files as well.
+    fn check_attached(&self, attached: &[FilePath], progress: Progress<'_>) -> Result<(), Failure> {
+        let absent = || -> Result<Option<FilePath>, Failure> {
+            let paths = attached.to_vec();
+            Ok(self.writer.inspect(|view| paths.into_iter().find(|path| view.files.get(path).is_none()))?)
+        };
+        if absent()?.is_some() {
+            self.record_outside(progress)?;
+        }
+        absent()?.map_or(Ok(()), |path| Err(Rejection::NotFound { path }.into()))
+    }
+
+    fn stage_words(&self, what: &'static str, words: &str) -> Result<Staged, Failure> {
+        if words.trim().is_empty() {
+            return Err(Rejection::Invalid { what, reason: "it is empty".into() }.into());
+        }
+        let size = words.len() as u64;
+        if size > WORDS {
+            return Err(Rejection::TooLarge { what, size, limit: WORDS }.into());
+        }
+        let staged = self.log().stage(&mut words.as_bytes())?;
+        Ok((staged.content(), staged.into_inline().into_iter().collect()))
+    }
+
+    fn gesture(&self, caller: &Caller, run: RunId, gesture: &RunGesture) -> Result<RunLine, Failure> {
+        let (action, contents) = match gesture {
+            RunGesture::Steer { task, words } => {
+                let (words, contents) = self.stage_words("a message", words)?;
+                (RunAction::Steer(RunSteer { task: *task, words }), contents)
+            }
+            RunGesture::Pause => (RunAction::Pause(PauseReason::Person), Vec::new()),
+            RunGesture::TakeOver => (RunAction::Pause(PauseReason::TakenOver), Vec::new()),
+            RunGesture::Resume { budget } => self.going_on(run, RunResume { budget: *budget })?,
+            RunGesture::Stop => (RunAction::Cancel, Vec::new()),
+            RunGesture::Answer { ask, reply } => {
+                (RunAction::Answer { ask: *ask, reply: reply.clone() }, Vec::new())
+            }
+            RunGesture::Trust { task } => (RunAction::Trust(*task), Vec::new()),
+        };
+        self.record_in_run(caller, run, action, contents)?;
+        self.run_line(run)
+    }
+
+    fn answer_question(&self, caller: &Caller, ask: Option<&str>, reply: &Reply) -> Result<RunLine, Failure> {
+        // A question that this very command closed is open no more.
+        let answered = |event: Event| {
+            let Payload::Run(RunEvent::Answer(answer)) = event.payload else { return None };
+            Some((event.run_id?, answer.ask))
+        };
+        let (run, ask) = self.target(caller, answered, || self.question_named(ask))?;
+        self.gesture(caller, run, &RunGesture::Answer { ask, reply: reply.clone() })
+    }
+
+    fn revoke(&self, caller: &Caller, grant: &str) -> Result<Done, Failure> {
+        let revoked = |event: Event| {
+            let Payload::Capability(CapabilityEvent::Revoke(revoked)) = event.payload else { return None };
+            Some(revoked.id)
+        };
+        let grant: GrantId = self.target(caller, revoked, || self.grant_named(grant))?;
+        let intent = Intent::Do(Action::Revoke { grant });
+        let outcome = self.submit(caller, intent, Vec::new(), Mode::Commit)?;
+        Ok(self.describe(caller.op, &outcome, Mode::Commit))
+    }
+
+    /// Records something that the person does in a run. Nothing of it is on disk, so nobody waits for the projector.
+    fn record_in_run(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        action: RunAction,
+        contents: Vec<(ContentHash, Vec<u8>)>,
+    ) -> Result<(), Failure> {
+        let submission = Submission {
+            command: caller.command,
+            op: operation_of(run),
+            source: Source::User,
+            actor: caller.actor.clone(),
+            run_id: Some(run),
+            cause: None,
+            taint: Vec::new(),
+            intent: Intent::Do(Action::Run(action)),
+            contents,
+        };
+        self.writer.submit(submission, Mode::Commit)?;
+        Ok(())
+    }
+
+    /// The run that an id or a part of it stands for.
+    pub(crate) fn run_named(&self, text: &str) -> Result<RunId, Failure> {
+        if let Ok(run) = text.parse() {
+            return Ok(run);
+        }
+        let known = self.writer.inspect(|view| view.runs.iter().map(|(id, _)| *id).collect::<Vec<_>>())?;
+        if let Some(run) = only(text, known, "run")? {
+            return Ok(run);
+        }
+        match self.operation_named(text) {
+            Ok(op) => Ok(run_of(op)),
+            Err(failure) if failure.code == Code::NotFound => {
+                Err(Failure::new(Code::NoRun, format!("there is no run {text}; choir runs lists them")))
+            }
+            Err(failure) => Err(Failure::new(failure.code, failure.message.replace("operation", "run"))),
+        }
+    }
+}
+
+/// Digits of an id that lists show: its last.
+const SHORT: usize = 8;
+
+type Staged = (ContentRef, Vec<(ContentHash, Vec<u8>)>);
+
+/// The one id that ends or begins with what a person typed, or whose end, as lists show it, begins so; nothing, if none
+/// does.
+fn only<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Option<T>, Failure> {
+    if text.chars().filter(char::is_ascii_hexdigit).count() < 4 {
+        let message = format!("{text:?} is no {what}: give four or more digits of its id");
+        return Err(Failure::new(Code::BadRequest, message));
+    }
+    let fits = |id: &T| {
+        let id = id.to_string();
+        let shown = &id[id.len().saturating_sub(SHORT)..];
+        id.starts_with(text) || id.ends_with(text) || shown.starts_with(text)
+    };
+    let mut found = known.into_iter().filter(fits);
+    match (found.next(), found.next()) {
+        (first, None) => Ok(first),
+        (_, Some(_)) => {
+            Err(Failure::new(Code::BadRequest, format!("{text} fits more than one {what}; give more digits")))
+        }
+    }
+}
+
+/// One line of an objective, for lists.
+fn title(objective: &str) -> String {
+    let first = objective.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    texts::line(first, TITLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_first_line_cut_to_what_a_list_can_show() {
+        assert_eq!(title("\n  Write a report \n about bees"), "Write a report");
+        assert_eq!(title("tab\there\u{7}"), "tab here");
+        let long = title(&"bee ".repeat(50));
+        assert_eq!((long.chars().count(), long.ends_with('…')), (TITLE, true), "{long}");
+    }
+
+    #[test]
+    fn a_part_of_an_id_stands_for_the_one_that_it_fits() {
+        let [a, b] = [1, 2].map(|byte| RunId::from_bytes([byte; 16]));
+        assert_eq!(only("0101", vec![a, b], "run").unwrap(), Some(a));
+        assert_eq!(only("0303", vec![a, b], "run").unwrap(), None);
+        let listed: RunId = "019a8692-3480-7303-8303-0303f068a1b2".parse().unwrap();
+        let like_it: RunId = "019a8692-3480-7303-8303-0303f068ffff".parse().unwrap();
+        assert_eq!(only("f068", vec![a, listed], "run").unwrap(), Some(listed));
+        assert_eq!(only("f068a1", vec![like_it, listed], "run").unwrap(), Some(listed));
+        let several = only("f068", vec![like_it, listed], "run").unwrap_err();
+        assert_eq!((several.code, several.message.contains("more than one")), (Code::BadRequest, true));
+        assert_eq!(only("01", vec![a, b], "run").unwrap_err().code, Code::BadRequest);
+        assert_eq!(only("0101", vec![a, a], "run").unwrap_err().code, Code::BadRequest);
+    }
+}

@@ -1,0 +1,284 @@
+//! Runs and permissions as lists, one run as a whole, and taking a run back.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
+
+use event_log::writer::Intent;
+use kernel::run::{Begun, Phase};
+use projector::query::RunRow;
+use shared_types::payload::file::{FileChange, FileNode};
+use shared_types::payload::run::{RunComplete, RunEvent, RunStart};
+use shared_types::payload::tool::ToolEvent;
+use shared_types::wire::{
+    Done, GrantLine, GrantList, RunCost, RunDetails, RunLine, RunList, Step, StepParts,
+};
+use shared_types::{Event, FilePath, GrantId, OpId, Payload, RunId, Seq, Timestamp};
+
+use super::steps::{self, Teller};
+use super::story::{self, Story, events_of};
+use super::{Caller, Computer, Progress, only, operation_of, role_setting, texts};
+use crate::computer::{resolutions, reverted};
+use crate::failure::{Code, Failure};
+use crate::protocol::Choices;
+
+/// Runs of one page, and steps of one.
+const RUNS: usize = 50;
+const STEPS: usize = 200;
+/// Files that are listed as the results of a run.
+const RESULTS: usize = 200;
+
+impl Computer {
+    /// Everything that happened in a run.
+    pub(super) fn story(&self, run: RunId) -> Result<Story, Failure> {
+        let events = events_of(&**self.log(), run, Seq::ZERO)?;
+        Story::of(run, events).ok_or_else(|| kernel::Rejection::NoRun { run }.into())
+    }
+
+    pub(super) fn is_undone(&self, op: OpId) -> Result<bool, Failure> {
+        Ok(self.writer.inspect(move |view| view.undone.contains(&op))?)
+    }
+
+    /// The calls of a run that are taken back.
+    pub(super) fn undone_of(&self, story: &Story) -> Result<HashSet<OpId>, Failure> {
+        let calls = steps::calls(&story.events);
+        let undone =
+            move |view: &mut kernel::View| calls.into_iter().filter(|op| view.undone.contains(op)).collect();
+        Ok(self.writer.inspect(undone)?)
+    }
+
+    pub(super) fn run_line(&self, run: RunId) -> Result<RunLine, Failure> {
+        Ok(self.story(run)?.line(self.is_undone(operation_of(run))?))
+    }
+
+    /// The newest runs, or those that began before an event.
+    pub(super) fn run_list(&self, before: Option<Seq>) -> Result<RunList, Failure> {
+        let before = before.unwrap_or(Seq(u64::MAX));
+        let kept = self.writer.inspect(move |view| {
+            let line = |(id, run): (&RunId, &kernel::run::Run)| {
+                story::line(*id, run, None, view.undone.contains(&operation_of(*id)))
+            };
+            let mut kept: Vec<RunLine> =
+                view.runs.iter().filter(|(_, run)| run.seq < before).map(line).collect();
+            kept.sort_unstable_by_key(|line| std::cmp::Reverse(line.seq));
+            kept
+        })?;
+        // The read model knows all of them, and a moment later: what the present says of one comes first.
+        let views = projector::Views::open_read_only(&self.place.state)?;
+        let rows = views.runs(Some(before), RUNS as u32 + 1)?;
+        let mut runs = kept;
+        for row in rows {
+            match runs.iter_mut().find(|line| line.run == row.run) {
+                Some(line) => line.ended = row.ended.map(Timestamp::from_millis),
+                None => runs.push(of_row(row)),
+            }
+        }
+        runs.sort_unstable_by_key(|line| std::cmp::Reverse(line.seq));
+        let more = runs.len() > RUNS;
+        runs.truncate(RUNS);
+        for line in runs.iter_mut().filter(|line| line.state.is_over() && line.ended.is_none()) {
+            line.ended = self.story(line.run)?.ended();
+        }
+        let before = if more { runs.last().map(|line| line.seq) } else { None };
+        Ok(RunList { runs, before })
+    }
+
+    pub(super) fn run_details(&self, run: RunId) -> Result<RunDetails, Failure> {
+        let log = &**self.log();
+        let story = self.story(run)?;
+        let teller = Teller::new(log, &story.events, self.undone_of(&story)?);
+        let start = find(&story.events, |event| match event {
+            RunEvent::Start(p) => Some(p),
+            _ => None,
+        });
+        let complete = find(&story.events, |event| match event {
+            RunEvent::Complete(p) => Some(p),
+            _ => None,
+        });
+        // What it came to before it went back is not what it comes to.
+        let complete = complete.filter(|_| story.run.phase == Phase::Completed);
+        let shown = |content| texts::show(log, content).text;
+        let all: Vec<&Event> = story.events.iter().filter(|event| steps::is_step(event)).collect();
+        let earlier = all.len().saturating_sub(STEPS);
+        Ok(RunDetails {
+            line: story.line(self.is_undone(operation_of(run))?),
+            objective: start.and_then(|RunStart { objective, .. }| shown(objective)).unwrap_or_default(),
+            model: story.run.model.as_deref().map(ToOwned::to_owned),
+            budget: story.run.budget,
+            agents: story.agents(),
+            questions: self.questions(Some(run))?.questions,
+            steps: all[earlier..].iter().map(|event| teller.step(event)).collect(),
+            earlier: earlier as u64,
+            summary: complete.and_then(|RunComplete { summary, .. }| shown(summary)),
+            results: self.results(&story, complete)?,
+        })
+    }
+
+    /// What a run made or changed, as far as it is there now; what it names itself comes first.
+    fn results(&self, story: &Story, complete: Option<&RunComplete>) -> Result<Vec<FilePath>, Failure> {
+        let named = complete.map(|complete| complete.results.clone()).unwrap_or_default();
+        let changed = story.events.iter().filter_map(|event| match &event.payload {
+            Payload::File(file) => Some(file.changes()),
+            _ => None,
+        });
+        let made = changed.flat_map(Cow::into_owned).filter_map(|change| match change {
+            FileChange::Write(p) => Some(p.path),
+            FileChange::Move(p) => Some(p.to),
+            FileChange::Delete(_) => None,
+        });
+        let mut known = BTreeSet::new();
+        let paths: Vec<FilePath> =
+            named.into_iter().chain(made).filter(|path| known.insert(path.clone())).collect();
+        Ok(self.writer.inspect(|view| {
+            let is_there = |path: &FilePath| {
+                matches!(view.files.get(path), Some(FileNode::File { .. } | FileNode::Symlink { .. }))
+            };
+            paths.into_iter().filter(is_there).take(RESULTS).collect()
+        })?)
+    }
+
+    /// The newest steps of a run, in order, or those before an event.
+    pub(super) fn run_steps(&self, run: RunId, before: Option<Seq>) -> Result<Vec<Step>, Failure> {
+        let story = self.story(run)?;
+        let teller = Teller::new(&**self.log(), &story.events, self.undone_of(&story)?);
+        let wanted = |event: &&Event| steps::is_step(event) && before.is_none_or(|before| event.seq < before);
+        let all: Vec<&Event> = story.events.iter().filter(wanted).collect();
+        Ok(all[all.len().saturating_sub(STEPS)..].iter().map(|event| teller.step(event)).collect())
+    }
+
+    pub(super) fn step_parts(&self, run: RunId, seq: Seq) -> Result<StepParts, Failure> {
+        let story = self.story(run)?;
+        let is_it = |event: &&Event| event.seq == seq && steps::is_step(event);
+        let unknown = || Failure::new(Code::NotFound, format!("event {seq} is no step of run {run}"));
+        let event = story.events.iter().find(is_it).ok_or_else(unknown)?;
+        let is_result = |other: &&Event| {
+            other.op == event.op && matches!(other.payload, Payload::Tool(ToolEvent::Result(_)))
+        };
+        let result = story.events.iter().find(is_result);
+        let teller = Teller::new(&**self.log(), &story.events, self.undone_of(&story)?);
+        Ok(teller.parts(event, result))
+    }
+
+    pub(super) fn model_of_role(&self, role: &str) -> Result<Option<String>, Failure> {
+        let key = role_setting(role);
+        Ok(self.writer.inspect(move |view| view.setting(&key)?.as_str().map(str::to_owned))?)
+    }
+
+    pub(super) fn grants(&self) -> Result<GrantList, Failure> {
+        let grants = self.writer.inspect(|view| {
+            let line = |(id, grant): (&GrantId, &shared_types::payload::capability::Grant)| GrantLine {
+                grant: *id,
+                tool: grant.tool.to_string(),
+                pattern: grant.pattern.to_string(),
+                run: grant.run,
+            };
+            let mut all: Vec<GrantLine> = view.grants.iter().map(line).collect();
+            all.sort_unstable_by_key(|line| line.grant);
+            all
+        })?;
+        Ok(GrantList { grants })
+    }
+
+    pub(super) fn grant_named(&self, text: &str) -> Result<GrantId, Failure> {
+        if let Ok(grant) = text.parse() {
+            return Ok(grant);
+        }
+        let known = self.grants()?.grants.into_iter().map(|line| line.grant).collect();
+        only(text, known, "permission")?.ok_or_else(|| {
+            Failure::new(
+                Code::NoGrant,
+                format!("there is no permission {text}; choir approve --grants lists them"),
+            )
+        })
+    }
+
+    /// Takes back whatever the calls of a run did, as one operation: that with the run's id.
+    pub(super) fn undo_run(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        choices: &Choices,
+        preview: bool,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let mut calls = match preview {
+            true => Vec::new(),
+            false => steps::calls(&self.story(run)?.events),
+        };
+        calls.reverse();
+        let intent = Intent::UndoRun { run, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, intent, &calls, preview, progress)?;
+        done.target = Some(operation_of(run));
+        Ok(done)
+    }
+
+    /// Lets a run go on from before a step.
+    pub(super) fn retry_run(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        step: Seq,
+        choices: &Choices,
+        preview: bool,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let story = self.story(run)?;
+        let to = steps::turn_of(&story.events, step).ok_or_else(|| {
+            Failure::new(
+                Code::NotFound,
+                format!("event {step} is no turn and no call of an agent in this run"),
+            )
+        })?;
+        let begun = Begun::of(run, &story.events);
+        let since: Vec<Event> =
+            story.events.iter().filter(|event| begun.of_event(event) >= to).cloned().collect();
+        let mut calls = steps::calls(&since);
+        calls.reverse();
+        let intent = Intent::RetryRun { run, to, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, intent, &calls, preview, progress)?;
+        done.target = Some(operation_of(run));
+        Ok(done)
+    }
+
+    pub(super) fn redo_run(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        choices: &Choices,
+        preview: bool,
+        progress: Progress<'_>,
+    ) -> Result<Done, Failure> {
+        let root = operation_of(run);
+        let undone = || {
+            let undone_by = self.writer.inspect(move |view| view.undone.get(&root).copied())?;
+            undone_by.ok_or_else(|| kernel::Rejection::NotUndone { op: root }.into())
+        };
+        let target = self.target(caller, reverted, undone)?;
+        let intent = Intent::Undo { target, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, intent, &[target], preview, progress)?;
+        done.target = Some(root);
+        Ok(done)
+    }
+}
+
+fn of_row(row: RunRow) -> RunLine {
+    RunLine {
+        run: row.run,
+        title: row.title,
+        state: row.state,
+        reason: row.reason,
+        seq: row.first,
+        started: Timestamp::from_millis(row.started),
+        ended: row.ended.map(Timestamp::from_millis),
+        cost: RunCost { steps: row.steps, tokens: row.tokens, micros: row.micros, unpriced: row.unpriced },
+        asks: row.asks,
+        undone: row.undone,
+    }
+}
+
+/// The newest of its kind.
+fn find<'e, T>(events: &'e [Event], which: impl Fn(&'e RunEvent) -> Option<&'e T>) -> Option<&'e T> {
+    events.iter().rev().find_map(|event| match &event.payload {
+        Payload::Run(event) => which(event),
+        _ => None,
+    })
+}

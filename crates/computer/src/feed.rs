@@ -1,0 +1,241 @@
+//! What something writes, as long as anybody may look: the newest part of it, by its place since the start.
+//!
+//! A tab that was reloaded or lost its connection goes on where it was. Each tab is sent only a little more than it
+//! has shown, and what it is too slow for is left out, from the oldest on.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use shared_types::TerminalId;
+use tokio::sync::watch;
+
+/// Output that is kept.
+const KEPT: usize = 1 << 20;
+/// How far output may be ahead of what the person has been shown.
+const AHEAD: u64 = 256 << 10;
+/// Output that a tab is handed at once.
+const CHUNK: usize = 32 << 10;
+/// A tab that shows nothing for so long does not hold the writer up any more.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether whoever writes waits for those who look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// `yes` waits for the screen, not the screen for `yes`.
+    OfTheScreen,
+    /// It has other work to do.
+    OfItsOwn,
+}
+
+/// How something ended: not yet, or with an exit code if it had one.
+type Ended = Option<Option<i32>>;
+
+/// The output of one terminal or command.
+#[derive(Debug)]
+pub struct Feed {
+    id: TerminalId,
+    pace: Pace,
+    state: Mutex<State>,
+    shown: Condvar,
+    written: watch::Sender<u64>,
+    ended: watch::Sender<Ended>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    kept: VecDeque<u8>,
+    /// Bytes since the start.
+    total: u64,
+    /// What the tab that is furthest has been shown, and how many tabs look.
+    shown: u64,
+    attached: usize,
+}
+
+impl State {
+    fn oldest(&self) -> u64 {
+        self.total - self.kept.len() as u64
+    }
+}
+
+/// What was written, from a place on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    pub offset: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// A tab that looks; dropping it lets the writer run on.
+#[derive(Debug)]
+pub struct Attachment {
+    feed: Arc<Feed>,
+    written: watch::Receiver<u64>,
+    ended: watch::Receiver<Ended>,
+    sent: u64,
+    shown: u64,
+}
+
+impl Feed {
+    pub fn new(id: TerminalId, pace: Pace) -> Arc<Self> {
+        let (written, ended) = (watch::Sender::new(0), watch::Sender::new(None));
+        Arc::new(Self { id, pace, state: Mutex::default(), shown: Condvar::new(), written, ended })
+    }
+
+    pub fn id(&self) -> TerminalId {
+        self.id
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what was written, and waits for the screen if that is its pace.
+    pub fn add(&self, bytes: &[u8]) {
+        let mut state = self.state();
+        state.kept.extend(bytes);
+        let excess = state.kept.len().saturating_sub(KEPT);
+        state.kept.drain(..excess);
+        state.total += bytes.len() as u64;
+        self.written.send_replace(state.total);
+        if self.pace == Pace::OfItsOwn {
+            return;
+        }
+        let full = |state: &mut State| state.attached > 0 && state.total > state.shown + AHEAD;
+        let waited = self.shown.wait_timeout_while(state, PATIENCE, full);
+        let (mut state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        if timeout.timed_out() {
+            state.shown = state.total;
+        }
+    }
+
+    /// Nothing comes any more.
+    pub fn end(&self, code: Option<i32>) {
+        self.ended.send_replace(Some(code));
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended.borrow().is_some()
+    }
+
+    pub fn attach(self: &Arc<Self>, offset: u64) -> Attachment {
+        let mut state = self.state();
+        let sent = offset.clamp(state.oldest(), state.total);
+        state.attached += 1;
+        state.shown = state.shown.max(sent);
+        let (written, ended) = (self.written.subscribe(), self.ended.subscribe());
+        drop(state);
+        Attachment { feed: Arc::clone(self), written, ended, sent, shown: sent }
+    }
+}
+
+impl Attachment {
+    pub fn id(&self) -> TerminalId {
+        self.feed.id
+    }
+
+    /// Where the next output starts.
+    pub fn offset(&self) -> u64 {
+        self.sent
+    }
+
+    /// Bytes since the start, as of now.
+    pub fn written(&self) -> u64 {
+        *self.written.borrow()
+    }
+
+    /// The person has been shown so many bytes more.
+    pub fn show(&mut self, bytes: u64) {
+        self.shown = self.shown.saturating_add(bytes).min(self.sent);
+        let mut state = self.feed.state();
+        state.shown = state.shown.max(self.shown);
+        drop(state);
+        self.feed.shown.notify_one();
+    }
+
+    /// What may be sent now: nothing while the tab has not shown what it was sent.
+    pub fn take(&mut self) -> Option<Output> {
+        if self.sent >= self.shown + AHEAD {
+            return None;
+        }
+        let state = self.feed.state();
+        // A tab that fell behind what is kept goes on with the oldest.
+        let offset = self.sent.max(state.oldest());
+        let start = usize::try_from(offset - state.oldest()).unwrap_or(usize::MAX);
+        let bytes: Vec<u8> = state.kept.iter().skip(start).take(CHUNK).copied().collect();
+        drop(state);
+        if bytes.is_empty() {
+            return None;
+        }
+        self.shown += offset - self.sent;
+        self.sent = offset + bytes.len() as u64;
+        Some(Output { offset, bytes })
+    }
+
+    /// Waits until there is more or it ended; the end is said only when everything was sent.
+    pub async fn changed(&mut self) -> Ended {
+        loop {
+            let ended = *self.ended.borrow_and_update();
+            let written = *self.written.borrow_and_update();
+            match ended {
+                Some(code) if self.sent >= written => return Some(code),
+                _ if written > self.sent && self.sent < self.shown + AHEAD => return None,
+                _ => {}
+            }
+            tokio::select! {
+                changed = self.written.changed() => if changed.is_err() { return Some(None) },
+                changed = self.ended.changed() => if changed.is_err() { return Some(None) },
+            }
+        }
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        let mut state = self.feed.state();
+        state.attached = state.attached.saturating_sub(1);
+        drop(state);
+        self.feed.shown.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feed() -> Arc<Feed> {
+        Feed::new(TerminalId::from_bytes([1; 16]), Pace::OfItsOwn)
+    }
+
+    #[tokio::test]
+    async fn a_tab_that_is_too_slow_gets_the_tail_and_holds_nobody_up() {
+        let feed = feed();
+        let mut slow = feed.attach(0);
+        for _ in 0..3 * KEPT / 1024 {
+            feed.add(&[b'x'; 1024]);
+        }
+        feed.add(b"the end");
+        feed.end(Some(0));
+        let mut last = Vec::new();
+        while slow.changed().await.is_none() {
+            let output = slow.take().expect("there is more");
+            slow.show(output.bytes.len() as u64);
+            assert!(output.offset >= 2 * KEPT as u64, "the oldest was left out");
+            last = output.bytes;
+        }
+        assert!(last.ends_with(b"the end"));
+    }
+
+    #[tokio::test]
+    async fn a_tab_that_shows_nothing_is_sent_a_window_and_no_more() {
+        let feed = feed();
+        let mut tab = feed.attach(0);
+        feed.add(&[b'x'; KEPT]);
+        let mut sent = 0;
+        while let Some(output) = tab.take() {
+            sent += output.bytes.len() as u64;
+        }
+        assert!((AHEAD..AHEAD + CHUNK as u64).contains(&sent), "{sent}");
+        tab.show(CHUNK as u64);
+        assert!(tab.take().is_some(), "then it goes on");
+    }
+}

@@ -1,0 +1,20 @@
+//! One open computer, synchronous: it takes a request, records it, projects it, and runs commands in cells.
+//!
+//! Everything here blocks its caller and starts no runtime. It knows neither agents nor the web server: what an agent may
+//! read reaches it as a [`ReadPolicy`], and what commands print is offered to listeners as a [`feed`].
+
+pub mod cells;
+pub mod commands;
+mod computer;
+pub mod config;
+pub mod failure;
+pub mod feed;
+pub mod ids;
+pub mod place;
+pub mod protocol;
+mod read_policy;
+pub mod session;
+pub mod socket;
+
+pub use computer::*;
+pub use read_policy::ReadPolicy;

@@ -1,0 +1,255 @@
+//! The socket of the process that holds a computer: `.choir/choir.sock`, for the same user only.
+
+use std::io::{self, BufReader, BufWriter};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use isolation::Stream;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::net::sockopt::socket_peercred;
+use shared_types::OpId;
+
+use crate::cells::Listener;
+use crate::commands::Commands;
+use crate::computer::{self, Computer, read_input};
+use crate::failure::{Code, Failure};
+use crate::place::Place;
+use crate::protocol::{
+    Answer, Body, Envelope, Heard, Request, RunAnswer, RunRequest, bytes_of, receive, send, send_body,
+};
+
+/// Commands that may be under way at once; more wait at the door.
+const CONNECTIONS: usize = 128;
+/// A caller that says nothing for so long is let go.
+const SILENCE: Duration = Duration::from_secs(60);
+/// When the computer is to be let go, callers have this long to finish what they say.
+const GRACE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(5);
+/// How often a caller whose command runs is looked for.
+const LOOK: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// What `accept` says after the listener was shut down.
+const SHUT_DOWN: i32 = rustix::io::Errno::INVAL.raw_os_error();
+
+/// Unix sockets have short names; going through the folder's descriptor makes any folder do.
+fn with_short_path<T>(place: &Place, act: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
+    use std::os::fd::AsRawFd;
+    let folder = open(&place.state, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    act(PathBuf::from(format!("/proc/self/fd/{}/choir.sock", folder.as_raw_fd())))
+}
+
+/// The listening side. The caller holds the log, so a socket that is already there is a leftover.
+#[derive(Debug)]
+pub struct Server {
+    listener: UnixListener,
+    place: Place,
+}
+
+impl Server {
+    pub fn bind(place: &Place) -> io::Result<Self> {
+        match std::fs::remove_file(place.socket()) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            Ok(()) | Err(_) => {}
+        }
+        let listener = with_short_path(place, UnixListener::bind)?;
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(place.socket(), std::fs::Permissions::from_mode(0o600))?;
+        Ok(Self { listener, place: place.clone() })
+    }
+
+    /// Something that makes [`Server::run`] return.
+    pub fn stopper(&self) -> io::Result<impl FnOnce() + Send + 'static + use<>> {
+        let listener = self.listener.try_clone()?;
+        Ok(move || {
+            let _ = rustix::net::shutdown(listener.as_fd(), rustix::net::Shutdown::Both);
+        })
+    }
+
+    /// Answers callers until it is stopped, then waits for those under way. What their commands print is also heard
+    /// through `commands`, where there are tabs.
+    pub fn run(self, computer: &Arc<Computer>, commands: Option<&Arc<Commands>>) {
+        let mut callers: Vec<Caller> = Vec::new();
+        loop {
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(e) if e.raw_os_error() == Some(SHUT_DOWN) => break,
+                // Too many open files, or a caller that is gone again: the next one may have more luck.
+                Err(_) => {
+                    std::thread::sleep(PAUSE);
+                    continue;
+                }
+            };
+            callers.retain(|caller| !caller.thread.is_finished());
+            while callers.len() >= CONNECTIONS {
+                std::thread::sleep(PAUSE);
+                callers.retain(|caller| !caller.thread.is_finished());
+            }
+            callers.extend(Caller::answer(computer, commands, stream));
+        }
+        // Nobody finds the door any more, and what is under way comes to its end.
+        let _ = std::fs::remove_file(self.place.socket());
+        let stopped = Instant::now();
+        while stopped.elapsed() < GRACE && callers.iter().any(|caller| !caller.thread.is_finished()) {
+            std::thread::sleep(PAUSE);
+        }
+        for caller in callers {
+            // One that has not said all of its request by now is not waited for; an answer still goes out.
+            if let Some(stream) = caller.stream.upgrade() {
+                let _ = stream.shutdown(Shutdown::Read);
+            }
+            let _ = caller.thread.join();
+        }
+    }
+}
+
+/// The thread that answers a connection, and the connection for as long as it does.
+struct Caller {
+    stream: Weak<UnixStream>,
+    thread: JoinHandle<()>,
+}
+
+impl Caller {
+    fn answer(
+        computer: &Arc<Computer>,
+        commands: Option<&Arc<Commands>>,
+        stream: UnixStream,
+    ) -> io::Result<Self> {
+        let (computer, commands, own) = (Arc::clone(computer), commands.cloned(), Arc::new(stream));
+        let stream = Arc::downgrade(&own);
+        let thread = std::thread::Builder::new().name("caller".into()).spawn(move || {
+            // A caller that went away has nobody to be told about it.
+            let _ = serve(&computer, commands.as_deref(), &own);
+        })?;
+        Ok(Self { stream, thread })
+    }
+}
+
+fn serve(computer: &Computer, commands: Option<&Commands>, stream: &UnixStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(SILENCE))?;
+    stream.set_write_timeout(Some(SILENCE))?;
+    let out = Mutex::new(BufWriter::new(stream));
+    let say = |answer: &Answer| send(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), answer);
+    let peer = socket_peercred(stream)?.uid;
+    if peer != rustix::process::geteuid() {
+        return say(&Answer::Failure(Failure::new(Code::Refused, "this computer belongs to another user")));
+    }
+    let mut input = BufReader::new(stream);
+    let envelope = match Envelope::receive(&mut input) {
+        Ok(envelope) => envelope,
+        Err(e) if e.kind() == io::ErrorKind::InvalidData => {
+            return say(&Answer::Failure(Failure::new(Code::BadRequest, format!("not a request: {e}"))));
+        }
+        Err(e) => return Err(e),
+    };
+    let progress = |phase: &str, done, total| {
+        // Progress is a courtesy; a caller that does not read it gets the answer all the same.
+        let _ = say(&Answer::Progress { phase: phase.to_owned(), done, total });
+    };
+    if let Request::Runs(RunRequest::Follow { run, after }) = &envelope.request {
+        let told =
+            computer.follow_run(run, *after, &|| !is_gone(stream), &mut |heard| say(&Answer::Heard(heard)));
+        return say(&told.map_or_else(Answer::Failure, |line| Answer::Runs(RunAnswer::Line(line))));
+    }
+    let over = AtomicBool::new(false);
+    let answer = std::thread::scope(|scope| {
+        if let Request::Run(_) = &envelope.request {
+            scope.spawn(|| end_with_caller(computer, envelope.op, stream, &over));
+        }
+        let mut aloud = |from, bytes: &[u8]| {
+            let _ = say(&Answer::output(from, bytes));
+        };
+        let mut body = Body::new(&mut input);
+        let answer = match (&envelope.request, commands) {
+            (Request::Run(command), Some(commands)) => {
+                let caller = computer::Caller::person(&envelope);
+                let ran = read_input(&mut body)
+                    .map_err(Failure::from)
+                    .and_then(|input| commands.run_for_caller(computer, &caller, command, input, &mut aloud));
+                ran.map_or_else(Answer::Failure, |ran| Answer::Ran(Box::new(ran)))
+            }
+            _ => computer.handle_aloud(&envelope, &mut body, &progress, &mut aloud),
+        };
+        over.store(true, Ordering::Relaxed);
+        answer
+    });
+    say(&answer)
+}
+
+/// Whether nobody is at the other end any more.
+fn is_gone(stream: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok() && !fds[0].revents().is_empty()
+}
+
+/// A command whose caller goes away is ended, as with Ctrl-C.
+fn end_with_caller(computer: &Computer, op: OpId, stream: &UnixStream, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
+        let _ = poll(&mut fds, Some(&LOOK));
+        if !fds[0].revents().is_empty() && computer.cells().stop(op) {
+            return;
+        }
+        if !fds[0].revents().is_empty() {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// The calling side. `None` if nobody listens.
+pub fn connect(place: &Place) -> io::Result<Option<UnixStream>> {
+    match with_short_path(place, UnixStream::connect) {
+        Ok(stream) => Ok(Some(stream)),
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Follows a run until it is over, waits or is paused, and returns the last word.
+pub fn follow(stream: UnixStream, envelope: &Envelope, tell: &mut dyn FnMut(Heard)) -> io::Result<Answer> {
+    call_with(stream, envelope, &mut io::empty(), &|_, _, _| (), &mut |_, _| (), tell)
+}
+
+/// Sends one request and waits for its answer.
+pub fn call(
+    stream: UnixStream,
+    envelope: &Envelope,
+    body: &mut dyn io::Read,
+    progress: &dyn Fn(&str, u64, u64),
+    listener: Listener<'_>,
+) -> io::Result<Answer> {
+    call_with(stream, envelope, body, progress, listener, &mut |_| ())
+}
+
+fn call_with(
+    stream: UnixStream,
+    envelope: &Envelope,
+    body: &mut dyn io::Read,
+    progress: &dyn Fn(&str, u64, u64),
+    listener: Listener<'_>,
+    tell: &mut dyn FnMut(Heard),
+) -> io::Result<Answer> {
+    let mut input = BufReader::new(stream.try_clone()?);
+    let mut out = BufWriter::new(stream);
+    send(&mut out, envelope)?;
+    // A holder that refuses at once closes its side while we still send; its answer is what counts.
+    let sent = send_body(&mut out, body);
+    loop {
+        match receive(&mut input) {
+            Ok(Answer::Progress { phase, done, total }) => progress(&phase, done, total),
+            Ok(Answer::Output { errors, text }) => {
+                let from = if errors { Stream::Err } else { Stream::Out };
+                listener(from, &bytes_of(&text));
+            }
+            Ok(Answer::Heard(heard)) => tell(heard),
+            Ok(answer) => return Ok(answer),
+            Err(e) => return Err(sent.err().unwrap_or(e)),
+        }
+    }
+}

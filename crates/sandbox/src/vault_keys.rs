@@ -1,0 +1,29 @@
+//! Keys of providers out of the vault, for the agents of a user.
+
+use std::sync::Arc;
+
+use agent_host::minds::KeysOf;
+use hypervisor::vault::{KeyReader, Vault};
+use models::{Keys, Secret};
+use shared_types::UserId;
+
+/// Keys of one user, as the vault has them at that moment.
+struct FromVault(KeyReader);
+
+impl Keys for FromVault {
+    fn key(&self, provider: &str) -> Option<Secret> {
+        self.0.get(provider).map(|secret| Secret::new(secret.reveal()))
+    }
+}
+
+/// The keys that a vault has for each user.
+pub fn keys_of_each(vault: &Vault) -> KeysOf {
+    let vault = vault.clone();
+    Arc::new(move |user| Arc::new(FromVault(vault.reader(user))))
+}
+
+/// One user's keys, for every computer.
+pub fn keys_of_one(vault: &Vault, user: UserId) -> KeysOf {
+    let vault = vault.clone();
+    Arc::new(move |_| Arc::new(FromVault(vault.reader(&user))))
+}
