@@ -240,10 +240,11 @@ fn a_turn_is_told_with_what_its_model_was_told_before_it() {
     house.gesture(run, RunGesture::Steer { task: None, words: "in metres".into() });
     let seq = house.reply(run, agent, "In metres, then.");
     house.gesture(run, RunGesture::Steer { task: None, words: "and in feet".into() });
-    let parts = match house.tell(RunRequest::Parts { run: run.to_string(), seq }).unwrap() {
+    let mut parts = match house.tell(RunRequest::Parts { run: run.to_string(), seq }).unwrap() {
         RunAnswer::Parts(parts) => parts,
         other => panic!("{other:?}"),
     };
+    agent_host::prompts::add_prompt(&**house.computer.log(), run, &mut parts).unwrap();
     let told = parts.input.unwrap();
     for words in ["You are the Conductor", "do it well", "I wonder.", "The person says: in metres"] {
         assert!(told.contains(words), "{words}: {told}");
