@@ -36,16 +36,10 @@ pub trait Cell: Send + Sync + std::fmt::Debug {
     fn pty(&self, command: &Command, size: Size) -> Result<Pty, ExecError>;
 
     /// Starts a command that is spoken with for as long as it lives: bytes in, bytes out, and no terminal between.
-    fn talk(&self, command: &Command) -> Result<Talk, ExecError>;
+    fn spawn_piped(&self, command: &Command) -> Result<PipedCommand, ExecError>;
 
     /// Where connections that were made inside, to the proxy's address, arrive; once, and only with a network.
     fn take_listener(&self) -> Option<std::net::TcpListener>;
-
-    /// Copies what was written to layered folders so far. Nothing may run meanwhile.
-    fn checkpoint(&self, into: &Path) -> Result<Checkpoint, CheckpointError>;
-
-    /// Puts layered folders back to a checkpoint. Everything that runs is ended first.
-    fn restore(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError>;
 
     /// Ends everything inside, and returns when nothing of it is left.
     fn stop(&self) -> Usage;
@@ -154,16 +148,16 @@ impl std::fmt::Debug for Pty {
 }
 
 /// A command that is spoken with. It ends with its cell.
-pub struct Talk {
+pub struct PipedCommand {
     pub output: Box<dyn Read + Send>,
     pub input: Box<dyn Write + Send>,
     /// The end of what it complained of so far.
-    pub complaints: Arc<dyn Fn() -> String + Send + Sync>,
+    pub stderr_tail: Arc<dyn Fn() -> String + Send + Sync>,
 }
 
-impl std::fmt::Debug for Talk {
+impl std::fmt::Debug for PipedCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Talk")
+        f.write_str("PipedCommand")
     }
 }
 
@@ -174,20 +168,13 @@ pub trait PtyControl: Send + Sync {
     fn wait(&self) -> Status;
 }
 
-/// A copy of what a cell wrote.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// One folder for each layered mount, in the policy's order.
-    pub folder: PathBuf,
-}
-
 /// Why there is no cell. Nothing runs, and nothing was changed.
 #[derive(Debug, Error)]
 pub enum StartError {
     #[error("this machine cannot isolate a command: {0}. Nothing is run without protection.")]
     Unprotected(String),
-    #[error("the cell's walls could not be built: {step}: {reason}")]
-    Walls { step: String, reason: String },
+    #[error("the cell could not be set up: {step}: {reason}")]
+    Setup { step: String, reason: String },
     #[error("the cell's policy cannot be applied: {0}")]
     Policy(String),
     #[error("the cell's launcher could not be started")]
@@ -203,15 +190,4 @@ pub enum ExecError {
     NotStarted { program: String, reason: String },
     #[error("the cell has ended")]
     Gone,
-}
-
-/// Why layered folders could not be copied or put back.
-#[derive(Debug, Error)]
-pub enum CheckpointError {
-    #[error("a command runs in the cell")]
-    Busy,
-    #[error("the layer could not be copied")]
-    Copy(#[source] io::Error),
-    #[error(transparent)]
-    Start(#[from] StartError),
 }

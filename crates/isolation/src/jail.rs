@@ -1,6 +1,6 @@
 //! The jail: walls made of the kernel's namespaces, an allow list of system calls, landlock and control groups.
 //!
-//! The host starts a launcher (this very binary under another name) and sends it a [`Ground`] and a [`Plan`] over a
+//! The host starts a launcher (this very binary under another name) and sends it a [`SharedSetup`] and a [`JailPlan`] over a
 //! socket; a launcher that has only the first may be kept waiting, so that the next cell starts at once. The launcher
 //! becomes the supervisor of the first process inside, which builds the walls and serves as the agent on the same
 //! socket. When the host goes away, for whatever reason, the socket closes and both end, and with them all that runs
@@ -11,11 +11,11 @@ pub(crate) mod confine;
 pub(crate) mod host;
 pub(crate) mod identity;
 pub(crate) mod launcher;
+pub(crate) mod monitor;
 pub(crate) mod probe;
 pub(crate) mod root;
 mod spare;
 mod syscalls;
-pub(crate) mod warden;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,14 +28,14 @@ use cgroup::Groups;
 
 /// What the launcher has to know first: it goes as far with it as the cells of an owner are alike.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Ground {
+pub(crate) struct SharedSetup {
     pub(crate) groups: Groups,
-    pub(crate) base: Base,
+    pub(crate) base: RootSpec,
 }
 
 /// What a root is made of before it holds anything of one cell only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Base {
+pub(crate) struct RootSpec {
     pub(crate) image: Image,
     /// The uid and gid outside, when root starts the cell; its own for anybody else.
     pub(crate) outside: Option<u32>,
@@ -44,16 +44,16 @@ pub(crate) struct Base {
     pub(crate) files: u64,
 }
 
-impl Ground {
+impl SharedSetup {
     /// True if a cell that wants the other can stand on this one.
-    fn is_like(&self, other: &Self) -> bool {
-        self.base == other.base && self.groups.is_like(&other.groups)
+    fn is_compatible(&self, other: &Self) -> bool {
+        self.base == other.base && self.groups.is_compatible(&other.groups)
     }
 }
 
 /// All that the first process has to know.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub(crate) struct JailPlan {
     pub(crate) policy: Policy,
     /// The uid and gid outside, when root starts the cell; its own for anybody else.
     pub(crate) outside: Option<u32>,
@@ -62,9 +62,9 @@ pub(crate) struct Plan {
 
 /// The launcher's last word, on its standard output.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Verdict {
+pub(crate) enum LaunchReport {
     Failed { step: String, reason: String },
-    Over(Usage),
+    Ended(Usage),
 }
 
 /// The address inside at which our proxy listens.

@@ -7,24 +7,24 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-mod agent;
 mod cell;
-mod complaints;
 pub mod container;
-mod conversation;
 mod frames;
+mod init;
 pub mod jail;
-mod launched;
+mod launch;
 pub mod layer;
+mod limit_watch;
 pub mod policy;
 mod probe;
 pub mod proxy;
+mod session;
+mod stderr_tail;
 mod sys;
-mod watch;
 
 pub use cell::{
-    Backend, Cell, Checkpoint, CheckpointError, Command, ControlChannel, ExecError, Exit, Pty, PtyControl,
-    Sink, Size, StartError, Status, Stream, Talk, Usage,
+    Backend, Cell, Command, ControlChannel, ExecError, Exit, PipedCommand, Pty, PtyControl, Sink, Size,
+    StartError, Status, Stream, Usage,
 };
 pub use container::Container;
 pub use jail::Jail;
@@ -36,15 +36,15 @@ pub(crate) const LAUNCH: &str = "cell-launch";
 /// The same for a cell in a container.
 pub(crate) const CONTAINER_LAUNCH: &str = "container-launch";
 /// The argument by which a program is asked to become the agent inside a container.
-pub(crate) const AGENT: &str = "cell-agent";
+pub(crate) const INIT: &str = "cell-init";
 /// The same once it has a user namespace of its own.
-pub(crate) const AGENT_APART: &str = "cell-agent-apart";
+pub(crate) const INIT_CONFINED: &str = "cell-init-confined";
 
 /// The program that launches cells for this one.
 static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
 
 /// Names another program that calls [`entry`] as the launcher; for tests, which cannot do so themselves.
-pub fn launch_by(program: impl Into<PathBuf>) {
+pub fn set_launcher(program: impl Into<PathBuf>) {
     let _ = LAUNCHER.set(program.into());
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn launcher() -> Option<PathBuf> {
 /// that job and returns the exit code to end with.
 pub fn entry() -> Option<i32> {
     // The program that runs now, even if its file is replaced meanwhile.
-    launch_by("/proc/self/exe");
+    set_launcher("/proc/self/exe");
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next()?;
     if arguments.next().is_some() {
@@ -66,8 +66,8 @@ pub fn entry() -> Option<i32> {
     match first.to_str()? {
         LAUNCH => Some(jail::launch()),
         CONTAINER_LAUNCH => Some(container::launch()),
-        AGENT => Some(container::enter()),
-        AGENT_APART => Some(container::serve()),
+        INIT => Some(container::enter()),
+        INIT_CONFINED => Some(container::serve()),
         _ => None,
     }
 }

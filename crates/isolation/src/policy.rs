@@ -22,7 +22,7 @@ pub struct Policy {
 
 impl Policy {
     /// A workspace with this machine's programs, the usual limits and no network.
-    pub fn over(workspace: Mount, owner: impl Into<String>) -> Self {
+    pub fn for_workspace(workspace: Mount, owner: impl Into<String>) -> Self {
         Self {
             image: Image::Host { tools: Vec::new() },
             mounts: vec![workspace],

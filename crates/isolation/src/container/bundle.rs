@@ -9,9 +9,9 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::chdir;
 use serde_json::{Value, json};
 
-use super::{Plan, program};
+use super::{ContainerPlan, program};
 use crate::jail::host::room;
-use crate::jail::launcher::{Failure, at};
+use crate::jail::launcher::{SetupError, at};
 use crate::jail::root::{attach, etc, folder, inside, memory, names, programs};
 use crate::policy::{Access, HOME, Image, Limits, Mount, Policy};
 use crate::sys::{self, Bind};
@@ -47,8 +47,8 @@ const READ_ONLY: [&str; 12] = [
 const PERIOD: u64 = 100_000;
 
 /// Builds the bundle, and makes it the working folder.
-pub(super) fn build(plan: &Plan, owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
-    let (policy, bundle) = (&plan.walls.policy, &plan.bundle);
+pub(super) fn build(plan: &ContainerPlan, owners: Option<BorrowedFd<'_>>) -> Result<(), SetupError> {
+    let (policy, bundle) = (&plan.jail_plan.policy, &plan.bundle);
     let unshared = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", unshared).map_err(at("keep mounts apart"))?;
     memory(bundle, "mode=755,size=512m,nr_inodes=16k", MountFlags::NOSUID | MountFlags::NODEV)?;
@@ -74,7 +74,7 @@ fn mounted(bundle: &Path, index: usize) -> PathBuf {
 }
 
 /// A root of this machine's programs.
-fn host(bundle: &Path, policy: &Policy) -> Result<(), Failure> {
+fn host(bundle: &Path, policy: &Policy) -> Result<(), SetupError> {
     chdir("image").map_err(at("enter the image"))?;
     programs(&policy.image)?;
     places(policy)?;
@@ -85,7 +85,7 @@ fn host(bundle: &Path, policy: &Policy) -> Result<(), Failure> {
 
 /// Makes a folder of the bundle a mount that cannot be written, with all that is mounted in it. A runtime that was
 /// asked to do so would forget the other flags.
-fn close(path: &str) -> Result<(), Failure> {
+fn close(path: &str) -> Result<(), SetupError> {
     let path = Path::new(path);
     let bind =
         Bind { source: path, target: path, read_only: true, devices: false, recursive: true, owners: None };
@@ -93,7 +93,7 @@ fn close(path: &str) -> Result<(), Failure> {
 }
 
 /// A root of another system's: its folder lies under one with the places that we need, and neither can be written.
-fn foreign(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), Failure> {
+fn foreign(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), SetupError> {
     folder("places")?;
     folder("base")?;
     chdir("places").map_err(at("enter the image"))?;
@@ -116,7 +116,7 @@ fn foreign(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), Failure> {
 }
 
 /// Folders on which something is mounted; those of an image may be links that lead elsewhere.
-fn places(policy: &Policy) -> Result<(), Failure> {
+fn places(policy: &Policy) -> Result<(), SetupError> {
     for name in ["dev", "mnt", "proc", "run", "sys", "tmp", "var/tmp"] {
         folder(name)?;
     }
@@ -125,13 +125,13 @@ fn places(policy: &Policy) -> Result<(), Failure> {
     policy.mounts.iter().try_for_each(|given| folder(inside(&given.target)?))
 }
 
-fn config(plan: &Plan, arguments: &[String]) -> Value {
-    let policy = &plan.walls.policy;
+fn config(plan: &ContainerPlan, arguments: &[String]) -> Value {
+    let policy = &plan.jail_plan.policy;
     // Root's cells are an unprivileged user's; for anybody else, root here is only themselves.
-    let user = plan.walls.outside.unwrap_or_default();
+    let user = plan.jail_plan.outside.unwrap_or_default();
     // Without this one, which is of no use outside the launcher's own namespace, an ordinary user's agent could not
     // be somebody else than root in its own. It gives it up with all others there.
-    let kept = json!(if plan.walls.outside.is_some() { &[][..] } else { &["CAP_SETFCAP"][..] });
+    let kept = json!(if plan.jail_plan.outside.is_some() { &[][..] } else { &["CAP_SETFCAP"][..] });
     let capabilities = json!({ "bounding": kept, "permitted": kept, "effective": kept });
     // That of users is the agent's to enter, as the one whom the runtime made it; that of shared segments is the
     // launcher's.
@@ -141,7 +141,7 @@ fn config(plan: &Plan, arguments: &[String]) -> Value {
         "maskedPaths": MASKED,
         "readonlyPaths": READ_ONLY,
     });
-    if let Some(path) = &plan.place.path {
+    if let Some(path) = &plan.group_paths.path {
         linux["cgroupsPath"] = json!(path);
         linux["resources"] = resources(&policy.limits, has_swap());
     }
@@ -176,8 +176,8 @@ fn close_again(bundle: &Path) -> Value {
     json!({ "path": "/bin/sh", "args": ["sh", "-c", script, "sh", bundle.join("image")], "env": path })
 }
 
-fn mounts(plan: &Plan, user: u32) -> Vec<Value> {
-    let (policy, bundle) = (&plan.walls.policy, &plan.bundle);
+fn mounts(plan: &ContainerPlan, user: u32) -> Vec<Value> {
+    let (policy, bundle) = (&plan.jail_plan.policy, &plan.bundle);
     let mount = |kind: &str, target: &Path, options: &[&str]| json!({ "type": kind, "source": kind, "destination": target, "options": options });
     // What stands in the bundle is closed as it has to be. runc keeps that; crun has to be told again.
     let flags = |is_read_only: bool| match (plan.runtime.is_crun(), is_read_only) {
@@ -186,7 +186,7 @@ fn mounts(plan: &Plan, user: u32) -> Vec<Value> {
         (true, true) => &["rbind", "nosuid", "nodev", "ro"],
     };
     let bind = |source: PathBuf, target: &Path, is_read_only| json!({ "type": "bind", "source": source, "destination": target, "options": flags(is_read_only) });
-    let size = format!("size={}", room(&policy.limits, &plan.walls.groups));
+    let size = format!("size={}", room(&policy.limits, &plan.jail_plan.groups));
     let count = format!("nr_inodes={}", policy.limits.files);
     let (uid, gid) = (format!("uid={user}"), format!("gid={user}"));
     let shared = ["nosuid", "nodev", "mode=1777", &size, &count];

@@ -14,7 +14,7 @@ const UNIFIED: &str = "/sys/fs/cgroup";
 
 /// Where the groups of one container are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct GroupPaths {
     /// What the runtime is told; nothing where no groups can be made.
     pub(super) path: Option<String>,
     /// All that there may be of it.
@@ -23,23 +23,23 @@ pub(super) struct Place {
     pub(super) are_ours: bool,
 }
 
-impl Place {
+impl GroupPaths {
     pub(super) fn of(hierarchy: &Hierarchy, name: &str, runtime: &Runtime) -> Self {
         let name = format!("{PREFIX}{name}");
         match hierarchy {
             // It refuses to make any where version 2 is mounted beside version 1 and has a controller.
-            Hierarchy::One { .. } if runtime.is_crun() => Self {
+            Hierarchy::V1 { .. } if runtime.is_crun() => Self {
                 folders: parents().into_iter().map(|folder| folder.join(&name)).collect(),
                 path: None,
                 are_ours: true,
             },
             // A name without a slash is looked for below the runtime's own groups, as ours are.
-            Hierarchy::One { .. } => Self {
+            Hierarchy::V1 { .. } => Self {
                 folders: parents().into_iter().map(|folder| folder.join(&name)).collect(),
                 path: Some(name),
                 are_ours: false,
             },
-            Hierarchy::Two { folder } => {
+            Hierarchy::V2 { folder } => {
                 let folder = folder.join(name);
                 let below = folder.strip_prefix(UNIFIED).ok().map(|below| format!("/{}", below.display()));
                 Self { folders: below.iter().map(|_| folder.clone()).collect(), path: below, are_ours: false }
@@ -103,9 +103,9 @@ mod tests {
     #[test]
     fn pure_version_two_is_named_from_its_root() {
         let runtime = Runtime { path: "/usr/bin/crun".into() };
-        let two = Hierarchy::Two { folder: "/sys/fs/cgroup/user/app".into() };
-        let place = Place::of(&two, "1-2", &runtime);
-        assert_eq!(place.path.as_deref(), Some("/user/app/choir-cell-1-2"));
-        assert_eq!(place.folders, [PathBuf::from("/sys/fs/cgroup/user/app/choir-cell-1-2")]);
+        let two = Hierarchy::V2 { folder: "/sys/fs/cgroup/user/app".into() };
+        let group_paths = GroupPaths::of(&two, "1-2", &runtime);
+        assert_eq!(group_paths.path.as_deref(), Some("/user/app/choir-cell-1-2"));
+        assert_eq!(group_paths.folders, [PathBuf::from("/sys/fs/cgroup/user/app/choir-cell-1-2")]);
     }
 }

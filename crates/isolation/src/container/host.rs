@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::Plan;
-use super::groups::{self, Place};
+use super::ContainerPlan;
+use super::groups::{self, GroupPaths};
 use super::image;
 use super::runtime::{self, Runtime};
 use crate::cell::{Backend, Cell, StartError};
 use crate::jail::cgroup::Hierarchy;
 use crate::jail::{host as jail, probe};
-use crate::launched::{Begun, Launch, Launched, Running};
+use crate::launch::PendingLaunch;
 use crate::policy::{Image, Policy};
 use crate::probe::{Check, Finding, Probe};
 
@@ -106,8 +106,8 @@ impl Backend for Container {
             Check { what: "runtime", finding: version.map_or_else(Finding::Missing, Finding::Works) },
         );
         if works {
-            let trial =
-                probe::trial(self).map(|()| "the runtime's walls and the agent's own are in force".into());
+            let trial = probe::trial(self)
+                .map(|()| "the runtime's isolation and the cell init's own are in force".into());
             checks
                 .push(Check { what: "a cell", finding: trial.map_or_else(Finding::Missing, Finding::Works) });
         }
@@ -115,24 +115,20 @@ impl Backend for Container {
     }
 
     fn start(&self, policy: &Policy, scratch: &Path) -> Result<Arc<dyn Cell>, StartError> {
-        Ok(Arc::new(Launched::start(self.clone(), policy, scratch)?))
-    }
-}
-
-impl Launch for Container {
-    fn launch(&self, policy: &Policy, scratch: &Path) -> Result<Running, StartError> {
         let runtime = self.found().clone().map_err(StartError::Unprotected)?;
         let name = jail::unique_name();
         let policy = &Policy { image: self.image(&policy.image)?, ..policy.clone() };
         let bundle = scratch.join("bundle");
         std::fs::create_dir_all(&bundle)
             .map_err(|e| StartError::Policy(format!("{}: {e}", bundle.display())))?;
-        let walls = jail::plan(policy, self.hierarchy().groups(&name, &policy.limits))?;
-        let place = Place::of(self.hierarchy(), &name, &runtime);
+        let jail_plan = jail::plan(policy, self.hierarchy().groups(&name, &policy.limits))?;
+        let group_paths = GroupPaths::of(self.hierarchy(), &name, &runtime);
         let json = |e: serde_json::Error| StartError::Policy(e.to_string());
-        let agent = serde_json::to_vec(&walls).map_err(json)?;
-        let groups = place.folders.clone();
-        let launcher = serde_json::to_vec(&Plan { walls, bundle, runtime, name, place }).map_err(json)?;
-        Begun::start(&self.launcher, crate::CONTAINER_LAUNCH, launcher, groups)?.finish(agent, policy)
+        let init = serde_json::to_vec(&jail_plan).map_err(json)?;
+        let groups = group_paths.folders.clone();
+        let launcher = serde_json::to_vec(&ContainerPlan { jail_plan, bundle, runtime, name, group_paths })
+            .map_err(json)?;
+        let pending = PendingLaunch::start(&self.launcher, crate::CONTAINER_LAUNCH, launcher, groups)?;
+        Ok(Arc::new(pending.finish(init, policy)?))
     }
 }

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::jail::launcher::{Failure, at};
+use crate::jail::launcher::{SetupError, at};
 use crate::jail::root::folder;
 use crate::sys::{self, Bind};
 
@@ -17,7 +17,7 @@ use crate::sys::{self, Bind};
 pub(super) const FOLDER: &str = "/.choir";
 
 /// Puts this program with all that it needs below `into`; returns how it is started inside.
-pub(super) fn show(into: &Path) -> Result<Vec<String>, Failure> {
+pub(super) fn show(into: &Path) -> Result<Vec<String>, SetupError> {
     folder(into.join("lib"))?;
     show_self(&into.join("cell"))?;
     let maps = fs::read_to_string("/proc/self/maps").map_err(at("list our libraries"))?;
@@ -26,33 +26,33 @@ pub(super) fn show(into: &Path) -> Result<Vec<String>, Failure> {
         let Some(name) = library.file_name().and_then(|name| name.to_str()) else { continue };
         if name.starts_with("ld-") || name.starts_with("ld.so") {
             show_file(&library, &into.join("ld.so"))?;
-            arguments = ["/ld.so", "--library-path", "/lib"].map(place).to_vec();
+            arguments = ["/ld.so", "--library-path", "/lib"].map(group_paths).to_vec();
         }
         show_file(&library, &into.join("lib").join(name))?;
         for alias in aliases(name) {
             symlink(name, into.join("lib").join(alias)).map_err(at("name a library"))?;
         }
     }
-    arguments.extend([place("/cell"), crate::AGENT.to_owned()]);
+    arguments.extend([group_paths("/cell"), crate::INIT.to_owned()]);
     Ok(arguments)
 }
 
 /// Starts this program anew, as [`show`] said, with another argument. It returns only if that fails, with the reason.
-pub(super) fn start_anew(argument: &str) -> Failure {
+pub(super) fn start_anew(argument: &str) -> SetupError {
     // Where a loader was named, nothing else tells how this program was started.
     let line = fs::read("/proc/self/cmdline").unwrap_or_default();
     let mut words = line.split(|byte| *byte == 0).map(OsStr::from_bytes);
     let mut program = Command::new(words.next().unwrap_or_default());
-    let kept = words.take_while(|word| *word != crate::AGENT);
+    let kept = words.take_while(|word| *word != crate::INIT);
     at("start the agent anew")(program.args(kept).arg(argument).exec())
 }
 
-fn place(part: &str) -> String {
+fn group_paths(part: &str) -> String {
     if part.starts_with('/') { format!("{FOLDER}{part}") } else { part.to_owned() }
 }
 
 /// Shows the program that runs now. Where its file was replaced, what runs is copied.
-fn show_self(target: &Path) -> Result<(), Failure> {
+fn show_self(target: &Path) -> Result<(), SetupError> {
     let (running, step) = (Path::new("/proc/self/exe"), "show our program");
     let now = fs::metadata(running).map_err(at(step))?;
     let path = fs::read_link(running).map_err(at(step))?;
@@ -60,7 +60,7 @@ fn show_self(target: &Path) -> Result<(), Failure> {
     if is_same { show_file(&path, target) } else { fs::copy(running, target).map(drop).map_err(at(step)) }
 }
 
-fn show_file(source: &Path, target: &Path) -> Result<(), Failure> {
+fn show_file(source: &Path, target: &Path) -> Result<(), SetupError> {
     let step = format!("show our program's {}", source.display());
     fs::File::create(target).map_err(at(step.as_str()))?;
     let bind = Bind { source, target, read_only: true, devices: false, recursive: false, owners: None };

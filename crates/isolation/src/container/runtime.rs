@@ -71,7 +71,7 @@ impl Runtime {
         let output = output.map_err(|e| format!("{} does not run: {e}", self.path.display()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let first = text.lines().next().filter(|_| output.status.success());
-        first.map(str::to_owned).ok_or_else(|| format!("{} does not tell its version", self.path.display()))
+        first.map(str::to_owned).ok_or_else(|| format!("{} does not report its version", self.path.display()))
     }
 }
 

@@ -8,8 +8,8 @@ use landlock::{
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use super::Plan;
-use super::launcher::{Failure, at};
+use super::JailPlan;
+use super::launcher::{SetupError, at};
 use super::syscalls;
 use crate::policy::{Access, HOME, Policy};
 
@@ -17,14 +17,14 @@ use crate::policy::{Access, HOME, Policy};
 const WRITABLE: [&str; 4] = ["/tmp", "/var/tmp", HOME, "/dev"];
 
 /// Watchers of files, of which a user has 128 where nobody said otherwise.
-const WATCHERS: u64 = 32;
+const INOTIFY_INSTANCES: u64 = 32;
 /// Files that can be watched, where the kernel does not say.
-const WATCHES: u64 = 8192;
+const DEFAULT_INOTIFY_WATCHES: u64 = 8192;
 
-pub(crate) fn confine(plan: &Plan) -> Result<(), Failure> {
+pub(crate) fn confine(plan: &JailPlan) -> Result<(), SetupError> {
     let policy = &plan.policy;
     rlimits(plan)?;
-    bound()?;
+    bound_user()?;
     rustix::thread::set_no_new_privs(true).map_err(at("give up new privileges"))?;
     landlock(policy)?;
     // The agent's memory is no business of the commands', though they are the same user.
@@ -33,12 +33,12 @@ pub(crate) fn confine(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Bounds what the cell's user may take and do. Whoever has done so can do it again, to no effect.
-pub(crate) fn bound() -> Result<(), Failure> {
-    shares();
+pub(crate) fn bound_user() -> Result<(), SetupError> {
+    bound_user_resources();
     capabilities()
 }
 
-fn rlimits(plan: &Plan) -> Result<(), Failure> {
+fn rlimits(plan: &JailPlan) -> Result<(), SetupError> {
     let limits = &plan.policy.limits;
     // A group bounds all processes together, which is better than each by itself.
     let memory = if plan.groups.memory { u64::MAX } else { limits.memory };
@@ -66,13 +66,13 @@ fn rlimits(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Bounds what the cell takes of things that are counted by user, who may be the server's own. A kernel that has none
-/// of these has nothing to bound.
-fn shares() {
+/// of these has nothing to bound_user.
+fn bound_user_resources() {
     let watches = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok();
     let watches: Option<u64> = watches.and_then(|text| text.trim().parse().ok());
     let bounds = [
-        ("max_inotify_instances", WATCHERS),
-        ("max_inotify_watches", watches.unwrap_or(WATCHES) / 2),
+        ("max_inotify_instances", INOTIFY_INSTANCES),
+        ("max_inotify_watches", watches.unwrap_or(DEFAULT_INOTIFY_WATCHES) / 2),
         // A second wall behind the list.
         ("max_user_namespaces", 0),
         ("max_mnt_namespaces", 0),
@@ -84,7 +84,7 @@ fn shares() {
     }
 }
 
-fn capabilities() -> Result<(), Failure> {
+fn capabilities() -> Result<(), SetupError> {
     let step = "give up capabilities";
     for bit in 0..=63u32 {
         // Beyond the last that this kernel knows there is nothing to give up.
@@ -99,7 +99,7 @@ fn capabilities() -> Result<(), Failure> {
     rustix::thread::set_capabilities(None, sets).map_err(at(step))
 }
 
-fn landlock(policy: &Policy) -> Result<(), Failure> {
+fn landlock(policy: &Policy) -> Result<(), SetupError> {
     let step = "apply landlock";
     let abi = ABI::V6;
     let (all, read) = (AccessFs::from_all(abi), AccessFs::from_read(abi));

@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::cgroup::{Groups, Hierarchy};
 use super::spare::{Spare, Spares};
-use super::{Base, Ground, Plan, identity, probe};
+use super::{JailPlan, RootSpec, SharedSetup, identity, probe};
 use crate::cell::{Backend, Cell, StartError};
-use crate::launched::{Begun, Launch, Launched, Running};
+use crate::launch::{LaunchedCell, PendingLaunch};
 use crate::layer;
 use crate::policy::{Access, Limits, Policy};
 use crate::probe::Probe;
@@ -44,25 +44,26 @@ impl Jail {
     }
 
     /// What every cell of this policy's owner and image begins with.
-    fn ground(&self, policy: &Policy) -> Ground {
+    fn shared_setup(&self, policy: &Policy) -> SharedSetup {
         let limits = &policy.limits;
         let groups = self.hierarchy().groups(&unique_name(), limits);
         let room = room(limits, &groups);
-        let base = Base { image: policy.image.clone(), outside: outside(policy), room, files: limits.files };
-        Ground { groups, base }
+        let base =
+            RootSpec { image: policy.image.clone(), outside: outside(policy), room, files: limits.files };
+        SharedSetup { groups, base }
     }
 
-    fn begin(&self, ground: Ground) -> Result<Spare, StartError> {
-        let json = serde_json::to_vec(&ground).map_err(|e| StartError::Policy(e.to_string()))?;
-        let begun = Begun::start(&self.launcher, crate::LAUNCH, json, ground.groups.paths())?;
-        Ok(Spare { ground, begun })
+    fn begin(&self, setup: SharedSetup) -> Result<Spare, StartError> {
+        let json = serde_json::to_vec(&setup).map_err(|e| StartError::Policy(e.to_string()))?;
+        let pending = PendingLaunch::start(&self.launcher, crate::LAUNCH, json, setup.groups.paths())?;
+        Ok(Spare { setup, pending })
     }
 
     /// Has the next launcher made while the cell of this one is at work.
     fn prepare_next(&self, policy: &Policy) {
         if self.is_warm.load(Ordering::Relaxed) {
             let (jail, policy) = (self.clone(), policy.clone());
-            self.spares.refill(move || jail.begin(jail.ground(&policy)).ok());
+            self.spares.refill(move || jail.begin(jail.shared_setup(&policy)).ok());
         }
     }
 }
@@ -78,7 +79,7 @@ pub(crate) fn room(limits: &Limits, groups: &Groups) -> u64 {
 }
 
 /// Prepares what is the host's to prepare, and writes down the rest.
-pub(crate) fn plan(policy: &Policy, groups: Groups) -> Result<Plan, StartError> {
+pub(crate) fn plan(policy: &Policy, groups: Groups) -> Result<JailPlan, StartError> {
     let outside = outside(policy);
     for mount in &policy.mounts {
         if let Access::Layered { upper, work } = &mount.access {
@@ -86,7 +87,7 @@ pub(crate) fn plan(policy: &Policy, groups: Groups) -> Result<Plan, StartError> 
                 .map_err(|e| StartError::Policy(format!("{}: {e}", mount.source.display())))?;
         }
     }
-    Ok(Plan { policy: policy.clone(), outside, groups })
+    Ok(JailPlan { policy: policy.clone(), outside, groups })
 }
 
 /// Makes a layer's folders, owned by whoever the cell will be, with what is hidden marked as gone.
@@ -110,7 +111,7 @@ fn prepare_layer(
         if std::fs::symlink_metadata(source.join(name)).is_ok()
             && std::fs::symlink_metadata(upper.join(name)).is_err()
         {
-            layer::mark_gone(&upper.join(name))?;
+            layer::write_whiteout(&upper.join(name))?;
         }
     }
     Ok(())
@@ -135,21 +136,15 @@ impl Backend for Jail {
         self.is_warm.store(true, Ordering::Relaxed);
     }
 
-    fn start(&self, policy: &Policy, scratch: &Path) -> Result<Arc<dyn Cell>, StartError> {
-        Ok(Arc::new(Launched::start(self.clone(), policy, scratch)?))
-    }
-}
-
-impl Launch for Jail {
-    fn launch(&self, policy: &Policy, _: &Path) -> Result<Running, StartError> {
+    fn start(&self, policy: &Policy, _: &Path) -> Result<Arc<dyn Cell>, StartError> {
         if self.launcher.as_os_str().is_empty() {
             return Err(StartError::Unprotected("this program cannot launch cells".into()));
         }
-        let ground = self.ground(policy);
+        let setup = self.shared_setup(policy);
         // A launcher that has waited may have been killed meanwhile; only a new one has the last word.
-        let spare = self.spares.take(&ground).and_then(|spare| spare.finish(policy).ok());
-        let running = spare.map_or_else(|| self.begin(ground)?.finish(policy), Ok)?;
+        let spare = self.spares.take(&setup).and_then(|spare| spare.finish(policy).ok());
+        let cell: LaunchedCell = spare.map_or_else(|| self.begin(setup)?.finish(policy), Ok)?;
         self.prepare_next(policy);
-        Ok(running)
+        Ok(Arc::new(cell))
     }
 }

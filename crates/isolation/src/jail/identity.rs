@@ -7,14 +7,14 @@ use std::os::fd::OwnedFd;
 use rustix::process::{DumpableBehavior, Gid, Signal, Uid, kill_process, set_dumpable_behavior};
 use rustix::thread::{UnshareFlags, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use super::Plan;
-use super::launcher::{Failure, at};
+use super::JailPlan;
+use super::launcher::{SetupError, at};
 use crate::policy::UID;
 use crate::sys;
 
 /// Namespaces that every cell has of its own. Those of mounts and control groups are the first process's to enter,
 /// since the launcher has to see the host's; that of users comes first or last.
-const APART: UnshareFlags =
+const CELL_NAMESPACES: UnshareFlags =
     UnshareFlags::NEWPID.union(UnshareFlags::NEWNET).union(UnshareFlags::NEWIPC).union(UnshareFlags::NEWUTS);
 
 /// The unprivileged uid of an owner: above all that people and packages use, one of 2^30.
@@ -29,7 +29,7 @@ pub(crate) fn uid_of(owner: &str) -> u32 {
 
 /// A user namespace in which what root owns on disk belongs to the cell's user, for mounts; `None` if the cell's user
 /// owns it anyway.
-pub(crate) fn owners(outside: Option<u32>) -> Result<Option<OwnedFd>, Failure> {
+pub(crate) fn owner_mapping(outside: Option<u32>) -> Result<Option<OwnedFd>, SetupError> {
     let step = "map the owners of files";
     let Some(outside) = outside else { return Ok(None) };
     let child = sys::hold_user_namespace().map_err(at(step))?;
@@ -46,17 +46,17 @@ pub(crate) fn owners(outside: Option<u32>) -> Result<Option<OwnedFd>, Failure> {
 
 /// Enters the cell's namespaces. For anybody but root that begins with a user namespace, which gives the right to
 /// build the rest.
-pub(super) fn leave(outside: Option<u32>) -> Result<(), Failure> {
+pub(super) fn enter_namespaces(outside: Option<u32>) -> Result<(), SetupError> {
     if outside.is_some() {
-        return sys::unshare(APART).map_err(at("enter new namespaces"));
+        return sys::unshare(CELL_NAMESPACES).map_err(at("enter new namespaces"));
     }
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    sys::unshare(APART | UnshareFlags::NEWUSER).map_err(at("enter new namespaces"))?;
+    sys::unshare(CELL_NAMESPACES | UnshareFlags::NEWUSER).map_err(at("enter new namespaces"))?;
     map(UID, uid.as_raw(), gid.as_raw())
 }
 
 /// Inside, the user of that number; outside, this one.
-pub(crate) fn map(inside: u32, uid: u32, gid: u32) -> Result<(), Failure> {
+pub(crate) fn map(inside: u32, uid: u32, gid: u32) -> Result<(), SetupError> {
     let step = "map the user";
     fs::write("/proc/self/setgroups", "deny").map_err(at(step))?;
     fs::write("/proc/self/uid_map", format!("{inside} {uid} 1")).map_err(at(step))?;
@@ -64,7 +64,7 @@ pub(crate) fn map(inside: u32, uid: u32, gid: u32) -> Result<(), Failure> {
 }
 
 /// Gives root away, for good.
-pub(super) fn become_nobody(plan: &Plan) -> Result<(), Failure> {
+pub(super) fn drop_root(plan: &JailPlan) -> Result<(), SetupError> {
     let step = "become an unprivileged user";
     let Some(outside) = plan.outside else { return Ok(()) };
     let (uid, gid) = (Uid::from_raw(outside), Gid::from_raw(outside));

@@ -32,7 +32,7 @@ pub(crate) fn user() -> Finding {
 
 pub(crate) fn groups(hierarchy: &Hierarchy) -> Finding {
     match hierarchy {
-        Hierarchy::One { memory, pids, cpu } => {
+        Hierarchy::V1 { memory, pids, cpu } => {
             let missing: Vec<&str> = [("memory", memory), ("pids", pids), ("cpu", cpu)]
                 .into_iter()
                 .filter_map(|(name, folder)| folder.is_none().then_some(name))
@@ -46,7 +46,7 @@ pub(crate) fn groups(hierarchy: &Hierarchy) -> Finding {
                 ))
             }
         }
-        Hierarchy::Two { .. } => Finding::Works("version 2: memory, processes and processors".into()),
+        Hierarchy::V2 { .. } => Finding::Works("version 2: memory, processes and processors".into()),
         Hierarchy::None(why) => {
             Finding::Weaker(format!("{why}; limits of memory hold for single processes only"))
         }
@@ -60,7 +60,7 @@ pub(crate) fn trial(backend: &dyn Backend) -> Result<(), String> {
         ["source", "upper", "work"].iter().try_for_each(|name| std::fs::create_dir_all(folder.join(name)));
     let tried = made.map_err(|e| e.to_string()).and_then(|()| {
         let access = Access::Layered { upper: folder.join("upper"), work: folder.join("work") };
-        let policy = Policy::over(Mount::workspace(folder.join("source"), access), "probe");
+        let policy = Policy::for_workspace(Mount::workspace(folder.join("source"), access), "probe");
         let cell: Arc<dyn Cell> = backend.start(&policy, &folder).map_err(|e| e.to_string())?;
         let exit = cell.exec(&Command::new(["/bin/true"]), &mut |_, _| ()).map_err(|e| e.to_string())?;
         if exit.status == Status::Exited(0) {

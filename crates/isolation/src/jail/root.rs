@@ -10,8 +10,8 @@ use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 
-use super::Base;
-use super::launcher::{Failure, at};
+use super::RootSpec;
+use super::launcher::{SetupError, at};
 use crate::policy::{Access, HOME, Image, Mount, UID};
 use crate::sys::{self, Bind};
 
@@ -35,7 +35,7 @@ const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const BUILT_AT: &str = "/proc";
 
 /// Builds what every cell of this kind sees, and makes it the working folder. The host's own root is still there.
-pub(super) fn build(base: &Base) -> Result<(), Failure> {
+pub(super) fn build(base: &RootSpec) -> Result<(), SetupError> {
     let unshared = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", unshared).map_err(at("keep mounts apart"))?;
     let root = Path::new(BUILT_AT);
@@ -65,7 +65,7 @@ pub(super) fn build(base: &Base) -> Result<(), Failure> {
 }
 
 /// Attaches the policy's folders to the root that was built, and makes it the only one.
-pub(super) fn enter(mounts: &[Mount], owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
+pub(super) fn enter(mounts: &[Mount], owners: Option<BorrowedFd<'_>>) -> Result<(), SetupError> {
     for (index, given) in mounts.iter().enumerate() {
         attach(given, index, owners)?;
     }
@@ -82,19 +82,19 @@ pub(super) fn enter(mounts: &[Mount], owners: Option<BorrowedFd<'_>>) -> Result<
 }
 
 /// Mounts an empty folder in memory.
-pub(crate) fn memory(path: &Path, options: &str, flags: MountFlags) -> Result<(), Failure> {
+pub(crate) fn memory(path: &Path, options: &str, flags: MountFlags) -> Result<(), SetupError> {
     let options = std::ffi::CString::new(options).map_err(at("mount memory"))?;
     mount("tmpfs", path, "tmpfs", flags, options.as_c_str())
         .map_err(at(format!("mount memory at {}", path.display())))
 }
 
-pub(crate) fn folder(path: impl AsRef<Path>) -> Result<(), Failure> {
+pub(crate) fn folder(path: impl AsRef<Path>) -> Result<(), SetupError> {
     let path = path.as_ref();
     fs::create_dir_all(path).map_err(at(format!("make the folder {}", path.display())))
 }
 
 /// A path of the cell, relative to its root. It may not climb.
-pub(crate) fn inside(path: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn inside(path: &Path) -> Result<PathBuf, SetupError> {
     let plain: Option<PathBuf> = path
         .components()
         .filter(|part| *part != Component::RootDir)
@@ -105,13 +105,13 @@ pub(crate) fn inside(path: &Path) -> Result<PathBuf, Failure> {
         .ok_or_else(|| at("place a mount")(format!("{} is no place inside", path.display())))
 }
 
-fn read_only(source: &Path, target: &Path) -> Result<(), Failure> {
+fn read_only(source: &Path, target: &Path) -> Result<(), SetupError> {
     let bind = Bind { source, target, read_only: true, devices: false, recursive: true, owners: None };
     sys::bind(bind).map_err(at(format!("show {}", source.display())))
 }
 
 /// Programs and libraries, all read-only.
-pub(crate) fn programs(image: &Image) -> Result<(), Failure> {
+pub(crate) fn programs(image: &Image) -> Result<(), SetupError> {
     let (base, tools): (&Path, &[PathBuf]) = match image {
         Image::Host { tools } => (Path::new("/"), tools),
         Image::Rootfs(base) => (base, &[]),
@@ -143,7 +143,7 @@ pub(crate) fn programs(image: &Image) -> Result<(), Failure> {
     Ok(())
 }
 
-fn devices() -> Result<(), Failure> {
+fn devices() -> Result<(), SetupError> {
     folder("dev")?;
     for name in DEVICES {
         let (source, target) = (Path::new("/dev").join(name), Path::new("dev").join(name));
@@ -176,7 +176,7 @@ fn devices() -> Result<(), Failure> {
 }
 
 /// An `/etc` that says who the user is and where certificates are, and nothing of the host.
-pub(crate) fn etc() -> Result<(), Failure> {
+pub(crate) fn etc() -> Result<(), SetupError> {
     names()?;
     for name in ETC {
         let (source, target) = (Path::new("/etc").join(name), Path::new("etc").join(name));
@@ -192,7 +192,7 @@ pub(crate) fn etc() -> Result<(), Failure> {
 }
 
 /// Who and where the user is.
-pub(crate) fn names() -> Result<(), Failure> {
+pub(crate) fn names() -> Result<(), SetupError> {
     folder("etc")?;
     let nobody = 65534;
     let passwd =
@@ -213,7 +213,7 @@ pub(crate) fn names() -> Result<(), Failure> {
 }
 
 /// A folder of the policy.
-pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
+pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>) -> Result<(), SetupError> {
     let target = inside(&given.target)?;
     folder(&target)?;
     let bind = |target: &Path, read_only: bool| {
@@ -251,7 +251,7 @@ pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>
 
 /// Lays an empty file that nobody may open over each of these. A mount cannot be taken away or replaced from inside.
 /// Links are not followed: what a link leads to is covered under its own name, or not meant.
-fn cover(folder: &Path, covered: &[PathBuf]) -> Result<(), Failure> {
+fn cover(folder: &Path, covered: &[PathBuf]) -> Result<(), SetupError> {
     use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
     if covered.is_empty() {
         return Ok(());
@@ -277,7 +277,7 @@ fn cover(folder: &Path, covered: &[PathBuf]) -> Result<(), Failure> {
 }
 
 /// Lays an empty folder over a full one. The options are set one by one, so that no character of a path is special.
-fn layer(lower: &Path, upper: &Path, work: &Path, target: &Path) -> Result<(), Failure> {
+fn layer(lower: &Path, upper: &Path, work: &Path, target: &Path) -> Result<(), SetupError> {
     use rustix::mount::{
         FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, fsconfig_create, fsconfig_set_flag,
         fsconfig_set_string, fsmount, fsopen, move_mount,

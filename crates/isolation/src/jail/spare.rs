@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::{Ground, host};
+use super::{SharedSetup, host};
 use crate::cell::StartError;
-use crate::launched::{Begun, Running};
+use crate::launch::{LaunchedCell, PendingLaunch};
 use crate::policy::Policy;
 
 /// A spare that nobody wanted for so long is let go.
@@ -17,58 +17,60 @@ const IDLE: Duration = Duration::from_secs(10);
 /// A launcher, and what it was told.
 #[derive(Debug)]
 pub(super) struct Spare {
-    pub(super) ground: Ground,
-    pub(super) begun: Begun,
+    pub(super) setup: SharedSetup,
+    pub(super) pending: PendingLaunch,
 }
 
 impl Spare {
     /// Makes it the cell that this policy asks for.
-    pub(super) fn finish(self, policy: &Policy) -> Result<Running, StartError> {
-        let plan = host::plan(policy, self.ground.groups)?;
+    pub(super) fn finish(self, policy: &Policy) -> Result<LaunchedCell, StartError> {
+        let plan = host::plan(policy, self.setup.groups)?;
         let json = serde_json::to_vec(&plan).map_err(|e| StartError::Policy(e.to_string()))?;
-        self.begun.finish(json, policy)
+        self.pending.finish(json, policy)
     }
 }
 
 /// Makes the next spare.
-type Order = Box<dyn FnOnce() -> Option<Spare> + Send>;
+type MakeSpare = Box<dyn FnOnce() -> Option<Spare> + Send>;
 
-/// The one place for a spare, and whoever fills it.
+/// The one slot for a spare, and whoever fills it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spares {
-    place: Arc<Place>,
-    keeper: Arc<OnceLock<Sender<Order>>>,
+    slot: Arc<SpareSlot>,
+    refiller: Arc<OnceLock<Sender<MakeSpare>>>,
 }
 
 impl Spares {
     /// The spare, if it is like this.
-    pub(super) fn take(&self, like: &Ground) -> Option<Spare> {
-        self.place.spare().take_if(|spare| spare.ground.is_like(like))
+    pub(super) fn take(&self, like: &SharedSetup) -> Option<Spare> {
+        self.slot.spare().take_if(|spare| spare.setup.is_compatible(like))
     }
 
     /// Has another one made, beside whatever else is going on.
     pub(super) fn refill(&self, make: impl FnOnce() -> Option<Spare> + Send + 'static) {
-        let keeper = self.keeper.get_or_init(|| {
+        let refiller = self.refiller.get_or_init(|| {
             let (orders, waiting) = channel();
-            let place = Arc::clone(&self.place);
+            let slot = Arc::clone(&self.slot);
             // Without a thread there is no spare, and nothing is lost but time.
-            let _ = std::thread::Builder::new().name("spare cell".into()).spawn(move || place.keep(&waiting));
+            let _ = std::thread::Builder::new()
+                .name("spare cell".into())
+                .spawn(move || slot.refill_until_closed(&waiting));
             orders
         });
-        let _ = keeper.send(Box::new(make));
+        let _ = refiller.send(Box::new(make));
     }
 }
 
 #[derive(Debug, Default)]
-struct Place(Mutex<Option<Spare>>);
+struct SpareSlot(Mutex<Option<Spare>>);
 
-impl Place {
+impl SpareSlot {
     fn spare(&self) -> MutexGuard<'_, Option<Spare>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Carries out orders until nobody can give any more.
-    fn keep(&self, orders: &Receiver<Order>) {
+    fn refill_until_closed(&self, orders: &Receiver<MakeSpare>) {
         loop {
             let order = match orders.recv_timeout(IDLE) {
                 Err(RecvTimeoutError::Timeout) => {

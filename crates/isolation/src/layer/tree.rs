@@ -14,26 +14,24 @@ use rustix::io::Errno;
 use super::{EntryKind, OPAQUE, Visit};
 
 /// Folders that are held open at once; those above are opened again on the way back.
-const HELD: usize = 48;
+const MAX_OPEN: usize = 48;
 /// Folders within folders, beyond which nothing is read: no path is that long.
-pub(super) const DEEPEST: usize = 2_048;
+pub(super) const MAX_DEPTH: usize = 2_048;
 /// What reading a folder takes.
-const TO_READ: Mode = Mode::RUSR.union(Mode::XUSR);
+const READ_FOLDER: Mode = Mode::RUSR.union(Mode::XUSR);
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// What is done with a folder that its owner closed to themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Closed {
+pub(super) enum UnreadableFolders {
     /// It is opened, and stays so for whoever reads it afterwards.
     Open,
     /// It is opened for the look and then closed again, since its command still runs.
-    OpenAndClose,
+    OpenTemporarily,
 }
 
 /// Something on the way.
-pub(super) struct Found<'a> {
-    pub(super) folder: BorrowedFd<'a>,
-    pub(super) name: &'a OsStr,
+pub(super) struct Visited<'a> {
     /// Relative to the top.
     pub(super) path: &'a Path,
     pub(super) stat: &'a Stat,
@@ -42,11 +40,11 @@ pub(super) struct Found<'a> {
 
 /// How a tree was gone through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum Coverage {
     /// All of it, or as much as the visitor wanted.
-    Enough,
+    Complete,
     /// All but what is too deep.
-    NotTheDepths,
+    DepthLimited,
 }
 
 struct Level {
@@ -61,30 +59,31 @@ struct Level {
 /// Visits everything below a folder, each folder before what is in it.
 pub(super) fn visit(
     top: &Path,
-    closed: Closed,
-    visit: &mut dyn FnMut(&Found<'_>) -> io::Result<Visit>,
-) -> io::Result<Seen> {
+    unreadable: UnreadableFolders,
+    visit: &mut dyn FnMut(&Visited<'_>) -> io::Result<Visit>,
+) -> io::Result<Coverage> {
     let fd = rustix::fs::openat(CWD, top, FOLDER, Mode::empty())?;
     let left = names(fd.as_fd())?.into_iter();
     // The top is never let go, so nobody asks which it is.
     let mut levels = vec![Level { fd: Some(fd), left, is: (0, 0), closed: None }];
     let mut path = PathBuf::new();
-    let mut seen = Seen::Enough;
+    let mut coverage = Coverage::Complete;
     while let Some(level) = levels.last_mut() {
         let Some(name) = level.left.next() else {
             leave(&mut levels, &mut path);
             continue;
         };
         let Some(folder) = &level.fd else { continue };
-        let Some(stat) = passing(rustix::fs::statat(folder, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW))?
+        let Some(stat) =
+            ignoring_races(rustix::fs::statat(folder, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW))?
         else {
             continue;
         };
         path.push(&name);
         let opened = match kind(&stat) {
             Some(kind) => Err(kind),
-            None => match passing(open(folder.as_fd(), &name, &stat, TO_READ))? {
-                Some((fd, was)) => Ok((fd, was.filter(|_| closed == Closed::OpenAndClose))),
+            None => match ignoring_races(open(folder.as_fd(), &name, &stat, READ_FOLDER))? {
+                Some((fd, was)) => Ok((fd, was.filter(|_| unreadable == UnreadableFolders::OpenTemporarily))),
                 None => {
                     path.pop();
                     continue;
@@ -96,12 +95,12 @@ pub(super) fn visit(
             Ok((fd, _)) if is_opaque(fd) => EntryKind::OpaqueFolder,
             Ok(_) => EntryKind::Folder,
         };
-        let what = visit(&Found { folder: folder.as_fd(), name: &name, path: &path, stat: &stat, kind: is })?;
+        let what = visit(&Visited { path: &path, stat: &stat, kind: is })?;
         match opened {
-            Ok((fd, was)) if what == Visit::Enter && levels.len() <= DEEPEST => {
+            Ok((fd, was)) if what == Visit::Enter && levels.len() <= MAX_DEPTH => {
                 let left = names(fd.as_fd())?.into_iter();
                 levels.push(Level { fd: Some(fd), left, is: (stat.st_dev, stat.st_ino), closed: was });
-                let far = levels.len().saturating_sub(HELD);
+                let far = levels.len().saturating_sub(MAX_OPEN);
                 if far > 0 {
                     levels[far].fd = None;
                 }
@@ -109,7 +108,7 @@ pub(super) fn visit(
             }
             Ok((fd, was)) => {
                 if what == Visit::Enter {
-                    seen = Seen::NotTheDepths;
+                    coverage = Coverage::DepthLimited;
                 }
                 close(&fd, was);
             }
@@ -120,10 +119,10 @@ pub(super) fn visit(
             while levels.len() > 1 {
                 leave(&mut levels, &mut path);
             }
-            return Ok(seen);
+            return Ok(coverage);
         }
     }
-    Ok(seen)
+    Ok(coverage)
 }
 
 /// Goes up, and opens the folder above again if it is not held any more. If this one was moved meanwhile, that is
@@ -149,7 +148,7 @@ fn close(fd: &OwnedFd, was: Option<Mode>) {
 }
 
 /// What the tree's maker may do at any moment is no failure.
-fn passing<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
+fn ignoring_races<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::STALE) => Ok(None),
@@ -163,7 +162,7 @@ fn kind(stat: &Stat) -> Option<EntryKind> {
         FileType::Directory => None,
         FileType::RegularFile => Some(EntryKind::File),
         FileType::Symlink => Some(EntryKind::Symlink),
-        FileType::CharacterDevice if stat.st_rdev == 0 => Some(EntryKind::Gone),
+        FileType::CharacterDevice if stat.st_rdev == 0 => Some(EntryKind::Whiteout),
         FileType::Fifo
         | FileType::Socket
         | FileType::CharacterDevice
@@ -193,38 +192,12 @@ fn open(
 
 /// Opens a folder for good.
 pub(super) fn open_folder(above: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
-    open_for(above, name, TO_READ)
+    open_for(above, name, READ_FOLDER)
 }
 
 fn open_for(above: BorrowedFd<'_>, name: &OsStr, rights: Mode) -> io::Result<OwnedFd> {
     let stat = rustix::fs::statat(above, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(open(above, name, &stat, rights)?.0)
-}
-
-/// Opens a file that was found, if it is still one.
-pub(super) fn open_file(found: &Found<'_>) -> io::Result<std::fs::File> {
-    let name = found.name.as_bytes();
-    let handle = rustix::fs::openat(
-        found.folder,
-        name,
-        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
-    let stat = rustix::fs::fstat(&handle)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("a file became something else"));
-    }
-    let known = format!("/proc/self/fd/{}", handle.as_raw_fd());
-    let was = Mode::from_raw_mode(stat.st_mode);
-    let is_closed = !was.contains(Mode::RUSR) && !rustix::process::geteuid().is_root();
-    if is_closed {
-        rustix::fs::chmod(&known, was | Mode::RUSR)?;
-    }
-    let opened = rustix::fs::open(&known, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-    if is_closed {
-        let _ = rustix::fs::chmod(&known, was);
-    }
-    Ok(std::fs::File::from(opened?))
 }
 
 pub(super) fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
@@ -233,7 +206,7 @@ pub(super) fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
     let mut names = Vec::new();
     while let Some(entry) = entries.next() {
-        let Some(entry) = passing(entry)? else { break };
+        let Some(entry) = ignoring_races(entry)? else { break };
         let name = entry.file_name().to_bytes();
         if name != b"." && name != b".." {
             names.push(OsStr::from_bytes(name).to_owned());
@@ -331,16 +304,16 @@ mod tests {
     fn a_deep_tree_is_seen_whole_and_removed() {
         let base = tempfile::tempdir().unwrap();
         let top = base.path().join("top");
-        for (depth, seen) in [(300, Seen::Enough), (DEEPEST + 500, Seen::NotTheDepths)] {
+        for (depth, seen) in [(300, Coverage::Complete), (MAX_DEPTH + 500, Coverage::DepthLimited)] {
             std::fs::create_dir(&top).unwrap();
             deep(&top, depth);
             let mut paths = BTreeSet::new();
-            let result = visit(&top, Closed::Open, &mut |found| {
+            let result = visit(&top, UnreadableFolders::Open, &mut |found| {
                 assert!(paths.insert(found.path.to_owned()));
                 Ok(Visit::Enter)
             });
             assert_eq!(result.unwrap(), seen);
-            assert_eq!(paths.len(), 2 * depth.min(DEEPEST + 1));
+            assert_eq!(paths.len(), 2 * depth.min(MAX_DEPTH + 1));
             remove(&top).unwrap();
             assert!(!top.exists());
         }
@@ -369,10 +342,10 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         deep(base.path(), 100);
         let mut count = 0;
-        let seen = visit(base.path(), Closed::Open, &mut |_| {
+        let seen = visit(base.path(), UnreadableFolders::Open, &mut |_| {
             count += 1;
             Ok(if count == 60 { Visit::End } else { Visit::Enter })
         });
-        assert_eq!((seen.unwrap(), count), (Seen::Enough, 60));
+        assert_eq!((seen.unwrap(), count), (Coverage::Complete, 60));
     }
 }

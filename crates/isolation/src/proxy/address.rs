@@ -7,7 +7,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 /// How names become addresses, and which of those may be reached.
-pub trait Reach: Send + Sync + 'static {
+pub trait Resolver: Send + Sync + 'static {
     fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
 
     fn is_public(&self, address: IpAddr) -> bool;
@@ -15,9 +15,9 @@ pub trait Reach: Send + Sync + 'static {
 
 /// The real one.
 #[derive(Debug, Clone, Copy)]
-pub struct Internet;
+pub struct SystemResolver;
 
-impl Reach for Internet {
+impl Resolver for SystemResolver {
     fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         (host, port).to_socket_addrs().map(Iterator::collect)
     }

@@ -1,11 +1,11 @@
-//! Which hosts a cell may reach, compared in one normal form.
+//! Which hosts a cell may resolver, compared in one normal form.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 use thiserror::Error;
 
-use super::failure::Failure;
+use super::error::RequestError;
 use crate::policy::Network;
 
 /// The ports of a host for which none is listed.
@@ -13,7 +13,7 @@ const WEB: [u16; 2] = [80, 443];
 
 /// What may be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules(Allowed);
+pub struct HostRules(Allowed);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Allowed {
@@ -43,7 +43,7 @@ pub struct RuleError {
     reason: &'static str,
 }
 
-impl Rules {
+impl HostRules {
     pub fn of(network: &Network) -> Result<Self, RuleError> {
         Ok(Self(match network {
             Network::None => Allowed::Nothing,
@@ -55,7 +55,7 @@ impl Rules {
     }
 
     /// Whether the list has it. Its addresses are another question.
-    pub(super) fn check(&self, host: &Host, port: u16) -> Result<(), Failure> {
+    pub(super) fn check(&self, host: &Host, port: u16) -> Result<(), RequestError> {
         let rules = match &self.0 {
             Allowed::Everything => return Ok(()),
             Allowed::Listed(rules) => rules.as_slice(),
@@ -74,7 +74,7 @@ impl Rules {
         } else {
             format!("{host} is not on the list of hosts that this cell may reach")
         };
-        Err(Failure::refused(reason, Some(format!("To allow it: choir run --net {what} …"))))
+        Err(RequestError::refused(reason, Some(format!("To allow it: choir run --net {what} …"))))
     }
 }
 

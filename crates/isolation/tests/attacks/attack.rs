@@ -1,7 +1,7 @@
 //! An attack as a file: what it tries, what it is given, and what must be true afterwards.
 //!
 //! This knows nothing of cells: whoever runs an attack says what came of it as an [`Outcome`], and [`Attack::judge`]
-//! says what is wrong with that. So the same files serve every backend, and the whole product.
+//! says what is violations with that. So the same files serve every backend, and the whole product.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -131,47 +131,51 @@ impl Attack {
         limits
     }
 
-    /// What is wrong; nothing, if the walls held.
-    pub(crate) fn judge(&self, outcome: &Outcome) -> Vec<Wrong> {
-        let mut wrong = Vec::new();
+    /// What is violations; nothing, if the walls held.
+    pub(crate) fn judge(&self, outcome: &Outcome) -> Vec<Violation> {
+        let mut violations = Vec::new();
         let expect = &self.expect;
         let default = |named: &[String], otherwise: &str| {
             if named.is_empty() { vec![otherwise.to_owned()] } else { named.to_vec() }
         };
         let ends = default(&expect.ends, "exited:0");
         if !ends.contains(&outcome.end) {
-            wrong.push(Wrong::Ended { was: outcome.end.clone(), wanted: ends.join(" or ") });
+            violations.push(Violation::Ended { was: outcome.end.clone(), wanted: ends.join(" or ") });
         }
         for text in default(&expect.prints, TRIED) {
             if !outcome.output.contains(&text) {
-                wrong.push(Wrong::NotPrinted(text));
+                violations.push(Violation::NotPrinted(text));
             }
         }
         let lacks = expect.lacks.iter().map(String::as_str).chain([BREACH, outcome.secret.as_str()]);
         for text in lacks.filter(|text| outcome.output.contains(text)) {
-            wrong.push(Wrong::Printed(text.to_owned()));
+            violations.push(Violation::Printed(text.to_owned()));
         }
         let found: BTreeMap<&str, &str> =
             outcome.layer.iter().map(|(path, kind)| (path.as_str(), kind.as_str())).collect();
         for (path, kind) in &expect.layer {
             let is = found.get(path.as_str()).copied().unwrap_or("absent");
             if is != kind {
-                wrong.push(Wrong::Layer { path: path.clone(), is: is.to_owned(), wanted: kind.clone() });
+                violations.push(Violation::Layer {
+                    path: path.clone(),
+                    is: is.to_owned(),
+                    wanted: kind.clone(),
+                });
             }
         }
         if outcome.layer.len() < expect.entries {
-            wrong.push(Wrong::Entries { were: outcome.layer.len(), wanted: expect.entries });
+            violations.push(Violation::Entries { were: outcome.layer.len(), wanted: expect.entries });
         }
         if expect.answers && !outcome.answers {
-            wrong.push(Wrong::Silent);
+            violations.push(Violation::Silent);
         }
-        wrong
+        violations
     }
 }
 
 /// One thing that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum Violation {
     Ended {
         was: String,
         wanted: String,
@@ -192,7 +196,7 @@ pub(crate) enum Wrong {
     Machine(String),
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ended { was, wanted } => write!(f, "it ended with {was}, not with {wanted}"),

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::attack::Wrong;
+use crate::attack::Violation;
 
 /// What all attacks of a run share: services that tell the secret to whoever connects, and a process that holds it.
 pub(crate) struct Host {
@@ -34,15 +34,15 @@ impl Host {
         let folder = tempfile::tempdir().unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = tcp.local_addr().unwrap().port();
-        let told = secret.clone();
-        std::thread::spawn(move || tell(tcp.incoming(), &told));
+        let record = secret.clone();
+        std::thread::spawn(move || tell(tcp.incoming(), &record));
         let named = UnixListener::bind(folder.path().join("socket")).unwrap();
         let abstracted =
             SocketAddr::from_abstract_name(format!("choir-attack-{}", std::process::id())).unwrap();
         let abstracted = UnixListener::bind_addr(&abstracted).unwrap();
         for listener in [named, abstracted] {
-            let told = secret.clone();
-            std::thread::spawn(move || tell(listener.incoming(), &told));
+            let record = secret.clone();
+            std::thread::spawn(move || tell(listener.incoming(), &record));
         }
         let leaked = folder.path().join("leaked");
         std::fs::write(&leaked, &secret).unwrap();
@@ -73,15 +73,15 @@ impl Host {
     }
 
     /// The services and the process are still there.
-    pub(crate) fn look(&mut self) -> Vec<Wrong> {
-        let mut wrong = Vec::new();
+    pub(crate) fn look(&mut self) -> Vec<Violation> {
+        let mut violations = Vec::new();
         if !matches!(self.bystander.try_wait(), Ok(None)) {
-            wrong.push(Wrong::Machine("a process of the host has ended".into()));
+            violations.push(Violation::Machine("a process of the host has ended".into()));
         }
         if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            wrong.push(Wrong::Machine("a service of the host does not answer".into()));
+            violations.push(Violation::Machine("a service of the host does not answer".into()));
         }
-        wrong
+        violations
     }
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn random() -> String {
 }
 
 /// The folders of one attack: a workspace with a log in it, and what stands around it.
-pub(crate) struct Ground {
+pub(crate) struct AttackFolders {
     folder: TempDir,
     /// By which its processes are known.
     pub(crate) mark: String,
@@ -121,7 +121,7 @@ pub(crate) struct Ground {
     _service: UnixListener,
 }
 
-impl Ground {
+impl AttackFolders {
     pub(crate) fn new(secret: &str, files: &std::collections::BTreeMap<String, String>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -139,9 +139,9 @@ impl Ground {
         }
         std::fs::create_dir(folder.path().join("cell")).unwrap();
         let service = UnixListener::bind(folder.path().join("workspace/service.sock")).unwrap();
-        let mut ground = Self { folder, mark: random(), before: Vec::new(), _service: service };
-        ground.before = ground.snapshot();
-        ground
+        let mut folders = Self { folder, mark: random(), before: Vec::new(), _service: service };
+        folders.before = folders.snapshot();
+        folders
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -185,7 +185,7 @@ impl Ground {
     }
 
     /// What is not as it was, once the cell is gone. With `except`, the workspace itself may differ.
-    pub(crate) fn look(&self, except: Option<&Path>) -> Vec<Wrong> {
+    pub(crate) fn look(&self, except: Option<&Path>) -> Vec<Violation> {
         let counts = |list: Vec<(PathBuf, Vec<u8>)>| -> Vec<(PathBuf, Vec<u8>)> {
             let inside = |path: &Path| {
                 except.is_some_and(|except| {
@@ -195,21 +195,21 @@ impl Ground {
             list.into_iter().filter(|(path, _)| !inside(path)).collect()
         };
         let (before, after) = (counts(self.before.clone()), counts(self.snapshot()));
-        let mut wrong = Vec::new();
+        let mut violations = Vec::new();
         for (path, _) in after.iter().filter(|one| !before.contains(one)) {
-            wrong.push(Wrong::Machine(format!("{} was made or changed", path.display())));
+            violations.push(Violation::Machine(format!("{} was made or changed", path.display())));
         }
         for (path, _) in before.iter().filter(|(path, _)| !after.iter().any(|(other, _)| other == path)) {
-            wrong.push(Wrong::Machine(format!("{} is gone", path.display())));
+            violations.push(Violation::Machine(format!("{} is gone", path.display())));
         }
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
         if mounts.contains(self.folder.path().to_str().unwrap()) {
-            wrong.push(Wrong::Machine("a mount is left".into()));
+            violations.push(Violation::Machine("a mount is left".into()));
         }
         for process in processes_with(&self.mark) {
-            wrong.push(Wrong::Machine(format!("a process is left: {process:?}")));
+            violations.push(Violation::Machine(format!("a process is left: {process:?}")));
         }
-        wrong
+        violations
     }
 }
 
@@ -227,7 +227,7 @@ fn processes_with(text: &str) -> Vec<OsString> {
 }
 
 /// Control groups that this process made and that are still there.
-pub(crate) fn groups_left() -> Vec<Wrong> {
+pub(crate) fn groups_left() -> Vec<Violation> {
     let mine = format!("choir-cell-{}-", std::process::id());
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
     let mut folders: Vec<PathBuf> = mounts
@@ -242,7 +242,7 @@ pub(crate) fn groups_left() -> Vec<Wrong> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(&mine) {
-                left.push(Wrong::Machine(format!("a control group is left: {}", entry.path().display())));
+                left.push(Violation::Machine(format!("a control group is left: {}", entry.path().display())));
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(entry.path());
             }

@@ -3,9 +3,9 @@
 //! that can be read and removed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod arena;
 mod attack;
 mod host;
+mod runner;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -49,7 +49,7 @@ fn every_attack_says_what_it_tries() {
 
 #[test]
 fn a_jail_holds() {
-    arena::run_all(&Jail::new(launcher()), &attacks());
+    runner::run_all(&Jail::new(launcher()), &attacks());
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_container_by_crun_holds() {
 /// Where a runtime is not found there is nothing to attack, and that is said.
 fn a_container_holds(name: &str) {
     match Container::runtimes().into_iter().find(|path| path.ends_with(name)) {
-        Some(path) => arena::run_all(&Container::new(launcher()).with_runtime(path), &attacks()),
+        Some(path) => runner::run_all(&Container::new(launcher()).with_runtime(path), &attacks()),
         None => eprintln!("skipped: there is no {name}"),
     }
 }

@@ -3,9 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use isolation::Network;
-use isolation::proxy::{Internet, Reach, Verdict, is_public};
+use isolation::proxy::{Resolver, SystemResolver, Verdict, is_public};
 
-use crate::world::{HELLO, Host, World, allow, answer_head, ask};
+use crate::fixture::{HELLO, Host, TestProxy, allow, answer_head, ask};
 
 const PUBLIC: &[&str] = &[
     "1.1.1.1",
@@ -101,20 +101,20 @@ fn everything_that_is_not_public_is_private() {
     }
     for address in PRIVATE {
         assert!(!is_public(address.parse().unwrap()), "{address}");
-        assert!(!Internet.is_public(address.parse().unwrap()), "{address}");
+        assert!(!SystemResolver.is_public(address.parse().unwrap()), "{address}");
     }
 }
 
 #[test]
 fn a_name_that_leads_to_a_private_address_is_refused_before_anybody_is_asked() {
-    let world = World::new(&Network::Open);
+    let proxy = TestProxy::new(&Network::Open);
     for address in PRIVATE.iter().filter(|address| **address != "127.0.0.1") {
-        world.names.lead("inside.example", &[&[SocketAddr::new(address.parse().unwrap(), 80)]]);
-        let (_, answer) = world.tunnel("inside.example:443");
+        proxy.names.lead("inside.example", &[&[SocketAddr::new(address.parse().unwrap(), 80)]]);
+        let (_, answer) = proxy.tunnel("inside.example:443");
         assert!(answer.starts_with("HTTP/1.1 403 "), "{address}: {answer}");
-        let told = world.told();
+        let record = proxy.record();
         assert_eq!(
-            (told.verdict, told.host.as_str(), told.sent),
+            (record.verdict, record.host.as_str(), record.sent),
             (Verdict::Refused, "inside.example", 0),
             "{address}"
         );
@@ -124,11 +124,11 @@ fn a_name_that_leads_to_a_private_address_is_refused_before_anybody_is_asked() {
 #[test]
 fn one_private_address_among_public_ones_spoils_them_all() {
     let host = Host::answering(HELLO);
-    let world = World::new(&allow(&["mixed.example"]));
+    let proxy = TestProxy::new(&allow(&["mixed.example"]));
     let private: SocketAddr = (Ipv4Addr::new(10, 0, 0, 1), 80).into();
     for addresses in [[host.address, private], [private, host.address]] {
-        world.names.lead("mixed.example", &[&addresses]);
-        let answer = world.ask("GET http://mixed.example/ HTTP/1.1\r\n\r\n");
+        proxy.names.lead("mixed.example", &[&addresses]);
+        let answer = proxy.ask("GET http://mixed.example/ HTTP/1.1\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("not public"), "{answer}");
     }
     assert!(host.heard.try_recv().is_err());
@@ -138,9 +138,9 @@ fn one_private_address_among_public_ones_spoils_them_all() {
 fn a_name_that_changes_its_mind_is_asked_once_for_each_request() {
     let host = Host::answering(HELLO);
     let private = Host::at([127, 0, 0, 2], |socket| answer_head(socket, HELLO));
-    let world = World::new(&allow(&["rebind.example"]));
-    world.names.lead("rebind.example", &[&[host.address], &[private.address]]);
-    let ask = || world.ask("GET http://rebind.example/ HTTP/1.1\r\n\r\n");
+    let proxy = TestProxy::new(&allow(&["rebind.example"]));
+    proxy.names.lead("rebind.example", &[&[host.address], &[private.address]]);
+    let ask = || proxy.ask("GET http://rebind.example/ HTTP/1.1\r\n\r\n");
     assert!(ask().ends_with("hello"));
     assert!(ask().starts_with("HTTP/1.1 403 "));
     assert!(private.heard.try_recv().is_err());
@@ -157,11 +157,11 @@ fn a_redirect_to_a_private_address_ends_at_the_second_request() {
         )
     });
     for network in [allow(&["start.example", &to.to_string()]), Network::Open] {
-        let world = World::new(&network);
-        world.names.lead("start.example", &[&[host.address]]);
-        let answer = world.ask("GET http://start.example/ HTTP/1.1\r\n\r\n");
+        let proxy = TestProxy::new(&network);
+        proxy.names.lead("start.example", &[&[host.address]]);
+        let answer = proxy.ask("GET http://start.example/ HTTP/1.1\r\n\r\n");
         let location = answer.lines().find_map(|line| line.strip_prefix("location: ")).unwrap();
-        let answer = world.ask(format!("GET {location} HTTP/1.1\r\n\r\n"));
+        let answer = proxy.ask(format!("GET {location} HTTP/1.1\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("not public"), "{answer}");
     }
     assert!(private.heard.try_recv().is_err());
@@ -171,7 +171,7 @@ fn a_redirect_to_a_private_address_ends_at_the_second_request() {
 fn the_real_way_refuses_this_machine_by_any_name() {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
-    let rules = isolation::proxy::Rules::of(&Network::Open).unwrap();
+    let rules = isolation::proxy::HostRules::of(&Network::Open).unwrap();
     let _proxy = isolation::proxy::Proxy::serve(listener, rules, |_| ()).unwrap();
     for target in [
         "localhost:1",

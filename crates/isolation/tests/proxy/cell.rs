@@ -4,10 +4,10 @@ use std::net::TcpListener;
 use std::sync::mpsc::channel;
 
 use isolation::policy::clean_environment;
-use isolation::proxy::{Bounds, Proxy, Rules, Verdict, environment};
+use isolation::proxy::{HostRules, Proxy, ProxyLimits, Verdict, environment};
 use isolation::{Backend, Command, Image, Jail, Limits, Policy, Status, Stream};
 
-use crate::world::{HELLO, Host, Names, allow};
+use crate::fixture::{HELLO, Host, Names, allow};
 
 /// Says to the proxy what it reads, and prints the answer.
 const TALK: &str = r#"exec 3<>/dev/tcp/127.0.0.1/3128; printf "$1" >&3; cat <&3"#;
@@ -28,9 +28,9 @@ fn a_cell_reaches_what_is_listed_and_nothing_else() {
     let listener: TcpListener = cell.take_listener().unwrap();
     let (names, (tell, records)) = (Names::default(), channel());
     names.lead("example.org", &[&[host.address]]);
-    let rules = Rules::of(&policy.network).unwrap();
+    let rules = HostRules::of(&policy.network).unwrap();
     let tell = move |request| drop(tell.send(request));
-    let proxy = Proxy::serve_through(listener, rules, names, Bounds::default(), tell).unwrap();
+    let proxy = Proxy::serve_through(listener, rules, names, ProxyLimits::default(), tell).unwrap();
     let run = |argv: &[&str]| {
         let command = Command { folder: "/tmp".into(), ..Command::new(argv.iter().copied()) };
         let mut said = Vec::new();
@@ -53,13 +53,13 @@ fn a_cell_reaches_what_is_listed_and_nothing_else() {
     // The same server without the proxy: its loopback is not the cell's.
     let direct = format!("exec 3<>/dev/tcp/127.0.0.1/{}", host.address.port());
     assert_ne!(run(&["/bin/bash", "-c", &direct]).0, Status::Exited(0));
-    let told: Vec<_> = records.try_iter().map(|request| (request.host, request.verdict)).collect();
+    let record: Vec<_> = records.try_iter().map(|request| (request.host, request.verdict)).collect();
     let expected = [
         ("example.org".to_owned(), Verdict::Allowed),
         ("other.net".to_owned(), Verdict::Refused),
         ("169.254.169.254".to_owned(), Verdict::Refused),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(record, expected);
 
     if run(&["/bin/bash", "-c", "command -v curl"]).0 == Status::Exited(0) {
         for script in [

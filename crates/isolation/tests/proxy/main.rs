@@ -5,8 +5,8 @@
 mod addresses;
 mod bounds;
 mod cell;
+mod fixture;
 mod names;
 mod plain;
 mod smuggling;
 mod tunnels;
-mod world;

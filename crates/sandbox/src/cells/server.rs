@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agents::ground::Sight;
-use isolation::proxy::{Proxy, Rules};
+use isolation::proxy::{HostRules, Proxy};
 use isolation::{Access, Backend, Cell, Command, Mount, Status};
-use mcp::{Launch, Launched, Program, Secrets};
+use mcp::{Launch, LaunchedProgram, Program, Secrets};
 use tempfile::TempDir;
 
 use super::secrets::{Covers, Guarded};
@@ -65,12 +65,12 @@ impl ServerCells {
         std::fs::create_dir(&rest)?;
         let (workspace, is_confined) = self.workspace(program, scratch.path())?;
         let policy = self.settings.server_policy(&self.owner, workspace, program);
-        let rules = Rules::of(&policy.network).map_err(io::Error::other)?;
+        let rules = HostRules::of(&policy.network).map_err(io::Error::other)?;
         let cell = self.backend.start(&policy, &rest).map_err(io::Error::other)?;
         // From here on it is ended, whatever fails.
         let mut guard = Ends { cell, proxy: None, scratch: Some(scratch) };
         let asked = name.to_owned();
-        let tell = move |request: isolation::proxy::Request| {
+        let tell = move |request: isolation::proxy::ProxiedRequest| {
             tracing::debug!(server = asked, host = request.host, verdict = ?request.verdict, "an MCP server's request");
         };
         guard.proxy =
@@ -80,7 +80,7 @@ impl ServerCells {
 
     /// Whether the program of a server is there in its cell. Nothing of it is run.
     pub fn finds(&self, name: &str, program: &Program) -> io::Result<bool> {
-        let offline = Program { network: mcp::Reach::Nothing, ..program.clone() };
+        let offline = Program { network: mcp::NetworkScope::Nothing, ..program.clone() };
         let (guard, _) = self.start(name, &offline)?;
         let wanted = program.argv.first().cloned().unwrap_or_default();
         let look = Command::new(["/bin/sh".into(), "-c".into(), "command -v -- \"$0\"".into(), wanted]);
@@ -92,13 +92,13 @@ impl ServerCells {
 type Check = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl Launch for ServerCells {
-    fn launch(&self, name: &str, program: &Program, secrets: Secrets) -> io::Result<Launched> {
+    fn launch(&self, name: &str, program: &Program, secrets: Secrets) -> io::Result<LaunchedProgram> {
         let (guard, is_confined) = self.start(name, program)?;
         let mut command = Command::new(program.argv.clone());
         command.environment = secrets.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let talk = guard.cell.talk(&command).map_err(io::Error::other)?;
-        let stream = join(talk.output, talk.input)?;
-        Ok(Launched { stream, complaints: talk.complaints, is_confined, guard: Box::new(guard) })
+        let command = guard.cell.spawn_piped(&command).map_err(io::Error::other)?;
+        let stream = join(command.output, command.input)?;
+        Ok(LaunchedProgram { stream, stderr_tail: command.stderr_tail, is_confined, guard: Box::new(guard) })
     }
 }
 

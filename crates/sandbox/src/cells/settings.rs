@@ -78,9 +78,9 @@ impl CellSettings {
     /// The policy of a program that serves tools: it is given what its owner says, and the machine's programs.
     pub(super) fn server_policy(&self, owner: &str, workspace: Mount, program: &mcp::Program) -> Policy {
         let network = match &program.network {
-            mcp::Reach::Nothing => Network::None,
-            mcp::Reach::Hosts(hosts) => Network::Allow(hosts.clone()),
-            mcp::Reach::Everything => Network::Open,
+            mcp::NetworkScope::Nothing => Network::None,
+            mcp::NetworkScope::Hosts(hosts) => Network::Allow(hosts.clone()),
+            mcp::NetworkScope::Everything => Network::Open,
         };
         let memory = program.memory_mb.map_or(self.limits.memory, |memory| memory << 20);
         let mut policy = self.policy_over(owner, workspace, Limits { memory, ..self.limits }, network);

@@ -10,7 +10,7 @@ use sandbox::machine::MachineConfig;
 use sandbox::minds::Minds;
 use sandbox::startup::{Said, data_folder, machine_config};
 use sandbox::telemetry::Telemetry;
-use sandbox::toolbox::{ServerSettings, Way};
+use sandbox::toolbox::{Endpoint, ServerSettings};
 use sandbox::web::search::Search;
 
 use super::{Finding, bad, ok};
@@ -77,8 +77,8 @@ fn looked_for(context: &Context, minds: &Minds, keys: &Keys) -> Result<Vec<Findi
 
 /// Everything that is wrong with a server, or that nothing is.
 fn server(cells: &ServerCells, name: &str, settings: &ServerSettings, keys: &Keys) -> Vec<Finding> {
-    let (about, program) = match &settings.way {
-        Way::Program(program) => {
+    let (about, program) = match &settings.endpoint {
+        Endpoint::Program(program) => {
             let wanted = program.argv.first().map(String::as_str).unwrap_or_default();
             let trouble = match cells.finds(name, program) {
                 Ok(true) => None,
@@ -90,9 +90,9 @@ fn server(cells: &ServerCells, name: &str, settings: &ServerSettings, keys: &Key
             };
             (format!("{wanted} is found in its cell"), trouble)
         }
-        Way::Address(address) => (format!("at {}", address.url.host_str().unwrap_or_default()), None),
+        Endpoint::Address(address) => (format!("at {}", address.url.host_str().unwrap_or_default()), None),
     };
-    let names = settings.way.keys();
+    let names = settings.endpoint.keys();
     let troubles: Vec<String> =
         program.into_iter().chain(names.iter().filter_map(|key| keys.trouble(key))).collect();
     if !troubles.is_empty() {

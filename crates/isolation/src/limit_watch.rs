@@ -10,33 +10,33 @@ use crate::cell::Status;
 use crate::layer::{self, RESERVE};
 use crate::policy::{Access, Limit, Limits, Policy};
 
-/// How often a look is taken, at most; more rarely where it takes long, or where there is much room.
-const TICK: Duration = Duration::from_millis(100);
-const LONGEST_REST: Duration = Duration::from_secs(2);
+/// How often a look is taken, at most; more rarely where it takes long, or where there is much free_space.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
+const MAX_INTERVAL: Duration = Duration::from_secs(2);
 /// Bytes and files that a disk takes in a millisecond, at most.
-const FASTEST: Room = Room { bytes: 4 << 20, files: 200 };
+const MAX_WRITE_RATE: FreeSpace = FreeSpace { bytes: 4 << 20, files: 200 };
 /// A disk on which fewer files can be made than these is full.
-const RESERVED_FILES: u64 = 16 << 10;
+const FILE_RESERVE: u64 = 16 << 10;
 
 /// For how long a command may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
-    Limited,
+pub(crate) enum TimeLimit {
+    Policy,
     /// Somebody sits there, whose time it is.
-    Endless,
+    Unlimited,
 }
 
 /// A command, with whoever looks after it and how it ended.
-pub(crate) struct Watched {
-    watch: Mutex<Watch>,
+pub(crate) struct LimitWatch {
+    check: Mutex<LimitCheck>,
     ended: Mutex<Option<Status>>,
     changed: Condvar,
 }
 
-impl Watched {
-    pub(crate) fn new(policy: &Policy, patience: Patience) -> Arc<Self> {
-        let watch = Mutex::new(Watch::new(policy, patience));
-        Arc::new(Self { watch, ended: Mutex::default(), changed: Condvar::new() })
+impl LimitWatch {
+    pub(crate) fn new(policy: &Policy, time_limit: TimeLimit) -> Arc<Self> {
+        let check = Mutex::new(LimitCheck::new(policy, time_limit));
+        Arc::new(Self { check, ended: Mutex::default(), changed: Condvar::new() })
     }
 
     /// Looks until the command has ended, and calls `close` when it has met a limit.
@@ -44,16 +44,16 @@ impl Watched {
         let own = Arc::clone(self);
         let look = move || {
             let met = loop {
-                let pause = own.watch().pause();
-                if own.is_over_after(pause) {
+                let pause = own.check().until_next_check();
+                if own.has_ended_within(pause) {
                     return;
                 }
-                let mut watch = own.watch();
+                let mut check = own.check();
                 // Whoever let go meanwhile does not expect another look.
                 if own.ended().is_some() {
                     return;
                 }
-                if let Some(limit) = watch.met() {
+                if let Some(limit) = check.met() {
                     break limit;
                 }
             };
@@ -65,9 +65,9 @@ impl Watched {
     }
 
     /// Says how the command came to its own end, which counts if it has not filled too much.
-    pub(crate) fn conclude(&self, status: Status) {
-        let watch = self.watch();
-        self.end(watch.filled().map_or(status, Status::Limited));
+    pub(crate) fn finish(&self, status: Status) {
+        let check = self.check();
+        self.end(check.exceeded().map_or(status, Status::Limited));
     }
 
     /// Says how the command ended, unless that is known.
@@ -85,20 +85,20 @@ impl Watched {
     }
 
     /// Ends the looking. A look opens folders that a command closed, so one that is taken now is waited for.
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn release(&self) {
         self.end(Status::Stopped);
-        drop(self.watch());
+        drop(self.check());
     }
 
-    fn watch(&self) -> MutexGuard<'_, Watch> {
-        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    fn check(&self) -> MutexGuard<'_, LimitCheck> {
+        self.check.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ended(&self) -> MutexGuard<'_, Option<Status>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_over_after(&self, pause: Option<Duration>) -> bool {
+    fn has_ended_within(&self, pause: Option<Duration>) -> bool {
         let Some(pause) = pause else {
             self.wait();
             return true;
@@ -108,103 +108,103 @@ impl Watched {
     }
 }
 
-struct Watch {
+struct LimitCheck {
     limits: Limits,
-    ends: Option<Instant>,
+    deadline: Option<Instant>,
     uppers: Vec<PathBuf>,
-    /// Folders that are written to directly, with the room there was at the start.
-    direct: Vec<(PathBuf, Room)>,
-    next_look: Instant,
+    /// Folders that are written to directly, with the free_space there was at the start.
+    direct: Vec<(PathBuf, FreeSpace)>,
+    next_check: Instant,
 }
 
-impl Watch {
-    fn new(policy: &Policy, patience: Patience) -> Self {
+impl LimitCheck {
+    fn new(policy: &Policy, time_limit: TimeLimit) -> Self {
         let now = Instant::now();
-        let ends = match patience {
-            Patience::Limited => now.checked_add(policy.limits.time),
-            Patience::Endless => None,
+        let deadline = match time_limit {
+            TimeLimit::Policy => now.checked_add(policy.limits.time),
+            TimeLimit::Unlimited => None,
         };
         let direct = policy.mounts.iter().filter(|mount| mount.access == Access::Direct);
-        let direct = direct.filter_map(|mount| Some((mount.source.clone(), room(&mount.source).ok()?)));
+        let direct = direct.filter_map(|mount| Some((mount.source.clone(), free_space(&mount.source).ok()?)));
         Self {
             limits: policy.limits,
-            ends,
+            deadline,
             uppers: layer::uppers(policy),
             direct: direct.collect(),
-            next_look: now + TICK,
+            next_check: now + MIN_INTERVAL,
         }
     }
 
     /// How long there is nothing to look at; for ever, if that is nothing.
-    fn pause(&self) -> Option<Duration> {
+    fn until_next_check(&self) -> Option<Duration> {
         let looks = !self.uppers.is_empty() || !self.direct.is_empty();
-        let next = looks.then_some(self.next_look).into_iter().chain(self.ends).min();
+        let next = looks.then_some(self.next_check).into_iter().chain(self.deadline).min();
         next.map(|next| next.saturating_duration_since(Instant::now()))
     }
 
     fn met(&mut self) -> Option<Limit> {
         let before = Instant::now();
-        if self.ends.is_some_and(|ends| ends <= before) {
+        if self.deadline.is_some_and(|deadline| deadline <= before) {
             return Some(Limit::Time);
         }
-        if before < self.next_look {
+        if before < self.next_check {
             return None;
         }
-        let met = self.filled();
+        let met = self.exceeded();
         // Looking must not become the work itself, but whoever makes it slow must not gain much time by it.
-        let rest = if self.uppers.is_empty() { self.spare_time() } else { before.elapsed() * 20 };
-        self.next_look = Instant::now() + rest.clamp(TICK, LONGEST_REST);
+        let rest = if self.uppers.is_empty() { self.safe_interval() } else { before.elapsed() * 20 };
+        self.next_check = Instant::now() + rest.clamp(MIN_INTERVAL, MAX_INTERVAL);
         met
     }
 
     /// What is filled too much, however much time is left.
-    fn filled(&self) -> Option<Limit> {
+    fn exceeded(&self) -> Option<Limit> {
         let used = layer::measure(&self.uppers, self.limits.disk, self.limits.files);
         match used {
             Ok(used) if used.bytes > self.limits.disk || used.is_disk_full => Some(Limit::Disk),
             Ok(used) if used.files > self.limits.files || used.is_too_deep => Some(Limit::Files),
-            Ok(_) => self.direct.iter().find_map(|(folder, was)| was.lost(room(folder).ok()?)),
+            Ok(_) => self.direct.iter().find_map(|(folder, was)| was.exhausted_at(free_space(folder).ok()?)),
             // What cannot be measured cannot be bounded.
             Err(_) => Some(Limit::Disk),
         }
     }
 
     /// The time in which no disk can be filled from here.
-    fn spare_time(&self) -> Duration {
-        let rooms = self.direct.iter().filter_map(|(folder, _)| room(folder).ok());
-        Duration::from_millis(rooms.map(Room::spare_millis).min().unwrap_or_default())
+    fn safe_interval(&self) -> Duration {
+        let rooms = self.direct.iter().filter_map(|(folder, _)| free_space(folder).ok());
+        Duration::from_millis(rooms.map(FreeSpace::millis_to_fill).min().unwrap_or_default())
     }
 }
 
 /// What is left of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Room {
+struct FreeSpace {
     bytes: u64,
     files: u64,
 }
 
-impl Room {
+impl FreeSpace {
     /// What has run short since this was what is left. Others use the disk, too, so a cell is ended only when the disk
     /// is full and it may have been the one; on a disk that was full before, one can still clear up.
-    fn lost(self, now: Self) -> Option<Limit> {
+    fn exhausted_at(self, now: Self) -> Option<Limit> {
         let short = |was: u64, now: u64, reserve: u64| now < reserve && was.saturating_sub(now) > reserve / 4;
         if short(self.bytes, now.bytes, RESERVE) {
             return Some(Limit::Disk);
         }
-        short(self.files, now.files, RESERVED_FILES).then_some(Limit::Files)
+        short(self.files, now.files, FILE_RESERVE).then_some(Limit::Files)
     }
 
-    fn spare_millis(self) -> u64 {
-        let bytes = self.bytes.saturating_sub(RESERVE) / FASTEST.bytes;
-        bytes.min(self.files.saturating_sub(RESERVED_FILES) / FASTEST.files)
+    fn millis_to_fill(self) -> u64 {
+        let bytes = self.bytes.saturating_sub(RESERVE) / MAX_WRITE_RATE.bytes;
+        bytes.min(self.files.saturating_sub(FILE_RESERVE) / MAX_WRITE_RATE.files)
     }
 }
 
-fn room(folder: &Path) -> io::Result<Room> {
+fn free_space(folder: &Path) -> io::Result<FreeSpace> {
     let found = rustix::fs::statvfs(folder)?;
     // A file system that does not count files has no end of them.
     let files = if found.f_files == 0 { u64::MAX } else { found.f_favail };
-    Ok(Room { bytes: found.f_bavail.saturating_mul(found.f_frsize), files })
+    Ok(FreeSpace { bytes: found.f_bavail.saturating_mul(found.f_frsize), files })
 }
 
 #[cfg(test)]
@@ -214,16 +214,16 @@ mod tests {
     #[test]
     fn a_disk_that_fills_up_is_noticed_and_one_that_was_full_is_no_reason() {
         let (plenty, mebibyte) = (u64::MAX, 1 << 20);
-        let room = |mebibytes: u64, files: u64| Room { bytes: mebibytes * mebibyte, files };
+        let free_space = |mebibytes: u64, files: u64| FreeSpace { bytes: mebibytes * mebibyte, files };
         for (was, now, wanted) in [
-            (room(9_000, plenty), room(300, plenty), None),
-            (room(9_000, plenty), room(200, plenty), Some(Limit::Disk)),
-            (room(200, plenty), room(190, plenty), None),
-            (room(200, plenty), room(100, plenty), Some(Limit::Disk)),
-            (room(9_000, 100_000), room(9_000, 10_000), Some(Limit::Files)),
-            (room(9_000, 10_000), room(9_000, 9_000), None),
+            (free_space(9_000, plenty), free_space(300, plenty), None),
+            (free_space(9_000, plenty), free_space(200, plenty), Some(Limit::Disk)),
+            (free_space(200, plenty), free_space(190, plenty), None),
+            (free_space(200, plenty), free_space(100, plenty), Some(Limit::Disk)),
+            (free_space(9_000, 100_000), free_space(9_000, 10_000), Some(Limit::Files)),
+            (free_space(9_000, 10_000), free_space(9_000, 9_000), None),
         ] {
-            assert_eq!(was.lost(now), wanted, "{was:?} {now:?}");
+            assert_eq!(was.exhausted_at(now), wanted, "{was:?} {now:?}");
         }
     }
 }

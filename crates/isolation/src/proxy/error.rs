@@ -4,15 +4,15 @@ use std::io;
 
 /// A request that came to nothing.
 #[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) kind: Kind,
+pub(super) struct RequestError {
+    pub(super) kind: RequestErrorKind,
     pub(super) reason: String,
     /// What the person can do.
     remedy: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RequestErrorKind {
     Malformed,
     TooLong,
     Slow,
@@ -23,26 +23,26 @@ pub(super) enum Kind {
     ConnectionRefused,
 }
 
-impl Failure {
-    pub(super) fn new(kind: Kind, reason: impl Into<String>) -> Self {
+impl RequestError {
+    pub(super) fn new(kind: RequestErrorKind, reason: impl Into<String>) -> Self {
         Self { kind, reason: reason.into(), remedy: None }
     }
 
     pub(super) fn malformed(reason: impl Into<String>) -> Self {
-        Self::new(Kind::Malformed, reason)
+        Self::new(RequestErrorKind::Malformed, reason)
     }
 
     pub(super) fn refused(reason: impl Into<String>, remedy: Option<String>) -> Self {
-        Self { remedy, ..Self::new(Kind::Refused, reason) }
+        Self { remedy, ..Self::new(RequestErrorKind::Refused, reason) }
     }
 
     /// What the client sent could not be read.
-    pub(super) fn of_client(error: &io::Error) -> Self {
+    pub(super) fn from_client(error: &io::Error) -> Self {
         let kind = error.kind();
         if kind == io::ErrorKind::TimedOut {
-            Self::new(Kind::Slow, "the request did not arrive in time")
+            Self::new(RequestErrorKind::Slow, "the request did not arrive in time")
         } else if kind == io::ErrorKind::FileTooLarge {
-            Self::new(Kind::TooLong, error.to_string())
+            Self::new(RequestErrorKind::TooLong, error.to_string())
         } else if kind == io::ErrorKind::InvalidData {
             Self::malformed(error.to_string())
         } else {
@@ -51,21 +51,24 @@ impl Failure {
     }
 
     /// The host did not answer as it should.
-    pub(super) fn of_host(host: &str, error: &io::Error) -> Self {
+    pub(super) fn from_host(host: &str, error: &io::Error) -> Self {
         let was_refused = error.kind() == io::ErrorKind::ConnectionRefused;
-        let kind = if was_refused { Kind::ConnectionRefused } else { Kind::Unreachable };
+        let kind =
+            if was_refused { RequestErrorKind::ConnectionRefused } else { RequestErrorKind::Unreachable };
         Self::new(kind, format!("{host} could not be reached: {error}"))
     }
 
     /// The whole answer for HTTP.
     pub(super) fn to_http(&self) -> String {
         let status = match self.kind {
-            Kind::Malformed => "400 Bad Request",
-            Kind::TooLong => "431 Request Header Fields Too Large",
-            Kind::Slow => "408 Request Timeout",
-            Kind::Refused => "403 Forbidden",
-            Kind::Unsupported => "501 Not Implemented",
-            Kind::NoSuchHost | Kind::Unreachable | Kind::ConnectionRefused => "502 Bad Gateway",
+            RequestErrorKind::Malformed => "400 Bad Request",
+            RequestErrorKind::TooLong => "431 Request Header Fields Too Large",
+            RequestErrorKind::Slow => "408 Request Timeout",
+            RequestErrorKind::Refused => "403 Forbidden",
+            RequestErrorKind::Unsupported => "501 Not Implemented",
+            RequestErrorKind::NoSuchHost
+            | RequestErrorKind::Unreachable
+            | RequestErrorKind::ConnectionRefused => "502 Bad Gateway",
         };
         let remedy = self.remedy.as_ref().map(|remedy| format!("{remedy}\n")).unwrap_or_default();
         let text = format!("choir: {}.\n{remedy}", self.reason);
@@ -79,11 +82,11 @@ impl Failure {
     /// The reply code of SOCKS5 (RFC 1928, section 6).
     pub(super) fn to_socks(&self) -> u8 {
         match self.kind {
-            Kind::Malformed | Kind::TooLong | Kind::Slow => 1,
-            Kind::Refused => 2,
-            Kind::NoSuchHost | Kind::Unreachable => 4,
-            Kind::ConnectionRefused => 5,
-            Kind::Unsupported => 7,
+            RequestErrorKind::Malformed | RequestErrorKind::TooLong | RequestErrorKind::Slow => 1,
+            RequestErrorKind::Refused => 2,
+            RequestErrorKind::NoSuchHost | RequestErrorKind::Unreachable => 4,
+            RequestErrorKind::ConnectionRefused => 5,
+            RequestErrorKind::Unsupported => 7,
         }
     }
 }

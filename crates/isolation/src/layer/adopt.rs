@@ -16,7 +16,7 @@ pub struct FolderNames {
     /// How many things are there.
     pub kept: usize,
     /// Names of the lower folder that are gone.
-    pub gone: BTreeSet<String>,
+    pub whiteouts: BTreeSet<String>,
     /// True if nothing of the lower folder shows through.
     pub opaque: bool,
 }
@@ -32,14 +32,14 @@ pub fn folder_names(folder: &Path) -> io::Result<FolderNames> {
     for name in names(fd.as_fd())? {
         let stat = fs::symlink_metadata(folder.join(&name))?;
         match name.into_string() {
-            Ok(name) if is_mark(&stat) => drop(found.gone.insert(name)),
+            Ok(name) if is_whiteout(&stat) => drop(found.whiteouts.insert(name)),
             Ok(_) | Err(_) => found.kept += 1,
         }
     }
     Ok(found)
 }
 
-fn is_mark(found: &fs::Metadata) -> bool {
+fn is_whiteout(found: &fs::Metadata) -> bool {
     use std::os::unix::fs::FileTypeExt;
     found.file_type().is_char_device() && found.rdev() == 0
 }
@@ -65,9 +65,9 @@ pub fn make_writable(folder: &Path) {
 }
 
 /// Makes a part of a layer fit for the workspace: owned by whoever owns that, without devices, marks or special bits.
-pub fn make_ours(path: &Path) -> io::Result<()> {
+pub fn adopt(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
-    adopt(path, &found)?;
+    adopt_entry(path, &found)?;
     if !found.is_dir() {
         return Ok(());
     }
@@ -79,16 +79,16 @@ pub fn make_ours(path: &Path) -> io::Result<()> {
     for entry in inside {
         let below = path.join(&entry.path);
         match entry.kind {
-            EntryKind::Gone | EntryKind::Special => fs::remove_file(&below)?,
+            EntryKind::Whiteout | EntryKind::Special => fs::remove_file(&below)?,
             EntryKind::File | EntryKind::Symlink | EntryKind::Folder | EntryKind::OpaqueFolder => {
-                adopt(&below, &fs::symlink_metadata(&below)?)?;
+                adopt_entry(&below, &fs::symlink_metadata(&below)?)?;
             }
         }
     }
     Ok(())
 }
 
-fn adopt(path: &Path, found: &fs::Metadata) -> io::Result<()> {
+fn adopt_entry(path: &Path, found: &fs::Metadata) -> io::Result<()> {
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::lchown(path, Some(0), Some(0))?;
     }

@@ -19,7 +19,7 @@ use crate::frames::Run;
 /// What is read at once.
 const CHUNK: usize = 64 << 10;
 /// Input that waits for a command before the host has to.
-const BEHIND: usize = 256 << 10;
+const MAX_QUEUED_INPUT: usize = 256 << 10;
 
 /// A stream of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub(super) struct Child {
     errors: Option<OwnedFd>,
     /// The terminal's own side; input and output are copies of it.
     terminal: Option<OwnedFd>,
-    waiting: VecDeque<u8>,
-    ending: bool,
+    queued: VecDeque<u8>,
+    closes_input: bool,
 }
 
 impl Child {
@@ -54,7 +54,7 @@ impl Child {
             Some(size) => Self::on_terminal(spawn, size),
             None => Self::on_pipes(spawn),
         };
-        child.map_err(|e| explain(e, program, &command.folder))
+        child.map_err(|e| with_reason(e, program, &command.folder))
     }
 
     fn on_pipes(mut spawn: Program) -> io::Result<Self> {
@@ -69,7 +69,7 @@ impl Child {
             rustix::io::ioctl_fionbio(fd, true)?;
         }
         let pid = pid_of(&started)?;
-        Ok(Self { pid, input, output, errors, terminal: None, waiting: VecDeque::new(), ending: false })
+        Ok(Self { pid, input, output, errors, terminal: None, queued: VecDeque::new(), closes_input: false })
     }
 
     fn on_terminal(mut spawn: Program, size: Size) -> io::Result<Self> {
@@ -89,8 +89,8 @@ impl Child {
         rustix::io::ioctl_fionbio(&master, true)?;
         let pid = pid_of(&started)?;
         let (input, output) = (Some(master.try_clone()?), Some(master.try_clone()?));
-        let waiting = VecDeque::new();
-        Ok(Self { pid, input, output, errors: None, terminal: Some(master), waiting, ending: false })
+        let queued = VecDeque::new();
+        Ok(Self { pid, input, output, errors: None, terminal: Some(master), queued, closes_input: false })
     }
 
     pub(super) fn pid(&self) -> Pid {
@@ -100,7 +100,7 @@ impl Child {
     /// The descriptors to wait for, and for what.
     pub(super) fn pipes(&self) -> Vec<(Pipe, BorrowedFd<'_>, PollFlags)> {
         let mut pipes = Vec::new();
-        if let Some(fd) = self.input.as_ref().filter(|_| !self.waiting.is_empty()) {
+        if let Some(fd) = self.input.as_ref().filter(|_| !self.queued.is_empty()) {
             pipes.push((Pipe::In, fd.as_fd(), PollFlags::OUT));
         }
         for (pipe, fd) in [(Pipe::Out, &self.output), (Pipe::Err, &self.errors)] {
@@ -129,38 +129,38 @@ impl Child {
         None
     }
 
-    pub(super) fn take(&mut self, bytes: &[u8]) {
+    pub(super) fn queue_input(&mut self, bytes: &[u8]) {
         if self.input.is_some() {
-            self.waiting.extend(bytes);
-            self.feed();
+            self.queued.extend(bytes);
+            self.write_input();
         }
     }
 
-    pub(super) fn is_behind(&self) -> bool {
-        self.waiting.len() > BEHIND
+    pub(super) fn is_input_full(&self) -> bool {
+        self.queued.len() > MAX_QUEUED_INPUT
     }
 
     /// Hands the command what it takes now.
-    pub(super) fn feed(&mut self) {
-        while let Some(fd) = self.input.as_ref().filter(|_| !self.waiting.is_empty()) {
-            match rustix::io::write(fd, self.waiting.as_slices().0) {
-                Ok(count) => drop(self.waiting.drain(..count)),
+    pub(super) fn write_input(&mut self) {
+        while let Some(fd) = self.input.as_ref().filter(|_| !self.queued.is_empty()) {
+            match rustix::io::write(fd, self.queued.as_slices().0) {
+                Ok(count) => drop(self.queued.drain(..count)),
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 Err(_) => {
                     self.input = None;
-                    self.waiting.clear();
+                    self.queued.clear();
                 }
             }
         }
-        if self.ending && self.waiting.is_empty() {
+        if self.closes_input && self.queued.is_empty() {
             self.input = None;
         }
     }
 
     pub(super) fn close_input(&mut self) {
-        self.ending = true;
-        self.feed();
+        self.closes_input = true;
+        self.write_input();
     }
 
     pub(super) fn signal(&self, signal: i32) {
@@ -190,7 +190,7 @@ fn pid_of(child: &std::process::Child) -> io::Result<Pid> {
 }
 
 /// The reason in words, which a person can act on.
-fn explain(error: io::Error, program: &str, folder: &std::path::Path) -> io::Error {
+fn with_reason(error: io::Error, program: &str, folder: &std::path::Path) -> io::Error {
     let kind = error.kind();
     let text = if kind == io::ErrorKind::NotFound && !folder.is_dir() {
         format!("there is no folder {}", folder.display())

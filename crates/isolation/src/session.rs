@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::cell::{
-    Command, ControlChannel, ExecError, Exit, Pty, PtyControl, Sink, Size, Status, Stream, Talk,
+    Command, ControlChannel, ExecError, Exit, PipedCommand, Pty, PtyControl, Sink, Size, Status, Stream,
 };
-use crate::complaints::Complaints;
 use crate::frames::{Body, Frame, Run};
+use crate::limit_watch::{LimitWatch, TimeLimit};
 use crate::policy::{Limit, Policy};
-use crate::watch::{Patience, Watched};
+use crate::stderr_tail::StderrTail;
 
 /// Frames that wait for whoever runs the command; then the cell waits.
 const MAILBOX: usize = 16;
@@ -22,7 +22,7 @@ const MAILBOX: usize = 16;
 const PIECE: usize = 64 << 10;
 
 /// A channel with somebody reading it.
-pub(crate) struct Conversation {
+pub(crate) struct ControlSession {
     channel: Box<dyn ControlChannel>,
     writer: Mutex<Box<dyn Write + Send>>,
     routes: Mutex<Routes>,
@@ -33,41 +33,41 @@ pub(crate) struct Conversation {
 #[derive(Default)]
 struct Routes {
     open: BTreeMap<u32, SyncSender<Body>>,
-    over: bool,
+    is_closed: bool,
 }
 
-impl std::fmt::Debug for Conversation {
+impl std::fmt::Debug for ControlSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Conversation")
+        f.write_str("ControlSession")
     }
 }
 
-impl Conversation {
+impl ControlSession {
     pub(crate) fn start(channel: Box<dyn ControlChannel>, policy: Policy) -> io::Result<Arc<Self>> {
         let (mut reader, writer) = channel.split()?;
-        let conversation = Arc::new(Self {
+        let session = Arc::new(Self {
             channel,
             writer: Mutex::new(writer),
             routes: Mutex::default(),
             next: AtomicU32::new(1),
             policy,
         });
-        let weak = Arc::downgrade(&conversation);
+        let weak = Arc::downgrade(&session);
         std::thread::Builder::new().name("cell".into()).spawn(move || {
             while let Ok(Some(frame)) = Frame::receive(&mut *reader) {
-                let Some(conversation) = weak.upgrade() else { return };
-                let route = conversation.routes().open.get(&frame.command).cloned();
-                drop(conversation);
+                let Some(session) = weak.upgrade() else { return };
+                let route = session.routes().open.get(&frame.command).cloned();
+                drop(session);
                 // Whoever does not want it any more has let go of the other end.
                 let _ = route.map(|route| route.send(frame.body));
             }
-            if let Some(conversation) = weak.upgrade() {
-                let mut routes = conversation.routes();
-                routes.over = true;
+            if let Some(session) = weak.upgrade() {
+                let mut routes = session.routes();
+                routes.is_closed = true;
                 routes.open.clear();
             }
         })?;
-        Ok(conversation)
+        Ok(session)
     }
 
     fn routes(&self) -> MutexGuard<'_, Routes> {
@@ -84,33 +84,29 @@ impl Conversation {
         self.channel.close();
     }
 
-    pub(crate) fn is_busy(&self) -> bool {
-        !self.routes().open.is_empty()
-    }
-
     fn run(
         self: &Arc<Self>,
         command: &Command,
         terminal: Option<Size>,
-        patience: Patience,
+        time_limit: TimeLimit,
     ) -> Result<Route, ExecError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, frames) = sync_channel(MAILBOX);
         let mut routes = self.routes();
-        if routes.over {
+        if routes.is_closed {
             return Err(ExecError::Gone);
         }
         routes.open.insert(id, sender);
         drop(routes);
-        let watched = Watched::new(&self.policy, patience);
-        let route = Route { conversation: Arc::clone(self), id, frames, watched };
+        let watch = LimitWatch::new(&self.policy, time_limit);
+        let route = Route { session: Arc::clone(self), id, frames, watch };
         let run = Run { command: command.clone(), terminal };
         self.send(id, Body::Run(run)).map_err(|e| {
             let too_long = e.kind() == io::ErrorKind::InvalidInput;
             if too_long { refused(command, e.to_string()) } else { ExecError::Gone }
         })?;
-        let conversation = Arc::clone(self);
-        route.watched.start(move || conversation.close()).map_err(|e| {
+        let session = Arc::clone(self);
+        route.watch.start(move || session.close()).map_err(|e| {
             // What nobody looks after does not run.
             self.close();
             refused(command, e.to_string())
@@ -121,7 +117,7 @@ impl Conversation {
     /// Runs a command to its end, within the limits.
     pub(crate) fn exec(self: &Arc<Self>, command: &Command, output: Sink<'_>) -> Result<Exit, ExecError> {
         let started = Instant::now();
-        let route = self.run(command, None, Patience::Limited)?;
+        let route = self.run(command, None, TimeLimit::Policy)?;
         self.feed(route.id, command.input.clone());
         let mut written = 0;
         loop {
@@ -129,7 +125,7 @@ impl Conversation {
                 Ok(Body::Out(bytes)) => (Stream::Out, bytes),
                 Ok(Body::Err(bytes)) => (Stream::Err, bytes),
                 Ok(Body::Ended(status)) => {
-                    route.watched.conclude(status);
+                    route.watch.finish(status);
                     break;
                 }
                 Ok(Body::Refused(reason)) => return Err(refused(command, reason)),
@@ -139,14 +135,14 @@ impl Conversation {
             written += bytes.len() as u64;
             output(stream, &bytes);
             if written > self.policy.limits.output {
-                route.watched.end(Status::Limited(Limit::Output));
+                route.watch.end(Status::Limited(Limit::Output));
                 self.close();
                 break;
             }
         }
         // Unless it is known how it ended, the cell was stopped under it.
-        route.watched.end(Status::Stopped);
-        Ok(Exit { status: route.watched.wait(), written, elapsed: started.elapsed() })
+        route.watch.end(Status::Stopped);
+        Ok(Exit { status: route.watch.wait(), written, elapsed: started.elapsed() })
     }
 
     /// Sends input, without waiting for a command that does not read it.
@@ -155,57 +151,54 @@ impl Conversation {
             let _ = self.send(id, Body::InputEnd);
             return;
         }
-        let conversation = Arc::clone(self);
+        let session = Arc::clone(self);
         // It could wait for the command to read, while the command waits for its output to be read.
-        let send = move |conversation: &Self| {
+        let send = move |session: &Self| {
             for piece in input.chunks(PIECE) {
-                conversation.send(id, Body::Input(piece.to_vec()))?;
+                session.send(id, Body::Input(piece.to_vec()))?;
             }
-            conversation.send(id, Body::InputEnd)
+            session.send(id, Body::InputEnd)
         };
-        let _ = std::thread::Builder::new().name("cell input".into()).spawn(move || send(&conversation));
+        let _ = std::thread::Builder::new().name("cell input".into()).spawn(move || send(&session));
     }
 
     pub(crate) fn pty(self: &Arc<Self>, command: &Command, size: Size) -> Result<Pty, ExecError> {
         // The time at a terminal is that of whoever sits there.
-        let route = self.run(command, Some(size), Patience::Endless)?;
+        let route = self.run(command, Some(size), TimeLimit::Unlimited)?;
         route.wait_for_start(command)?;
-        let (conversation, id, watched) = (Arc::clone(self), route.id, Arc::clone(&route.watched));
-        let control = Terminal { conversation: Arc::clone(&conversation), id, watched };
+        let (session, id, watch) = (Arc::clone(self), route.id, Arc::clone(&route.watch));
+        let control = Terminal { session: Arc::clone(&session), id, watch };
         Ok(Pty {
             output: Box::new(Output::of(route)),
-            input: Box::new(Input { conversation, id }),
+            input: Box::new(Input { session, id }),
             control: Box::new(control),
         })
     }
 }
 
-impl Conversation {
-    pub(crate) fn talk(self: &Arc<Self>, command: &Command) -> Result<Talk, ExecError> {
+impl ControlSession {
+    pub(crate) fn spawn_piped(self: &Arc<Self>, command: &Command) -> Result<PipedCommand, ExecError> {
         // It waits for whoever speaks with it, for as long as they like.
-        let route = self.run(command, None, Patience::Endless)?;
+        let route = self.run(command, None, TimeLimit::Unlimited)?;
         route.wait_for_start(command)?;
-        let (conversation, id) = (Arc::clone(self), route.id);
+        let (session, id) = (Arc::clone(self), route.id);
         let output = Output::of(route);
-        let complaints = Arc::clone(&output.complaints);
-        let complaints = move || {
-            let said = complaints.lock().unwrap_or_else(PoisonError::into_inner);
-            said.text()
-        };
-        Ok(Talk {
+        let stderr = Arc::clone(&output.stderr);
+        let stderr_tail = move || stderr.lock().unwrap_or_else(PoisonError::into_inner).text();
+        Ok(PipedCommand {
             output: Box::new(output),
-            input: Box::new(Input { conversation, id }),
-            complaints: Arc::new(complaints),
+            input: Box::new(Input { session, id }),
+            stderr_tail: Arc::new(stderr_tail),
         })
     }
 }
 
 /// One command's frames, and whoever looks after it; dropping it lets go of both.
 struct Route {
-    conversation: Arc<Conversation>,
+    session: Arc<ControlSession>,
     id: u32,
     frames: Receiver<Body>,
-    watched: Arc<Watched>,
+    watch: Arc<LimitWatch>,
 }
 
 impl Route {
@@ -220,8 +213,8 @@ impl Route {
 
 impl Drop for Route {
     fn drop(&mut self) {
-        self.conversation.routes().open.remove(&self.id);
-        self.watched.let_go();
+        self.session.routes().open.remove(&self.id);
+        self.watch.release();
     }
 }
 
@@ -234,16 +227,16 @@ struct Output {
     bytes: Vec<u8>,
     at: usize,
     /// What came on the other stream.
-    complaints: Arc<Mutex<Complaints>>,
+    stderr: Arc<Mutex<StderrTail>>,
 }
 
 impl Output {
     fn of(route: Route) -> Self {
-        Self { route, bytes: Vec::new(), at: 0, complaints: Arc::default() }
+        Self { route, bytes: Vec::new(), at: 0, stderr: Arc::default() }
     }
 
-    fn complain(&self, bytes: &[u8]) {
-        self.complaints.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
+    fn push_stderr(&self, bytes: &[u8]) {
+        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
     }
 }
 
@@ -252,14 +245,14 @@ impl Read for Output {
         while self.at == self.bytes.len() {
             match self.route.frames.recv() {
                 Ok(Body::Out(bytes)) => (self.bytes, self.at) = (bytes, 0),
-                Ok(Body::Err(bytes)) => self.complain(&bytes),
+                Ok(Body::Err(bytes)) => self.push_stderr(&bytes),
                 Ok(Body::Ended(status)) => {
-                    self.route.watched.end(status);
+                    self.route.watch.end(status);
                     return Ok(0);
                 }
                 Ok(_) => {}
                 Err(_) => {
-                    self.route.watched.end(Status::Stopped);
+                    self.route.watch.end(Status::Stopped);
                     return Ok(0);
                 }
             }
@@ -272,14 +265,14 @@ impl Read for Output {
 }
 
 struct Input {
-    conversation: Arc<Conversation>,
+    session: Arc<ControlSession>,
     id: u32,
 }
 
 impl Write for Input {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = bytes.len().min(PIECE);
-        self.conversation.send(self.id, Body::Input(bytes[..count].to_vec()))?;
+        self.session.send(self.id, Body::Input(bytes[..count].to_vec()))?;
         Ok(count)
     }
 
@@ -289,21 +282,21 @@ impl Write for Input {
 }
 
 struct Terminal {
-    conversation: Arc<Conversation>,
+    session: Arc<ControlSession>,
     id: u32,
-    watched: Arc<Watched>,
+    watch: Arc<LimitWatch>,
 }
 
 impl PtyControl for Terminal {
     fn resize(&self, size: Size) -> io::Result<()> {
-        self.conversation.send(self.id, Body::Resize(size))
+        self.session.send(self.id, Body::Resize(size))
     }
 
     fn signal(&self, signal: i32) -> io::Result<()> {
-        self.conversation.send(self.id, Body::Signal(signal))
+        self.session.send(self.id, Body::Signal(signal))
     }
 
     fn wait(&self) -> Status {
-        self.watched.wait()
+        self.watch.wait()
     }
 }

@@ -10,48 +10,48 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::address::Reach;
-use super::failure::{Failure, Kind};
-use super::line::{Ending, Line, Watch};
-use super::rules::{Host, Rules};
-use super::{Bounds, Request, Verdict, http, socks};
+use super::address::Resolver;
+use super::error::{RequestError, RequestErrorKind};
+use super::rules::{Host, HostRules};
+use super::socket::{ProxySocket, ShutdownSignal, Waiter};
+use super::{ProxiedRequest, ProxyLimits, Verdict, http, socks};
 
 /// Lookups at once. The system's resolver cannot be interrupted, so some outlive their connections.
-const LOOKUPS: usize = 64;
+const MAX_LOOKUPS: usize = 64;
 /// Addresses of one name that are tried.
-const ATTEMPTS: usize = 4;
+const MAX_ADDRESSES: usize = 4;
 /// How long a client may take to close after the last word.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What all connections have in common.
-pub(super) struct Shared {
-    pub(super) rules: Rules,
-    pub(super) reach: Arc<dyn Reach>,
-    pub(super) bounds: Bounds,
-    pub(super) ending: Arc<Ending>,
+pub(super) struct ProxyShared {
+    pub(super) rules: HostRules,
+    pub(super) resolver: Arc<dyn Resolver>,
+    pub(super) limits: ProxyLimits,
+    pub(super) shutdown: Arc<ShutdownSignal>,
     /// One more holder for each lookup.
     pub(super) lookups: Arc<()>,
-    pub(super) tell: Box<dyn Fn(Request) + Send + Sync>,
+    pub(super) report: Box<dyn Fn(ProxiedRequest) + Send + Sync>,
 }
 
 /// One connection.
-pub(super) struct Talk<'a> {
-    shared: &'a Shared,
-    watch: Watch,
-    pub(super) client: Line,
+pub(super) struct Connection<'a> {
+    shared: &'a ProxyShared,
+    watch: Waiter,
+    pub(super) client: ProxySocket,
     /// The client again, as it is read.
-    pub(super) reader: BufReader<Line>,
-    pub(super) record: Request,
-    host: Option<Line>,
+    pub(super) reader: BufReader<ProxySocket>,
+    pub(super) record: ProxiedRequest,
+    host: Option<ProxySocket>,
 }
 
-impl<'a> Talk<'a> {
-    pub(super) fn new(shared: &'a Shared, socket: TcpStream) -> io::Result<Self> {
-        let watch = Watch::new(&shared.ending, shared.bounds.idle);
-        let client = Line::new(socket, &watch)?;
+impl<'a> Connection<'a> {
+    pub(super) fn new(shared: &'a ProxyShared, socket: TcpStream) -> io::Result<Self> {
+        let watch = Waiter::new(&shared.shutdown, shared.limits.idle);
+        let client = ProxySocket::new(socket, &watch)?;
         let mut reader = BufReader::with_capacity(16 << 10, client.clone());
-        reader.get_mut().deadline = Some(Instant::now() + shared.bounds.head);
-        let record = Request {
+        reader.get_mut().deadline = Some(Instant::now() + shared.limits.head);
+        let record = ProxiedRequest {
             method: String::new(),
             host: String::new(),
             port: 0,
@@ -74,88 +74,93 @@ impl<'a> Talk<'a> {
         if let Some(host) = self.host.take() {
             (self.record.sent, self.record.received) = (host.bytes_written(), host.bytes_read());
         }
-        (self.shared.tell)(self.record);
-        self.client.finish(PATIENCE);
+        (self.shared.report)(self.record);
+        self.client.finish(CLOSE_TIMEOUT);
     }
 
-    /// The request is understood, and may take its time from here on.
-    pub(super) fn understood(&mut self) {
+    /// The request is head_received, and may take its time from here on.
+    pub(super) fn head_received(&mut self) {
         self.reader.get_mut().deadline = None;
     }
 
-    pub(super) fn failed(&mut self, failure: &Failure) {
+    pub(super) fn failed(&mut self, failure: &RequestError) {
         self.record.reason = Some(failure.reason.clone());
         self.record.verdict = match failure.kind {
-            Kind::NoSuchHost | Kind::Unreachable | Kind::ConnectionRefused => Verdict::Allowed,
-            Kind::Malformed | Kind::TooLong | Kind::Slow | Kind::Refused | Kind::Unsupported => {
-                Verdict::Refused
-            }
+            RequestErrorKind::NoSuchHost
+            | RequestErrorKind::Unreachable
+            | RequestErrorKind::ConnectionRefused => Verdict::Allowed,
+            RequestErrorKind::Malformed
+            | RequestErrorKind::TooLong
+            | RequestErrorKind::Slow
+            | RequestErrorKind::Refused
+            | RequestErrorKind::Unsupported => Verdict::Refused,
         };
     }
 
     /// Takes down whom the client wants.
-    pub(super) fn note(&mut self, host: &str, port: u16) -> Result<Host, Failure> {
+    pub(super) fn set_target(&mut self, host: &str, port: u16) -> Result<Host, RequestError> {
         let parsed = Host::parse(host);
         self.record.port = port;
         self.record.host = match &parsed {
             Some(host) => host.to_string(),
             None => host.chars().take(255).flat_map(char::escape_default).collect(),
         };
-        parsed.filter(|_| port != 0).ok_or_else(|| Failure::malformed("that is not the name of a host"))
+        parsed.filter(|_| port != 0).ok_or_else(|| RequestError::malformed("that is not the name of a host"))
     }
 
     /// Connects to the host, if it may be reached.
-    pub(super) fn open(&mut self, host: &Host, port: u16) -> Result<Line, Failure> {
+    pub(super) fn connect_to(&mut self, host: &Host, port: u16) -> Result<ProxySocket, RequestError> {
         self.shared.rules.check(host, port)?;
         let addresses = match host {
             Host::Address(address) => vec![SocketAddr::new(*address, port)],
             Host::Name(name) => self.resolve(name, port)?,
         };
         // One that is not public spoils them all: whoever mixes them means no good.
-        if !addresses.iter().all(|address| self.shared.reach.is_public(address.ip())) {
+        if !addresses.iter().all(|address| self.shared.resolver.is_public(address.ip())) {
             let reason = format!("{host} leads to an address that is not public");
-            return Err(Failure::refused(reason, Some("Cells reach public addresses only.".into())));
+            return Err(RequestError::refused(reason, Some("Cells reach public addresses only.".into())));
         }
         self.record.verdict = Verdict::Allowed;
-        let line = self.connect(&addresses).map_err(|e| Failure::of_host(&host.to_string(), &e))?;
+        let line = self.connect(&addresses).map_err(|e| RequestError::from_host(&host.to_string(), &e))?;
         self.host = Some(line.clone());
         Ok(line)
     }
 
-    fn resolve(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
-        let failed =
-            |kind, error: io::Error| Failure::new(kind, format!("{name} could not be looked up: {error}"));
+    fn resolve(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, RequestError> {
+        let failed = |kind, error: io::Error| {
+            RequestError::new(kind, format!("{name} could not be looked up: {error}"))
+        };
         match self.look_up(name, port) {
             Ok(Ok(addresses)) if !addresses.is_empty() => Ok(addresses),
-            Ok(Ok(_)) => Err(failed(Kind::NoSuchHost, io::Error::other("it has no address"))),
-            Ok(Err(error)) => Err(failed(Kind::NoSuchHost, error)),
-            Err(error) => Err(failed(Kind::Unreachable, error)),
+            Ok(Ok(_)) => Err(failed(RequestErrorKind::NoSuchHost, io::Error::other("it has no address"))),
+            Ok(Err(error)) => Err(failed(RequestErrorKind::NoSuchHost, error)),
+            Err(error) => Err(failed(RequestErrorKind::Unreachable, error)),
         }
     }
 
     /// Asks on a thread of its own, which is left alone when it takes too long.
     fn look_up(&self, name: &str, port: u16) -> io::Result<io::Result<Vec<SocketAddr>>> {
         let asking = Arc::clone(&self.shared.lookups);
-        if Arc::strong_count(&asking) > LOOKUPS + 1 {
+        if Arc::strong_count(&asking) > MAX_LOOKUPS + 1 {
             return Err(io::Error::other("too many lookups have not been answered"));
         }
         let (done, waker) = UnixStream::pair()?;
         let (sender, answer) = sync_channel(1);
-        let (reach, name) = (Arc::clone(&self.shared.reach), name.to_owned());
+        let (resolver, name) = (Arc::clone(&self.shared.resolver), name.to_owned());
         std::thread::Builder::new().name("proxy lookup".into()).spawn(move || {
-            let _ = sender.send(reach.resolve(&name, port));
+            let _ = sender.send(resolver.resolve(&name, port));
             drop((waker, asking));
         })?;
-        let deadline = Instant::now() + self.shared.bounds.connect;
+        let deadline = Instant::now() + self.shared.limits.connect;
         self.watch.wait(&[(done.as_fd(), PollFlags::IN)], Some(deadline))?;
         answer.try_recv().map_err(io::Error::other)
     }
 
-    fn connect(&self, addresses: &[SocketAddr]) -> io::Result<Line> {
+    fn connect(&self, addresses: &[SocketAddr]) -> io::Result<ProxySocket> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        for address in addresses.iter().take(ATTEMPTS) {
-            self.watch.moved();
-            match Line::connect(*address, &self.watch, Instant::now() + self.shared.bounds.connect) {
+        for address in addresses.iter().take(MAX_ADDRESSES) {
+            self.watch.touch();
+            match ProxySocket::connect(*address, &self.watch, Instant::now() + self.shared.limits.connect) {
                 Ok(line) => return Ok(line),
                 Err(error) => last = error,
             }

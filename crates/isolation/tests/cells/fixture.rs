@@ -10,12 +10,12 @@ use tempfile::TempDir;
 macro_rules! with_every_backend {
     ($($behaviour:ident),* $(,)?) => {
         mod jail {
-            $(#[test] fn $behaviour() { super::$behaviour(crate::house::House::jail()); })*
+            $(#[test] fn $behaviour() { super::$behaviour(crate::fixture::Fixture::jail()); })*
         }
         mod container {
             $(#[test] fn $behaviour() {
-                for house in crate::house::House::containers() {
-                    super::$behaviour(house);
+                for fixture in crate::fixture::Fixture::containers() {
+                    super::$behaviour(fixture);
                 }
             })*
         }
@@ -23,20 +23,20 @@ macro_rules! with_every_backend {
 }
 pub(crate) use with_every_backend;
 
-pub(crate) struct House {
+pub(crate) struct Fixture {
     pub(crate) folder: TempDir,
     pub(crate) policy: Policy,
     pub(crate) backend: Arc<dyn Backend>,
 }
 
-/// What a command left.
-pub(crate) struct Left {
+/// What a command finished.
+pub(crate) struct Finished {
     pub(crate) exit: Exit,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl House {
+impl Fixture {
     pub(crate) fn jail() -> Self {
         Self::with(Arc::new(Jail::new(env!("CARGO_BIN_EXE_choir-cell"))))
     }
@@ -64,7 +64,7 @@ impl House {
         let cell = folder.path().join("cell");
         let access = Access::Layered { upper: cell.join("upper"), work: cell.join("work") };
         let workspace = Mount::workspace(folder.path().join("workspace"), access);
-        let policy = Policy::over(Mount { hidden: vec![".choir".into()], ..workspace }, "ada");
+        let policy = Policy::for_workspace(Mount { hidden: vec![".choir".into()], ..workspace }, "ada");
         Self { folder, policy, backend }
     }
 
@@ -86,12 +86,12 @@ impl House {
         self.backend.start(&self.policy, &self.folder.path().join("cell")).unwrap()
     }
 
-    pub(crate) fn sh(&self, script: &str) -> Left {
+    pub(crate) fn sh(&self, script: &str) -> Finished {
         run(&*self.start(), &Command::new(["/bin/sh", "-c", script]))
     }
 }
 
-pub(crate) fn run(cell: &dyn Cell, command: &Command) -> Left {
+pub(crate) fn run(cell: &dyn Cell, command: &Command) -> Finished {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let exit = cell
         .exec(command, &mut |stream, bytes| match stream {
@@ -100,10 +100,10 @@ pub(crate) fn run(cell: &dyn Cell, command: &Command) -> Left {
         })
         .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Left { exit, out: text(out), err: text(err) }
+    Finished { exit, out: text(out), err: text(err) }
 }
 
-impl Left {
+impl Finished {
     pub(crate) fn ok(&self) -> &str {
         assert_eq!(self.exit.status, Status::Exited(0), "out: {}\nerr: {}", self.out, self.err);
         self.out.trim_end()

@@ -1,4 +1,4 @@
-//! The warden: what no wall bounds, the launcher looks at every so often, and ends the cell when it is too much.
+//! The monitor: what no wall bounds, the launcher looks at every so often, and ends the cell when it is too much.
 //!
 //! That is room on the disk which no look at a layer finds, since its files were removed while somebody still writes to
 //! them; and, where no control group bounds it, the memory of all processes together.
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::Plan;
+use super::JailPlan;
 use crate::layer;
 use crate::policy::Limit;
 
@@ -22,7 +22,7 @@ const LONGEST_REST: Duration = Duration::from_secs(5);
 /// What an overlay calls itself.
 const OVERLAY: u64 = 0x794c_7630;
 
-pub(crate) struct Warden {
+pub(crate) struct LimitMonitor {
     disk: u64,
     /// Layers, with the room that there was beside them at the start.
     rooms: Vec<(PathBuf, u64)>,
@@ -31,8 +31,8 @@ pub(crate) struct Warden {
     next_look: Instant,
 }
 
-impl Warden {
-    pub(crate) fn new(plan: &Plan) -> Self {
+impl LimitMonitor {
+    pub(crate) fn new(plan: &JailPlan) -> Self {
         let limits = &plan.policy.limits;
         let memory = (!plan.groups.memory).then_some(limits.memory);
         let rooms =

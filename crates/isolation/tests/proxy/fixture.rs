@@ -1,4 +1,4 @@
-//! A small world: 127.0.0.1 counts as public, all other loopback as private, and names lead where the test says.
+//! A small proxy: 127.0.0.1 counts as public, all other loopback as private, and names lead where the test says.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use isolation::Network;
-use isolation::proxy::{Bounds, Proxy, Reach, Request, Rules, is_public};
+use isolation::proxy::{HostRules, ProxiedRequest, Proxy, ProxyLimits, Resolver, is_public};
 
 /// So long that only a hang meets it.
 const NEVER: Duration = Duration::from_secs(120);
@@ -24,7 +24,7 @@ impl Names {
     }
 }
 
-impl Reach for Names {
+impl Resolver for Names {
     fn resolve(&self, host: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
         let mut names = self.0.lock().unwrap();
         let name = if names.contains_key(host) { host } else { "*" };
@@ -38,10 +38,10 @@ impl Reach for Names {
 }
 
 /// A proxy with its records.
-pub(crate) struct World {
+pub(crate) struct TestProxy {
     pub(crate) proxy: Option<Proxy>,
     pub(crate) names: Names,
-    pub(crate) records: Receiver<Request>,
+    pub(crate) records: Receiver<ProxiedRequest>,
     pub(crate) address: SocketAddr,
 }
 
@@ -49,26 +49,26 @@ pub(crate) fn allow(entries: &[&str]) -> Network {
     Network::Allow(entries.iter().map(|&entry| entry.to_owned()).collect())
 }
 
-impl World {
+impl TestProxy {
     pub(crate) fn new(network: &Network) -> Self {
-        Self::bounded(network, Bounds::default())
+        Self::bounded(network, ProxyLimits::default())
     }
 
-    pub(crate) fn bounded(network: &Network, bounds: Bounds) -> Self {
+    pub(crate) fn bounded(network: &Network, bounds: ProxyLimits) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let (names, (tell, records)) = (Names::default(), channel());
         let tell = move |request| drop(tell.send(request));
-        let rules = Rules::of(network).unwrap();
+        let rules = HostRules::of(network).unwrap();
         let proxy = Proxy::serve_through(listener, rules, names.clone(), bounds, tell).unwrap();
         Self { proxy: Some(proxy), names, records, address }
     }
 
-    /// A world with one host that is allowed.
+    /// A proxy with one host that is allowed.
     pub(crate) fn with(name: &str, host: &Host) -> Self {
-        let world = Self::new(&allow(&[name]));
-        world.names.lead(name, &[&[host.address]]);
-        world
+        let proxy = Self::new(&allow(&[name]));
+        proxy.names.lead(name, &[&[host.address]]);
+        proxy
     }
 
     pub(crate) fn dial(&self) -> TcpStream {
@@ -80,7 +80,7 @@ impl World {
         ask(self.address, bytes)
     }
 
-    pub(crate) fn told(&self) -> Request {
+    pub(crate) fn record(&self) -> ProxiedRequest {
         self.records.recv_timeout(NEVER).unwrap()
     }
 
@@ -115,7 +115,7 @@ pub(crate) fn head(reader: &mut impl BufRead) -> String {
     head
 }
 
-/// A host of the world outside.
+/// A host of the proxy outside.
 pub(crate) struct Host {
     pub(crate) address: SocketAddr,
     /// What its handler kept of each connection.

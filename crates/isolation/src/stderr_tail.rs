@@ -1,0 +1,55 @@
+//! The end of what a command complained of, in whole lines: one that begins in its middle could begin in the middle of a
+//! secret, which nobody would know again.
+
+/// Bytes that are kept.
+const MAX_BYTES: usize = 2 << 10;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct StderrTail {
+    bytes: Vec<u8>,
+    /// Whether something before them is gone.
+    is_truncated: bool,
+}
+
+impl StderrTail {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        let excess = self.bytes.len().saturating_sub(MAX_BYTES);
+        self.bytes.drain(..excess);
+        self.is_truncated |= excess > 0;
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let first_line = || self.bytes.iter().position(|byte| *byte == b'\n').unwrap_or(self.bytes.len());
+        let start = if self.is_truncated { first_line() } else { 0 };
+        String::from_utf8_lossy(&self.bytes[start..]).trim().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_begins_with_a_whole_line() {
+        let mut tail = StderrTail::default();
+        tail.push(b"starting\n");
+        assert_eq!(tail.text(), "starting");
+        for _ in 0..MAX_BYTES {
+            tail.push(b"token=s3cret\n");
+        }
+        assert!(tail.text().lines().all(|line| line == "token=s3cret"), "{}", tail.text());
+        assert!(tail.text().len() > MAX_BYTES - 30);
+    }
+
+    #[test]
+    fn a_line_without_end_is_left_out() {
+        let mut tail = StderrTail::default();
+        tail.push(&[b'x'; MAX_BYTES + 1]);
+        tail.push(b"end of it");
+        assert_eq!(tail.text(), "");
+        tail.push(b"\nit broke");
+        assert_eq!(tail.text(), "it broke");
+    }
+}
