@@ -1,7 +1,7 @@
-//! What a host and the agent inside a cell say to each other: frames over one byte stream.
+//! The wire protocol between host and cell init: frames over one byte stream.
 //!
-//! A frame is its length (four bytes, little endian, of what follows), its kind (one byte), the command it is about
-//! (four bytes), and its body: JSON where the kind says so, else plain bytes.
+//! A frame is its length (four bytes, little endian, of what follows), its kind (one byte), the command id (four
+//! bytes), and its body: JSON or raw bytes, depending on the kind.
 
 use std::io::{self, Read, Write};
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::{Command, Size, Status};
 
-/// No frame is longer. What comes from inside a cell is not trusted with the host's memory.
+/// The maximum frame length. A cell is untrusted and must not make the host allocate more.
 const LONGEST: usize = 1 << 20;
 const HEAD: usize = 5;
 
@@ -23,17 +23,17 @@ pub(crate) struct Frame {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Body {
-    /// To the launcher: build these walls.
+    /// To the launcher: build a cell.
     Launch(Vec<u8>),
-    /// From inside: the walls stand.
+    /// From the cell init: the isolation is complete.
     Ready,
-    /// To the agent: run this.
+    /// To the cell init: run this command.
     Run(Run),
     Input(Vec<u8>),
     InputEnd,
     Signal(i32),
     Resize(Size),
-    /// From the agent: the command runs.
+    /// From the cell init: the command was started.
     Started,
     Out(Vec<u8>),
     Err(Vec<u8>),
@@ -42,7 +42,7 @@ pub(crate) enum Body {
     Refused(String),
 }
 
-/// A command for the agent.
+/// The body of `Body::Run`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) command: Command,
@@ -84,7 +84,7 @@ impl Frame {
         out.write_all(&bytes)
     }
 
-    /// The next frame, or `None` at the end of the stream.
+    /// Reads the next frame; `None` at the end of the stream.
     pub(crate) fn receive(input: &mut dyn Read) -> io::Result<Option<Self>> {
         let mut length = [0; 4];
         match input.read_exact(&mut length) {

@@ -1,8 +1,9 @@
-//! The agent inside a cell: the first process, which starts commands, carries their bytes and reaps what they leave.
+//! The cell init: the first process in a cell. It starts commands, forwards their streams and reaps orphaned
+//! processes.
 //!
-//! It runs with the same walls around it as the commands do, so that whoever breaks it has gained nothing. It is one
-//! loop over one `poll`: nothing in it waits for a command. When the host goes away, so does it, and the kernel ends
-//! everything else in the cell with it.
+//! It runs under the same isolation as the commands, so compromising it gains nothing. It is a single loop over one
+//! `poll` and never blocks on a command. When the host closes the channel, the init exits, and the kernel kills every
+//! other process in the cell.
 
 mod child;
 
@@ -18,10 +19,10 @@ use crate::cell::Status;
 use crate::frames::{Body, Frame};
 use child::{Child, Pipe};
 
-/// Pieces that a pipe may still hold when its command has ended; somebody who goes on writing is not waited for.
+/// Reads from a pipe after its command has ended. Background processes may keep writing; they are not waited for.
 const MAX_TRAILING_READS: usize = 32;
 
-/// Serves on a byte stream until it ends. `environment` is what every command finds.
+/// Serves the control channel until it closes. `environment` applies to every command.
 pub(crate) fn serve(control: OwnedFd, environment: Vec<(String, String)>) -> io::Result<()> {
     let children = crate::sys::child_signals()?;
     let mut init = CellInit { control, environment, running: BTreeMap::new() };
@@ -52,9 +53,9 @@ impl CellInit {
         Frame::new(command, body).send(&mut FdStream(self.control.as_fd()))
     }
 
-    /// Waits for something to happen, and does what it asks for.
+    /// Waits for the next events and handles them.
     fn turn(&mut self, children: BorrowedFd<'_>) -> io::Result<Turn> {
-        // While a command does not take what it is sent, no more is read for it; the host is held up instead.
+        // While a command's input queue is full, read no more frames. This applies back pressure to the host.
         let accepts_input = !self.running.values().any(Child::is_input_full);
         let control = if accepts_input { PollFlags::IN } else { PollFlags::empty() };
         let mut fds =
@@ -101,7 +102,7 @@ impl CellInit {
         body.map_or(Ok(()), |body| self.send(id, body))
     }
 
-    /// Collects processes that have ended: commands, and what they left to the first process.
+    /// Reaps processes that have exited: commands and orphans.
     fn reap(&mut self) -> io::Result<()> {
         loop {
             let (pid, status) = match wait(WaitOptions::NOHANG) {
@@ -115,7 +116,7 @@ impl CellInit {
                 (None, Some(signal)) => Status::Signaled(signal),
                 (None, None) => continue,
             };
-            // What it wrote before its end is still in the pipes.
+            // Output written before the exit may still be in the pipes.
             for pipe in [Pipe::Out, Pipe::Err] {
                 for _ in 0..MAX_TRAILING_READS {
                     let left = self.running.get_mut(&id).and_then(|child| child.read(pipe));
@@ -170,7 +171,7 @@ impl CellInit {
     }
 }
 
-/// A descriptor as a stream.
+/// A file descriptor as a blocking stream.
 struct FdStream<'a>(BorrowedFd<'a>);
 
 impl io::Read for FdStream<'_> {

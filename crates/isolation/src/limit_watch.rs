@@ -1,5 +1,5 @@
-//! The limits that no kernel keeps for us: time, and what a cell may fill. A thread of its own looks at them, since
-//! whoever listens to a command may be slow, and no command may gain time by that.
+//! Enforces the limits that the kernel does not: time, and disk use. Each command has a watch thread of its own,
+//! because a slow consumer of its output must not give a command extra time.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,23 @@ use crate::cell::Status;
 use crate::layer::{self, RESERVE};
 use crate::policy::{Access, Limit, Limits, Policy};
 
-/// How often a look is taken, at most; more rarely where it takes long, or where there is much free_space.
+/// The interval between checks: at least this, longer if a check is slow or much space is free.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_INTERVAL: Duration = Duration::from_secs(2);
-/// Bytes and files that a disk takes in a millisecond, at most.
+/// The most bytes and files that a disk can take per millisecond.
 const MAX_WRITE_RATE: FreeSpace = FreeSpace { bytes: 4 << 20, files: 200 };
-/// A disk on which fewer files can be made than these is full.
+/// A disk with fewer free inodes than this counts as full.
 const FILE_RESERVE: u64 = 16 << 10;
 
-/// For how long a command may run.
+/// Which time limit applies to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeLimit {
     Policy,
-    /// Somebody sits there, whose time it is.
+    /// None: the command is interactive.
     Unlimited,
 }
 
-/// A command, with whoever looks after it and how it ended.
+/// A command under watch, and how it ended.
 pub(crate) struct LimitWatch {
     check: Mutex<LimitCheck>,
     ended: Mutex<Option<Status>>,
@@ -39,7 +39,7 @@ impl LimitWatch {
         Arc::new(Self { check, ended: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// Looks until the command has ended, and calls `close` when it has met a limit.
+    /// Checks the limits until the command has ended, and calls `close` if it exceeds one.
     pub(crate) fn start(self: &Arc<Self>, close: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let own = Arc::clone(self);
         let look = move || {
@@ -49,7 +49,7 @@ impl LimitWatch {
                     return;
                 }
                 let mut check = own.check();
-                // Whoever let go meanwhile does not expect another look.
+                // The watch may have been released while this thread slept.
                 if own.ended().is_some() {
                     return;
                 }
@@ -64,13 +64,13 @@ impl LimitWatch {
         std::thread::Builder::new().name("cell watch".into()).spawn(look).map(drop)
     }
 
-    /// Says how the command came to its own end, which counts if it has not filled too much.
+    /// Records that the command exited by itself, or the disk limit that it exceeded.
     pub(crate) fn finish(&self, status: Status) {
         let check = self.check();
         self.end(check.exceeded().map_or(status, Status::Limited));
     }
 
-    /// Says how the command ended, unless that is known.
+    /// Records how the command ended, unless that is already recorded.
     pub(crate) fn end(&self, status: Status) -> bool {
         let mut ended = self.ended();
         let is_first = ended.is_none();
@@ -84,7 +84,7 @@ impl LimitWatch {
         waited.unwrap_or_else(PoisonError::into_inner).unwrap_or(Status::Stopped)
     }
 
-    /// Ends the looking. A look opens folders that a command closed, so one that is taken now is waited for.
+    /// Ends the watch. A check changes permissions of the command's folders, so wait for one in progress.
     pub(crate) fn release(&self) {
         self.end(Status::Stopped);
         drop(self.check());
@@ -112,7 +112,7 @@ struct LimitCheck {
     limits: Limits,
     deadline: Option<Instant>,
     uppers: Vec<PathBuf>,
-    /// Folders that are written to directly, with the free_space there was at the start.
+    /// Folders that are written to directly, with the free space at the start.
     direct: Vec<(PathBuf, FreeSpace)>,
     next_check: Instant,
 }
@@ -135,7 +135,7 @@ impl LimitCheck {
         }
     }
 
-    /// How long there is nothing to look at; for ever, if that is nothing.
+    /// The time until the next check; `None` if there is nothing to check.
     fn until_next_check(&self) -> Option<Duration> {
         let looks = !self.uppers.is_empty() || !self.direct.is_empty();
         let next = looks.then_some(self.next_check).into_iter().chain(self.deadline).min();
@@ -151,32 +151,32 @@ impl LimitCheck {
             return None;
         }
         let met = self.exceeded();
-        // Looking must not become the work itself, but whoever makes it slow must not gain much time by it.
+        // Bound the cost of checking, but also the time that a command gains by making checks slow.
         let rest = if self.uppers.is_empty() { self.safe_interval() } else { before.elapsed() * 20 };
         self.next_check = Instant::now() + rest.clamp(MIN_INTERVAL, MAX_INTERVAL);
         met
     }
 
-    /// What is filled too much, however much time is left.
+    /// The disk limit that is exceeded now, if any.
     fn exceeded(&self) -> Option<Limit> {
         let used = layer::measure(&self.uppers, self.limits.disk, self.limits.files);
         match used {
             Ok(used) if used.bytes > self.limits.disk || used.is_disk_full => Some(Limit::Disk),
             Ok(used) if used.files > self.limits.files || used.is_too_deep => Some(Limit::Files),
             Ok(_) => self.direct.iter().find_map(|(folder, was)| was.exhausted_at(free_space(folder).ok()?)),
-            // What cannot be measured cannot be bounded.
+            // A layer that cannot be measured cannot be bounded.
             Err(_) => Some(Limit::Disk),
         }
     }
 
-    /// The time in which no disk can be filled from here.
+    /// A time in which no disk can fill up.
     fn safe_interval(&self) -> Duration {
         let rooms = self.direct.iter().filter_map(|(folder, _)| free_space(folder).ok());
         Duration::from_millis(rooms.map(FreeSpace::millis_to_fill).min().unwrap_or_default())
     }
 }
 
-/// What is left of a disk.
+/// The free space of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FreeSpace {
     bytes: u64,
@@ -184,8 +184,9 @@ struct FreeSpace {
 }
 
 impl FreeSpace {
-    /// What has run short since this was what is left. Others use the disk, too, so a cell is ended only when the disk
-    /// is full and it may have been the one; on a disk that was full before, one can still clear up.
+    /// The limit that was exceeded since `self` was measured. Other processes use the disk too, so a cell is ended
+    /// only when the disk is full and the cell may have filled it. A disk that was already full does not prevent
+    /// cleaning up.
     fn exhausted_at(self, now: Self) -> Option<Limit> {
         let short = |was: u64, now: u64, reserve: u64| now < reserve && was.saturating_sub(now) > reserve / 4;
         if short(self.bytes, now.bytes, RESERVE) {
@@ -202,7 +203,7 @@ impl FreeSpace {
 
 fn free_space(folder: &Path) -> io::Result<FreeSpace> {
     let found = rustix::fs::statvfs(folder)?;
-    // A file system that does not count files has no end of them.
+    // A file system that does not count inodes has no limit on them.
     let files = if found.f_files == 0 { u64::MAX } else { found.f_favail };
     Ok(FreeSpace { bytes: found.f_bavail.saturating_mul(found.f_frsize), files })
 }

@@ -1,5 +1,6 @@
-//! The host's end of the control channel: many commands over one byte stream. A limit that a command meets ends the whole
-//! cell, since whatever hides in it would go on otherwise.
+//! The host's end of the control channel: multiplexes many commands over one byte stream. When a command exceeds a
+//! limit, the whole cell is ended, because a process that the command left in the background would otherwise keep
+//! running.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -16,12 +17,12 @@ use crate::limit_watch::{LimitWatch, TimeLimit};
 use crate::policy::{Limit, Policy};
 use crate::stderr_tail::StderrTail;
 
-/// Frames that wait for whoever runs the command; then the cell waits.
+/// Frames buffered per command before the reader thread blocks, and with it the cell.
 const MAILBOX: usize = 16;
-/// Input travels in pieces of this size.
+/// Input is sent in frames of this size.
 const PIECE: usize = 64 << 10;
 
-/// A channel with somebody reading it.
+/// An open control channel with a thread that dispatches incoming frames.
 pub(crate) struct ControlSession {
     channel: Box<dyn ControlChannel>,
     writer: Mutex<Box<dyn Write + Send>>,
@@ -58,7 +59,7 @@ impl ControlSession {
                 let Some(session) = weak.upgrade() else { return };
                 let route = session.routes().open.get(&frame.command).cloned();
                 drop(session);
-                // Whoever does not want it any more has let go of the other end.
+                // The receiver may have been dropped already.
                 let _ = route.map(|route| route.send(frame.body));
             }
             if let Some(session) = weak.upgrade() {
@@ -79,7 +80,7 @@ impl ControlSession {
         Frame::new(id, body).send(&mut **writer)
     }
 
-    /// Ends the cell.
+    /// Closes the channel, which ends the cell.
     pub(crate) fn close(&self) {
         self.channel.close();
     }
@@ -107,14 +108,14 @@ impl ControlSession {
         })?;
         let session = Arc::clone(self);
         route.watch.start(move || session.close()).map_err(|e| {
-            // What nobody looks after does not run.
+            // Without a limit watch the command must not run.
             self.close();
             refused(command, e.to_string())
         })?;
         Ok(route)
     }
 
-    /// Runs a command to its end, within the limits.
+    /// Runs a command to completion, within the limits.
     pub(crate) fn exec(self: &Arc<Self>, command: &Command, output: Sink<'_>) -> Result<Exit, ExecError> {
         let started = Instant::now();
         let route = self.run(command, None, TimeLimit::Policy)?;
@@ -140,19 +141,20 @@ impl ControlSession {
                 break;
             }
         }
-        // Unless it is known how it ended, the cell was stopped under it.
+        // If no status was recorded, the channel closed: the cell was stopped while the command ran.
         route.watch.end(Status::Stopped);
         Ok(Exit { status: route.watch.wait(), written, elapsed: started.elapsed() })
     }
 
-    /// Sends input, without waiting for a command that does not read it.
+    /// Sends input without blocking on a command that does not read it.
     fn feed(self: &Arc<Self>, id: u32, input: Vec<u8>) {
         if input.is_empty() {
             let _ = self.send(id, Body::InputEnd);
             return;
         }
         let session = Arc::clone(self);
-        // It could wait for the command to read, while the command waits for its output to be read.
+        // Sending blocks until the command reads, while the command may block until its output is read. So this needs
+        // a thread.
         let send = move |session: &Self| {
             for piece in input.chunks(PIECE) {
                 session.send(id, Body::Input(piece.to_vec()))?;
@@ -163,7 +165,7 @@ impl ControlSession {
     }
 
     pub(crate) fn pty(self: &Arc<Self>, command: &Command, size: Size) -> Result<Pty, ExecError> {
-        // The time at a terminal is that of whoever sits there.
+        // The time limit does not apply to interactive terminals.
         let route = self.run(command, Some(size), TimeLimit::Unlimited)?;
         route.wait_for_start(command)?;
         let (session, id, watch) = (Arc::clone(self), route.id, Arc::clone(&route.watch));
@@ -178,7 +180,7 @@ impl ControlSession {
 
 impl ControlSession {
     pub(crate) fn spawn_piped(self: &Arc<Self>, command: &Command) -> Result<PipedCommand, ExecError> {
-        // It waits for whoever speaks with it, for as long as they like.
+        // The time limit does not apply to a command that serves requests.
         let route = self.run(command, None, TimeLimit::Unlimited)?;
         route.wait_for_start(command)?;
         let (session, id) = (Arc::clone(self), route.id);
@@ -193,7 +195,7 @@ impl ControlSession {
     }
 }
 
-/// One command's frames, and whoever looks after it; dropping it lets go of both.
+/// The frames and the limit watch of one command; dropping it releases both.
 struct Route {
     session: Arc<ControlSession>,
     id: u32,
@@ -226,7 +228,7 @@ struct Output {
     route: Route,
     bytes: Vec<u8>,
     at: usize,
-    /// What came on the other stream.
+    /// The end of standard error.
     stderr: Arc<Mutex<StderrTail>>,
 }
 

@@ -1,14 +1,14 @@
-//! The end of what a command complained of, in whole lines: one that begins in its middle could begin in the middle of a
-//! secret, which nobody would know again.
+//! The end of a command's standard error, in whole lines. A truncated first line could hold part of a secret, which
+//! redaction would not recognise.
 
-/// Bytes that are kept.
+/// Bytes kept.
 const MAX_BYTES: usize = 2 << 10;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct StderrTail {
     bytes: Vec<u8>,
-    /// Whether something before them is gone.
+    /// True if earlier bytes were dropped.
     is_truncated: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A container's control groups. The runtime makes one in every hierarchy that there is, or finds itself in those that
-//! we made; we read what was used before we remove them.
+//! A container's control groups. The runtime creates one in every hierarchy, or uses those that we created. Usage is
+//! read before they are removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use crate::jail::cgroup::{self, Hierarchy, PREFIX};
 /// Where pure version 2 is mounted; runtimes look nowhere else.
 const UNIFIED: &str = "/sys/fs/cgroup";
 
-/// Where the groups of one container are.
+/// The control groups of one container.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct GroupPaths {
-    /// What the runtime is told; nothing where no groups can be made.
+    /// The path for the runtime; `None` where no groups can be created.
     pub(super) path: Option<String>,
-    /// All that there may be of it.
+    /// All folders that may exist for it.
     pub(super) folders: Vec<PathBuf>,
-    /// The launcher makes them, and starts the runtime in them.
+    /// True if the launcher creates them and starts the runtime inside.
     pub(super) are_ours: bool,
 }
 
@@ -27,13 +27,13 @@ impl GroupPaths {
     pub(super) fn of(hierarchy: &Hierarchy, name: &str, runtime: &Runtime) -> Self {
         let name = format!("{PREFIX}{name}");
         match hierarchy {
-            // It refuses to make any where version 2 is mounted beside version 1 and has a controller.
+            // crun refuses to create groups where version 2 is mounted beside version 1 and has a controller.
             Hierarchy::V1 { .. } if runtime.is_crun() => Self {
                 folders: parents().into_iter().map(|folder| folder.join(&name)).collect(),
                 path: None,
                 are_ours: true,
             },
-            // A name without a slash is looked for below the runtime's own groups, as ours are.
+            // A name without a slash is relative to the runtime's own groups, like ours.
             Hierarchy::V1 { .. } => Self {
                 folders: parents().into_iter().map(|folder| folder.join(&name)).collect(),
                 path: Some(name),
@@ -53,7 +53,7 @@ impl GroupPaths {
     }
 }
 
-/// Removes groups that a process left which is gone.
+/// Removes groups whose creator has exited.
 pub(super) fn sweep(hierarchy: &Hierarchy) {
     hierarchy.sweep();
     cgroup::sweep_in(parents().iter().map(PathBuf::as_path));

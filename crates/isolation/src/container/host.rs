@@ -1,4 +1,4 @@
-//! The host's side of a container: what its launcher has to know.
+//! The host's side of the container backend: prepares the launcher's instructions.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,7 @@ use crate::launch::PendingLaunch;
 use crate::policy::{Image, Policy};
 use crate::probe::{Check, Finding, Probe};
 
-/// The backend: starts cells by an OCI runtime.
+/// The container backend, which uses an OCI runtime.
 #[derive(Debug, Clone)]
 pub struct Container {
     launcher: PathBuf,
@@ -25,8 +25,8 @@ pub struct Container {
 }
 
 impl Container {
-    /// Cells are launched by this program, which must give [`crate::entry`] the first word. It is also what serves
-    /// inside, so it is shown there with its libraries.
+    /// Uses this program as the launcher. It must call [`crate::entry`] first. It is also the cell init, so it is
+    /// mounted in the container with its libraries.
     pub fn new(launcher: impl Into<PathBuf>) -> Self {
         Self {
             launcher: launcher.into(),
@@ -37,30 +37,30 @@ impl Container {
         }
     }
 
-    /// Cells are launched by the program that runs now, if it can; see [`crate::entry`].
+    /// Uses the running program as the launcher, if it called [`crate::entry`].
     pub fn of_this_program() -> Self {
         Self::new(crate::launcher().unwrap_or_default())
     }
 
-    /// Uses this runtime, and no other.
+    /// Uses only this runtime.
     #[must_use]
     pub fn with_runtime(self, path: impl Into<PathBuf>) -> Self {
         Self { named: Some(path.into()), runtime: Arc::default(), ..self }
     }
 
-    /// Every runtime of this machine that can be used, the one that is taken where none is named first.
+    /// Every usable runtime of this machine, the default one first.
     pub fn runtimes() -> Vec<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         runtime::all(&path).into_iter().map(|runtime| runtime.path).collect()
     }
 
-    /// Keeps unpacked images in this folder, which is nobody else's to write.
+    /// Keeps unpacked images in this folder. No other user may be able to write it.
     #[must_use]
     pub fn with_images(self, folder: impl Into<PathBuf>) -> Self {
         Self { images: Some(folder.into()), ..self }
     }
 
-    /// The image as a folder with a root file system, or this machine's own programs.
+    /// The image as a root file system folder, or this machine's own programs.
     fn image(&self, image: &Image) -> Result<Image, StartError> {
         let Image::OciLayout(layout) = image else { return Ok(image.clone()) };
         let none = || StartError::Policy("there is no folder in which images are unpacked".into());
@@ -69,7 +69,7 @@ impl Container {
         unpacked.map(Image::Rootfs).map_err(|e| StartError::Policy(e.to_string()))
     }
 
-    /// The runtime's program, if there is one.
+    /// The runtime's program, if one was found.
     pub fn runtime(&self) -> Option<&Path> {
         self.found().as_ref().ok().map(|runtime| runtime.path.as_path())
     }

@@ -1,6 +1,6 @@
-//! The agent's way into a container: the runtime started it as the first process; it enters a user namespace and starts
-//! anew in it, takes the control channel, puts the last plan around itself, and serves. Nothing untrusted has run in the
-//! container before that.
+//! The cell init's start in a container. The runtime starts it as the first process; it enters a user namespace,
+//! re-executes itself there, takes over the control channel, applies the last isolation steps, and serves. No
+//! untrusted code runs in the container before that.
 
 use std::os::fd::OwnedFd;
 
@@ -15,9 +15,10 @@ use crate::jail::{self, confine, identity};
 use crate::policy::UID;
 use crate::sys;
 
-/// Enters the user namespace; returns the process's exit code if that fails. What a process shows of itself in /proc is
-/// root's, as root is known where the program was started. To an ordinary user's runtime that is the user who started
-/// it, and so are the commands; in a namespace that has no root, it is nobody whom a command could be.
+/// Enters the user namespace; returns the process's exit code if that fails. An undumpable process's /proc files
+/// belong to root of the user namespace in which it was executed. With an unprivileged runtime that root is the
+/// starting user, and so are the commands. The new namespace has no root, so there the files belong to a user that no
+/// command can be.
 pub(crate) fn enter() -> i32 {
     failed(leave().map_or_else(|failure| failure, |()| program::start_anew(crate::INIT_CONFINED)))
 }
@@ -26,15 +27,15 @@ fn leave() -> Result<(), SetupError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     sys::unshare(UnshareFlags::NEWUSER).map_err(at("enter a new user namespace"))?;
     identity::map(UID, uid.as_raw(), gid.as_raw())?;
-    // A program that is started by an ordinary user has no rights to do this with.
+    // Done now, because after the re-execution an unprivileged user's process lacks the rights.
     confine::bound_user()
 }
 
-/// Serves until the host goes away; returns the process's exit code.
+/// Serves until the host closes the channel; returns the process's exit code.
 pub(crate) fn serve() -> i32 {
     match build() {
         Ok((control, environment)) => {
-            // However it ends, nothing is left of it.
+            // The container ends either way.
             let _ = init::serve(control, environment);
             0
         }

@@ -1,5 +1,5 @@
-//! The container's launcher: it prepares the bundle, starts the runtime, and waits until both are over. However the
-//! host, the runtime or the init process ends, the others are ended and the control groups removed.
+//! The container's launcher: prepares the bundle, starts the runtime, and waits for the container to end. Whichever
+//! of the host, the runtime or the cell init ends first, the others are ended and the control groups removed.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -23,11 +23,12 @@ use crate::jail::root::memory;
 use crate::policy::Limit;
 use crate::sys;
 
-/// How often the container's processes are looked for after the host went away, until the runtime has ended.
+/// The interval between attempts to kill the container's processes after the host went away, until the runtime has
+/// exited.
 const KILL_INTERVAL: Duration = Duration::from_millis(5);
-/// What the runtime says when it fails, in the bundle.
+/// The runtime's standard error, in the bundle.
 const STDERR_FILE: &str = "errors";
-/// Where the runtime writes the to_pid of the init process, in the bundle.
+/// Where the runtime writes the pid of the cell init, in the bundle.
 const INIT_PID_FILE: &str = "init";
 
 /// Runs the launcher; returns the process's exit code.
@@ -41,7 +42,7 @@ pub(crate) fn launch() -> i32 {
 
 enum ContainerEnd {
     Over,
-    /// The init process has told its own failure.
+    /// The cell init has already reported its failure.
     Reported,
     Failed(SetupError),
 }
@@ -49,15 +50,15 @@ enum ContainerEnd {
 fn run() -> Result<(ContainerEnd, Usage), SetupError> {
     let control = sys::lay_control().map_err(at("take the control channel"))?;
     let plan: ContainerPlan = receive(&control)?;
-    // Ctrl-C at the host's terminal is the host's affair; here something has to be put in order init.
+    // Ignore Ctrl-C at the host's terminal, because the launcher must clean up first.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    // What the runtime leaves behind comes to this process, which ends it.
+    // Processes that the runtime leaves behind become children of this process, which ends them.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(at("look after orphans"))?;
     let owner_mapping = identity::owner_mapping(plan.jail_plan.outside)?;
     if owner_mapping.is_some() {
-        // Whoever looks for the runtime among this process's children finds no other.
+        // Reap the helper process, so that the runtime is this process's only child.
         let _ = rustix::process::wait(WaitOptions::empty());
     }
     enter_namespaces(&plan)?;
@@ -71,9 +72,9 @@ fn run() -> Result<(ContainerEnd, Usage), SetupError> {
     started.map(|(ended, met)| (ended, Usage { met, ..usage }))
 }
 
-/// Enters a mount namespace, which is taken down with this process, and one of shared segments, which the container is
-/// in as well: so the monitor sees those that no process has attached. For anybody but root that begins with a user
-/// namespace, in which the runtime can do its work.
+/// Enters a mount namespace, which vanishes with this process, and an IPC namespace that the container shares, so
+/// that the monitor sees segments that no process has attached. For users other than root, enters a user namespace
+/// first, in which the runtime can work.
 fn enter_namespaces(plan: &ContainerPlan) -> Result<(), SetupError> {
     const LAUNCHER_NAMESPACES: UnshareFlags = UnshareFlags::NEWNS.union(UnshareFlags::NEWIPC);
     if plan.jail_plan.outside.is_some() {
@@ -93,7 +94,7 @@ fn start(plan: &ContainerPlan) -> Result<Child, SetupError> {
         runtime.args(["--cgroup-manager", "disabled"]);
         hide_cgroup_v2()?;
     }
-    // A runtime that does not stay leaves the container's groups, so that they can be read when it is over.
+    // A detached runtime leaves the container's groups in place, so that usage can be read at the end.
     runtime
         .arg("--root")
         .arg(bundle.join("state"))
@@ -117,8 +118,8 @@ fn start(plan: &ContainerPlan) -> Result<Child, SetupError> {
     started
 }
 
-/// crun refuses a machine on which version 2 is mounted beside version 1 and has a controller, even where it has
-/// nothing to do with either. In this mount namespace it finds none there.
+/// Hides cgroup version 2 in this mount namespace. crun refuses a machine where version 2 is mounted beside version 1
+/// and has a controller, even if it manages no groups.
 fn hide_cgroup_v2() -> Result<(), SetupError> {
     let beside = Path::new("/sys/fs/cgroup/unified");
     if !beside.is_dir() {
@@ -127,8 +128,8 @@ fn hide_cgroup_v2() -> Result<(), SetupError> {
     memory(beside, "mode=755,size=4k", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC)
 }
 
-/// Waits until the runtime has started the container and that is over. It is ended when the host goes away or a limit
-/// is met, which is named.
+/// Waits until the runtime has started the container and the container has ended. Ends it when the host goes away or
+/// a limit is exceeded, which is returned.
 fn supervise(
     control: &OwnedFd,
     mut runtime: Child,
@@ -142,7 +143,7 @@ fn supervise(
         let failed = ContainerEnd::Failed(at("run the container")(stderr_line(status)));
         return Ok((if watch.is_ending { ContainerEnd::Over } else { failed }, watch.met));
     }
-    // Its parent is gone, so it has become a child of this process.
+    // The runtime has exited, so the init has become a child of this process.
     let init = fs::read_to_string(INIT_PID_FILE).map_err(at("find the init process"))?;
     let init = init.trim().parse().ok().and_then(to_pid);
     let init = init.ok_or_else(|| at("find the init process")("it has no pid"))?;
@@ -167,27 +168,27 @@ fn to_pid(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
-/// What is looked at while a container starts and runs.
+/// The conditions to watch while a container starts and runs.
 struct ContainerWatch<'a> {
     control: &'a OwnedFd,
     monitor: LimitMonitor,
-    /// The host went away, or a limit was met.
+    /// The host went away, or a limit was exceeded.
     is_ending: bool,
     met: Option<Limit>,
 }
 
 impl ContainerWatch<'_> {
-    /// Waits until a process is over, and has it ended if there is a reason. The container's processes are found below
-    /// `starter`.
+    /// Waits for a process to end, and kills it if the container must end. The container's processes are descendants
+    /// of `starter`.
     fn wait_for(&mut self, process: Pid, starter: Pid, end: &dyn Fn()) -> Result<(), SetupError> {
         let watched = pidfd_open(process, PidfdFlags::empty()).map_err(at("watch the container"))?;
         loop {
-            // Nothing is read here: only the host's going away shows.
+            // Nothing is read here; only a hang-up of the host wakes it.
             let mut fds =
                 [PollFd::new(&watched, PollFlags::IN), PollFd::new(self.control, PollFlags::empty())];
             let again = Timespec { tv_sec: 0, tv_nsec: i64::from(KILL_INTERVAL.subsec_nanos()) };
             let polled = if self.is_ending {
-                // The kernel ends the rest with the init process.
+                // When the init ends, the kernel kills the rest.
                 end();
                 poll(&mut fds[..1], Some(&again))
             } else {
@@ -206,7 +207,7 @@ impl ContainerWatch<'_> {
     }
 }
 
-/// What the runtime said last.
+/// The last line of the runtime's standard error.
 fn stderr_line(status: std::process::ExitStatus) -> String {
     let said = fs::read(STDERR_FILE).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
@@ -215,7 +216,7 @@ fn stderr_line(status: std::process::ExitStatus) -> String {
         .map_or_else(|| format!("the runtime ended with {status}"), str::to_owned)
 }
 
-/// Ends whatever a runtime that was itself killed has left to this process.
+/// Ends everything that a killed runtime left to this process.
 fn end_all() {
     loop {
         end_children(rustix::process::getpid());
@@ -226,7 +227,7 @@ fn end_all() {
     }
 }
 
-/// Ends the processes that a process has started, or has been left.
+/// Kills the children of a process, including adopted ones.
 fn end_children(of: Pid) {
     let tasks = fs::read_dir(format!("/proc/{}/task", of.as_raw_nonzero())).into_iter().flatten().flatten();
     for list in tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()) {

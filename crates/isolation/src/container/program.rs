@@ -1,5 +1,5 @@
-//! Our own program inside a container, where there may be no library that fits it: it is shown with its loader and
-//! its libraries, in a folder that no image uses.
+//! Our own program inside a container, whose image may lack compatible libraries: it is mounted with its loader and
+//! libraries, in a folder that no image uses.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,10 +13,10 @@ use crate::jail::launcher::{SetupError, at};
 use crate::jail::root::folder;
 use crate::sys::{self, Bind};
 
-/// Where the program stands inside.
+/// The program's folder inside the container.
 pub(super) const FOLDER: &str = "/.choir";
 
-/// Puts this program with all that it needs below `into`; returns how it is started inside.
+/// Mounts this program with its libraries below `into`; returns its command line inside the container.
 pub(super) fn show(into: &Path) -> Result<Vec<String>, SetupError> {
     folder(into.join("lib"))?;
     show_self(&into.join("cell"))?;
@@ -37,9 +37,9 @@ pub(super) fn show(into: &Path) -> Result<Vec<String>, SetupError> {
     Ok(arguments)
 }
 
-/// Starts this program anew, as [`show`] said, with another argument. It returns only if that fails, with the reason.
+/// Re-executes this program as [`show`] set it up, with another argument. Returns only on failure.
 pub(super) fn start_anew(argument: &str) -> SetupError {
-    // Where a loader was named, nothing else tells how this program was started.
+    // If it was started through a loader, only the command line tells how.
     let line = fs::read("/proc/self/cmdline").unwrap_or_default();
     let mut words = line.split(|byte| *byte == 0).map(OsStr::from_bytes);
     let mut program = Command::new(words.next().unwrap_or_default());
@@ -51,7 +51,7 @@ fn group_paths(part: &str) -> String {
     if part.starts_with('/') { format!("{FOLDER}{part}") } else { part.to_owned() }
 }
 
-/// Shows the program that runs now. Where its file was replaced, what runs is copied.
+/// Mounts the running program, or copies it if its file was replaced.
 fn show_self(target: &Path) -> Result<(), SetupError> {
     let (running, step) = (Path::new("/proc/self/exe"), "show our program");
     let now = fs::metadata(running).map_err(at(step))?;
@@ -67,7 +67,7 @@ fn show_file(source: &Path, target: &Path) -> Result<(), SetupError> {
     sys::bind(bind).map_err(at(step))
 }
 
-/// The shared libraries that a process uses, its loader among them.
+/// The shared libraries that a process has mapped, including its loader.
 fn libraries(maps: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for line in maps.lines() {
@@ -83,7 +83,7 @@ fn libraries(maps: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The shorter names by which `libz.so.1.3` may be asked for.
+/// The shorter names of `libz.so.1.3`, by which it may be requested.
 fn aliases(name: &str) -> Vec<&str> {
     let Some(start) = name.find(".so.").map(|at| at + ".so.".len()) else { return Vec::new() };
     name.match_indices('.').map(|(at, _)| at).filter(|at| *at > start).map(|at| &name[..at]).collect()

@@ -1,5 +1,5 @@
-//! The OCI runtime: found, or named in the settings. Podman is none, but has one: where only podman is found, or it
-//! is what was named, its runtime is used.
+//! Finds the OCI runtime, or uses the configured one. Podman is not a runtime, but uses one: where only podman is
+//! found or configured, its runtime is used.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-/// Those we know how to call, the first that is found.
+/// The supported runtimes, in order of preference.
 const KNOWN: [&str; 2] = ["runc", "crun"];
-/// What calls one of them.
+/// A container engine that uses one of them.
 const PODMAN: &str = "podman";
-/// Where runtimes are, which the search path of an ordinary user may lack.
+/// Folders of runtimes that an ordinary user's search path may lack.
 const PLACES: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/usr/libexec/podman"];
 
@@ -20,7 +20,7 @@ pub(super) struct Runtime {
     pub(super) path: PathBuf,
 }
 
-/// The runtime that was named, or one that is there.
+/// The configured runtime, or an installed one.
 pub(super) fn find(named: Option<&Path>) -> Result<Runtime, String> {
     match named {
         Some(path) if !path.is_file() => Err(format!("there is no OCI runtime {}", path.display())),
@@ -35,7 +35,7 @@ pub(super) fn find(named: Option<&Path>) -> Result<Runtime, String> {
     }
 }
 
-/// Every known runtime that is there, one of each kind.
+/// The installed runtimes, one of each kind.
 pub(super) fn all(path: &OsStr) -> Vec<Runtime> {
     KNOWN.iter().filter_map(|name| search(path, name)).map(|path| Runtime { path }).collect()
 }
@@ -45,7 +45,7 @@ fn search(path: &OsStr, name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|path| path.is_absolute() && path.is_file())
 }
 
-/// The runtime that podman would use itself.
+/// The runtime that podman itself uses.
 fn of_podman(podman: &Path) -> Result<Runtime, String> {
     let asked = Command::new(podman).args(["info", "--format", "{{.Host.OCIRuntime.Path}}"]).output();
     let asked = asked.map_err(|e| format!("{} does not run: {e}", podman.display()))?;
@@ -60,12 +60,12 @@ fn of_podman(podman: &Path) -> Result<Runtime, String> {
 }
 
 impl Runtime {
-    /// It has other ways with control groups than runc.
+    /// crun handles control groups differently from runc.
     pub(super) fn is_crun(&self) -> bool {
         self.path.file_name().is_some_and(|name| name == "crun")
     }
 
-    /// What it calls itself.
+    /// The version that the runtime reports.
     pub(super) fn version(&self) -> Result<String, String> {
         let output = Command::new(&self.path).arg("--version").output();
         let output = output.map_err(|e| format!("{} does not run: {e}", self.path.display()))?;

@@ -1,4 +1,4 @@
-//! One command that the agent started, with its pipes or its terminal.
+//! One command that the cell init started, with its pipes or its terminal.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,12 +16,12 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::cell::Size;
 use crate::frames::Run;
 
-/// What is read at once.
+/// Bytes per read.
 const CHUNK: usize = 64 << 10;
-/// Input that waits for a command before the host has to.
+/// Input queued for a command before the host is made to wait.
 const MAX_QUEUED_INPUT: usize = 256 << 10;
 
-/// A stream of a command.
+/// One of a command's standard streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pipe {
     In,
@@ -34,7 +34,7 @@ pub(super) struct Child {
     input: Option<OwnedFd>,
     output: Option<OwnedFd>,
     errors: Option<OwnedFd>,
-    /// The terminal's own side; input and output are copies of it.
+    /// The master side of the terminal; input and output are duplicates of it.
     terminal: Option<OwnedFd>,
     queued: VecDeque<u8>,
     closes_input: bool,
@@ -59,7 +59,7 @@ impl Child {
 
     fn on_pipes(mut spawn: Program) -> io::Result<Self> {
         spawn.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own, which signals reach as a whole.
+        // A process group of its own, so that signals reach all its processes.
         spawn.process_group(0);
         let mut started = spawn.spawn()?;
         let input = started.stdin.take().map(OwnedFd::from);
@@ -84,7 +84,7 @@ impl Child {
             .stderr(File::from(slave));
         crate::sys::lead_session(&mut spawn);
         let started = spawn.spawn()?;
-        // The command keeps the slave's side alone, so that its end is seen.
+        // Close our copies of the slave side, so that the master reports the end when the command exits.
         drop(spawn);
         rustix::io::ioctl_fionbio(&master, true)?;
         let pid = pid_of(&started)?;
@@ -97,7 +97,7 @@ impl Child {
         self.pid
     }
 
-    /// The descriptors to wait for, and for what.
+    /// The descriptors to poll, with the events to wait for.
     pub(super) fn pipes(&self) -> Vec<(Pipe, BorrowedFd<'_>, PollFlags)> {
         let mut pipes = Vec::new();
         if let Some(fd) = self.input.as_ref().filter(|_| !self.queued.is_empty()) {
@@ -111,7 +111,7 @@ impl Child {
         pipes
     }
 
-    /// What there is to read; at the end of the stream it is closed.
+    /// Reads available bytes; closes the stream at its end.
     pub(super) fn read(&mut self, pipe: Pipe) -> Option<Vec<u8>> {
         let slot = if pipe == Pipe::Err { &mut self.errors } else { &mut self.output };
         let fd = slot.as_ref()?;
@@ -123,7 +123,7 @@ impl Child {
                 return Some(bytes);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // A terminal whose last user is gone says so by an error.
+            // A terminal reports an error once its last user is gone.
             Err(_) => *slot = None,
         }
         None
@@ -140,7 +140,7 @@ impl Child {
         self.queued.len() > MAX_QUEUED_INPUT
     }
 
-    /// Hands the command what it takes now.
+    /// Writes as much queued input as the command accepts without blocking.
     pub(super) fn write_input(&mut self) {
         while let Some(fd) = self.input.as_ref().filter(|_| !self.queued.is_empty()) {
             match rustix::io::write(fd, self.queued.as_slices().0) {
@@ -165,7 +165,7 @@ impl Child {
 
     pub(super) fn signal(&self, signal: i32) {
         let Some(signal) = Signal::from_named_raw(signal) else { return };
-        // The command leads its own group, unless it has not come that far.
+        // The command leads a process group of its own, unless it has not got that far yet.
         if kill_process_group(self.pid, signal).is_err() {
             let _ = kill_process(self.pid, signal);
         }
@@ -189,7 +189,7 @@ fn pid_of(child: &std::process::Child) -> io::Result<Pid> {
         .ok_or_else(|| io::Error::other("a process has no number"))
 }
 
-/// The reason in words, which a person can act on.
+/// Replaces common errors by messages that a person can act on.
 fn with_reason(error: io::Error, program: &str, folder: &std::path::Path) -> io::Error {
     let kind = error.kind();
     let text = if kind == io::ErrorKind::NotFound && !folder.is_dir() {

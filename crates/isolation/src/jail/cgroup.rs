@@ -1,6 +1,6 @@
-//! Control groups: memory, processes and processors of a whole cell. The host plans them, the launcher makes and
-//! removes them. Version 1, version 2 and a mixture are understood; where none can be used, less exact limits of
-//! single processes remain, and `choir doctor` says so.
+//! Control groups: limits on memory, processes and processors of a whole cell. The host plans them; the launcher
+//! creates and removes them. Version 1, version 2 and a mixture are supported. Without control groups only
+//! per-process limits apply, and `choir doctor` reports that.
 
 use std::fs;
 use std::io;
@@ -12,35 +12,35 @@ use super::launcher::{SetupError, at};
 use crate::cell::Usage;
 use crate::policy::Limits;
 
-/// How often a group that has just become empty is removed before it is left to the next start.
+/// Attempts to remove a group that has just become empty. After that the next start removes it.
 const ATTEMPTS: u32 = 50;
-/// The time in which processors are shared out, in microseconds.
+/// The scheduling period, in microseconds.
 const PERIOD: u64 = 100_000;
-/// What groups of ours are called, so that the next start knows what the last v1 left.
+/// The name prefix of our groups, by which the next start recognises leftovers.
 pub(crate) const PREFIX: &str = "choir-cell-";
 
-/// Where groups can be made on this machine.
+/// Where groups can be created on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Hierarchy {
-    /// V1 folder for each controller.
+    /// One folder per controller.
     V1 {
         memory: Option<PathBuf>,
         pids: Option<PathBuf>,
         cpu: Option<PathBuf>,
     },
-    /// V1 folder for all, with the controllers that are ours to use.
+    /// One folder for all controllers that are delegated to us.
     V2 {
         folder: PathBuf,
     },
     None(String),
 }
 
-/// The groups of v1 cell.
+/// The groups of one cell.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Groups {
-    /// Folders, and what is written to their files.
+    /// Folders, each with the files to write and their contents.
     folders: Vec<(PathBuf, Vec<(String, String)>)>,
-    /// True if they bound the memory of all processes together.
+    /// True if they limit the memory of all processes together.
     pub(crate) memory: bool,
     version: Version,
 }
@@ -53,7 +53,7 @@ enum Version {
 }
 
 impl Groups {
-    /// True if the other ones bound the same, under another name.
+    /// True if the other groups have the same limits and differ only in name.
     pub(super) fn is_compatible(&self, other: &Self) -> bool {
         let same = |(one, other): (&(PathBuf, Vec<_>), &(PathBuf, Vec<_>))| {
             one.0.parent() == other.0.parent() && one.1 == other.1
@@ -65,7 +65,7 @@ impl Groups {
         self.folders.iter().map(|(folder, _)| folder.clone()).collect()
     }
 
-    /// The file by which a process enters.
+    /// The file to which a process writes to join a group.
     fn procs_file(&self) -> &'static str {
         match self.version {
             Version::V1 => "tasks",
@@ -75,7 +75,7 @@ impl Groups {
 }
 
 impl Hierarchy {
-    /// Looks at the machine, as this process sees it.
+    /// Reads this machine's configuration as seen by this process.
     pub(crate) fn find() -> Self {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -91,7 +91,7 @@ impl Hierarchy {
                 fits.then(|| PathBuf::from(folder))
             })
         };
-        // `/proc/self/cgroup` names this process's path_in_hierarchy in each hierarchy.
+        // `/proc/self/cgroup` has this process's path in each hierarchy.
         let path_in_hierarchy = |controller: &str| {
             membership.lines().find_map(|line| {
                 let mut fields = line.splitn(3, ':').skip(1);
@@ -162,7 +162,7 @@ impl Hierarchy {
         }
     }
 
-    /// Removes groups that a process left which is gone; those that still hold a process stay.
+    /// Removes groups whose creator has exited. Groups that still hold a process stay.
     pub(crate) fn sweep(&self) {
         let folders: Vec<&PathBuf> = match self {
             Self::V1 { memory, pids, cpu } => [memory, pids, cpu].into_iter().flatten().collect(),
@@ -173,12 +173,12 @@ impl Hierarchy {
     }
 }
 
-/// Removes groups in these folders that nobody uses any more.
+/// Removes unused groups in these folders.
 pub(crate) fn sweep_in<'a>(folders: impl Iterator<Item = &'a Path>) {
     for entry in folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten() {
         let name = entry.file_name();
         let creator = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
-        // The number of the process that planned it; v1 that lives may be about to use it.
+        // The name holds the creator's pid; a live creator may be about to use the group.
         if creator.is_some_and(|creator| !Path::new("/proc").join(creator).exists()) {
             let _ = fs::remove_dir(entry.path());
         }
@@ -189,7 +189,7 @@ fn is_writable(folder: &Path) -> bool {
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// Version 2 divides a group only when no process is in it, so this v1 steps server_group into a group of its own.
+/// In version 2 a group with subgroups must hold no process, so this process moves to a subgroup of its own.
 fn prepare(folder: &Path) -> io::Result<()> {
     let wanted = ["memory", "pids"];
     let has = |file: &str| {
@@ -214,7 +214,7 @@ fn prepare(folder: &Path) -> io::Result<()> {
     enabled
 }
 
-/// Groups that exist.
+/// Groups that exist on disk.
 pub(crate) struct CreatedGroups<'a>(pub(crate) &'a Groups);
 
 pub(crate) fn make(groups: &Groups) -> Result<CreatedGroups<'_>, SetupError> {
@@ -232,7 +232,7 @@ fn create(groups: &Groups) -> Result<(), SetupError> {
     for (folder, files) in &groups.folders {
         fs::create_dir(folder).map_err(at(format!("make the control group {}", folder.display())))?;
         for (file, value) in files {
-            // A question mark says that the kernel may do without.
+            // A question mark marks a file that the kernel may lack.
             let (file, optional) = file.strip_prefix('?').map_or((file.as_str(), false), |file| (file, true));
             let written = fs::write(folder.join(file), value);
             if !optional {
@@ -244,8 +244,8 @@ fn create(groups: &Groups) -> Result<(), SetupError> {
 }
 
 impl CreatedGroups<'_> {
-    /// Puts this process, which has v1 thread, into the groups. A thread that moves itself holds nobody up; moving
-    /// another process would wait for all processors.
+    /// Moves this single-threaded process into the groups. A thread that moves itself is fast; moving another process
+    /// would wait for all processors.
     pub(crate) fn enter(&self) -> Result<(), SetupError> {
         for (folder, _) in &self.0.folders {
             fs::write(folder.join(self.0.procs_file()), "0").map_err(at("enter the control group"))?;
@@ -253,7 +253,7 @@ impl CreatedGroups<'_> {
         Ok(())
     }
 
-    /// Puts this process back where it came from; what it started meanwhile stays.
+    /// Moves this process back to the parent group; its children stay.
     pub(crate) fn leave(&self) -> Result<(), SetupError> {
         for parent in self.0.folders.iter().filter_map(|(folder, _)| folder.parent()) {
             fs::write(parent.join(self.0.procs_file()), "0").map_err(at("leave the control group"))?;
@@ -280,7 +280,7 @@ impl CreatedGroups<'_> {
     }
 }
 
-/// A group is busy for a moment after its last process is gone.
+/// Removes a group. It is busy for a moment after its last process has exited.
 pub(crate) fn remove(folder: &Path) {
     for attempt in 1..=ATTEMPTS {
         match fs::remove_dir(folder) {

@@ -1,5 +1,5 @@
-//! The last walls, around a process that has its root already: limits, no capabilities, landlock, and the list of
-//! system calls. After this the process cannot gain anything any more.
+//! The last isolation steps, for a process that already has its own root: resource limits, no capabilities, landlock,
+//! and the system call filter. Afterwards the process cannot gain any privilege.
 
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
@@ -13,12 +13,12 @@ use super::launcher::{SetupError, at};
 use super::syscalls;
 use crate::policy::{Access, HOME, Policy};
 
-/// Where anything may be written; the policy's own folders come to it.
+/// Folders that are writable in every cell, in addition to the policy's.
 const WRITABLE: [&str; 4] = ["/tmp", "/var/tmp", HOME, "/dev"];
 
-/// Watchers of files, of which a user has 128 where nobody said otherwise.
+/// Inotify instances per cell; the usual default per user is 128.
 const INOTIFY_INSTANCES: u64 = 32;
-/// Files that can be watched, where the kernel does not say.
+/// The inotify watches to assume if the kernel does not report a maximum.
 const DEFAULT_INOTIFY_WATCHES: u64 = 8192;
 
 pub(crate) fn confine(plan: &JailPlan) -> Result<(), SetupError> {
@@ -27,12 +27,12 @@ pub(crate) fn confine(plan: &JailPlan) -> Result<(), SetupError> {
     bound_user()?;
     rustix::thread::set_no_new_privs(true).map_err(at("give up new privileges"))?;
     landlock(policy)?;
-    // The agent's memory is no business of the commands', though they are the same user.
+    // Commands run as the same user, so close the cell init's memory to them.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("close the agent's memory"))?;
     syscalls::apply(plan.groups.memory).map_err(at("apply the list of system calls"))
 }
 
-/// Bounds what the cell's user may take and do. Whoever has done so can do it again, to no effect.
+/// Limits what the cell's user can use and do. Calling it twice is harmless.
 pub(crate) fn bound_user() -> Result<(), SetupError> {
     bound_user_resources();
     capabilities()
@@ -40,10 +40,10 @@ pub(crate) fn bound_user() -> Result<(), SetupError> {
 
 fn rlimits(plan: &JailPlan) -> Result<(), SetupError> {
     let limits = &plan.policy.limits;
-    // A group bounds all processes together, which is better than each by itself.
+    // A control group limits all processes together, which is better than each alone.
     let memory = if plan.groups.memory { u64::MAX } else { limits.memory };
     let wanted = [
-        // With none a program of the host is still told of a crash; with one byte the kernel leaves it at that.
+        // A core limit of 0 would still run the host's crash handler; 1 byte disables it.
         (Resource::Core, 1),
         (Resource::Nofile, limits.open_files),
         (Resource::Nproc, u64::from(limits.processes)),
@@ -54,7 +54,7 @@ fn rlimits(plan: &JailPlan) -> Result<(), SetupError> {
         (Resource::Data, memory),
     ];
     for (resource, most) in wanted {
-        // A limit can be lowered by anybody and raised by nobody.
+        // Any process can lower a limit, and none here can raise it.
         let most = getrlimit(resource).maximum.map_or(most, |now| now.min(most));
         if most == u64::MAX {
             continue;
@@ -65,15 +65,15 @@ fn rlimits(plan: &JailPlan) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Bounds what the cell takes of things that are counted by user, who may be the server's own. A kernel that has none
-/// of these has nothing to bound_user.
+/// Limits resources that the kernel counts per user, who may be the server's own user. A kernel without these
+/// settings has nothing to limit.
 fn bound_user_resources() {
     let watches = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok();
     let watches: Option<u64> = watches.and_then(|text| text.trim().parse().ok());
     let bounds = [
         ("max_inotify_instances", INOTIFY_INSTANCES),
         ("max_inotify_watches", watches.unwrap_or(DEFAULT_INOTIFY_WATCHES) / 2),
-        // A second wall behind the list.
+        // Defence in depth behind the system call filter.
         ("max_user_namespaces", 0),
         ("max_mnt_namespaces", 0),
         ("max_net_namespaces", 0),
@@ -87,7 +87,7 @@ fn bound_user_resources() {
 fn capabilities() -> Result<(), SetupError> {
     let step = "give up capabilities";
     for bit in 0..=63u32 {
-        // Beyond the last that this kernel knows there is nothing to give up.
+        // Stop after the last capability that this kernel knows.
         let known = CapabilitySet::from_bits_retain(1 << bit);
         if rustix::thread::remove_capability_from_bounding_set(known).is_err() {
             break;

@@ -1,4 +1,4 @@
-//! The host's side of a jail: what its launcher has to know.
+//! The host's side of the jail: prepares the launcher's instructions.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::layer;
 use crate::policy::{Access, Limits, Policy};
 use crate::probe::Probe;
 
-/// The backend: starts cells by a launcher.
+/// The jail backend.
 #[derive(Debug, Clone)]
 pub struct Jail {
     launcher: PathBuf,
@@ -24,13 +24,13 @@ pub struct Jail {
 }
 
 impl Jail {
-    /// Cells are launched by this program, which must give [`crate::entry`] the first word.
+    /// Uses this program as the launcher. It must call [`crate::entry`] first.
     pub fn new(launcher: impl Into<PathBuf>) -> Self {
         let (hierarchy, is_warm, spares) = (Arc::default(), Arc::default(), Spares::default());
         Self { launcher: launcher.into(), hierarchy, is_warm, spares }
     }
 
-    /// Cells are launched by the program that runs now, if it can; see [`crate::entry`].
+    /// Uses the running program as the launcher, if it called [`crate::entry`].
     pub fn of_this_program() -> Self {
         Self::new(crate::launcher().unwrap_or_default())
     }
@@ -43,7 +43,7 @@ impl Jail {
         })
     }
 
-    /// What every cell of this policy's owner and image begins with.
+    /// The setup that all cells of this policy's owner and image share.
     fn shared_setup(&self, policy: &Policy) -> SharedSetup {
         let limits = &policy.limits;
         let groups = self.hierarchy().groups(&unique_name(), limits);
@@ -59,7 +59,7 @@ impl Jail {
         Ok(Spare { setup, pending })
     }
 
-    /// Has the next launcher made while the cell of this one is at work.
+    /// Prepares the next launcher while this cell runs.
     fn prepare_next(&self, policy: &Policy) {
         if self.is_warm.load(Ordering::Relaxed) {
             let (jail, policy) = (self.clone(), policy.clone());
@@ -68,17 +68,18 @@ impl Jail {
     }
 }
 
-/// The uid under which a cell of this policy runs, when root starts it.
+/// The uid under which a cell of this policy runs if root starts it.
 fn outside(policy: &Policy) -> Option<u32> {
     rustix::process::geteuid().is_root().then(|| identity::uid_of(&policy.owner))
 }
 
-/// Bytes that a folder in memory may hold. Temporary files count as memory, and there is never more of them than of it.
+/// The maximum bytes of an in-memory folder. Temporary files count as memory, and together they never exceed the
+/// limit.
 pub(crate) fn room(limits: &Limits, groups: &Groups) -> u64 {
     limits.memory / if groups.memory { 2 } else { 4 }
 }
 
-/// Prepares what is the host's to prepare, and writes down the rest.
+/// Prepares the layers on the host, and returns the instructions for the cell init.
 pub(crate) fn plan(policy: &Policy, groups: Groups) -> Result<JailPlan, StartError> {
     let outside = outside(policy);
     for mount in &policy.mounts {
@@ -90,7 +91,7 @@ pub(crate) fn plan(policy: &Policy, groups: Groups) -> Result<JailPlan, StartErr
     Ok(JailPlan { policy: policy.clone(), outside, groups })
 }
 
-/// Makes a layer's folders, owned by whoever the cell will be, with what is hidden marked as gone.
+/// Creates a layer's folders, owned by the cell's user, with whiteouts for hidden names.
 fn prepare_layer(
     source: &Path,
     upper: &Path,
@@ -100,7 +101,7 @@ fn prepare_layer(
 ) -> std::io::Result<()> {
     let like = std::fs::metadata(source)?;
     std::fs::create_dir_all(upper)?;
-    // What another mount noted there holds for that one only.
+    // State left there by an earlier mount must not be reused.
     layer::remove(work)?;
     std::fs::create_dir_all(work)?;
     std::fs::set_permissions(upper, std::fs::Permissions::from_mode(like.mode() & 0o777))?;
@@ -117,7 +118,7 @@ fn prepare_layer(
     Ok(())
 }
 
-/// A name that no other cell of this machine has.
+/// A cell name that is unique on this machine.
 pub(crate) fn unique_name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
@@ -141,7 +142,7 @@ impl Backend for Jail {
             return Err(StartError::Unprotected("this program cannot launch cells".into()));
         }
         let setup = self.shared_setup(policy);
-        // A launcher that has waited may have been killed meanwhile; only a new one has the last word.
+        // A waiting launcher may have been killed meanwhile, so fall back to a new one.
         let spare = self.spares.take(&setup).and_then(|spare| spare.finish(policy).ok());
         let cell: LaunchedCell = spare.map_or_else(|| self.begin(setup)?.finish(policy), Ok)?;
         self.prepare_next(policy);

@@ -1,5 +1,5 @@
-//! Who a cell is. Inside, a command is always the same ordinary user. Outside, that user is the one who started the
-//! cell, or, when root did, an unprivileged one of the owner's own that exists nowhere else.
+//! User ids of a cell. Inside, a command always runs as the same unprivileged user. Outside, that user is the one who
+//! started the cell; if root did, it is an unprivileged uid that only this owner's cells have.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -12,12 +12,12 @@ use super::launcher::{SetupError, at};
 use crate::policy::UID;
 use crate::sys;
 
-/// Namespaces that every cell has of its own. Those of mounts and control groups are the first process's to enter,
-/// since the launcher has to see the host's; that of users comes first or last.
+/// Namespaces that the launcher enters for every cell. The cell init enters the mount and cgroup namespaces, because
+/// the launcher must still see the host's. The user namespace comes first or last, see [`enter_namespaces`].
 const CELL_NAMESPACES: UnshareFlags =
     UnshareFlags::NEWPID.union(UnshareFlags::NEWNET).union(UnshareFlags::NEWIPC).union(UnshareFlags::NEWUTS);
 
-/// The unprivileged uid of an owner: above all that people and packages use, one of 2^30.
+/// The unprivileged uid of an owner: one of 2^30, above the range that people and packages use.
 pub(crate) fn uid_of(owner: &str) -> u32 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for byte in owner.bytes() {
@@ -27,8 +27,8 @@ pub(crate) fn uid_of(owner: &str) -> u32 {
     0x4000_0000 | u32::try_from(folded).unwrap_or_default()
 }
 
-/// A user namespace in which what root owns on disk belongs to the cell's user, for mounts; `None` if the cell's user
-/// owns it anyway.
+/// A user namespace for idmapped mounts that maps files owned by root to the cell's user; `None` if the cell's user
+/// owns the files anyway.
 pub(crate) fn owner_mapping(outside: Option<u32>) -> Result<Option<OwnedFd>, SetupError> {
     let step = "map the owners of files";
     let Some(outside) = outside else { return Ok(None) };
@@ -39,13 +39,13 @@ pub(crate) fn owner_mapping(outside: Option<u32>) -> Result<Option<OwnedFd>, Set
         .and_then(|()| fs::write(format!("/proc/{pid}/gid_map"), &map))
         .and_then(|()| fs::File::open(format!("/proc/{pid}/ns/user")))
         .map_err(at(step));
-    // It is not waited for: whoever collects the launcher collects it.
+    // Not waited for: it is reaped together with the launcher.
     let _ = kill_process(child, Signal::KILL);
     opened.map(|file| Some(OwnedFd::from(file)))
 }
 
-/// Enters the cell's namespaces. For anybody but root that begins with a user namespace, which gives the right to
-/// build the rest.
+/// Enters the cell's namespaces. For users other than root, that includes a user namespace, which grants the rights
+/// to build the rest.
 pub(super) fn enter_namespaces(outside: Option<u32>) -> Result<(), SetupError> {
     if outside.is_some() {
         return sys::unshare(CELL_NAMESPACES).map_err(at("enter new namespaces"));
@@ -55,7 +55,7 @@ pub(super) fn enter_namespaces(outside: Option<u32>) -> Result<(), SetupError> {
     map(UID, uid.as_raw(), gid.as_raw())
 }
 
-/// Inside, the user of that number; outside, this one.
+/// Maps one user: `inside` in the namespace, `uid` and `gid` outside.
 pub(crate) fn map(inside: u32, uid: u32, gid: u32) -> Result<(), SetupError> {
     let step = "map the user";
     fs::write("/proc/self/setgroups", "deny").map_err(at(step))?;
@@ -63,7 +63,7 @@ pub(crate) fn map(inside: u32, uid: u32, gid: u32) -> Result<(), SetupError> {
     fs::write("/proc/self/gid_map", format!("{inside} {gid} 1")).map_err(at(step))
 }
 
-/// Gives root away, for good.
+/// Drops root for good.
 pub(super) fn drop_root(plan: &JailPlan) -> Result<(), SetupError> {
     let step = "become an unprivileged user";
     let Some(outside) = plan.outside else { return Ok(()) };
@@ -71,7 +71,7 @@ pub(super) fn drop_root(plan: &JailPlan) -> Result<(), SetupError> {
     set_thread_groups(&[]).map_err(at(step))?;
     set_thread_res_gid(gid, gid, gid).map_err(at(step))?;
     set_thread_res_uid(uid, uid, uid).map_err(at(step))?;
-    // Its own files in /proc are closed to a process that changed its user, until it says otherwise.
+    // The kernel closes a process's /proc files when it changes user; make them accessible again.
     set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(at(step))?;
     sys::unshare(UnshareFlags::NEWUSER).map_err(at("enter a new user namespace"))?;
     map(UID, outside, outside)

@@ -1,7 +1,7 @@
-//! The launcher: it builds the walls, starts the init process init_main, and waits until that is over.
+//! The launcher: builds the isolation, starts the cell init, and waits for it to end.
 //!
-//! It has one thread. Standard input is the socket to the host; standard output takes the verdict. Every failure names
-//! its step, and a wall that cannot be built ends the launch.
+//! It has a single thread. Standard input is the socket to the host; standard output takes the report. Every failure
+//! names its step, and a step that fails aborts the launch.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -28,7 +28,7 @@ use crate::init;
 use crate::policy::Limit;
 use crate::sys::{self, Forked};
 
-/// Why a wall could not be built.
+/// Why a setup step failed.
 pub(crate) struct SetupError {
     pub(crate) step: String,
     pub(crate) reason: String,
@@ -44,7 +44,7 @@ pub(crate) fn launch() -> i32 {
     report(run())
 }
 
-/// The launcher's last word; returns the process's exit code.
+/// Writes the launcher's report; returns the process's exit code.
 pub(crate) fn report(ended: Result<crate::cell::Usage, SetupError>) -> i32 {
     let verdict = match ended {
         Ok(usage) => LaunchReport::Ended(usage),
@@ -59,7 +59,7 @@ pub(crate) fn report(ended: Result<crate::cell::Usage, SetupError>) -> i32 {
 fn run() -> Result<Usage, SetupError> {
     sys::close_inherited().map_err(at("close what the host left open"))?;
     let control = rustix::stdio::stdin().try_clone_to_owned().map_err(at("take the control channel"))?;
-    // Ctrl-C at the host's terminal is the host's affair; here something has to be put in order init.
+    // Ignore Ctrl-C at the host's terminal, because the launcher must clean up first.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let setup: SharedSetup = receive(&control)?;
@@ -71,7 +71,7 @@ fn run() -> Result<Usage, SetupError> {
     ended.map(|met| Usage { met, ..usage })
 }
 
-/// Starts the init process, hands it the plan when it comes, and stays with it to its end.
+/// Starts the init, forwards the plan to it when it arrives, and supervises it.
 fn run_init(
     setup: &SharedSetup,
     groups: &CreatedGroups<'_>,
@@ -91,17 +91,17 @@ fn run_init(
     let watch = pidfd_open(init, PidfdFlags::empty()).map_err(at("watch the init process"))?;
     let ended =
         forward_plan(&control, &watch, plan_out).and_then(|monitor| supervise(&control, &watch, monitor));
-    // The kernel ends the rest with the init process.
+    // When the init ends, the kernel kills the rest.
     let _ = pidfd_send_signal(&watch, Signal::KILL);
     let status = waitpid(Some(init), WaitOptions::empty()).map_err(at("wait for the init process"))?;
     match status.and_then(|(_, status)| status.exit_status()) {
-        // The init process has told its own failure.
+        // The init has already reported its failure.
         Some(INIT_FAILED) => sys::exit_now(1),
         Some(_) | None => ended,
     }
 }
 
-/// Waits for the plan and hands it to the init process, unless that has failed meanwhile.
+/// Waits for the plan and forwards it to the init, unless the init has failed meanwhile.
 fn forward_plan(control: &OwnedFd, init: &OwnedFd, plan_out: OwnedFd) -> Result<LimitMonitor, SetupError> {
     let mut fds = [PollFd::new(init, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
     while let Err(errno) = poll(&mut fds, None) {
@@ -131,14 +131,15 @@ fn receive_bytes(control: &OwnedFd) -> Result<Vec<u8>, SetupError> {
     }
 }
 
-/// Returns when the init process is over or should be: the host went away, or a limit is met, which it names.
+/// Returns when the init has ended or must end: the host closed the channel, or a limit was exceeded, which is
+/// returned.
 fn supervise(
     control: &OwnedFd,
     init: &OwnedFd,
     mut monitor: LimitMonitor,
 ) -> Result<Option<Limit>, SetupError> {
     loop {
-        // Nothing is read here: only the host's going away shows.
+        // Nothing is read here; only a hang-up of the host wakes it.
         let mut fds = [PollFd::new(control, PollFlags::empty()), PollFd::new(init, PollFlags::IN)];
         let pause = Timespec::try_from(monitor.pause()).ok();
         match poll(&mut fds, pause.as_ref()) {
@@ -154,10 +155,10 @@ fn supervise(
     }
 }
 
-/// How the init process ends when it has told its own failure.
+/// The exit code of an init that has already reported its failure.
 pub(crate) const INIT_FAILED: i32 = 121;
 
-/// The init process of the cell. It never returns.
+/// The cell init's main function. It never returns.
 fn init_main(
     setup: &SharedSetup,
     groups: &CreatedGroups<'_>,
@@ -177,19 +178,19 @@ fn init_main(
     }
 }
 
-/// What is the same for every cell of this kind, and is done before anything else is known of this one.
+/// The steps that are the same for every cell, done before the plan arrives.
 fn prepare_common(setup: &SharedSetup, groups: &CreatedGroups<'_>) -> Result<(), SetupError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(at("tie to the launcher"))?;
     groups.enter()?;
-    // Only now, so that the group the process was put into is the root that it sees.
+    // After joining the group, so that the group appears as the root of the cgroup namespace.
     sys::unshare(UnshareFlags::NEWCGROUP | UnshareFlags::NEWNS).map_err(at("leave the host's mounts"))?;
     rustix::system::sethostname(b"cell").map_err(at("set the host name"))?;
     sys::loopback_up().map_err(at("turn the loopback on"))?;
     root::build(&setup.base)
 }
 
-/// Builds the rest of the walls, which the plan asks for, and returns what commands find as their environment.
+/// Builds the rest of the isolation according to the plan, and returns the environment for commands.
 fn apply_plan(
     owner_mapping: Option<BorrowedFd<'_>>,
     control: &OwnedFd,
@@ -204,20 +205,20 @@ fn apply_plan(
         send_listener(control, &listener)?;
     }
     identity::drop_root(plan)?;
-    // Whoever changes their user loses this tie, so it is made again.
+    // Changing the user resets the parent death signal, so set it again.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(at("tie to the launcher"))?;
     confine::confine(plan)?;
     let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())
         .map_err(at("open /dev/null"))?;
-    // The pipe for the verdict stays the launcher's own; here it would keep the host waiting.
+    // Only the launcher keeps the report's pipe; an open copy here would keep the host waiting.
     rustix::stdio::dup2_stdin(&null).map_err(at("close standard input"))?;
     rustix::stdio::dup2_stdout(&null).map_err(at("close standard output"))?;
     rustix::stdio::dup2_stderr(&null).map_err(at("close standard error"))?;
     Ok(plan.policy.environment.clone().into_iter().collect())
 }
 
-/// The proxy's socket: it belongs to the network init_main, whoever answers on it.
+/// Binds the proxy's socket in the cell's network; the host accepts on it.
 pub(crate) fn bind_proxy_listener() -> Result<OwnedFd, SetupError> {
     let step = "listen for the proxy";
     let listener = socket(AddressFamily::INET, SocketType::STREAM, None).map_err(at(step))?;

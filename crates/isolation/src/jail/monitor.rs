@@ -1,7 +1,8 @@
-//! The monitor: what no wall bounds, the launcher looks at every so often, and ends the cell when it is too much.
+//! Limits that no kernel mechanism enforces. The launcher checks them periodically and ends the cell when one is
+//! exceeded.
 //!
-//! That is room on the disk which no look at a layer finds, since its files were removed while somebody still writes to
-//! them; and, where no control group bounds it, the memory of all processes together.
+//! These are disk space that measuring a layer cannot find, because its files were deleted while still open; and,
+//! without a memory control group, the memory of all processes together.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,17 +17,17 @@ use super::JailPlan;
 use crate::layer;
 use crate::policy::Limit;
 
-/// How often it looks, at most; more rarely where looking takes long.
+/// The minimum interval between checks; longer if a check takes long.
 const TICK: Duration = Duration::from_millis(250);
 const LONGEST_REST: Duration = Duration::from_secs(5);
-/// What an overlay calls itself.
+/// The file system type of an overlay.
 const OVERLAY: u64 = 0x794c_7630;
 
 pub(crate) struct LimitMonitor {
     disk: u64,
-    /// Layers, with the room that there was beside them at the start.
+    /// Layers, with the free space of their disk at the start.
     rooms: Vec<(PathBuf, u64)>,
-    /// The bound, if this is the one to keep it.
+    /// The memory limit, if no control group enforces it.
     memory: Option<u64>,
     next_look: Instant,
 }
@@ -40,12 +41,13 @@ impl LimitMonitor {
         Self { disk: limits.disk, rooms, memory, next_look: Instant::now() + TICK }
     }
 
-    /// How long there is nothing to look at.
+    /// The time until the next check.
     pub(crate) fn pause(&self) -> Duration {
         self.next_look.saturating_duration_since(Instant::now())
     }
 
-    /// The limit that the processes of the cell have met. This process, or the one named, started the first of them.
+    /// The limit that the cell's processes have exceeded. `starter` is the parent of the cell's first process, if not
+    /// this process.
     pub(crate) fn met(&mut self, starter: Option<Pid>) -> Option<Limit> {
         if Instant::now() < self.next_look {
             return None;
@@ -55,7 +57,7 @@ impl LimitMonitor {
             starter.map_or_else(|| fs::read_link("/proc/self/ns/pid_for_children").ok(), space_below);
         let processes = inside.map(|inside| processes(&inside)).unwrap_or_default();
         let removed = removed(&processes);
-        // Others may have taken the room, but others do not hide what they have open.
+        // Other processes may have used the space, but they do not hide their descriptors.
         let hidden = removed.are_some_hidden
             && self.rooms.iter().any(|(upper, was)| was.saturating_sub(room(upper)) > self.disk);
         let met = if removed.bytes > self.disk || hidden {
@@ -68,7 +70,7 @@ impl LimitMonitor {
     }
 }
 
-/// The namespace of a process's children, if it is not our own.
+/// The pid namespace of a process's children, if it is not our own.
 fn space_below(starter: Pid) -> Option<PathBuf> {
     let ours = fs::read_link("/proc/self/ns/pid").ok()?;
     let threads = entries(&Path::new("/proc").join(starter.as_raw_nonzero().to_string()).join("task"));
@@ -78,7 +80,7 @@ fn space_below(starter: Pid) -> Option<PathBuf> {
     children.filter_map(|link| fs::read_link(link).ok()).find(|space| *space != ours)
 }
 
-/// The folders in /proc of all processes in a namespace.
+/// The /proc folders of all processes in a pid namespace.
 fn processes(inside: &Path) -> Vec<PathBuf> {
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbered = all.filter(|entry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit));
@@ -86,22 +88,22 @@ fn processes(inside: &Path) -> Vec<PathBuf> {
     mine.filter(|path| fs::read_link(path.join("ns/pid")).is_ok_and(|space| space == inside)).collect()
 }
 
-/// Bytes free on the disk of a folder.
+/// Free bytes on a folder's disk.
 fn room(folder: &Path) -> u64 {
     rustix::fs::statvfs(folder).map_or(0, |found| found.f_bfree.saturating_mul(found.f_frsize))
 }
 
-/// Files of layers that have no name any more.
+/// Deleted files of layers that are still open.
 struct Removed {
     bytes: u64,
-    /// A process does not show what it has open.
+    /// A process hides its open files.
     are_some_hidden: bool,
 }
 
 fn removed(processes: &[PathBuf]) -> Removed {
     let mut seen = BTreeSet::new();
     let mut removed = Removed { bytes: 0, are_some_hidden: false };
-    // A thread can have descriptors of its own.
+    // A thread can have a descriptor table of its own.
     let threads: Vec<PathBuf> = processes.iter().flat_map(|process| entries(&process.join("task"))).collect();
     removed.are_some_hidden = threads.iter().any(|thread| hides(thread));
     for descriptor in threads.iter().flat_map(|thread| entries(&thread.join("fd"))) {
@@ -117,9 +119,8 @@ fn removed(processes: &[PathBuf]) -> Removed {
     removed
 }
 
-/// True for a thread that lives and does not show what it has open. One that has ended has let go of everything, and
-/// then shows nothing to an ordinary user either; it is known by having no memory left. The agent shows nothing to an
-/// ordinary user, and has nothing to hide.
+/// True for a live thread that hides its open files. A thread that has exited is unreadable to ordinary users as
+/// well; it is recognised by having no memory. The cell init is unreadable too, and trusted.
 fn hides(thread: &Path) -> bool {
     let closed = |e: std::io::Error| e.kind() == std::io::ErrorKind::PermissionDenied;
     let status = || fs::read_to_string(thread.join("status")).unwrap_or_default();
@@ -127,7 +128,7 @@ fn hides(thread: &Path) -> bool {
     fs::read_dir(thread.join("fd")).is_err_and(closed) && has_memory() && !is_first(&status())
 }
 
-/// True for the first process of a namespace, in the kernel's words.
+/// True for the first process of a pid namespace, by its /proc status.
 fn is_first(status: &str) -> bool {
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     numbers.is_some_and(|numbers| numbers.split_whitespace().next_back() == Some("1"))
@@ -137,8 +138,8 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-/// Bytes of memory that the processes take together, and segments that none of them has attached. What they share
-/// counts once, which is found out only when it matters.
+/// Bytes of memory of all processes together, plus shared segments that none has attached. Shared memory must count
+/// once, but that is slow to compute, so it is done only if the rough sum exceeds the limit.
 fn memory(processes: &[PathBuf], most: u64) -> u64 {
     let segments = detached(&fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default());
     let sum = |of: fn(&Path) -> u64| {
@@ -155,7 +156,7 @@ fn memory(processes: &[PathBuf], most: u64) -> u64 {
     sum(|process| share(&fs::read_to_string(process.join("smaps_rollup")).unwrap_or_default()))
 }
 
-/// A process's share of the memory that it uses, in the kernel's words.
+/// A process's proportional share of memory, from `smaps_rollup`.
 fn share(rollup: &str) -> u64 {
     let kilobytes = |name: &str| -> u64 {
         let line = rollup.lines().find_map(|line| line.strip_prefix(name));
@@ -164,7 +165,7 @@ fn share(rollup: &str) -> u64 {
     (kilobytes("Pss:") + kilobytes("SwapPss:")) << 10
 }
 
-/// Bytes in shared segments that nobody has attached, from the kernel's table.
+/// Bytes in shared memory segments that no process has attached, from `/proc/sysvipc/shm`.
 fn detached(table: &str) -> u64 {
     let mut lines = table.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! What this machine has for a jail. The last word is a cell that is really started.
+//! Checks what this machine supports for a jail. The decisive check starts a real cell.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Going through a tree that an untrusted command made, perhaps while it still changes it. No link is followed, no
-//! more than a few descriptors are open however deep it is, nothing calls itself, and what vanishes on the way is
-//! passed over: a look that stumbles would be a look that finds nothing.
+//! Walks and removes a folder tree that an untrusted command made and may still be changing. Symbolic links are never
+//! followed, the number of open descriptors is bounded at any depth, nothing recurses, and entries that vanish during
+//! the walk are skipped: a walk that an attacker could abort would find nothing.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,24 +13,24 @@ use rustix::io::Errno;
 
 use super::{EntryKind, OPAQUE, Visit};
 
-/// Folders that are held open at once; those above are opened again on the way back.
+/// Folders kept open at once; folders above are reopened on the way back.
 const MAX_OPEN: usize = 48;
-/// Folders within folders, beyond which nothing is read: no path is that long.
+/// The maximum depth. No path is longer than that.
 pub(super) const MAX_DEPTH: usize = 2_048;
-/// What reading a folder takes.
+/// The permissions needed to read a folder.
 const READ_FOLDER: Mode = Mode::RUSR.union(Mode::XUSR);
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// What is done with a folder that its owner closed to themselves.
+/// How to treat a folder that its owner cannot read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnreadableFolders {
-    /// It is opened, and stays so for whoever reads it afterwards.
+    /// Make it readable and leave it so.
     Open,
-    /// It is opened for the look and then closed again, since its command still runs.
+    /// Make it readable for the walk and then restore its mode, because its command still runs.
     OpenTemporarily,
 }
 
-/// Something on the way.
+/// An entry during the walk.
 pub(super) struct Visited<'a> {
     /// Relative to the top.
     pub(super) path: &'a Path,
@@ -38,25 +38,25 @@ pub(super) struct Visited<'a> {
     pub(super) kind: EntryKind,
 }
 
-/// How a tree was gone through.
+/// How much of a tree was walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coverage {
     /// All of it, or as much as the visitor wanted.
     Complete,
-    /// All but what is too deep.
+    /// All but what is below the maximum depth.
     DepthLimited,
 }
 
 struct Level {
     fd: Option<OwnedFd>,
     left: std::vec::IntoIter<OsString>,
-    /// Its device and number there.
+    /// The device and inode number.
     is: (u64, u64),
-    /// The mode that it had, if it has to get it back.
+    /// The mode to restore afterwards, if it was changed.
     closed: Option<Mode>,
 }
 
-/// Visits everything below a folder, each folder before what is in it.
+/// Visits every entry below a folder, each folder before its contents.
 pub(super) fn visit(
     top: &Path,
     unreadable: UnreadableFolders,
@@ -64,7 +64,7 @@ pub(super) fn visit(
 ) -> io::Result<Coverage> {
     let fd = rustix::fs::openat(CWD, top, FOLDER, Mode::empty())?;
     let left = names(fd.as_fd())?.into_iter();
-    // The top is never let go, so nobody asks which it is.
+    // The top folder is never closed early, so its identity is not needed.
     let mut levels = vec![Level { fd: Some(fd), left, is: (0, 0), closed: None }];
     let mut path = PathBuf::new();
     let mut coverage = Coverage::Complete;
@@ -125,8 +125,8 @@ pub(super) fn visit(
     Ok(coverage)
 }
 
-/// Goes up, and opens the folder above again if it is not held any more. If this one was moved meanwhile, that is
-/// another folder, and what is left above is passed over.
+/// Returns to the parent folder and reopens it if it was closed. If this folder was moved meanwhile, `..` is a
+/// different folder, and the parent's remaining entries are skipped.
 fn leave(levels: &mut Vec<Level>, path: &mut PathBuf) {
     path.pop();
     let Some(level) = levels.pop() else { return };
@@ -147,7 +147,7 @@ fn close(fd: &OwnedFd, was: Option<Mode>) {
     }
 }
 
-/// What the tree's maker may do at any moment is no failure.
+/// Turns errors that concurrent changes can cause at any moment into `None`.
 fn ignoring_races<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
@@ -156,7 +156,7 @@ fn ignoring_races<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
     }
 }
 
-/// What it is, unless it is a folder.
+/// The kind of an entry; `None` for a folder.
 fn kind(stat: &Stat) -> Option<EntryKind> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => None,
@@ -171,7 +171,7 @@ fn kind(stat: &Stat) -> Option<EntryKind> {
     }
 }
 
-/// Opens a folder; its mode comes with it if its owner lacked the rights and had to be given them first.
+/// Opens a folder. If its owner lacks the permissions, grants them first and returns the previous mode.
 fn open(
     above: BorrowedFd<'_>,
     name: &OsStr,
@@ -181,7 +181,7 @@ fn open(
     if Mode::from_raw_mode(stat.st_mode).contains(rights) || rustix::process::geteuid().is_root() {
         return Ok((rustix::fs::openat(above, name.as_bytes(), FOLDER, Mode::empty())?, None));
     }
-    // By its handle, not by its name, which may mean something else by now.
+    // Use the handle, because the name may refer to something else by now.
     let handle = rustix::fs::openat(above, name.as_bytes(), FOLDER | OFlags::PATH, Mode::empty())?;
     let was = Mode::from_raw_mode(rustix::fs::fstat(&handle)?.st_mode);
     let known = format!("/proc/self/fd/{}", handle.as_raw_fd());
@@ -190,7 +190,7 @@ fn open(
     Ok((opened, Some(was)))
 }
 
-/// Opens a folder for good.
+/// Opens a folder and leaves it readable.
 pub(super) fn open_folder(above: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
     open_for(above, name, READ_FOLDER)
 }
@@ -220,10 +220,10 @@ pub(super) fn is_opaque(folder: &OwnedFd) -> bool {
     rustix::fs::fgetxattr(folder, OPAQUE, &mut value[..]).is_ok_and(|length| length == 1 && value == *b"y")
 }
 
-/// Removes a folder with all that is in it, however deep and however closed. Nothing may change it meanwhile. Nothing
-/// at all is fine, too.
+/// Removes a folder and its contents, at any depth and with any permissions. Nothing may change it meanwhile. Does
+/// nothing if the folder does not exist.
 ///
-/// What is deep is first moved to the top, so that no depth needs descriptors or a stack.
+/// Deep folders are first moved to the top, so that depth needs no extra descriptors and no recursion.
 pub fn remove(folder: &Path) -> io::Result<()> {
     let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a folder without a name cannot be removed"));
@@ -249,7 +249,7 @@ pub fn remove(folder: &Path) -> io::Result<()> {
             let deeper = open_for(top.as_fd(), &name, Mode::RWXU)?;
             for below in names(deeper.as_fd())? {
                 if !unlink(&deeper, &below)? {
-                    // A folder that is closed cannot be moved.
+                    // A folder without write permission cannot be moved.
                     drop(open_for(deeper.as_fd(), &below, Mode::RWXU)?);
                     move_up(&deeper, &below, &top, &mut next)?;
                 }
@@ -260,7 +260,7 @@ pub fn remove(folder: &Path) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(&above, name.as_bytes(), AtFlags::REMOVEDIR)?)
 }
 
-/// Removes a name; false if it is a folder that holds something.
+/// Removes an entry; returns false if it is a non-empty folder.
 fn unlink(folder: &OwnedFd, name: &OsStr) -> io::Result<bool> {
     match rustix::fs::unlinkat(folder, name.as_bytes(), AtFlags::empty()) {
         Ok(()) => Ok(true),
@@ -294,7 +294,7 @@ mod tests {
         let mut folder = rustix::fs::open(top, FOLDER, Mode::empty()).unwrap();
         for _ in 0..depth {
             rustix::fs::mkdirat(&folder, "d", Mode::RWXU).unwrap();
-            // Beside the way down, so that the way up is used, too.
+            // A sibling of the path down, so that the way back up is tested too.
             rustix::fs::mkdirat(&folder, "e", Mode::RWXU).unwrap();
             folder = rustix::fs::openat(&folder, "d", FOLDER, Mode::empty()).unwrap();
         }

@@ -1,5 +1,5 @@
-//! Unpacking one layer over those before it. An archive is somebody else's: no path of it leads out of the root,
-//! whatever links it made before, and nothing of it is a device or runs as somebody else.
+//! Unpacks one layer over the previous ones. The archive is untrusted: no path may lead out of the root, through any
+//! link, and it creates no devices and no set-uid programs.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -15,11 +15,11 @@ use tar::{Archive, Entry};
 
 use super::ImageError;
 
-/// What a later layer takes away.
+/// The prefix of a whiteout, which deletes a file of earlier layers.
 const GONE: &[u8] = b".wh.";
-/// All that earlier layers have in this folder.
+/// Deletes everything that earlier layers have in this folder.
 const ALL_GONE: &[u8] = b".wh..wh..opq";
-/// An image with more than this is not an image but an attack.
+/// An image with more than this is treated as an attack.
 const MOST_BYTES: u64 = 64 << 30;
 const MOST_ENTRIES: usize = 4_000_000;
 
@@ -42,7 +42,7 @@ pub(super) fn apply(layer: impl Read, root: &Path) -> Result<(), ImageError> {
 
 struct Unpacking {
     root: OwnedFd,
-    /// What this layer has made, which its own whiteouts do not mean.
+    /// Paths that this layer created. Its own whiteouts do not apply to them.
     made: BTreeSet<PathBuf>,
     bytes: u64,
 }
@@ -51,7 +51,7 @@ impl Unpacking {
     fn take(&mut self, entry: Entry<'_, impl Read>, path: &Path) -> io::Result<()> {
         let path = plain(path)?;
         let (Some(name), Some(above)) = (path.file_name(), path.parent()) else {
-            // The root itself, which is there.
+            // The root itself, which already exists.
             return Ok(());
         };
         let folder = self.folder(above)?;
@@ -86,7 +86,7 @@ impl Unpacking {
         } else if kind.is_hard_link() {
             self.make_link(Path::new(OsStr::from_bytes(&link()?)), folder, name)
         } else {
-            // Devices and pipes are the runtime's to make; the rest is about the archive and not in it.
+            // The runtime creates devices and pipes; the remaining types are archive metadata.
             Ok(())
         }
     }
@@ -109,7 +109,7 @@ impl Unpacking {
         Ok(rustix::fs::fchmod(file, mode)?)
     }
 
-    /// Another name for what the image has already.
+    /// Creates a hard link to a file of the image.
     fn make_link(&self, target: &Path, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
         let target = plain(target)?;
         let (Some(old), Some(above)) = (target.file_name(), target.parent()) else {
@@ -120,7 +120,7 @@ impl Unpacking {
         Ok(rustix::fs::linkat(from, old, folder, name, AtFlags::empty())?)
     }
 
-    /// Opens a folder, and makes it if it is not there. Links on the way lead to where they lead inside the image.
+    /// Opens a folder, and creates it if missing. Symbolic links are resolved inside the image's root.
     fn folder(&self, path: &Path) -> io::Result<OwnedFd> {
         let open = |path: &Path| {
             let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -162,7 +162,7 @@ impl Unpacking {
     }
 }
 
-/// A path of an archive, relative to the root. It may not climb.
+/// A path of an archive, relative to the root. It must not contain `..`.
 fn plain(path: &Path) -> io::Result<PathBuf> {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -182,7 +182,7 @@ fn make_folder(above: BorrowedFd<'_>, name: &OsStr, mode: Mode) -> io::Result<()
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let made = rustix::fs::openat(above, name, flags, Mode::empty())?;
-    // Whoever unpacks must be able to go on, and to remove it one day.
+    // Keep the folder writable for the owner, so that unpacking can continue and it can be removed later.
     Ok(rustix::fs::fchmod(made, mode | Mode::RWXU)?)
 }
 
@@ -207,7 +207,7 @@ fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Removes whatever has this name, without following any link.
+/// Removes an entry by name, without following links.
 fn remove(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     match kind(folder, name)? {
         None => Ok(()),
