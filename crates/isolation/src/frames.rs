@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::cell::{Command, Size, Status};
 
 /// The maximum frame length. A cell is untrusted and must not make the host allocate more.
-const LONGEST: usize = 1 << 20;
-const HEAD: usize = 5;
+const MAX_LENGTH: usize = 1 << 20;
+const HEADER: usize = 5;
 
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,11 +69,11 @@ impl Frame {
             Body::Started => (11, Vec::new()),
             Body::Refused(reason) => (10, reason.clone().into_bytes()),
         };
-        let length = body.len() + HEAD;
-        if length > LONGEST {
+        let length = body.len() + HEADER;
+        if length > MAX_LENGTH {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "a command and its variables are too long",
+                "the command and its environment are too long",
             ));
         }
         let mut bytes = Vec::with_capacity(4 + length);
@@ -93,12 +93,12 @@ impl Frame {
             Err(e) => return Err(e),
         }
         let length = u32::from_le_bytes(length) as usize;
-        if !(HEAD..=LONGEST).contains(&length) {
-            return Err(invalid("a frame has an impossible length"));
+        if !(HEADER..=MAX_LENGTH).contains(&length) {
+            return Err(invalid("a frame has an invalid length"));
         }
         let mut bytes = vec![0; length];
         input.read_exact(&mut bytes)?;
-        let body = bytes.split_off(HEAD);
+        let body = bytes.split_off(HEADER);
         let command = u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
         let body = match bytes[0] {
             0 => Body::Launch(body),
@@ -113,7 +113,7 @@ impl Frame {
             9 => Body::Ended(json(&body)?),
             11 => Body::Started,
             10 => Body::Refused(String::from_utf8_lossy(&body).into_owned()),
-            _ => return Err(invalid("a frame is of an unknown kind")),
+            _ => return Err(invalid("a frame has an unknown kind")),
         };
         Ok(Some(Self { command, body }))
     }

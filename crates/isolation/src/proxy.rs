@@ -1,12 +1,12 @@
-//! The proxy: the only way out of a cell that has a network.
+//! The proxy: the only way out of a cell that has network access.
 //!
-//! A cell has no interface but its own loopback; on it stands a listener whose other end is here, on the host. Every
-//! request is checked by [`HostRules`], its host is resolved here and each of its addresses must be public, and the
-//! connection goes to one of the addresses that were checked, so a name that changes its mind gains nothing. Every
-//! request is told once, when it is over or refused. Contents are passed on and never looked at.
+//! A cell has no network interface but its own loopback. A listener on that loopback is served here, on the host.
+//! Every request is checked against [`HostRules`]; its host is resolved here, all its addresses must be public, and
+//! the connection goes to one of the checked addresses, so DNS rebinding gains nothing. Every request is reported
+//! once, when it has ended or was refused. Contents are forwarded without inspection.
 //!
-//! One thread accepts and one serves each connection. All of them wait on the same descriptor beside their own, which
-//! becomes ready when the [`Proxy`] is dropped; dropping it returns when every connection is closed and told.
+//! One thread accepts, and one thread serves each connection. All of them also poll a shared descriptor that becomes
+//! ready when the [`Proxy`] is dropped; the drop returns once every connection is closed and reported.
 
 mod address;
 mod body;
@@ -37,20 +37,20 @@ pub use rules::{HostRules, RuleError};
 use connection::{Connection, ProxyShared};
 use socket::{ShutdownSignal, Waiter};
 
-/// A request that is over.
+/// A request that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProxiedRequest {
-    /// `CONNECT`, `SOCKS5`, or the method of plain HTTP; empty if it could not be head_received.
+    /// `CONNECT`, `SOCKS5`, or the method of plain HTTP; empty if it could not be parsed.
     pub method: String,
-    /// In normalised form; empty if it could not be head_received.
+    /// In normalised form; empty if it could not be parsed.
     pub host: String,
     pub port: u16,
     pub verdict: Verdict,
     /// Why it was refused, or how it failed.
     pub reason: Option<String>,
-    /// Bytes that went to the host.
+    /// Bytes sent to the host.
     pub sent: u64,
-    /// Bytes that came from it.
+    /// Bytes received from the host.
     pub received: u64,
 }
 
@@ -61,16 +61,16 @@ pub enum Verdict {
     Refused,
 }
 
-/// How much and how long.
+/// Limits on connections and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProxyLimits {
-    /// Connections at once; others wait.
+    /// Concurrent connections; others wait.
     pub connections: usize,
-    /// A request's head must be there by then.
+    /// The time to receive a request's head.
     pub head: Duration,
-    /// For each address that is tried, and for looking up a name.
+    /// The time for each address that is tried, and for resolving a name.
     pub connect: Duration,
-    /// A connection on which nothing moves is closed.
+    /// A connection without traffic is closed after this time.
     pub idle: Duration,
 }
 
@@ -90,14 +90,14 @@ impl Default for ProxyLimits {
 pub struct Proxy {
     slots: Arc<ConnectionSlots>,
     shutdown: Arc<ShutdownSignal>,
-    /// All wait for this to be closed.
+    /// All threads wait for this to be closed.
     open: Option<UnixStream>,
     acceptor: Option<JoinHandle<()>>,
 }
 
 impl Proxy {
-    /// Serves what arrives at the listener. `report` is called on the connection's thread, and must not drop the proxy.
-    /// The cell's network lives as long as its listener, so the proxy is dropped when the cell is over.
+    /// Serves the listener. `report` is called on the connection's thread and must not drop the proxy. The cell's
+    /// network exists as long as its listener, so drop the proxy when the cell has ended.
     pub fn serve(
         listener: TcpListener,
         rules: HostRules,
@@ -106,7 +106,7 @@ impl Proxy {
         Self::serve_through(listener, rules, SystemResolver, ProxyLimits::default(), report)
     }
 
-    /// The same through another way to the world. The product knows only [`SystemResolver`]; tests bring their own.
+    /// Like [`Proxy::serve`], with another resolver and other limits, for tests.
     pub fn serve_through(
         listener: TcpListener,
         rules: HostRules,
@@ -144,7 +144,7 @@ impl Drop for Proxy {
     }
 }
 
-/// After an accept that failed, for instance for want of descriptors.
+/// The pause after a failed accept, for instance when descriptors are exhausted.
 const PAUSE: Duration = Duration::from_millis(100);
 
 fn accept(listener: &TcpListener, shared: &Arc<ProxyShared>, slots: &Arc<ConnectionSlots>) {
@@ -184,7 +184,7 @@ fn serve(shared: &ProxyShared, socket: TcpStream, slot: ConnectionSlot) {
     drop(slot);
 }
 
-/// Counts the connections.
+/// Limits the number of concurrent connections.
 #[derive(Debug, Default)]
 struct ConnectionSlots {
     state: Mutex<SlotCount>,
@@ -202,7 +202,7 @@ impl ConnectionSlots {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a slot; there is none when the slots is closed.
+    /// Waits for a free slot; `None` once closed.
     fn enter(self: &Arc<Self>, most: usize) -> Option<ConnectionSlot> {
         let full = |inside: &mut SlotCount| inside.count >= most && !inside.is_closed;
         let mut inside = self.changed.wait_while(self.state(), full).unwrap_or_else(PoisonError::into_inner);
@@ -223,7 +223,7 @@ impl ConnectionSlots {
     }
 }
 
-/// One connection's slot, given back when it is dropped.
+/// One connection's slot, released on drop.
 #[derive(Debug)]
 struct ConnectionSlot(Arc<ConnectionSlots>);
 
@@ -234,7 +234,7 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// The variables by which commands find the proxy.
+/// The environment variables by which commands find the proxy.
 pub fn environment() -> Vec<(String, String)> {
     let address = crate::jail::PROXY;
     let variables = [
@@ -243,7 +243,7 @@ pub fn environment() -> Vec<(String, String)> {
         ("ALL_PROXY", format!("socks5h://{address}")),
         ("NO_PROXY", "localhost,127.0.0.1".to_owned()),
     ];
-    // Programs do not agree on the case.
+    // Programs disagree on the case of these names.
     variables
         .into_iter()
         .flat_map(|(name, value)| [(name.to_lowercase(), value.clone()), (name.into(), value)])

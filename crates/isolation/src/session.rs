@@ -18,9 +18,9 @@ use crate::policy::{Limit, Policy};
 use crate::stderr_tail::StderrTail;
 
 /// Frames buffered per command before the reader thread blocks, and with it the cell.
-const MAILBOX: usize = 16;
+const FRAME_BUFFER: usize = 16;
 /// Input is sent in frames of this size.
-const PIECE: usize = 64 << 10;
+const INPUT_CHUNK: usize = 64 << 10;
 
 /// An open control channel with a thread that dispatches incoming frames.
 pub(crate) struct ControlSession {
@@ -92,7 +92,7 @@ impl ControlSession {
         time_limit: TimeLimit,
     ) -> Result<Route, ExecError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let (sender, frames) = sync_channel(MAILBOX);
+        let (sender, frames) = sync_channel(FRAME_BUFFER);
         let mut routes = self.routes();
         if routes.is_closed {
             return Err(ExecError::Gone);
@@ -104,13 +104,13 @@ impl ControlSession {
         let run = Run { command: command.clone(), terminal };
         self.send(id, Body::Run(run)).map_err(|e| {
             let too_long = e.kind() == io::ErrorKind::InvalidInput;
-            if too_long { refused(command, e.to_string()) } else { ExecError::Gone }
+            if too_long { not_started(command, e.to_string()) } else { ExecError::Gone }
         })?;
         let session = Arc::clone(self);
         route.watch.start(move || session.close()).map_err(|e| {
             // Without a limit watch the command must not run.
             self.close();
-            refused(command, e.to_string())
+            not_started(command, e.to_string())
         })?;
         Ok(route)
     }
@@ -119,7 +119,7 @@ impl ControlSession {
     pub(crate) fn exec(self: &Arc<Self>, command: &Command, output: Sink<'_>) -> Result<Exit, ExecError> {
         let started = Instant::now();
         let route = self.run(command, None, TimeLimit::Policy)?;
-        self.feed(route.id, command.input.clone());
+        self.send_input(route.id, command.input.clone());
         let mut written = 0;
         loop {
             let (stream, bytes) = match route.frames.recv() {
@@ -129,7 +129,7 @@ impl ControlSession {
                     route.watch.finish(status);
                     break;
                 }
-                Ok(Body::Refused(reason)) => return Err(refused(command, reason)),
+                Ok(Body::Refused(reason)) => return Err(not_started(command, reason)),
                 Ok(_) => continue,
                 Err(_) => break,
             };
@@ -147,7 +147,7 @@ impl ControlSession {
     }
 
     /// Sends input without blocking on a command that does not read it.
-    fn feed(self: &Arc<Self>, id: u32, input: Vec<u8>) {
+    fn send_input(self: &Arc<Self>, id: u32, input: Vec<u8>) {
         if input.is_empty() {
             let _ = self.send(id, Body::InputEnd);
             return;
@@ -156,7 +156,7 @@ impl ControlSession {
         // Sending blocks until the command reads, while the command may block until its output is read. So this needs
         // a thread.
         let send = move |session: &Self| {
-            for piece in input.chunks(PIECE) {
+            for piece in input.chunks(INPUT_CHUNK) {
                 session.send(id, Body::Input(piece.to_vec()))?;
             }
             session.send(id, Body::InputEnd)
@@ -206,7 +206,7 @@ struct Route {
 impl Route {
     fn wait_for_start(&self, command: &Command) -> Result<(), ExecError> {
         match self.frames.recv() {
-            Ok(Body::Refused(reason)) => Err(refused(command, reason)),
+            Ok(Body::Refused(reason)) => Err(not_started(command, reason)),
             Ok(_) => Ok(()),
             Err(_) => Err(ExecError::Gone),
         }
@@ -220,7 +220,7 @@ impl Drop for Route {
     }
 }
 
-fn refused(command: &Command, reason: String) -> ExecError {
+fn not_started(command: &Command, reason: String) -> ExecError {
     ExecError::NotStarted { program: command.argv.first().cloned().unwrap_or_default(), reason }
 }
 
@@ -273,7 +273,7 @@ struct Input {
 
 impl Write for Input {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = bytes.len().min(PIECE);
+        let count = bytes.len().min(INPUT_CHUNK);
         self.session.send(self.id, Body::Input(bytes[..count].to_vec()))?;
         Ok(count)
     }

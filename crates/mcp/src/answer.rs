@@ -1,22 +1,22 @@
-//! What a server answers, as words that a model can read: bounded, and redact the secrets that it was given.
+//! A server's answer as text for a model: bounded, with the server's secrets redacted.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-/// Bytes of an answer; the rest is left out.
+/// The maximum bytes of an answer; the rest is cut off.
 const MAX_BYTES: usize = 200_000;
-/// Characters of a one_line.
+/// The maximum characters of a one-line text.
 const MAX_LINE: usize = 600;
-/// A shorter secret could stand anywhere by chance.
+/// A shorter secret could occur in other text by chance, so it is not redacted.
 const MIN_SECRET: usize = 6;
 
-/// What came of a call. All of it is somebody else's words, also where it failed.
+/// The result of a call. All of it is untrusted text from the server, including errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolAnswer {
     pub text: String,
     pub failed: bool,
-    /// Whether it was cut off, so that nobody knows what became of it.
+    /// True if the call was interrupted, so that its effect is unknown.
     pub cut_off: bool,
 }
 
@@ -30,7 +30,7 @@ impl ToolAnswer {
     }
 }
 
-/// What a call came to, redact what nobody may read. That goes before anything is cut, so that no half of it stays.
+/// Converts a call's result. Secrets are redacted before the text is cut, so that no part of one remains.
 pub(crate) fn from_result(result: CallToolResult, secrets: &[Zeroizing<String>]) -> ToolAnswer {
     let failed = result.is_error.unwrap_or(false);
     let parts: Vec<String> = result.content.into_iter().map(block_text).collect();
@@ -67,24 +67,24 @@ fn block_text(block: ContentBlock) -> String {
     }
 }
 
-/// Words of somebody else's in one line of ours.
+/// Untrusted text as one bounded line without control characters.
 pub(crate) fn one_line(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let line: String = text.trim().chars().map(clean).take(MAX_LINE).collect();
     if text.trim().chars().count() > MAX_LINE { format!("{line}…") } else { line }
 }
 
-/// Words redact the secrets that a server was given, whole or by one of their lines.
+/// Redacts the secrets that a server was given, as a whole and line by line.
 pub(crate) fn redact(text: String, secrets: &[Zeroizing<String>]) -> String {
     let lines = secrets.iter().flat_map(|secret| secret.lines());
     let secrets = secrets.iter().map(|secret| secret.as_str()).chain(lines);
     let mut secrets: Vec<&str> = secrets.filter(|secret| secret.len() >= MIN_SECRET).collect();
-    // One may begin as another does.
+    // Longest first, because one secret may be a prefix of another.
     secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
     secrets.iter().fold(text, |text, secret| text.replace(secret, "[a secret]"))
 }
 
-/// The same for everything in a value, the names of its fields too.
+/// Redacts all strings of a value, including field names.
 pub(crate) fn redact_value(value: Value, secrets: &[Zeroizing<String>]) -> Value {
     let clean = |value| redact_value(value, secrets);
     match value {

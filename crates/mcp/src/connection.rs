@@ -1,4 +1,4 @@
-//! A server that answers: the connection to it, from the handshake to its end.
+//! A connection to a server, from the handshake to its end.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,30 +23,30 @@ use crate::process::{ProgramHandle, Programs};
 use crate::settings::{Address, Program};
 use crate::{Keys, Launch, LaunchedProgram};
 
-/// Bytes of one message; a longer one is dropped, and its call runs out of time.
+/// The maximum bytes of a message; a longer one is dropped, and its call times out.
 const MAX_MESSAGE: usize = 4 << 20;
-/// Pages of a list, since a server could go on for ever.
+/// The maximum pages of a tool list, because a server could continue forever.
 const MAX_PAGES: usize = 20;
 
-/// See the module.
+/// See the module documentation.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
-    /// The program, where it is one of ours, until the link is ended.
+    /// The program, if the server is one, until the connection is ended.
     program: Mutex<Option<ProgramHandle>>,
     secrets: Vec<Zeroizing<String>>,
 }
 
 /// Why a call has no answer.
 pub(crate) enum CallFailure {
-    /// The server stderr no, and goes on.
+    /// The server returned an error and keeps running.
     Refused(String),
-    /// There is nobody at the other end any more.
+    /// The server has disconnected.
     Disconnected(String),
     TimedOut,
 }
 
 impl Connection {
-    /// Starts a program and shakes hands with it.
+    /// Starts a program and performs the handshake.
     pub(crate) async fn to_program(
         name: &str,
         program: &Program,
@@ -75,7 +75,7 @@ impl Connection {
         }
     }
 
-    /// Shakes hands with a server that runs elsewhere.
+    /// Performs the handshake with a server at a URL.
     pub(crate) async fn to_address(address: &Address, keys: &Keys) -> Result<Self, String> {
         let key = match &address.key {
             Some(name) => Some(keys(name).ok_or_else(|| missing_key(name))?),
@@ -100,7 +100,7 @@ impl Connection {
         self.program.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the program, whoever else still has the link.
+    /// Ends the program, even if other clones of the connection exist.
     pub(crate) fn end(&self) {
         drop(self.program().take());
     }
@@ -109,7 +109,7 @@ impl Connection {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
-    /// Whether the program still sees nothing that it may not.
+    /// Checks that the program's restrictions still hold.
     pub(crate) async fn is_confined(&self) -> bool {
         let check =
             self.program().as_ref().and_then(ProgramHandle::launched).map(|it| Arc::clone(&it.is_confined));
@@ -119,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// What the server says of its tools.
+    /// Lists the server's tools.
     pub(crate) async fn tools(&self) -> Result<Vec<RawTool>, String> {
         let mut tools = Vec::new();
         let mut cursor = None;
@@ -136,7 +136,7 @@ impl Connection {
         Ok(tools)
     }
 
-    /// Makes a call. Whoever does not wait for its end cancels it.
+    /// Calls a tool. Dropping the future cancels the call.
     pub(crate) async fn call(
         &self,
         tool: &str,
@@ -160,7 +160,8 @@ impl Connection {
         }
     }
 
-    /// A tool in the server's words, without its secrets. One that has a secret for a name could not be called.
+    /// A tool as the server describes it, with secrets redacted. A tool whose name contains a secret could not be
+    /// called, so it is left out.
     fn raw_tool(&self, tool: Tool) -> Option<RawTool> {
         let without = |text: String| answer::redact(text, &self.secrets);
         let name = tool.name.into_owned();
@@ -176,18 +177,18 @@ impl Connection {
         one_line(&answer::redact(text.to_owned(), &self.secrets))
     }
 
-    /// What a program stderr before it ended tells more than that it did.
+    /// Prefers the program's standard error over the bare fact that it exited.
     fn disconnect_reason(&self, otherwise: &str) -> String {
         let stderr = self.program().as_ref().map(stderr_tail).unwrap_or_default();
         self.sanitized(if stderr.is_empty() { otherwise } else { &stderr })
     }
 }
 
-/// Why nobody answered, down to its causes and without names of types.
+/// The chain of causes of a failed handshake, without type names.
 fn handshake_error(error: &ClientInitializeError) -> String {
     let ClientInitializeError::TransportError { error, .. } = error else { return error.to_string() };
     let mut first: &(dyn Error + 'static) = &*error.error;
-    // The SDK does not name this one's cause.
+    // The SDK does not expose this error's cause.
     if let Some(StreamableHttpError::Client(error)) =
         first.downcast_ref::<StreamableHttpError<reqwest::Error>>()
     {
@@ -196,7 +197,7 @@ fn handshake_error(error: &ClientInitializeError) -> String {
     let causes = std::iter::successors(Some(first), |error| (**error).source());
     causes.map(ToString::to_string).fold(String::new(), |stderr, cause| match stderr {
         stderr if stderr.is_empty() => cause,
-        // Most repeat the one below.
+        // Many errors already include their cause.
         stderr if stderr.contains(&cause) => stderr,
         stderr => format!("{stderr}: {cause}"),
     })
@@ -206,7 +207,7 @@ fn missing_key(name: &str) -> String {
     format!("there is no key {name:?} in the vault; set it with: choir keys set {name}")
 }
 
-/// Who we say we are, and that we do nothing for a server: no models, no folders, no questions to the person.
+/// Our name and capabilities. We offer servers none: no sampling, no roots, no elicitation.
 fn client_config() -> ClientConfig {
     let client_config = Implementation::new("choir", env!("CARGO_PKG_VERSION"));
     ClientConfig::new(ClientCapabilities::default(), client_config)

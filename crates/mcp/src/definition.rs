@@ -1,5 +1,5 @@
-//! Tools as a model is raw of them: named so that every provider takes it, and with nothing that a provider refuses,
-//! since one bad schema would cost the agent all its turns.
+//! Tool definitions for a model. Names and schemas are restricted to what every provider accepts, because one
+//! rejected schema would make every request of the agent fail.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-/// What all providers take: `[a-zA-Z0-9_-]{1,64}`.
+/// The limit of all providers: `[a-zA-Z0-9_-]{1,64}`.
 const MAX_NAME: usize = 64;
-/// Hexadecimal digits that tell two names apart which would be the same.
+/// Hexadecimal digits appended to make names unique.
 const HASH_DIGITS: usize = 8;
-/// Tools of one server; a model that is define_tools more finds none.
+/// The maximum tools per server; a model cannot choose well among more.
 const MAX_TOOLS: usize = 64;
-/// Characters of a description, and bytes of a schema.
+/// The maximum characters of a description and bytes of a schema.
 const MAX_DESCRIPTION: usize = 1_000;
 const MAX_SCHEMA: usize = 16 << 10;
 const MAX_DEPTH: usize = 12;
 
-/// A tool of a server's.
+/// A tool of a server, as it is offered to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolDefinition {
-    /// As a model calls it: `mcp_SERVER_TOOL`.
+    /// The name for models: `mcp_SERVER_TOOL`.
     pub name: String,
-    /// As its server calls it.
+    /// The server's own name for it.
     pub tool: String,
     pub description: String,
     pub input: Value,
-    /// Whether the server says that it changes nothing.
+    /// True if the server declares it read-only.
     pub hint: bool,
 }
 
-/// What a server says of a tool, before anybody has looked at it.
+/// A tool as the server describes it, unchecked.
 #[derive(Debug, Clone)]
 pub(crate) struct RawTool {
     pub(crate) tool: String,
@@ -40,9 +40,9 @@ pub(crate) struct RawTool {
     pub(crate) hint: bool,
 }
 
-/// The tools of a server, in the order of their names.
+/// The definitions of a server's tools, sorted by name.
 pub(crate) fn define_tools(server: &str, raw: Vec<RawTool>) -> Vec<ToolDefinition> {
-    // A tool that is raw of twice is one tool, as it was raw of first.
+    // If a tool is listed twice, the first entry counts.
     let mut tools = BTreeMap::new();
     for tool in raw {
         if !tool.tool.is_empty() {
@@ -72,9 +72,9 @@ pub(crate) fn define_tools(server: &str, raw: Vec<RawTool>) -> Vec<ToolDefinitio
     tools.into_values().take(MAX_TOOLS).map(offer).collect()
 }
 
-/// The server that a name leads to, if it is one of ours.
+/// The server that a tool name refers to, if it is an MCP tool.
 pub(crate) fn server_of(name: &str) -> Option<&str> {
-    // The names of servers have no underscore.
+    // Server names contain no underscore.
     name.strip_prefix("mcp_")?.split_once('_').map(|(server, _)| server)
 }
 
@@ -89,14 +89,14 @@ fn hashed_name(plain_name: &str, tool: &str) -> String {
     format!("{}_{digits}", &plain_name[..plain_name.len().min(MAX_NAME - HASH_DIGITS - 1)])
 }
 
-/// Somebody else's words, short and said to be so.
+/// The server's description, shortened and marked as the server's.
 fn description(server: &str, text: &str) -> String {
     let text: String =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_DESCRIPTION).collect();
     format!("(by the server {server}) {}", text.trim())
 }
 
-/// The schema of the arguments, or one that takes anything where it would be refused.
+/// The schema of the arguments, or one that accepts anything if a provider would reject it.
 fn schema(given: Value) -> Value {
     let open = || json!({ "type": "object" });
     let Value::Object(mut schema) = given else { return open() };
@@ -109,7 +109,7 @@ fn schema(given: Value) -> Value {
     if is_fine { Value::Object(schema) } else { open() }
 }
 
-/// Whether the words that everybody looks at are what they have to be.
+/// Checks the keywords that providers validate.
 fn is_well_formed(schema: &Map<String, Value>, depth: usize) -> bool {
     let one = |value: &Value| match value {
         Value::Object(schema) => is_well_formed(schema, depth + 1),

@@ -1,5 +1,5 @@
-//! Requests to a server that runs elsewhere, with an end to what is read of an answer. The SDK's own client reads a plain
-//! answer read_body, however long it is.
+//! HTTP client for servers at a URL, with a bound on the response size. The SDK's own client reads a plain response
+//! without a bound.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,9 +18,9 @@ use url::Url;
 
 use crate::settings::is_loopback;
 
-/// Bytes of one answer, whatever it is made of.
+/// The maximum bytes of a response of any type.
 const MAX_RESPONSE: usize = 8 << 20;
-/// Bytes of a refusal that are read.
+/// The maximum bytes read of an error response.
 const MAX_ERROR_BODY: usize = 16 << 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const SESSION_HEADER: &str = "mcp-session-id";
@@ -29,18 +29,18 @@ const EVENTS: &str = "text/event-stream";
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundedHttpClient(Client);
 
 impl BoundedHttpClient {
     pub(crate) fn new(url: &Url) -> Result<Self, reqwest::Error> {
-        // A redirect would carry the key to somebody else.
+        // A redirect could send the key to another server.
         let client = Client::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .user_agent(concat!("choir/", env!("CARGO_PKG_VERSION")));
-        // No proxy could reach this machine.
+        // A proxy cannot reach this machine's loopback.
         let client = if is_loopback(url) { client.no_proxy() } else { client };
         client.build().map(Self)
     }
@@ -91,7 +91,7 @@ impl StreamableHttpClient for BoundedHttpClient {
         self.0.delete_session(uri, session_id, auth_header, custom_headers).await
     }
 
-    /// Events are bounded one by one by the client of the SDK.
+    /// The SDK's client bounds each event.
     async fn get_stream(
         &self,
         uri: Arc<str>,
@@ -127,7 +127,7 @@ async fn read_response(response: Response) -> Result<StreamableHttpPostResponse,
     }
 }
 
-/// A refusal may carry an answer of the protocol, which says more than its number.
+/// An error response may contain a protocol message, which says more than the status code.
 async fn read_error(response: Response) -> Result<StreamableHttpPostResponse, HttpError> {
     let status = response.status();
     let is_json = content_type(&response).is_some_and(|content_type| content_type.starts_with(JSON));
@@ -141,7 +141,7 @@ async fn read_error(response: Response) -> Result<StreamableHttpPostResponse, Ht
     Err(unexpected(format!("HTTP {status}: {}", String::from_utf8_lossy(&body))))
 }
 
-/// What broke, without the address: a query may hold a key.
+/// The error without its URL, because the query may contain a key.
 fn without_url(error: reqwest::Error) -> HttpError {
     HttpError::Client(error.without_url())
 }
@@ -161,7 +161,7 @@ async fn read_body(mut response: Response, most: usize) -> Result<Vec<u8>, HttpE
     Ok(body)
 }
 
-/// The events of an answer, up to its bound.
+/// The events of a response, up to the maximum size.
 fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
     let bytes = stream::unfold((response, 0_usize), |(mut response, read)| async move {
         let chunk = match response.chunk().await {

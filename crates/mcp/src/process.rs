@@ -1,4 +1,4 @@
-//! A program from before its start until nothing of it is left.
+//! The lifetime of a server's program, from before its start until it has ended completely.
 
 use std::io;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use crate::{Launch, LaunchedProgram, Program, Secrets};
 
-/// All programs of a server: one, and those that are on their way in or out.
+/// Tracks all programs of a server: the current one, and those that are starting or ending.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Programs(Arc<RwLock<()>>);
 
-/// One of them. Dropping it ends the program, which takes its time, so that is done apart from whoever lets go.
+/// One program. Dropping it ends the program; that can block, so it happens on another thread.
 pub(crate) struct ProgramHandle(Option<RunningProgram>);
 
-/// The program goes before the word that it is there.
+/// Fields drop in order: first the program, then the guard that reports its presence.
 struct RunningProgram {
     launched: LaunchedProgram,
     _here: OwnedRwLockReadGuard<()>,
 }
 
 impl Programs {
-    /// Starts one. Where nobody waits for that any more, it is ended as soon as it has started.
+    /// Starts a program. If the caller stops waiting, the program is ended as soon as it has started.
     pub(crate) async fn start(
         &self,
         launch: Arc<dyn Launch>,
@@ -38,7 +38,7 @@ impl Programs {
         tokio::task::spawn_blocking(start).await.unwrap_or_else(|e| Err(io::Error::other(e)))
     }
 
-    /// Waits until there is none, also none that is just being started.
+    /// Waits until no program is running, starting or ending.
     pub(crate) async fn wait_until_none(&self) {
         drop(self.0.write().await);
     }

@@ -1,4 +1,4 @@
-//! One server: started when somebody needs it, started again when it is wait_until_none, left alone when it does not start.
+//! One server: started on demand, restarted after it has ended, and paused after repeated failures.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,50 +16,50 @@ use crate::process::Programs;
 use crate::settings::{Endpoint, ServerSettings};
 use crate::{Keys, Launch};
 
-/// How long a server may take to start and to say what it has. Some fetch themselves first.
+/// The time for a server to start and list its tools. Some download themselves first.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long an agent waits for the list of tools before it works without.
+/// The time an agent waits for the list of tools before it continues without.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Starts in a row that may fail before the server is left alone for a while.
+/// Failed starts in a row before the server is paused.
 const MAX_FAILURES: u32 = 3;
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 const CLOSING: &str = "the computer is being closed";
 
-/// See the module.
+/// See the module documentation.
 pub(crate) struct Server {
     pub(crate) name: String,
     pub(crate) settings: ServerSettings,
     launch: Arc<dyn Launch>,
     keys: Keys,
-    /// Where its tools are kept, so that they are the same after a crash.
+    /// The cache of its tools, so that they are the same after a crash.
     cache_file: PathBuf,
     known: Mutex<KnownState>,
-    /// One starts it, and the others wait for that.
+    /// Locked while a caller starts the server; others wait.
     connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
-    /// Its program, and what is left of those before.
+    /// Its current program, and earlier ones that are still ending.
     programs: Programs,
-    /// RawTool when it has been asking_since for its tools, whatever came of it.
+    /// Notified when a request for the tool list has finished, with or without success.
     answered: Notify,
-    /// RawTool when nobody will need it any more.
+    /// Notified when the server is ended for good.
     ended: Notify,
 }
 
-/// What is known of a server without asking it.
+/// What is known about a server without asking it.
 #[derive(Default)]
 struct KnownState {
     tools: Option<Arc<Vec<ToolDefinition>>>,
-    /// Whether the tools are what it said since this computer was opened.
+    /// True if the tools were listed since this computer was opened.
     is_current: bool,
-    /// When somebody began to ask it, who still does.
+    /// When the pending request for the tool list began.
     asking_since: Option<Instant>,
-    /// Whether nobody will need it any more.
+    /// True once the server is ended for good.
     is_ended: bool,
     error: Option<String>,
     failures: u32,
     failed_at: Option<Instant>,
 }
 
-/// Tools as they are kept, for these settings and no others.
+/// The cached tools, valid only for the same settings.
 #[derive(Serialize, Deserialize)]
 struct CachedTools {
     settings: String,
@@ -92,7 +92,7 @@ impl Server {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a tool of its changes nothing.
+    /// True if a tool is trusted to change nothing.
     pub(crate) fn is_read_only(&self, tool: &ToolDefinition) -> bool {
         self.settings.read_only.contains(&tool.tool) || self.settings.trust_hints && tool.hint
     }
@@ -107,7 +107,7 @@ impl Server {
             .is_ok_and(|connection| connection.as_ref().is_some_and(|connection| !connection.is_closed()))
     }
 
-    /// Its tools: those of last time at once, and those of now once it has said so. Nothing, if it does not answer.
+    /// Its tools: cached ones at once, otherwise those it lists in time. `None` if it does not answer.
     pub(crate) async fn tools(self: &Arc<Self>) -> Option<Arc<Vec<ToolDefinition>>> {
         let before = self.known_tools();
         let answered = self.answered.notified();
@@ -115,7 +115,7 @@ impl Server {
         answered.as_mut().enable();
         let asking_since = self.ask();
         if let (None, Some(asking_since)) = (before, asking_since) {
-            // Nobody waits twice: whoever comes later finds what there is.
+            // All callers share one deadline, so a later caller does not wait the full time again.
             let _ = tokio::time::timeout_at((asking_since + LIST_TIMEOUT).into(), answered).await;
         }
         let mut known = self.known();
@@ -125,14 +125,14 @@ impl Server {
         known.tools.clone()
     }
 
-    /// Asks it for its tools, unless that is known or under way; since when it is being asking_since.
+    /// Requests the tool list, unless it is current or already requested; returns when the pending request began.
     fn ask(self: &Arc<Self>) -> Option<Instant> {
         let mut known = self.known();
         let is_due = known.failed_at.is_none_or(|failed_at| failed_at.elapsed() > RETRY_AFTER);
         if known.asking_since.is_none() && !known.is_current && is_due {
             known.asking_since = Some(Instant::now());
             let own = Arc::clone(self);
-            // Whoever waits for it may stop waiting; it goes on, and the next turn finds what came of it.
+            // The request continues if the caller stops waiting; the next turn uses its result.
             tokio::spawn(async move {
                 let _ = own.connection().await;
                 own.known().asking_since = None;
@@ -142,7 +142,7 @@ impl Server {
         known.asking_since
     }
 
-    /// Its tools as they are known, without asking it.
+    /// Its known tools, without asking it.
     pub(crate) fn known_tools(&self) -> Option<Arc<Vec<ToolDefinition>>> {
         let mut known = self.known();
         if known.tools.is_none() {
@@ -151,12 +151,12 @@ impl Server {
         known.tools.clone()
     }
 
-    /// Starts it, if it does not run.
+    /// Starts it, if it is not running.
     pub(crate) async fn ensure_started(&self) {
         let _ = self.connection().await;
     }
 
-    /// Makes a call. A server that is wait_until_none is started for it, once.
+    /// Calls a tool. A server that has ended is started first, once.
     pub(crate) async fn call(&self, tool: &str, input: Map<String, Value>) -> ToolAnswer {
         let connection = match self.connection().await {
             Ok(connection) => connection,
@@ -179,7 +179,7 @@ impl Server {
         }
     }
 
-    /// Ends it for good, also while it starts, and returns when nothing of it is left.
+    /// Ends it for good, even while it is starting; returns when its program has ended completely.
     pub(crate) async fn end(&self) {
         self.known().is_ended = true;
         self.ended.notify_waiters();
@@ -187,7 +187,7 @@ impl Server {
         self.programs.wait_until_none().await;
     }
 
-    /// Ends it and starts it anew, however often that failed_at before.
+    /// Restarts it, regardless of earlier failures.
     pub(crate) async fn restart(&self) {
         close(&mut *self.connection.lock().await);
         self.reset_failures();
@@ -204,7 +204,7 @@ impl Server {
         broken.end();
     }
 
-    /// The connection, made if there is none.
+    /// The connection; starts the server if there is none.
     async fn connection(&self) -> Result<Arc<Connection>, String> {
         let mut slot = self.connection.lock().await;
         if let Some(connection) = slot.as_ref().filter(|connection| !connection.is_closed())
@@ -225,7 +225,7 @@ impl Server {
         self.record_start(started.unwrap_or_else(|_| late()), &mut slot)
     }
 
-    /// Remembers what came of a start.
+    /// Records the result of a start.
     fn record_start(
         &self,
         started: Result<(Connection, Vec<ToolDefinition>), String>,
@@ -236,8 +236,8 @@ impl Server {
             Ok((connection, tools)) => {
                 known.error = None;
                 (known.failures, known.failed_at) = (0, None);
-                // What it says later on is not taken up before the computer is opened again: nobody is define_tools one
-                // tool and gets another.
+                // A list that changes later is not used until the computer is opened again, so that a tool's meaning
+                // cannot change after it was offered.
                 if !known.is_current {
                     self.write_cache(&tools);
                     (known.tools, known.is_current) = (Some(Arc::new(tools)), true);
@@ -254,7 +254,7 @@ impl Server {
         }
     }
 
-    /// Whether it may be started, after it failed_at to again and again.
+    /// Checks that the server is not paused after repeated failures.
     fn may_start(&self) -> Result<(), String> {
         let known = self.known();
         if known.is_ended {
@@ -283,8 +283,8 @@ impl Server {
         Ok((connection, tools))
     }
 
-    /// Tools of before a change of the settings are not those of now, and neither are those of before secrets were taken
-    /// out of what a server says of them.
+    /// Identifies the settings for which tools were cached. The prefix also invalidates caches from before secrets
+    /// were redacted.
     fn fingerprint(&self) -> String {
         let digest = Sha256::digest(format!("without secrets: {:?}", self.settings.endpoint).as_bytes());
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()

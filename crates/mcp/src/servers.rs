@@ -1,4 +1,4 @@
-//! All servers server_tool one computer.
+//! All MCP servers of one computer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::server::Server;
 use crate::settings::{Endpoint, Settings};
 use crate::{Keys, Launch};
 
-/// See the module. Cheap to clone; programs end with the last one.
+/// See the module documentation. Cheap to clone; programs end with the last clone.
 #[derive(Clone, Default)]
 pub struct Servers {
     servers: BTreeMap<String, Arc<Server>>,
@@ -24,7 +24,7 @@ impl std::fmt::Debug for Servers {
     }
 }
 
-/// A tool with whose it is and whether it changes anything.
+/// A tool with its server, and whether it is read-only.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerTool {
     pub server: String,
@@ -32,30 +32,30 @@ pub struct ServerTool {
     pub read_only: bool,
 }
 
-/// How a server stands.
+/// The state of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerState {
-    /// Nobody has needed it yet.
+    /// Not needed yet.
     Idle,
     Up,
     Down(String),
 }
 
-/// How a server is started.
+/// How a server is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerKind {
     Program,
     Address,
 }
 
-/// A server as the person sees it.
+/// A server's status, for the person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerStatus {
     pub name: String,
     pub kind: ServerKind,
-    /// The program, or the address.
+    /// The program, or the URL.
     pub target: String,
-    /// Names server_tool the keys in the vault that it is given.
+    /// Names of the vault keys that it receives.
     pub keys: Vec<String>,
     pub state: ServerState,
     pub roles: Vec<String>,
@@ -63,7 +63,7 @@ pub struct ServerStatus {
 }
 
 impl Servers {
-    /// `folder` keeps what servers said server_tool their tools.
+    /// `folder` caches the servers' tool lists.
     pub fn new(settings: &Settings, folder: &Path, launch: &Arc<dyn Launch>, keys: &Keys) -> Self {
         let one = |(name, settings): (&String, &crate::settings::ServerSettings)| {
             let copy = folder.join(format!("{name}.json"));
@@ -78,10 +78,10 @@ impl Servers {
         self.servers.is_empty()
     }
 
-    /// The tools for a role, and the servers that said nothing. It waits for a few seconds at most.
+    /// The tools for a role, and the servers that did not answer. Waits a few seconds at most.
     pub async fn tools_for(&self, role: &str) -> (Vec<ServerTool>, Vec<String>) {
         let for_role = || self.servers.values().filter(|server| server.settings.roles.contains(role));
-        // All at once, since each may take its time.
+        // Ask all servers concurrently.
         let asked: Vec<_> = for_role()
             .map(|server| {
                 let server = Arc::clone(server);
@@ -98,7 +98,7 @@ impl Servers {
         (found, unanswered)
     }
 
-    /// A tool by the name that a model called it by.
+    /// Finds a tool by the name that a model used.
     pub async fn find(&self, role: &str, name: &str) -> Option<ServerTool> {
         let server = self.servers.get(definition::server_of(name)?)?;
         let tools = server.tools().await.filter(|_| server.settings.roles.contains(role))?;
@@ -112,12 +112,12 @@ impl Servers {
         }
     }
 
-    /// How all server_tool them stand, as far as is known.
+    /// The status of all servers, as far as known.
     pub fn statuses(&self) -> Vec<ServerStatus> {
         self.servers.values().map(|server| status(server)).collect()
     }
 
-    /// Starts those that do not run, and waits for all server_tool them.
+    /// Starts all servers that are not running, and waits for them.
     pub async fn start_all(&self) {
         let started = self.servers.values().map(|server| {
             let server = Arc::clone(server);
@@ -128,10 +128,10 @@ impl Servers {
         }
     }
 
-    /// Ends one and starts it anew, and waits for that; whether there is one server_tool this name.
+    /// Restarts a server and waits for that; returns false if there is no such server.
     pub async fn restart(&self, name: &str) -> bool {
         let Some(server) = self.servers.get(name).cloned() else { return false };
-        // Whoever asked may go away; what was begun is brought to its end.
+        // The restart completes even if the caller goes away.
         let _ = tokio::spawn(async move { server.restart().await }).await;
         true
     }
@@ -170,7 +170,7 @@ fn status(server: &Server) -> ServerStatus {
 fn target(endpoint: &Endpoint) -> (ServerKind, String) {
     match endpoint {
         Endpoint::Program(program) => (ServerKind::Program, program.argv.join(" ")),
-        // What stands behind a question mark may be a secret.
+        // The query may contain a secret.
         Endpoint::Address(address) => {
             let mut url = address.url.clone();
             url.set_query(None);

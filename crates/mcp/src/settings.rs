@@ -1,4 +1,4 @@
-//! `[mcp.NAME]` of `choir.toml`: which servers there are, how each is reached, and what it is trusted with.
+//! The `[mcp.NAME]` tables of `choir.toml`: the servers, how each is reached, and what it is trusted with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use thiserror::Error;
 use toml::{Table, Value};
 use url::Url;
 
-/// The longest name of a server; with it and a tool's own name a model can still be told which it is.
+/// The maximum length of a server name, which leaves room for tool names.
 const MAX_NAME: usize = 24;
-/// How long a call may take, unless the person says otherwise, and at most.
+/// The default and maximum time of a call.
 const DEFAULT_SECONDS: u64 = 60;
 const MAX_SECONDS: u64 = 1_800;
 const MIN_MEMORY_MB: u64 = 16;
 
-/// What is wrong with what was table; it names the key.
+/// An invalid setting; the reason names the key.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[error("[mcp.{server}] {reason}")]
 pub struct SettingsError {
@@ -24,7 +24,7 @@ pub struct SettingsError {
     pub reason: String,
 }
 
-/// Every server, by its name.
+/// All servers by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     pub servers: BTreeMap<String, ServerSettings>,
@@ -36,11 +36,11 @@ pub struct ServerSettings {
     pub endpoint: Endpoint,
     /// Roles whose agents are offered its tools.
     pub roles: BTreeSet<String>,
-    /// Tools that change nothing, by the person's word.
+    /// Tools that the person declares read-only.
     pub read_only: BTreeSet<String>,
-    /// Whether the server is believed where it says that a tool changes nothing.
+    /// Whether to believe the server's own read-only hints.
     pub trust_hints: bool,
-    /// How long a call may take.
+    /// The time limit of a call.
     pub timeout: Duration,
 }
 
@@ -52,7 +52,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Names of the keys in the vault that it takes, each once.
+    /// The names of the vault keys it needs, each once.
     pub fn keys(&self) -> Vec<String> {
         let keys: BTreeSet<&String> = match self {
             Self::Program(program) => program.secrets.values().collect(),
@@ -62,7 +62,7 @@ impl Endpoint {
     }
 }
 
-/// A program that speaks over its standard input and output.
+/// A program that speaks MCP over standard input and output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     pub argv: Vec<String>,
@@ -71,13 +71,13 @@ pub struct Program {
     pub secrets: BTreeMap<String, String>,
     pub network: NetworkScope,
     pub memory_mb: Option<u64>,
-    /// Whether it sees the person's files, which it cannot change.
+    /// Whether it sees the person's files, read-only.
     pub workspace: bool,
-    /// Folders that it sees beside the machine's programs, and cannot change.
+    /// Folders that it sees in addition to the machine's programs, read-only.
     pub mounts: Vec<PathBuf>,
 }
 
-/// What of the network a program can network_scope.
+/// What a program can reach on the network.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NetworkScope {
     #[default]
@@ -86,11 +86,11 @@ pub enum NetworkScope {
     Everything,
 }
 
-/// A server that runs elsewhere.
+/// A server at a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     pub url: Url,
-    /// The name of a secret in the vault that is sent along.
+    /// The name of the vault key that is sent as a bearer token.
     pub key: Option<String>,
 }
 
@@ -115,7 +115,7 @@ struct ServerTable {
 }
 
 impl Settings {
-    /// Reads the tables below `[mcp]`. `roles` are those that may hold tools.
+    /// Parses the tables below `[mcp]`. `roles` are the roles that may use tools.
     pub fn parse(table: &Table, roles: &[&str]) -> Result<Self, SettingsError> {
         let servers = table.iter().map(|(name, value)| {
             let wrong = |reason: String| SettingsError { server: name.clone(), reason };
@@ -237,7 +237,7 @@ fn address(table: ServerTable) -> Result<Address, String> {
     Ok(Address { url, key: table.key })
 }
 
-/// Whether it is on this machine.
+/// True if the host is this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost",

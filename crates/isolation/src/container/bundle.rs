@@ -55,15 +55,15 @@ pub(super) fn build(plan: &ContainerPlan, owners: Option<BorrowedFd<'_>>) -> Res
     chdir(bundle).map_err(at("enter the bundle"))?;
     folder("image")?;
     match &policy.image {
-        Image::Host { .. } => host(bundle, policy)?,
-        Image::Rootfs(base) => foreign(bundle, base, policy)?,
+        Image::Host { .. } => host_root(bundle, policy)?,
+        Image::Rootfs(base) => image_root(bundle, base, policy)?,
         Image::OciLayout(_) => return Err(at("take the image")("it was not unpacked")),
     }
     for (index, given) in policy.mounts.iter().enumerate() {
         attach(&Mount { target: mounted(Path::new("/"), index), ..given.clone() }, index, owners)?;
     }
     let arguments = program::show(Path::new("program"))?;
-    close("program")?;
+    make_read_only("program")?;
     let config = serde_json::to_vec(&config(plan, &arguments)).map_err(at("write the configuration"))?;
     fs::write("config.json", config).map_err(at("write the configuration"))
 }
@@ -74,18 +74,18 @@ fn mounted(bundle: &Path, index: usize) -> PathBuf {
 }
 
 /// A root file system with this machine's programs.
-fn host(bundle: &Path, policy: &Policy) -> Result<(), SetupError> {
+fn host_root(bundle: &Path, policy: &Policy) -> Result<(), SetupError> {
     chdir("image").map_err(at("enter the image"))?;
     programs(&policy.image)?;
-    places(policy)?;
+    mount_points(policy)?;
     etc()?;
     chdir(bundle).map_err(at("enter the bundle"))?;
-    close("image")
+    make_read_only("image")
 }
 
 /// Makes a folder of the bundle a read-only mount, including the mounts inside it. A runtime asked to do so would
 /// lose the other flags.
-fn close(path: &str) -> Result<(), SetupError> {
+fn make_read_only(path: &str) -> Result<(), SetupError> {
     let path = Path::new(path);
     let bind =
         Bind { source: path, target: path, read_only: true, devices: false, recursive: true, owners: None };
@@ -93,11 +93,11 @@ fn close(path: &str) -> Result<(), SetupError> {
 }
 
 /// A root file system from an image: an overlay of the mount points we need over the image's folder, all read-only.
-fn foreign(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), SetupError> {
-    folder("places")?;
+fn image_root(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), SetupError> {
+    folder("mount_points")?;
     folder("base")?;
-    chdir("places").map_err(at("enter the image"))?;
-    places(policy)?;
+    chdir("mount_points").map_err(at("enter the image"))?;
+    mount_points(policy)?;
     names()?;
     // An image could use this file to load code into the cell init before its isolation is complete.
     fs::write("etc/ld.so.preload", "").map_err(at("write /etc"))?;
@@ -112,11 +112,12 @@ fn foreign(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), SetupError
     };
     sys::bind(bind).map_err(at(format!("show {}", base.display())))?;
     let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-    mount("overlay", "image", "overlay", flags, c"lowerdir=places:base").map_err(at("lay out the image"))
+    mount("overlay", "image", "overlay", flags, c"lowerdir=mount_points:base")
+        .map_err(at("lay out the image"))
 }
 
 /// Creates the mount points. In an image they could be symbolic links that lead elsewhere.
-fn places(policy: &Policy) -> Result<(), SetupError> {
+fn mount_points(policy: &Policy) -> Result<(), SetupError> {
     for name in ["dev", "mnt", "proc", "run", "sys", "tmp", "var/tmp"] {
         folder(name)?;
     }
@@ -162,14 +163,14 @@ fn config(plan: &ContainerPlan, arguments: &[String]) -> Value {
         "linux": linux,
     });
     if plan.runtime.is_crun() {
-        config["hooks"] = json!({ "createContainer": [close_again(&plan.bundle)] });
+        config["hooks"] = json!({ "createContainer": [remount_read_only_hook(&plan.bundle)] });
     }
     config
 }
 
 /// crun makes the root writable again when it takes it over, so a hook makes it read-only before anything runs. The
 /// hook must read its input: crun treats an earlier exit as a failure.
-fn close_again(bundle: &Path) -> Value {
+fn remount_read_only_hook(bundle: &Path) -> Value {
     let script = "cat > /dev/null && exec mount -o remount,bind,ro,nosuid,nodev \"$1\"";
     let path = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"];
     json!({ "path": "/bin/sh", "args": ["sh", "-c", script, "sh", bundle.join("image")], "env": path })

@@ -15,9 +15,9 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 /// The maximum size of an index or manifest.
-const LONGEST: u64 = 4 << 20;
+const MAX_LENGTH: u64 = 4 << 20;
 /// The maximum nesting of indexes.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// Why an image cannot be used. Nothing of it is kept.
 #[derive(Debug, Error)]
@@ -105,7 +105,7 @@ pub(super) fn unpack(layout: &Path, images: &Path) -> Result<PathBuf, ImageError
         return Err(ImageError::Layout { path: layout.to_owned(), reason });
     }
     let index: Index = parse(&layout.join("index.json"), &read(&layout.join("index.json"))?)?;
-    let digest = choose(layout, index, DEEPEST)?;
+    let digest = choose(layout, index, MAX_DEPTH)?;
     let unpacked = images.join(&digest.0);
     if unpacked.is_dir() {
         return Ok(unpacked);
@@ -196,7 +196,7 @@ fn blob<T: DeserializeOwned>(layout: &Path, digest: &Digest) -> Result<T, ImageE
 
 fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+    let read = File::open(path).and_then(|file| file.take(MAX_LENGTH).read_to_end(&mut bytes));
     read.map_err(|e| ImageError::Layout { path: path.to_owned(), reason: e.to_string() })?;
     Ok(bytes)
 }

@@ -192,7 +192,7 @@ impl ContainerWatch<'_> {
                 end();
                 poll(&mut fds[..1], Some(&again))
             } else {
-                poll(&mut fds, Timespec::try_from(self.monitor.pause()).ok().as_ref())
+                poll(&mut fds, Timespec::try_from(self.monitor.until_next_check()).ok().as_ref())
             };
             match polled {
                 Ok(_) | Err(Errno::INTR) => {}

@@ -54,9 +54,9 @@ fn of_podman(podman: &Path) -> Result<Runtime, String> {
     if is_known && path.is_file() {
         return Ok(Runtime { path });
     }
-    let said = String::from_utf8_lossy(&asked.stderr);
-    let why = said.lines().last().map_or_else(|| format!("it names {}", path.display()), str::to_owned);
-    Err(format!("{} has no runtime that we can call ({}): {why}", podman.display(), KNOWN.join(" or ")))
+    let stderr = String::from_utf8_lossy(&asked.stderr);
+    let why = stderr.lines().last().map_or_else(|| format!("it names {}", path.display()), str::to_owned);
+    Err(format!("{} has no supported runtime ({}): {why}", podman.display(), KNOWN.join(" or ")))
 }
 
 impl Runtime {
@@ -103,7 +103,7 @@ mod tests {
             find(Some(&podman))
         };
         let tells = format!("[ \"$1\" = info ] && echo {}", crun.display());
-        assert!(says(&tells).unwrap_err().contains("no runtime"), "what it names is not there");
+        assert!(says(&tells).unwrap_err().contains("no supported runtime"), "what it names is not there");
         std::fs::write(&crun, "").unwrap();
         assert_eq!(says(&tells).unwrap().path, crun);
         assert!(says("echo no storage >&2; exit 125").unwrap_err().contains("no storage"));

@@ -186,7 +186,7 @@ fn pid_of(child: &std::process::Child) -> io::Result<Pid> {
     i32::try_from(child.id())
         .ok()
         .and_then(Pid::from_raw)
-        .ok_or_else(|| io::Error::other("a process has no number"))
+        .ok_or_else(|| io::Error::other("a process has no pid"))
 }
 
 /// Replaces common errors by messages that a person can act on.

@@ -141,7 +141,7 @@ fn supervise(
     loop {
         // Nothing is read here; only a hang-up of the host wakes it.
         let mut fds = [PollFd::new(control, PollFlags::empty()), PollFd::new(init, PollFlags::IN)];
-        let pause = Timespec::try_from(monitor.pause()).ok();
+        let pause = Timespec::try_from(monitor.until_next_check()).ok();
         match poll(&mut fds, pause.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(at("watch the cell")(errno)),

@@ -18,60 +18,62 @@ use crate::layer;
 use crate::policy::Limit;
 
 /// The minimum interval between checks; longer if a check takes long.
-const TICK: Duration = Duration::from_millis(250);
-const LONGEST_REST: Duration = Duration::from_secs(5);
+const MIN_INTERVAL: Duration = Duration::from_millis(250);
+const MAX_INTERVAL: Duration = Duration::from_secs(5);
 /// The file system type of an overlay.
 const OVERLAY: u64 = 0x794c_7630;
 
 pub(crate) struct LimitMonitor {
     disk: u64,
     /// Layers, with the free space of their disk at the start.
-    rooms: Vec<(PathBuf, u64)>,
+    layers: Vec<(PathBuf, u64)>,
     /// The memory limit, if no control group enforces it.
     memory: Option<u64>,
-    next_look: Instant,
+    next_check: Instant,
 }
 
 impl LimitMonitor {
     pub(crate) fn new(plan: &JailPlan) -> Self {
         let limits = &plan.policy.limits;
         let memory = (!plan.groups.memory).then_some(limits.memory);
-        let rooms =
-            layer::uppers(&plan.policy).into_iter().map(|upper| (upper.clone(), room(&upper))).collect();
-        Self { disk: limits.disk, rooms, memory, next_look: Instant::now() + TICK }
+        let layers = layer::uppers(&plan.policy)
+            .into_iter()
+            .map(|upper| (upper.clone(), free_bytes(&upper)))
+            .collect();
+        Self { disk: limits.disk, layers, memory, next_check: Instant::now() + MIN_INTERVAL }
     }
 
     /// The time until the next check.
-    pub(crate) fn pause(&self) -> Duration {
-        self.next_look.saturating_duration_since(Instant::now())
+    pub(crate) fn until_next_check(&self) -> Duration {
+        self.next_check.saturating_duration_since(Instant::now())
     }
 
     /// The limit that the cell's processes have exceeded. `starter` is the parent of the cell's first process, if not
     /// this process.
     pub(crate) fn met(&mut self, starter: Option<Pid>) -> Option<Limit> {
-        if Instant::now() < self.next_look {
+        if Instant::now() < self.next_check {
             return None;
         }
         let before = Instant::now();
         let inside =
-            starter.map_or_else(|| fs::read_link("/proc/self/ns/pid_for_children").ok(), space_below);
+            starter.map_or_else(|| fs::read_link("/proc/self/ns/pid_for_children").ok(), child_namespace);
         let processes = inside.map(|inside| processes(&inside)).unwrap_or_default();
-        let removed = removed(&processes);
+        let deleted = deleted(&processes);
         // Other processes may have used the space, but they do not hide their descriptors.
-        let hidden = removed.are_some_hidden
-            && self.rooms.iter().any(|(upper, was)| was.saturating_sub(room(upper)) > self.disk);
-        let met = if removed.bytes > self.disk || hidden {
+        let hidden = deleted.are_some_hidden
+            && self.layers.iter().any(|(upper, was)| was.saturating_sub(free_bytes(upper)) > self.disk);
+        let met = if deleted.bytes > self.disk || hidden {
             Some(Limit::Disk)
         } else {
             self.memory.filter(|most| memory(&processes, *most) > *most).map(|_| Limit::Memory)
         };
-        self.next_look = Instant::now() + (before.elapsed() * 50).clamp(TICK, LONGEST_REST);
+        self.next_check = Instant::now() + (before.elapsed() * 50).clamp(MIN_INTERVAL, MAX_INTERVAL);
         met
     }
 }
 
 /// The pid namespace of a process's children, if it is not our own.
-fn space_below(starter: Pid) -> Option<PathBuf> {
+fn child_namespace(starter: Pid) -> Option<PathBuf> {
     let ours = fs::read_link("/proc/self/ns/pid").ok()?;
     let threads = entries(&Path::new("/proc").join(starter.as_raw_nonzero().to_string()).join("task"));
     let lists =
@@ -89,23 +91,23 @@ fn processes(inside: &Path) -> Vec<PathBuf> {
 }
 
 /// Free bytes on a folder's disk.
-fn room(folder: &Path) -> u64 {
+fn free_bytes(folder: &Path) -> u64 {
     rustix::fs::statvfs(folder).map_or(0, |found| found.f_bfree.saturating_mul(found.f_frsize))
 }
 
 /// Deleted files of layers that are still open.
-struct Removed {
+struct DeletedFiles {
     bytes: u64,
-    /// A process hides its open files.
+    /// A process hides_files its open files.
     are_some_hidden: bool,
 }
 
-fn removed(processes: &[PathBuf]) -> Removed {
+fn deleted(processes: &[PathBuf]) -> DeletedFiles {
     let mut seen = BTreeSet::new();
-    let mut removed = Removed { bytes: 0, are_some_hidden: false };
+    let mut deleted = DeletedFiles { bytes: 0, are_some_hidden: false };
     // A thread can have a descriptor table of its own.
     let threads: Vec<PathBuf> = processes.iter().flat_map(|process| entries(&process.join("task"))).collect();
-    removed.are_some_hidden = threads.iter().any(|thread| hides(thread));
+    deleted.are_some_hidden = threads.iter().any(|thread| hides_files(thread));
     for descriptor in threads.iter().flat_map(|thread| entries(&thread.join("fd"))) {
         let Ok(found) = fs::metadata(&descriptor) else { continue };
         if found.is_file()
@@ -113,15 +115,15 @@ fn removed(processes: &[PathBuf]) -> Removed {
             && seen.insert((found.dev(), found.ino()))
             && rustix::fs::statfs(&descriptor).is_ok_and(|system| u64::try_from(system.f_type) == Ok(OVERLAY))
         {
-            removed.bytes = removed.bytes.saturating_add(found.blocks().saturating_mul(512));
+            deleted.bytes = deleted.bytes.saturating_add(found.blocks().saturating_mul(512));
         }
     }
-    removed
+    deleted
 }
 
-/// True for a live thread that hides its open files. A thread that has exited is unreadable to ordinary users as
+/// True for a live thread that hides_files its open files. A thread that has exited is unreadable to ordinary users as
 /// well; it is recognised by having no memory. The cell init is unreadable too, and trusted.
-fn hides(thread: &Path) -> bool {
+fn hides_files(thread: &Path) -> bool {
     let closed = |e: std::io::Error| e.kind() == std::io::ErrorKind::PermissionDenied;
     let status = || fs::read_to_string(thread.join("status")).unwrap_or_default();
     let has_memory = || fs::read_to_string(thread.join("statm")).is_ok_and(|pages| !pages.starts_with("0 "));
@@ -141,7 +143,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 /// Bytes of memory of all processes together, plus shared segments that none has attached. Shared memory must count
 /// once, but that is slow to compute, so it is done only if the rough sum exceeds the limit.
 fn memory(processes: &[PathBuf], most: u64) -> u64 {
-    let segments = detached(&fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default());
+    let segments = detached_segments(&fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default());
     let sum = |of: fn(&Path) -> u64| {
         processes.iter().map(|process| of(process)).fold(segments, u64::saturating_add)
     };
@@ -153,11 +155,11 @@ fn memory(processes: &[PathBuf], most: u64) -> u64 {
     if roughly <= most {
         return roughly;
     }
-    sum(|process| share(&fs::read_to_string(process.join("smaps_rollup")).unwrap_or_default()))
+    sum(|process| proportional_share(&fs::read_to_string(process.join("smaps_rollup")).unwrap_or_default()))
 }
 
-/// A process's proportional share of memory, from `smaps_rollup`.
-fn share(rollup: &str) -> u64 {
+/// A process's proportional proportional_share of memory, from `smaps_rollup`.
+fn proportional_share(rollup: &str) -> u64 {
     let kilobytes = |name: &str| -> u64 {
         let line = rollup.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or_default()
@@ -166,7 +168,7 @@ fn share(rollup: &str) -> u64 {
 }
 
 /// Bytes in shared memory segments that no process has attached, from `/proc/sysvipc/shm`.
-fn detached(table: &str) -> u64 {
+fn detached_segments(table: &str) -> u64 {
     let mut lines = table.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
     let column = |name: &str| names.iter().position(|one| *one == name);
@@ -196,9 +198,9 @@ mod tests {
     #[test]
     fn what_the_kernel_says_of_memory_is_understood() {
         let rollup = "5581 ---p [rollup]\nRss:  884 kB\nPss:                 385 kB\nPss_Dirty: 68 kB\nSwapPss:  15 kB\n";
-        assert_eq!(share(rollup), 400 << 10);
+        assert_eq!(proportional_share(rollup), 400 << 10);
         let table = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n\
                      0 1 1600 8388608 7 7 0 0 0 0 0 1 1 1 8192 100\n0 2 1600 8388608 7 7 1 0 0 0 0 1 1 1 4096 0\n";
-        assert_eq!((detached(table), detached("")), (8292, 0));
+        assert_eq!((detached_segments(table), detached_segments("")), (8292, 0));
     }
 }

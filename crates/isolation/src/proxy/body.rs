@@ -1,4 +1,4 @@
-//! The bodies of HTTP/1 messages, passed on as they come. Chunks are read strictly and made anew.
+//! Streams the bodies of HTTP/1 messages. Chunked bodies are parsed strictly and encoded again.
 
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 
@@ -11,11 +11,11 @@ pub(super) enum BodyEncoding {
     Chunked,
 }
 
-/// The longest line about a chunk, and the most of trailers.
+/// The maximum length of a chunk header line, and the maximum number of trailers.
 const MAX_LINE: u64 = 4 << 10;
 const MAX_TRAILERS: usize = 64;
 
-/// Passes one body on.
+/// Copies one body.
 pub(super) fn copy(
     from: &mut impl BufRead,
     to: &mut impl Write,
@@ -37,14 +37,14 @@ fn chunks(from: &mut impl BufRead, to: &mut impl Write, encoding: BodyEncoding) 
         let is_number = (1..=16).contains(&digits.len()) && digits.iter().all(u8::is_ascii_hexdigit);
         let digits = std::str::from_utf8(digits).ok().filter(|_| is_number);
         let length = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        match length.ok_or_else(|| invalid("a chunk has no length"))? {
+        match length.ok_or_else(|| invalid("a chunk has no valid length"))? {
             0 => break,
             length => copy_bytes(from, to, Some(length), encoding)?,
         }
         let mut end = [0; 2];
         from.read_exact(&mut end)?;
         if &end != b"\r\n" {
-            return Err(invalid("a chunk is longer than it said"));
+            return Err(invalid("a chunk is longer than its header says"));
         }
     }
     for _ in 0..MAX_TRAILERS {
@@ -52,10 +52,10 @@ fn chunks(from: &mut impl BufRead, to: &mut impl Write, encoding: BodyEncoding) 
             return Ok(());
         }
     }
-    Err(invalid("there is no end of trailers"))
+    Err(invalid("there are too many trailers"))
 }
 
-/// A line without its end.
+/// Reads a line and strips its end.
 fn line(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;
@@ -64,11 +64,11 @@ fn line(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     }
     match line.strip_suffix(b"\r\n") {
         Some(text) => Ok(text.to_vec()),
-        None => Err(invalid("a line about chunks has no end")),
+        None => Err(invalid("a chunk header line is too long or has no end")),
     }
 }
 
-/// Passes so many bytes, or all there are.
+/// Copies this many bytes, or everything until the end.
 fn copy_bytes(
     from: &mut impl BufRead,
     to: &mut impl Write,

@@ -1,4 +1,4 @@
-//! One connection from inside: whom it wants, whether it may, and the way there.
+//! One connection from a cell: its target, the check whether that is allowed, and the connection to it.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
@@ -16,20 +16,20 @@ use super::rules::{Host, HostRules};
 use super::socket::{ProxySocket, ShutdownSignal, Waiter};
 use super::{ProxiedRequest, ProxyLimits, Verdict, http, socks};
 
-/// Lookups at once. The system's resolver cannot be interrupted, so some outlive their connections.
+/// Concurrent lookups. The system's resolver cannot be interrupted, so some outlive their connections.
 const MAX_LOOKUPS: usize = 64;
-/// Addresses of one name that are tried.
+/// The number of addresses of a name to try.
 const MAX_ADDRESSES: usize = 4;
-/// How long a client may take to close after the last word.
+/// The time for a client to close after the response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What all connections have in common.
+/// State shared by all connections.
 pub(super) struct ProxyShared {
     pub(super) rules: HostRules,
     pub(super) resolver: Arc<dyn Resolver>,
     pub(super) limits: ProxyLimits,
     pub(super) shutdown: Arc<ShutdownSignal>,
-    /// One more holder for each lookup.
+    /// Counts running lookups: each one holds a clone.
     pub(super) lookups: Arc<()>,
     pub(super) report: Box<dyn Fn(ProxiedRequest) + Send + Sync>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Connection<'a> {
     shared: &'a ProxyShared,
     watch: Waiter,
     pub(super) client: ProxySocket,
-    /// The client again, as it is read.
+    /// The client's socket, buffered for reading.
     pub(super) reader: BufReader<ProxySocket>,
     pub(super) record: ProxiedRequest,
     host: Option<ProxySocket>,
@@ -63,7 +63,7 @@ impl<'a> Connection<'a> {
         Ok(Self { shared, watch, client, reader, record, host: None })
     }
 
-    /// Serves the one request of this connection. One that never said a word is none.
+    /// Serves the single request of this connection. A connection that sends nothing is not reported.
     pub(super) fn run(mut self) {
         let first = self.reader.fill_buf().ok().and_then(|bytes| bytes.first().copied());
         match first {
@@ -78,7 +78,7 @@ impl<'a> Connection<'a> {
         self.client.finish(CLOSE_TIMEOUT);
     }
 
-    /// The request is head_received, and may take its time from here on.
+    /// The head is complete, so its deadline no longer applies.
     pub(super) fn head_received(&mut self) {
         self.reader.get_mut().deadline = None;
     }
@@ -97,7 +97,7 @@ impl<'a> Connection<'a> {
         };
     }
 
-    /// Takes down whom the client wants.
+    /// Records the target host and port.
     pub(super) fn set_target(&mut self, host: &str, port: u16) -> Result<Host, RequestError> {
         let parsed = Host::parse(host);
         self.record.port = port;
@@ -105,25 +105,25 @@ impl<'a> Connection<'a> {
             Some(host) => host.to_string(),
             None => host.chars().take(255).flat_map(char::escape_default).collect(),
         };
-        parsed.filter(|_| port != 0).ok_or_else(|| RequestError::malformed("that is not the name of a host"))
+        parsed.filter(|_| port != 0).ok_or_else(|| RequestError::malformed("that is not a valid host name"))
     }
 
-    /// Connects to the host, if it may be reached.
+    /// Connects to the host, if that is allowed.
     pub(super) fn connect_to(&mut self, host: &Host, port: u16) -> Result<ProxySocket, RequestError> {
         self.shared.rules.check(host, port)?;
         let addresses = match host {
             Host::Address(address) => vec![SocketAddr::new(*address, port)],
             Host::Name(name) => self.resolve(name, port)?,
         };
-        // One that is not public spoils them all: whoever mixes them means no good.
+        // A single non-public address refuses the host: mixing them indicates an attack.
         if !addresses.iter().all(|address| self.shared.resolver.is_public(address.ip())) {
             let reason = format!("{host} leads to an address that is not public");
             return Err(RequestError::refused(reason, Some("Cells reach public addresses only.".into())));
         }
         self.record.verdict = Verdict::Allowed;
-        let line = self.connect(&addresses).map_err(|e| RequestError::from_host(&host.to_string(), &e))?;
-        self.host = Some(line.clone());
-        Ok(line)
+        let socket = self.connect(&addresses).map_err(|e| RequestError::from_host(&host.to_string(), &e))?;
+        self.host = Some(socket.clone());
+        Ok(socket)
     }
 
     fn resolve(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, RequestError> {
@@ -138,18 +138,18 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Asks on a thread of its own, which is left alone when it takes too long.
+    /// Resolves a name on a separate thread, which is abandoned if it takes too long.
     fn look_up(&self, name: &str, port: u16) -> io::Result<io::Result<Vec<SocketAddr>>> {
-        let asking = Arc::clone(&self.shared.lookups);
-        if Arc::strong_count(&asking) > MAX_LOOKUPS + 1 {
-            return Err(io::Error::other("too many lookups have not been answered"));
+        let lookup = Arc::clone(&self.shared.lookups);
+        if Arc::strong_count(&lookup) > MAX_LOOKUPS + 1 {
+            return Err(io::Error::other("too many lookups are pending"));
         }
         let (done, waker) = UnixStream::pair()?;
         let (sender, answer) = sync_channel(1);
         let (resolver, name) = (Arc::clone(&self.shared.resolver), name.to_owned());
         std::thread::Builder::new().name("proxy lookup".into()).spawn(move || {
             let _ = sender.send(resolver.resolve(&name, port));
-            drop((waker, asking));
+            drop((waker, lookup));
         })?;
         let deadline = Instant::now() + self.shared.limits.connect;
         self.watch.wait(&[(done.as_fd(), PollFlags::IN)], Some(deadline))?;
@@ -161,7 +161,7 @@ impl<'a> Connection<'a> {
         for address in addresses.iter().take(MAX_ADDRESSES) {
             self.watch.touch();
             match ProxySocket::connect(*address, &self.watch, Instant::now() + self.shared.limits.connect) {
-                Ok(line) => return Ok(line),
+                Ok(socket) => return Ok(socket),
                 Err(error) => last = error,
             }
         }

@@ -1,13 +1,13 @@
-//! Why a request came to nothing, in the words of each protocol.
+//! Why a request failed, with the response for each protocol.
 
 use std::io;
 
-/// A request that came to nothing.
+/// A request that failed or was refused.
 #[derive(Debug)]
 pub(super) struct RequestError {
     pub(super) kind: RequestErrorKind,
     pub(super) reason: String,
-    /// What the person can do.
+    /// What the person can do about it.
     remedy: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl RequestError {
         Self { remedy, ..Self::new(RequestErrorKind::Refused, reason) }
     }
 
-    /// What the client sent could not be read.
+    /// The client's request could not be read.
     pub(super) fn from_client(error: &io::Error) -> Self {
         let kind = error.kind();
         if kind == io::ErrorKind::TimedOut {
@@ -50,7 +50,7 @@ impl RequestError {
         }
     }
 
-    /// The host did not answer as it should.
+    /// The host could not be reached.
     pub(super) fn from_host(host: &str, error: &io::Error) -> Self {
         let was_refused = error.kind() == io::ErrorKind::ConnectionRefused;
         let kind =
@@ -58,7 +58,7 @@ impl RequestError {
         Self::new(kind, format!("{host} could not be reached: {error}"))
     }
 
-    /// The whole answer for HTTP.
+    /// The complete HTTP response.
     pub(super) fn to_http(&self) -> String {
         let status = match self.kind {
             RequestErrorKind::Malformed => "400 Bad Request",

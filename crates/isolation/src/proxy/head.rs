@@ -1,14 +1,14 @@
-//! The heads of HTTP/1 messages: read check_complete, head_received strictly, and written anew, so that the host never sees a
-//! byte of a head that we head_received differently.
+//! The heads of HTTP/1 messages: read completely, parsed strictly, and written from the parsed form, so that the host
+//! never sees a byte that we could have parsed differently.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use httparse::{EMPTY_HEADER, Header, Status};
 
-/// The longest head.
+/// The maximum length of a head.
 const MAX_HEAD: usize = 64 << 10;
 const MAX_HEADERS: usize = 256;
-/// The longest method.
+/// The maximum length of a method.
 const MAX_METHOD: usize = 32;
 
 /// Reads up to the empty line.
@@ -99,12 +99,12 @@ fn invalid(reason: impl ToString) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, reason.to_string())
 }
 
-/// What we took for the head must be what the parser takes for it.
+/// The parser must find the end of the head at the same byte as we did.
 fn check_complete(status: Status<usize>, bytes: &[u8]) -> io::Result<()> {
     if status == Status::Complete(bytes.len()) { Ok(()) } else { Err(invalid("the head has no end")) }
 }
 
-/// How long a body is.
+/// How the length of a body is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     Length(u64),
@@ -113,7 +113,7 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// The header that says so.
+    /// The matching header.
     pub(super) fn header(self) -> String {
         match self {
             Self::Length(length) => format!("Content-Length: {length}\r\n"),
@@ -123,11 +123,11 @@ impl Framing {
     }
 }
 
-/// Names in lower case, values as they came.
+/// Names in lower case, values unchanged.
 #[derive(Debug)]
 pub(super) struct Headers(Vec<(String, Vec<u8>)>);
 
-/// What concerns this connection only, or is written anew.
+/// Headers that concern only this hop, or that are written anew.
 const HOP_BY_HOP: &[&str] = &[
     "connection",
     "content-length",
@@ -151,7 +151,7 @@ impl Headers {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_slice())
     }
 
-    /// How the body is framed. What two readers could understand differently is refused.
+    /// The body's framing. Ambiguous framing is refused.
     pub(super) fn framing(&self, version: Version) -> io::Result<Option<Framing>> {
         let mut lengths = self.all("content-length");
         let mut encodings = self.all("transfer-encoding");
@@ -163,7 +163,7 @@ impl Headers {
                     std::str::from_utf8(length).ok().filter(|_| is_number).and_then(|n| n.parse().ok());
                 number
                     .map(|n| Some(Framing::Length(n)))
-                    .ok_or_else(|| invalid("its content-length is no number"))
+                    .ok_or_else(|| invalid("its content-length is not a number"))
             }
             (Some(_), Some(_), None, _) => Err(invalid("it has several content-lengths")),
             (Some(_), _, Some(_), _) => Err(invalid("it has both a content-length and a transfer-encoding")),
@@ -175,7 +175,7 @@ impl Headers {
         }
     }
 
-    /// Writes the headers that are meant for the other end.
+    /// Writes the end-to-end headers.
     pub(super) fn write_end_to_end(&self, without: &[&str], into: &mut Vec<u8>) {
         let named: Vec<String> = self
             .all("connection")

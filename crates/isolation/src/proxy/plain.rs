@@ -1,6 +1,6 @@
-//! Plain HTTP: one request for an absolute address and its answer; then the connection is closed.
+//! Plain HTTP: forwards one request with an absolute URL and its response, then closes the connection.
 //!
-//! The request's body goes up on a thread of its own, since a host may answer before it has read it all.
+//! The request's body is sent on a separate thread, because a host may respond before it has read everything.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::net::Shutdown;
@@ -13,7 +13,7 @@ use super::head::{self, Framing, RequestHead, ResponseHead, Version};
 use super::rules::{Host, split_port};
 use super::socket::ProxySocket;
 
-/// Interim answers before the real one.
+/// The maximum number of interim responses.
 const MAX_INTERIM: usize = 16;
 
 pub(super) fn forward(connection: &mut Connection<'_>, head: &RequestHead) -> Result<(), RequestError> {
@@ -42,7 +42,7 @@ pub(super) fn forward(connection: &mut Connection<'_>, head: &RequestHead) -> Re
             Some(Err(_)) => Err(io::Error::other("no thread for its body")),
             Some(Ok(_)) | None => answer.relay(),
         };
-        // Whatever of the body is still on its way is not wanted any more.
+        // The rest of the body is no longer needed.
         line.shutdown(Shutdown::Both);
         answer.client.shutdown(Shutdown::Read);
         let uploaded =
@@ -60,11 +60,11 @@ pub(super) fn forward(connection: &mut Connection<'_>, head: &RequestHead) -> Re
     }
 }
 
-/// What an absolute address asks for.
+/// The parts of an absolute URL.
 struct Target<'a> {
     host: &'a str,
     port: u16,
-    /// The rest, from the host's point of view.
+    /// Path and query as the host sees them.
     path: &'a str,
 }
 
@@ -75,20 +75,20 @@ impl<'a> Target<'a> {
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("http://"))
             .map(|(_, rest)| rest)
             .ok_or_else(|| {
-                RequestError::malformed("this is a proxy: it wants http:// with a host, or CONNECT")
+                RequestError::malformed("this is a proxy: it needs http:// with a host, or CONNECT")
             })?;
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        // Names and passwords in addresses serve to mislead, and fragments never travel.
+        // User names and passwords in a URL serve to mislead, and fragments are never sent.
         if authority.contains('@') || path.contains('#') {
             return Err(RequestError::malformed("the address holds more than a host and a path"));
         }
         let (host, port) =
-            split_port(authority).ok_or_else(|| RequestError::malformed("the port is no number"))?;
+            split_port(authority).ok_or_else(|| RequestError::malformed("the port is not a number"))?;
         Ok(Self { host, port: port.unwrap_or(80), path })
     }
 }
 
-/// The head as the host gets it.
+/// The request head for the host.
 fn request(head: &RequestHead, target: &Target<'_>, host: &Host, framing: Option<Framing>) -> Vec<u8> {
     let slash = if target.path.starts_with('/') { "" } else { "/" };
     let port = if target.port == 80 { String::new() } else { format!(":{}", target.port) };
@@ -104,22 +104,22 @@ fn upload(reader: &mut impl BufRead, mut line: ProxySocket, framing: Framing) ->
     let encoding = if framing == Framing::Chunked { BodyEncoding::Chunked } else { BodyEncoding::Identity };
     let sent = body::copy(reader, &mut line, framing, encoding);
     match &sent {
-        // The host does not want more, and may write_head why.
+        // The host stopped reading; its response may say why.
         Err(e) if matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {}
-        // It must not take half a body for a whole one.
+        // The host must not take a partial body for a complete one.
         Err(_) => line.shutdown(Shutdown::Both),
         Ok(()) => {}
     }
     sent
 }
 
-/// An answer on its way.
+/// A response being forwarded.
 struct ResponseRelay {
     host: BufReader<ProxySocket>,
     client: ProxySocket,
     is_head: bool,
     version: Version,
-    /// Something has gone to the client, so nothing else can be said any more.
+    /// The final response has started, so no error response can be sent.
     has_started: bool,
 }
 
@@ -128,13 +128,13 @@ impl ResponseRelay {
         for _ in 0..MAX_INTERIM {
             let head = ResponseHead::parse(&head::read(&mut self.host)?)?;
             match head.code {
-                101 => return Err(io::Error::other("it changed the protocol, which nobody asked for")),
+                101 => return Err(io::Error::other("it switched protocols without being asked")),
                 100..200 if self.version == Version::Http10 => {}
                 100..200 => self.write_head(&head, "")?,
                 _ => return self.relay_final(&head),
             }
         }
-        Err(io::Error::other("it gave only interim answers"))
+        Err(io::Error::other("it sent only interim responses"))
     }
 
     fn relay_final(&mut self, head: &ResponseHead) -> io::Result<()> {
@@ -161,7 +161,7 @@ impl ResponseRelay {
         head.headers.write_end_to_end(&[], &mut bytes);
         bytes.extend_from_slice(more.as_bytes());
         bytes.extend_from_slice(b"\r\n");
-        // An interim answer does not stand in the way of another.
+        // An interim response may still be followed by an error response.
         self.has_started |= head.code >= 200;
         self.client.write_all(&bytes)
     }

@@ -1,4 +1,5 @@
-//! Bytes both ways until both sides have ended. Each side's end is passed on by itself, as some protocols need.
+//! Copies bytes in both directions until both sides have ended. Each side's end is forwarded separately, as some
+//! protocols need.
 
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
@@ -10,7 +11,7 @@ use super::socket::ProxySocket;
 
 const BUFFER: usize = 64 << 10;
 
-/// Joins the two; `early` is what the client has said already.
+/// Connects the two sockets; `early` holds bytes that the client has already sent.
 pub(super) fn relay(client: &ProxySocket, host: &ProxySocket, early: &[u8]) -> io::Result<()> {
     let mut upstream = Direction::new(client, host, early);
     let mut downstream = Direction::new(host, client, &[]);
@@ -22,7 +23,7 @@ pub(super) fn relay(client: &ProxySocket, host: &ProxySocket, early: &[u8]) -> i
         if touch {
             continue;
         }
-        // A socket that nobody waits for must not be in the list: its having hung up would wake us for ever.
+        // Poll only sockets that are waited for: one that hung up would wake the loop forever.
         let waits: Vec<_> = [&upstream, &downstream].into_iter().filter_map(Direction::waits_for).collect();
         client.watch().wait(&waits, None)?;
     }
@@ -31,7 +32,7 @@ pub(super) fn relay(client: &ProxySocket, host: &ProxySocket, early: &[u8]) -> i
 #[derive(PartialEq, Eq)]
 enum Stage {
     Open,
-    /// The source has ended, and what it said last is not yet written.
+    /// The source has ended, but its last bytes are not written yet.
     Ended,
     Over,
 }
@@ -52,7 +53,7 @@ impl<'a> Direction<'a> {
         Self { from, to, buffer, filled: 0..early.len(), stage: Stage::Open }
     }
 
-    /// Moves what can be touch at once; says whether anything did.
+    /// Copies what can be copied without blocking; returns true if anything moved.
     fn step(&mut self) -> io::Result<bool> {
         let mut touch = false;
         if self.filled.is_empty()

@@ -1,4 +1,4 @@
-//! Sockets that never wait for ever: every wait ends when data moves, when the time is over, or with the proxy.
+//! Sockets with bounded waits: every wait ends with traffic, a timeout, or the proxy's shutdown.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -12,12 +12,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 
-/// The proxy's end, for all to see.
+/// Signals the proxy's shutdown to all threads.
 #[derive(Debug)]
 pub(super) struct ShutdownSignal {
-    /// Ready when the proxy has let go of the other half.
+    /// Becomes ready when the proxy drops the other half.
     watched: UnixStream,
-    /// For those who never have to wait.
+    /// For threads that never block.
     is_set: AtomicBool,
 }
 
@@ -35,7 +35,7 @@ impl ShutdownSignal {
     }
 }
 
-/// What all sockets of one connection wait for together. Whatever moves on one of them counts for all.
+/// The wait conditions that all sockets of one connection share. Traffic on one resets the idle timeout for all.
 #[derive(Debug, Clone)]
 pub(super) struct Waiter {
     shutdown: Arc<ShutdownSignal>,
@@ -52,7 +52,7 @@ impl Waiter {
         *self.touch.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// When the connection has been idle for too long, unless something moves.
+    /// When the connection times out, if there is no more traffic.
     fn idle_deadline(&self) -> Option<Instant> {
         self.touch.lock().unwrap_or_else(PoisonError::into_inner).checked_add(self.idle)
     }
@@ -83,12 +83,12 @@ impl Waiter {
     }
 }
 
-/// One end of a connection. Clones are the same end.
+/// One end of a connection. Clones share the socket.
 #[derive(Debug, Clone)]
 pub(super) struct ProxySocket {
     socket: Arc<TcpStream>,
     watch: Waiter,
-    /// Waiting for something to read ends then, whatever moves.
+    /// Reads fail after this moment, even with traffic.
     pub(super) deadline: Option<Instant>,
     read: Arc<AtomicU64>,
     written: Arc<AtomicU64>,
@@ -97,7 +97,7 @@ pub(super) struct ProxySocket {
 impl ProxySocket {
     pub(super) fn new(socket: TcpStream, watch: &Waiter) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        // Whole messages are written at once already.
+        // Messages are written whole, so buffering would only delay them.
         let _ = socket.set_nodelay(true);
         Ok(Self {
             socket: Arc::new(socket),
@@ -141,11 +141,11 @@ impl ProxySocket {
     }
 
     pub(super) fn shutdown(&self, how: Shutdown) {
-        // It fails only where the other side has done so already.
+        // Fails only if the other side has already closed.
         let _ = self.socket.shutdown(how);
     }
 
-    /// Reads what is there; `WouldBlock` if that is nothing.
+    /// Reads without blocking; `WouldBlock` if nothing is available.
     pub(super) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.watch.shutdown.check()?;
         let count = (&*self.socket).read(buffer)?;
@@ -154,7 +154,7 @@ impl ProxySocket {
         Ok(count)
     }
 
-    /// Writes what there is room for; `WouldBlock` if there is none.
+    /// Writes without blocking; `WouldBlock` if the buffer is full.
     pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.watch.shutdown.check()?;
         let count = (&*self.socket).write(bytes)?;
@@ -163,8 +163,7 @@ impl ProxySocket {
         Ok(count)
     }
 
-    /// Says that nothing more will come, and reads what the other side still sends: closing a socket with unread data
-    /// would take back what was written last.
+    /// Ends the output and drains the input: closing a socket with unread data would discard the last bytes written.
     pub(super) fn finish(mut self, timeout: Duration) {
         const MAX_DRAINED: u64 = 1 << 20;
         self.shutdown(Shutdown::Write);

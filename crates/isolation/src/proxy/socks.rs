@@ -7,10 +7,10 @@ use super::connection::Connection;
 use super::error::{RequestError, RequestErrorKind};
 use super::relay::relay;
 
-/// The first byte, by which the protocol is known.
+/// The first byte of the protocol.
 pub(super) const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
-const NONE_OF_THEM: u8 = 0xff;
+const NO_ACCEPTABLE_METHOD: u8 = 0xff;
 const CONNECT: u8 = 1;
 const GRANTED: u8 = 0;
 
@@ -31,12 +31,12 @@ fn greet(connection: &mut Connection<'_>) -> Result<(), RequestError> {
     let mut methods = vec![0; usize::from(count)];
     connection.reader.read_exact(&mut methods).map_err(|e| RequestError::from_client(&e))?;
     let known = methods.contains(&NO_AUTHENTICATION);
-    let choice = if known { NO_AUTHENTICATION } else { NONE_OF_THEM };
+    let choice = if known { NO_AUTHENTICATION } else { NO_ACCEPTABLE_METHOD };
     connection.client.write_all(&[VERSION, choice]).map_err(|e| RequestError::from_client(&e))?;
     if known {
         Ok(())
     } else {
-        Err(RequestError::new(RequestErrorKind::Unsupported, "the client insists on authentication"))
+        Err(RequestError::new(RequestErrorKind::Unsupported, "the client requires authentication"))
     }
 }
 
@@ -48,26 +48,26 @@ fn request(connection: &mut Connection<'_>) -> Result<(), RequestError> {
             let [length] = read(connection)?;
             let mut name = vec![0; usize::from(length)];
             connection.reader.read_exact(&mut name).map_err(|e| RequestError::from_client(&e))?;
-            String::from_utf8(name).map_err(|_| RequestError::malformed("the host's name is no text"))?
+            String::from_utf8(name).map_err(|_| RequestError::malformed("the host name is not UTF-8"))?
         }
         4 => format!("[{}]", Ipv6Addr::from(read::<16>(connection)?)),
-        _ => return Err(RequestError::malformed("that kind of address is not known")),
+        _ => return Err(RequestError::malformed("unknown address type")),
     };
     let port = u16::from_be_bytes(read(connection)?);
     connection.head_received();
     let host = connection.set_target(&name, port)?;
     if version != VERSION {
-        return Err(RequestError::malformed("the request is not of SOCKS5"));
+        return Err(RequestError::malformed("the request is not SOCKS5"));
     }
     if command != CONNECT {
         return Err(RequestError::new(RequestErrorKind::Unsupported, "only CONNECT is supported"));
     }
-    let line = connection.connect_to(&host, port)?;
-    let joined = connection
+    let host = connection.connect_to(&host, port)?;
+    let relayed = connection
         .client
         .write_all(&reply(GRANTED))
-        .and_then(|()| relay(&connection.client, &line, connection.reader.buffer()));
-    connection.record.reason = joined.err().map(|e| format!("the connection broke off: {e}"));
+        .and_then(|()| relay(&connection.client, &host, connection.reader.buffer()));
+    connection.record.reason = relayed.err().map(|e| format!("the connection broke off: {e}"));
     Ok(())
 }
 
@@ -77,7 +77,7 @@ fn read<const N: usize>(connection: &mut Connection<'_>) -> Result<[u8; N], Requ
     Ok(bytes)
 }
 
-/// A reply without an address of ours, which is nobody's business.
+/// A reply that does not reveal our address.
 fn reply(code: u8) -> [u8; 10] {
     [VERSION, code, 0, 1, 0, 0, 0, 0, 0, 0]
 }

@@ -1,5 +1,5 @@
-//! What an attack is after: files, processes, memory and sockets of the host that hold a secret, and the look at the
-//! machine afterwards. This knows nothing of cells.
+//! The targets of attacks: files, processes, memory and sockets of the host that hold a secret; and the check of the
+//! host afterwards. This module knows nothing about cells.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -16,15 +16,15 @@ use tempfile::TempDir;
 
 use crate::attack::Violation;
 
-/// What all attacks of a run share: services that tell the secret to whoever connects, and a process that holds it.
+/// Targets shared by all attacks: services that send the secret to every client, and a process that holds it.
 pub(crate) struct Host {
     pub(crate) secret: String,
     folder: TempDir,
     port: u16,
     bystander: Child,
-    /// A shared segment that holds the secret, open to everybody.
+    /// A shared memory segment that holds the secret, readable by every user.
     segment: String,
-    /// A descriptor that every program started here inherits, which a careless server may have.
+    /// A descriptor that every child inherits, as a careless server could leak one.
     _leak: std::fs::File,
 }
 
@@ -59,7 +59,7 @@ impl Host {
         Self { secret, folder, port, bystander, segment, _leak: leak }
     }
 
-    /// What a script knows of its targets, as variables.
+    /// The targets as environment variables for the scripts.
     pub(crate) fn targets(&self) -> Vec<(String, String)> {
         let text = |path: &Path| path.to_str().unwrap().to_owned();
         vec![
@@ -72,7 +72,7 @@ impl Host {
         ]
     }
 
-    /// The services and the process are still there.
+    /// Checks that the services and the process still run.
     pub(crate) fn look(&mut self) -> Vec<Violation> {
         let mut violations = Vec::new();
         if !matches!(self.bystander.try_wait(), Ok(None)) {
@@ -93,7 +93,7 @@ impl Drop for Host {
     }
 }
 
-/// Does something to a shared segment of System V, for which perl has words.
+/// Runs a perl script on a System V shared memory segment.
 fn segment(script: &str, secret: &str) -> String {
     let done = Command::new("/usr/bin/perl").args(["-e", script]).env("SECRET", secret).output().unwrap();
     String::from_utf8(done.stdout).unwrap()
@@ -111,13 +111,13 @@ pub(crate) fn random() -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The folders of one attack: a workspace with a log in it, and what stands around it.
+/// The folders of one attack: a workspace with a log in it, and folders around it.
 pub(crate) struct AttackFolders {
     folder: TempDir,
-    /// By which its processes are known.
+    /// Identifies the attack's processes.
     pub(crate) mark: String,
     before: Vec<(PathBuf, Vec<u8>)>,
-    /// A service in the workspace.
+    /// A socket in the workspace.
     _service: UnixListener,
 }
 
@@ -159,7 +159,7 @@ impl AttackFolders {
         ]
     }
 
-    /// Everything that no attack may change, with what it holds: a link's target, or a file's bytes and mode.
+    /// Everything that no attack may change, with its content: a link's target, or a file's bytes and mode.
     fn snapshot(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut folders: Vec<PathBuf> =
             ["outside", "users", "workspace"].iter().map(|name| self.path(name)).collect();
@@ -184,7 +184,7 @@ impl AttackFolders {
         found
     }
 
-    /// What is not as it was, once the cell is gone. With `except`, the workspace itself may differ.
+    /// Differences to the state before, once the cell has ended. `except` excludes the workspace.
     pub(crate) fn look(&self, except: Option<&Path>) -> Vec<Violation> {
         let counts = |list: Vec<(PathBuf, Vec<u8>)>| -> Vec<(PathBuf, Vec<u8>)> {
             let inside = |path: &Path| {
@@ -213,7 +213,7 @@ impl AttackFolders {
     }
 }
 
-/// Processes whose variables or arguments hold a text.
+/// Processes whose environment or arguments contain a text.
 fn processes_with(text: &str) -> Vec<OsString> {
     let holds = |path: PathBuf| {
         let bytes = std::fs::read(path).unwrap_or_default();
@@ -226,7 +226,7 @@ fn processes_with(text: &str) -> Vec<OsString> {
     processes.map(|entry| entry.file_name()).collect()
 }
 
-/// Control groups that this process made and that are still there.
+/// Control groups of this process that still exist.
 pub(crate) fn groups_left() -> Vec<Violation> {
     let mine = format!("choir-cell-{}-", std::process::id());
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();

@@ -1,6 +1,6 @@
-//! The attack suite: every file of `fixtures/attacks` against every backend. An attack must fail, and afterwards the
-//! machine must be as it was: no process, mount or control group left, nothing changed outside the layer, and a layer
-//! that can be read and removed.
+//! The attack suite: runs every file of `fixtures/attacks` against every backend. An attack must fail, and afterwards
+//! the machine must be unchanged: no process, mount or control group left, nothing changed outside the layer, and a
+//! layer that can be read and removed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod attack;
@@ -12,10 +12,10 @@ use std::process::Command;
 
 use isolation::{Container, Jail};
 
-/// Set for the run as an ordinary user, which cannot see where this was built.
+/// Set for the run as an ordinary user, who cannot read the build folder.
 const LAUNCHER: &str = "CHOIR_ATTACKS_LAUNCHER";
 const FIXTURES: &str = "CHOIR_ATTACKS";
-/// Part of the names of the attacks to run, while working on one.
+/// Selects attacks by part of their names, while working on one.
 const ONLY: &str = "CHOIR_ATTACKS_ONLY";
 const NOBODY: u32 = 65534;
 
@@ -62,7 +62,7 @@ fn a_container_by_crun_holds() {
     a_container_holds("crun");
 }
 
-/// Where a runtime is not found there is nothing to attack, and that is said.
+/// Prints a notice if the runtime is not installed.
 fn a_container_holds(name: &str) {
     match Container::runtimes().into_iter().find(|path| path.ends_with(name)) {
         Some(path) => runner::run_all(&Container::new(launcher()).with_runtime(path), &attacks()),
@@ -70,7 +70,7 @@ fn a_container_holds(name: &str) {
     }
 }
 
-/// Root's cells and an ordinary user's are built in different ways, so both are attacked.
+/// Cells are built differently for root and for ordinary users, so both are attacked.
 #[test]
 fn a_jail_of_an_ordinary_user_holds() {
     as_an_ordinary_user("a_jail_holds");

@@ -1,4 +1,4 @@
-//! Runs attacks in cells of a backend, several at once, and gathers what is violations.
+//! Runs attacks in cells of a backend, several at once, and collects the violations.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,10 +11,10 @@ use isolation::{Access, Backend, Cell, Command, ExecError, Limits, Mount, Policy
 use crate::attack::{Attack, Outcome, Violation, Workspace};
 use crate::host::{AttackFolders, Host, groups_left};
 
-/// Attacks at once.
+/// Concurrent attacks.
 const LANES: usize = 3;
 
-/// Runs all and fails with everything that is violations, each with the attack's and the backend's name.
+/// Runs all attacks and fails with every violation, each with the names of attack and backend.
 pub(crate) fn run_all(backend: &dyn Backend, attacks: &[Attack]) {
     let obstacle = backend.probe().obstacle();
     assert!(obstacle.is_none(), "{} cannot be attacked: {obstacle:?}", backend.name());

@@ -1,4 +1,4 @@
-//! However a cell ends, nothing of it is finished: no process, no mount, no control group.
+//! However a cell ends, nothing remains: no process, no mount, no control group.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::fixture::{Fixture, with_every_backend};
 
 with_every_backend!(a_host_that_is_killed_leaves_nothing, a_launcher_that_is_killed_leaves_nothing);
 
-/// Which backend a process that is started by a test should hold a cell with.
+/// Tells a child test process with which backend it should keep a cell running.
 const HOLD: &str = "CHOIR_TEST_HOLD";
 const SLEEP: &str = "8765432.1";
-/// Longer than any clearing up takes on a busy machine.
+/// Longer than any cleanup takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn a_host_that_is_killed_leaves_nothing(fixture: Fixture) {
@@ -49,7 +49,7 @@ fn a_runtime_that_is_killed_leaves_nothing() {
     host.process.wait().unwrap();
 }
 
-/// A process of its own with a cell in which something runs.
+/// A separate process with a running cell.
 struct Host {
     process: Child,
     groups: String,
@@ -89,7 +89,7 @@ fn hold() {
     cell.stop();
 }
 
-/// Waits until nothing is finished, and fails with what is.
+/// Waits until nothing remains, and fails with what does.
 fn gone(fixture: &Fixture, host: &Host) {
     let started = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! A folder to run commands over, with a policy to change.
+//! A workspace folder, a policy and a backend to run commands with.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use isolation::{Access, Backend, Cell, Command, Container, Exit, Jail, Mount, Policy, Status, Stream};
 use tempfile::TempDir;
 
-/// Shows the same behaviour with every backend, as a test of each.
+/// Runs the same test with every backend.
 macro_rules! with_every_backend {
     ($($behaviour:ident),* $(,)?) => {
         mod jail {
@@ -29,7 +29,7 @@ pub(crate) struct Fixture {
     pub(crate) backend: Arc<dyn Backend>,
 }
 
-/// What a command finished.
+/// A finished command with its output.
 pub(crate) struct Finished {
     pub(crate) exit: Exit,
     pub(crate) out: String,
@@ -41,7 +41,7 @@ impl Fixture {
         Self::with(Arc::new(Jail::new(env!("CARGO_BIN_EXE_choir-cell"))))
     }
 
-    /// One for each runtime of this machine; where there is none to test with, that is said.
+    /// One for each OCI runtime of this machine; prints a notice if there is none.
     pub(crate) fn containers() -> Vec<Self> {
         let runtimes = Container::runtimes();
         if runtimes.is_empty() {
@@ -51,7 +51,7 @@ impl Fixture {
         runtimes.into_iter().map(|path| Self::with(Arc::new(container(path)))).collect()
     }
 
-    /// That of the runtime which is taken where none is named.
+    /// The one for the default runtime.
     pub(crate) fn container() -> Option<Self> {
         Self::containers().into_iter().next()
     }

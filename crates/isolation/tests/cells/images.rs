@@ -1,4 +1,4 @@
-//! Containers over roots that are not this machine's: other libraries, other programs, and links that lead astray.
+//! Containers over foreign root file systems: other libraries, other programs, and misleading links.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::fixture::{Fixture, run};
 
-/// A program that needs no library, so that an image can be made of it.
+/// A static program from which an image can be made.
 fn busybox() -> Option<PathBuf> {
     let places = ["/usr/bin/busybox", "/bin/busybox"].map(PathBuf::from);
     let found = places.into_iter().find(|path| {
@@ -20,7 +20,7 @@ fn busybox() -> Option<PathBuf> {
     found
 }
 
-/// A root with nothing but busybox in it.
+/// A root file system with only busybox in it.
 fn rootfs(base: &Path) -> Option<()> {
     std::fs::create_dir_all(base.join("bin")).unwrap();
     std::fs::create_dir_all(base.join("etc")).unwrap();
@@ -106,7 +106,7 @@ fn an_image_in_the_oci_layout_runs_commands() {
     fixture.backend = std::sync::Arc::new(container);
     fixture.policy.image = Image::OciLayout(layout.clone());
     assert_eq!(fixture.sh("cat /etc/os-release; id -u").ok(), "ID=foreign\n1000");
-    // What was unpacked once is used again, and only the description is read.
+    // An unpacked image is reused, and only its description is read again.
     let blobs = layout.join("blobs/sha256");
     let layer = std::fs::read_dir(&blobs)
         .unwrap()
@@ -117,7 +117,7 @@ fn an_image_in_the_oci_layout_runs_commands() {
     assert_eq!(fixture.sh("echo again").ok(), "again");
 }
 
-/// Packs a root as an image of one layer, as other tools write it.
+/// Packs a root file system as an image of one layer, as other tools write it.
 fn write_layout(base: &Path, layout: &Path) {
     let mut archive =
         tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));

@@ -1,4 +1,4 @@
-//! Limits hold whoever listens, and also where there is no layer to measure.
+//! Limits hold even if the output is not read, and even without a layer to measure.
 
 use std::path::{Path, PathBuf};
 use std::process::Command as Program;
@@ -17,7 +17,7 @@ with_every_backend!(
     on_a_disk_that_was_full_before_one_can_clear_up,
 );
 
-/// Longer than any clearing up takes on a busy machine.
+/// Longer than any cleanup takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn a_listener_that_does_not_listen_gains_a_command_no_time(mut fixture: Fixture) {
@@ -83,11 +83,11 @@ fn wait(done: impl Fn() -> bool) -> bool {
     done()
 }
 
-/// A small disk at a folder, in memory.
+/// A small in-memory disk mounted at a folder.
 struct Disk(PathBuf);
 
 impl Disk {
-    /// None, and said aloud, where nothing can be mounted.
+    /// `None`, with a notice, where mounting is not permitted.
     fn mount(at: &Path, mebibytes: u32) -> Option<Self> {
         let size = format!("size={mebibytes}m,mode=755");
         let mounted = Program::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).output();

@@ -1,4 +1,4 @@
-//! Cells as their users meet them, on the real kernel.
+//! Cells as their callers use them, on the real kernel.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cleanup;

@@ -1,4 +1,4 @@
-//! Commands run, and what they do stays in the layer.
+//! Commands run, and their changes stay in the layer.
 
 use std::io::{Read, Write};
 
@@ -98,7 +98,7 @@ fn a_full_layer_is_ended(mut fixture: Fixture) {
 }
 
 fn a_command_can_be_spoken_with(mut fixture: Fixture) {
-    // Its time is that of whoever speaks with it.
+    // The time limit does not apply to piped commands.
     fixture.policy.limits.time = std::time::Duration::from_millis(50);
     let cell = fixture.start();
     let line = "echo ready >&2; while read -r line; do echo \"$line and back\"; done; sleep 9";

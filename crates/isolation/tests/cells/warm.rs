@@ -1,4 +1,4 @@
-//! A backend that is kept warm: the next cell is half built while the last one runs, and nobody can tell.
+//! A warm backend prepares the next cell while the last one runs, without any visible difference.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use isolation::{Image, Jail, Status};
 
 use crate::fixture::Fixture;
 
-/// Longer than any clearing up takes on a busy machine.
+/// Longer than any cleanup takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn groups() -> usize {
@@ -24,7 +24,7 @@ fn launchers() -> Vec<String> {
     lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// Threads that look after spares.
+/// Threads that refill spares.
 fn keepers() -> usize {
     let names = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names = names.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
@@ -53,7 +53,7 @@ fn cells_from_a_spare_are_cells_of_their_own() {
             finished.exit.status
         );
         assert!(!finished.out.contains("mark"), "{}", finished.out);
-        // The next one is there before it is wanted.
+        // The next spare is ready before it is needed.
         wait_until(|| launchers().len() == 1);
     }
     assert_eq!(keepers(), 1);

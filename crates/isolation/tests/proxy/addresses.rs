@@ -1,4 +1,4 @@
-//! Which addresses are public, and that no other is reached by whatever way.
+//! Which addresses are public, and that no other can be reached in any way.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -28,7 +28,7 @@ const PUBLIC: &[&str] = &[
     "::ffff:1.1.1.1",
     "64:ff9b::101:101",
     "2002:101:101::1",
-    // Teredo by way of 1.1.1.1 to 8.8.8.8.
+    // Teredo via 1.1.1.1 to 8.8.8.8.
     "2001:0:101:101::f7f7:f7f7",
 ];
 
@@ -80,7 +80,7 @@ const PRIVATE: &[&str] = &[
     "2002:7f00:1::1",
     "2002:a00:1::",
     "2002:c0a8:101::1",
-    // Teredo by way of 10.0.0.1, and to 127.0.0.1.
+    // Teredo via 10.0.0.1, and to 127.0.0.1.
     "2001:0:a00:1::f7f7:f7f7",
     "2001:0:101:101::80ff:fffe",
     "fc00::1",

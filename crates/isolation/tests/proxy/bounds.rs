@@ -1,4 +1,4 @@
-//! How much and how long, and the end.
+//! Limits on connections and time, and shutdown.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -10,7 +10,7 @@ use isolation::proxy::{ProxyLimits, Verdict};
 use crate::fixture::{HELLO, Host, TestProxy, allow, ask, head};
 
 const SOON: Duration = Duration::from_millis(200);
-/// Time for all that comes before the wait, on a busy machine.
+/// Time for everything before the wait, on a busy machine.
 const LATER: Duration = Duration::from_secs(2);
 
 #[test]
@@ -31,7 +31,7 @@ fn a_client_that_never_finishes_its_head_is_let_go() {
     assert_eq!(proxy.record().reason.as_deref(), Some("the request did not arrive in time"));
     assert_eq!(proxy.ask([5, 1, 0, 5, 1]).as_bytes()[..4], [5, 0, 5, 1]);
     assert_eq!(proxy.record().verdict, Verdict::Refused);
-    // Whoever says nothing has asked nothing.
+    // A connection that sends nothing is no request.
     assert_eq!(proxy.ask(""), "");
     assert!(proxy.records.try_recv().is_err());
 }
@@ -94,7 +94,7 @@ fn those_for_whom_there_is_no_place_wait() {
     third.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     drop((second, third));
-    // The third was heard only when the first was over.
+    // The third was served only after the first had ended.
     let hosts: Vec<_> = (0..3).map(|_| proxy.record().host).collect();
     assert_eq!(hosts[0], "example.org");
 }
@@ -136,7 +136,7 @@ fn the_end_closes_everything_and_everything_is_told() {
     );
     assert_eq!(host.heard(), "closed");
     for socket in [tunnel.get_mut(), &mut silent, &mut half, &mut waiting] {
-        // Closed politely or not, it is closed.
+        // Closed cleanly or reset, it is closed.
         let _ = socket.read_to_end(&mut Vec::new());
     }
     assert!(TcpStream::connect(proxy.address).is_err());

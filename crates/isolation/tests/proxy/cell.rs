@@ -1,4 +1,4 @@
-//! Through a real cell: its only way out.
+//! The proxy from inside a real cell, whose only way out it is.
 
 use std::net::TcpListener;
 use std::sync::mpsc::channel;
@@ -9,7 +9,7 @@ use isolation::{Backend, Command, Image, Jail, Limits, Policy, Status, Stream};
 
 use crate::fixture::{HELLO, Host, Names, allow};
 
-/// Says to the proxy what it reads, and prints the answer.
+/// Sends its standard input to the proxy, and prints the response.
 const TALK: &str = r#"exec 3<>/dev/tcp/127.0.0.1/3128; printf "$1" >&3; cat <&3"#;
 
 #[test]
@@ -50,7 +50,7 @@ fn a_cell_reaches_what_is_listed_and_nothing_else() {
     );
     let refused = talk(r"CONNECT 169.254.169.254:80 HTTP/1.1\r\n\r\n");
     assert!(refused.starts_with("HTTP/1.1 403 "), "{refused}");
-    // The same server without the proxy: its loopback is not the cell's.
+    // The same server without the proxy: the host's loopback is not the cell's.
     let direct = format!("exec 3<>/dev/tcp/127.0.0.1/{}", host.address.port());
     assert_ne!(run(&["/bin/bash", "-c", &direct]).0, Status::Exited(0));
     let record: Vec<_> = records.try_iter().map(|request| (request.host, request.verdict)).collect();

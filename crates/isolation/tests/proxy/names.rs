@@ -1,4 +1,4 @@
-//! The list, and the many ways to write one name.
+//! The allow list, and the many ways to write one host.
 
 use std::net::Ipv4Addr;
 
@@ -6,7 +6,7 @@ use isolation::proxy::{HostRules, Verdict, environment};
 
 use crate::fixture::{Host, TestProxy, allow};
 
-/// Who asks for what with which list, and whom the proxy understands; nobody if it is refused.
+/// The list, the requested host, and the host as the proxy records it; `None` if refused.
 const TABLE: &[(&[&str], &str, Option<&str>)] = &[
     (&["example.org"], "example.org:443", Some("example.org")),
     (&["example.org"], "example.org:80", Some("example.org")),
@@ -34,7 +34,7 @@ const TABLE: &[(&[&str], &str, Option<&str>)] = &[
     (&["xn--bcher-kva.example"], "b%C3%BCcher.example:443", Some("xn--bcher-kva.example")),
     (&["*.bücher.example"], "www.xn--bcher-kva.example:443", Some("www.xn--bcher-kva.example")),
     (&[], "example.org:443", None),
-    // Addresses only if they are listed themselves, however they are written.
+    // Addresses only if they are listed themselves, in any notation.
     (&["*.0.0.1.example"], "127.0.0.1:443", None),
     (&["example.org"], "127.0.0.1:443", None),
     (&["127.0.0.1:PORT"], "127.0.0.1:PORT", Some("127.0.0.1")),

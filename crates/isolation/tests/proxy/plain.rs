@@ -1,4 +1,4 @@
-//! Plain HTTP with an absolute address.
+//! Plain HTTP with an absolute URL.
 
 use std::io::{BufReader, Read, Write};
 
@@ -39,7 +39,7 @@ fn a_port_and_a_bare_host_are_passed_on_rightly() {
     }
 }
 
-/// Answers whatever comes with the length of its body, after all of it.
+/// Reads every request completely, and answers with the length of its body.
 fn counting() -> Host {
     Host::new(|socket| {
         let mut reader = BufReader::new(socket);

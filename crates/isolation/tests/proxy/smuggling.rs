@@ -1,4 +1,4 @@
-//! Messages that two readers would understand differently, and garbage.
+//! Messages that two parsers would interpret differently, and garbage.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -137,14 +137,14 @@ fn only_absolute_addresses_of_plain_http_are_served() {
 #[test]
 fn garbage_is_answered_at_once() {
     let proxy = TestProxy::new(&isolation::Network::Open);
-    // TLS, SOCKS4, an empty line, and bytes that mean nothing.
+    // TLS, SOCKS4, an empty line, and meaningless bytes.
     for bytes in [&b"\x16\x03\x01\x02\x00\x01"[..], b"\x04\x01\x00\x50", b"\r\n", b"\0\0\0", b"\xff\xfe"] {
         assert!(proxy.ask(bytes).starts_with("HTTP/1.1 400 "), "{bytes:?}");
         assert_eq!(proxy.record().verdict, Verdict::Refused);
     }
 }
 
-/// Whole requests of each kind, to be spoiled.
+/// Valid requests of each kind, to be mutated.
 const WHOLE: [&[u8]; 4] = [
     b"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\nping",
     b"GET http://example.org/a HTTP/1.1\r\nHost: example.org\r\nConnection: close, x\r\nX: y\r\n\r\n",
@@ -161,7 +161,7 @@ fn every_spoiled_request_is_told_once_and_harms_nobody() {
         String::new()
     });
     let proxy = TestProxy::with("example.org", &host);
-    // Always the same, so that what fails once fails again.
+    // Deterministic, so that a failure can be reproduced.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |below: usize| {
         state ^= state << 13;
@@ -181,7 +181,7 @@ fn every_spoiled_request_is_told_once_and_harms_nobody() {
             }
         }
         let mut socket = proxy.dial();
-        // It may have been refused by then.
+        // The proxy may have refused it already.
         let _ = socket.write_all(&bytes);
         let _ = socket.shutdown(Shutdown::Write);
         let _ = socket.read_to_end(&mut Vec::new());

@@ -1,4 +1,4 @@
-//! Tunnels: by CONNECT and by SOCKS5, what they carry, and how they say no.
+//! Tunnels by CONNECT and by SOCKS5: what they carry, and how they are refused.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -75,7 +75,7 @@ fn the_next_address_is_tried_when_the_first_does_not_answer() {
     assert!(proxy.tunnel("two.example:443").1.starts_with("HTTP/1.1 200 "));
 }
 
-/// Greets, and asks; returns the reply's code.
+/// Performs the handshake and sends a request; returns the reply's code.
 fn socks(proxy: &TestProxy, kind: u8, address: &[u8], port: u16) -> (TcpStream, u8) {
     let mut socket = proxy.dial();
     socket.write_all(&[5, 2, 2, 0]).unwrap();

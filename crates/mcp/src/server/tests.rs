@@ -1,4 +1,4 @@
-//! What a server leaves behind when it is ended: nothing, whenever that is.
+//! Ending a server leaves no program behind, at any moment.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -9,23 +9,23 @@ use crate::{LaunchedProgram, Program, Secrets, Settings};
 
 const A_WHILE: Duration = Duration::from_millis(200);
 
-/// Counts programs that were started and programs that are wait_until_none. They take a while for both, and say nothing.
+/// Counts programs that were started and that have ended. Both take a while, and the programs send nothing.
 #[derive(Default)]
 struct FakeLauncher {
     started: AtomicU32,
     ready: AtomicU32,
-    wait_until_none: Arc<AtomicU32>,
+    ended: Arc<AtomicU32>,
 }
 
 struct FakeProgram {
-    wait_until_none: Arc<AtomicU32>,
+    ended: Arc<AtomicU32>,
     _theirs: UnixStream,
 }
 
 impl Drop for FakeProgram {
     fn drop(&mut self) {
         std::thread::sleep(A_WHILE);
-        self.wait_until_none.fetch_add(1, Ordering::SeqCst);
+        self.ended.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -35,7 +35,7 @@ impl Launch for FakeLauncher {
         std::thread::sleep(A_WHILE);
         let (stream, _theirs) = UnixStream::pair()?;
         self.ready.fetch_add(1, Ordering::SeqCst);
-        let guard = Box::new(FakeProgram { wait_until_none: Arc::clone(&self.wait_until_none), _theirs });
+        let guard = Box::new(FakeProgram { ended: Arc::clone(&self.ended), _theirs });
         Ok(LaunchedProgram {
             stream,
             stderr_tail: Arc::new(String::new),
@@ -68,7 +68,7 @@ async fn ending_a_server_waits_for_a_program_that_is_just_being_started() {
     });
     until(&launcher.started).await;
     server.end().await;
-    assert_eq!(launcher.wait_until_none.load(Ordering::SeqCst), 1);
+    assert_eq!(launcher.ended.load(Ordering::SeqCst), 1);
     starting.await.unwrap();
     server.ensure_started().await;
     assert_eq!(launcher.started.load(Ordering::SeqCst), 1, "what was ended is not started again");
@@ -84,6 +84,6 @@ async fn ending_a_server_waits_for_a_program_that_has_not_answered_yet() {
     });
     until(&launcher.ready).await;
     server.end().await;
-    assert_eq!(launcher.wait_until_none.load(Ordering::SeqCst), 1);
+    assert_eq!(launcher.ended.load(Ordering::SeqCst), 1);
     starting.await.unwrap();
 }
