@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_reads_back_as_it_was_sent() {
+    fn every_frame_kind_round_trips() {
         let run = Run { command: Command::new(["ls", "-l"]), terminal: Some(Size { columns: 80, rows: 24 }) };
         for body in [
             Body::Launch(b"{}".to_vec()),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused_before_memory_is_taken_for_it() {
+    fn an_invalid_frame_is_refused_before_memory_is_allocated() {
         for bytes in [&[255, 255, 255, 255, 7][..], &[0, 0, 0, 0], &[5, 0, 0, 0, 99, 0, 0, 0, 0]] {
             assert_eq!(
                 Frame::receive(&mut &*bytes).unwrap_err().kind(),

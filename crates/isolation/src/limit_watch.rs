@@ -42,8 +42,8 @@ impl LimitWatch {
     /// Checks the limits until the command has ended, and calls `close` if it exceeds one.
     pub(crate) fn start(self: &Arc<Self>, close: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let own = Arc::clone(self);
-        let look = move || {
-            let met = loop {
+        let watch = move || {
+            let limit = loop {
                 let pause = own.check().until_next_check();
                 if own.has_ended_within(pause) {
                     return;
@@ -57,11 +57,11 @@ impl LimitWatch {
                     break limit;
                 }
             };
-            if own.end(Status::Limited(met)) {
+            if own.end(Status::Limited(limit)) {
                 close();
             }
         };
-        std::thread::Builder::new().name("cell watch".into()).spawn(look).map(drop)
+        std::thread::Builder::new().name("cell watch".into()).spawn(watch).map(drop)
     }
 
     /// Records that the command exited by itself, or the disk limit that it exceeded.
@@ -137,8 +137,8 @@ impl LimitCheck {
 
     /// The time until the next check; `None` if there is nothing to check.
     fn until_next_check(&self) -> Option<Duration> {
-        let looks = !self.uppers.is_empty() || !self.direct.is_empty();
-        let next = looks.then_some(self.next_check).into_iter().chain(self.deadline).min();
+        let has_folders = !self.uppers.is_empty() || !self.direct.is_empty();
+        let next = has_folders.then_some(self.next_check).into_iter().chain(self.deadline).min();
         next.map(|next| next.saturating_duration_since(Instant::now()))
     }
 
@@ -152,8 +152,8 @@ impl LimitCheck {
         }
         let met = self.exceeded();
         // Bound the cost of checking, but also the time that a command gains by making checks slow.
-        let rest = if self.uppers.is_empty() { self.safe_interval() } else { before.elapsed() * 20 };
-        self.next_check = Instant::now() + rest.clamp(MIN_INTERVAL, MAX_INTERVAL);
+        let interval = if self.uppers.is_empty() { self.safe_interval() } else { before.elapsed() * 20 };
+        self.next_check = Instant::now() + interval.clamp(MIN_INTERVAL, MAX_INTERVAL);
         met
     }
 
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_that_fills_up_is_noticed_and_one_that_was_full_is_no_reason() {
+    fn a_disk_that_fills_up_is_reported_but_not_one_that_was_already_full() {
         let (plenty, mebibyte) = (u64::MAX, 1 << 20);
         let free_space = |mebibytes: u64, files: u64| FreeSpace { bytes: mebibytes * mebibyte, files };
         for (was, now, wanted) in [

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_begins_with_a_whole_line() {
+    fn the_tail_begins_with_a_whole_line() {
         let mut tail = StderrTail::default();
         tail.push(b"starting\n");
         assert_eq!(tail.text(), "starting");
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_left_out() {
+    fn a_truncated_line_is_left_out() {
         let mut tail = StderrTail::default();
         tail.push(&[b'x'; MAX_BYTES + 1]);
         tail.push(b"end of it");

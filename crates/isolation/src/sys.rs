@@ -86,7 +86,7 @@ fn tree(bind: &Bind<'_>) -> io::Result<OwnedFd> {
     // SAFETY: the path is a C string that outlives the call.
     let tree =
         checked(unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, source.as_ptr(), flags) })?;
-    // SAFETY: the call returned a new descriptor, which nobody else owns.
+    // SAFETY: the call returned a new descriptor, which has no other owner.
     let tree = unsafe { OwnedFd::from_raw_fd(i32::try_from(tree).unwrap_or(-1)) };
     let mut attributes = libc::MOUNT_ATTR_NOSUID;
     if bind.read_only {
@@ -174,7 +174,7 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
         libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
     };
     checked(i64::from(fd))?;
-    // SAFETY: the call returned a new descriptor, which nobody else owns.
+    // SAFETY: the call returned a new descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

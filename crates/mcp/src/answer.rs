@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_joined_and_the_rest_is_spoken_of() {
+    fn texts_are_joined_and_other_content_is_described() {
         let mixed = json!({ "content": [
             { "type": "text", "text": "one" },
             { "type": "image", "data": "AAAA", "mimeType": "image/png" },
@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_end_is_cut() {
+    fn a_long_answer_is_cut() {
         let flood = json!({ "content": [{ "type": "text", "text": "ä".repeat(MAX_BYTES) }] });
         let text = answer(flood).text;
         assert!(text.len() < MAX_BYTES + 60 && text.ends_with("left out]"), "{}", text.len());
     }
 
     #[test]
-    fn a_secret_that_comes_back_is_taken_out() {
+    fn a_returned_secret_is_redacted() {
         let secret = [Zeroizing::new("s3cret-token".to_owned()), Zeroizing::new("ab".to_owned())];
         assert_eq!(redact("not s3cret-token, abba".into(), &secret), "not [a secret], abba");
         let long = format!("{}s3cret-token", "a".repeat(MAX_BYTES - 5));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_of_several_lines_is_taken_out_line_by_line() {
+    fn a_multi_line_secret_is_redacted_line_by_line() {
         let secret = [Zeroizing::new("-----BEGIN-----\nc2VjcmV0\n".to_owned())];
         assert_eq!(redact("line 2: c2VjcmV0".into(), &secret), "line 2: [a secret]");
         let structured = json!({ "content": [], "structuredContent": { "key": secret[0].as_str() } });

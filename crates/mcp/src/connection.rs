@@ -69,8 +69,8 @@ impl Connection {
             Ok(service) => Ok(Self { service, program: Mutex::new(Some(running)), secrets: kept }),
             Err(error) => {
                 let stderr = stderr_tail(&running);
-                let stderr = if stderr.is_empty() { handshake_error(&error) } else { stderr };
-                Err(one_line(&answer::redact(stderr, &kept)))
+                let reason = if stderr.is_empty() { handshake_error(&error) } else { stderr };
+                Err(one_line(&answer::redact(reason, &kept)))
             }
         }
     }
@@ -149,12 +149,12 @@ impl Connection {
         match called {
             Ok(CallToolResponse::Complete(result)) => Ok(answer::from_result(result, &self.secrets)),
             Ok(CallToolResponse::InputRequired(_)) => {
-                Err(CallFailure::Refused("it asks for more, and there is nobody to answer it".into()))
+                Err(CallFailure::Refused("it asked for input from the person, which is not supported".into()))
             }
-            Ok(_) => Err(CallFailure::Refused("it answered in a way that is not known here".into())),
+            Ok(_) => Err(CallFailure::Refused("it sent an unsupported kind of answer".into())),
             Err(ServiceError::McpError(error)) => Err(CallFailure::Refused(self.sanitized(&error.message))),
             Err(ServiceError::UnexpectedResponse) => {
-                Err(CallFailure::Refused("it answered with something that is no result".into()))
+                Err(CallFailure::Refused("it sent something that is not a result".into()))
             }
             Err(error) => Err(CallFailure::Disconnected(self.disconnect_reason(&error.to_string()))),
         }
@@ -163,12 +163,12 @@ impl Connection {
     /// A tool as the server describes it, with secrets redacted. A tool whose name contains a secret could not be
     /// called, so it is left out.
     fn raw_tool(&self, tool: Tool) -> Option<RawTool> {
-        let without = |text: String| answer::redact(text, &self.secrets);
+        let redacted = |text: String| answer::redact(text, &self.secrets);
         let name = tool.name.into_owned();
-        (without(name.clone()) == name).then(|| RawTool {
+        (redacted(name.clone()) == name).then(|| RawTool {
             tool: name,
             hint: tool.annotations.and_then(|hints| hints.read_only_hint).unwrap_or(false),
-            description: without(tool.description.map(Into::into).or(tool.title).unwrap_or_default()),
+            description: redacted(tool.description.map(Into::into).or(tool.title).unwrap_or_default()),
             input: answer::redact_value(Value::Object((*tool.input_schema).clone()), &self.secrets),
         })
     }
@@ -195,11 +195,11 @@ fn handshake_error(error: &ClientInitializeError) -> String {
         first = error;
     }
     let causes = std::iter::successors(Some(first), |error| (**error).source());
-    causes.map(ToString::to_string).fold(String::new(), |stderr, cause| match stderr {
-        stderr if stderr.is_empty() => cause,
+    causes.map(ToString::to_string).fold(String::new(), |message, cause| match message {
+        message if message.is_empty() => cause,
         // Many errors already include their cause.
-        stderr if stderr.contains(&cause) => stderr,
-        stderr => format!("{stderr}: {cause}"),
+        message if message.contains(&cause) => message,
+        message => format!("{message}: {cause}"),
     })
 }
 
@@ -209,8 +209,8 @@ fn missing_key(name: &str) -> String {
 
 /// Our name and capabilities. We offer servers none: no sampling, no roots, no elicitation.
 fn client_config() -> ClientConfig {
-    let client_config = Implementation::new("choir", env!("CARGO_PKG_VERSION"));
-    ClientConfig::new(ClientCapabilities::default(), client_config)
+    let us = Implementation::new("choir", env!("CARGO_PKG_VERSION"));
+    ClientConfig::new(ClientCapabilities::default(), us)
 }
 
 fn split(launched: &LaunchedProgram) -> std::io::Result<tokio::net::UnixStream> {

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_such_that_every_provider_takes_them() {
+    fn names_are_valid_for_every_provider() {
         assert_eq!(names(&["find", "make new"]), ["mcp_notes_find", "mcp_notes_make_new"]);
         let long = names(&[&"x".repeat(80), &format!("{}y", "x".repeat(80))]);
         assert!(long.iter().all(|name| name.len() == MAX_NAME), "{long:?}");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_whose_names_would_be_the_same_are_told_apart() {
+    fn colliding_tool_names_are_made_unique() {
         let both = names(&["a.b", "a/b", "c", "c"]);
         assert_eq!(both.len(), 3);
         assert_ne!(both[0], both[1]);
@@ -175,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_back_to_its_server() {
+    fn a_tool_name_identifies_its_server() {
         assert_eq!(server_of("mcp_my-notes_find_all"), Some("my-notes"));
         assert_eq!(server_of("mcp_notes"), None);
         assert_eq!(server_of("read"), None);
     }
 
     #[test]
-    fn a_schema_that_a_provider_would_refuse_takes_anything() {
+    fn a_schema_that_a_provider_would_reject_is_replaced() {
         let open = json!({ "type": "object" });
         let fine = json!({ "type": "object", "properties": { "words": { "type": "string" } }, "required": ["words"] });
         assert_eq!(schema(fine.clone()), fine);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_are_short_and_say_whose_they_are() {
+    fn descriptions_are_bounded_and_name_their_server() {
         let raw = RawTool { description: "x".repeat(5_000), ..raw("find", json!({})) };
         let define_tools = define_tools("notes", vec![raw]).remove(0);
         assert!(define_tools.description.starts_with("(by the server notes) xxx"));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_offered_any_number_of_tools() {
+    fn the_number_of_tools_is_bounded() {
         let many: Vec<RawTool> = (0..500).map(|n| raw(&format!("t{n}"), json!({}))).collect();
         assert_eq!(define_tools("notes", many).len(), MAX_TOOLS);
     }

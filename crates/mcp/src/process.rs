@@ -18,7 +18,7 @@ pub(crate) struct ProgramHandle(Option<RunningProgram>);
 /// Fields drop in order: first the program, then the guard that reports its presence.
 struct RunningProgram {
     launched: LaunchedProgram,
-    _here: OwnedRwLockReadGuard<()>,
+    _presence: OwnedRwLockReadGuard<()>,
 }
 
 impl Programs {
@@ -30,10 +30,10 @@ impl Programs {
         program: Program,
         secrets: Secrets,
     ) -> io::Result<ProgramHandle> {
-        let here = Arc::clone(&self.0).read_owned().await;
+        let presence = Arc::clone(&self.0).read_owned().await;
         let start = move || {
             let launched = launch.launch(&name, &program, secrets)?;
-            Ok(ProgramHandle(Some(RunningProgram { launched, _here: here })))
+            Ok(ProgramHandle(Some(RunningProgram { launched, _presence: presence })))
         };
         tokio::task::spawn_blocking(start).await.unwrap_or_else(|e| Err(io::Error::other(e)))
     }

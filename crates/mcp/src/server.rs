@@ -165,7 +165,7 @@ impl Server {
             }
         };
         match connection.call(tool, input, self.settings.timeout).await {
-            Ok(said) => said,
+            Ok(answer) => answer,
             Err(CallFailure::Refused(why)) => ToolAnswer::failed(why),
             Err(CallFailure::Disconnected(why)) => {
                 self.disconnect(&connection).await;

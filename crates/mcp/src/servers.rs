@@ -65,13 +65,13 @@ pub struct ServerStatus {
 impl Servers {
     /// `folder` caches the servers' tool lists.
     pub fn new(settings: &Settings, folder: &Path, launch: &Arc<dyn Launch>, keys: &Keys) -> Self {
-        let one = |(name, settings): (&String, &crate::settings::ServerSettings)| {
-            let copy = folder.join(format!("{name}.json"));
+        let server = |(name, settings): (&String, &crate::settings::ServerSettings)| {
+            let cache_file = folder.join(format!("{name}.json"));
             let server =
-                Server::new(name.clone(), settings.clone(), Arc::clone(launch), Arc::clone(keys), copy);
+                Server::new(name.clone(), settings.clone(), Arc::clone(launch), Arc::clone(keys), cache_file);
             (name.clone(), Arc::new(server))
         };
-        Self { servers: settings.servers.iter().map(one).collect() }
+        Self { servers: settings.servers.iter().map(server).collect() }
     }
 
     pub fn is_empty(&self) -> bool {

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_sees_and_reaches_nothing_unless_it_is_said() {
+    fn a_program_sees_and_reaches_nothing_by_default() {
         let settings = parse("[mcp.notes]\ncommand = [\"notes-server\"]").unwrap();
         let server = &settings.servers["notes"];
         let Endpoint::Program(program) = &server.endpoint else { panic!("{server:?}") };
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_can_be_said() {
+    fn all_settings_are_parsed() {
         let settings = parse(
             r#"
             [mcp.notes]
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_setting() {
         for (text, named) in [
             ("[mcp.x]\n", "neither `command` nor `url`"),
             ("[mcp.x]\ncommand = [\"a\"]\nurl = \"https://b\"", "both `command` and `url`"),

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_hierarchy_has_its_own_place() {
+    fn every_hierarchy_has_its_own_path() {
         let mounts = "cgroup /c/cpu cgroup rw,cpu,cpuacct 0 0\ncgroup /c/systemd cgroup rw,name=systemd 0 0\n\
                       cgroup2 /c/unified cgroup2 rw 0 0\n";
         let found = read(mounts, "3:cpu,cpuacct:/mine\n2:name=systemd:/\n7:pids:/unmounted\n0::/\n");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn pure_version_two_is_named_from_its_root() {
+    fn pure_version_two_paths_are_relative_to_its_root() {
         let runtime = Runtime { path: "/usr/bin/crun".into() };
         let two = Hierarchy::V2 { folder: "/sys/fs/cgroup/user/app".into() };
         let group_paths = GroupPaths::of(&two, "1-2", &runtime);

@@ -44,7 +44,7 @@ pub(super) fn start_anew(argument: &str) -> SetupError {
     let mut words = line.split(|byte| *byte == 0).map(OsStr::from_bytes);
     let mut program = Command::new(words.next().unwrap_or_default());
     let kept = words.take_while(|word| *word != crate::INIT);
-    at("start the agent anew")(program.args(kept).arg(argument).exec())
+    at("restart the cell init")(program.args(kept).arg(argument).exec())
 }
 
 fn group_paths(part: &str) -> String {
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_are_told_from_programs_and_data() {
+    fn libraries_are_distinguished_from_programs_and_data() {
         let maps = "55-56 r--p 00 fe:00 1 /opt/bin/choir\n\
                     7f-80 r--p 00 fe:00 2 /usr/lib/libc.so.6\n7f-81 r-xp 00 fe:00 2 /usr/lib/libc.so.6\n\
                     7f-82 r--p 00 fe:00 3 /usr/lib/ld-linux-x86-64.so.2\n7f-83 rw-p 00 00:00 0 [heap]\n\
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_has_the_names_of_its_versions() {
+    fn a_library_has_aliases_for_its_versions() {
         assert_eq!(aliases("libz.so.1.3.1"), ["libz.so.1", "libz.so.1.3"]);
         assert_eq!(aliases("libc.so.6"), Vec::<&str>::new());
         assert_eq!(aliases("libfoo-1.2.so"), Vec::<&str>::new());

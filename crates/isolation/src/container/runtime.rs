@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_known_runtime_on_the_path_is_taken() {
+    fn the_preferred_runtime_on_the_path_comes_first() {
         let base = tempfile::tempdir().unwrap();
         let (one, two) = (base.path().join("one"), base.path().join("two"));
         for path in [one.join("crun"), two.join("runc")] {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn podman_is_asked_for_the_runtime_that_it_has() {
+    fn podmans_runtime_is_used() {
         use std::os::unix::fs::PermissionsExt;
         let base = tempfile::tempdir().unwrap();
         let (podman, crun) = (base.path().join("podman"), base.path().join("crun"));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_runtime_that_is_not_there_is_not_replaced_by_another() {
+    fn a_missing_configured_runtime_is_not_replaced() {
         assert!(find(Some(Path::new("/no/such/runc"))).unwrap_err().contains("/no/such/runc"));
     }
 }

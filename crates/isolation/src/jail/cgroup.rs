@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn version_two_is_used_where_its_controllers_are_ours() {
+    fn version_two_is_used_where_its_controllers_are_delegated() {
         let base = tempfile::tempdir().unwrap();
         let folder = base.path().join("user/app");
         fs::create_dir_all(&folder).unwrap();
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_says_why() {
+    fn a_machine_without_control_groups_reports_why() {
         let base = tempfile::tempdir().unwrap();
         let mounts = format!("cgroup2 {} cgroup2 rw 0 0\n", base.path().display());
         for (mounts, why) in [("", "mounted"), (mounts.as_str(), "controllers")] {
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_read_whatever_stands_around_them() {
+    fn counters_are_read_among_other_lines() {
         assert_eq!(count("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", "oom_kill"), 3);
         assert_eq!(count("max 12\n", "max"), 12);
         assert_eq!(count("", "max"), 0);

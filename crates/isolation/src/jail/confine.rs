@@ -28,7 +28,7 @@ pub(crate) fn confine(plan: &JailPlan) -> Result<(), SetupError> {
     rustix::thread::set_no_new_privs(true).map_err(at("give up new privileges"))?;
     landlock(policy)?;
     // Commands run as the same user, so close the cell init's memory to them.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("close the agent's memory"))?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("close the cell init's memory"))?;
     syscalls::apply(plan.groups.memory).map_err(at("apply the list of system calls"))
 }
 

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owners_have_uids_of_their_own_that_no_person_or_package_has() {
+    fn owners_have_distinct_uids_outside_the_usual_range() {
         let uids = ["local", "ada", "bob", "user-1", "user-2"].map(uid_of);
         let distinct: std::collections::BTreeSet<_> = uids.iter().collect();
         assert_eq!(distinct.len(), uids.len());

@@ -189,14 +189,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_process_is_known_by_its_number_inside() {
+    fn the_first_process_is_recognised_by_its_inner_pid() {
         let status = |numbers: &str| format!("Name:\tcell\nNStgid:\t1\nNSpid:\t{numbers}\nNSpgid:\t0\n");
         assert!(is_first(&status("812\t1")) && is_first(&status("99\t812\t1")));
         assert!(!is_first(&status("1\t12")) && !is_first(&status("811\t11")) && !is_first(""));
     }
 
     #[test]
-    fn what_the_kernel_says_of_memory_is_understood() {
+    fn memory_statistics_are_parsed() {
         let rollup = "5581 ---p [rollup]\nRss:  884 kB\nPss:                 385 kB\nPss_Dirty: 68 kB\nSwapPss:  15 kB\n";
         assert_eq!(proportional_share(rollup), 400 << 10);
         let table = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n\

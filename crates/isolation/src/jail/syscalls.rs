@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_gets_the_answer_of_its_list() {
+    fn every_system_call_gets_its_listed_action() {
         let arch = TargetArch::try_from(std::env::consts::ARCH).unwrap();
         let allowed: BTreeSet<i64> = ALLOWED.iter().chain(ALLOWED_HERE).copied().collect();
         let program = by_number(allowed.clone(), arch).unwrap();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gives_a_program_the_kernel_is_not_on_the_list() {
+    fn dangerous_system_calls_are_not_listed() {
         // The last one takes its mode from memory, which a filter cannot read.
         for call in [
             c::SYS_io_uring_setup,

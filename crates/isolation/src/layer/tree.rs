@@ -49,11 +49,11 @@ pub(super) enum Coverage {
 
 struct Level {
     fd: Option<OwnedFd>,
-    left: std::vec::IntoIter<OsString>,
+    remaining: std::vec::IntoIter<OsString>,
     /// The device and inode number.
-    is: (u64, u64),
+    identity: (u64, u64),
     /// The mode to restore afterwards, if it was changed.
-    closed: Option<Mode>,
+    restore: Option<Mode>,
 }
 
 /// Visits every entry below a folder, each folder before its contents.
@@ -63,13 +63,13 @@ pub(super) fn visit(
     visit: &mut dyn FnMut(&Visited<'_>) -> io::Result<Visit>,
 ) -> io::Result<Coverage> {
     let fd = rustix::fs::openat(CWD, top, FOLDER, Mode::empty())?;
-    let left = names(fd.as_fd())?.into_iter();
+    let remaining = names(fd.as_fd())?.into_iter();
     // The top folder is never closed early, so its identity is not needed.
-    let mut levels = vec![Level { fd: Some(fd), left, is: (0, 0), closed: None }];
+    let mut levels = vec![Level { fd: Some(fd), remaining, identity: (0, 0), restore: None }];
     let mut path = PathBuf::new();
     let mut coverage = Coverage::Complete;
     while let Some(level) = levels.last_mut() {
-        let Some(name) = level.left.next() else {
+        let Some(name) = level.remaining.next() else {
             leave(&mut levels, &mut path);
             continue;
         };
@@ -90,24 +90,29 @@ pub(super) fn visit(
                 }
             },
         };
-        let is = match &opened {
+        let kind = match &opened {
             Err(kind) => *kind,
             Ok((fd, _)) if is_opaque(fd) => EntryKind::OpaqueFolder,
             Ok(_) => EntryKind::Folder,
         };
-        let what = visit(&Visited { path: &path, stat: &stat, kind: is })?;
+        let next = visit(&Visited { path: &path, stat: &stat, kind })?;
         match opened {
-            Ok((fd, was)) if what == Visit::Enter && levels.len() <= MAX_DEPTH => {
-                let left = names(fd.as_fd())?.into_iter();
-                levels.push(Level { fd: Some(fd), left, is: (stat.st_dev, stat.st_ino), closed: was });
-                let far = levels.len().saturating_sub(MAX_OPEN);
-                if far > 0 {
-                    levels[far].fd = None;
+            Ok((fd, was)) if next == Visit::Enter && levels.len() <= MAX_DEPTH => {
+                let remaining = names(fd.as_fd())?.into_iter();
+                levels.push(Level {
+                    fd: Some(fd),
+                    remaining,
+                    identity: (stat.st_dev, stat.st_ino),
+                    restore: was,
+                });
+                let furthest = levels.len().saturating_sub(MAX_OPEN);
+                if furthest > 0 {
+                    levels[furthest].fd = None;
                 }
                 continue;
             }
             Ok((fd, was)) => {
-                if what == Visit::Enter {
+                if next == Visit::Enter {
                     coverage = Coverage::DepthLimited;
                 }
                 close(&fd, was);
@@ -115,7 +120,7 @@ pub(super) fn visit(
             Err(_) => {}
         }
         path.pop();
-        if what == Visit::End {
+        if next == Visit::End {
             while levels.len() > 1 {
                 leave(&mut levels, &mut path);
             }
@@ -135,10 +140,11 @@ fn leave(levels: &mut Vec<Level>, path: &mut PathBuf) {
         && above.fd.is_none()
     {
         let opened = rustix::fs::openat(fd, "..", FOLDER, Mode::empty()).ok();
-        above.fd = opened
-            .filter(|fd| rustix::fs::fstat(fd).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == above.is));
+        above.fd = opened.filter(|fd| {
+            rustix::fs::fstat(fd).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == above.identity)
+        });
     }
-    close(fd, level.closed);
+    close(fd, level.restore);
 }
 
 fn close(fd: &OwnedFd, was: Option<Mode>) {
@@ -301,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_tree_is_seen_whole_and_removed() {
+    fn a_deep_tree_is_walked_and_removed() {
         let base = tempfile::tempdir().unwrap();
         let top = base.path().join("top");
         for (depth, seen) in [(300, Coverage::Complete), (MAX_DEPTH + 500, Coverage::DepthLimited)] {
@@ -321,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_became_a_link_opens_nothing() {
+    fn a_folder_replaced_by_a_link_is_not_opened() {
         use std::os::unix::fs::PermissionsExt;
         let base = tempfile::tempdir().unwrap();
         let (folder, target) = (base.path().join("folder"), base.path().join("target"));
@@ -338,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_who_has_seen_enough_is_not_bothered() {
+    fn a_visitor_can_end_the_walk() {
         let base = tempfile::tempdir().unwrap();
         deep(base.path(), 100);
         let mut count = 0;

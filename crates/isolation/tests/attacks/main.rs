@@ -34,7 +34,7 @@ fn attacks() -> Vec<attack::Attack> {
 }
 
 #[test]
-fn every_attack_says_what_it_tries() {
+fn every_attack_has_a_description() {
     let attacks = attack::Attack::all(&fixtures());
     assert!(attacks.len() >= 45, "{}", attacks.len());
     for attack in attacks {
@@ -53,12 +53,12 @@ fn a_jail_holds() {
 }
 
 #[test]
-fn a_container_by_runc_holds() {
+fn a_runc_container_holds() {
     a_container_holds("runc");
 }
 
 #[test]
-fn a_container_by_crun_holds() {
+fn a_crun_container_holds() {
     a_container_holds("crun");
 }
 
@@ -72,18 +72,18 @@ fn a_container_holds(name: &str) {
 
 /// Cells are built differently for root and for ordinary users, so both are attacked.
 #[test]
-fn a_jail_of_an_ordinary_user_holds() {
+fn an_ordinary_users_jail_holds() {
     as_an_ordinary_user("a_jail_holds");
 }
 
 #[test]
-fn a_container_of_an_ordinary_user_by_runc_holds() {
-    as_an_ordinary_user("a_container_by_runc_holds");
+fn an_ordinary_users_runc_container_holds() {
+    as_an_ordinary_user("a_runc_container_holds");
 }
 
 #[test]
-fn a_container_of_an_ordinary_user_by_crun_holds() {
-    as_an_ordinary_user("a_container_by_crun_holds");
+fn an_ordinary_users_crun_container_holds() {
+    as_an_ordinary_user("a_crun_container_holds");
 }
 
 fn as_an_ordinary_user(test: &str) {

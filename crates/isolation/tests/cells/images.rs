@@ -48,7 +48,7 @@ fn listing(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_system_without_our_libraries_runs_commands() {
+fn an_image_without_our_libraries_runs_commands() {
     Fixture::containers().into_iter().for_each(without_our_libraries);
 }
 
@@ -70,11 +70,11 @@ fn without_our_libraries(mut fixture: Fixture) {
 }
 
 #[test]
-fn an_image_cannot_lead_us_astray_by_links_or_by_what_is_loaded() {
-    Fixture::containers().into_iter().for_each(not_led_astray);
+fn an_image_cannot_redirect_mounts_by_links_or_preload_code() {
+    Fixture::containers().into_iter().for_each(links_and_preload_have_no_effect);
 }
 
-fn not_led_astray(mut fixture: Fixture) {
+fn links_and_preload_have_no_effect(mut fixture: Fixture) {
     let base = fixture.folder.path().join("rootfs");
     let Some(()) = rootfs(&base) else { return };
     let outside = fixture.folder.path().join("outside");

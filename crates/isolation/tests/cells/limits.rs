@@ -11,16 +11,16 @@ use crate::cleanup::sleepers;
 use crate::fixture::{Fixture, with_every_backend};
 
 with_every_backend!(
-    a_listener_that_does_not_listen_gains_a_command_no_time,
-    a_terminal_that_nobody_reads_cannot_fill_its_layer,
-    a_terminal_over_the_workspace_itself_cannot_fill_the_disk,
-    on_a_disk_that_was_full_before_one_can_clear_up,
+    blocking_on_output_does_not_extend_the_time_limit,
+    an_unread_terminal_cannot_fill_its_layer,
+    a_terminal_with_direct_access_cannot_fill_the_disk,
+    a_command_can_clean_up_a_full_disk,
 );
 
 /// Longer than any cleanup takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-fn a_listener_that_does_not_listen_gains_a_command_no_time(mut fixture: Fixture) {
+fn blocking_on_output_does_not_extend_the_time_limit(mut fixture: Fixture) {
     fixture.policy.limits.time = Duration::from_millis(700);
     let (heard, hearing) = channel();
     let (listen, listening) = channel::<()>();
@@ -43,14 +43,14 @@ fn a_listener_that_does_not_listen_gains_a_command_no_time(mut fixture: Fixture)
     });
 }
 
-fn a_terminal_that_nobody_reads_cannot_fill_its_layer(mut fixture: Fixture) {
+fn an_unread_terminal_cannot_fill_its_layer(mut fixture: Fixture) {
     fixture.policy.limits.disk = 4 << 20;
     let cell = fixture.start();
     let script = "yes & i=0; while :; do head -c 1000000 /dev/zero > f$i; i=$((i+1)); done";
     assert_eq!(terminal(&*cell, script).control.wait(), Status::Limited(Limit::Disk));
 }
 
-fn a_terminal_over_the_workspace_itself_cannot_fill_the_disk(mut fixture: Fixture) {
+fn a_terminal_with_direct_access_cannot_fill_the_disk(mut fixture: Fixture) {
     let Some(_disk) = Disk::mount(&fixture.workspace(), 400) else { return };
     fixture.policy.mounts[0].access = Access::Direct;
     let cell = fixture.start();
@@ -59,7 +59,7 @@ fn a_terminal_over_the_workspace_itself_cannot_fill_the_disk(mut fixture: Fixtur
     cell.stop();
 }
 
-fn on_a_disk_that_was_full_before_one_can_clear_up(mut fixture: Fixture) {
+fn a_command_can_clean_up_a_full_disk(mut fixture: Fixture) {
     let Some(_disk) = Disk::mount(&fixture.workspace(), 100) else { return };
     fixture.write("filler", &"x".repeat(1 << 20));
     fixture.policy.mounts[0].access = Access::Direct;

@@ -7,32 +7,32 @@ use isolation::{Access, Command, Finding, Image, Limit, Mount, Network, Size, St
 use crate::fixture::{Fixture, exists, run, with_every_backend};
 
 with_every_backend!(
-    a_command_runs_with_its_output_and_its_code,
-    a_command_is_an_ordinary_user_without_any_power,
-    what_is_written_stays_in_the_layer,
-    nothing_of_the_host_is_there_but_its_programs,
-    input_reaches_the_command_however_long_it_is,
-    a_program_that_is_not_there_is_named,
-    a_tool_that_is_not_there_is_named,
-    the_time_ends_a_command_that_hides,
-    endless_output_is_ended,
-    a_full_layer_is_ended,
-    a_terminal_is_one,
-    a_command_can_be_spoken_with,
+    output_and_exit_code_are_returned,
+    a_command_runs_unprivileged,
+    writes_stay_in_the_layer,
+    only_programs_of_the_host_are_visible,
+    long_input_reaches_the_command,
+    a_missing_program_is_named,
+    a_missing_tool_is_named,
+    the_time_limit_ends_background_processes,
+    endless_output_ends_the_cell,
+    a_full_layer_ends_the_cell,
+    a_pty_behaves_as_a_terminal,
+    a_piped_command_reads_and_writes_until_it_is_stopped,
     stopping_leaves_nothing,
     too_much_memory_is_refused_and_counted,
-    what_is_sent_to_the_proxy_reaches_the_host,
-    what_is_read_only_is_so_and_holds_no_devices_or_privileges,
-    what_is_covered_cannot_be_read_written_or_taken_away,
+    connections_to_the_proxy_address_reach_the_host,
+    read_only_mounts_are_ro_nosuid_nodev,
+    covered_files_cannot_be_read_written_or_removed,
 );
 
-fn a_command_runs_with_its_output_and_its_code(fixture: Fixture) {
+fn output_and_exit_code_are_returned(fixture: Fixture) {
     let finished = fixture.sh("echo out; echo err >&2; exit 3");
     assert_eq!((finished.out.as_str(), finished.err.as_str()), ("out\n", "err\n"));
     assert_eq!(finished.exit.status, Status::Exited(3));
 }
 
-fn a_command_is_an_ordinary_user_without_any_power(fixture: Fixture) {
+fn a_command_runs_unprivileged(fixture: Fixture) {
     let finished = fixture.sh("id -u; id -un; grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status");
     let out = finished.ok();
     assert!(out.starts_with("1000\nchoir\n"), "{out}");
@@ -40,7 +40,7 @@ fn a_command_is_an_ordinary_user_without_any_power(fixture: Fixture) {
     assert!(out.contains("NoNewPrivs:\t1") && out.contains("Seccomp:\t2"), "{out}");
 }
 
-fn what_is_written_stays_in_the_layer(fixture: Fixture) {
+fn writes_stay_in_the_layer(fixture: Fixture) {
     fixture.write("a.txt", "before");
     fixture.write("gone.txt", "x");
     fixture.write(".choir/secret", "s");
@@ -51,7 +51,7 @@ fn what_is_written_stays_in_the_layer(fixture: Fixture) {
     assert_eq!(std::fs::read_to_string(fixture.upper().join("a.txt")).unwrap(), "after\n");
 }
 
-fn nothing_of_the_host_is_there_but_its_programs(fixture: Fixture) {
+fn only_programs_of_the_host_are_visible(fixture: Fixture) {
     let finished = fixture.sh(
         "ls /; ls /home /root /etc/shadow /var/lib 2>/dev/null; cat /etc/passwd; ls /proc | grep -c '^[0-9]'",
     );
@@ -59,7 +59,7 @@ fn nothing_of_the_host_is_there_but_its_programs(fixture: Fixture) {
     assert!(!finished.out.contains("shadow"), "{}", finished.out);
 }
 
-fn input_reaches_the_command_however_long_it_is(fixture: Fixture) {
+fn long_input_reaches_the_command(fixture: Fixture) {
     let cell = fixture.start();
     let input = vec![b'x'; 3 << 20];
     let command = Command { input, ..Command::new(["/usr/bin/wc", "-c"]) };
@@ -68,36 +68,36 @@ fn input_reaches_the_command_however_long_it_is(fixture: Fixture) {
     assert_eq!(run(&*cell, &command).out.len(), 2 << 20);
 }
 
-fn a_program_that_is_not_there_is_named(fixture: Fixture) {
+fn a_missing_program_is_named(fixture: Fixture) {
     let error = fixture.start().exec(&Command::new(["no-such-program"]), &mut |_, _| ()).unwrap_err();
     assert!(error.to_string().contains("no-such-program"), "{error}");
 }
 
-fn a_tool_that_is_not_there_is_named(mut fixture: Fixture) {
+fn a_missing_tool_is_named(mut fixture: Fixture) {
     fixture.policy.image = Image::Host { tools: vec!["/no/such/tool".into()] };
     let refused = fixture.backend.start(&fixture.policy, &fixture.folder.path().join("cell")).unwrap_err();
     assert!(refused.to_string().contains("/no/such/tool"), "{refused}");
 }
 
-fn the_time_ends_a_command_that_hides(mut fixture: Fixture) {
+fn the_time_limit_ends_background_processes(mut fixture: Fixture) {
     fixture.policy.limits.time = std::time::Duration::from_millis(700);
     let finished = fixture.sh("setsid sh -c 'sleep 60; echo x > late' & sleep 60");
     assert_eq!(finished.exit.status, Status::Limited(Limit::Time));
 }
 
-fn endless_output_is_ended(mut fixture: Fixture) {
+fn endless_output_ends_the_cell(mut fixture: Fixture) {
     fixture.policy.limits.output = 100_000;
     assert_eq!(fixture.sh("yes").exit.status, Status::Limited(Limit::Output));
 }
 
-fn a_full_layer_is_ended(mut fixture: Fixture) {
+fn a_full_layer_ends_the_cell(mut fixture: Fixture) {
     fixture.policy.limits.disk = 4 << 20;
     let finished =
         fixture.sh("for i in 1 2 3 4 5; do dd if=/dev/zero of=f$i bs=1M count=3 2>/dev/null; done");
     assert_eq!(finished.exit.status, Status::Limited(Limit::Disk));
 }
 
-fn a_command_can_be_spoken_with(mut fixture: Fixture) {
+fn a_piped_command_reads_and_writes_until_it_is_stopped(mut fixture: Fixture) {
     // The time limit does not apply to piped commands.
     fixture.policy.limits.time = std::time::Duration::from_millis(50);
     let cell = fixture.start();
@@ -118,7 +118,7 @@ fn a_command_can_be_spoken_with(mut fixture: Fixture) {
     assert_eq!(rest, "");
 }
 
-fn a_terminal_is_one(fixture: Fixture) {
+fn a_pty_behaves_as_a_terminal(fixture: Fixture) {
     let cell = fixture.start();
     let command = Command::new(["/bin/sh", "-c", "tty; stty size; read line; echo got $line; exit 4"]);
     let mut pty = cell.pty(&command, Size { columns: 91, rows: 33 }).unwrap();
@@ -160,7 +160,7 @@ fn too_much_memory_is_refused_and_counted(mut fixture: Fixture) {
     assert!(usage.out_of_memory > 0 && usage.memory_peak <= 96 << 20, "{usage:?}");
 }
 
-fn what_is_sent_to_the_proxy_reaches_the_host(mut fixture: Fixture) {
+fn connections_to_the_proxy_address_reach_the_host(mut fixture: Fixture) {
     fixture.policy.network = Network::Open;
     let cell = fixture.start();
     let listener = cell.take_listener().unwrap();
@@ -176,7 +176,7 @@ fn what_is_sent_to_the_proxy_reaches_the_host(mut fixture: Fixture) {
     assert_eq!(&answer.join().unwrap(), b"hello");
 }
 
-fn what_is_covered_cannot_be_read_written_or_taken_away(mut fixture: Fixture) {
+fn covered_files_cannot_be_read_written_or_removed(mut fixture: Fixture) {
     fixture.write("app/.env", "hunter2");
     fixture.write("app/readme", "words");
     let covered = ["app/.env", "gone/.env", "link/.env"].map(Into::into).to_vec();
@@ -187,7 +187,7 @@ fn what_is_covered_cannot_be_read_written_or_taken_away(mut fixture: Fixture) {
     assert_eq!(std::fs::read_to_string(fixture.workspace().join("app/.env")).unwrap(), "hunter2");
 }
 
-fn what_is_read_only_is_so_and_holds_no_devices_or_privileges(mut fixture: Fixture) {
+fn read_only_mounts_are_ro_nosuid_nodev(mut fixture: Fixture) {
     let source = fixture.folder.path().join("shown");
     std::fs::create_dir(&source).unwrap();
     let hidden = Vec::new();

@@ -40,7 +40,7 @@ fn wait_until(done: impl Fn() -> bool) {
 }
 
 #[test]
-fn cells_from_a_spare_are_cells_of_their_own() {
+fn cells_from_a_spare_share_nothing() {
     let fixture = Fixture::jail();
     fixture.backend.keep_warm();
     for round in 0..4 {
@@ -60,7 +60,7 @@ fn cells_from_a_spare_are_cells_of_their_own() {
 }
 
 #[test]
-fn a_spare_that_was_killed_or_has_other_programs_is_not_used() {
+fn a_killed_or_incompatible_spare_is_not_used() {
     let mut fixture = Fixture::jail();
     fixture.backend.keep_warm();
     fixture.sh("true").ok();
@@ -77,7 +77,7 @@ fn a_spare_that_was_killed_or_has_other_programs_is_not_used() {
 }
 
 #[test]
-fn a_spare_is_used_only_for_a_cell_that_wants_the_same_and_ends_with_its_backend() {
+fn a_spare_is_used_only_for_a_compatible_cell_and_ends_with_its_backend() {
     let mut fixture = Fixture::jail();
     fixture.backend.keep_warm();
     fixture.sh("true").ok();

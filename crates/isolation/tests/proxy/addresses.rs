@@ -106,7 +106,7 @@ fn everything_that_is_not_public_is_private() {
 }
 
 #[test]
-fn a_name_that_leads_to_a_private_address_is_refused_before_anybody_is_asked() {
+fn a_name_with_a_private_address_is_refused_before_connecting() {
     let proxy = TestProxy::new(&Network::Open);
     for address in PRIVATE.iter().filter(|address| **address != "127.0.0.1") {
         proxy.names.lead("inside.example", &[&[SocketAddr::new(address.parse().unwrap(), 80)]]);
@@ -122,7 +122,7 @@ fn a_name_that_leads_to_a_private_address_is_refused_before_anybody_is_asked() {
 }
 
 #[test]
-fn one_private_address_among_public_ones_spoils_them_all() {
+fn one_private_address_among_public_ones_refuses_the_host() {
     let host = Host::answering(HELLO);
     let proxy = TestProxy::new(&allow(&["mixed.example"]));
     let private: SocketAddr = (Ipv4Addr::new(10, 0, 0, 1), 80).into();
@@ -135,7 +135,7 @@ fn one_private_address_among_public_ones_spoils_them_all() {
 }
 
 #[test]
-fn a_name_that_changes_its_mind_is_asked_once_for_each_request() {
+fn a_name_is_resolved_once_per_request() {
     let host = Host::answering(HELLO);
     let private = Host::at([127, 0, 0, 2], |socket| answer_head(socket, HELLO));
     let proxy = TestProxy::new(&allow(&["rebind.example"]));
@@ -168,7 +168,7 @@ fn a_redirect_to_a_private_address_ends_at_the_second_request() {
 }
 
 #[test]
-fn the_real_way_refuses_this_machine_by_any_name() {
+fn the_system_resolver_refuses_this_machine() {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let rules = isolation::proxy::HostRules::of(&Network::Open).unwrap();

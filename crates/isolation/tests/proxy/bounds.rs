@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_millis(200);
 const LATER: Duration = Duration::from_secs(2);
 
 #[test]
-fn a_head_without_end_is_refused() {
+fn an_endless_head_is_refused() {
     let proxy = TestProxy::new(&Network::Open);
     let answer = proxy.ask(format!("GET http://example.org/ HTTP/1.1\r\nX: {}", "x".repeat(64 << 10)));
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
@@ -25,7 +25,7 @@ fn a_head_without_end_is_refused() {
 }
 
 #[test]
-fn a_client_that_never_finishes_its_head_is_let_go() {
+fn a_client_that_never_finishes_its_head_is_disconnected() {
     let proxy = TestProxy::bounded(&Network::Open, ProxyLimits { head: SOON, ..ProxyLimits::default() });
     assert!(proxy.ask("GET http://exam").starts_with("HTTP/1.1 408 "));
     assert_eq!(proxy.record().reason.as_deref(), Some("the request did not arrive in time"));
@@ -37,7 +37,7 @@ fn a_client_that_never_finishes_its_head_is_let_go() {
 }
 
 #[test]
-fn a_client_that_drips_its_head_gets_no_more_time_for_it() {
+fn a_head_sent_byte_by_byte_does_not_extend_its_deadline() {
     let proxy = TestProxy::bounded(&Network::Open, ProxyLimits { head: SOON, ..ProxyLimits::default() });
     let mut socket = proxy.dial();
     let mut dripping = socket.try_clone().unwrap();
@@ -54,7 +54,7 @@ fn a_client_that_drips_its_head_gets_no_more_time_for_it() {
 }
 
 #[test]
-fn a_tunnel_on_which_nothing_moves_is_closed() {
+fn an_idle_tunnel_is_closed() {
     let host = Host::echo();
     let proxy =
         TestProxy::bounded(&allow(&["example.org"]), ProxyLimits { idle: LATER, ..ProxyLimits::default() });
@@ -78,7 +78,7 @@ fn a_host_that_never_answers_is_a_bad_gateway() {
 }
 
 #[test]
-fn those_for_whom_there_is_no_place_wait() {
+fn connections_beyond_the_limit_wait() {
     let host = Host::echo();
     let proxy = TestProxy::bounded(
         &allow(&["example.org"]),
@@ -115,7 +115,7 @@ fn many_at_once_are_all_served() {
 }
 
 #[test]
-fn the_end_closes_everything_and_everything_is_told() {
+fn shutdown_closes_and_reports_every_connection() {
     let host = Host::new(|mut socket| {
         let mut all = Vec::new();
         let _ = socket.read_to_end(&mut all);
@@ -143,7 +143,7 @@ fn the_end_closes_everything_and_everything_is_told() {
 }
 
 #[test]
-fn the_end_does_not_wait_for_a_stream_that_never_ends() {
+fn shutdown_does_not_wait_for_an_endless_stream() {
     let host = Host::new(|mut socket| {
         while socket.write_all(&[0; 4096]).is_ok() {}
         "closed".to_owned()
@@ -158,7 +158,7 @@ fn the_end_does_not_wait_for_a_stream_that_never_ends() {
 }
 
 #[test]
-fn the_end_does_not_wait_for_a_lookup() {
+fn shutdown_does_not_wait_for_a_lookup() {
     struct Stuck(std::sync::mpsc::SyncSender<()>);
     impl isolation::proxy::Resolver for Stuck {
         fn resolve(&self, _: &str, _: u16) -> std::io::Result<Vec<std::net::SocketAddr>> {

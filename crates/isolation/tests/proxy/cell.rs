@@ -13,7 +13,7 @@ use crate::fixture::{HELLO, Host, Names, allow};
 const TALK: &str = r#"exec 3<>/dev/tcp/127.0.0.1/3128; printf "$1" >&3; cat <&3"#;
 
 #[test]
-fn a_cell_reaches_what_is_listed_and_nothing_else() {
+fn a_cell_reaches_only_listed_hosts() {
     let host = Host::answering(HELLO);
     let folder = tempfile::tempdir().unwrap();
     let policy = Policy {

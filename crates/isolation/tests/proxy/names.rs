@@ -85,7 +85,7 @@ fn an_open_network_reaches_every_public_host_on_every_port() {
 }
 
 #[test]
-fn what_names_no_host_is_refused() {
+fn an_invalid_host_is_refused() {
     let proxy = TestProxy::new(&isolation::Network::Open);
     proxy.names.lead("*", &[&[(Ipv4Addr::LOCALHOST, 1).into()]]);
     let long = format!("{}:1", "a".repeat(64));
@@ -146,7 +146,7 @@ fn an_entry_that_names_no_host_is_reported() {
 }
 
 #[test]
-fn a_refusal_says_which_rule_and_what_to_do() {
+fn a_refusal_gives_its_reason_and_remedy() {
     let proxy = TestProxy::new(&allow(&["example.org"]));
     let answer = proxy.ask("CONNECT other.net:443 HTTP/1.1\r\n\r\n");
     assert!(answer.contains("other.net is not on the list"), "{answer}");
@@ -157,7 +157,7 @@ fn a_refusal_says_which_rule_and_what_to_do() {
 }
 
 #[test]
-fn commands_find_the_proxy_in_both_cases() {
+fn proxy_variables_exist_in_both_cases() {
     let variables = environment();
     for (name, value) in [
         ("HTTP_PROXY", "http://127.0.0.1:3128"),

@@ -27,7 +27,7 @@ fn a_request_reaches_its_host_and_the_answer_comes_back() {
 }
 
 #[test]
-fn a_port_and_a_bare_host_are_passed_on_rightly() {
+fn a_port_and_a_bare_host_are_forwarded_correctly() {
     let host = Host::answering(HELLO);
     let proxy = TestProxy::with("example.org:8080", &host);
     proxy.names.lead("example.org", &[&[host.address]]);
@@ -61,7 +61,7 @@ fn counting() -> Host {
 }
 
 #[test]
-fn bodies_go_up_by_length_and_in_chunks() {
+fn bodies_are_uploaded_by_length_and_in_chunks() {
     let host = counting();
     let proxy = TestProxy::with("example.org", &host);
     let answer =
@@ -80,7 +80,7 @@ fn bodies_go_up_by_length_and_in_chunks() {
 }
 
 #[test]
-fn a_long_body_goes_up_whole() {
+fn a_long_body_is_uploaded_completely() {
     let host = counting();
     let proxy = TestProxy::with("example.org", &host);
     let body = "z".repeat(2_000_000);
@@ -102,7 +102,7 @@ fn a_host_may_answer_before_it_has_read_everything() {
 }
 
 #[test]
-fn a_client_that_waits_to_be_asked_for_its_body_is_asked() {
+fn expect_100_continue_is_forwarded() {
     let host = Host::new(|socket| {
         let mut reader = BufReader::new(socket);
         let head = head(&mut reader);
@@ -124,7 +124,7 @@ fn a_client_that_waits_to_be_asked_for_its_body_is_asked() {
 }
 
 #[test]
-fn answers_of_every_framing_come_back() {
+fn responses_of_every_framing_are_forwarded() {
     let ok = "HTTP/1.1 200 OK\r\n";
     let close = "Connection: close\r\n\r\n";
     let chunks = "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";

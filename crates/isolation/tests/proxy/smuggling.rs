@@ -8,7 +8,7 @@ use isolation::proxy::Verdict;
 use crate::fixture::{HELLO, Host, TestProxy};
 
 #[test]
-fn a_request_that_can_be_understood_in_two_ways_reaches_nobody() {
+fn an_ambiguous_request_is_not_forwarded() {
     let host = Host::answering(HELLO);
     let proxy = TestProxy::with("example.org", &host);
     for headers in [
@@ -49,7 +49,7 @@ fn a_request_that_can_be_understood_in_two_ways_reaches_nobody() {
 }
 
 #[test]
-fn a_broken_chunk_never_looks_whole_to_the_host() {
+fn a_broken_chunk_is_never_forwarded_as_complete() {
     for chunks in [
         "zz\r\n",
         "-1\r\n",
@@ -74,7 +74,7 @@ fn a_broken_chunk_never_looks_whole_to_the_host() {
 }
 
 #[test]
-fn an_answer_that_can_be_understood_in_two_ways_is_a_bad_gateway() {
+fn an_ambiguous_response_is_a_bad_gateway() {
     for answer in [
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
@@ -92,7 +92,7 @@ fn an_answer_that_can_be_understood_in_two_ways_is_a_bad_gateway() {
 }
 
 #[test]
-fn a_broken_answer_does_not_look_whole() {
+fn a_broken_response_is_never_forwarded_as_complete() {
     let proxy = TestProxy::with(
         "example.org",
         &Host::answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel"),
@@ -103,7 +103,7 @@ fn a_broken_answer_does_not_look_whole() {
 }
 
 #[test]
-fn only_absolute_addresses_of_plain_http_are_served() {
+fn only_absolute_http_urls_are_served() {
     let host = Host::answering(HELLO);
     let proxy = TestProxy::with("example.org", &host);
     for request in [
@@ -153,7 +153,7 @@ const WHOLE: [&[u8]; 4] = [
 ];
 
 #[test]
-fn every_spoiled_request_is_told_once_and_harms_nobody() {
+fn every_mutated_request_is_reported_once_and_reaches_no_other_host() {
     let host = Host::new(|mut socket| {
         let _ = socket.write_all(HELLO.as_bytes());
         let _ = socket.shutdown(Shutdown::Write);

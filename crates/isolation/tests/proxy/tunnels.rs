@@ -8,7 +8,7 @@ use isolation::proxy::{ProxiedRequest, Verdict};
 use crate::fixture::{Host, TestProxy, allow};
 
 #[test]
-fn a_tunnel_carries_bytes_both_ways_and_each_end_by_itself() {
+fn a_tunnel_carries_both_directions_and_closes_them_separately() {
     let host = Host::echo();
     let proxy = TestProxy::with("example.org", &host);
     let (mut tunnel, answer) = proxy.tunnel("example.org:443");
@@ -38,7 +38,7 @@ fn a_tunnel_carries_bytes_both_ways_and_each_end_by_itself() {
 }
 
 #[test]
-fn what_is_said_with_the_head_is_not_lost() {
+fn bytes_sent_with_the_head_are_not_lost() {
     let proxy = TestProxy::with("example.org", &Host::echo());
     let mut socket = proxy.dial();
     socket.write_all(b"CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\nearly").unwrap();
@@ -122,7 +122,7 @@ fn socks_reaches_by_name_and_by_address() {
 }
 
 #[test]
-fn socks_says_why_not() {
+fn socks_returns_the_reason_code() {
     let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     let proxy = TestProxy::new(&allow(&["closed.example", "inside.example", "nowhere.example", "::1"]));
     proxy.names.lead("closed.example", &[&[closed]]);

@@ -59,7 +59,7 @@ async fn until(count: &AtomicU32) {
 }
 
 #[tokio::test]
-async fn ending_a_server_waits_for_a_program_that_is_just_being_started() {
+async fn ending_a_server_waits_for_a_program_that_is_starting() {
     let launcher = Arc::new(FakeLauncher::default());
     let server = server(&launcher);
     let starting = tokio::spawn({
