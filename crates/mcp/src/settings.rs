@@ -129,7 +129,7 @@ impl Settings {
 fn parse_server(name: &str, value: &Value, roles: &[&str]) -> Result<ServerSettings, String> {
     let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !(1..=MAX_NAME).contains(&name.len()) || !name.bytes().all(letter) {
-        return Err(format!("the name of a server has 1 to {MAX_NAME} of a-z, 0-9 and '-'"));
+        return Err(format!("the name of a server must be 1 to {MAX_NAME} characters of a-z, 0-9 and '-'"));
     }
     if !value.is_table() {
         return Err("should be a table, with `command` or `url` in it".into());
@@ -163,15 +163,15 @@ fn program(table: ServerTable) -> Result<Program, String> {
         return Err("`command` names no program, as in [\"npx\", \"-y\", \"some-server\"]".into());
     }
     if argv.iter().any(|word| word.contains('\0')) {
-        return Err("`command` holds a zero byte".into());
+        return Err("`command` contains a zero byte".into());
     }
     let (environment, secrets) = (table.env.unwrap_or_default(), table.secrets.unwrap_or_default());
     let named = |name: &String| !name.is_empty() && !name.contains(['=', '\0']);
     if let Some(name) = environment.keys().chain(secrets.keys()).find(|name| !named(name)) {
-        return Err(format!("{name:?} is no name of a variable"));
+        return Err(format!("{name:?} is not a valid variable name"));
     }
     if environment.values().any(|value| value.contains('\0')) {
-        return Err("`env` holds a zero byte".into());
+        return Err("`env` contains a zero byte".into());
     }
     if let Some(name) = secrets.keys().find(|name| environment.contains_key(*name)) {
         return Err(format!("{name} is both in `env` and in `secrets`"));
@@ -224,15 +224,15 @@ fn address(table: ServerTable) -> Result<Address, String> {
         return Err(format!("`{name}` is for a server with a `command`; this one runs elsewhere"));
     }
     let text = table.url.unwrap_or_default();
-    let url = Url::parse(&text).map_err(|e| format!("`url` = {text:?} is no address: {e}"))?;
+    let url = Url::parse(&text).map_err(|e| format!("`url` = {text:?} is not a valid URL: {e}"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(format!("`url` = {text:?} should begin with https:// or http://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("`url` holds a password; keep it in the vault and name it as `key`".into());
+        return Err("`url` contains a password; keep it in the vault and name it as `key`".into());
     }
     if url.scheme() == "http" && table.key.is_some() && !is_loopback(&url) {
-        return Err("`key` would be sent in the open; `url` should begin with https://".into());
+        return Err("`key` would be sent unencrypted; `url` should begin with https://".into());
     }
     Ok(Address { url, key: table.key })
 }
@@ -251,7 +251,7 @@ fn allowed_roles(table: &ServerTable, known: &[&str]) -> Result<BTreeSet<String>
     let Some(roles) = &table.roles else { return Ok(known.iter().map(ToString::to_string).collect()) };
     match roles.iter().find(|role| !known.contains(&role.as_str())) {
         Some(role) => {
-            Err(format!("`roles`: {role:?} holds no tools; those that do are {}", known.join(", ")))
+            Err(format!("`roles`: {role:?} cannot use tools; the roles that can are {}", known.join(", ")))
         }
         None => Ok(roles.iter().cloned().collect()),
     }
@@ -328,12 +328,12 @@ mod tests {
             ("[mcp.x]\ncommand = [\"a\"]\nnetwork = \"some\"", "`network`"),
             ("[mcp.x]\ncommand = [\"a\"]\nnetwork = [\"http://a/\"]", "`network`"),
             ("[mcp.x]\ncommand = [\"a\"]\nkey = \"k\"", "`secrets`"),
-            ("[mcp.x]\ncommand = [\"a\"]\nroles = [\"conductor\"]", "\"conductor\" holds no tools"),
+            ("[mcp.x]\ncommand = [\"a\"]\nroles = [\"conductor\"]", "\"conductor\" cannot use tools"),
             ("[mcp.x]\ncommand = [\"a\"]\nseconds = 0", "`seconds`"),
             ("[mcp.x]\ncommand = [\"a\"]\nmounts = [\"here\"]", "`mounts`"),
             ("[mcp.x]\nurl = \"ftp://a\"", "`url`"),
             ("[mcp.x]\nurl = \"https://a:b@c/\"", "vault"),
-            ("[mcp.x]\nurl = \"http://example.org/\"\nkey = \"k\"", "in the open"),
+            ("[mcp.x]\nurl = \"http://example.org/\"\nkey = \"k\"", "unencrypted"),
             ("[mcp.x]\nurl = \"https://a\"\nmemory_mb = 64", "`memory_mb` is for"),
         ] {
             let error = parse(text).unwrap_err().to_string();

@@ -107,7 +107,7 @@ impl Backend for Container {
         );
         if works {
             let trial = probe::trial(self)
-                .map(|()| "the runtime's isolation and the cell init's own are in force".into());
+                .map(|()| "the isolation of the runtime and of the cell init is active".into());
             checks
                 .push(Check { what: "a cell", finding: trial.map_or_else(Finding::Missing, Finding::Works) });
         }

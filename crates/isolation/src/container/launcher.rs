@@ -209,9 +209,10 @@ impl ContainerWatch<'_> {
 
 /// The last line of the runtime's standard error.
 fn stderr_line(status: std::process::ExitStatus) -> String {
-    let said = fs::read(STDERR_FILE).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said);
-    said.lines()
+    let stderr = fs::read(STDERR_FILE).unwrap_or_default();
+    let stderr = String::from_utf8_lossy(&stderr);
+    stderr
+        .lines()
         .rfind(|line| !line.trim().is_empty())
         .map_or_else(|| format!("the runtime ended with {status}"), str::to_owned)
 }

@@ -197,7 +197,7 @@ fn with_reason(error: io::Error, program: &str, folder: &std::path::Path) -> io:
     } else if kind == io::ErrorKind::NotFound {
         format!("there is no program '{program}' in the cell")
     } else if kind == io::ErrorKind::PermissionDenied {
-        format!("'{program}' may not be run")
+        format!("'{program}' is not executable")
     } else {
         return error;
     };

@@ -14,9 +14,7 @@ pub(super) fn probe(jail: &Jail, hierarchy: &Hierarchy) -> Probe {
         Check { what: "control groups", finding: groups(hierarchy) },
     ];
     let trial = match trial(jail) {
-        Ok(()) => {
-            Finding::Works("namespaces, layers, landlock and the list of system calls are in force".into())
-        }
+        Ok(()) => Finding::Works("namespaces, layers, landlock and the system call filter are active".into()),
         Err(why) => Finding::Missing(why),
     };
     checks.push(Check { what: "a cell", finding: trial });
@@ -41,14 +39,14 @@ pub(crate) fn groups(hierarchy: &Hierarchy) -> Finding {
                 Finding::Works("version 1: memory, processes and processors".into())
             } else {
                 Finding::Weaker(format!(
-                    "version 1 without {}: limits hold for single processes",
+                    "version 1 without {}: limits apply only to each process separately",
                     missing.join(", ")
                 ))
             }
         }
         Hierarchy::V2 { .. } => Finding::Works("version 2: memory, processes and processors".into()),
         Hierarchy::None(why) => {
-            Finding::Weaker(format!("{why}; limits of memory hold for single processes only"))
+            Finding::Weaker(format!("{why}; memory limits apply only to each process separately"))
         }
     }
 }
