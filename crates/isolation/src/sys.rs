@@ -145,7 +145,7 @@ const CONTROL: i32 = 3;
 
 /// Duplicates standard input, the control channel, to the descriptor where a child process expects it. Call this
 /// before opening anything else.
-pub(crate) fn lay_control() -> io::Result<OwnedFd> {
+pub(crate) fn place_control() -> io::Result<OwnedFd> {
     // SAFETY: the process has just begun, so nothing in it owns the descriptor that this replaces.
     unsafe {
         checked(i64::from(libc::dup2(0, CONTROL)))?;

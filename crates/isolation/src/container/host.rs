@@ -18,7 +18,7 @@ use crate::probe::{Check, Finding, Probe};
 #[derive(Debug, Clone)]
 pub struct Container {
     launcher: PathBuf,
-    named: Option<PathBuf>,
+    configured: Option<PathBuf>,
     images: Option<PathBuf>,
     runtime: Arc<OnceLock<Result<Runtime, String>>>,
     hierarchy: Arc<OnceLock<Hierarchy>>,
@@ -30,7 +30,7 @@ impl Container {
     pub fn new(launcher: impl Into<PathBuf>) -> Self {
         Self {
             launcher: launcher.into(),
-            named: None,
+            configured: None,
             images: None,
             runtime: Arc::default(),
             hierarchy: Arc::default(),
@@ -45,7 +45,7 @@ impl Container {
     /// Uses only this runtime.
     #[must_use]
     pub fn with_runtime(self, path: impl Into<PathBuf>) -> Self {
-        Self { named: Some(path.into()), runtime: Arc::default(), ..self }
+        Self { configured: Some(path.into()), runtime: Arc::default(), ..self }
     }
 
     /// Every usable runtime of this machine, the default one first.
@@ -71,11 +71,11 @@ impl Container {
 
     /// The runtime's program, if one was found.
     pub fn runtime(&self) -> Option<&Path> {
-        self.found().as_ref().ok().map(|runtime| runtime.path.as_path())
+        self.resolved_runtime().as_ref().ok().map(|runtime| runtime.path.as_path())
     }
 
-    fn found(&self) -> &Result<Runtime, String> {
-        self.runtime.get_or_init(|| runtime::find(self.named.as_deref()))
+    fn resolved_runtime(&self) -> &Result<Runtime, String> {
+        self.runtime.get_or_init(|| runtime::find(self.configured.as_deref()))
     }
 
     fn hierarchy(&self) -> &Hierarchy {
@@ -97,7 +97,7 @@ impl Backend for Container {
             Check { what: "started by", finding: probe::user() },
             Check { what: "control groups", finding: probe::groups(self.hierarchy()) },
         ];
-        let version = self.found().clone().and_then(|runtime| {
+        let version = self.resolved_runtime().clone().and_then(|runtime| {
             runtime.version().map(|version| format!("{version}, {}", runtime.path.display()))
         });
         let works = version.is_ok();
@@ -115,7 +115,7 @@ impl Backend for Container {
     }
 
     fn start(&self, policy: &Policy, scratch: &Path) -> Result<Arc<dyn Cell>, StartError> {
-        let runtime = self.found().clone().map_err(StartError::Unprotected)?;
+        let runtime = self.resolved_runtime().clone().map_err(StartError::Unprotected)?;
         let name = jail::unique_name();
         let policy = &Policy { image: self.image(&policy.image)?, ..policy.clone() };
         let bundle = scratch.join("bundle");

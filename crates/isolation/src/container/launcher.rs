@@ -34,28 +34,28 @@ const INIT_PID_FILE: &str = "init";
 /// Runs the launcher; returns the process's exit code.
 pub(crate) fn launch() -> i32 {
     match run() {
-        Ok((ContainerEnd::Over, usage)) => report(Ok(usage)),
+        Ok((ContainerEnd::Ended, usage)) => report(Ok(usage)),
         Ok((ContainerEnd::Reported, _)) => 1,
         Ok((ContainerEnd::Failed(failure), _)) | Err(failure) => report(Err(failure)),
     }
 }
 
 enum ContainerEnd {
-    Over,
+    Ended,
     /// The cell init has already reported its failure.
     Reported,
     Failed(SetupError),
 }
 
 fn run() -> Result<(ContainerEnd, Usage), SetupError> {
-    let control = sys::lay_control().map_err(at("take the control channel"))?;
+    let control = sys::place_control().map_err(at("take the control channel"))?;
     let plan: ContainerPlan = receive(&control)?;
     // Ignore Ctrl-C at the host's terminal, because the launcher must clean up first.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     // Processes that the runtime leaves behind become children of this process, which ends them.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(at("look after orphans"))?;
+        .map_err(at("adopt orphaned processes"))?;
     let owner_mapping = identity::owner_mapping(plan.jail_plan.outside)?;
     if owner_mapping.is_some() {
         // Reap the helper process, so that the runtime is this process's only child.
@@ -87,7 +87,7 @@ fn enter_namespaces(plan: &ContainerPlan) -> Result<(), SetupError> {
 
 fn start(plan: &ContainerPlan) -> Result<Child, SetupError> {
     let bundle = &plan.bundle;
-    let errors = File::create(STDERR_FILE).map_err(at("keep the runtime's errors"))?;
+    let errors = File::create(STDERR_FILE).map_err(at("create the runtime's error file"))?;
     let groups = if plan.group_paths.are_ours { Some(cgroup::make(&plan.jail_plan.groups)?) } else { None };
     let mut runtime = Command::new(&plan.runtime.path);
     if plan.runtime.is_crun() && plan.group_paths.path.is_none() {
@@ -141,7 +141,7 @@ fn supervise(
     let status = runtime.wait().map_err(at("wait for the runtime"))?;
     if !status.success() {
         let failed = ContainerEnd::Failed(at("run the container")(stderr_line(status)));
-        return Ok((if watch.is_ending { ContainerEnd::Over } else { failed }, watch.met));
+        return Ok((if watch.is_ending { ContainerEnd::Ended } else { failed }, watch.met));
     }
     // The runtime has exited, so the init has become a child of this process.
     let init = fs::read_to_string(INIT_PID_FILE).map_err(at("find the init process"))?;
@@ -155,7 +155,7 @@ fn supervise(
         Some(code) if code != 0 && !watch.is_ending => {
             ContainerEnd::Failed(at("run the container")(format!("its init process ended with {code}")))
         }
-        Some(_) | None => ContainerEnd::Over,
+        Some(_) | None => ContainerEnd::Ended,
     };
     Ok((ended, watch.met))
 }

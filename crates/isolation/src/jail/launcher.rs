@@ -46,13 +46,13 @@ pub(crate) fn launch() -> i32 {
 
 /// Writes the launcher's report; returns the process's exit code.
 pub(crate) fn report(ended: Result<crate::cell::Usage, SetupError>) -> i32 {
-    let verdict = match ended {
+    let report = match ended {
         Ok(usage) => LaunchReport::Ended(usage),
         Err(SetupError { step, reason }) => LaunchReport::Failed { step, reason },
     };
-    let failed = matches!(verdict, LaunchReport::Failed { .. });
+    let failed = matches!(report, LaunchReport::Failed { .. });
     let mut out = io::stdout();
-    let _ = serde_json::to_writer(&mut out, &verdict).map_err(io::Error::from).and_then(|()| out.flush());
+    let _ = serde_json::to_writer(&mut out, &report).map_err(io::Error::from).and_then(|()| out.flush());
     i32::from(failed)
 }
 
@@ -113,7 +113,7 @@ fn forward_plan(control: &OwnedFd, init: &OwnedFd, plan_out: OwnedFd) -> Result<
         return Err(at("prepare the cell")("the init process ended"));
     }
     let json = receive_bytes(control)?;
-    File::from(plan_out).write_all(&json).map_err(at("pass the plan on"))?;
+    File::from(plan_out).write_all(&json).map_err(at("forward the plan"))?;
     let plan: JailPlan = serde_json::from_slice(&json).map_err(at("read the plan"))?;
     Ok(LimitMonitor::new(&plan))
 }

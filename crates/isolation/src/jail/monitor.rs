@@ -98,7 +98,7 @@ fn free_bytes(folder: &Path) -> u64 {
 /// Deleted files of layers that are still open.
 struct DeletedFiles {
     bytes: u64,
-    /// A process hides_files its open files.
+    /// A process hides its open files.
     are_some_hidden: bool,
 }
 
@@ -121,7 +121,7 @@ fn deleted(processes: &[PathBuf]) -> DeletedFiles {
     deleted
 }
 
-/// True for a live thread that hides_files its open files. A thread that has exited is unreadable to ordinary users as
+/// True for a live thread that hides its open files. A thread that has exited is unreadable to ordinary users as
 /// well; it is recognised by having no memory. The cell init is unreadable too, and trusted.
 fn hides_files(thread: &Path) -> bool {
     let closed = |e: std::io::Error| e.kind() == std::io::ErrorKind::PermissionDenied;
@@ -158,7 +158,7 @@ fn memory(processes: &[PathBuf], most: u64) -> u64 {
     sum(|process| proportional_share(&fs::read_to_string(process.join("smaps_rollup")).unwrap_or_default()))
 }
 
-/// A process's proportional proportional_share of memory, from `smaps_rollup`.
+/// A process's proportional share of memory, from `smaps_rollup`.
 fn proportional_share(rollup: &str) -> u64 {
     let kilobytes = |name: &str| -> u64 {
         let line = rollup.lines().find_map(|line| line.strip_prefix(name));

@@ -49,13 +49,13 @@ impl Spares {
     /// Makes another spare in the background.
     pub(super) fn refill(&self, make: impl FnOnce() -> Option<Spare> + Send + 'static) {
         let refiller = self.refiller.get_or_init(|| {
-            let (orders, waiting) = channel();
+            let (requests, receiver) = channel();
             let slot = Arc::clone(&self.slot);
             // If the thread cannot be started there is no spare, and cells just start more slowly.
             let _ = std::thread::Builder::new()
                 .name("spare cell".into())
-                .spawn(move || slot.refill_until_closed(&waiting));
-            orders
+                .spawn(move || slot.refill_until_closed(&receiver));
+            requests
         });
         let _ = refiller.send(Box::new(make));
     }
@@ -70,17 +70,19 @@ impl SpareSlot {
     }
 
     /// Refills the slot on request until all senders are gone.
-    fn refill_until_closed(&self, orders: &Receiver<MakeSpare>) {
+    fn refill_until_closed(&self, requests: &Receiver<MakeSpare>) {
         loop {
-            let order = match orders.recv_timeout(IDLE) {
+            let request = match requests.recv_timeout(IDLE) {
                 Err(RecvTimeoutError::Timeout) => {
                     self.put(None);
-                    orders.recv().ok()
+                    requests.recv().ok()
                 }
-                order => order.ok(),
+                request => request.ok(),
             };
             // Of several requests only the last one is current.
-            let Some(make) = order.map(|order| orders.try_iter().last().unwrap_or(order)) else { break };
+            let Some(make) = request.map(|request| requests.try_iter().last().unwrap_or(request)) else {
+                break;
+            };
             self.put(make());
         }
         self.put(None);
