@@ -119,7 +119,7 @@ impl Minds {
     pub fn with_tools(self, table: Option<&toml::Table>) -> Result<Self, Failure> {
         let tools = toolbox::settings(table)?;
         for (server, settings) in &tools.servers {
-            if let Some(key) = settings.way.keys().iter().find(|key| self.is_of_a_provider(key)) {
+            if let Some(key) = settings.endpoint.keys().iter().find(|key| self.is_of_a_provider(key)) {
                 let message = format!(
                     "[mcp.{server}] {key:?} is the key of a provider of models, which no server is given; keep \
                      the server's own under another name, with: choir keys set {server}-{key}"

@@ -10,9 +10,9 @@ use agents::Rules as AgentRules;
 use computer::ReadPolicy;
 use computer::cells::{CellSettings, CoveredFiles, GuardedFiles, mount};
 use computer::place::{Place, STATE};
-use isolation::proxy::{Proxy, Rules};
+use isolation::proxy::{HostRules, Proxy};
 use isolation::{Access, Backend, Cell, Command, Limits, Mount, Network, Policy, Status};
-use mcp::{Launch, Launched, Program, Secrets};
+use mcp::{Launch, LaunchedProgram, Program, Secrets};
 use tempfile::TempDir;
 
 /// See the module.
@@ -64,12 +64,12 @@ impl ServerCells {
         std::fs::create_dir(&rest)?;
         let (workspace, is_confined) = self.workspace(program, scratch.path())?;
         let policy = policy(&self.settings, &self.owner, workspace, program);
-        let rules = Rules::of(&policy.network).map_err(io::Error::other)?;
+        let rules = HostRules::of(&policy.network).map_err(io::Error::other)?;
         let cell = self.backend.start(&policy, &rest).map_err(io::Error::other)?;
         // From here on it is ended, whatever fails.
         let mut guard = Ends { cell, proxy: None, scratch: Some(scratch) };
         let asked = name.to_owned();
-        let tell = move |request: isolation::proxy::Request| {
+        let tell = move |request: isolation::proxy::ProxiedRequest| {
             tracing::debug!(server = asked, host = request.host, verdict = ?request.verdict, "an MCP server's request");
         };
         guard.proxy =
@@ -79,7 +79,7 @@ impl ServerCells {
 
     /// Whether the program of a server is there in its cell. Nothing of it is run.
     pub fn finds(&self, name: &str, program: &Program) -> io::Result<bool> {
-        let offline = Program { network: mcp::Reach::Nothing, ..program.clone() };
+        let offline = Program { network: mcp::NetworkScope::Nothing, ..program.clone() };
         let (guard, _) = self.start(name, &offline)?;
         let wanted = program.argv.first().cloned().unwrap_or_default();
         let look = Command::new(["/bin/sh".into(), "-c".into(), "command -v -- \"$0\"".into(), wanted]);
@@ -97,9 +97,9 @@ fn every_agent(rules: &Arc<AgentRules>) -> ReadPolicy {
 /// The policy of a program that serves tools: it is given what its owner says, and the machine's programs.
 fn policy(settings: &CellSettings, owner: &str, workspace: Mount, program: &Program) -> Policy {
     let network = match &program.network {
-        mcp::Reach::Nothing => Network::None,
-        mcp::Reach::Hosts(hosts) => Network::Allow(hosts.clone()),
-        mcp::Reach::Everything => Network::Open,
+        mcp::NetworkScope::Nothing => Network::None,
+        mcp::NetworkScope::Hosts(hosts) => Network::Allow(hosts.clone()),
+        mcp::NetworkScope::Everything => Network::Open,
     };
     let memory = program.memory_mb.map_or(settings.limits.memory, |memory| memory << 20);
     let limits = Limits { memory, ..settings.limits };
@@ -118,13 +118,13 @@ fn policy(settings: &CellSettings, owner: &str, workspace: Mount, program: &Prog
 type Check = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl Launch for ServerCells {
-    fn launch(&self, name: &str, program: &Program, secrets: Secrets) -> io::Result<Launched> {
+    fn launch(&self, name: &str, program: &Program, secrets: Secrets) -> io::Result<LaunchedProgram> {
         let (guard, is_confined) = self.start(name, program)?;
         let mut command = Command::new(program.argv.clone());
         command.environment = secrets.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let talk = guard.cell.talk(&command).map_err(io::Error::other)?;
-        let stream = join(talk.output, talk.input)?;
-        Ok(Launched { stream, complaints: talk.complaints, is_confined, guard: Box::new(guard) })
+        let command = guard.cell.spawn_piped(&command).map_err(io::Error::other)?;
+        let stream = join(command.output, command.input)?;
+        Ok(LaunchedProgram { stream, stderr_tail: command.stderr_tail, is_confined, guard: Box::new(guard) })
     }
 }
 

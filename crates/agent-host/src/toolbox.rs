@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agents::roles::Role;
 use agents::toolbox::{Answered, Foreign, FromToolbox, Offer, Toolbox};
-pub use mcp::settings::{ServerSettings, Way};
+pub use mcp::settings::{Endpoint, ServerSettings};
 use mcp::{Keys, Launch, Servers, Settings};
 use models::chat::Tool;
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ pub fn settings(table: Option<&toml::Table>) -> Result<Settings, Failure> {
     // Folders may be named from the person's home.
     let home = std::env::home_dir();
     for server in settings.servers.values_mut() {
-        if let (Way::Program(program), Some(home)) = (&mut server.way, &home) {
+        if let (Endpoint::Program(program), Some(home)) = (&mut server.endpoint, &home) {
             for folder in &mut program.mounts {
                 if let Ok(below) = folder.strip_prefix("~") {
                     *folder = home.join(below);
@@ -61,7 +61,7 @@ impl ForeignTools {
 
     /// Starts every server, to see whether it answers.
     pub async fn reach_all(&self) {
-        self.servers.reach_all().await;
+        self.servers.start_all().await;
     }
 
     /// Starts one anew, and waits for that; whether there is one of this name.
@@ -76,30 +76,30 @@ impl ForeignTools {
 
     /// How the servers stand, as far as is known.
     pub fn lines(&self) -> Vec<ToolServerLine> {
-        self.servers.lines().into_iter().map(line).collect()
+        self.servers.statuses().into_iter().map(line).collect()
     }
 }
 
-fn line(line: mcp::Line) -> ToolServerLine {
+fn line(line: mcp::ServerStatus) -> ToolServerLine {
     let (state, trouble) = match line.state {
-        mcp::State::Idle => (ToolServerState::Idle, None),
-        mcp::State::Up => (ToolServerState::Up, None),
-        mcp::State::Down(why) => (ToolServerState::Down, Some(why)),
+        mcp::ServerState::Idle => (ToolServerState::Idle, None),
+        mcp::ServerState::Up => (ToolServerState::Up, None),
+        mcp::ServerState::Down(why) => (ToolServerState::Down, Some(why)),
     };
     let tools = line.tools.into_iter().map(|found| ToolLine {
-        name: found.offered.name,
-        tool: found.offered.tool,
-        description: found.offered.description,
+        name: found.definition.name,
+        tool: found.definition.tool,
+        description: found.definition.description,
         reads_only: found.read_only,
     });
     let kind = match line.kind {
-        mcp::Kind::Program => ToolServerKind::Program,
-        mcp::Kind::Address => ToolServerKind::Address,
+        mcp::ServerKind::Program => ToolServerKind::Program,
+        mcp::ServerKind::Address => ToolServerKind::Address,
     };
     ToolServerLine {
         name: line.name,
         kind,
-        way: line.way,
+        way: line.target,
         keys: line.keys,
         state,
         trouble,
@@ -111,11 +111,11 @@ fn line(line: mcp::Line) -> ToolServerLine {
 impl Toolbox for ForeignTools {
     fn offered(&self, role: Role) -> FromToolbox<'_, Offer> {
         Box::pin(async move {
-            let (found, silent) = self.servers.offered(role.name()).await;
+            let (found, silent) = self.servers.tools_for(role.name()).await;
             let tools = found.into_iter().map(|found| Tool {
-                name: found.offered.name,
-                description: found.offered.description,
-                input: found.offered.input,
+                name: found.definition.name,
+                description: found.definition.description,
+                input: found.definition.input,
             });
             Offer { tools: tools.collect(), silent }
         })
@@ -124,7 +124,7 @@ impl Toolbox for ForeignTools {
     fn find<'a>(&'a self, role: Role, name: &'a str) -> FromToolbox<'a, Option<Foreign>> {
         Box::pin(async move {
             let found = self.servers.find(role.name(), name).await?;
-            Some(Foreign { server: found.server, tool: found.offered.tool, reads_only: found.read_only })
+            Some(Foreign { server: found.server, tool: found.definition.tool, reads_only: found.read_only })
         })
     }
 

@@ -275,7 +275,7 @@ impl From<isolation::StartError> for Failure {
         match error {
             StartError::Unprotected(_) => Self::of(Code::Refused, &error),
             StartError::Policy(_) => Self::of(Code::BadRequest, &error),
-            StartError::Walls { .. } | StartError::Died => Self::of(Code::Refused, &error),
+            StartError::Setup { .. } | StartError::Died => Self::of(Code::Refused, &error),
             StartError::Launcher(_) => Self::of_storage(&error),
         }
     }

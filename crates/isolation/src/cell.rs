@@ -1,7 +1,7 @@
-//! The one interface to a cell, whatever its walls are made of.
+//! The interface to a cell, the same for every backend.
 //!
-//! A backend builds the walls and gives a [`ControlChannel`]; inside, the same agent answers on it. So a command,
-//! a terminal and a signal are the same bytes for a jail, a container, and one day a machine of its own.
+//! A backend builds the isolation and provides a [`ControlChannel`]; the same cell init serves it inside. So
+//! commands, terminals and signals use the same protocol in a jail, a container, and later a virtual machine.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,53 +13,48 @@ use thiserror::Error;
 use crate::policy::{Limit, Policy};
 use crate::probe::Probe;
 
-/// A kind of walls.
+/// A way to isolate cells.
 pub trait Backend: Send + Sync + std::fmt::Debug {
     fn name(&self) -> &'static str;
 
-    /// What works on this machine, and what does not and why.
+    /// Checks which features this machine supports.
     fn probe(&self) -> Probe;
 
-    /// From now on cells follow one another, and the next may be prepared while the last one runs.
+    /// Tells the backend to expect many cells in a row, so that it may prepare the next one in advance.
     fn keep_warm(&self) {}
 
-    /// Builds a cell. `scratch` is an empty folder of its own for as long as it lives.
+    /// Builds a cell. `scratch` is an empty folder that the cell owns for its lifetime.
     fn start(&self, policy: &Policy, scratch: &Path) -> Result<Arc<dyn Cell>, StartError>;
 }
 
-/// A running cell. It ends when it is stopped, when its last handle is dropped, or when this process dies.
+/// A running cell. It ends on `stop`, when its last handle is dropped, or when this process dies.
 pub trait Cell: Send + Sync + std::fmt::Debug {
-    /// Runs a command to its end; what it writes is handed to `output` as it comes, which may wait.
+    /// Runs a command to completion and streams its output to `output`, which may block.
     fn exec(&self, command: &Command, output: Sink<'_>) -> Result<Exit, ExecError>;
 
-    /// Starts a command on a terminal of its own.
+    /// Starts a command on a pseudo-terminal of its own.
     fn pty(&self, command: &Command, size: Size) -> Result<Pty, ExecError>;
 
-    /// Starts a command that is spoken with for as long as it lives: bytes in, bytes out, and no terminal between.
-    fn talk(&self, command: &Command) -> Result<Talk, ExecError>;
+    /// Starts a long-running command with its standard streams as pipes.
+    fn spawn_piped(&self, command: &Command) -> Result<PipedCommand, ExecError>;
 
-    /// Where connections that were made inside, to the proxy's address, arrive; once, and only with a network.
+    /// Takes the listener that accepts the cell's connections to the proxy address. `None` without network or if
+    /// already taken.
     fn take_listener(&self) -> Option<std::net::TcpListener>;
 
-    /// Copies what was written to layered folders so far. Nothing may run meanwhile.
-    fn checkpoint(&self, into: &Path) -> Result<Checkpoint, CheckpointError>;
-
-    /// Puts layered folders back to a checkpoint. Everything that runs is ended first.
-    fn restore(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError>;
-
-    /// Ends everything inside, and returns when nothing of it is left.
+    /// Ends every process in the cell and returns once none is left.
     fn stop(&self) -> Usage;
 }
 
-/// Told of output as it comes.
+/// Receives output as it arrives.
 pub type Sink<'a> = &'a mut dyn FnMut(Stream, &[u8]);
 
-/// A byte stream to the agent inside.
+/// A byte stream to the cell init.
 pub trait ControlChannel: Send + Sync {
-    /// Both directions, so that one thread reads while another writes.
+    /// Splits the stream so that one thread can read while another writes.
     fn split(&self) -> io::Result<(Box<dyn Read + Send>, Box<dyn Write + Send>)>;
 
-    /// Lets go, which ends the cell.
+    /// Closes the channel, which ends the cell.
     fn close(&self);
 }
 
@@ -73,16 +68,16 @@ impl ControlChannel for std::os::unix::net::UnixStream {
     }
 }
 
-/// What to run.
+/// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Command {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// The folder to start in, inside.
+    /// The working folder inside the cell.
     pub folder: PathBuf,
-    /// Variables beside those of the policy.
+    /// Variables in addition to the policy's.
     pub environment: Vec<(String, String)>,
-    /// What the command reads; nothing if it is empty. It travels by itself.
+    /// Standard input; empty for none. It is sent in frames of its own.
     #[serde(skip)]
     pub input: Vec<u8>,
 }
@@ -100,18 +95,18 @@ pub enum Stream {
     Err,
 }
 
-/// A terminal's size in characters.
+/// The size of a terminal in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Size {
     pub columns: u16,
     pub rows: u16,
 }
 
-/// How a command ended.
+/// The result of a command that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
     pub status: Status,
-    /// Bytes that it wrote.
+    /// Bytes of output.
     pub written: u64,
     pub elapsed: Duration,
 }
@@ -121,26 +116,26 @@ pub struct Exit {
 pub enum Status {
     Exited(i32),
     Signaled(i32),
-    /// It was ended because it met a limit.
+    /// The command was killed because it exceeded a limit.
     Limited(Limit),
-    /// The cell was stopped under it.
+    /// The cell was stopped while the command ran.
     Stopped,
 }
 
-/// What a cell used, known when it is over.
+/// The resources a cell used, known once it has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Processes that were ended for want of memory.
+    /// Processes killed by the out-of-memory killer.
     pub out_of_memory: u64,
-    /// Processes that were refused.
+    /// Processes that could not be created because of the process limit.
     pub out_of_processes: u64,
     pub memory_peak: u64,
-    /// The limit for which the whole cell was ended from outside.
+    /// The limit for which the launcher ended the whole cell.
     pub met: Option<Limit>,
 }
 
-/// A command on a terminal: what it writes, what it reads, and the rest.
+/// A command on a pseudo-terminal.
 pub struct Pty {
     pub output: Box<dyn Read + Send>,
     pub input: Box<dyn Write + Send>,
@@ -153,41 +148,34 @@ impl std::fmt::Debug for Pty {
     }
 }
 
-/// A command that is spoken with. It ends with its cell.
-pub struct Talk {
+/// A command whose standard streams are pipes. It ends with its cell.
+pub struct PipedCommand {
     pub output: Box<dyn Read + Send>,
     pub input: Box<dyn Write + Send>,
-    /// The end of what it complained of so far.
-    pub complaints: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Returns the last lines that it has written to standard error so far.
+    pub stderr_tail: Arc<dyn Fn() -> String + Send + Sync>,
 }
 
-impl std::fmt::Debug for Talk {
+impl std::fmt::Debug for PipedCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Talk")
+        f.write_str("PipedCommand")
     }
 }
 
 pub trait PtyControl: Send + Sync {
     fn resize(&self, size: Size) -> io::Result<()>;
     fn signal(&self, signal: i32) -> io::Result<()>;
-    /// Waits for the command's end.
+    /// Waits for the command to end.
     fn wait(&self) -> Status;
 }
 
-/// A copy of what a cell wrote.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// One folder for each layered mount, in the policy's order.
-    pub folder: PathBuf,
-}
-
-/// Why there is no cell. Nothing runs, and nothing was changed.
+/// Why a cell could not be started. Nothing runs, and nothing was changed.
 #[derive(Debug, Error)]
 pub enum StartError {
     #[error("this machine cannot isolate a command: {0}. Nothing is run without protection.")]
     Unprotected(String),
-    #[error("the cell's walls could not be built: {step}: {reason}")]
-    Walls { step: String, reason: String },
+    #[error("the cell could not be set up: {step}: {reason}")]
+    Setup { step: String, reason: String },
     #[error("the cell's policy cannot be applied: {0}")]
     Policy(String),
     #[error("the cell's launcher could not be started")]
@@ -203,15 +191,4 @@ pub enum ExecError {
     NotStarted { program: String, reason: String },
     #[error("the cell has ended")]
     Gone,
-}
-
-/// Why layered folders could not be copied or put back.
-#[derive(Debug, Error)]
-pub enum CheckpointError {
-    #[error("a command runs in the cell")]
-    Busy,
-    #[error("the layer could not be copied")]
-    Copy(#[source] io::Error),
-    #[error(transparent)]
-    Start(#[from] StartError),
 }

@@ -1,17 +1,18 @@
-//! The container: the same policy and the same agent, with walls that an OCI runtime builds.
+//! The container backend: the same policy and the same cell init, isolated by an OCI runtime.
 //!
-//! The host starts a launcher, which has a mount namespace of its own. In it stands a bundle in memory: what the OCI
-//! format cannot say (layers over folders whose owners are mapped) is mounted there beforehand, the rest is written as
-//! `config.json`. The launcher then starts the runtime, which hands the control socket to the agent inside, and waits.
-//! The agent enters a user namespace, starts anew in it and puts the last walls around itself, which are the jail's:
-//! limits, no capabilities, landlock, and the list of system calls. When the host goes away the socket closes, the launcher ends
-//! what runs, and bundle and state are gone with its mount namespace.
+//! The host starts a launcher, which has its own mount namespace and builds a bundle in memory there. What the OCI
+//! format cannot express (overlays with mapped owners) is mounted in the bundle; the rest goes into `config.json`.
+//! The launcher then starts the runtime, which passes the control socket to the cell init. The init enters a user
+//! namespace, re-executes itself in it and applies the last isolation steps of the jail: resource limits, no
+//! capabilities, landlock, and the system call filter. When the host exits, the socket closes and the launcher ends
+//! the container; bundle and state vanish with its mount namespace.
 
 mod bundle;
 mod groups;
 mod host;
 mod image;
-mod inside;
+mod init;
+
 mod launcher;
 mod program;
 mod runtime;
@@ -21,21 +22,21 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use host::Container;
-pub(crate) use inside::{enter, serve};
+pub(crate) use init::{enter, serve};
 pub(crate) use launcher::launch;
 
 use crate::jail;
-use groups::Place;
+use groups::GroupPaths;
 use runtime::Runtime;
 
-/// All that the launcher has to know. The agent is told `walls`.
+/// The launcher's instructions. The cell init receives only `jail_plan`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Plan {
-    walls: jail::Plan,
-    /// A folder on which the bundle is mounted.
+struct ContainerPlan {
+    jail_plan: jail::JailPlan,
+    /// The folder on which the bundle is mounted.
     bundle: PathBuf,
     runtime: Runtime,
-    /// What the container is called, among all of this machine.
+    /// The container's name, unique on this machine.
     name: String,
-    place: Place,
+    group_paths: GroupPaths,
 }

@@ -1,7 +1,7 @@
-//! What a host and the agent inside a cell say to each other: frames over one byte stream.
+//! The wire protocol between host and cell init: frames over one byte stream.
 //!
-//! A frame is its length (four bytes, little endian, of what follows), its kind (one byte), the command it is about
-//! (four bytes), and its body: JSON where the kind says so, else plain bytes.
+//! A frame is its length (four bytes, little endian, of what follows), its kind (one byte), the command id (four
+//! bytes), and its body: JSON or raw bytes, depending on the kind.
 
 use std::io::{self, Read, Write};
 
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::{Command, Size, Status};
 
-/// No frame is longer. What comes from inside a cell is not trusted with the host's memory.
-const LONGEST: usize = 1 << 20;
-const HEAD: usize = 5;
+/// The maximum frame length. A cell is untrusted and must not make the host allocate more.
+const MAX_LENGTH: usize = 1 << 20;
+const HEADER: usize = 5;
 
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,17 +23,17 @@ pub(crate) struct Frame {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Body {
-    /// To the launcher: build these walls.
+    /// To the launcher: build a cell.
     Launch(Vec<u8>),
-    /// From inside: the walls stand.
+    /// From the cell init: the isolation is complete.
     Ready,
-    /// To the agent: run this.
+    /// To the cell init: run this command.
     Run(Run),
     Input(Vec<u8>),
     InputEnd,
     Signal(i32),
     Resize(Size),
-    /// From the agent: the command runs.
+    /// From the cell init: the command was started.
     Started,
     Out(Vec<u8>),
     Err(Vec<u8>),
@@ -42,7 +42,7 @@ pub(crate) enum Body {
     Refused(String),
 }
 
-/// A command for the agent.
+/// The body of `Body::Run`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) command: Command,
@@ -69,11 +69,11 @@ impl Frame {
             Body::Started => (11, Vec::new()),
             Body::Refused(reason) => (10, reason.clone().into_bytes()),
         };
-        let length = body.len() + HEAD;
-        if length > LONGEST {
+        let length = body.len() + HEADER;
+        if length > MAX_LENGTH {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "a command and its variables are too long",
+                "the command and its environment are too long",
             ));
         }
         let mut bytes = Vec::with_capacity(4 + length);
@@ -84,7 +84,7 @@ impl Frame {
         out.write_all(&bytes)
     }
 
-    /// The next frame, or `None` at the end of the stream.
+    /// Reads the next frame; `None` at the end of the stream.
     pub(crate) fn receive(input: &mut dyn Read) -> io::Result<Option<Self>> {
         let mut length = [0; 4];
         match input.read_exact(&mut length) {
@@ -93,12 +93,12 @@ impl Frame {
             Err(e) => return Err(e),
         }
         let length = u32::from_le_bytes(length) as usize;
-        if !(HEAD..=LONGEST).contains(&length) {
-            return Err(invalid("a frame has an impossible length"));
+        if !(HEADER..=MAX_LENGTH).contains(&length) {
+            return Err(invalid("a frame has an invalid length"));
         }
         let mut bytes = vec![0; length];
         input.read_exact(&mut bytes)?;
-        let body = bytes.split_off(HEAD);
+        let body = bytes.split_off(HEADER);
         let command = u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
         let body = match bytes[0] {
             0 => Body::Launch(body),
@@ -113,7 +113,7 @@ impl Frame {
             9 => Body::Ended(json(&body)?),
             11 => Body::Started,
             10 => Body::Refused(String::from_utf8_lossy(&body).into_owned()),
-            _ => return Err(invalid("a frame is of an unknown kind")),
+            _ => return Err(invalid("a frame has an unknown kind")),
         };
         Ok(Some(Self { command, body }))
     }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_reads_back_as_it_was_sent() {
+    fn every_frame_kind_round_trips() {
         let run = Run { command: Command::new(["ls", "-l"]), terminal: Some(Size { columns: 80, rows: 24 }) };
         for body in [
             Body::Launch(b"{}".to_vec()),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused_before_memory_is_taken_for_it() {
+    fn an_invalid_frame_is_refused_before_memory_is_allocated() {
         for bytes in [&[255, 255, 255, 255, 7][..], &[0, 0, 0, 0], &[5, 0, 0, 0, 99, 0, 0, 0, 0]] {
             assert_eq!(
                 Frame::receive(&mut &*bytes).unwrap_err().kind(),

@@ -1,21 +1,21 @@
-//! The jail: walls made of the kernel's namespaces, an allow list of system calls, landlock and control groups.
+//! The jail backend: isolation by kernel namespaces, a system call allow list, landlock and control groups.
 //!
-//! The host starts a launcher (this very binary under another name) and sends it a [`Ground`] and a [`Plan`] over a
-//! socket; a launcher that has only the first may be kept waiting, so that the next cell starts at once. The launcher
-//! becomes the supervisor of the first process inside, which builds the walls and serves as the agent on the same
-//! socket. When the host goes away, for whatever reason, the socket closes and both end, and with them all that runs
-//! inside.
+//! The host starts a launcher (this same binary with another argument) and sends it a [`SharedSetup`] and a
+//! [`JailPlan`] over a socket. A launcher that has only the first can be kept as a spare, so that the next cell
+//! starts at once. The launcher forks the cell init, which builds the isolation and then serves the same socket, and
+//! supervises it. When the host exits for any reason the socket closes; launcher and init end, and with them every
+//! process in the cell.
 
 pub(crate) mod cgroup;
 pub(crate) mod confine;
 pub(crate) mod host;
 pub(crate) mod identity;
 pub(crate) mod launcher;
+pub(crate) mod monitor;
 pub(crate) mod probe;
 pub(crate) mod root;
 mod spare;
 mod syscalls;
-pub(crate) mod warden;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,46 +26,46 @@ use crate::cell::Usage;
 use crate::policy::{Image, Policy};
 use cgroup::Groups;
 
-/// What the launcher has to know first: it goes as far with it as the cells of an owner are alike.
+/// The first instructions to the launcher: everything that is the same for all cells of an owner and image.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Ground {
+pub(crate) struct SharedSetup {
     pub(crate) groups: Groups,
-    pub(crate) base: Base,
+    pub(crate) base: RootSpec,
 }
 
-/// What a root is made of before it holds anything of one cell only.
+/// What the root file system consists of before it holds anything specific to one cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Base {
+pub(crate) struct RootSpec {
     pub(crate) image: Image,
-    /// The uid and gid outside, when root starts the cell; its own for anybody else.
+    /// The uid and gid outside the cell if root starts it; otherwise the starting user's own.
     pub(crate) outside: Option<u32>,
-    /// Bytes and files that each of its folders in memory may hold.
+    /// The maximum bytes and files of each in-memory folder.
     pub(crate) room: u64,
     pub(crate) files: u64,
 }
 
-impl Ground {
-    /// True if a cell that wants the other can stand on this one.
-    fn is_like(&self, other: &Self) -> bool {
-        self.base == other.base && self.groups.is_like(&other.groups)
+impl SharedSetup {
+    /// True if a launcher with this setup can become a cell that needs the other.
+    fn is_compatible(&self, other: &Self) -> bool {
+        self.base == other.base && self.groups.is_compatible(&other.groups)
     }
 }
 
-/// All that the first process has to know.
+/// The instructions to the cell init.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub(crate) struct JailPlan {
     pub(crate) policy: Policy,
-    /// The uid and gid outside, when root starts the cell; its own for anybody else.
+    /// The uid and gid outside the cell if root starts it; otherwise the starting user's own.
     pub(crate) outside: Option<u32>,
     pub(crate) groups: Groups,
 }
 
-/// The launcher's last word, on its standard output.
+/// The launcher's final report, on its standard output.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Verdict {
+pub(crate) enum LaunchReport {
     Failed { step: String, reason: String },
-    Over(Usage),
+    Ended(Usage),
 }
 
-/// The address inside at which our proxy listens.
+/// The address inside a cell at which the proxy listens.
 pub const PROXY: std::net::SocketAddrV4 = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 3128);

@@ -1,63 +1,64 @@
-//! Cells: where untrusted commands run, and what they may see, use and reach there.
+//! Cells: isolated environments for untrusted commands, with limits on what a command sees, uses and reaches.
 //!
-//! A [`Policy`] says everything about a cell, as data. A [`Backend`] builds the walls it asks for or refuses; it never
-//! runs anything with fewer. Inside, one agent answers on a byte stream, whatever the walls are made of. This crate
-//! knows no events: what a command wrote stands in a [`layer`], and whoever started it decides what becomes of that.
+//! A [`Policy`] describes a cell completely, as data. A [`Backend`] builds all the isolation that the policy asks for
+//! or refuses to start; it never runs a command with less. In every cell the same first process, the cell init,
+//! serves a byte stream. This crate knows no events: a command's writes land in a [`layer`], and the caller decides
+//! what to do with them.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-mod agent;
 mod cell;
-mod complaints;
 pub mod container;
-mod conversation;
 mod frames;
+mod init;
 pub mod jail;
-mod launched;
+mod launch;
 pub mod layer;
+mod limit_watch;
 pub mod policy;
 mod probe;
 pub mod proxy;
+mod session;
+mod stderr_tail;
 mod sys;
-mod watch;
 
 pub use cell::{
-    Backend, Cell, Checkpoint, CheckpointError, Command, ControlChannel, ExecError, Exit, Pty, PtyControl,
-    Sink, Size, StartError, Status, Stream, Talk, Usage,
+    Backend, Cell, Command, ControlChannel, ExecError, Exit, PipedCommand, Pty, PtyControl, Sink, Size,
+    StartError, Status, Stream, Usage,
 };
 pub use container::Container;
 pub use jail::Jail;
 pub use policy::{Access, Image, Limit, Limits, Mount, Network, Policy};
 pub use probe::{Check, Finding, Probe};
 
-/// The argument by which a program is asked to launch a cell.
+/// The argument that makes a program the launcher of a jail cell.
 pub(crate) const LAUNCH: &str = "cell-launch";
-/// The same for a cell in a container.
+/// The argument that makes a program the launcher of a container cell.
 pub(crate) const CONTAINER_LAUNCH: &str = "container-launch";
-/// The argument by which a program is asked to become the agent inside a container.
-pub(crate) const AGENT: &str = "cell-agent";
-/// The same once it has a user namespace of its own.
-pub(crate) const AGENT_APART: &str = "cell-agent-apart";
+/// The argument that makes a program the cell init of a container, before it has a user namespace of its own.
+pub(crate) const INIT: &str = "cell-init";
+/// The argument that makes a program the cell init of a container, inside its user namespace.
+pub(crate) const INIT_CONFINED: &str = "cell-init-confined";
 
-/// The program that launches cells for this one.
+/// The program that launches cells for this process.
 static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Names another program that calls [`entry`] as the launcher; for tests, which cannot do so themselves.
-pub fn launch_by(program: impl Into<PathBuf>) {
+/// Sets another program that calls [`entry`] as the launcher. For tests: a test binary does not call `entry`.
+pub fn set_launcher(program: impl Into<PathBuf>) {
     let _ = LAUNCHER.set(program.into());
 }
 
-/// The launcher, if this program has one.
+/// The launcher, if one is set.
 pub(crate) fn launcher() -> Option<PathBuf> {
     LAUNCHER.get().cloned()
 }
 
-/// Every program that starts cells calls this before anything else: when it was itself started as a launcher, it does
-/// that job and returns the exit code to end with.
+/// Every program that starts cells must call this first. If the program was started as a launcher or a cell init,
+/// this does that job and returns the exit code.
 pub fn entry() -> Option<i32> {
-    // The program that runs now, even if its file is replaced meanwhile.
-    launch_by("/proc/self/exe");
+    // The running executable, even if its file is replaced later.
+    set_launcher("/proc/self/exe");
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next()?;
     if arguments.next().is_some() {
@@ -66,8 +67,8 @@ pub fn entry() -> Option<i32> {
     match first.to_str()? {
         LAUNCH => Some(jail::launch()),
         CONTAINER_LAUNCH => Some(container::launch()),
-        AGENT => Some(container::enter()),
-        AGENT_APART => Some(container::serve()),
+        INIT => Some(container::enter()),
+        INIT_CONFINED => Some(container::serve()),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What a cell may see and do: data, written by whoever starts it and applied by every backend in the same way.
+//! What a cell may see and do, as data. The caller writes the policy, and every backend applies it in the same way.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Everything that a cell is given. What is not named here is not there.
+/// Everything that a cell is given. Anything not listed here does not exist in the cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
@@ -14,15 +14,15 @@ pub struct Policy {
     pub mounts: Vec<Mount>,
     pub limits: Limits,
     pub network: Network,
-    /// All variables that a command finds. Secrets do not belong here: everything inside can read them.
+    /// The complete environment of every command. Do not put secrets here: every process in the cell can read them.
     pub environment: BTreeMap<String, String>,
-    /// Whose cell it is. When root starts it, this decides the unprivileged uid under which it runs.
+    /// The cell's owner. When root starts the cell, the owner determines the unprivileged uid under which it runs.
     pub owner: String,
 }
 
 impl Policy {
-    /// A workspace with this machine's programs, the usual limits and no network.
-    pub fn over(workspace: Mount, owner: impl Into<String>) -> Self {
+    /// A policy with one workspace, this machine's programs, default limits and no network.
+    pub fn for_workspace(workspace: Mount, owner: impl Into<String>) -> Self {
         Self {
             image: Image::Host { tools: Vec::new() },
             mounts: vec![workspace],
@@ -34,34 +34,34 @@ impl Policy {
     }
 }
 
-/// Where the programs come from.
+/// The source of a cell's programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Image {
-    /// The programs of this machine, read-only: `/usr` with its like, and the folders named here.
+    /// This machine's programs, read-only: `/usr` and similar folders, and the folders listed here.
     Host { tools: Vec<PathBuf> },
-    /// A folder that holds a whole root file system, read-only.
+    /// A folder with a complete root file system, read-only.
     Rootfs(PathBuf),
-    /// A folder that holds an image in the OCI layout, which a container unpacks once.
+    /// A folder with an image in the OCI layout. A container unpacks it once.
     OciLayout(PathBuf),
 }
 
-/// A folder of the host inside the cell.
+/// A folder of the host that is mounted in the cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     pub source: PathBuf,
-    /// An absolute path inside.
+    /// An absolute path inside the cell.
     pub target: PathBuf,
     pub access: Access,
-    /// Names directly in the folder that must not be seen.
+    /// Names directly in the folder that are hidden from the cell.
     pub hidden: Vec<String>,
-    /// Files anywhere in the folder, relative to it, that can be neither read, written nor taken away. Their names show.
+    /// Paths of files relative to the folder that cannot be read, written or removed. Their names stay visible.
     #[serde(default)]
     pub covered: Vec<PathBuf>,
 }
 
 impl Mount {
-    /// A folder as the workspace, with nothing in it hidden.
+    /// The workspace mount, with nothing hidden.
     pub fn workspace(source: impl Into<PathBuf>, access: Access) -> Self {
         Self {
             source: source.into(),
@@ -73,34 +73,35 @@ impl Mount {
     }
 }
 
-/// What may be done to a mounted folder.
+/// How a mounted folder may be accessed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     ReadOnly,
     /// Writes go to the folder itself.
     Direct,
-    /// Writes go to `upper`, and the folder stays as it is. `work` is the kernel's, on the same file system.
+    /// Writes go to `upper`, and the folder stays unchanged. `work` is the overlay's work folder, on the same file
+    /// system as `upper`.
     Layered {
         upper: PathBuf,
         work: PathBuf,
     },
 }
 
-/// What a cell may use.
+/// Resource limits of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Bytes of memory, all processes and their temporary files together.
+    /// Bytes of memory for all processes and their temporary files together.
     pub memory: u64,
     pub processes: u32,
-    /// Processors, in hundredths.
+    /// Percent of one processor.
     pub cpu_percent: u32,
     #[serde(with = "seconds")]
     pub time: Duration,
     /// Bytes written to layered folders.
     pub disk: u64,
-    /// Files and folders made or changed in layered folders.
+    /// Files and folders created or changed in layered folders.
     pub files: u64,
     /// Bytes of output.
     pub output: u64,
@@ -122,16 +123,16 @@ impl Default for Limits {
     }
 }
 
-/// What of the network can be reached.
+/// What a cell can reach on the network.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
     /// Only the cell's own loopback.
     #[default]
     None,
-    /// These hosts through our proxy: `example.org`, or `*.example.org` for all below it.
+    /// These hosts through the proxy: `example.org`, or `*.example.org` for all its subdomains.
     Allow(Vec<String>),
-    /// Every public host through our proxy.
+    /// Every public host through the proxy.
     Open,
 }
 
@@ -141,7 +142,7 @@ impl Network {
     }
 }
 
-/// A limit that can be met.
+/// A limit that a cell can exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -153,14 +154,14 @@ pub enum Limit {
     Output,
 }
 
-/// Where the workspace stands inside.
+/// Where the workspace is mounted in a cell.
 pub const WORKSPACE: &str = "/workspace";
-/// The home folder inside: empty, in memory, gone with the cell.
+/// The home folder in a cell: empty, in memory, discarded with the cell.
 pub const HOME: &str = "/home";
-/// Who a command is inside.
+/// The uid and gid of commands inside a cell.
 pub const UID: u32 = 1000;
 
-/// A clean environment: a search path, a home, a language, and no trace of the host's.
+/// A minimal environment with nothing of the host's.
 pub fn clean_environment() -> BTreeMap<String, String> {
     [
         ("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"),

@@ -1,15 +1,15 @@
-//! What a machine can do for a backend, for `choir doctor` and for the refusal to run unprotected.
+//! Checks what a backend supports on this machine, for `choir doctor` and for refusing to run without isolation.
 
 use serde::Serialize;
 
-/// The result of looking at the machine.
+/// The result of probing this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Probe {
     pub backend: &'static str,
     pub checks: Vec<Check>,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
     pub what: &'static str,
@@ -20,14 +20,14 @@ pub struct Check {
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
     Works(String),
-    /// It is missing, and what stands in for it.
+    /// Missing; the text says what replaces it.
     Weaker(String),
-    /// It is missing, and without it nothing untrusted is run.
+    /// Missing and required: no untrusted command runs without it.
     Missing(String),
 }
 
 impl Probe {
-    /// Why nothing can be run here, if so.
+    /// Why no command can run here, if a required feature is missing.
     pub fn obstacle(&self) -> Option<String> {
         let missing: Vec<String> = self
             .checks

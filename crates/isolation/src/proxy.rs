@@ -1,24 +1,24 @@
-//! The proxy: the only way out of a cell that has a network.
+//! The proxy: the only way out of a cell that has network access.
 //!
-//! A cell has no interface but its own loopback; on it stands a listener whose other end is here, on the host. Every
-//! request is checked by [`Rules`], its host is resolved here and each of its addresses must be public, and the
-//! connection goes to one of the addresses that were checked, so a name that changes its mind gains nothing. Every
-//! request is told once, when it is over or refused. Contents are passed on and never looked at.
+//! A cell has no network interface but its own loopback. A listener on that loopback is served here, on the host.
+//! Every request is checked against [`HostRules`]; its host is resolved here, all its addresses must be public, and
+//! the connection goes to one of the checked addresses, so DNS rebinding gains nothing. Every request is reported
+//! once, when it has ended or was refused. Contents are forwarded without inspection.
 //!
-//! One thread accepts and one serves each connection. All of them wait on the same descriptor beside their own, which
-//! becomes ready when the [`Proxy`] is dropped; dropping it returns when every connection is closed and told.
+//! One thread accepts, and one thread serves each connection. All of them also poll a shared descriptor that becomes
+//! ready when the [`Proxy`] is dropped; the drop returns once every connection is closed and reported.
 
 mod address;
 mod body;
-mod failure;
+mod connection;
+mod error;
 mod head;
 mod http;
-mod line;
 mod plain;
 mod relay;
 mod rules;
+mod socket;
 mod socks;
-mod talk;
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -31,26 +31,26 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 use serde::{Deserialize, Serialize};
 
-pub use address::{Internet, Reach, is_public};
-pub use rules::{RuleError, Rules};
+pub use address::{Resolver, SystemResolver, is_public};
+pub use rules::{HostRules, RuleError};
 
-use line::{Ending, Watch};
-use talk::{Shared, Talk};
+use connection::{Connection, ProxyShared};
+use socket::{ShutdownSignal, Waiter};
 
-/// A request that is over.
+/// A request that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
-    /// `CONNECT`, `SOCKS5`, or the method of plain HTTP; empty if it could not be understood.
+pub struct ProxiedRequest {
+    /// `CONNECT`, `SOCKS5`, or the method of plain HTTP; empty if it could not be parsed.
     pub method: String,
-    /// In normalised form; empty if it could not be understood.
+    /// In normalised form; empty if it could not be parsed.
     pub host: String,
     pub port: u16,
     pub verdict: Verdict,
     /// Why it was refused, or how it failed.
     pub reason: Option<String>,
-    /// Bytes that went to the host.
+    /// Bytes sent to the host.
     pub sent: u64,
-    /// Bytes that came from it.
+    /// Bytes received from the host.
     pub received: u64,
 }
 
@@ -61,20 +61,20 @@ pub enum Verdict {
     Refused,
 }
 
-/// How much and how long.
+/// Limits on connections and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// Connections at once; others wait.
+pub struct ProxyLimits {
+    /// Concurrent connections; others wait.
     pub connections: usize,
-    /// A request's head must be there by then.
+    /// The time to receive a request's head.
     pub head: Duration,
-    /// For each address that is tried, and for looking up a name.
+    /// The time for each address that is tried, and for resolving a name.
     pub connect: Duration,
-    /// A connection on which nothing moves is closed.
+    /// A connection without traffic is closed after this time.
     pub idle: Duration,
 }
 
-impl Default for Bounds {
+impl Default for ProxyLimits {
     fn default() -> Self {
         Self {
             connections: 64,
@@ -88,68 +88,68 @@ impl Default for Bounds {
 /// A proxy that runs until it is dropped.
 #[derive(Debug)]
 pub struct Proxy {
-    gate: Arc<Gate>,
-    ending: Arc<Ending>,
-    /// All wait for this to be closed.
+    slots: Arc<ConnectionSlots>,
+    shutdown: Arc<ShutdownSignal>,
+    /// All threads wait for this to be closed.
     open: Option<UnixStream>,
     acceptor: Option<JoinHandle<()>>,
 }
 
 impl Proxy {
-    /// Serves what arrives at the listener. `tell` is called on the connection's thread, and must not drop the proxy.
-    /// The cell's network lives as long as its listener, so the proxy is dropped when the cell is over.
+    /// Serves the listener. `report` is called on the connection's thread and must not drop the proxy. The cell's
+    /// network exists as long as its listener, so drop the proxy when the cell has ended.
     pub fn serve(
         listener: TcpListener,
-        rules: Rules,
-        tell: impl Fn(Request) + Send + Sync + 'static,
+        rules: HostRules,
+        report: impl Fn(ProxiedRequest) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        Self::serve_through(listener, rules, Internet, Bounds::default(), tell)
+        Self::serve_through(listener, rules, SystemResolver, ProxyLimits::default(), report)
     }
 
-    /// The same through another way to the world. The product knows only [`Internet`]; tests bring their own.
+    /// Like [`Proxy::serve`], with another resolver and other limits, for tests.
     pub fn serve_through(
         listener: TcpListener,
-        rules: Rules,
-        reach: impl Reach,
-        bounds: Bounds,
-        tell: impl Fn(Request) + Send + Sync + 'static,
+        rules: HostRules,
+        resolver: impl Resolver,
+        limits: ProxyLimits,
+        report: impl Fn(ProxiedRequest) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let (open, watched) = UnixStream::pair()?;
-        let ending = Arc::new(Ending::new(watched));
-        let gate = Arc::new(Gate::default());
-        let shared = Arc::new(Shared {
+        let shutdown = Arc::new(ShutdownSignal::new(watched));
+        let slots = Arc::new(ConnectionSlots::default());
+        let shared = Arc::new(ProxyShared {
             rules,
-            reach: Arc::new(reach),
-            bounds,
-            ending: Arc::clone(&ending),
+            resolver: Arc::new(resolver),
+            limits,
+            shutdown: Arc::clone(&shutdown),
             lookups: Arc::default(),
-            tell: Box::new(tell),
+            report: Box::new(report),
         });
-        let doorkeeper = Arc::clone(&gate);
+        let acceptor_slots = Arc::clone(&slots);
         let acceptor = std::thread::Builder::new().name("proxy".into()).spawn(move || {
-            accept(&listener, &shared, &doorkeeper);
-            doorkeeper.wait_until_empty();
+            accept(&listener, &shared, &acceptor_slots);
+            acceptor_slots.wait_until_empty();
         })?;
-        Ok(Self { gate, ending, open: Some(open), acceptor: Some(acceptor) })
+        Ok(Self { slots, shutdown, open: Some(open), acceptor: Some(acceptor) })
     }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.ending.set();
-        self.gate.close();
+        self.shutdown.set();
+        self.slots.close();
         drop(self.open.take());
         let _ = self.acceptor.take().map(JoinHandle::join);
     }
 }
 
-/// After an accept that failed, for instance for want of descriptors.
+/// The pause after a failed accept, for instance when descriptors are exhausted.
 const PAUSE: Duration = Duration::from_millis(100);
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>, gate: &Arc<Gate>) {
-    while let Some(place) = gate.enter(shared.bounds.connections) {
-        let watch = Watch::new(&shared.ending, Duration::MAX);
+fn accept(listener: &TcpListener, shared: &Arc<ProxyShared>, slots: &Arc<ConnectionSlots>) {
+    while let Some(slot) = slots.enter(shared.limits.connections) {
+        let watch = Waiter::new(&shared.shutdown, Duration::MAX);
         let socket = loop {
             match listener.accept() {
                 Ok((socket, _)) => break socket,
@@ -169,7 +169,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>, gate: &Arc<Gate>) {
         };
         let serve = {
             let shared = Arc::clone(shared);
-            move || serve(&shared, socket, place)
+            move || serve(&shared, socket, slot)
         };
         if let Err(error) = std::thread::Builder::new().name("proxy connection".into()).spawn(serve) {
             tracing::warn!(%error, "the proxy could not serve a connection");
@@ -177,40 +177,40 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>, gate: &Arc<Gate>) {
     }
 }
 
-fn serve(shared: &Shared, socket: TcpStream, place: Place) {
-    if let Ok(talk) = Talk::new(shared, socket) {
-        talk.run();
+fn serve(shared: &ProxyShared, socket: TcpStream, slot: ConnectionSlot) {
+    if let Ok(connection) = Connection::new(shared, socket) {
+        connection.run();
     }
-    drop(place);
+    drop(slot);
 }
 
-/// Counts the connections.
+/// Limits the number of concurrent connections.
 #[derive(Debug, Default)]
-struct Gate {
-    state: Mutex<Inside>,
+struct ConnectionSlots {
+    state: Mutex<SlotCount>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct SlotCount {
     count: usize,
     is_closed: bool,
 }
 
-impl Gate {
-    fn state(&self) -> MutexGuard<'_, Inside> {
+impl ConnectionSlots {
+    fn state(&self) -> MutexGuard<'_, SlotCount> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a place; there is none when the gate is closed.
-    fn enter(self: &Arc<Self>, most: usize) -> Option<Place> {
-        let full = |inside: &mut Inside| inside.count >= most && !inside.is_closed;
+    /// Waits for a free slot; `None` once closed.
+    fn enter(self: &Arc<Self>, most: usize) -> Option<ConnectionSlot> {
+        let full = |inside: &mut SlotCount| inside.count >= most && !inside.is_closed;
         let mut inside = self.changed.wait_while(self.state(), full).unwrap_or_else(PoisonError::into_inner);
         if inside.is_closed {
             return None;
         }
         inside.count += 1;
-        Some(Place(Arc::clone(self)))
+        Some(ConnectionSlot(Arc::clone(self)))
     }
 
     fn close(&self) {
@@ -223,18 +223,18 @@ impl Gate {
     }
 }
 
-/// One connection's place, given back when it is dropped.
+/// One connection's slot, released on drop.
 #[derive(Debug)]
-struct Place(Arc<Gate>);
+struct ConnectionSlot(Arc<ConnectionSlots>);
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.state().count -= 1;
         self.0.changed.notify_all();
     }
 }
 
-/// The variables by which commands find the proxy.
+/// The environment variables by which commands find the proxy.
 pub fn environment() -> Vec<(String, String)> {
     let address = crate::jail::PROXY;
     let variables = [
@@ -243,7 +243,7 @@ pub fn environment() -> Vec<(String, String)> {
         ("ALL_PROXY", format!("socks5h://{address}")),
         ("NO_PROXY", "localhost,127.0.0.1".to_owned()),
     ];
-    // Programs do not agree on the case.
+    // Programs disagree on the case of these names.
     variables
         .into_iter()
         .flat_map(|(name, value)| [(name.to_lowercase(), value.clone()), (name.into(), value)])

@@ -1,4 +1,4 @@
-//! The few system calls that no safe wrapper covers, each behind a safe function, and all unsafe code of this crate.
+//! System calls without a safe wrapper, each behind a safe function. All unsafe code of this crate is here.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -16,13 +16,13 @@ fn checked(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// What a fork returns in each of the two processes.
+/// The result of a fork in each process.
 pub(crate) enum Forked {
     Parent(Pid),
     Child,
 }
 
-/// Forks. The launcher, which has one thread, is the only caller.
+/// Forks. Only the launcher calls this; it has a single thread.
 pub(crate) fn fork() -> io::Result<Forked> {
     debug_assert_eq!(std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count), 1);
     // SAFETY: the process has one thread, so no lock of another can be held in the child.
@@ -30,7 +30,7 @@ pub(crate) fn fork() -> io::Result<Forked> {
     Ok(i32::try_from(pid).ok().and_then(Pid::from_raw).map_or(Forked::Child, Forked::Parent))
 }
 
-/// Starts a process in a user namespace of its own that waits to be killed, so that the namespace can be had from it.
+/// Starts a process that holds a new user namespace open until it is killed.
 pub(crate) fn hold_user_namespace() -> io::Result<Pid> {
     let flags = libc::CLONE_NEWUSER | libc::SIGCHLD;
     // SAFETY: without a stack or shared memory this is a fork, and the child makes system calls only.
@@ -44,32 +44,32 @@ pub(crate) fn hold_user_namespace() -> io::Result<Pid> {
     }
 }
 
-/// Leaves namespaces.
+/// Enters new namespaces.
 pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     // SAFETY: the launcher has one thread and does not ask for its file table to be unshared.
     Ok(unsafe { rustix::thread::unshare_unsafe(flags) }?)
 }
 
-/// How a tree of mounts is attached somewhere else.
+/// How to bind mount a file or folder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bind<'a> {
     pub(crate) source: &'a Path,
     pub(crate) target: &'a Path,
     pub(crate) read_only: bool,
-    /// Devices in it work as such.
+    /// Allow device files.
     pub(crate) devices: bool,
     pub(crate) recursive: bool,
-    /// Files belong to others than on disk, as this user namespace says.
+    /// Map file owners by this user namespace (an idmapped mount).
     pub(crate) owners: Option<BorrowedFd<'a>>,
 }
 
-/// Attaches a folder or file of the host at another place, never with set-uid programs.
+/// Bind mounts a file or folder of the host, always `nosuid`.
 pub(crate) fn bind(bind: Bind<'_>) -> io::Result<()> {
     let flags = rustix::mount::MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     Ok(rustix::mount::move_mount(tree(&bind)?.as_fd(), "", rustix::fs::CWD, bind.target, flags)?)
 }
 
-/// Attaches a file, read-only, over one that is open.
+/// Bind mounts a file, read-only, over an open one.
 pub(crate) fn bind_over(source: &Path, target: BorrowedFd<'_>) -> io::Result<()> {
     use rustix::mount::MoveMountFlags as Flags;
     let bind =
@@ -78,7 +78,7 @@ pub(crate) fn bind_over(source: &Path, target: BorrowedFd<'_>) -> io::Result<()>
     Ok(rustix::mount::move_mount(tree(&bind)?.as_fd(), "", target, "", flags)?)
 }
 
-/// A copy of the mount at the source, as it is to be attached.
+/// A detached copy of the source's mount with the wanted attributes.
 fn tree(bind: &Bind<'_>) -> io::Result<OwnedFd> {
     let recursive = if bind.recursive { libc::AT_RECURSIVE as u32 } else { 0 };
     let source = c_path(bind.source)?;
@@ -86,7 +86,7 @@ fn tree(bind: &Bind<'_>) -> io::Result<OwnedFd> {
     // SAFETY: the path is a C string that outlives the call.
     let tree =
         checked(unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, source.as_ptr(), flags) })?;
-    // SAFETY: the call returned a new descriptor, which nobody else owns.
+    // SAFETY: the call returned a new descriptor, which has no other owner.
     let tree = unsafe { OwnedFd::from_raw_fd(i32::try_from(tree).unwrap_or(-1)) };
     let mut attributes = libc::MOUNT_ATTR_NOSUID;
     if bind.read_only {
@@ -115,7 +115,7 @@ fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))
 }
 
-/// Turns a network namespace's loopback on.
+/// Brings up the loopback interface of the network namespace.
 pub(crate) fn loopback_up() -> io::Result<()> {
     use rustix::net::{AddressFamily, SocketType, socket};
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
@@ -130,7 +130,7 @@ pub(crate) fn loopback_up() -> io::Result<()> {
     checked(i64::from(done)).map(drop)
 }
 
-/// The program will lead a session of its own, with its standard input as its terminal.
+/// Makes the program a session leader with standard input as its controlling terminal.
 pub(crate) fn lead_session(command: &mut Command) {
     let lead = || {
         rustix::process::setsid()?;
@@ -140,12 +140,12 @@ pub(crate) fn lead_session(command: &mut Command) {
     unsafe { command.pre_exec(lead) };
 }
 
-/// The descriptor by which a runtime hands the control channel to the agent.
+/// The descriptor on which a container runtime passes the control channel to the cell init.
 const CONTROL: i32 = 3;
 
-/// Puts standard input, which is the control channel, where a program that this one starts finds it. It is called
-/// before anything else is opened.
-pub(crate) fn lay_control() -> io::Result<OwnedFd> {
+/// Duplicates standard input, the control channel, to the descriptor where a child process expects it. Call this
+/// before opening anything else.
+pub(crate) fn place_control() -> io::Result<OwnedFd> {
     // SAFETY: the process has just begun, so nothing in it owns the descriptor that this replaces.
     unsafe {
         checked(i64::from(libc::dup2(0, CONTROL)))?;
@@ -153,7 +153,7 @@ pub(crate) fn lay_control() -> io::Result<OwnedFd> {
     }
 }
 
-/// Takes the control channel that a runtime handed over, so that no command inherits it.
+/// Takes over the control channel that the runtime passed, and marks it close-on-exec.
 pub(crate) fn take_control() -> io::Result<OwnedFd> {
     // SAFETY: the process has just begun, so nothing in it owns the descriptor; the flag is set on an open one.
     unsafe {
@@ -162,7 +162,7 @@ pub(crate) fn take_control() -> io::Result<OwnedFd> {
     }
 }
 
-/// A descriptor that becomes readable when a child ends.
+/// A descriptor that becomes readable when a child exits.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised by `sigemptyset` before it is used; blocking a signal in a process with one
     // thread has no other effect.
@@ -174,24 +174,24 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
         libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
     };
     checked(i64::from(fd))?;
-    // SAFETY: the call returned a new descriptor, which nobody else owns.
+    // SAFETY: the call returned a new descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Empties such a descriptor.
+/// Reads everything available from a non-blocking descriptor.
 pub(crate) fn drain(fd: BorrowedFd<'_>) {
     let mut buffer = [0; 1024];
     while rustix::io::read(fd, &mut buffer).is_ok_and(|count| count > 0) {}
 }
 
-/// Closes everything but the standard streams: what a careless host had open is no business of a launcher's. To be
-/// called before anything is opened.
+/// Closes everything but the standard streams, in case the host leaked descriptors. Call this before opening anything
+/// else.
 pub(crate) fn close_inherited() -> io::Result<()> {
     // SAFETY: nothing in this process has opened a descriptor yet, so none is closed under its owner.
     checked(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) }).map(drop)
 }
 
-/// Ends this process at once, without running what the other half of a fork should run.
+/// Exits immediately, without running exit handlers or destructors of the forked process.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: the process ends here.
     unsafe { libc::_exit(code) }

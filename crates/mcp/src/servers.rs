@@ -1,4 +1,4 @@
-//! All servers of one computer.
+//! All MCP servers of one computer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::offer::{self, Offered};
+use crate::answer::ToolAnswer;
+use crate::definition::{self, ToolDefinition};
 use crate::server::Server;
-use crate::settings::{Settings, Way};
-use crate::words::Said;
+use crate::settings::{Endpoint, Settings};
 use crate::{Keys, Launch};
 
-/// See the module. Cheap to clone; programs end with the last one.
+/// See the module documentation. Cheap to clone; programs end with the last clone.
 #[derive(Clone, Default)]
 pub struct Servers {
     servers: BTreeMap<String, Arc<Server>>,
@@ -24,18 +24,18 @@ impl std::fmt::Debug for Servers {
     }
 }
 
-/// A tool with whose it is and whether it changes anything.
+/// A tool with its server, and whether it is read-only.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ServerTool {
     pub server: String,
-    pub offered: Offered,
+    pub definition: ToolDefinition,
     pub read_only: bool,
 }
 
-/// How a server stands.
+/// The state of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// Nobody has needed it yet.
+pub enum ServerState {
+    /// Not needed yet.
     Idle,
     Up,
     Down(String),
@@ -43,95 +43,95 @@ pub enum State {
 
 /// How a server is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ServerKind {
     Program,
     Address,
 }
 
-/// A server as the person sees it.
+/// A server's status, for the person.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct ServerStatus {
     pub name: String,
-    pub kind: Kind,
-    /// The program, or the address.
-    pub way: String,
-    /// Names of the keys in the vault that it is given.
+    pub kind: ServerKind,
+    /// The program, or the URL.
+    pub target: String,
+    /// Names of the vault keys that it receives.
     pub keys: Vec<String>,
-    pub state: State,
+    pub state: ServerState,
     pub roles: Vec<String>,
-    pub tools: Vec<Found>,
+    pub tools: Vec<ServerTool>,
 }
 
 impl Servers {
-    /// `folder` keeps what servers said of their tools.
+    /// `folder` caches the servers' tool lists.
     pub fn new(settings: &Settings, folder: &Path, launch: &Arc<dyn Launch>, keys: &Keys) -> Self {
-        let one = |(name, settings): (&String, &crate::settings::ServerSettings)| {
-            let copy = folder.join(format!("{name}.json"));
+        let server = |(name, settings): (&String, &crate::settings::ServerSettings)| {
+            let cache_file = folder.join(format!("{name}.json"));
             let server =
-                Server::new(name.clone(), settings.clone(), Arc::clone(launch), Arc::clone(keys), copy);
+                Server::new(name.clone(), settings.clone(), Arc::clone(launch), Arc::clone(keys), cache_file);
             (name.clone(), Arc::new(server))
         };
-        Self { servers: settings.servers.iter().map(one).collect() }
+        Self { servers: settings.servers.iter().map(server).collect() }
     }
 
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
 
-    /// The tools for a role, and the servers that said nothing. It waits for a few seconds at most.
-    pub async fn offered(&self, role: &str) -> (Vec<Found>, Vec<String>) {
+    /// The tools for a role, and the servers that did not answer. Waits a few seconds at most.
+    pub async fn tools_for(&self, role: &str) -> (Vec<ServerTool>, Vec<String>) {
         let for_role = || self.servers.values().filter(|server| server.settings.roles.contains(role));
-        // All at once, since each may take its time.
+        // Ask all servers concurrently.
         let asked: Vec<_> = for_role()
             .map(|server| {
                 let server = Arc::clone(server);
                 tokio::spawn(async move { server.tools().await })
             })
             .collect();
-        let (mut found, mut silent) = (Vec::new(), Vec::new());
+        let (mut found, mut unanswered) = (Vec::new(), Vec::new());
         for (server, asked) in for_role().zip(asked) {
             match asked.await.ok().flatten() {
-                Some(tools) => found.extend(tools.iter().map(|tool| of(server, tool))),
-                None => silent.push(server.name.clone()),
+                Some(tools) => found.extend(tools.iter().map(|tool| server_tool(server, tool))),
+                None => unanswered.push(server.name.clone()),
             }
         }
-        (found, silent)
+        (found, unanswered)
     }
 
-    /// A tool by the name that a model called it by.
-    pub async fn find(&self, role: &str, name: &str) -> Option<Found> {
-        let server = self.servers.get(offer::server_of(name)?)?;
+    /// Finds a tool by the name that a model used.
+    pub async fn find(&self, role: &str, name: &str) -> Option<ServerTool> {
+        let server = self.servers.get(definition::server_of(name)?)?;
         let tools = server.tools().await.filter(|_| server.settings.roles.contains(role))?;
-        tools.iter().find(|tool| tool.name == name).map(|tool| of(server, tool))
+        tools.iter().find(|tool| tool.name == name).map(|tool| server_tool(server, tool))
     }
 
-    pub async fn call(&self, server: &str, tool: &str, input: Map<String, Value>) -> Said {
+    pub async fn call(&self, server: &str, tool: &str, input: Map<String, Value>) -> ToolAnswer {
         match self.servers.get(server) {
             Some(server) => server.call(tool, input).await,
-            None => Said::failed(format!("there is no server {server} any more")),
+            None => ToolAnswer::failed(format!("there is no server {server} any more")),
         }
     }
 
-    /// How all of them stand, as far as is known.
-    pub fn lines(&self) -> Vec<Line> {
-        self.servers.values().map(|server| line(server)).collect()
+    /// The status of all servers, as far as known.
+    pub fn statuses(&self) -> Vec<ServerStatus> {
+        self.servers.values().map(|server| status(server)).collect()
     }
 
-    /// Starts those that do not run, and waits for all of them.
-    pub async fn reach_all(&self) {
-        let reached = self.servers.values().map(|server| {
+    /// Starts all servers that are not running, and waits for them.
+    pub async fn start_all(&self) {
+        let started = self.servers.values().map(|server| {
             let server = Arc::clone(server);
-            tokio::spawn(async move { server.reach().await })
+            tokio::spawn(async move { server.ensure_started().await })
         });
-        for reached in reached.collect::<Vec<_>>() {
-            let _ = reached.await;
+        for started in started.collect::<Vec<_>>() {
+            let _ = started.await;
         }
     }
 
-    /// Ends one and starts it anew, and waits for that; whether there is one of this name.
+    /// Restarts a server and waits for that; returns false if there is no such server.
     pub async fn restart(&self, name: &str) -> bool {
         let Some(server) = self.servers.get(name).cloned() else { return false };
-        // Whoever asked may go away; what was begun is brought to its end.
+        // The restart completes even if the caller goes away.
         let _ = tokio::spawn(async move { server.restart().await }).await;
         true
     }
@@ -144,37 +144,37 @@ impl Servers {
     }
 }
 
-fn of(server: &Server, tool: &Offered) -> Found {
-    Found { server: server.name.clone(), read_only: server.is_read_only(tool), offered: tool.clone() }
+fn server_tool(server: &Server, tool: &ToolDefinition) -> ServerTool {
+    ServerTool { server: server.name.clone(), read_only: server.is_read_only(tool), definition: tool.clone() }
 }
 
-fn line(server: &Server) -> Line {
+fn status(server: &Server) -> ServerStatus {
     let tools = server.known_tools();
-    let state = match server.trouble() {
-        Some(why) => State::Down(why),
-        None if server.is_up() => State::Up,
-        None => State::Idle,
+    let state = match server.error() {
+        Some(why) => ServerState::Down(why),
+        None if server.is_up() => ServerState::Up,
+        None => ServerState::Idle,
     };
-    let (kind, way) = way(&server.settings.way);
-    Line {
+    let (kind, target) = target(&server.settings.endpoint);
+    ServerStatus {
         name: server.name.clone(),
         kind,
-        way,
-        keys: server.settings.way.keys(),
+        target,
+        keys: server.settings.endpoint.keys(),
         state,
         roles: server.settings.roles.iter().cloned().collect(),
-        tools: tools.iter().flat_map(|tools| tools.iter()).map(|tool| of(server, tool)).collect(),
+        tools: tools.iter().flat_map(|tools| tools.iter()).map(|tool| server_tool(server, tool)).collect(),
     }
 }
 
-fn way(way: &Way) -> (Kind, String) {
-    match way {
-        Way::Program(program) => (Kind::Program, program.argv.join(" ")),
-        // What stands behind a question mark may be a secret.
-        Way::Address(address) => {
+fn target(endpoint: &Endpoint) -> (ServerKind, String) {
+    match endpoint {
+        Endpoint::Program(program) => (ServerKind::Program, program.argv.join(" ")),
+        // The query may contain a secret.
+        Endpoint::Address(address) => {
             let mut url = address.url.clone();
             url.set_query(None);
-            (Kind::Address, url.to_string())
+            (ServerKind::Address, url.to_string())
         }
     }
 }

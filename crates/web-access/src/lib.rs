@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolation::proxy::{Internet, Reach};
+use isolation::proxy::{Resolver, SystemResolver};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, redirect};
@@ -49,7 +49,7 @@ fn prepare_tls() {
 /// Fetches public pages. Searches go through a provider: see [`search`].
 pub struct PublicWeb {
     client: Client,
-    reach: Arc<dyn Reach>,
+    reach: Arc<dyn Resolver>,
     places: Arc<Semaphore>,
 }
 
@@ -60,7 +60,7 @@ impl std::fmt::Debug for PublicWeb {
 }
 
 /// Names become public addresses, or none.
-struct PublicNames(Arc<dyn Reach>);
+struct PublicNames(Arc<dyn Resolver>);
 
 impl Resolve for PublicNames {
     fn resolve(&self, name: Name) -> Resolving {
@@ -74,7 +74,7 @@ impl Resolve for PublicNames {
 }
 
 /// One private address among public ones spoils them all.
-fn reach_all(reach: &dyn Reach, host: &str) -> std::io::Result<Vec<SocketAddr>> {
+fn reach_all(reach: &dyn Resolver, host: &str) -> std::io::Result<Vec<SocketAddr>> {
     let found = reach.resolve(host, 0)?;
     match found.iter().find(|address| !reach.is_public(address.ip())) {
         Some(address) => {
@@ -87,11 +87,11 @@ fn reach_all(reach: &dyn Reach, host: &str) -> std::io::Result<Vec<SocketAddr>> 
 
 impl PublicWeb {
     pub fn new() -> Result<Self, SetUpError> {
-        Self::with(Arc::new(Internet))
+        Self::with(Arc::new(SystemResolver))
     }
 
     /// With another idea of what is public, for tests that serve pages on this machine.
-    pub fn with(reach: Arc<dyn Reach>) -> Result<Self, SetUpError> {
+    pub fn with(reach: Arc<dyn Resolver>) -> Result<Self, SetUpError> {
         prepare_tls();
         let client = Client::builder()
             .redirect(redirect::Policy::none())
@@ -218,7 +218,7 @@ mod tests {
     /// Takes every address of this machine for a public one.
     struct Here;
 
-    impl Reach for Here {
+    impl Resolver for Here {
         fn resolve(&self, _: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
             Ok(vec![([127, 0, 0, 1], port).into()])
         }

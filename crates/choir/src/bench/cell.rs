@@ -71,7 +71,7 @@ fn cell(backend: &dyn Backend, workspace: &Path) -> anyhow::Result<Duration> {
     let scratch = tempfile::tempdir_in(workspace.parent().context("no folder")?)?;
     let layer = |name: &str| scratch.path().join(name);
     let access = Access::Layered { upper: layer("upper"), work: layer("work") };
-    let policy = Policy::over(Mount::workspace(workspace, access), "bench");
+    let policy = Policy::for_workspace(Mount::workspace(workspace, access), "bench");
     let started = Instant::now();
     let cell = backend.start(&policy, scratch.path())?;
     let exit = cell.exec(&Command::new(["/bin/true"]), &mut |_, _| ())?;

@@ -90,7 +90,7 @@ fn askers(args: &Keys) -> Result<BTreeSet<String>> {
     let with_key =
         providers.filter(|(_, provider)| provider.auth != Auth::None && provider.kind != Kind::Local);
     let mut askers: BTreeSet<String> = with_key.map(|(name, _)| name.clone()).collect();
-    askers.extend(minds.tools.servers.values().flat_map(|server| server.way.keys()));
+    askers.extend(minds.tools.servers.values().flat_map(|server| server.endpoint.keys()));
     askers.extend(search.and_then(|search| search.needs_key().then(|| search.key_name().to_owned())));
     Ok(askers)
 }

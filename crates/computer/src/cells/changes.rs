@@ -95,7 +95,7 @@ pub(super) fn read(
     layer::walk(upper, &mut |entry: &Entry| {
         if entry.path == Path::new(STATE) {
             // The mark that hides the computer's own folder, or the command's attempt at one.
-            if entry.kind != EntryKind::Gone {
+            if entry.kind != EntryKind::Whiteout {
                 notes.insert(format!("{STATE} is a reserved name; the command's own was left out"));
             }
             return Visit::Skip;
@@ -159,7 +159,7 @@ fn base(
 ) -> Result<Base, Failure> {
     let whole: BTreeSet<FilePath> = entries
         .iter()
-        .filter(|(_, kind)| matches!(kind, EntryKind::Gone | EntryKind::OpaqueFolder))
+        .filter(|(_, kind)| matches!(kind, EntryKind::Whiteout | EntryKind::OpaqueFolder))
         .map(|(path, _)| path.clone())
         .collect();
     let single: Vec<FilePath> = entries.iter().map(|(path, _)| path.clone()).collect();
@@ -237,14 +237,14 @@ impl Reader<'_> {
                 continue;
             }
             let is_dir = matches!(kind, EntryKind::Folder | EntryKind::OpaqueFolder);
-            if *kind != EntryKind::Gone && self.rules.is_ignored(path, is_dir) && !self.base.holds(path) {
+            if *kind != EntryKind::Whiteout && self.rules.is_ignored(path, is_dir) && !self.base.holds(path) {
                 if self.ignored(path, *kind) {
                     dealt = Some(path.clone());
                 }
                 continue;
             }
             match kind {
-                EntryKind::Gone => self.gone(path),
+                EntryKind::Whiteout => self.gone(path),
                 EntryKind::File => self.file(path)?,
                 EntryKind::Symlink => self.link(path),
                 EntryKind::Folder => self.folder(path),
@@ -299,7 +299,7 @@ impl Reader<'_> {
                 self.changes.ignored.push(Step::Place { path: path.clone() });
                 true
             }
-            (EntryKind::File | EntryKind::Symlink | EntryKind::Gone, _) => {
+            (EntryKind::File | EntryKind::Symlink | EntryKind::Whiteout, _) => {
                 self.changes.ignored.push(Step::Place { path: path.clone() });
                 false
             }
@@ -362,6 +362,6 @@ impl Reader<'_> {
         }
         let shows_through = !own.opaque;
         let below = if shows_through { self.lower.names(path).unwrap_or_default() } else { Vec::new() };
-        below.iter().all(|name| own.gone.contains(name))
+        below.iter().all(|name| own.whiteouts.contains(name))
     }
 }

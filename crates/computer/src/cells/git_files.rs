@@ -29,7 +29,7 @@ pub(super) fn take_out(
     entries: Vec<(FilePath, EntryKind)>,
 ) -> io::Result<(Vec<(FilePath, EntryKind)>, Vec<String>)> {
     let written: BTreeSet<&FilePath> =
-        entries.iter().filter(|(_, kind)| *kind != EntryKind::Gone).map(|(path, _)| path).collect();
+        entries.iter().filter(|(_, kind)| *kind != EntryKind::Whiteout).map(|(path, _)| path).collect();
     let exists = |path: &FilePath| written.contains(path) || matches!(lower.observe(path), Ok(Some(_)));
     let mut notes = Vec::new();
     let mut dangerous = BTreeSet::new();
@@ -70,7 +70,7 @@ fn role(path: &FilePath, kind: EntryKind, exists: &dyn Fn(&FilePath) -> bool) ->
     let is_file = match kind {
         EntryKind::File => true,
         EntryKind::Symlink => false,
-        EntryKind::Folder | EntryKind::OpaqueFolder | EntryKind::Gone | EntryKind::Special => {
+        EntryKind::Folder | EntryKind::OpaqueFolder | EntryKind::Whiteout | EntryKind::Special => {
             return Role::None;
         }
     };

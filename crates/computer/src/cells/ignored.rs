@@ -97,7 +97,7 @@ fn carry_out_one(place: &Place, upper: &Path, trash: &Trash, step: &Step) -> io:
             for above in path.ancestors() {
                 isolation::layer::make_writable(&upper.join(above.as_str()));
             }
-            isolation::layer::make_ours(&source)?;
+            isolation::layer::adopt(&source)?;
             trash.take(&place.workspace, path)?;
             carry(upper, &place.workspace, path)
         }

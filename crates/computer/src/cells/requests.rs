@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use event_log::writer::{Intent, Mode, Submission, Writer};
-use isolation::proxy::{Request, Verdict};
+use isolation::proxy::{ProxiedRequest, Verdict};
 use kernel::Action;
 use shared_types::payload::tool::{RequestVerdict, ToolRequest};
 use shared_types::{Actor, OpId, Source};
@@ -12,7 +12,7 @@ use shared_types::{Actor, OpId, Source};
 const MOST: u64 = 1_000;
 
 /// Records the requests of a command, as far as that is worth reading.
-pub(super) fn teller(writer: Writer, op: OpId) -> impl Fn(Request) + Send + Sync + 'static {
+pub(super) fn teller(writer: Writer, op: OpId) -> impl Fn(ProxiedRequest) + Send + Sync + 'static {
     let told = AtomicU64::new(0);
     move |request| {
         if told.fetch_add(1, Ordering::Relaxed) >= MOST {
@@ -35,7 +35,7 @@ pub(super) fn teller(writer: Writer, op: OpId) -> impl Fn(Request) + Send + Sync
     }
 }
 
-fn requested(request: Request) -> ToolRequest {
+fn requested(request: ProxiedRequest) -> ToolRequest {
     let short = |text: String, most: usize| {
         let mut text: String = text.chars().filter(|c| !c.is_control()).collect();
         text.truncate(text.floor_char_boundary(most));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use event_log::EventLog;
 use event_log::writer::{Intent, Mode};
-use isolation::proxy::{Proxy, Rules};
+use isolation::proxy::{HostRules, Proxy};
 use isolation::{Access, Cell, Command, Exit};
 use kernel::{Action, CallState};
 use projector::Extent;
@@ -144,7 +144,8 @@ impl Computer {
         if let Some(left) = caller.agent.as_ref().and_then(|agent| agent.left) {
             policy.limits.time = policy.limits.time.min(left);
         }
-        let rules = Rules::of(&policy.network).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
+        let rules =
+            HostRules::of(&policy.network).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
         let cell = cells.backend.start(&policy, &scratch)?;
         cells.running().insert(op, Arc::clone(&cell));
         let proxy = cell
@@ -317,7 +318,7 @@ impl Computer {
             match (path, entry.kind) {
                 (
                     Ok(path),
-                    EntryKind::File | EntryKind::Symlink | EntryKind::Gone | EntryKind::OpaqueFolder,
+                    EntryKind::File | EntryKind::Symlink | EntryKind::Whiteout | EntryKind::OpaqueFolder,
                 ) => {
                     touched.insert(path);
                     Visit::Enter

@@ -1,5 +1,5 @@
-//! The bundle: a root to start from, the policy's folders, our program, and `config.json`. It stands in memory, in
-//! the launcher's own mount namespace, and nothing of it is ever on disk.
+//! The OCI bundle: a root file system, the policy's folders, our program, and `config.json`. It exists in memory, in
+//! the launcher's own mount namespace, and never on disk.
 
 use std::fs;
 use std::os::fd::BorrowedFd;
@@ -9,14 +9,14 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::chdir;
 use serde_json::{Value, json};
 
-use super::{Plan, program};
+use super::{ContainerPlan, program};
 use crate::jail::host::room;
-use crate::jail::launcher::{Failure, at};
+use crate::jail::launcher::{SetupError, at};
 use crate::jail::root::{attach, etc, folder, inside, memory, names, programs};
 use crate::policy::{Access, HOME, Image, Limits, Mount, Policy};
 use crate::sys::{self, Bind};
 
-/// What a container could read in `/proc` about the machine.
+/// Paths in `/proc` that would reveal details of the machine.
 const MASKED: [&str; 9] = [
     "/proc/acpi",
     "/proc/asound",
@@ -28,7 +28,7 @@ const MASKED: [&str; 9] = [
     "/proc/timer_list",
     "/proc/timer_stats",
 ];
-/// All of /proc/sys but `user`, where the agent bounds what a cell takes of its user's share.
+/// All of /proc/sys except `user`, where the cell init limits per-user resources.
 const READ_ONLY: [&str; 12] = [
     "/proc/bus",
     "/proc/fs",
@@ -43,63 +43,63 @@ const READ_ONLY: [&str; 12] = [
     "/proc/sys/net",
     "/proc/sys/vm",
 ];
-/// The time in which processors are shared out, in microseconds.
+/// The scheduling period, in microseconds.
 const PERIOD: u64 = 100_000;
 
 /// Builds the bundle, and makes it the working folder.
-pub(super) fn build(plan: &Plan, owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
-    let (policy, bundle) = (&plan.walls.policy, &plan.bundle);
+pub(super) fn build(plan: &ContainerPlan, owners: Option<BorrowedFd<'_>>) -> Result<(), SetupError> {
+    let (policy, bundle) = (&plan.jail_plan.policy, &plan.bundle);
     let unshared = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", unshared).map_err(at("keep mounts apart"))?;
     memory(bundle, "mode=755,size=512m,nr_inodes=16k", MountFlags::NOSUID | MountFlags::NODEV)?;
     chdir(bundle).map_err(at("enter the bundle"))?;
     folder("image")?;
     match &policy.image {
-        Image::Host { .. } => host(bundle, policy)?,
-        Image::Rootfs(base) => foreign(bundle, base, policy)?,
+        Image::Host { .. } => host_root(bundle, policy)?,
+        Image::Rootfs(base) => image_root(bundle, base, policy)?,
         Image::OciLayout(_) => return Err(at("take the image")("it was not unpacked")),
     }
     for (index, given) in policy.mounts.iter().enumerate() {
         attach(&Mount { target: mounted(Path::new("/"), index), ..given.clone() }, index, owners)?;
     }
     let arguments = program::show(Path::new("program"))?;
-    close("program")?;
+    make_read_only("program")?;
     let config = serde_json::to_vec(&config(plan, &arguments)).map_err(at("write the configuration"))?;
     fs::write("config.json", config).map_err(at("write the configuration"))
 }
 
-/// Where a folder of the policy waits for the runtime.
+/// Where a folder of the policy is mounted for the runtime.
 fn mounted(bundle: &Path, index: usize) -> PathBuf {
     bundle.join("mounts").join(index.to_string())
 }
 
-/// A root of this machine's programs.
-fn host(bundle: &Path, policy: &Policy) -> Result<(), Failure> {
+/// A root file system with this machine's programs.
+fn host_root(bundle: &Path, policy: &Policy) -> Result<(), SetupError> {
     chdir("image").map_err(at("enter the image"))?;
     programs(&policy.image)?;
-    places(policy)?;
+    mount_points(policy)?;
     etc()?;
     chdir(bundle).map_err(at("enter the bundle"))?;
-    close("image")
+    make_read_only("image")
 }
 
-/// Makes a folder of the bundle a mount that cannot be written, with all that is mounted in it. A runtime that was
-/// asked to do so would forget the other flags.
-fn close(path: &str) -> Result<(), Failure> {
+/// Makes a folder of the bundle a read-only mount, including the mounts inside it. A runtime asked to do so would
+/// lose the other flags.
+fn make_read_only(path: &str) -> Result<(), SetupError> {
     let path = Path::new(path);
     let bind =
         Bind { source: path, target: path, read_only: true, devices: false, recursive: true, owners: None };
     sys::bind(bind).map_err(at(format!("close the bundle's {}", path.display())))
 }
 
-/// A root of another system's: its folder lies under one with the places that we need, and neither can be written.
-fn foreign(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), Failure> {
-    folder("places")?;
+/// A root file system from an image: an overlay of the mount points we need over the image's folder, all read-only.
+fn image_root(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), SetupError> {
+    folder("mount_points")?;
     folder("base")?;
-    chdir("places").map_err(at("enter the image"))?;
-    places(policy)?;
+    chdir("mount_points").map_err(at("enter the image"))?;
+    mount_points(policy)?;
     names()?;
-    // The agent's loader would load what an image names here, before any wall of the agent's own.
+    // An image could use this file to load code into the cell init before its isolation is complete.
     fs::write("etc/ld.so.preload", "").map_err(at("write /etc"))?;
     chdir(bundle).map_err(at("enter the bundle"))?;
     let bind = Bind {
@@ -112,11 +112,12 @@ fn foreign(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), Failure> {
     };
     sys::bind(bind).map_err(at(format!("show {}", base.display())))?;
     let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-    mount("overlay", "image", "overlay", flags, c"lowerdir=places:base").map_err(at("lay out the image"))
+    mount("overlay", "image", "overlay", flags, c"lowerdir=mount_points:base")
+        .map_err(at("lay out the image"))
 }
 
-/// Folders on which something is mounted; those of an image may be links that lead elsewhere.
-fn places(policy: &Policy) -> Result<(), Failure> {
+/// Creates the mount points. In an image they could be symbolic links that lead elsewhere.
+fn mount_points(policy: &Policy) -> Result<(), SetupError> {
     for name in ["dev", "mnt", "proc", "run", "sys", "tmp", "var/tmp"] {
         folder(name)?;
     }
@@ -125,30 +126,29 @@ fn places(policy: &Policy) -> Result<(), Failure> {
     policy.mounts.iter().try_for_each(|given| folder(inside(&given.target)?))
 }
 
-fn config(plan: &Plan, arguments: &[String]) -> Value {
-    let policy = &plan.walls.policy;
-    // Root's cells are an unprivileged user's; for anybody else, root here is only themselves.
-    let user = plan.walls.outside.unwrap_or_default();
-    // Without this one, which is of no use outside the launcher's own namespace, an ordinary user's agent could not
-    // be somebody else than root in its own. It gives it up with all others there.
-    let kept = json!(if plan.walls.outside.is_some() { &[][..] } else { &["CAP_SETFCAP"][..] });
+fn config(plan: &ContainerPlan, arguments: &[String]) -> Value {
+    let policy = &plan.jail_plan.policy;
+    // Cells started by root run as an unprivileged user; otherwise uid 0 is mapped to the starting user.
+    let user = plan.jail_plan.outside.unwrap_or_default();
+    // Without this capability, which has no effect outside the launcher's namespace, an unprivileged user's cell init
+    // could not map itself to a non-root user. It drops the capability there with all others.
+    let kept = json!(if plan.jail_plan.outside.is_some() { &[][..] } else { &["CAP_SETFCAP"][..] });
     let capabilities = json!({ "bounding": kept, "permitted": kept, "effective": kept });
-    // That of users is the agent's to enter, as the one whom the runtime made it; that of shared segments is the
-    // launcher's.
+    // The cell init enters the user namespace itself, and the launcher enters the IPC namespace.
     let namespaces = ["pid", "network", "uts", "mount", "cgroup"].map(|kind| json!({ "type": kind }));
     let mut linux = json!({
         "namespaces": namespaces,
         "maskedPaths": MASKED,
         "readonlyPaths": READ_ONLY,
     });
-    if let Some(path) = &plan.place.path {
+    if let Some(path) = &plan.group_paths.path {
         linux["cgroupsPath"] = json!(path);
         linux["resources"] = resources(&policy.limits, has_swap());
     }
     let mut config = json!({
         "ociVersion": "1.0.2",
         "hostname": "cell",
-        // It cannot be written already.
+        // The mount is already read-only.
         "root": { "path": "image", "readonly": false },
         "process": {
             "terminal": false,
@@ -163,30 +163,30 @@ fn config(plan: &Plan, arguments: &[String]) -> Value {
         "linux": linux,
     });
     if plan.runtime.is_crun() {
-        config["hooks"] = json!({ "createContainer": [close_again(&plan.bundle)] });
+        config["hooks"] = json!({ "createContainer": [remount_read_only_hook(&plan.bundle)] });
     }
     config
 }
 
-/// crun opens the root again when it takes it over, so it is closed once more before anything runs in it. What the hook
-/// is told has to be read: crun takes an end that comes sooner for a failure.
-fn close_again(bundle: &Path) -> Value {
+/// crun makes the root writable again when it takes it over, so a hook makes it read-only before anything runs. The
+/// hook must read its input: crun treats an earlier exit as a failure.
+fn remount_read_only_hook(bundle: &Path) -> Value {
     let script = "cat > /dev/null && exec mount -o remount,bind,ro,nosuid,nodev \"$1\"";
     let path = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"];
     json!({ "path": "/bin/sh", "args": ["sh", "-c", script, "sh", bundle.join("image")], "env": path })
 }
 
-fn mounts(plan: &Plan, user: u32) -> Vec<Value> {
-    let (policy, bundle) = (&plan.walls.policy, &plan.bundle);
+fn mounts(plan: &ContainerPlan, user: u32) -> Vec<Value> {
+    let (policy, bundle) = (&plan.jail_plan.policy, &plan.bundle);
     let mount = |kind: &str, target: &Path, options: &[&str]| json!({ "type": kind, "source": kind, "destination": target, "options": options });
-    // What stands in the bundle is closed as it has to be. runc keeps that; crun has to be told again.
+    // Mounts in the bundle already have the right flags. runc keeps them; crun needs them repeated.
     let flags = |is_read_only: bool| match (plan.runtime.is_crun(), is_read_only) {
         (false, _) => &["rbind"][..],
         (true, false) => &["rbind", "nosuid", "nodev"],
         (true, true) => &["rbind", "nosuid", "nodev", "ro"],
     };
     let bind = |source: PathBuf, target: &Path, is_read_only| json!({ "type": "bind", "source": source, "destination": target, "options": flags(is_read_only) });
-    let size = format!("size={}", room(&policy.limits, &plan.walls.groups));
+    let size = format!("size={}", room(&policy.limits, &plan.jail_plan.groups));
     let count = format!("nr_inodes={}", policy.limits.files);
     let (uid, gid) = (format!("uid={user}"), format!("gid={user}"));
     let shared = ["nosuid", "nodev", "mode=1777", &size, &count];
@@ -194,7 +194,7 @@ fn mounts(plan: &Plan, user: u32) -> Vec<Value> {
     let terminals = ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"];
     let mut mounts = vec![
         mount("proc", Path::new("/proc"), &["nosuid", "noexec", "nodev"]),
-        // The runtime makes the usual devices in it and then closes it.
+        // The runtime creates the usual devices in it and then makes it read-only.
         mount("tmpfs", Path::new("/dev"), &["nosuid", "mode=755", "size=64k", "ro"]),
         mount("devpts", Path::new("/dev/pts"), &terminals),
         mount("tmpfs", Path::new("/dev/shm"), &shared),
@@ -215,7 +215,7 @@ fn resources(limits: &Limits, swap: bool) -> Value {
     let quota = (u64::from(limits.cpu_percent) * PERIOD / 100).max(1_000);
     let mut memory = json!({ "limit": limits.memory });
     if swap {
-        // Memory and swap together: what is swapped out counts, too.
+        // The limit covers memory and swap together.
         memory["swap"] = json!(limits.memory);
     }
     json!({
@@ -226,7 +226,7 @@ fn resources(limits: &Limits, swap: bool) -> Value {
     })
 }
 
-/// A kernel without swap may have no word for it.
+/// A kernel without swap may reject a swap limit.
 fn has_swap() -> bool {
     fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
 }

@@ -1,5 +1,5 @@
-//! A container's control groups. The runtime makes one in every hierarchy that there is, or finds itself in those that
-//! we made; we read what was used before we remove them.
+//! A container's control groups. The runtime creates one in every hierarchy, or uses those that we created. Usage is
+//! read before they are removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,34 +12,34 @@ use crate::jail::cgroup::{self, Hierarchy, PREFIX};
 /// Where pure version 2 is mounted; runtimes look nowhere else.
 const UNIFIED: &str = "/sys/fs/cgroup";
 
-/// Where the groups of one container are.
+/// The control groups of one container.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
-    /// What the runtime is told; nothing where no groups can be made.
+pub(super) struct GroupPaths {
+    /// The path for the runtime; `None` where no groups can be created.
     pub(super) path: Option<String>,
-    /// All that there may be of it.
+    /// All folders that may exist for it.
     pub(super) folders: Vec<PathBuf>,
-    /// The launcher makes them, and starts the runtime in them.
+    /// True if the launcher creates them and starts the runtime inside.
     pub(super) are_ours: bool,
 }
 
-impl Place {
+impl GroupPaths {
     pub(super) fn of(hierarchy: &Hierarchy, name: &str, runtime: &Runtime) -> Self {
         let name = format!("{PREFIX}{name}");
         match hierarchy {
-            // It refuses to make any where version 2 is mounted beside version 1 and has a controller.
-            Hierarchy::One { .. } if runtime.is_crun() => Self {
+            // crun refuses to create groups where version 2 is mounted beside version 1 and has a controller.
+            Hierarchy::V1 { .. } if runtime.is_crun() => Self {
                 folders: parents().into_iter().map(|folder| folder.join(&name)).collect(),
                 path: None,
                 are_ours: true,
             },
-            // A name without a slash is looked for below the runtime's own groups, as ours are.
-            Hierarchy::One { .. } => Self {
+            // A name without a slash is relative to the runtime's own groups, like ours.
+            Hierarchy::V1 { .. } => Self {
                 folders: parents().into_iter().map(|folder| folder.join(&name)).collect(),
                 path: Some(name),
                 are_ours: false,
             },
-            Hierarchy::Two { folder } => {
+            Hierarchy::V2 { folder } => {
                 let folder = folder.join(name);
                 let below = folder.strip_prefix(UNIFIED).ok().map(|below| format!("/{}", below.display()));
                 Self { folders: below.iter().map(|_| folder.clone()).collect(), path: below, are_ours: false }
@@ -53,7 +53,7 @@ impl Place {
     }
 }
 
-/// Removes groups that a process left which is gone.
+/// Removes groups whose creator has exited.
 pub(super) fn sweep(hierarchy: &Hierarchy) {
     hierarchy.sweep();
     cgroup::sweep_in(parents().iter().map(PathBuf::as_path));
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_hierarchy_has_its_own_place() {
+    fn every_hierarchy_has_its_own_path() {
         let mounts = "cgroup /c/cpu cgroup rw,cpu,cpuacct 0 0\ncgroup /c/systemd cgroup rw,name=systemd 0 0\n\
                       cgroup2 /c/unified cgroup2 rw 0 0\n";
         let found = read(mounts, "3:cpu,cpuacct:/mine\n2:name=systemd:/\n7:pids:/unmounted\n0::/\n");
@@ -101,11 +101,11 @@ mod tests {
     }
 
     #[test]
-    fn pure_version_two_is_named_from_its_root() {
+    fn pure_version_two_paths_are_relative_to_its_root() {
         let runtime = Runtime { path: "/usr/bin/crun".into() };
-        let two = Hierarchy::Two { folder: "/sys/fs/cgroup/user/app".into() };
-        let place = Place::of(&two, "1-2", &runtime);
-        assert_eq!(place.path.as_deref(), Some("/user/app/choir-cell-1-2"));
-        assert_eq!(place.folders, [PathBuf::from("/sys/fs/cgroup/user/app/choir-cell-1-2")]);
+        let two = Hierarchy::V2 { folder: "/sys/fs/cgroup/user/app".into() };
+        let group_paths = GroupPaths::of(&two, "1-2", &runtime);
+        assert_eq!(group_paths.path.as_deref(), Some("/user/app/choir-cell-1-2"));
+        assert_eq!(group_paths.folders, [PathBuf::from("/sys/fs/cgroup/user/app/choir-cell-1-2")]);
     }
 }

@@ -1,66 +1,66 @@
-//! The host's side of a container: what its launcher has to know.
+//! The host's side of the container backend: prepares the launcher's instructions.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::Plan;
-use super::groups::{self, Place};
+use super::ContainerPlan;
+use super::groups::{self, GroupPaths};
 use super::image;
 use super::runtime::{self, Runtime};
 use crate::cell::{Backend, Cell, StartError};
 use crate::jail::cgroup::Hierarchy;
 use crate::jail::{host as jail, probe};
-use crate::launched::{Begun, Launch, Launched, Running};
+use crate::launch::PendingLaunch;
 use crate::policy::{Image, Policy};
 use crate::probe::{Check, Finding, Probe};
 
-/// The backend: starts cells by an OCI runtime.
+/// The container backend, which uses an OCI runtime.
 #[derive(Debug, Clone)]
 pub struct Container {
     launcher: PathBuf,
-    named: Option<PathBuf>,
+    configured: Option<PathBuf>,
     images: Option<PathBuf>,
     runtime: Arc<OnceLock<Result<Runtime, String>>>,
     hierarchy: Arc<OnceLock<Hierarchy>>,
 }
 
 impl Container {
-    /// Cells are launched by this program, which must give [`crate::entry`] the first word. It is also what serves
-    /// inside, so it is shown there with its libraries.
+    /// Uses this program as the launcher. It must call [`crate::entry`] first. It is also the cell init, so it is
+    /// mounted in the container with its libraries.
     pub fn new(launcher: impl Into<PathBuf>) -> Self {
         Self {
             launcher: launcher.into(),
-            named: None,
+            configured: None,
             images: None,
             runtime: Arc::default(),
             hierarchy: Arc::default(),
         }
     }
 
-    /// Cells are launched by the program that runs now, if it can; see [`crate::entry`].
+    /// Uses the running program as the launcher, if it called [`crate::entry`].
     pub fn of_this_program() -> Self {
         Self::new(crate::launcher().unwrap_or_default())
     }
 
-    /// Uses this runtime, and no other.
+    /// Uses only this runtime.
     #[must_use]
     pub fn with_runtime(self, path: impl Into<PathBuf>) -> Self {
-        Self { named: Some(path.into()), runtime: Arc::default(), ..self }
+        Self { configured: Some(path.into()), runtime: Arc::default(), ..self }
     }
 
-    /// Every runtime of this machine that can be used, the one that is taken where none is named first.
+    /// Every usable runtime of this machine, the default one first.
     pub fn runtimes() -> Vec<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         runtime::all(&path).into_iter().map(|runtime| runtime.path).collect()
     }
 
-    /// Keeps unpacked images in this folder, which is nobody else's to write.
+    /// Keeps unpacked images in this folder. No other user may be able to write it.
     #[must_use]
     pub fn with_images(self, folder: impl Into<PathBuf>) -> Self {
         Self { images: Some(folder.into()), ..self }
     }
 
-    /// The image as a folder with a root file system, or this machine's own programs.
+    /// The image as a root file system folder, or this machine's own programs.
     fn image(&self, image: &Image) -> Result<Image, StartError> {
         let Image::OciLayout(layout) = image else { return Ok(image.clone()) };
         let none = || StartError::Policy("there is no folder in which images are unpacked".into());
@@ -69,13 +69,13 @@ impl Container {
         unpacked.map(Image::Rootfs).map_err(|e| StartError::Policy(e.to_string()))
     }
 
-    /// The runtime's program, if there is one.
+    /// The runtime's program, if one was found.
     pub fn runtime(&self) -> Option<&Path> {
-        self.found().as_ref().ok().map(|runtime| runtime.path.as_path())
+        self.resolved_runtime().as_ref().ok().map(|runtime| runtime.path.as_path())
     }
 
-    fn found(&self) -> &Result<Runtime, String> {
-        self.runtime.get_or_init(|| runtime::find(self.named.as_deref()))
+    fn resolved_runtime(&self) -> &Result<Runtime, String> {
+        self.runtime.get_or_init(|| runtime::find(self.configured.as_deref()))
     }
 
     fn hierarchy(&self) -> &Hierarchy {
@@ -97,7 +97,7 @@ impl Backend for Container {
             Check { what: "started by", finding: probe::user() },
             Check { what: "control groups", finding: probe::groups(self.hierarchy()) },
         ];
-        let version = self.found().clone().and_then(|runtime| {
+        let version = self.resolved_runtime().clone().and_then(|runtime| {
             runtime.version().map(|version| format!("{version}, {}", runtime.path.display()))
         });
         let works = version.is_ok();
@@ -106,8 +106,8 @@ impl Backend for Container {
             Check { what: "runtime", finding: version.map_or_else(Finding::Missing, Finding::Works) },
         );
         if works {
-            let trial =
-                probe::trial(self).map(|()| "the runtime's walls and the agent's own are in force".into());
+            let trial = probe::trial(self)
+                .map(|()| "the isolation of the runtime and of the cell init is active".into());
             checks
                 .push(Check { what: "a cell", finding: trial.map_or_else(Finding::Missing, Finding::Works) });
         }
@@ -115,24 +115,20 @@ impl Backend for Container {
     }
 
     fn start(&self, policy: &Policy, scratch: &Path) -> Result<Arc<dyn Cell>, StartError> {
-        Ok(Arc::new(Launched::start(self.clone(), policy, scratch)?))
-    }
-}
-
-impl Launch for Container {
-    fn launch(&self, policy: &Policy, scratch: &Path) -> Result<Running, StartError> {
-        let runtime = self.found().clone().map_err(StartError::Unprotected)?;
+        let runtime = self.resolved_runtime().clone().map_err(StartError::Unprotected)?;
         let name = jail::unique_name();
         let policy = &Policy { image: self.image(&policy.image)?, ..policy.clone() };
         let bundle = scratch.join("bundle");
         std::fs::create_dir_all(&bundle)
             .map_err(|e| StartError::Policy(format!("{}: {e}", bundle.display())))?;
-        let walls = jail::plan(policy, self.hierarchy().groups(&name, &policy.limits))?;
-        let place = Place::of(self.hierarchy(), &name, &runtime);
+        let jail_plan = jail::plan(policy, self.hierarchy().groups(&name, &policy.limits))?;
+        let group_paths = GroupPaths::of(self.hierarchy(), &name, &runtime);
         let json = |e: serde_json::Error| StartError::Policy(e.to_string());
-        let agent = serde_json::to_vec(&walls).map_err(json)?;
-        let groups = place.folders.clone();
-        let launcher = serde_json::to_vec(&Plan { walls, bundle, runtime, name, place }).map_err(json)?;
-        Begun::start(&self.launcher, crate::CONTAINER_LAUNCH, launcher, groups)?.finish(agent, policy)
+        let init = serde_json::to_vec(&jail_plan).map_err(json)?;
+        let groups = group_paths.folders.clone();
+        let launcher = serde_json::to_vec(&ContainerPlan { jail_plan, bundle, runtime, name, group_paths })
+            .map_err(json)?;
+        let pending = PendingLaunch::start(&self.launcher, crate::CONTAINER_LAUNCH, launcher, groups)?;
+        Ok(Arc::new(pending.finish(init, policy)?))
     }
 }

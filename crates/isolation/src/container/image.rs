@@ -1,5 +1,5 @@
-//! Images as OCI layouts: a folder with `oci-layout`, `index.json` and blobs. Each is unpacked once, into a folder
-//! named by its manifest's digest; what does not have the digest it is named by is not used.
+//! Images in the OCI layout: a folder with `oci-layout`, `index.json` and blobs. Each image is unpacked once, into a
+//! folder named by its manifest's digest. A blob that does not match its digest is refused.
 
 mod layers;
 
@@ -14,10 +14,10 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-/// No index or manifest is longer.
-const LONGEST: u64 = 4 << 20;
-/// Indexes within indexes.
-const DEEPEST: usize = 4;
+/// The maximum size of an index or manifest.
+const MAX_LENGTH: u64 = 4 << 20;
+/// The maximum nesting of indexes.
+const MAX_DEPTH: usize = 4;
 
 /// Why an image cannot be used. Nothing of it is kept.
 #[derive(Debug, Error)]
@@ -71,7 +71,7 @@ struct Platform {
     architecture: String,
 }
 
-/// The digest of a blob, which is also its name.
+/// The digest of a blob, which is also its file name.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 struct Digest(String);
@@ -97,7 +97,7 @@ impl Digest {
     }
 }
 
-/// The image's root file system, unpacked below `images`, where it stays for the next cell.
+/// Unpacks the image's root file system below `images`, where it is kept for the next cell.
 pub(super) fn unpack(layout: &Path, images: &Path) -> Result<PathBuf, ImageError> {
     let head: Layout = parse(&layout.join("oci-layout"), &read(&layout.join("oci-layout"))?)?;
     if !head.image_layout_version.starts_with("1.") {
@@ -105,7 +105,7 @@ pub(super) fn unpack(layout: &Path, images: &Path) -> Result<PathBuf, ImageError
         return Err(ImageError::Layout { path: layout.to_owned(), reason });
     }
     let index: Index = parse(&layout.join("index.json"), &read(&layout.join("index.json"))?)?;
-    let digest = choose(layout, index, DEEPEST)?;
+    let digest = choose(layout, index, MAX_DEPTH)?;
     let unpacked = images.join(&digest.0);
     if unpacked.is_dir() {
         return Ok(unpacked);
@@ -115,7 +115,7 @@ pub(super) fn unpack(layout: &Path, images: &Path) -> Result<PathBuf, ImageError
     let staging = staging(images)?;
     let done = manifest.layers.iter().try_for_each(|layer| apply(layout, layer, &staging));
     let moved = done.and_then(|()| match fs::rename(&staging, &unpacked) {
-        // Somebody else was quicker with the same.
+        // Another process unpacked the same image first.
         Err(_) if unpacked.is_dir() => Ok(fs::remove_dir_all(&staging)?),
         other => Ok(other?),
     });
@@ -125,7 +125,7 @@ pub(super) fn unpack(layout: &Path, images: &Path) -> Result<PathBuf, ImageError
     moved.map(|()| unpacked)
 }
 
-/// An empty folder that nobody else uses.
+/// Creates an empty folder that no other process uses.
 fn staging(images: &Path) -> io::Result<PathBuf> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = format!(".unpacking-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -136,7 +136,7 @@ fn staging(images: &Path) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// The manifest for this machine.
+/// Finds the manifest for this machine.
 fn choose(layout: &Path, index: Index, depth: usize) -> Result<Digest, ImageError> {
     let architecture = match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -145,7 +145,7 @@ fn choose(layout: &Path, index: Index, depth: usize) -> Result<Digest, ImageErro
     };
     let fits = |one: &Descriptor| {
         let here = one.platform.as_ref().is_none_or(|of| of.os == "linux" && of.architecture == architecture);
-        // Statements about an image stand beside it in the index.
+        // Attestations are listed beside the image in the index.
         here && !one.annotations.contains_key("vnd.docker.reference.type")
     };
     let found = index.manifests.into_iter().find(fits);
@@ -169,7 +169,7 @@ fn apply(layout: &Path, layer: &Descriptor, root: &Path) -> Result<(), ImageErro
     } else {
         return Err(ImageError::Kind(layer.media_type.clone()));
     }
-    // What follows the archive belongs to the digest, too.
+    // The digest also covers bytes after the archive.
     io::copy(&mut hashing, &mut io::sink())?;
     layer.digest.check(hashing.hash)
 }
@@ -196,7 +196,7 @@ fn blob<T: DeserializeOwned>(layout: &Path, digest: &Digest) -> Result<T, ImageE
 
 fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+    let read = File::open(path).and_then(|file| file.take(MAX_LENGTH).read_to_end(&mut bytes));
     read.map_err(|e| ImageError::Layout { path: path.to_owned(), reason: e.to_string() })?;
     Ok(bytes)
 }

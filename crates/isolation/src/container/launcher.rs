@@ -1,5 +1,5 @@
-//! The container's launcher: it prepares the bundle, starts the runtime, and waits until both are over. However the
-//! host, the runtime or the first process ends, the others are ended and the control groups removed.
+//! The container's launcher: prepares the bundle, starts the runtime, and waits for the container to end. Whichever
+//! of the host, the runtime or the cell init ends first, the others are ended and the control groups removed.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -13,103 +13,114 @@ use rustix::mount::MountFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, wait, waitpid};
 use rustix::thread::UnshareFlags;
 
-use super::{Plan, bundle};
+use super::{ContainerPlan, bundle};
 use crate::cell::Usage;
-use crate::jail::cgroup::{self, Made};
+use crate::jail::cgroup::{self, CreatedGroups};
 use crate::jail::identity;
-use crate::jail::launcher::{FAILED_INSIDE, Failure, at, receive, tell};
+use crate::jail::launcher::{INIT_FAILED, SetupError, at, receive, report};
+use crate::jail::monitor::LimitMonitor;
 use crate::jail::root::memory;
-use crate::jail::warden::Warden;
 use crate::policy::Limit;
 use crate::sys;
 
-/// How often the container's processes are looked for after the host went away, until the runtime has ended.
-const AGAIN: Duration = Duration::from_millis(5);
-/// What the runtime says when it fails, in the bundle.
-const ERRORS: &str = "errors";
-/// Where the runtime writes the number of the first process, in the bundle.
-const FIRST: &str = "first";
+/// The interval between attempts to kill the container's processes after the host went away, until the runtime has
+/// exited.
+const KILL_INTERVAL: Duration = Duration::from_millis(5);
+/// The runtime's standard error, in the bundle.
+const STDERR_FILE: &str = "errors";
+/// Where the runtime writes the pid of the cell init, in the bundle.
+const INIT_PID_FILE: &str = "init";
 
 /// Runs the launcher; returns the process's exit code.
 pub(crate) fn launch() -> i32 {
     match run() {
-        Ok((Ended::Over, usage)) => tell(Ok(usage)),
-        Ok((Ended::Told, _)) => 1,
-        Ok((Ended::Failed(failure), _)) | Err(failure) => tell(Err(failure)),
+        Ok((ContainerEnd::Ended, usage)) => report(Ok(usage)),
+        Ok((ContainerEnd::Reported, _)) => 1,
+        Ok((ContainerEnd::Failed(failure), _)) | Err(failure) => report(Err(failure)),
     }
 }
 
-enum Ended {
-    Over,
-    /// The first process has told its own failure.
-    Told,
-    Failed(Failure),
+enum ContainerEnd {
+    Ended,
+    /// The cell init has already reported its failure.
+    Reported,
+    Failed(SetupError),
 }
 
-fn run() -> Result<(Ended, Usage), Failure> {
-    let control = sys::lay_control().map_err(at("take the control channel"))?;
-    let plan: Plan = receive(&control)?;
-    // Ctrl-C at the host's terminal is the host's affair; here something has to be put in order first.
+fn run() -> Result<(ContainerEnd, Usage), SetupError> {
+    let control = sys::place_control().map_err(at("take the control channel"))?;
+    let plan: ContainerPlan = receive(&control)?;
+    // Ignore Ctrl-C at the host's terminal, because the launcher must clean up first.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    // What the runtime leaves behind comes to this process, which ends it.
+    // Processes that the runtime leaves behind become children of this process, which ends them.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(at("look after orphans"))?;
-    let owners = identity::owners(plan.walls.outside)?;
-    if owners.is_some() {
-        // Whoever looks for the runtime among this process's children finds no other.
+        .map_err(at("adopt orphaned processes"))?;
+    let owner_mapping = identity::owner_mapping(plan.jail_plan.outside)?;
+    if owner_mapping.is_some() {
+        // Reap the helper process, so that the runtime is this process's only child.
         let _ = rustix::process::wait(WaitOptions::empty());
     }
-    leave(&plan)?;
-    bundle::build(&plan, owners.as_ref().map(std::os::fd::AsFd::as_fd))?;
-    drop(owners);
-    let started = start(&plan).and_then(|runtime| supervise(&control, runtime, Warden::new(&plan.walls)));
+    enter_namespaces(&plan)?;
+    bundle::build(&plan, owner_mapping.as_ref().map(std::os::fd::AsFd::as_fd))?;
+    drop(owner_mapping);
+    let started =
+        start(&plan).and_then(|runtime| supervise(&control, runtime, LimitMonitor::new(&plan.jail_plan)));
     end_all();
-    let usage = Made(&plan.walls.groups).usage();
-    plan.place.remove();
+    let usage = CreatedGroups(&plan.jail_plan.groups).usage();
+    plan.group_paths.remove();
     started.map(|(ended, met)| (ended, Usage { met, ..usage }))
 }
 
-/// Enters a mount namespace, which is taken down with this process, and one of shared segments, which the container is
-/// in as well: so the warden sees those that no process has attached. For anybody but root that begins with a user
-/// namespace, in which the runtime can do its work.
-fn leave(plan: &Plan) -> Result<(), Failure> {
-    const APART: UnshareFlags = UnshareFlags::NEWNS.union(UnshareFlags::NEWIPC);
-    if plan.walls.outside.is_some() {
-        return sys::unshare(APART).map_err(at("leave the host's mounts"));
+/// Enters a mount namespace, which vanishes with this process, and an IPC namespace that the container shares, so
+/// that the monitor sees segments that no process has attached. For users other than root, enters a user namespace
+/// first, in which the runtime can work.
+fn enter_namespaces(plan: &ContainerPlan) -> Result<(), SetupError> {
+    const LAUNCHER_NAMESPACES: UnshareFlags = UnshareFlags::NEWNS.union(UnshareFlags::NEWIPC);
+    if plan.jail_plan.outside.is_some() {
+        return sys::unshare(LAUNCHER_NAMESPACES).map_err(at("leave the host's mounts"));
     }
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    sys::unshare(UnshareFlags::NEWUSER | APART).map_err(at("enter new namespaces"))?;
+    sys::unshare(UnshareFlags::NEWUSER | LAUNCHER_NAMESPACES).map_err(at("enter new namespaces"))?;
     identity::map(0, uid.as_raw(), gid.as_raw())
 }
 
-fn start(plan: &Plan) -> Result<Child, Failure> {
+fn start(plan: &ContainerPlan) -> Result<Child, SetupError> {
     let bundle = &plan.bundle;
-    let errors = File::create(ERRORS).map_err(at("keep the runtime's errors"))?;
-    let groups = if plan.place.are_ours { Some(cgroup::make(&plan.walls.groups)?) } else { None };
+    let errors = File::create(STDERR_FILE).map_err(at("create the runtime's error file"))?;
+    let groups = if plan.group_paths.are_ours { Some(cgroup::make(&plan.jail_plan.groups)?) } else { None };
     let mut runtime = Command::new(&plan.runtime.path);
-    if plan.runtime.is_crun() && plan.place.path.is_none() {
+    if plan.runtime.is_crun() && plan.group_paths.path.is_none() {
         runtime.args(["--cgroup-manager", "disabled"]);
-        hide_version_two()?;
+        hide_cgroup_v2()?;
     }
-    // A runtime that does not stay leaves the container's groups, so that they can be read when it is over.
+    // A detached runtime leaves the container's groups in place, so that usage can be read at the end.
     runtime
         .arg("--root")
         .arg(bundle.join("state"))
-        .args(["run", "--detach", "--no-new-keyring", "--preserve-fds", "1", "--pid-file", FIRST, "--bundle"])
+        .args([
+            "run",
+            "--detach",
+            "--no-new-keyring",
+            "--preserve-fds",
+            "1",
+            "--pid-file",
+            INIT_PID_FILE,
+            "--bundle",
+        ])
         .arg(bundle)
         .arg(format!("choir-{}", plan.name))
         .stdin(Stdio::null())
         .stderr(errors);
-    groups.as_ref().map_or(Ok(()), Made::enter)?;
+    groups.as_ref().map_or(Ok(()), CreatedGroups::enter)?;
     let started = runtime.spawn().map_err(at("start the runtime"));
-    groups.as_ref().map_or(Ok(()), Made::leave)?;
+    groups.as_ref().map_or(Ok(()), CreatedGroups::leave)?;
     started
 }
 
-/// crun refuses a machine on which version 2 is mounted beside version 1 and has a controller, even where it has
-/// nothing to do with either. In this mount namespace it finds none there.
-fn hide_version_two() -> Result<(), Failure> {
+/// Hides cgroup version 2 in this mount namespace. crun refuses a machine where version 2 is mounted beside version 1
+/// and has a controller, even if it manages no groups.
+fn hide_cgroup_v2() -> Result<(), SetupError> {
     let beside = Path::new("/sys/fs/cgroup/unified");
     if !beside.is_dir() {
         return Ok(());
@@ -117,34 +128,34 @@ fn hide_version_two() -> Result<(), Failure> {
     memory(beside, "mode=755,size=4k", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC)
 }
 
-/// Waits until the runtime has started the container and that is over. It is ended when the host goes away or a limit
-/// is met, which is named.
+/// Waits until the runtime has started the container and the container has ended. Ends it when the host goes away or
+/// a limit is exceeded, which is returned.
 fn supervise(
     control: &OwnedFd,
     mut runtime: Child,
-    warden: Warden,
-) -> Result<(Ended, Option<Limit>), Failure> {
-    let mut watch = Watch { control, warden, is_alone: false, met: None };
-    let pid = number(runtime.id()).ok_or_else(|| at("watch the runtime")("no number"))?;
-    watch.until_over(pid, pid, &|| end_children(pid))?;
+    monitor: LimitMonitor,
+) -> Result<(ContainerEnd, Option<Limit>), SetupError> {
+    let mut watch = ContainerWatch { control, monitor, is_ending: false, met: None };
+    let pid = to_pid(runtime.id()).ok_or_else(|| at("watch the runtime")("it has no pid"))?;
+    watch.wait_for(pid, pid, &|| end_children(pid))?;
     let status = runtime.wait().map_err(at("wait for the runtime"))?;
     if !status.success() {
-        let failed = Ended::Failed(at("run the container")(complaint(status)));
-        return Ok((if watch.is_alone { Ended::Over } else { failed }, watch.met));
+        let failed = ContainerEnd::Failed(at("run the container")(stderr_line(status)));
+        return Ok((if watch.is_ending { ContainerEnd::Ended } else { failed }, watch.met));
     }
-    // Its parent is gone, so it has become a child of this process.
-    let first = fs::read_to_string(FIRST).map_err(at("find the first process"))?;
-    let first = first.trim().parse().ok().and_then(number);
-    let first = first.ok_or_else(|| at("find the first process")("no number"))?;
-    watch.until_over(first, rustix::process::getpid(), &|| end(first))?;
-    let status = waitpid(Some(first), WaitOptions::empty()).map_err(at("wait for the container"))?;
+    // The runtime has exited, so the init has become a child of this process.
+    let init = fs::read_to_string(INIT_PID_FILE).map_err(at("find the init process"))?;
+    let init = init.trim().parse().ok().and_then(to_pid);
+    let init = init.ok_or_else(|| at("find the init process")("it has no pid"))?;
+    watch.wait_for(init, rustix::process::getpid(), &|| end(init))?;
+    let status = waitpid(Some(init), WaitOptions::empty()).map_err(at("wait for the container"))?;
     let code = status.and_then(|(_, status)| status.exit_status());
     let ended = match code {
-        Some(FAILED_INSIDE) => Ended::Told,
-        Some(code) if code != 0 && !watch.is_alone => {
-            Ended::Failed(at("run the container")(format!("its first process ended with {code}")))
+        Some(INIT_FAILED) => ContainerEnd::Reported,
+        Some(code) if code != 0 && !watch.is_ending => {
+            ContainerEnd::Failed(at("run the container")(format!("its init process ended with {code}")))
         }
-        Some(_) | None => Ended::Over,
+        Some(_) | None => ContainerEnd::Ended,
     };
     Ok((ended, watch.met))
 }
@@ -153,35 +164,35 @@ fn end(process: Pid) {
     let _ = kill_process(process, Signal::KILL);
 }
 
-fn number(pid: u32) -> Option<Pid> {
+fn to_pid(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
-/// What is looked at while a container starts and runs.
-struct Watch<'a> {
+/// The conditions to watch while a container starts and runs.
+struct ContainerWatch<'a> {
     control: &'a OwnedFd,
-    warden: Warden,
-    /// The host went away, or a limit was met.
-    is_alone: bool,
+    monitor: LimitMonitor,
+    /// The host went away, or a limit was exceeded.
+    is_ending: bool,
     met: Option<Limit>,
 }
 
-impl Watch<'_> {
-    /// Waits until a process is over, and has it ended if there is a reason. The container's processes are found below
-    /// `starter`.
-    fn until_over(&mut self, process: Pid, starter: Pid, end: &dyn Fn()) -> Result<(), Failure> {
+impl ContainerWatch<'_> {
+    /// Waits for a process to end, and kills it if the container must end. The container's processes are descendants
+    /// of `starter`.
+    fn wait_for(&mut self, process: Pid, starter: Pid, end: &dyn Fn()) -> Result<(), SetupError> {
         let watched = pidfd_open(process, PidfdFlags::empty()).map_err(at("watch the container"))?;
         loop {
-            // Nothing is read here: only the host's going away shows.
+            // Nothing is read here; only a hang-up of the host wakes it.
             let mut fds =
                 [PollFd::new(&watched, PollFlags::IN), PollFd::new(self.control, PollFlags::empty())];
-            let again = Timespec { tv_sec: 0, tv_nsec: i64::from(AGAIN.subsec_nanos()) };
-            let polled = if self.is_alone {
-                // The kernel ends the rest with the first process.
+            let again = Timespec { tv_sec: 0, tv_nsec: i64::from(KILL_INTERVAL.subsec_nanos()) };
+            let polled = if self.is_ending {
+                // When the init ends, the kernel kills the rest.
                 end();
                 poll(&mut fds[..1], Some(&again))
             } else {
-                poll(&mut fds, Timespec::try_from(self.warden.pause()).ok().as_ref())
+                poll(&mut fds, Timespec::try_from(self.monitor.until_next_check()).ok().as_ref())
             };
             match polled {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -190,22 +201,23 @@ impl Watch<'_> {
             if !fds[0].revents().is_empty() {
                 return Ok(());
             }
-            self.met = self.met.or_else(|| self.warden.met(Some(starter)));
-            self.is_alone |= !fds[1].revents().is_empty() || self.met.is_some();
+            self.met = self.met.or_else(|| self.monitor.met(Some(starter)));
+            self.is_ending |= !fds[1].revents().is_empty() || self.met.is_some();
         }
     }
 }
 
-/// What the runtime said last.
-fn complaint(status: std::process::ExitStatus) -> String {
-    let said = fs::read(ERRORS).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said);
-    said.lines()
+/// The last line of the runtime's standard error.
+fn stderr_line(status: std::process::ExitStatus) -> String {
+    let stderr = fs::read(STDERR_FILE).unwrap_or_default();
+    let stderr = String::from_utf8_lossy(&stderr);
+    stderr
+        .lines()
         .rfind(|line| !line.trim().is_empty())
         .map_or_else(|| format!("the runtime ended with {status}"), str::to_owned)
 }
 
-/// Ends whatever a runtime that was itself killed has left to this process.
+/// Ends everything that a killed runtime left to this process.
 fn end_all() {
     loop {
         end_children(rustix::process::getpid());
@@ -216,11 +228,11 @@ fn end_all() {
     }
 }
 
-/// Ends the processes that a process has started, or has been left.
+/// Kills the children of a process, including adopted ones.
 fn end_children(of: Pid) {
     let tasks = fs::read_dir(format!("/proc/{}/task", of.as_raw_nonzero())).into_iter().flatten().flatten();
     for list in tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()) {
-        for child in list.split_whitespace().filter_map(|number| number.parse().ok().and_then(Pid::from_raw))
+        for child in list.split_whitespace().filter_map(|to_pid| to_pid.parse().ok().and_then(Pid::from_raw))
         {
             end(child);
         }

@@ -1,5 +1,5 @@
-//! Our own program inside a container, where there may be no library that fits it: it is shown with its loader and
-//! its libraries, in a folder that no image uses.
+//! Our own program inside a container, whose image may lack compatible libraries: it is mounted with its loader and
+//! libraries, in a folder that no image uses.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,15 +9,15 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::jail::launcher::{Failure, at};
+use crate::jail::launcher::{SetupError, at};
 use crate::jail::root::folder;
 use crate::sys::{self, Bind};
 
-/// Where the program stands inside.
+/// The program's folder inside the container.
 pub(super) const FOLDER: &str = "/.choir";
 
-/// Puts this program with all that it needs below `into`; returns how it is started inside.
-pub(super) fn show(into: &Path) -> Result<Vec<String>, Failure> {
+/// Mounts this program with its libraries below `into`; returns its command line inside the container.
+pub(super) fn show(into: &Path) -> Result<Vec<String>, SetupError> {
     folder(into.join("lib"))?;
     show_self(&into.join("cell"))?;
     let maps = fs::read_to_string("/proc/self/maps").map_err(at("list our libraries"))?;
@@ -26,33 +26,33 @@ pub(super) fn show(into: &Path) -> Result<Vec<String>, Failure> {
         let Some(name) = library.file_name().and_then(|name| name.to_str()) else { continue };
         if name.starts_with("ld-") || name.starts_with("ld.so") {
             show_file(&library, &into.join("ld.so"))?;
-            arguments = ["/ld.so", "--library-path", "/lib"].map(place).to_vec();
+            arguments = ["/ld.so", "--library-path", "/lib"].map(group_paths).to_vec();
         }
         show_file(&library, &into.join("lib").join(name))?;
         for alias in aliases(name) {
             symlink(name, into.join("lib").join(alias)).map_err(at("name a library"))?;
         }
     }
-    arguments.extend([place("/cell"), crate::AGENT.to_owned()]);
+    arguments.extend([group_paths("/cell"), crate::INIT.to_owned()]);
     Ok(arguments)
 }
 
-/// Starts this program anew, as [`show`] said, with another argument. It returns only if that fails, with the reason.
-pub(super) fn start_anew(argument: &str) -> Failure {
-    // Where a loader was named, nothing else tells how this program was started.
+/// Re-executes this program as [`show`] set it up, with another argument. Returns only on failure.
+pub(super) fn start_anew(argument: &str) -> SetupError {
+    // If it was started through a loader, only the command line tells how.
     let line = fs::read("/proc/self/cmdline").unwrap_or_default();
     let mut words = line.split(|byte| *byte == 0).map(OsStr::from_bytes);
     let mut program = Command::new(words.next().unwrap_or_default());
-    let kept = words.take_while(|word| *word != crate::AGENT);
-    at("start the agent anew")(program.args(kept).arg(argument).exec())
+    let kept = words.take_while(|word| *word != crate::INIT);
+    at("restart the cell init")(program.args(kept).arg(argument).exec())
 }
 
-fn place(part: &str) -> String {
+fn group_paths(part: &str) -> String {
     if part.starts_with('/') { format!("{FOLDER}{part}") } else { part.to_owned() }
 }
 
-/// Shows the program that runs now. Where its file was replaced, what runs is copied.
-fn show_self(target: &Path) -> Result<(), Failure> {
+/// Mounts the running program, or copies it if its file was replaced.
+fn show_self(target: &Path) -> Result<(), SetupError> {
     let (running, step) = (Path::new("/proc/self/exe"), "show our program");
     let now = fs::metadata(running).map_err(at(step))?;
     let path = fs::read_link(running).map_err(at(step))?;
@@ -60,14 +60,14 @@ fn show_self(target: &Path) -> Result<(), Failure> {
     if is_same { show_file(&path, target) } else { fs::copy(running, target).map(drop).map_err(at(step)) }
 }
 
-fn show_file(source: &Path, target: &Path) -> Result<(), Failure> {
+fn show_file(source: &Path, target: &Path) -> Result<(), SetupError> {
     let step = format!("show our program's {}", source.display());
     fs::File::create(target).map_err(at(step.as_str()))?;
     let bind = Bind { source, target, read_only: true, devices: false, recursive: false, owners: None };
     sys::bind(bind).map_err(at(step))
 }
 
-/// The shared libraries that a process uses, its loader among them.
+/// The shared libraries that a process has mapped, including its loader.
 fn libraries(maps: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for line in maps.lines() {
@@ -83,7 +83,7 @@ fn libraries(maps: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The shorter names by which `libz.so.1.3` may be asked for.
+/// The shorter names of `libz.so.1.3`, by which it may be requested.
 fn aliases(name: &str) -> Vec<&str> {
     let Some(start) = name.find(".so.").map(|at| at + ".so.".len()) else { return Vec::new() };
     name.match_indices('.').map(|(at, _)| at).filter(|at| *at > start).map(|at| &name[..at]).collect()
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_are_told_from_programs_and_data() {
+    fn libraries_are_distinguished_from_programs_and_data() {
         let maps = "55-56 r--p 00 fe:00 1 /opt/bin/choir\n\
                     7f-80 r--p 00 fe:00 2 /usr/lib/libc.so.6\n7f-81 r-xp 00 fe:00 2 /usr/lib/libc.so.6\n\
                     7f-82 r--p 00 fe:00 3 /usr/lib/ld-linux-x86-64.so.2\n7f-83 rw-p 00 00:00 0 [heap]\n\
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_has_the_names_of_its_versions() {
+    fn a_library_has_aliases_for_its_versions() {
         assert_eq!(aliases("libz.so.1.3.1"), ["libz.so.1", "libz.so.1.3"]);
         assert_eq!(aliases("libc.so.6"), Vec::<&str>::new());
         assert_eq!(aliases("libfoo-1.2.so"), Vec::<&str>::new());

@@ -1,5 +1,5 @@
-//! The OCI runtime: found, or named in the settings. Podman is none, but has one: where only podman is found, or it
-//! is what was named, its runtime is used.
+//! Finds the OCI runtime, or uses the configured one. Podman is not a runtime, but uses one: where only podman is
+//! found or configured, its runtime is used.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-/// Those we know how to call, the first that is found.
+/// The supported runtimes, in order of preference.
 const KNOWN: [&str; 2] = ["runc", "crun"];
-/// What calls one of them.
+/// A container engine that uses one of them.
 const PODMAN: &str = "podman";
-/// Where runtimes are, which the search path of an ordinary user may lack.
+/// Folders of runtimes that an ordinary user's search path may lack.
 const PLACES: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/usr/libexec/podman"];
 
@@ -20,7 +20,7 @@ pub(super) struct Runtime {
     pub(super) path: PathBuf,
 }
 
-/// The runtime that was named, or one that is there.
+/// The configured runtime, or an installed one.
 pub(super) fn find(named: Option<&Path>) -> Result<Runtime, String> {
     match named {
         Some(path) if !path.is_file() => Err(format!("there is no OCI runtime {}", path.display())),
@@ -35,7 +35,7 @@ pub(super) fn find(named: Option<&Path>) -> Result<Runtime, String> {
     }
 }
 
-/// Every known runtime that is there, one of each kind.
+/// The installed runtimes, one of each kind.
 pub(super) fn all(path: &OsStr) -> Vec<Runtime> {
     KNOWN.iter().filter_map(|name| search(path, name)).map(|path| Runtime { path }).collect()
 }
@@ -45,7 +45,7 @@ fn search(path: &OsStr, name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|path| path.is_absolute() && path.is_file())
 }
 
-/// The runtime that podman would use itself.
+/// The runtime that podman itself uses.
 fn of_podman(podman: &Path) -> Result<Runtime, String> {
     let asked = Command::new(podman).args(["info", "--format", "{{.Host.OCIRuntime.Path}}"]).output();
     let asked = asked.map_err(|e| format!("{} does not run: {e}", podman.display()))?;
@@ -54,24 +54,24 @@ fn of_podman(podman: &Path) -> Result<Runtime, String> {
     if is_known && path.is_file() {
         return Ok(Runtime { path });
     }
-    let said = String::from_utf8_lossy(&asked.stderr);
-    let why = said.lines().last().map_or_else(|| format!("it names {}", path.display()), str::to_owned);
-    Err(format!("{} has no runtime that we can call ({}): {why}", podman.display(), KNOWN.join(" or ")))
+    let stderr = String::from_utf8_lossy(&asked.stderr);
+    let why = stderr.lines().last().map_or_else(|| format!("it names {}", path.display()), str::to_owned);
+    Err(format!("{} has no supported runtime ({}): {why}", podman.display(), KNOWN.join(" or ")))
 }
 
 impl Runtime {
-    /// It has other ways with control groups than runc.
+    /// crun handles control groups differently from runc.
     pub(super) fn is_crun(&self) -> bool {
         self.path.file_name().is_some_and(|name| name == "crun")
     }
 
-    /// What it calls itself.
+    /// The version that the runtime reports.
     pub(super) fn version(&self) -> Result<String, String> {
         let output = Command::new(&self.path).arg("--version").output();
         let output = output.map_err(|e| format!("{} does not run: {e}", self.path.display()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let first = text.lines().next().filter(|_| output.status.success());
-        first.map(str::to_owned).ok_or_else(|| format!("{} does not tell its version", self.path.display()))
+        first.map(str::to_owned).ok_or_else(|| format!("{} does not report its version", self.path.display()))
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_known_runtime_on_the_path_is_taken() {
+    fn the_preferred_runtime_on_the_path_comes_first() {
         let base = tempfile::tempdir().unwrap();
         let (one, two) = (base.path().join("one"), base.path().join("two"));
         for path in [one.join("crun"), two.join("runc")] {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn podman_is_asked_for_the_runtime_that_it_has() {
+    fn podmans_runtime_is_used() {
         use std::os::unix::fs::PermissionsExt;
         let base = tempfile::tempdir().unwrap();
         let (podman, crun) = (base.path().join("podman"), base.path().join("crun"));
@@ -103,14 +103,14 @@ mod tests {
             find(Some(&podman))
         };
         let tells = format!("[ \"$1\" = info ] && echo {}", crun.display());
-        assert!(says(&tells).unwrap_err().contains("no runtime"), "what it names is not there");
+        assert!(says(&tells).unwrap_err().contains("no supported runtime"), "what it names is not there");
         std::fs::write(&crun, "").unwrap();
         assert_eq!(says(&tells).unwrap().path, crun);
         assert!(says("echo no storage >&2; exit 125").unwrap_err().contains("no storage"));
     }
 
     #[test]
-    fn a_named_runtime_that_is_not_there_is_not_replaced_by_another() {
+    fn a_missing_configured_runtime_is_not_replaced() {
         assert!(find(Some(Path::new("/no/such/runc"))).unwrap_err().contains("/no/such/runc"));
     }
 }

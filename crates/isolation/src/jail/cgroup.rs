@@ -1,6 +1,6 @@
-//! Control groups: memory, processes and processors of a whole cell. The host plans them, the launcher makes and
-//! removes them. Version 1, version 2 and a mixture are understood; where none can be used, less exact limits of
-//! single processes remain, and `choir doctor` says so.
+//! Control groups: limits on memory, processes and processors of a whole cell. The host plans them; the launcher
+//! creates and removes them. Version 1, version 2 and a mixture are supported. Without control groups only
+//! per-process limits apply, and `choir doctor` reports that.
 
 use std::fs;
 use std::io;
@@ -8,28 +8,28 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::launcher::{Failure, at};
+use super::launcher::{SetupError, at};
 use crate::cell::Usage;
 use crate::policy::Limits;
 
-/// How often a group that has just become empty is removed before it is left to the next start.
+/// Attempts to remove a group that has just become empty. After that the next start removes it.
 const ATTEMPTS: u32 = 50;
-/// The time in which processors are shared out, in microseconds.
+/// The scheduling period, in microseconds.
 const PERIOD: u64 = 100_000;
-/// What groups of ours are called, so that the next start knows what the last one left.
+/// The name prefix of our groups, by which the next start recognises leftovers.
 pub(crate) const PREFIX: &str = "choir-cell-";
 
-/// Where groups can be made on this machine.
+/// Where groups can be created on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Hierarchy {
-    /// One folder for each controller.
-    One {
+    /// One folder per controller.
+    V1 {
         memory: Option<PathBuf>,
         pids: Option<PathBuf>,
         cpu: Option<PathBuf>,
     },
-    /// One folder for all, with the controllers that are ours to use.
-    Two {
+    /// One folder for all controllers that are delegated to us.
+    V2 {
         folder: PathBuf,
     },
     None(String),
@@ -38,9 +38,9 @@ pub(crate) enum Hierarchy {
 /// The groups of one cell.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Groups {
-    /// Folders, and what is written to their files.
+    /// Folders, each with the files to write and their contents.
     folders: Vec<(PathBuf, Vec<(String, String)>)>,
-    /// True if they bound the memory of all processes together.
+    /// True if they limit the memory of all processes together.
     pub(crate) memory: bool,
     version: Version,
 }
@@ -48,34 +48,34 @@ pub(crate) struct Groups {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Version {
     #[default]
-    One,
-    Two,
+    V1,
+    V2,
 }
 
 impl Groups {
-    /// True if the other ones bound the same, under another name.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        let alike = |(one, another): (&(PathBuf, Vec<_>), &(PathBuf, Vec<_>))| {
-            one.0.parent() == another.0.parent() && one.1 == another.1
+    /// True if the other groups have the same limits and differ only in name.
+    pub(super) fn is_compatible(&self, other: &Self) -> bool {
+        let same = |(one, other): (&(PathBuf, Vec<_>), &(PathBuf, Vec<_>))| {
+            one.0.parent() == other.0.parent() && one.1 == other.1
         };
-        self.folders.len() == other.folders.len() && self.folders.iter().zip(&other.folders).all(alike)
+        self.folders.len() == other.folders.len() && self.folders.iter().zip(&other.folders).all(same)
     }
 
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         self.folders.iter().map(|(folder, _)| folder.clone()).collect()
     }
 
-    /// The file by which a process enters.
-    fn door(&self) -> &'static str {
+    /// The file to which a process writes to join a group.
+    fn procs_file(&self) -> &'static str {
         match self.version {
-            Version::One => "tasks",
-            Version::Two => "cgroup.procs",
+            Version::V1 => "tasks",
+            Version::V2 => "cgroup.procs",
         }
     }
 }
 
 impl Hierarchy {
-    /// Looks at the machine, as this process sees it.
+    /// Reads this machine's configuration as seen by this process.
     pub(crate) fn find() -> Self {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -91,8 +91,8 @@ impl Hierarchy {
                 fits.then(|| PathBuf::from(folder))
             })
         };
-        // `/proc/self/cgroup` names this process's place in each hierarchy.
-        let place = |controller: &str| {
+        // `/proc/self/cgroup` has this process's path in each hierarchy.
+        let path_in_hierarchy = |controller: &str| {
             membership.lines().find_map(|line| {
                 let mut fields = line.splitn(3, ':').skip(1);
                 let (names, path) = (fields.next()?, fields.next()?);
@@ -102,21 +102,21 @@ impl Hierarchy {
                     .then(|| path.trim_start_matches('/').to_owned())
             })
         };
-        let one = |controller: &str| {
-            let folder = mounted("cgroup", Some(controller))?.join(place(controller)?);
+        let v1 = |controller: &str| {
+            let folder = mounted("cgroup", Some(controller))?.join(path_in_hierarchy(controller)?);
             is_writable(&folder).then_some(folder)
         };
-        let (memory, pids, cpu) = (one("memory"), one("pids"), one("cpu"));
+        let (memory, pids, cpu) = (v1("memory"), v1("pids"), v1("cpu"));
         if memory.is_some() || pids.is_some() {
-            return Self::One { memory, pids, cpu };
+            return Self::V1 { memory, pids, cpu };
         }
-        let two = mounted("cgroup2", None).zip(place(""));
-        let Some((mount, place)) = two else {
+        let v2 = mounted("cgroup2", None).zip(path_in_hierarchy(""));
+        let Some((mount, path)) = v2 else {
             return Self::None("no control groups are mounted".into());
         };
-        let folder = mount.join(place);
+        let folder = mount.join(path);
         match prepare(&folder) {
-            Ok(()) => Self::Two { folder },
+            Ok(()) => Self::V2 { folder },
             Err(e) => Self::None(format!("{} is not ours to divide: {e}", folder.display())),
         }
     }
@@ -126,7 +126,7 @@ impl Hierarchy {
         let name = format!("{PREFIX}{name}");
         let entry = |file: &str, value: String| (file.to_owned(), value);
         match self {
-            Self::One { memory, pids, cpu } => {
+            Self::V1 { memory, pids, cpu } => {
                 let mut folders = Vec::new();
                 if let Some(folder) = memory {
                     let bytes = limits.memory.to_string();
@@ -146,9 +146,9 @@ impl Hierarchy {
                     ];
                     folders.push((folder.join(&name), files));
                 }
-                Groups { folders, memory: memory.is_some(), version: Version::One }
+                Groups { folders, memory: memory.is_some(), version: Version::V1 }
             }
-            Self::Two { folder } => {
+            Self::V2 { folder } => {
                 let files = vec![
                     entry("memory.max", limits.memory.to_string()),
                     entry("?memory.swap.max", "0".into()),
@@ -156,30 +156,30 @@ impl Hierarchy {
                     entry("pids.max", limits.processes.to_string()),
                     entry("?cpu.max", format!("{quota} {PERIOD}")),
                 ];
-                Groups { folders: vec![(folder.join(&name), files)], memory: true, version: Version::Two }
+                Groups { folders: vec![(folder.join(&name), files)], memory: true, version: Version::V2 }
             }
             Self::None(_) => Groups::default(),
         }
     }
 
-    /// Removes groups that a process left which is gone; those that still hold a process stay.
+    /// Removes groups whose creator has exited. Groups that still hold a process stay.
     pub(crate) fn sweep(&self) {
         let folders: Vec<&PathBuf> = match self {
-            Self::One { memory, pids, cpu } => [memory, pids, cpu].into_iter().flatten().collect(),
-            Self::Two { folder } => vec![folder],
+            Self::V1 { memory, pids, cpu } => [memory, pids, cpu].into_iter().flatten().collect(),
+            Self::V2 { folder } => vec![folder],
             Self::None(_) => Vec::new(),
         };
         sweep_in(folders.into_iter().map(PathBuf::as_path));
     }
 }
 
-/// Removes groups in these folders that nobody uses any more.
+/// Removes unused groups in these folders.
 pub(crate) fn sweep_in<'a>(folders: impl Iterator<Item = &'a Path>) {
     for entry in folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten() {
         let name = entry.file_name();
-        let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
-        // The number of the process that planned it; one that lives may be about to use it.
-        if maker.is_some_and(|maker| !Path::new("/proc").join(maker).exists()) {
+        let creator = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
+        // The name holds the creator's pid; a live creator may be about to use the group.
+        if creator.is_some_and(|creator| !Path::new("/proc").join(creator).exists()) {
             let _ = fs::remove_dir(entry.path());
         }
     }
@@ -189,7 +189,7 @@ fn is_writable(folder: &Path) -> bool {
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// Version 2 divides a group only when no process is in it, so this one steps aside into a group of its own.
+/// In version 2 a group with subgroups must hold no process, so this process moves to a subgroup of its own.
 fn prepare(folder: &Path) -> io::Result<()> {
     let wanted = ["memory", "pids"];
     let has = |file: &str| {
@@ -202,24 +202,24 @@ fn prepare(folder: &Path) -> io::Result<()> {
     if !has("cgroup.controllers") {
         return Err(io::Error::other("it has no memory and pids controllers"));
     }
-    let aside = folder.join("choir-server");
-    fs::create_dir_all(&aside)?;
-    fs::write(aside.join("cgroup.procs"), "0")?;
+    let server_group = folder.join("choir-server");
+    fs::create_dir_all(&server_group)?;
+    fs::write(server_group.join("cgroup.procs"), "0")?;
     let enabled = fs::write(folder.join("cgroup.subtree_control"), "+memory +pids")
         .and_then(|()| fs::write(folder.join("cgroup.subtree_control"), "+cpu").or(Ok(())));
     if enabled.is_err() {
         let _ = fs::write(folder.join("cgroup.procs"), "0");
-        let _ = fs::remove_dir(&aside);
+        let _ = fs::remove_dir(&server_group);
     }
     enabled
 }
 
-/// Groups that exist.
-pub(crate) struct Made<'a>(pub(crate) &'a Groups);
+/// Groups that exist on disk.
+pub(crate) struct CreatedGroups<'a>(pub(crate) &'a Groups);
 
-pub(crate) fn make(groups: &Groups) -> Result<Made<'_>, Failure> {
-    let made = Made(groups);
-    match fill(groups) {
+pub(crate) fn make(groups: &Groups) -> Result<CreatedGroups<'_>, SetupError> {
+    let made = CreatedGroups(groups);
+    match create(groups) {
         Ok(()) => Ok(made),
         Err(failure) => {
             made.remove();
@@ -228,11 +228,11 @@ pub(crate) fn make(groups: &Groups) -> Result<Made<'_>, Failure> {
     }
 }
 
-fn fill(groups: &Groups) -> Result<(), Failure> {
+fn create(groups: &Groups) -> Result<(), SetupError> {
     for (folder, files) in &groups.folders {
         fs::create_dir(folder).map_err(at(format!("make the control group {}", folder.display())))?;
         for (file, value) in files {
-            // A question mark says that the kernel may do without.
+            // A question mark marks a file that the kernel may lack.
             let (file, optional) = file.strip_prefix('?').map_or((file.as_str(), false), |file| (file, true));
             let written = fs::write(folder.join(file), value);
             if !optional {
@@ -243,20 +243,20 @@ fn fill(groups: &Groups) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Made<'_> {
-    /// Puts this process, which has one thread, into the groups. A thread that moves itself holds nobody up; moving
-    /// another process would wait for all processors.
-    pub(crate) fn enter(&self) -> Result<(), Failure> {
+impl CreatedGroups<'_> {
+    /// Moves this single-threaded process into the groups. A thread that moves itself is fast; moving another process
+    /// would wait for all processors.
+    pub(crate) fn enter(&self) -> Result<(), SetupError> {
         for (folder, _) in &self.0.folders {
-            fs::write(folder.join(self.0.door()), "0").map_err(at("enter the control group"))?;
+            fs::write(folder.join(self.0.procs_file()), "0").map_err(at("enter the control group"))?;
         }
         Ok(())
     }
 
-    /// Puts this process back where it came from; what it started meanwhile stays.
-    pub(crate) fn leave(&self) -> Result<(), Failure> {
+    /// Moves this process back to the parent group; its children stay.
+    pub(crate) fn leave(&self) -> Result<(), SetupError> {
         for parent in self.0.folders.iter().filter_map(|(folder, _)| folder.parent()) {
-            fs::write(parent.join(self.0.door()), "0").map_err(at("leave the control group"))?;
+            fs::write(parent.join(self.0.procs_file()), "0").map_err(at("leave the control group"))?;
         }
         Ok(())
     }
@@ -280,7 +280,7 @@ impl Made<'_> {
     }
 }
 
-/// A group is busy for a moment after its last process is gone.
+/// Removes a group. It is busy for a moment after its last process has exited.
 pub(crate) fn remove(folder: &Path) {
     for attempt in 1..=ATTEMPTS {
         match fs::remove_dir(folder) {
@@ -326,14 +326,14 @@ mod tests {
     }
 
     #[test]
-    fn version_two_is_used_where_its_controllers_are_ours() {
+    fn version_two_is_used_where_its_controllers_are_delegated() {
         let base = tempfile::tempdir().unwrap();
         let folder = base.path().join("user/app");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("cgroup.subtree_control"), "cpu memory pids").unwrap();
         let mounts = format!("cgroup2 {} cgroup2 rw 0 0\n", base.path().display());
         let found = Hierarchy::read(&mounts, "0::/user/app\n");
-        assert_eq!(found, Hierarchy::Two { folder: folder.clone() });
+        assert_eq!(found, Hierarchy::V2 { folder: folder.clone() });
         let groups = found.groups("b", &limits());
         let (at, files) = &groups.folders[0];
         assert_eq!(*at, folder.join("choir-cell-b"));
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_says_why() {
+    fn a_machine_without_control_groups_reports_why() {
         let base = tempfile::tempdir().unwrap();
         let mounts = format!("cgroup2 {} cgroup2 rw 0 0\n", base.path().display());
         for (mounts, why) in [("", "mounted"), (mounts.as_str(), "controllers")] {
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_read_whatever_stands_around_them() {
+    fn counters_are_read_among_other_lines() {
         assert_eq!(count("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", "oom_kill"), 3);
         assert_eq!(count("max 12\n", "max"), 12);
         assert_eq!(count("", "max"), 0);

@@ -1,5 +1,5 @@
-//! The last walls, around a process that has its root already: limits, no capabilities, landlock, and the list of
-//! system calls. After this the process cannot gain anything any more.
+//! The last isolation steps, for a process that already has its own root: resource limits, no capabilities, landlock,
+//! and the system call filter. Afterwards the process cannot gain any privilege.
 
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
@@ -8,42 +8,42 @@ use landlock::{
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use super::Plan;
-use super::launcher::{Failure, at};
+use super::JailPlan;
+use super::launcher::{SetupError, at};
 use super::syscalls;
 use crate::policy::{Access, HOME, Policy};
 
-/// Where anything may be written; the policy's own folders come to it.
+/// Folders that are writable in every cell, in addition to the policy's.
 const WRITABLE: [&str; 4] = ["/tmp", "/var/tmp", HOME, "/dev"];
 
-/// Watchers of files, of which a user has 128 where nobody said otherwise.
-const WATCHERS: u64 = 32;
-/// Files that can be watched, where the kernel does not say.
-const WATCHES: u64 = 8192;
+/// Inotify instances per cell; the usual default per user is 128.
+const INOTIFY_INSTANCES: u64 = 32;
+/// The inotify watches to assume if the kernel does not report a maximum.
+const DEFAULT_INOTIFY_WATCHES: u64 = 8192;
 
-pub(crate) fn confine(plan: &Plan) -> Result<(), Failure> {
+pub(crate) fn confine(plan: &JailPlan) -> Result<(), SetupError> {
     let policy = &plan.policy;
     rlimits(plan)?;
-    bound()?;
+    bound_user()?;
     rustix::thread::set_no_new_privs(true).map_err(at("give up new privileges"))?;
     landlock(policy)?;
-    // The agent's memory is no business of the commands', though they are the same user.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("close the agent's memory"))?;
+    // Commands run as the same user, so close the cell init's memory to them.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("close the cell init's memory"))?;
     syscalls::apply(plan.groups.memory).map_err(at("apply the list of system calls"))
 }
 
-/// Bounds what the cell's user may take and do. Whoever has done so can do it again, to no effect.
-pub(crate) fn bound() -> Result<(), Failure> {
-    shares();
+/// Limits what the cell's user can use and do. Calling it twice is harmless.
+pub(crate) fn bound_user() -> Result<(), SetupError> {
+    bound_user_resources();
     capabilities()
 }
 
-fn rlimits(plan: &Plan) -> Result<(), Failure> {
+fn rlimits(plan: &JailPlan) -> Result<(), SetupError> {
     let limits = &plan.policy.limits;
-    // A group bounds all processes together, which is better than each by itself.
+    // A control group limits all processes together, which is better than each alone.
     let memory = if plan.groups.memory { u64::MAX } else { limits.memory };
     let wanted = [
-        // With none a program of the host is still told of a crash; with one byte the kernel leaves it at that.
+        // A core limit of 0 would still run the host's crash handler; 1 byte disables it.
         (Resource::Core, 1),
         (Resource::Nofile, limits.open_files),
         (Resource::Nproc, u64::from(limits.processes)),
@@ -54,7 +54,7 @@ fn rlimits(plan: &Plan) -> Result<(), Failure> {
         (Resource::Data, memory),
     ];
     for (resource, most) in wanted {
-        // A limit can be lowered by anybody and raised by nobody.
+        // Any process can lower a limit, and none here can raise it.
         let most = getrlimit(resource).maximum.map_or(most, |now| now.min(most));
         if most == u64::MAX {
             continue;
@@ -65,15 +65,15 @@ fn rlimits(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Bounds what the cell takes of things that are counted by user, who may be the server's own. A kernel that has none
-/// of these has nothing to bound.
-fn shares() {
+/// Limits resources that the kernel counts per user, who may be the server's own user. A kernel without these
+/// settings has nothing to limit.
+fn bound_user_resources() {
     let watches = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok();
     let watches: Option<u64> = watches.and_then(|text| text.trim().parse().ok());
     let bounds = [
-        ("max_inotify_instances", WATCHERS),
-        ("max_inotify_watches", watches.unwrap_or(WATCHES) / 2),
-        // A second wall behind the list.
+        ("max_inotify_instances", INOTIFY_INSTANCES),
+        ("max_inotify_watches", watches.unwrap_or(DEFAULT_INOTIFY_WATCHES) / 2),
+        // Defence in depth behind the system call filter.
         ("max_user_namespaces", 0),
         ("max_mnt_namespaces", 0),
         ("max_net_namespaces", 0),
@@ -84,10 +84,10 @@ fn shares() {
     }
 }
 
-fn capabilities() -> Result<(), Failure> {
+fn capabilities() -> Result<(), SetupError> {
     let step = "give up capabilities";
     for bit in 0..=63u32 {
-        // Beyond the last that this kernel knows there is nothing to give up.
+        // Stop after the last capability that this kernel knows.
         let known = CapabilitySet::from_bits_retain(1 << bit);
         if rustix::thread::remove_capability_from_bounding_set(known).is_err() {
             break;
@@ -99,7 +99,7 @@ fn capabilities() -> Result<(), Failure> {
     rustix::thread::set_capabilities(None, sets).map_err(at(step))
 }
 
-fn landlock(policy: &Policy) -> Result<(), Failure> {
+fn landlock(policy: &Policy) -> Result<(), SetupError> {
     let step = "apply landlock";
     let abi = ABI::V6;
     let (all, read) = (AccessFs::from_all(abi), AccessFs::from_read(abi));

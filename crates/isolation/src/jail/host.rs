@@ -1,4 +1,4 @@
-//! The host's side of a jail: what its launcher has to know.
+//! The host's side of the jail: prepares the launcher's instructions.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::sync::{Arc, OnceLock};
 
 use super::cgroup::{Groups, Hierarchy};
 use super::spare::{Spare, Spares};
-use super::{Base, Ground, Plan, identity, probe};
+use super::{JailPlan, RootSpec, SharedSetup, identity, probe};
 use crate::cell::{Backend, Cell, StartError};
-use crate::launched::{Begun, Launch, Launched, Running};
+use crate::launch::{LaunchedCell, PendingLaunch};
 use crate::layer;
 use crate::policy::{Access, Limits, Policy};
 use crate::probe::Probe;
 
-/// The backend: starts cells by a launcher.
+/// The jail backend.
 #[derive(Debug, Clone)]
 pub struct Jail {
     launcher: PathBuf,
@@ -24,13 +24,13 @@ pub struct Jail {
 }
 
 impl Jail {
-    /// Cells are launched by this program, which must give [`crate::entry`] the first word.
+    /// Uses this program as the launcher. It must call [`crate::entry`] first.
     pub fn new(launcher: impl Into<PathBuf>) -> Self {
         let (hierarchy, is_warm, spares) = (Arc::default(), Arc::default(), Spares::default());
         Self { launcher: launcher.into(), hierarchy, is_warm, spares }
     }
 
-    /// Cells are launched by the program that runs now, if it can; see [`crate::entry`].
+    /// Uses the running program as the launcher, if it called [`crate::entry`].
     pub fn of_this_program() -> Self {
         Self::new(crate::launcher().unwrap_or_default())
     }
@@ -43,42 +43,44 @@ impl Jail {
         })
     }
 
-    /// What every cell of this policy's owner and image begins with.
-    fn ground(&self, policy: &Policy) -> Ground {
+    /// The setup that all cells of this policy's owner and image share.
+    fn shared_setup(&self, policy: &Policy) -> SharedSetup {
         let limits = &policy.limits;
         let groups = self.hierarchy().groups(&unique_name(), limits);
         let room = room(limits, &groups);
-        let base = Base { image: policy.image.clone(), outside: outside(policy), room, files: limits.files };
-        Ground { groups, base }
+        let base =
+            RootSpec { image: policy.image.clone(), outside: outside(policy), room, files: limits.files };
+        SharedSetup { groups, base }
     }
 
-    fn begin(&self, ground: Ground) -> Result<Spare, StartError> {
-        let json = serde_json::to_vec(&ground).map_err(|e| StartError::Policy(e.to_string()))?;
-        let begun = Begun::start(&self.launcher, crate::LAUNCH, json, ground.groups.paths())?;
-        Ok(Spare { ground, begun })
+    fn begin(&self, setup: SharedSetup) -> Result<Spare, StartError> {
+        let json = serde_json::to_vec(&setup).map_err(|e| StartError::Policy(e.to_string()))?;
+        let pending = PendingLaunch::start(&self.launcher, crate::LAUNCH, json, setup.groups.paths())?;
+        Ok(Spare { setup, pending })
     }
 
-    /// Has the next launcher made while the cell of this one is at work.
+    /// Prepares the next launcher while this cell runs.
     fn prepare_next(&self, policy: &Policy) {
         if self.is_warm.load(Ordering::Relaxed) {
             let (jail, policy) = (self.clone(), policy.clone());
-            self.spares.refill(move || jail.begin(jail.ground(&policy)).ok());
+            self.spares.refill(move || jail.begin(jail.shared_setup(&policy)).ok());
         }
     }
 }
 
-/// The uid under which a cell of this policy runs, when root starts it.
+/// The uid under which a cell of this policy runs if root starts it.
 fn outside(policy: &Policy) -> Option<u32> {
     rustix::process::geteuid().is_root().then(|| identity::uid_of(&policy.owner))
 }
 
-/// Bytes that a folder in memory may hold. Temporary files count as memory, and there is never more of them than of it.
+/// The maximum bytes of an in-memory folder. Temporary files count as memory, and together they never exceed the
+/// limit.
 pub(crate) fn room(limits: &Limits, groups: &Groups) -> u64 {
     limits.memory / if groups.memory { 2 } else { 4 }
 }
 
-/// Prepares what is the host's to prepare, and writes down the rest.
-pub(crate) fn plan(policy: &Policy, groups: Groups) -> Result<Plan, StartError> {
+/// Prepares the layers on the host, and returns the instructions for the cell init.
+pub(crate) fn plan(policy: &Policy, groups: Groups) -> Result<JailPlan, StartError> {
     let outside = outside(policy);
     for mount in &policy.mounts {
         if let Access::Layered { upper, work } = &mount.access {
@@ -86,10 +88,10 @@ pub(crate) fn plan(policy: &Policy, groups: Groups) -> Result<Plan, StartError> 
                 .map_err(|e| StartError::Policy(format!("{}: {e}", mount.source.display())))?;
         }
     }
-    Ok(Plan { policy: policy.clone(), outside, groups })
+    Ok(JailPlan { policy: policy.clone(), outside, groups })
 }
 
-/// Makes a layer's folders, owned by whoever the cell will be, with what is hidden marked as gone.
+/// Creates a layer's folders, owned by the cell's user, with whiteouts for hidden names.
 fn prepare_layer(
     source: &Path,
     upper: &Path,
@@ -99,7 +101,7 @@ fn prepare_layer(
 ) -> std::io::Result<()> {
     let like = std::fs::metadata(source)?;
     std::fs::create_dir_all(upper)?;
-    // What another mount noted there holds for that one only.
+    // State left there by an earlier mount must not be reused.
     layer::remove(work)?;
     std::fs::create_dir_all(work)?;
     std::fs::set_permissions(upper, std::fs::Permissions::from_mode(like.mode() & 0o777))?;
@@ -110,13 +112,13 @@ fn prepare_layer(
         if std::fs::symlink_metadata(source.join(name)).is_ok()
             && std::fs::symlink_metadata(upper.join(name)).is_err()
         {
-            layer::mark_gone(&upper.join(name))?;
+            layer::write_whiteout(&upper.join(name))?;
         }
     }
     Ok(())
 }
 
-/// A name that no other cell of this machine has.
+/// A cell name that is unique on this machine.
 pub(crate) fn unique_name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
@@ -135,21 +137,15 @@ impl Backend for Jail {
         self.is_warm.store(true, Ordering::Relaxed);
     }
 
-    fn start(&self, policy: &Policy, scratch: &Path) -> Result<Arc<dyn Cell>, StartError> {
-        Ok(Arc::new(Launched::start(self.clone(), policy, scratch)?))
-    }
-}
-
-impl Launch for Jail {
-    fn launch(&self, policy: &Policy, _: &Path) -> Result<Running, StartError> {
+    fn start(&self, policy: &Policy, _: &Path) -> Result<Arc<dyn Cell>, StartError> {
         if self.launcher.as_os_str().is_empty() {
             return Err(StartError::Unprotected("this program cannot launch cells".into()));
         }
-        let ground = self.ground(policy);
-        // A launcher that has waited may have been killed meanwhile; only a new one has the last word.
-        let spare = self.spares.take(&ground).and_then(|spare| spare.finish(policy).ok());
-        let running = spare.map_or_else(|| self.begin(ground)?.finish(policy), Ok)?;
+        let setup = self.shared_setup(policy);
+        // A waiting launcher may have been killed meanwhile, so fall back to a new one.
+        let spare = self.spares.take(&setup).and_then(|spare| spare.finish(policy).ok());
+        let cell: LaunchedCell = spare.map_or_else(|| self.begin(setup)?.finish(policy), Ok)?;
         self.prepare_next(policy);
-        Ok(running)
+        Ok(Arc::new(cell))
     }
 }

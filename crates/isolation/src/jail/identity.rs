@@ -1,5 +1,5 @@
-//! Who a cell is. Inside, a command is always the same ordinary user. Outside, that user is the one who started the
-//! cell, or, when root did, an unprivileged one of the owner's own that exists nowhere else.
+//! User ids of a cell. Inside, a command always runs as the same unprivileged user. Outside, that user is the one who
+//! started the cell; if root did, it is an unprivileged uid that only this owner's cells have.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -7,17 +7,17 @@ use std::os::fd::OwnedFd;
 use rustix::process::{DumpableBehavior, Gid, Signal, Uid, kill_process, set_dumpable_behavior};
 use rustix::thread::{UnshareFlags, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use super::Plan;
-use super::launcher::{Failure, at};
+use super::JailPlan;
+use super::launcher::{SetupError, at};
 use crate::policy::UID;
 use crate::sys;
 
-/// Namespaces that every cell has of its own. Those of mounts and control groups are the first process's to enter,
-/// since the launcher has to see the host's; that of users comes first or last.
-const APART: UnshareFlags =
+/// Namespaces that the launcher enters for every cell. The cell init enters the mount and cgroup namespaces, because
+/// the launcher must still see the host's. The user namespace comes first or last, see [`enter_namespaces`].
+const CELL_NAMESPACES: UnshareFlags =
     UnshareFlags::NEWPID.union(UnshareFlags::NEWNET).union(UnshareFlags::NEWIPC).union(UnshareFlags::NEWUTS);
 
-/// The unprivileged uid of an owner: above all that people and packages use, one of 2^30.
+/// The unprivileged uid of an owner: one of 2^30, above the range that people and packages use.
 pub(crate) fn uid_of(owner: &str) -> u32 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for byte in owner.bytes() {
@@ -27,9 +27,9 @@ pub(crate) fn uid_of(owner: &str) -> u32 {
     0x4000_0000 | u32::try_from(folded).unwrap_or_default()
 }
 
-/// A user namespace in which what root owns on disk belongs to the cell's user, for mounts; `None` if the cell's user
-/// owns it anyway.
-pub(crate) fn owners(outside: Option<u32>) -> Result<Option<OwnedFd>, Failure> {
+/// A user namespace for idmapped mounts that maps files owned by root to the cell's user; `None` if the cell's user
+/// owns the files anyway.
+pub(crate) fn owner_mapping(outside: Option<u32>) -> Result<Option<OwnedFd>, SetupError> {
     let step = "map the owners of files";
     let Some(outside) = outside else { return Ok(None) };
     let child = sys::hold_user_namespace().map_err(at(step))?;
@@ -39,39 +39,39 @@ pub(crate) fn owners(outside: Option<u32>) -> Result<Option<OwnedFd>, Failure> {
         .and_then(|()| fs::write(format!("/proc/{pid}/gid_map"), &map))
         .and_then(|()| fs::File::open(format!("/proc/{pid}/ns/user")))
         .map_err(at(step));
-    // It is not waited for: whoever collects the launcher collects it.
+    // Not waited for: it is reaped together with the launcher.
     let _ = kill_process(child, Signal::KILL);
     opened.map(|file| Some(OwnedFd::from(file)))
 }
 
-/// Enters the cell's namespaces. For anybody but root that begins with a user namespace, which gives the right to
-/// build the rest.
-pub(super) fn leave(outside: Option<u32>) -> Result<(), Failure> {
+/// Enters the cell's namespaces. For users other than root, that includes a user namespace, which grants the rights
+/// to build the rest.
+pub(super) fn enter_namespaces(outside: Option<u32>) -> Result<(), SetupError> {
     if outside.is_some() {
-        return sys::unshare(APART).map_err(at("enter new namespaces"));
+        return sys::unshare(CELL_NAMESPACES).map_err(at("enter new namespaces"));
     }
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    sys::unshare(APART | UnshareFlags::NEWUSER).map_err(at("enter new namespaces"))?;
+    sys::unshare(CELL_NAMESPACES | UnshareFlags::NEWUSER).map_err(at("enter new namespaces"))?;
     map(UID, uid.as_raw(), gid.as_raw())
 }
 
-/// Inside, the user of that number; outside, this one.
-pub(crate) fn map(inside: u32, uid: u32, gid: u32) -> Result<(), Failure> {
+/// Maps one user: `inside` in the namespace, `uid` and `gid` outside.
+pub(crate) fn map(inside: u32, uid: u32, gid: u32) -> Result<(), SetupError> {
     let step = "map the user";
     fs::write("/proc/self/setgroups", "deny").map_err(at(step))?;
     fs::write("/proc/self/uid_map", format!("{inside} {uid} 1")).map_err(at(step))?;
     fs::write("/proc/self/gid_map", format!("{inside} {gid} 1")).map_err(at(step))
 }
 
-/// Gives root away, for good.
-pub(super) fn become_nobody(plan: &Plan) -> Result<(), Failure> {
+/// Drops root for good.
+pub(super) fn drop_root(plan: &JailPlan) -> Result<(), SetupError> {
     let step = "become an unprivileged user";
     let Some(outside) = plan.outside else { return Ok(()) };
     let (uid, gid) = (Uid::from_raw(outside), Gid::from_raw(outside));
     set_thread_groups(&[]).map_err(at(step))?;
     set_thread_res_gid(gid, gid, gid).map_err(at(step))?;
     set_thread_res_uid(uid, uid, uid).map_err(at(step))?;
-    // Its own files in /proc are closed to a process that changed its user, until it says otherwise.
+    // The kernel closes a process's /proc files when it changes user; make them accessible again.
     set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(at(step))?;
     sys::unshare(UnshareFlags::NEWUSER).map_err(at("enter a new user namespace"))?;
     map(UID, outside, outside)
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owners_have_uids_of_their_own_that_no_person_or_package_has() {
+    fn owners_have_distinct_uids_outside_the_usual_range() {
         let uids = ["local", "ada", "bob", "user-1", "user-2"].map(uid_of);
         let distinct: std::collections::BTreeSet<_> = uids.iter().collect();
         assert_eq!(distinct.len(), uids.len());

@@ -1,4 +1,4 @@
-//! What this machine has for a jail. The last word is a cell that is really started.
+//! Checks what this machine supports for a jail. The decisive check starts a real cell.
 
 use std::sync::Arc;
 
@@ -14,9 +14,7 @@ pub(super) fn probe(jail: &Jail, hierarchy: &Hierarchy) -> Probe {
         Check { what: "control groups", finding: groups(hierarchy) },
     ];
     let trial = match trial(jail) {
-        Ok(()) => {
-            Finding::Works("namespaces, layers, landlock and the list of system calls are in force".into())
-        }
+        Ok(()) => Finding::Works("namespaces, layers, landlock and the system call filter are active".into()),
         Err(why) => Finding::Missing(why),
     };
     checks.push(Check { what: "a cell", finding: trial });
@@ -32,7 +30,7 @@ pub(crate) fn user() -> Finding {
 
 pub(crate) fn groups(hierarchy: &Hierarchy) -> Finding {
     match hierarchy {
-        Hierarchy::One { memory, pids, cpu } => {
+        Hierarchy::V1 { memory, pids, cpu } => {
             let missing: Vec<&str> = [("memory", memory), ("pids", pids), ("cpu", cpu)]
                 .into_iter()
                 .filter_map(|(name, folder)| folder.is_none().then_some(name))
@@ -41,14 +39,14 @@ pub(crate) fn groups(hierarchy: &Hierarchy) -> Finding {
                 Finding::Works("version 1: memory, processes and processors".into())
             } else {
                 Finding::Weaker(format!(
-                    "version 1 without {}: limits hold for single processes",
+                    "version 1 without {}: limits apply only to each process separately",
                     missing.join(", ")
                 ))
             }
         }
-        Hierarchy::Two { .. } => Finding::Works("version 2: memory, processes and processors".into()),
+        Hierarchy::V2 { .. } => Finding::Works("version 2: memory, processes and processors".into()),
         Hierarchy::None(why) => {
-            Finding::Weaker(format!("{why}; limits of memory hold for single processes only"))
+            Finding::Weaker(format!("{why}; memory limits apply only to each process separately"))
         }
     }
 }
@@ -60,7 +58,7 @@ pub(crate) fn trial(backend: &dyn Backend) -> Result<(), String> {
         ["source", "upper", "work"].iter().try_for_each(|name| std::fs::create_dir_all(folder.join(name)));
     let tried = made.map_err(|e| e.to_string()).and_then(|()| {
         let access = Access::Layered { upper: folder.join("upper"), work: folder.join("work") };
-        let policy = Policy::over(Mount::workspace(folder.join("source"), access), "probe");
+        let policy = Policy::for_workspace(Mount::workspace(folder.join("source"), access), "probe");
         let cell: Arc<dyn Cell> = backend.start(&policy, &folder).map_err(|e| e.to_string())?;
         let exit = cell.exec(&Command::new(["/bin/true"]), &mut |_, _| ()).map_err(|e| e.to_string())?;
         if exit.status == Status::Exited(0) {

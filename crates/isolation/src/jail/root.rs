@@ -1,5 +1,5 @@
-//! What there is to see inside: a root made from nothing, with read-only programs, a few devices, empty folders in
-//! memory, and the mounts of the policy. The host's own root is gone when this is done.
+//! The root file system of a cell: built from scratch, with read-only programs, a few devices, empty in-memory
+//! folders, and the policy's mounts. Afterwards the host's root is unreachable.
 
 use std::fs::{self, Permissions};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,14 +10,14 @@ use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 
-use super::Base;
-use super::launcher::{Failure, at};
+use super::RootSpec;
+use super::launcher::{SetupError, at};
 use crate::policy::{Access, HOME, Image, Mount, UID};
 use crate::sys::{self, Bind};
 
-/// Folders of the host that make up its programs, as far as they exist.
+/// Folders of the host that hold its programs; missing ones are skipped.
 const SYSTEM: [&str; 9] = ["usr", "bin", "sbin", "lib", "lib64", "lib32", "libx32", "opt", "nix"];
-/// What programs need of `/etc`; the rest of it is the host's business.
+/// The parts of `/etc` that programs need. The rest is not shown.
 const ETC: [&str; 9] = [
     "alternatives",
     "ssl",
@@ -30,12 +30,13 @@ const ETC: [&str; 9] = [
     "mime.types",
 ];
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
-/// Where the new root stands until it is the only one: a folder that every machine has, and from which no cell is given
-/// anything.
+/// Where the new root is mounted until `pivot_root`: a folder that exists on every machine and that no cell needs
+/// from the host.
 const BUILT_AT: &str = "/proc";
 
-/// Builds what every cell of this kind sees, and makes it the working folder. The host's own root is still there.
-pub(super) fn build(base: &Base) -> Result<(), Failure> {
+/// Builds the part that all cells of this kind share, and makes it the working folder. The host's root is still
+/// visible.
+pub(super) fn build(base: &RootSpec) -> Result<(), SetupError> {
     let unshared = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", unshared).map_err(at("keep mounts apart"))?;
     let root = Path::new(BUILT_AT);
@@ -64,15 +65,15 @@ pub(super) fn build(base: &Base) -> Result<(), Failure> {
     etc()
 }
 
-/// Attaches the policy's folders to the root that was built, and makes it the only one.
-pub(super) fn enter(mounts: &[Mount], owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
+/// Mounts the policy's folders in the new root, and makes it the only root.
+pub(super) fn enter(mounts: &[Mount], owners: Option<BorrowedFd<'_>>) -> Result<(), SetupError> {
     for (index, given) in mounts.iter().enumerate() {
         attach(given, index, owners)?;
     }
     rustix::process::pivot_root(".", ".").map_err(at("enter the new root"))?;
     unmount(".", UnmountFlags::DETACH).map_err(at("leave the old root"))?;
     rustix::process::chdir("/").map_err(at("enter the new root"))?;
-    // What was built stays as it is.
+    // Make the new root read-only.
     rustix::mount::mount_remount(
         "/",
         MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV,
@@ -81,20 +82,20 @@ pub(super) fn enter(mounts: &[Mount], owners: Option<BorrowedFd<'_>>) -> Result<
     .map_err(at("close the new root"))
 }
 
-/// Mounts an empty folder in memory.
-pub(crate) fn memory(path: &Path, options: &str, flags: MountFlags) -> Result<(), Failure> {
+/// Mounts a tmpfs.
+pub(crate) fn memory(path: &Path, options: &str, flags: MountFlags) -> Result<(), SetupError> {
     let options = std::ffi::CString::new(options).map_err(at("mount memory"))?;
     mount("tmpfs", path, "tmpfs", flags, options.as_c_str())
         .map_err(at(format!("mount memory at {}", path.display())))
 }
 
-pub(crate) fn folder(path: impl AsRef<Path>) -> Result<(), Failure> {
+pub(crate) fn folder(path: impl AsRef<Path>) -> Result<(), SetupError> {
     let path = path.as_ref();
     fs::create_dir_all(path).map_err(at(format!("make the folder {}", path.display())))
 }
 
-/// A path of the cell, relative to its root. It may not climb.
-pub(crate) fn inside(path: &Path) -> Result<PathBuf, Failure> {
+/// A path in the cell, relative to its root. It must not contain `..`.
+pub(crate) fn inside(path: &Path) -> Result<PathBuf, SetupError> {
     let plain: Option<PathBuf> = path
         .components()
         .filter(|part| *part != Component::RootDir)
@@ -105,13 +106,13 @@ pub(crate) fn inside(path: &Path) -> Result<PathBuf, Failure> {
         .ok_or_else(|| at("place a mount")(format!("{} is no place inside", path.display())))
 }
 
-fn read_only(source: &Path, target: &Path) -> Result<(), Failure> {
+fn read_only(source: &Path, target: &Path) -> Result<(), SetupError> {
     let bind = Bind { source, target, read_only: true, devices: false, recursive: true, owners: None };
     sys::bind(bind).map_err(at(format!("show {}", source.display())))
 }
 
-/// Programs and libraries, all read-only.
-pub(crate) fn programs(image: &Image) -> Result<(), Failure> {
+/// Mounts programs and libraries read-only.
+pub(crate) fn programs(image: &Image) -> Result<(), SetupError> {
     let (base, tools): (&Path, &[PathBuf]) = match image {
         Image::Host { tools } => (Path::new("/"), tools),
         Image::Rootfs(base) => (base, &[]),
@@ -143,7 +144,7 @@ pub(crate) fn programs(image: &Image) -> Result<(), Failure> {
     Ok(())
 }
 
-fn devices() -> Result<(), Failure> {
+fn devices() -> Result<(), SetupError> {
     folder("dev")?;
     for name in DEVICES {
         let (source, target) = (Path::new("/dev").join(name), Path::new("dev").join(name));
@@ -175,8 +176,8 @@ fn devices() -> Result<(), Failure> {
         .map_err(at("make links to devices"))
 }
 
-/// An `/etc` that says who the user is and where certificates are, and nothing of the host.
-pub(crate) fn etc() -> Result<(), Failure> {
+/// Creates an `/etc` with the cell's user and certificates, and nothing about the host.
+pub(crate) fn etc() -> Result<(), SetupError> {
     names()?;
     for name in ETC {
         let (source, target) = (Path::new("/etc").join(name), Path::new("etc").join(name));
@@ -191,8 +192,8 @@ pub(crate) fn etc() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Who and where the user is.
-pub(crate) fn names() -> Result<(), Failure> {
+/// Writes the files that describe the cell's user and host name.
+pub(crate) fn names() -> Result<(), SetupError> {
     folder("etc")?;
     let nobody = 65534;
     let passwd =
@@ -212,13 +213,13 @@ pub(crate) fn names() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A folder of the policy.
-pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>) -> Result<(), Failure> {
+/// Mounts one folder of the policy.
+pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>) -> Result<(), SetupError> {
     let target = inside(&given.target)?;
     folder(&target)?;
     let bind = |target: &Path, read_only: bool| {
         let one = Bind { source: &given.source, target, read_only, devices: false, recursive: false, owners };
-        // A folder with mounts of others in it cannot be taken apart from them by an ordinary user.
+        // An unprivileged user cannot bind a folder without the mounts inside it.
         sys::bind(one)
             .or_else(|e| {
                 let retry = e.raw_os_error() == Some(Errno::INVAL.raw_os_error()) && owners.is_none();
@@ -234,7 +235,7 @@ pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>
             folder(&lower)?;
             bind(&lower, true)?;
             layer(&lower, upper, work, &target)?;
-            // The mount goes on without its name.
+            // The overlay keeps using the mount after its path is gone.
             unmount(&lower, UnmountFlags::DETACH).map_err(at("hide the lower folder"))?;
             fs::remove_dir(&lower).map_err(at("hide the lower folder"))?;
         }
@@ -249,9 +250,9 @@ pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>
     cover(&target, &given.covered)
 }
 
-/// Lays an empty file that nobody may open over each of these. A mount cannot be taken away or replaced from inside.
-/// Links are not followed: what a link leads to is covered under its own name, or not meant.
-fn cover(folder: &Path, covered: &[PathBuf]) -> Result<(), Failure> {
+/// Mounts an unreadable empty file over each covered path. A mount cannot be removed or replaced from inside.
+/// Symbolic links are not followed: a link's target is covered by its own path, or not at all.
+fn cover(folder: &Path, covered: &[PathBuf]) -> Result<(), SetupError> {
     use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
     if covered.is_empty() {
         return Ok(());
@@ -268,7 +269,7 @@ fn cover(folder: &Path, covered: &[PathBuf]) -> Result<(), Failure> {
             Ok(file) => {
                 sys::bind_over(empty, file.as_fd()).map_err(at(format!("cover {}", path.display())))?
             }
-            // It went away, or became a link, since it was looked for.
+            // Removed, or replaced by a symbolic link, since the list was made.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
             Err(e) => return Err(at(format!("cover {}", path.display()))(e)),
         }
@@ -276,8 +277,8 @@ fn cover(folder: &Path, covered: &[PathBuf]) -> Result<(), Failure> {
     fs::remove_file(empty).map_err(at("make a cover"))
 }
 
-/// Lays an empty folder over a full one. The options are set one by one, so that no character of a path is special.
-fn layer(lower: &Path, upper: &Path, work: &Path, target: &Path) -> Result<(), Failure> {
+/// Mounts an overlay. Options are set one by one, so that no character in a path has a special meaning.
+fn layer(lower: &Path, upper: &Path, work: &Path, target: &Path) -> Result<(), SetupError> {
     use rustix::mount::{
         FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, fsconfig_create, fsconfig_set_flag,
         fsconfig_set_string, fsmount, fsopen, move_mount,
@@ -286,12 +287,13 @@ fn layer(lower: &Path, upper: &Path, work: &Path, target: &Path) -> Result<(), F
     let step = || at("lay the workspace's layer");
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(step())?;
     let context = context.as_fd();
-    // A colon separates several lower folders, so this one is named without any.
+    // A colon would separate several lower folders; this relative path has none.
     fsconfig_set_string(context, "lowerdir", lower).map_err(step())?;
     fsconfig_set_string(context, "upperdir", upper).map_err(step())?;
     fsconfig_set_string(context, "workdir", work).map_err(step())?;
     fsconfig_set_flag(context, "userxattr").map_err(step())?;
-    // Else the end of every cell waits until the whole disk is flushed. Whoever keeps the layer flushes it (`layer::flush`).
+    // Without `volatile`, ending a cell waits until the whole disk is flushed. A caller that keeps the layer flushes
+    // it (`layer::flush`).
     fsconfig_set_flag(context, "volatile").map_err(step())?;
     fsconfig_create(context).map_err(step())?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;

@@ -1,84 +1,88 @@
-//! A launcher that waits for the next cell: its namespaces, its control groups and what its root has in common with the
-//! last one are there, and only the rest is built when the plan comes. It is of use to whoever runs many commands one
-//! after the other; nobody pays for it for long.
+//! A spare launcher that waits for the next cell. Its namespaces, control groups and the shared part of its root are
+//! ready, so only the rest is built when the plan arrives. This speeds up many commands in a row; an unused spare is
+//! dropped soon.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::{Ground, host};
+use super::{SharedSetup, host};
 use crate::cell::StartError;
-use crate::launched::{Begun, Running};
+use crate::launch::{LaunchedCell, PendingLaunch};
 use crate::policy::Policy;
 
-/// A spare that nobody wanted for so long is let go.
+/// An unused spare is dropped after this time.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// A launcher, and what it was told.
+/// A launcher with the setup it has received.
 #[derive(Debug)]
 pub(super) struct Spare {
-    pub(super) ground: Ground,
-    pub(super) begun: Begun,
+    pub(super) setup: SharedSetup,
+    pub(super) pending: PendingLaunch,
 }
 
 impl Spare {
-    /// Makes it the cell that this policy asks for.
-    pub(super) fn finish(self, policy: &Policy) -> Result<Running, StartError> {
-        let plan = host::plan(policy, self.ground.groups)?;
+    /// Turns the spare into a cell for this policy.
+    pub(super) fn finish(self, policy: &Policy) -> Result<LaunchedCell, StartError> {
+        let plan = host::plan(policy, self.setup.groups)?;
         let json = serde_json::to_vec(&plan).map_err(|e| StartError::Policy(e.to_string()))?;
-        self.begun.finish(json, policy)
+        self.pending.finish(json, policy)
     }
 }
 
 /// Makes the next spare.
-type Order = Box<dyn FnOnce() -> Option<Spare> + Send>;
+type MakeSpare = Box<dyn FnOnce() -> Option<Spare> + Send>;
 
-/// The one place for a spare, and whoever fills it.
+/// The slot for the one spare, and the thread that refills it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spares {
-    place: Arc<Place>,
-    keeper: Arc<OnceLock<Sender<Order>>>,
+    slot: Arc<SpareSlot>,
+    refiller: Arc<OnceLock<Sender<MakeSpare>>>,
 }
 
 impl Spares {
-    /// The spare, if it is like this.
-    pub(super) fn take(&self, like: &Ground) -> Option<Spare> {
-        self.place.spare().take_if(|spare| spare.ground.is_like(like))
+    /// Takes the spare if it is compatible with this setup.
+    pub(super) fn take(&self, like: &SharedSetup) -> Option<Spare> {
+        self.slot.spare().take_if(|spare| spare.setup.is_compatible(like))
     }
 
-    /// Has another one made, beside whatever else is going on.
+    /// Makes another spare in the background.
     pub(super) fn refill(&self, make: impl FnOnce() -> Option<Spare> + Send + 'static) {
-        let keeper = self.keeper.get_or_init(|| {
-            let (orders, waiting) = channel();
-            let place = Arc::clone(&self.place);
-            // Without a thread there is no spare, and nothing is lost but time.
-            let _ = std::thread::Builder::new().name("spare cell".into()).spawn(move || place.keep(&waiting));
-            orders
+        let refiller = self.refiller.get_or_init(|| {
+            let (requests, receiver) = channel();
+            let slot = Arc::clone(&self.slot);
+            // If the thread cannot be started there is no spare, and cells just start more slowly.
+            let _ = std::thread::Builder::new()
+                .name("spare cell".into())
+                .spawn(move || slot.refill_until_closed(&receiver));
+            requests
         });
-        let _ = keeper.send(Box::new(make));
+        let _ = refiller.send(Box::new(make));
     }
 }
 
 #[derive(Debug, Default)]
-struct Place(Mutex<Option<Spare>>);
+struct SpareSlot(Mutex<Option<Spare>>);
 
-impl Place {
+impl SpareSlot {
     fn spare(&self) -> MutexGuard<'_, Option<Spare>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Carries out orders until nobody can give any more.
-    fn keep(&self, orders: &Receiver<Order>) {
+    /// Refills the slot on request until all senders are gone.
+    fn refill_until_closed(&self, requests: &Receiver<MakeSpare>) {
         loop {
-            let order = match orders.recv_timeout(IDLE) {
+            let request = match requests.recv_timeout(IDLE) {
                 Err(RecvTimeoutError::Timeout) => {
                     self.put(None);
-                    orders.recv().ok()
+                    requests.recv().ok()
                 }
-                order => order.ok(),
+                request => request.ok(),
             };
-            // Of several orders the last one says what is wanted now.
-            let Some(make) = order.map(|order| orders.try_iter().last().unwrap_or(order)) else { break };
+            // Of several requests only the last one is current.
+            let Some(make) = request.map(|request| requests.try_iter().last().unwrap_or(request)) else {
+                break;
+            };
             self.put(make());
         }
         self.put(None);
@@ -86,7 +90,7 @@ impl Place {
 
     fn put(&self, spare: Option<Spare>) {
         let old = std::mem::replace(&mut *self.spare(), spare);
-        // Ending the old one takes a while, in which somebody may take the new one.
+        // Drop the old spare outside the lock: that takes a while, and a caller may take the new one meanwhile.
         drop(old);
     }
 }

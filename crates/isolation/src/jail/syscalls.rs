@@ -1,7 +1,7 @@
-//! The system calls that a command may make: what programs, compilers and interpreters use, and nothing else.
+//! The system calls that a command may make: those that programs, compilers and interpreters use, and no others.
 //!
-//! What is not listed does not exist (`ENOSYS`), so that libraries fall back on what does. What would reach for the
-//! walls themselves is refused (`EPERM`), which programs understand better.
+//! An unlisted call fails with `ENOSYS`, so that libraries use their fallbacks. A call that would attack the
+//! isolation itself fails with `EPERM`, which programs handle better.
 
 mod list;
 
@@ -18,15 +18,15 @@ use list::{ALLOWED, ALLOWED_HERE, REFUSED};
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Installs the filters, for this process and all that it starts. Where nothing bounds the memory of all processes
-/// together, there are no files in memory without a name, since nobody could find them.
+/// Installs the filters for this process and its children. Where no control group limits memory, `memfd_create` is
+/// not allowed, because the memory of such files could not be attributed.
 pub(super) fn apply(bounded: bool) -> Result<(), Box<dyn std::error::Error>> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let listed = ALLOWED.iter().chain(ALLOWED_HERE).filter(|call| bounded || **call != c::SYS_memfd_create);
     let refused = SeccompAction::Errno(c::EPERM as u32);
     let refuse: BpfProgram =
         SeccompFilter::new(refusals()?, SeccompAction::Allow, refused, arch)?.try_into()?;
-    // The kernel asks all filters and takes the strictest answer; of two refusals, that of the last installed.
+    // The kernel runs all filters and takes the strictest result; of two errors, that of the filter installed last.
     apply_filter(&by_number(listed.copied().collect(), arch)?)?;
     apply_filter(&refuse)?;
     let pretended = SeccompAction::Errno(0);
@@ -36,12 +36,12 @@ pub(super) fn apply(bounded: bool) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The lists as a program of the kernel's, which halves the numbers until one answer is left. The kernel runs it for each
-/// call there is when it is installed, which is what a start would wait for.
+/// The lists compiled to a BPF program as a binary search. The kernel runs the program once for every system call
+/// number when it is installed, so a linear search would delay each start.
 fn by_number(allowed: BTreeSet<i64>, arch: TargetArch) -> Result<BpfProgram, TryFromIntError> {
     const ABSENT: u32 = c::SECCOMP_RET_ERRNO | c::ENOSYS as u32;
     const REFUSAL: u32 = c::SECCOMP_RET_ERRNO | c::EPERM as u32;
-    // Where the call's number and the processor's kind stand in what the kernel shows.
+    // Offsets of the call number and the architecture in `struct seccomp_data`.
     const NUMBER: u32 = 0;
     const ARCH: u32 = 4;
     let answers = allowed.into_iter().map(|call| (call, c::SECCOMP_RET_ALLOW));
@@ -49,7 +49,7 @@ fn by_number(allowed: BTreeSet<i64>, arch: TargetArch) -> Result<BpfProgram, Try
     let mut spans = vec![(0, ABSENT)];
     for (call, answer) in answers {
         let call = u32::try_from(call)?;
-        // The one before ended with an absent call, which may be this one.
+        // The previous span ends with an unlisted call, which may be this one.
         if spans.last().is_some_and(|(first, _)| *first == call) {
             spans.pop();
         }
@@ -67,7 +67,7 @@ fn by_number(allowed: BTreeSet<i64>, arch: TargetArch) -> Result<BpfProgram, Try
     Ok(program)
 }
 
-/// The answer for a number in one of these spans, each of which reaches to the next.
+/// Code that returns the action for a number. Each span reaches to the next.
 fn search(spans: &[(u32, u32)]) -> Result<BpfProgram, TryFromIntError> {
     let (low, high) = spans.split_at(spans.len() / 2);
     let Some((first, last)) = high.first() else { return Ok(Vec::new()) };
@@ -86,12 +86,12 @@ fn answer(action: u32) -> sock_filter {
     instruction(c::BPF_RET | c::BPF_K, 0, action)
 }
 
-/// An instruction; a comparison that holds skips so many of the next.
+/// One instruction; a comparison that holds skips this many instructions.
 fn instruction(code: u32, skip: u8, k: u32) -> sock_filter {
     sock_filter { code: code as u16, jt: skip, jf: 0, k }
 }
 
-/// What the kernel calls a kind of processor.
+/// The kernel's constant for an architecture.
 fn arch_number(arch: TargetArch) -> u32 {
     const SIXTY_FOUR: u32 = 0x8000_0000;
     const LITTLE: u32 = 0x4000_0000;
@@ -103,9 +103,10 @@ fn arch_number(arch: TargetArch) -> u32 {
     u32::from(machine) | SIXTY_FOUR | LITTLE
 }
 
-/// What seems to succeed and does nothing, since programs insist on it. The limit for crash dumps stays at one byte,
-/// the one value at which the kernel starts no program of the host. And no process closes itself to the eyes of its
-/// own user, who may be the one to find out what it has open; from its like it is protected anyway.
+/// Calls that pretend to succeed and do nothing, because programs insist on them. The core limit stays at one byte,
+/// the only value at which the kernel runs no crash handler of the host. And no process may make itself undumpable:
+/// the monitor, which may run as the same user, must be able to see its open files. Other processes in the cell
+/// cannot inspect it anyway.
 fn pretences() -> Result<Rules, seccompiler::BackendError> {
     let core = |argument: u8| number(argument, SeccompCmpOp::Eq, u64::from(c::RLIMIT_CORE));
     let given = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
@@ -117,15 +118,15 @@ fn pretences() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Calls that are allowed, but not with everything.
+/// Calls that are allowed only with certain arguments.
 fn refusals() -> Result<Rules, seccompiler::BackendError> {
     let mut rules = Rules::new();
-    // A network namespace does not close AF_VSOCK and its like, so only these families exist at all.
+    // A network namespace does not isolate AF_VSOCK and some other families, so allow only these.
     let families =
         [c::AF_UNIX, c::AF_INET, c::AF_INET6].map(|family| number(0, SeccompCmpOp::Ne, family as u64));
     let families = families.into_iter().collect::<Result<Vec<_>, _>>()?;
     rules.insert(c::SYS_socket, vec![SeccompRule::new(families)?]);
-    // A new namespace would give capabilities inside it, and with them much of the kernel.
+    // A new namespace would grant capabilities inside it, which expose much more of the kernel.
     let spaces = [
         c::CLONE_NEWUSER,
         c::CLONE_NEWNS,
@@ -140,7 +141,7 @@ fn refusals() -> Result<Rules, seccompiler::BackendError> {
         SeccompRule::new(vec![number(0, SeccompCmpOp::MaskedEq(flag), flag)?])
     });
     rules.insert(c::SYS_clone, spaces.into_iter().collect::<Result<_, _>>()?);
-    // Putting words into the mouth of whoever looks at the terminal.
+    // Injecting input into the user's terminal.
     let typing = [c::TIOCSTI, c::TIOCLINUX]
         .map(|request| SeccompRule::new(vec![number(1, SeccompCmpOp::Eq, request)?]));
     rules.insert(c::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
@@ -148,7 +149,7 @@ fn refusals() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Refuses to make programs that run as whoever owns them. In a workspace that is given directly that may be root.
+/// Refuses to create set-uid and set-gid files. In a directly mounted workspace their owner may be root.
 fn set_uid(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     let bits = [c::S_ISUID, c::S_ISGID].map(u64::from);
     let asked = |argument: u8, bit: u64| number(argument, SeccompCmpOp::MaskedEq(bit), bit);
@@ -157,7 +158,7 @@ fn set_uid(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
         rules.insert(*call, each.into_iter().collect::<Result<_, _>>()?);
     }
     for (call, flags) in OPENS.iter().chain(OPENS_HERE) {
-        // Without these flags the mode is whatever stood there.
+        // Without these flags the call ignores the mode argument.
         let makes = [c::O_CREAT, c::O_TMPFILE & !c::O_DIRECTORY].map(|flag| u64::from(flag.unsigned_abs()));
         let pairs = makes.iter().flat_map(|flag| bits.iter().map(move |bit| (*flag, *bit)));
         let each =
@@ -167,10 +168,10 @@ fn set_uid(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     Ok(())
 }
 
-/// Calls that set a mode, and which argument it is.
+/// Calls that set a mode, with the index of that argument.
 const MODES: &[(i64, u8)] =
     &[(c::SYS_fchmod, 1), (c::SYS_fchmodat, 2), (c::SYS_fchmodat2, 2), (c::SYS_mknodat, 2)];
-/// Calls that may make a file, and which argument the flags are; the mode follows.
+/// Calls that may create a file, with the index of the flags; the mode follows.
 const OPENS: &[(i64, u8)] = &[(c::SYS_openat, 2)];
 #[cfg(target_arch = "x86_64")]
 const MODES_HERE: &[(i64, u8)] = &[(c::SYS_chmod, 1), (c::SYS_creat, 1), (c::SYS_mknod, 1)];
@@ -181,7 +182,7 @@ const MODES_HERE: &[(i64, u8)] = &[];
 #[cfg(not(target_arch = "x86_64"))]
 const OPENS_HERE: &[(i64, u8)] = &[];
 
-/// A condition on an argument. The kernel looks at 32 bits of these, and so do we.
+/// A condition on an argument. The kernel uses only 32 bits of these arguments, and so does the filter.
 fn number(argument: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, is, value)
 }
@@ -190,7 +191,7 @@ fn number(argument: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition
 mod tests {
     use super::*;
 
-    /// What the kernel would answer.
+    /// Interprets the program as the kernel would.
     fn ask(program: &BpfProgram, arch: u32, call: u32) -> u32 {
         let (mut at, mut loaded) = (0, 0);
         loop {
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_gets_the_answer_of_its_list() {
+    fn every_system_call_gets_its_listed_action() {
         let arch = TargetArch::try_from(std::env::consts::ARCH).unwrap();
         let allowed: BTreeSet<i64> = ALLOWED.iter().chain(ALLOWED_HERE).copied().collect();
         let program = by_number(allowed.clone(), arch).unwrap();
@@ -235,8 +236,8 @@ mod tests {
     }
 
     #[test]
-    fn what_gives_a_program_the_kernel_is_not_on_the_list() {
-        // The last takes a mode from memory, where no list can look.
+    fn dangerous_system_calls_are_not_listed() {
+        // The last one takes its mode from memory, which a filter cannot read.
         for call in [
             c::SYS_io_uring_setup,
             c::SYS_clone3,

@@ -1,6 +1,6 @@
-//! Going through a tree that an untrusted command made, perhaps while it still changes it. No link is followed, no
-//! more than a few descriptors are open however deep it is, nothing calls itself, and what vanishes on the way is
-//! passed over: a look that stumbles would be a look that finds nothing.
+//! Walks and removes a folder tree that an untrusted command made and may still be changing. Symbolic links are never
+//! followed, the number of open descriptors is bounded at any depth, nothing recurses, and entries that vanish during
+//! the walk are skipped: a walk that an attacker could abort would find nothing.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,121 +13,125 @@ use rustix::io::Errno;
 
 use super::{EntryKind, OPAQUE, Visit};
 
-/// Folders that are held open at once; those above are opened again on the way back.
-const HELD: usize = 48;
-/// Folders within folders, beyond which nothing is read: no path is that long.
-pub(super) const DEEPEST: usize = 2_048;
-/// What reading a folder takes.
-const TO_READ: Mode = Mode::RUSR.union(Mode::XUSR);
+/// Folders kept open at once; folders above are reopened on the way back.
+const MAX_OPEN: usize = 48;
+/// The maximum depth. No path is longer than that.
+pub(super) const MAX_DEPTH: usize = 2_048;
+/// The permissions needed to read a folder.
+const READ_FOLDER: Mode = Mode::RUSR.union(Mode::XUSR);
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// What is done with a folder that its owner closed to themselves.
+/// How to treat a folder that its owner cannot read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Closed {
-    /// It is opened, and stays so for whoever reads it afterwards.
+pub(super) enum UnreadableFolders {
+    /// Make it readable and leave it so.
     Open,
-    /// It is opened for the look and then closed again, since its command still runs.
-    OpenAndClose,
+    /// Make it readable for the walk and then restore its mode, because its command still runs.
+    OpenTemporarily,
 }
 
-/// Something on the way.
-pub(super) struct Found<'a> {
-    pub(super) folder: BorrowedFd<'a>,
-    pub(super) name: &'a OsStr,
+/// An entry during the walk.
+pub(super) struct Visited<'a> {
     /// Relative to the top.
     pub(super) path: &'a Path,
     pub(super) stat: &'a Stat,
     pub(super) kind: EntryKind,
 }
 
-/// How a tree was gone through.
+/// How much of a tree was walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum Coverage {
     /// All of it, or as much as the visitor wanted.
-    Enough,
-    /// All but what is too deep.
-    NotTheDepths,
+    Complete,
+    /// All but what is below the maximum depth.
+    DepthLimited,
 }
 
 struct Level {
     fd: Option<OwnedFd>,
-    left: std::vec::IntoIter<OsString>,
-    /// Its device and number there.
-    is: (u64, u64),
-    /// The mode that it had, if it has to get it back.
-    closed: Option<Mode>,
+    remaining: std::vec::IntoIter<OsString>,
+    /// The device and inode number.
+    identity: (u64, u64),
+    /// The mode to restore afterwards, if it was changed.
+    restore: Option<Mode>,
 }
 
-/// Visits everything below a folder, each folder before what is in it.
+/// Visits every entry below a folder, each folder before its contents.
 pub(super) fn visit(
     top: &Path,
-    closed: Closed,
-    visit: &mut dyn FnMut(&Found<'_>) -> io::Result<Visit>,
-) -> io::Result<Seen> {
+    unreadable: UnreadableFolders,
+    visit: &mut dyn FnMut(&Visited<'_>) -> io::Result<Visit>,
+) -> io::Result<Coverage> {
     let fd = rustix::fs::openat(CWD, top, FOLDER, Mode::empty())?;
-    let left = names(fd.as_fd())?.into_iter();
-    // The top is never let go, so nobody asks which it is.
-    let mut levels = vec![Level { fd: Some(fd), left, is: (0, 0), closed: None }];
+    let remaining = names(fd.as_fd())?.into_iter();
+    // The top folder is never closed early, so its identity is not needed.
+    let mut levels = vec![Level { fd: Some(fd), remaining, identity: (0, 0), restore: None }];
     let mut path = PathBuf::new();
-    let mut seen = Seen::Enough;
+    let mut coverage = Coverage::Complete;
     while let Some(level) = levels.last_mut() {
-        let Some(name) = level.left.next() else {
+        let Some(name) = level.remaining.next() else {
             leave(&mut levels, &mut path);
             continue;
         };
         let Some(folder) = &level.fd else { continue };
-        let Some(stat) = passing(rustix::fs::statat(folder, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW))?
+        let Some(stat) =
+            ignoring_races(rustix::fs::statat(folder, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW))?
         else {
             continue;
         };
         path.push(&name);
         let opened = match kind(&stat) {
             Some(kind) => Err(kind),
-            None => match passing(open(folder.as_fd(), &name, &stat, TO_READ))? {
-                Some((fd, was)) => Ok((fd, was.filter(|_| closed == Closed::OpenAndClose))),
+            None => match ignoring_races(open(folder.as_fd(), &name, &stat, READ_FOLDER))? {
+                Some((fd, was)) => Ok((fd, was.filter(|_| unreadable == UnreadableFolders::OpenTemporarily))),
                 None => {
                     path.pop();
                     continue;
                 }
             },
         };
-        let is = match &opened {
+        let kind = match &opened {
             Err(kind) => *kind,
             Ok((fd, _)) if is_opaque(fd) => EntryKind::OpaqueFolder,
             Ok(_) => EntryKind::Folder,
         };
-        let what = visit(&Found { folder: folder.as_fd(), name: &name, path: &path, stat: &stat, kind: is })?;
+        let next = visit(&Visited { path: &path, stat: &stat, kind })?;
         match opened {
-            Ok((fd, was)) if what == Visit::Enter && levels.len() <= DEEPEST => {
-                let left = names(fd.as_fd())?.into_iter();
-                levels.push(Level { fd: Some(fd), left, is: (stat.st_dev, stat.st_ino), closed: was });
-                let far = levels.len().saturating_sub(HELD);
-                if far > 0 {
-                    levels[far].fd = None;
+            Ok((fd, was)) if next == Visit::Enter && levels.len() <= MAX_DEPTH => {
+                let remaining = names(fd.as_fd())?.into_iter();
+                levels.push(Level {
+                    fd: Some(fd),
+                    remaining,
+                    identity: (stat.st_dev, stat.st_ino),
+                    restore: was,
+                });
+                let furthest = levels.len().saturating_sub(MAX_OPEN);
+                if furthest > 0 {
+                    levels[furthest].fd = None;
                 }
                 continue;
             }
             Ok((fd, was)) => {
-                if what == Visit::Enter {
-                    seen = Seen::NotTheDepths;
+                if next == Visit::Enter {
+                    coverage = Coverage::DepthLimited;
                 }
                 close(&fd, was);
             }
             Err(_) => {}
         }
         path.pop();
-        if what == Visit::End {
+        if next == Visit::End {
             while levels.len() > 1 {
                 leave(&mut levels, &mut path);
             }
-            return Ok(seen);
+            return Ok(coverage);
         }
     }
-    Ok(seen)
+    Ok(coverage)
 }
 
-/// Goes up, and opens the folder above again if it is not held any more. If this one was moved meanwhile, that is
-/// another folder, and what is left above is passed over.
+/// Returns to the parent folder and reopens it if it was closed. If this folder was moved meanwhile, `..` is a
+/// different folder, and the parent's remaining entries are skipped.
 fn leave(levels: &mut Vec<Level>, path: &mut PathBuf) {
     path.pop();
     let Some(level) = levels.pop() else { return };
@@ -136,10 +140,11 @@ fn leave(levels: &mut Vec<Level>, path: &mut PathBuf) {
         && above.fd.is_none()
     {
         let opened = rustix::fs::openat(fd, "..", FOLDER, Mode::empty()).ok();
-        above.fd = opened
-            .filter(|fd| rustix::fs::fstat(fd).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == above.is));
+        above.fd = opened.filter(|fd| {
+            rustix::fs::fstat(fd).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == above.identity)
+        });
     }
-    close(fd, level.closed);
+    close(fd, level.restore);
 }
 
 fn close(fd: &OwnedFd, was: Option<Mode>) {
@@ -148,8 +153,8 @@ fn close(fd: &OwnedFd, was: Option<Mode>) {
     }
 }
 
-/// What the tree's maker may do at any moment is no failure.
-fn passing<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
+/// Turns errors that concurrent changes can cause at any moment into `None`.
+fn ignoring_races<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::STALE) => Ok(None),
@@ -157,13 +162,13 @@ fn passing<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
     }
 }
 
-/// What it is, unless it is a folder.
+/// The kind of an entry; `None` for a folder.
 fn kind(stat: &Stat) -> Option<EntryKind> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => None,
         FileType::RegularFile => Some(EntryKind::File),
         FileType::Symlink => Some(EntryKind::Symlink),
-        FileType::CharacterDevice if stat.st_rdev == 0 => Some(EntryKind::Gone),
+        FileType::CharacterDevice if stat.st_rdev == 0 => Some(EntryKind::Whiteout),
         FileType::Fifo
         | FileType::Socket
         | FileType::CharacterDevice
@@ -172,7 +177,7 @@ fn kind(stat: &Stat) -> Option<EntryKind> {
     }
 }
 
-/// Opens a folder; its mode comes with it if its owner lacked the rights and had to be given them first.
+/// Opens a folder. If its owner lacks the permissions, grants them first and returns the previous mode.
 fn open(
     above: BorrowedFd<'_>,
     name: &OsStr,
@@ -182,7 +187,7 @@ fn open(
     if Mode::from_raw_mode(stat.st_mode).contains(rights) || rustix::process::geteuid().is_root() {
         return Ok((rustix::fs::openat(above, name.as_bytes(), FOLDER, Mode::empty())?, None));
     }
-    // By its handle, not by its name, which may mean something else by now.
+    // Use the handle, because the name may refer to something else by now.
     let handle = rustix::fs::openat(above, name.as_bytes(), FOLDER | OFlags::PATH, Mode::empty())?;
     let was = Mode::from_raw_mode(rustix::fs::fstat(&handle)?.st_mode);
     let known = format!("/proc/self/fd/{}", handle.as_raw_fd());
@@ -191,40 +196,14 @@ fn open(
     Ok((opened, Some(was)))
 }
 
-/// Opens a folder for good.
+/// Opens a folder and leaves it readable.
 pub(super) fn open_folder(above: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
-    open_for(above, name, TO_READ)
+    open_for(above, name, READ_FOLDER)
 }
 
 fn open_for(above: BorrowedFd<'_>, name: &OsStr, rights: Mode) -> io::Result<OwnedFd> {
     let stat = rustix::fs::statat(above, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(open(above, name, &stat, rights)?.0)
-}
-
-/// Opens a file that was found, if it is still one.
-pub(super) fn open_file(found: &Found<'_>) -> io::Result<std::fs::File> {
-    let name = found.name.as_bytes();
-    let handle = rustix::fs::openat(
-        found.folder,
-        name,
-        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
-    let stat = rustix::fs::fstat(&handle)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("a file became something else"));
-    }
-    let known = format!("/proc/self/fd/{}", handle.as_raw_fd());
-    let was = Mode::from_raw_mode(stat.st_mode);
-    let is_closed = !was.contains(Mode::RUSR) && !rustix::process::geteuid().is_root();
-    if is_closed {
-        rustix::fs::chmod(&known, was | Mode::RUSR)?;
-    }
-    let opened = rustix::fs::open(&known, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-    if is_closed {
-        let _ = rustix::fs::chmod(&known, was);
-    }
-    Ok(std::fs::File::from(opened?))
 }
 
 pub(super) fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
@@ -233,7 +212,7 @@ pub(super) fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
     let mut names = Vec::new();
     while let Some(entry) = entries.next() {
-        let Some(entry) = passing(entry)? else { break };
+        let Some(entry) = ignoring_races(entry)? else { break };
         let name = entry.file_name().to_bytes();
         if name != b"." && name != b".." {
             names.push(OsStr::from_bytes(name).to_owned());
@@ -247,10 +226,10 @@ pub(super) fn is_opaque(folder: &OwnedFd) -> bool {
     rustix::fs::fgetxattr(folder, OPAQUE, &mut value[..]).is_ok_and(|length| length == 1 && value == *b"y")
 }
 
-/// Removes a folder with all that is in it, however deep and however closed. Nothing may change it meanwhile. Nothing
-/// at all is fine, too.
+/// Removes a folder and its contents, at any depth and with any permissions. Nothing may change it meanwhile. Does
+/// nothing if the folder does not exist.
 ///
-/// What is deep is first moved to the top, so that no depth needs descriptors or a stack.
+/// Deep folders are first moved to the top, so that depth needs no extra descriptors and no recursion.
 pub fn remove(folder: &Path) -> io::Result<()> {
     let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a folder without a name cannot be removed"));
@@ -276,7 +255,7 @@ pub fn remove(folder: &Path) -> io::Result<()> {
             let deeper = open_for(top.as_fd(), &name, Mode::RWXU)?;
             for below in names(deeper.as_fd())? {
                 if !unlink(&deeper, &below)? {
-                    // A folder that is closed cannot be moved.
+                    // A folder without write permission cannot be moved.
                     drop(open_for(deeper.as_fd(), &below, Mode::RWXU)?);
                     move_up(&deeper, &below, &top, &mut next)?;
                 }
@@ -287,7 +266,7 @@ pub fn remove(folder: &Path) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(&above, name.as_bytes(), AtFlags::REMOVEDIR)?)
 }
 
-/// Removes a name; false if it is a folder that holds something.
+/// Removes an entry; returns false if it is a non-empty folder.
 fn unlink(folder: &OwnedFd, name: &OsStr) -> io::Result<bool> {
     match rustix::fs::unlinkat(folder, name.as_bytes(), AtFlags::empty()) {
         Ok(()) => Ok(true),
@@ -321,26 +300,26 @@ mod tests {
         let mut folder = rustix::fs::open(top, FOLDER, Mode::empty()).unwrap();
         for _ in 0..depth {
             rustix::fs::mkdirat(&folder, "d", Mode::RWXU).unwrap();
-            // Beside the way down, so that the way up is used, too.
+            // A sibling of the path down, so that the way back up is tested too.
             rustix::fs::mkdirat(&folder, "e", Mode::RWXU).unwrap();
             folder = rustix::fs::openat(&folder, "d", FOLDER, Mode::empty()).unwrap();
         }
     }
 
     #[test]
-    fn a_deep_tree_is_seen_whole_and_removed() {
+    fn a_deep_tree_is_walked_and_removed() {
         let base = tempfile::tempdir().unwrap();
         let top = base.path().join("top");
-        for (depth, seen) in [(300, Seen::Enough), (DEEPEST + 500, Seen::NotTheDepths)] {
+        for (depth, seen) in [(300, Coverage::Complete), (MAX_DEPTH + 500, Coverage::DepthLimited)] {
             std::fs::create_dir(&top).unwrap();
             deep(&top, depth);
             let mut paths = BTreeSet::new();
-            let result = visit(&top, Closed::Open, &mut |found| {
+            let result = visit(&top, UnreadableFolders::Open, &mut |found| {
                 assert!(paths.insert(found.path.to_owned()));
                 Ok(Visit::Enter)
             });
             assert_eq!(result.unwrap(), seen);
-            assert_eq!(paths.len(), 2 * depth.min(DEEPEST + 1));
+            assert_eq!(paths.len(), 2 * depth.min(MAX_DEPTH + 1));
             remove(&top).unwrap();
             assert!(!top.exists());
         }
@@ -348,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_became_a_link_opens_nothing() {
+    fn a_folder_replaced_by_a_link_is_not_opened() {
         use std::os::unix::fs::PermissionsExt;
         let base = tempfile::tempdir().unwrap();
         let (folder, target) = (base.path().join("folder"), base.path().join("target"));
@@ -365,14 +344,14 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_who_has_seen_enough_is_not_bothered() {
+    fn a_visitor_can_end_the_walk() {
         let base = tempfile::tempdir().unwrap();
         deep(base.path(), 100);
         let mut count = 0;
-        let seen = visit(base.path(), Closed::Open, &mut |_| {
+        let seen = visit(base.path(), UnreadableFolders::Open, &mut |_| {
             count += 1;
             Ok(if count == 60 { Visit::End } else { Visit::Enter })
         });
-        assert_eq!((seen.unwrap(), count), (Seen::Enough, 60));
+        assert_eq!((seen.unwrap(), count), (Coverage::Complete, 60));
     }
 }

@@ -1,24 +1,24 @@
-//! The heads of HTTP/1 messages: read whole, understood strictly, and written anew, so that the host never sees a
-//! byte of a head that we understood differently.
+//! The heads of HTTP/1 messages: read completely, parsed strictly, and written from the parsed form, so that the host
+//! never sees a byte that we could have parsed differently.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use httparse::{EMPTY_HEADER, Header, Status};
 
-/// The longest head.
-const MOST: usize = 64 << 10;
-const HEADERS: usize = 256;
-/// The longest method.
-const METHOD: usize = 32;
+/// The maximum length of a head.
+const MAX_HEAD: usize = 64 << 10;
+const MAX_HEADERS: usize = 256;
+/// The maximum length of a method.
+const MAX_METHOD: usize = 32;
 
 /// Reads up to the empty line.
 pub(super) fn read(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     loop {
         let before = head.len();
-        let left = MOST + 1 - before;
+        let left = MAX_HEAD + 1 - before;
         let count = from.by_ref().take(left as u64).read_until(b'\n', &mut head)?;
-        if head.len() > MOST {
+        if head.len() > MAX_HEAD {
             return Err(io::Error::new(ErrorKind::FileTooLarge, "the head is longer than 64 KiB"));
         }
         if count == 0 || !head.ends_with(b"\n") {
@@ -63,12 +63,12 @@ impl Version {
 
 impl RequestHead {
     pub(super) fn parse(bytes: &[u8]) -> io::Result<Self> {
-        let mut space = [EMPTY_HEADER; HEADERS];
+        let mut space = [EMPTY_HEADER; MAX_HEADERS];
         let mut parsed = httparse::Request::new(&mut space);
         let status = parsed.parse(bytes).map_err(invalid)?;
-        whole(status, bytes)?;
+        check_complete(status, bytes)?;
         let (method, target) = (parsed.method.unwrap_or_default(), parsed.path.unwrap_or_default());
-        if method.len() > METHOD {
+        if method.len() > MAX_METHOD {
             return Err(invalid("the method is too long"));
         }
         Ok(Self {
@@ -82,10 +82,10 @@ impl RequestHead {
 
 impl ResponseHead {
     pub(super) fn parse(bytes: &[u8]) -> io::Result<Self> {
-        let mut space = [EMPTY_HEADER; HEADERS];
+        let mut space = [EMPTY_HEADER; MAX_HEADERS];
         let mut parsed = httparse::Response::new(&mut space);
         let status = parsed.parse(bytes).map_err(invalid)?;
-        whole(status, bytes)?;
+        check_complete(status, bytes)?;
         Ok(Self {
             code: parsed.code.unwrap_or_default(),
             reason: parsed.reason.unwrap_or_default().to_owned(),
@@ -99,12 +99,12 @@ fn invalid(reason: impl ToString) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, reason.to_string())
 }
 
-/// What we took for the head must be what the parser takes for it.
-fn whole(status: Status<usize>, bytes: &[u8]) -> io::Result<()> {
+/// The parser must find the end of the head at the same byte as we did.
+fn check_complete(status: Status<usize>, bytes: &[u8]) -> io::Result<()> {
     if status == Status::Complete(bytes.len()) { Ok(()) } else { Err(invalid("the head has no end")) }
 }
 
-/// How long a body is.
+/// How the length of a body is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     Length(u64),
@@ -113,7 +113,7 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// The header that says so.
+    /// The matching header.
     pub(super) fn header(self) -> String {
         match self {
             Self::Length(length) => format!("Content-Length: {length}\r\n"),
@@ -123,12 +123,12 @@ impl Framing {
     }
 }
 
-/// Names in lower case, values as they came.
+/// Names in lower case, values unchanged.
 #[derive(Debug)]
 pub(super) struct Headers(Vec<(String, Vec<u8>)>);
 
-/// What concerns this connection only, or is written anew.
-const OF_THE_HOP: &[&str] = &[
+/// Headers that concern only this hop, or that are written anew.
+const HOP_BY_HOP: &[&str] = &[
     "connection",
     "content-length",
     "keep-alive",
@@ -151,7 +151,7 @@ impl Headers {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_slice())
     }
 
-    /// How the body is framed. What two readers could understand differently is refused.
+    /// The body's framing. Ambiguous framing is refused.
     pub(super) fn framing(&self, version: Version) -> io::Result<Option<Framing>> {
         let mut lengths = self.all("content-length");
         let mut encodings = self.all("transfer-encoding");
@@ -163,7 +163,7 @@ impl Headers {
                     std::str::from_utf8(length).ok().filter(|_| is_number).and_then(|n| n.parse().ok());
                 number
                     .map(|n| Some(Framing::Length(n)))
-                    .ok_or_else(|| invalid("its content-length is no number"))
+                    .ok_or_else(|| invalid("its content-length is not a number"))
             }
             (Some(_), Some(_), None, _) => Err(invalid("it has several content-lengths")),
             (Some(_), _, Some(_), _) => Err(invalid("it has both a content-length and a transfer-encoding")),
@@ -175,15 +175,15 @@ impl Headers {
         }
     }
 
-    /// Writes the headers that are meant for the other end.
-    pub(super) fn write_for_the_other_end(&self, without: &[&str], into: &mut Vec<u8>) {
+    /// Writes the end-to-end headers.
+    pub(super) fn write_end_to_end(&self, without: &[&str], into: &mut Vec<u8>) {
         let named: Vec<String> = self
             .all("connection")
             .flat_map(|value| value.split(|byte| *byte == b','))
             .map(|name| String::from_utf8_lossy(name.trim_ascii()).to_ascii_lowercase())
             .collect();
         for (name, value) in &self.0 {
-            let stays = OF_THE_HOP.contains(&name.as_str())
+            let stays = HOP_BY_HOP.contains(&name.as_str())
                 || without.contains(&name.as_str())
                 || named.contains(name);
             if !stays {

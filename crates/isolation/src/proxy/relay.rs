@@ -1,4 +1,5 @@
-//! Bytes both ways until both sides have ended. Each side's end is passed on by itself, as some protocols need.
+//! Copies bytes in both directions until both sides have ended. Each side's end is forwarded separately, as some
+//! protocols need.
 
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
@@ -6,24 +7,24 @@ use std::ops::Range;
 
 use rustix::event::PollFlags;
 
-use super::line::Line;
+use super::socket::ProxySocket;
 
 const BUFFER: usize = 64 << 10;
 
-/// Joins the two; `early` is what the client has said already.
-pub(super) fn relay(client: &Line, host: &Line, early: &[u8]) -> io::Result<()> {
-    let mut there = Half::new(client, host, early);
-    let mut back = Half::new(host, client, &[]);
+/// Connects the two sockets; `early` holds bytes that the client has already sent.
+pub(super) fn relay(client: &ProxySocket, host: &ProxySocket, early: &[u8]) -> io::Result<()> {
+    let mut upstream = Direction::new(client, host, early);
+    let mut downstream = Direction::new(host, client, &[]);
     loop {
-        let moved = there.step()? | back.step()?;
-        if there.stage == Stage::Over && back.stage == Stage::Over {
+        let touch = upstream.step()? | downstream.step()?;
+        if upstream.stage == Stage::Over && downstream.stage == Stage::Over {
             return Ok(());
         }
-        if moved {
+        if touch {
             continue;
         }
-        // A socket that nobody waits for must not be in the list: its having hung up would wake us for ever.
-        let waits: Vec<_> = [&there, &back].into_iter().filter_map(Half::waits_for).collect();
+        // Poll only sockets that are waited for: one that hung up would wake the loop forever.
+        let waits: Vec<_> = [&upstream, &downstream].into_iter().filter_map(Direction::waits_for).collect();
         client.watch().wait(&waits, None)?;
     }
 }
@@ -31,51 +32,51 @@ pub(super) fn relay(client: &Line, host: &Line, early: &[u8]) -> io::Result<()> 
 #[derive(PartialEq, Eq)]
 enum Stage {
     Open,
-    /// The source has ended, and what it said last is not yet written.
+    /// The source has ended, but its last bytes are not written yet.
     Ended,
     Over,
 }
 
 /// One direction.
-struct Half<'a> {
-    from: &'a Line,
-    to: &'a Line,
+struct Direction<'a> {
+    from: &'a ProxySocket,
+    to: &'a ProxySocket,
     buffer: Vec<u8>,
     filled: Range<usize>,
     stage: Stage,
 }
 
-impl<'a> Half<'a> {
-    fn new(from: &'a Line, to: &'a Line, early: &[u8]) -> Self {
+impl<'a> Direction<'a> {
+    fn new(from: &'a ProxySocket, to: &'a ProxySocket, early: &[u8]) -> Self {
         let mut buffer = vec![0; BUFFER.max(early.len())];
         buffer[..early.len()].copy_from_slice(early);
         Self { from, to, buffer, filled: 0..early.len(), stage: Stage::Open }
     }
 
-    /// Moves what can be moved at once; says whether anything did.
+    /// Copies what can be copied without blocking; returns true if anything moved.
     fn step(&mut self) -> io::Result<bool> {
-        let mut moved = false;
+        let mut touch = false;
         if self.filled.is_empty()
             && self.stage == Stage::Open
-            && let Some(count) = unless_it_waits(self.from.try_read(&mut self.buffer))?
+            && let Some(count) = unless_would_block(self.from.try_read(&mut self.buffer))?
         {
-            moved = true;
+            touch = true;
             self.filled = 0..count;
             if count == 0 {
                 self.stage = Stage::Ended;
             }
         }
         if !self.filled.is_empty()
-            && let Some(count) = unless_it_waits(self.to.try_write(&self.buffer[self.filled.clone()]))?
+            && let Some(count) = unless_would_block(self.to.try_write(&self.buffer[self.filled.clone()]))?
         {
-            moved = true;
+            touch = true;
             self.filled.start += count;
         }
         if self.filled.is_empty() && self.stage == Stage::Ended {
             self.to.shutdown(Shutdown::Write);
             self.stage = Stage::Over;
         }
-        Ok(moved)
+        Ok(touch)
     }
 
     fn waits_for(&self) -> Option<(std::os::fd::BorrowedFd<'a>, PollFlags)> {
@@ -89,7 +90,7 @@ impl<'a> Half<'a> {
     }
 }
 
-fn unless_it_waits(result: io::Result<usize>) -> io::Result<Option<usize>> {
+fn unless_would_block(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(count) => Ok(Some(count)),
         Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),

@@ -1,19 +1,19 @@
-//! Which hosts a cell may reach, compared in one normal form.
+//! Which hosts a cell may reach, compared in normal form.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 use thiserror::Error;
 
-use super::failure::Failure;
+use super::error::RequestError;
 use crate::policy::Network;
 
-/// The ports of a host for which none is listed.
+/// The ports allowed for an entry without a port.
 const WEB: [u16; 2] = [80, 443];
 
-/// What may be reached.
+/// The hosts that may be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules(Allowed);
+pub struct HostRules(Allowed);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Allowed {
@@ -31,19 +31,19 @@ struct Rule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Hosts {
     One(Host),
-    /// All below, and not itself.
+    /// All subdomains, but not the domain itself.
     Below(String),
 }
 
-/// An entry that names no host.
+/// An invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{entry:?} is no host: {reason}")]
+#[error("{entry:?} is not a host: {reason}")]
 pub struct RuleError {
     entry: String,
     reason: &'static str,
 }
 
-impl Rules {
+impl HostRules {
     pub fn of(network: &Network) -> Result<Self, RuleError> {
         Ok(Self(match network {
             Network::None => Allowed::Nothing,
@@ -54,8 +54,8 @@ impl Rules {
         }))
     }
 
-    /// Whether the list has it. Its addresses are another question.
-    pub(super) fn check(&self, host: &Host, port: u16) -> Result<(), Failure> {
+    /// Checks host and port against the list. Addresses are checked separately.
+    pub(super) fn check(&self, host: &Host, port: u16) -> Result<(), RequestError> {
         let rules = match &self.0 {
             Allowed::Everything => return Ok(()),
             Allowed::Listed(rules) => rules.as_slice(),
@@ -74,7 +74,7 @@ impl Rules {
         } else {
             format!("{host} is not on the list of hosts that this cell may reach")
         };
-        Err(Failure::refused(reason, Some(format!("To allow it: choir run --net {what} …"))))
+        Err(RequestError::refused(reason, Some(format!("To allow it: choir run --net {what} …"))))
     }
 }
 
@@ -95,7 +95,7 @@ impl Rule {
         let wrong = |reason| RuleError { entry: entry.to_owned(), reason };
         let text = entry.trim();
         if text.contains("://") || text.contains('/') {
-            return Err(wrong("only its name is listed, without a scheme or a path"));
+            return Err(wrong("write only the host name, without a scheme or a path"));
         }
         if let Ok(address) = text.parse::<Ipv6Addr>() {
             return Ok(Self {
@@ -103,22 +103,23 @@ impl Rule {
                 port: None,
             });
         }
-        let (name, port) = split_port(text).ok_or_else(|| wrong("its port is no number from 1 to 65535"))?;
+        let (name, port) =
+            split_port(text).ok_or_else(|| wrong("the port must be a number from 1 to 65535"))?;
         let (name, below) = name.strip_prefix("*.").map_or((name, false), |rest| (rest, true));
         if name.contains('*') {
-            return Err(wrong("a star stands only at the beginning, as in *.example.org"));
+            return Err(wrong("a star is allowed only at the beginning, as in *.example.org"));
         }
         let hosts = match (Host::parse(name), below) {
             (Some(Host::Name(name)), true) => Hosts::Below(name),
-            (Some(Host::Address(_)), true) => return Err(wrong("nothing is below an address")),
+            (Some(Host::Address(_)), true) => return Err(wrong("an address has no subdomains")),
             (Some(host), false) => Hosts::One(host),
-            (None, _) => return Err(wrong("that is not how names are made")),
+            (None, _) => return Err(wrong("the name is not valid")),
         };
         Ok(Self { hosts, port })
     }
 }
 
-/// Divides `host:port` and `[address]:port`; the port may be missing.
+/// Splits `host:port` and `[address]:port`; the port may be missing.
 pub(super) fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     let after_address = text.rfind(']').map_or(0, |at| at + 1);
     let Some(colon) = text[after_address..].find(':').map(|at| at + after_address) else {
@@ -130,8 +131,8 @@ pub(super) fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     Some((host, Some(port)))
 }
 
-/// A host as it is compared: a name in lower-case ASCII without a last dot, or an address. Numbers in disguise
-/// (`2130706433`, `0177.0.0.1`, `127.1`) are the addresses that they mean.
+/// A host in normal form: a lower-case ASCII name without a trailing dot, or an address. Numeric forms (`2130706433`,
+/// `0177.0.0.1`, `127.1`) become the addresses that they mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Host {
     Name(String),

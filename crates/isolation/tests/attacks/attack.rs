@@ -1,7 +1,7 @@
-//! An attack as a file: what it tries, what it is given, and what must be true afterwards.
+//! An attack as a file: what it tries, what it is given, and what must hold afterwards.
 //!
-//! This knows nothing of cells: whoever runs an attack says what came of it as an [`Outcome`], and [`Attack::judge`]
-//! says what is wrong with that. So the same files serve every backend, and the whole product.
+//! This module knows nothing about cells. The runner describes the result of an attack as an [`Outcome`], and
+//! [`Attack::judge`] lists the violations. So the same files test every backend, and the whole product.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,9 +9,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// The word a script prints when it got what it must not get.
+/// Printed by a script that got what it must not get.
 const BREACH: &str = "BREACH";
-/// The word a script prints when it came to its end, so that a missing tool does not look like a wall.
+/// Printed by a script at its end, so that a missing tool does not look like working isolation.
 const TRIED: &str = "TRIED";
 
 #[derive(Debug, Clone, Deserialize)]
@@ -26,15 +26,15 @@ pub(crate) struct Attack {
     pub(crate) run: String,
     #[serde(default)]
     pub(crate) with: Interpreter,
-    /// It runs on a terminal.
+    /// Run it on a terminal.
     #[serde(default)]
     pub(crate) terminal: bool,
     #[serde(default)]
     pub(crate) workspace: Workspace,
-    /// Limits other than those of [`limits`].
+    /// Overrides of the default limits.
     #[serde(default)]
     pub(crate) limits: toml::Table,
-    /// What stands in the workspace before.
+    /// Files in the workspace before the attack.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
     #[serde(default)]
@@ -46,11 +46,11 @@ pub(crate) struct Attack {
 pub(crate) enum Interpreter {
     #[default]
     Sh,
-    /// With `prelude.pl` before it.
+    /// With `prelude.pl` prepended.
     Perl,
 }
 
-/// How the workspace is given.
+/// How the workspace is mounted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Workspace {
@@ -59,24 +59,24 @@ pub(crate) enum Workspace {
     Direct,
 }
 
-/// What must be true, beside what must be true of every attack.
+/// What must hold in addition to the rules for every attack.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Expect {
-    /// The ends that are fine, each as [`Outcome::end`] writes it; `exited:0` if none is named.
+    /// The allowed ends, in the form of [`Outcome::end`]; `exited:0` by default.
     pub(crate) ends: Vec<String>,
-    /// What is printed; `TRIED` if nothing is named.
+    /// Texts that must be printed; `TRIED` by default.
     pub(crate) prints: Vec<String>,
     pub(crate) lacks: Vec<String>,
-    /// What the layer holds at a path, by kind.
+    /// The expected kind of the layer's entry at each path.
     pub(crate) layer: BTreeMap<String, String>,
-    /// The layer holds at least that many entries, since it is what the host has to cope with.
+    /// The minimum number of entries in the layer, which the host must then be able to handle.
     pub(crate) entries: usize,
-    /// The cell runs the next command as if nothing had been.
+    /// The cell must still run the next command.
     pub(crate) answers: bool,
 }
 
-/// What came of an attack.
+/// The result of an attack.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
     /// `exited:0`, `signaled:9`, `limited:time`, `stopped`.
@@ -86,12 +86,12 @@ pub(crate) struct Outcome {
     pub(crate) layer: Vec<(String, String)>,
     /// The next command ran.
     pub(crate) answers: bool,
-    /// What the attack must not learn.
+    /// The secret that the attack must not learn.
     pub(crate) secret: String,
 }
 
 impl Attack {
-    /// All attacks of a folder, by name.
+    /// All attacks of a folder, sorted by name.
     pub(crate) fn all(folder: &Path) -> Vec<Self> {
         let mut attacks: Vec<Self> = std::fs::read_dir(folder)
             .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
@@ -121,7 +121,7 @@ impl Attack {
         }
     }
 
-    /// Limits small enough that running into them is quick.
+    /// Limits small enough to be reached quickly.
     pub(crate) fn limits(&self) -> toml::Table {
         let mut limits: toml::Table = toml::from_str(
             "memory = 268435456\nprocesses = 64\ncpu_percent = 200\ntime = 30.0\ndisk = 67108864\nfiles = 20000\noutput = 1048576\nopen_files = 256\n",
@@ -131,47 +131,51 @@ impl Attack {
         limits
     }
 
-    /// What is wrong; nothing, if the walls held.
-    pub(crate) fn judge(&self, outcome: &Outcome) -> Vec<Wrong> {
-        let mut wrong = Vec::new();
+    /// The violations; none if the isolation held.
+    pub(crate) fn judge(&self, outcome: &Outcome) -> Vec<Violation> {
+        let mut violations = Vec::new();
         let expect = &self.expect;
         let default = |named: &[String], otherwise: &str| {
             if named.is_empty() { vec![otherwise.to_owned()] } else { named.to_vec() }
         };
         let ends = default(&expect.ends, "exited:0");
         if !ends.contains(&outcome.end) {
-            wrong.push(Wrong::Ended { was: outcome.end.clone(), wanted: ends.join(" or ") });
+            violations.push(Violation::Ended { was: outcome.end.clone(), wanted: ends.join(" or ") });
         }
         for text in default(&expect.prints, TRIED) {
             if !outcome.output.contains(&text) {
-                wrong.push(Wrong::NotPrinted(text));
+                violations.push(Violation::NotPrinted(text));
             }
         }
         let lacks = expect.lacks.iter().map(String::as_str).chain([BREACH, outcome.secret.as_str()]);
         for text in lacks.filter(|text| outcome.output.contains(text)) {
-            wrong.push(Wrong::Printed(text.to_owned()));
+            violations.push(Violation::Printed(text.to_owned()));
         }
         let found: BTreeMap<&str, &str> =
             outcome.layer.iter().map(|(path, kind)| (path.as_str(), kind.as_str())).collect();
         for (path, kind) in &expect.layer {
             let is = found.get(path.as_str()).copied().unwrap_or("absent");
             if is != kind {
-                wrong.push(Wrong::Layer { path: path.clone(), is: is.to_owned(), wanted: kind.clone() });
+                violations.push(Violation::Layer {
+                    path: path.clone(),
+                    is: is.to_owned(),
+                    wanted: kind.clone(),
+                });
             }
         }
         if outcome.layer.len() < expect.entries {
-            wrong.push(Wrong::Entries { were: outcome.layer.len(), wanted: expect.entries });
+            violations.push(Violation::Entries { were: outcome.layer.len(), wanted: expect.entries });
         }
         if expect.answers && !outcome.answers {
-            wrong.push(Wrong::Silent);
+            violations.push(Violation::Silent);
         }
-        wrong
+        violations
     }
 }
 
-/// One thing that is not as it must be.
+/// A violated expectation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum Violation {
     Ended {
         was: String,
         wanted: String,
@@ -188,11 +192,11 @@ pub(crate) enum Wrong {
         wanted: usize,
     },
     Silent,
-    /// Something of the host is not as it was.
+    /// Something on the host has changed.
     Machine(String),
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ended { was, wanted } => write!(f, "it ended with {was}, not with {wanted}"),

@@ -1,5 +1,5 @@
-//! What an attack is after: files, processes, memory and sockets of the host that hold a secret, and the look at the
-//! machine afterwards. This knows nothing of cells.
+//! The targets of attacks: files, processes, memory and sockets of the host that hold a secret; and the check of the
+//! host afterwards. This module knows nothing about cells.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -14,17 +14,17 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::attack::Wrong;
+use crate::attack::Violation;
 
-/// What all attacks of a run share: services that tell the secret to whoever connects, and a process that holds it.
+/// Targets shared by all attacks: services that send the secret to every client, and a process that holds it.
 pub(crate) struct Host {
     pub(crate) secret: String,
     folder: TempDir,
     port: u16,
     bystander: Child,
-    /// A shared segment that holds the secret, open to everybody.
+    /// A shared memory segment that holds the secret, readable by every user.
     segment: String,
-    /// A descriptor that every program started here inherits, which a careless server may have.
+    /// A descriptor that every child inherits, as a careless server could leak one.
     _leak: std::fs::File,
 }
 
@@ -34,15 +34,15 @@ impl Host {
         let folder = tempfile::tempdir().unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = tcp.local_addr().unwrap().port();
-        let told = secret.clone();
-        std::thread::spawn(move || tell(tcp.incoming(), &told));
+        let record = secret.clone();
+        std::thread::spawn(move || tell(tcp.incoming(), &record));
         let named = UnixListener::bind(folder.path().join("socket")).unwrap();
         let abstracted =
             SocketAddr::from_abstract_name(format!("choir-attack-{}", std::process::id())).unwrap();
         let abstracted = UnixListener::bind_addr(&abstracted).unwrap();
         for listener in [named, abstracted] {
-            let told = secret.clone();
-            std::thread::spawn(move || tell(listener.incoming(), &told));
+            let record = secret.clone();
+            std::thread::spawn(move || tell(listener.incoming(), &record));
         }
         let leaked = folder.path().join("leaked");
         std::fs::write(&leaked, &secret).unwrap();
@@ -59,7 +59,7 @@ impl Host {
         Self { secret, folder, port, bystander, segment, _leak: leak }
     }
 
-    /// What a script knows of its targets, as variables.
+    /// The targets as environment variables for the scripts.
     pub(crate) fn targets(&self) -> Vec<(String, String)> {
         let text = |path: &Path| path.to_str().unwrap().to_owned();
         vec![
@@ -72,16 +72,16 @@ impl Host {
         ]
     }
 
-    /// The services and the process are still there.
-    pub(crate) fn look(&mut self) -> Vec<Wrong> {
-        let mut wrong = Vec::new();
+    /// Checks that the services and the process still run.
+    pub(crate) fn look(&mut self) -> Vec<Violation> {
+        let mut violations = Vec::new();
         if !matches!(self.bystander.try_wait(), Ok(None)) {
-            wrong.push(Wrong::Machine("a process of the host has ended".into()));
+            violations.push(Violation::Machine("a process of the host has ended".into()));
         }
         if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            wrong.push(Wrong::Machine("a service of the host does not answer".into()));
+            violations.push(Violation::Machine("a service of the host does not answer".into()));
         }
-        wrong
+        violations
     }
 }
 
@@ -93,7 +93,7 @@ impl Drop for Host {
     }
 }
 
-/// Does something to a shared segment of System V, for which perl has words.
+/// Runs a perl script on a System V shared memory segment.
 fn segment(script: &str, secret: &str) -> String {
     let done = Command::new("/usr/bin/perl").args(["-e", script]).env("SECRET", secret).output().unwrap();
     String::from_utf8(done.stdout).unwrap()
@@ -111,17 +111,17 @@ pub(crate) fn random() -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The folders of one attack: a workspace with a log in it, and what stands around it.
-pub(crate) struct Ground {
+/// The folders of one attack: a workspace with a log in it, and folders around it.
+pub(crate) struct AttackFolders {
     folder: TempDir,
-    /// By which its processes are known.
+    /// Identifies the attack's processes.
     pub(crate) mark: String,
     before: Vec<(PathBuf, Vec<u8>)>,
-    /// A service in the workspace.
+    /// A socket in the workspace.
     _service: UnixListener,
 }
 
-impl Ground {
+impl AttackFolders {
     pub(crate) fn new(secret: &str, files: &std::collections::BTreeMap<String, String>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -139,9 +139,9 @@ impl Ground {
         }
         std::fs::create_dir(folder.path().join("cell")).unwrap();
         let service = UnixListener::bind(folder.path().join("workspace/service.sock")).unwrap();
-        let mut ground = Self { folder, mark: random(), before: Vec::new(), _service: service };
-        ground.before = ground.snapshot();
-        ground
+        let mut folders = Self { folder, mark: random(), before: Vec::new(), _service: service };
+        folders.before = folders.snapshot();
+        folders
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -159,7 +159,7 @@ impl Ground {
         ]
     }
 
-    /// Everything that no attack may change, with what it holds: a link's target, or a file's bytes and mode.
+    /// Everything that no attack may change, with its content: a link's target, or a file's bytes and mode.
     fn snapshot(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut folders: Vec<PathBuf> =
             ["outside", "users", "workspace"].iter().map(|name| self.path(name)).collect();
@@ -184,8 +184,8 @@ impl Ground {
         found
     }
 
-    /// What is not as it was, once the cell is gone. With `except`, the workspace itself may differ.
-    pub(crate) fn look(&self, except: Option<&Path>) -> Vec<Wrong> {
+    /// Differences to the state before, once the cell has ended. `except` excludes the workspace.
+    pub(crate) fn look(&self, except: Option<&Path>) -> Vec<Violation> {
         let counts = |list: Vec<(PathBuf, Vec<u8>)>| -> Vec<(PathBuf, Vec<u8>)> {
             let inside = |path: &Path| {
                 except.is_some_and(|except| {
@@ -195,25 +195,25 @@ impl Ground {
             list.into_iter().filter(|(path, _)| !inside(path)).collect()
         };
         let (before, after) = (counts(self.before.clone()), counts(self.snapshot()));
-        let mut wrong = Vec::new();
+        let mut violations = Vec::new();
         for (path, _) in after.iter().filter(|one| !before.contains(one)) {
-            wrong.push(Wrong::Machine(format!("{} was made or changed", path.display())));
+            violations.push(Violation::Machine(format!("{} was made or changed", path.display())));
         }
         for (path, _) in before.iter().filter(|(path, _)| !after.iter().any(|(other, _)| other == path)) {
-            wrong.push(Wrong::Machine(format!("{} is gone", path.display())));
+            violations.push(Violation::Machine(format!("{} is gone", path.display())));
         }
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
         if mounts.contains(self.folder.path().to_str().unwrap()) {
-            wrong.push(Wrong::Machine("a mount is left".into()));
+            violations.push(Violation::Machine("a mount is left".into()));
         }
         for process in processes_with(&self.mark) {
-            wrong.push(Wrong::Machine(format!("a process is left: {process:?}")));
+            violations.push(Violation::Machine(format!("a process is left: {process:?}")));
         }
-        wrong
+        violations
     }
 }
 
-/// Processes whose variables or arguments hold a text.
+/// Processes whose environment or arguments contain a text.
 fn processes_with(text: &str) -> Vec<OsString> {
     let holds = |path: PathBuf| {
         let bytes = std::fs::read(path).unwrap_or_default();
@@ -226,8 +226,8 @@ fn processes_with(text: &str) -> Vec<OsString> {
     processes.map(|entry| entry.file_name()).collect()
 }
 
-/// Control groups that this process made and that are still there.
-pub(crate) fn groups_left() -> Vec<Wrong> {
+/// Control groups of this process that still exist.
+pub(crate) fn groups_left() -> Vec<Violation> {
     let mine = format!("choir-cell-{}-", std::process::id());
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
     let mut folders: Vec<PathBuf> = mounts
@@ -242,7 +242,7 @@ pub(crate) fn groups_left() -> Vec<Wrong> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(&mine) {
-                left.push(Wrong::Machine(format!("a control group is left: {}", entry.path().display())));
+                left.push(Violation::Machine(format!("a control group is left: {}", entry.path().display())));
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(entry.path());
             }

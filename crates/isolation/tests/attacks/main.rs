@@ -1,21 +1,21 @@
-//! The attack suite: every file of `fixtures/attacks` against every backend. An attack must fail, and afterwards the
-//! machine must be as it was: no process, mount or control group left, nothing changed outside the layer, and a layer
-//! that can be read and removed.
+//! The attack suite: runs every file of `fixtures/attacks` against every backend. An attack must fail, and afterwards
+//! the machine must be unchanged: no process, mount or control group left, nothing changed outside the layer, and a
+//! layer that can be read and removed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod arena;
 mod attack;
 mod host;
+mod runner;
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use isolation::{Container, Jail};
 
-/// Set for the run as an ordinary user, which cannot see where this was built.
+/// Set for the run as an ordinary user, who cannot read the build folder.
 const LAUNCHER: &str = "CHOIR_ATTACKS_LAUNCHER";
 const FIXTURES: &str = "CHOIR_ATTACKS";
-/// Part of the names of the attacks to run, while working on one.
+/// Selects attacks by part of their names, while working on one.
 const ONLY: &str = "CHOIR_ATTACKS_ONLY";
 const NOBODY: u32 = 65534;
 
@@ -34,7 +34,7 @@ fn attacks() -> Vec<attack::Attack> {
 }
 
 #[test]
-fn every_attack_says_what_it_tries() {
+fn every_attack_has_a_description() {
     let attacks = attack::Attack::all(&fixtures());
     assert!(attacks.len() >= 45, "{}", attacks.len());
     for attack in attacks {
@@ -49,41 +49,41 @@ fn every_attack_says_what_it_tries() {
 
 #[test]
 fn a_jail_holds() {
-    arena::run_all(&Jail::new(launcher()), &attacks());
+    runner::run_all(&Jail::new(launcher()), &attacks());
 }
 
 #[test]
-fn a_container_by_runc_holds() {
+fn a_runc_container_holds() {
     a_container_holds("runc");
 }
 
 #[test]
-fn a_container_by_crun_holds() {
+fn a_crun_container_holds() {
     a_container_holds("crun");
 }
 
-/// Where a runtime is not found there is nothing to attack, and that is said.
+/// Prints a notice if the runtime is not installed.
 fn a_container_holds(name: &str) {
     match Container::runtimes().into_iter().find(|path| path.ends_with(name)) {
-        Some(path) => arena::run_all(&Container::new(launcher()).with_runtime(path), &attacks()),
+        Some(path) => runner::run_all(&Container::new(launcher()).with_runtime(path), &attacks()),
         None => eprintln!("skipped: there is no {name}"),
     }
 }
 
-/// Root's cells and an ordinary user's are built in different ways, so both are attacked.
+/// Cells are built differently for root and for ordinary users, so both are attacked.
 #[test]
-fn a_jail_of_an_ordinary_user_holds() {
+fn an_ordinary_users_jail_holds() {
     as_an_ordinary_user("a_jail_holds");
 }
 
 #[test]
-fn a_container_of_an_ordinary_user_by_runc_holds() {
-    as_an_ordinary_user("a_container_by_runc_holds");
+fn an_ordinary_users_runc_container_holds() {
+    as_an_ordinary_user("a_runc_container_holds");
 }
 
 #[test]
-fn a_container_of_an_ordinary_user_by_crun_holds() {
-    as_an_ordinary_user("a_container_by_crun_holds");
+fn an_ordinary_users_crun_container_holds() {
+    as_an_ordinary_user("a_crun_container_holds");
 }
 
 fn as_an_ordinary_user(test: &str) {

@@ -1,4 +1,4 @@
-//! Limits hold whoever listens, and also where there is no layer to measure.
+//! Limits hold even if the output is not read, and even without a layer to measure.
 
 use std::path::{Path, PathBuf};
 use std::process::Command as Program;
@@ -7,24 +7,24 @@ use std::time::{Duration, Instant};
 
 use isolation::{Access, Command, Limit, Pty, Size, Status};
 
-use crate::house::{House, with_every_backend};
-use crate::leaving::sleepers;
+use crate::cleanup::sleepers;
+use crate::fixture::{Fixture, with_every_backend};
 
 with_every_backend!(
-    a_listener_that_does_not_listen_gains_a_command_no_time,
-    a_terminal_that_nobody_reads_cannot_fill_its_layer,
-    a_terminal_over_the_workspace_itself_cannot_fill_the_disk,
-    on_a_disk_that_was_full_before_one_can_clear_up,
+    blocking_on_output_does_not_extend_the_time_limit,
+    an_unread_terminal_cannot_fill_its_layer,
+    a_terminal_with_direct_access_cannot_fill_the_disk,
+    a_command_can_clean_up_a_full_disk,
 );
 
-/// Longer than any clearing up takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than any cleanup takes on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-fn a_listener_that_does_not_listen_gains_a_command_no_time(mut house: House) {
-    house.policy.limits.time = Duration::from_millis(700);
+fn blocking_on_output_does_not_extend_the_time_limit(mut fixture: Fixture) {
+    fixture.policy.limits.time = Duration::from_millis(700);
     let (heard, hearing) = channel();
     let (listen, listening) = channel::<()>();
-    let cell = house.start();
+    let cell = fixture.start();
     std::thread::scope(|scope| {
         let command = Command::new(["/bin/sh", "-c", "echo said; exec sleep 600"]);
         let running = scope.spawn(move || {
@@ -35,7 +35,7 @@ fn a_listener_that_does_not_listen_gains_a_command_no_time(mut house: House) {
             cell.exec(&command, &mut deaf).unwrap()
         });
         hearing.recv().unwrap();
-        let is_over = wait(|| sleepers(house.folder.path()).is_empty());
+        let is_over = wait(|| sleepers(fixture.folder.path()).is_empty());
         drop(listen);
         let exit = running.join().unwrap();
         assert!(is_over, "its processes were still there");
@@ -43,31 +43,31 @@ fn a_listener_that_does_not_listen_gains_a_command_no_time(mut house: House) {
     });
 }
 
-fn a_terminal_that_nobody_reads_cannot_fill_its_layer(mut house: House) {
-    house.policy.limits.disk = 4 << 20;
-    let cell = house.start();
+fn an_unread_terminal_cannot_fill_its_layer(mut fixture: Fixture) {
+    fixture.policy.limits.disk = 4 << 20;
+    let cell = fixture.start();
     let script = "yes & i=0; while :; do head -c 1000000 /dev/zero > f$i; i=$((i+1)); done";
     assert_eq!(terminal(&*cell, script).control.wait(), Status::Limited(Limit::Disk));
 }
 
-fn a_terminal_over_the_workspace_itself_cannot_fill_the_disk(mut house: House) {
-    let Some(_disk) = Disk::mount(&house.workspace(), 400) else { return };
-    house.policy.mounts[0].access = Access::Direct;
-    let cell = house.start();
+fn a_terminal_with_direct_access_cannot_fill_the_disk(mut fixture: Fixture) {
+    let Some(_disk) = Disk::mount(&fixture.workspace(), 400) else { return };
+    fixture.policy.mounts[0].access = Access::Direct;
+    let cell = fixture.start();
     let pty = terminal(&*cell, "head -c 200000000 /dev/zero > filler; sleep 60");
     assert_eq!(pty.control.wait(), Status::Limited(Limit::Disk));
     cell.stop();
 }
 
-fn on_a_disk_that_was_full_before_one_can_clear_up(mut house: House) {
-    let Some(_disk) = Disk::mount(&house.workspace(), 100) else { return };
-    house.write("filler", &"x".repeat(1 << 20));
-    house.policy.mounts[0].access = Access::Direct;
-    let cell = house.start();
+fn a_command_can_clean_up_a_full_disk(mut fixture: Fixture) {
+    let Some(_disk) = Disk::mount(&fixture.workspace(), 100) else { return };
+    fixture.write("filler", &"x".repeat(1 << 20));
+    fixture.policy.mounts[0].access = Access::Direct;
+    let cell = fixture.start();
     let mut pty = terminal(&*cell, "echo note > note; sleep 1; rm filler");
     std::io::copy(&mut pty.output, &mut std::io::sink()).unwrap();
     assert_eq!(pty.control.wait(), Status::Exited(0));
-    assert!(!house.workspace().join("filler").exists());
+    assert!(!fixture.workspace().join("filler").exists());
     cell.stop();
 }
 
@@ -77,17 +77,17 @@ fn terminal(cell: &dyn isolation::Cell, script: &str) -> Pty {
 
 fn wait(done: impl Fn() -> bool) -> bool {
     let started = Instant::now();
-    while !done() && started.elapsed() < PATIENCE {
+    while !done() && started.elapsed() < TIMEOUT {
         std::thread::sleep(Duration::from_millis(20));
     }
     done()
 }
 
-/// A small disk at a folder, in memory.
+/// A small in-memory disk mounted at a folder.
 struct Disk(PathBuf);
 
 impl Disk {
-    /// None, and said aloud, where nothing can be mounted.
+    /// `None`, with a notice, where mounting is not permitted.
     fn mount(at: &Path, mebibytes: u32) -> Option<Self> {
         let size = format!("size={mebibytes}m,mode=755");
         let mounted = Program::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).output();

@@ -1,9 +1,9 @@
-//! Cells as their users meet them, on the real kernel.
+//! Cells as their callers use them, on the real kernel.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod foreign;
-mod house;
-mod leaving;
+mod cleanup;
+mod fixture;
+mod images;
 mod limits;
 mod running;
 mod warm;

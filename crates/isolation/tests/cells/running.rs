@@ -1,67 +1,66 @@
-//! Commands run, and what they do stays in the layer.
+//! Commands run, and their changes stay in the layer.
 
 use std::io::{Read, Write};
 
 use isolation::{Access, Command, Finding, Image, Limit, Mount, Network, Size, Status};
 
-use crate::house::{House, exists, run, with_every_backend};
+use crate::fixture::{Fixture, exists, run, with_every_backend};
 
 with_every_backend!(
-    a_command_runs_with_its_output_and_its_code,
-    a_command_is_an_ordinary_user_without_any_power,
-    what_is_written_stays_in_the_layer,
-    nothing_of_the_host_is_there_but_its_programs,
-    input_reaches_the_command_however_long_it_is,
-    a_program_that_is_not_there_is_named,
-    a_tool_that_is_not_there_is_named,
-    the_time_ends_a_command_that_hides,
-    endless_output_is_ended,
-    a_full_layer_is_ended,
-    a_terminal_is_one,
-    a_command_can_be_spoken_with,
-    a_checkpoint_brings_back_what_was_written,
+    output_and_exit_code_are_returned,
+    a_command_runs_unprivileged,
+    writes_stay_in_the_layer,
+    only_programs_of_the_host_are_visible,
+    long_input_reaches_the_command,
+    a_missing_program_is_named,
+    a_missing_tool_is_named,
+    the_time_limit_ends_background_processes,
+    endless_output_ends_the_cell,
+    a_full_layer_ends_the_cell,
+    a_pty_behaves_as_a_terminal,
+    a_piped_command_reads_and_writes_until_it_is_stopped,
     stopping_leaves_nothing,
     too_much_memory_is_refused_and_counted,
-    what_is_sent_to_the_proxy_reaches_the_host,
-    what_is_read_only_is_so_and_holds_no_devices_or_privileges,
-    what_is_covered_cannot_be_read_written_or_taken_away,
+    connections_to_the_proxy_address_reach_the_host,
+    read_only_mounts_are_ro_nosuid_nodev,
+    covered_files_cannot_be_read_written_or_removed,
 );
 
-fn a_command_runs_with_its_output_and_its_code(house: House) {
-    let left = house.sh("echo out; echo err >&2; exit 3");
-    assert_eq!((left.out.as_str(), left.err.as_str()), ("out\n", "err\n"));
-    assert_eq!(left.exit.status, Status::Exited(3));
+fn output_and_exit_code_are_returned(fixture: Fixture) {
+    let finished = fixture.sh("echo out; echo err >&2; exit 3");
+    assert_eq!((finished.out.as_str(), finished.err.as_str()), ("out\n", "err\n"));
+    assert_eq!(finished.exit.status, Status::Exited(3));
 }
 
-fn a_command_is_an_ordinary_user_without_any_power(house: House) {
-    let left = house.sh("id -u; id -un; grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status");
-    let out = left.ok();
+fn a_command_runs_unprivileged(fixture: Fixture) {
+    let finished = fixture.sh("id -u; id -un; grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status");
+    let out = finished.ok();
     assert!(out.starts_with("1000\nchoir\n"), "{out}");
     assert!(out.contains("CapEff:\t0000000000000000") && out.contains("CapBnd:\t0000000000000000"), "{out}");
     assert!(out.contains("NoNewPrivs:\t1") && out.contains("Seccomp:\t2"), "{out}");
 }
 
-fn what_is_written_stays_in_the_layer(house: House) {
-    house.write("a.txt", "before");
-    house.write("gone.txt", "x");
-    house.write(".choir/secret", "s");
-    let left = house.sh("echo after > a.txt; rm gone.txt; mkdir new; echo n > new/file; ls -A");
-    assert_eq!(left.ok(), "a.txt\nnew");
-    assert_eq!(std::fs::read_to_string(house.workspace().join("a.txt")).unwrap(), "before");
-    assert!(exists(&house.workspace().join("gone.txt")) && !exists(&house.workspace().join("new")));
-    assert_eq!(std::fs::read_to_string(house.upper().join("a.txt")).unwrap(), "after\n");
+fn writes_stay_in_the_layer(fixture: Fixture) {
+    fixture.write("a.txt", "before");
+    fixture.write("gone.txt", "x");
+    fixture.write(".choir/secret", "s");
+    let finished = fixture.sh("echo after > a.txt; rm gone.txt; mkdir new; echo n > new/file; ls -A");
+    assert_eq!(finished.ok(), "a.txt\nnew");
+    assert_eq!(std::fs::read_to_string(fixture.workspace().join("a.txt")).unwrap(), "before");
+    assert!(exists(&fixture.workspace().join("gone.txt")) && !exists(&fixture.workspace().join("new")));
+    assert_eq!(std::fs::read_to_string(fixture.upper().join("a.txt")).unwrap(), "after\n");
 }
 
-fn nothing_of_the_host_is_there_but_its_programs(house: House) {
-    let left = house.sh(
+fn only_programs_of_the_host_are_visible(fixture: Fixture) {
+    let finished = fixture.sh(
         "ls /; ls /home /root /etc/shadow /var/lib 2>/dev/null; cat /etc/passwd; ls /proc | grep -c '^[0-9]'",
     );
-    assert!(!left.out.contains("root:"), "{}", left.out);
-    assert!(!left.out.contains("shadow"), "{}", left.out);
+    assert!(!finished.out.contains("root:"), "{}", finished.out);
+    assert!(!finished.out.contains("shadow"), "{}", finished.out);
 }
 
-fn input_reaches_the_command_however_long_it_is(house: House) {
-    let cell = house.start();
+fn long_input_reaches_the_command(fixture: Fixture) {
+    let cell = fixture.start();
     let input = vec![b'x'; 3 << 20];
     let command = Command { input, ..Command::new(["/usr/bin/wc", "-c"]) };
     assert_eq!(run(&*cell, &command).ok(), (3 << 20).to_string());
@@ -69,57 +68,58 @@ fn input_reaches_the_command_however_long_it_is(house: House) {
     assert_eq!(run(&*cell, &command).out.len(), 2 << 20);
 }
 
-fn a_program_that_is_not_there_is_named(house: House) {
-    let error = house.start().exec(&Command::new(["no-such-program"]), &mut |_, _| ()).unwrap_err();
+fn a_missing_program_is_named(fixture: Fixture) {
+    let error = fixture.start().exec(&Command::new(["no-such-program"]), &mut |_, _| ()).unwrap_err();
     assert!(error.to_string().contains("no-such-program"), "{error}");
 }
 
-fn a_tool_that_is_not_there_is_named(mut house: House) {
-    house.policy.image = Image::Host { tools: vec!["/no/such/tool".into()] };
-    let refused = house.backend.start(&house.policy, &house.folder.path().join("cell")).unwrap_err();
+fn a_missing_tool_is_named(mut fixture: Fixture) {
+    fixture.policy.image = Image::Host { tools: vec!["/no/such/tool".into()] };
+    let refused = fixture.backend.start(&fixture.policy, &fixture.folder.path().join("cell")).unwrap_err();
     assert!(refused.to_string().contains("/no/such/tool"), "{refused}");
 }
 
-fn the_time_ends_a_command_that_hides(mut house: House) {
-    house.policy.limits.time = std::time::Duration::from_millis(700);
-    let left = house.sh("setsid sh -c 'sleep 60; echo x > late' & sleep 60");
-    assert_eq!(left.exit.status, Status::Limited(Limit::Time));
+fn the_time_limit_ends_background_processes(mut fixture: Fixture) {
+    fixture.policy.limits.time = std::time::Duration::from_millis(700);
+    let finished = fixture.sh("setsid sh -c 'sleep 60; echo x > late' & sleep 60");
+    assert_eq!(finished.exit.status, Status::Limited(Limit::Time));
 }
 
-fn endless_output_is_ended(mut house: House) {
-    house.policy.limits.output = 100_000;
-    assert_eq!(house.sh("yes").exit.status, Status::Limited(Limit::Output));
+fn endless_output_ends_the_cell(mut fixture: Fixture) {
+    fixture.policy.limits.output = 100_000;
+    assert_eq!(fixture.sh("yes").exit.status, Status::Limited(Limit::Output));
 }
 
-fn a_full_layer_is_ended(mut house: House) {
-    house.policy.limits.disk = 4 << 20;
-    let left = house.sh("for i in 1 2 3 4 5; do dd if=/dev/zero of=f$i bs=1M count=3 2>/dev/null; done");
-    assert_eq!(left.exit.status, Status::Limited(Limit::Disk));
+fn a_full_layer_ends_the_cell(mut fixture: Fixture) {
+    fixture.policy.limits.disk = 4 << 20;
+    let finished =
+        fixture.sh("for i in 1 2 3 4 5; do dd if=/dev/zero of=f$i bs=1M count=3 2>/dev/null; done");
+    assert_eq!(finished.exit.status, Status::Limited(Limit::Disk));
 }
 
-fn a_command_can_be_spoken_with(mut house: House) {
-    // Its time is that of whoever speaks with it.
-    house.policy.limits.time = std::time::Duration::from_millis(50);
-    let cell = house.start();
+fn a_piped_command_reads_and_writes_until_it_is_stopped(mut fixture: Fixture) {
+    // The time limit does not apply to piped commands.
+    fixture.policy.limits.time = std::time::Duration::from_millis(50);
+    let cell = fixture.start();
     let line = "echo ready >&2; while read -r line; do echo \"$line and back\"; done; sleep 9";
-    let mut talk = cell.talk(&Command::new(["bash", "-c", line])).unwrap();
-    let mut output = std::io::BufReader::new(talk.output);
+    let mut command = cell.spawn_piped(&Command::new(["bash", "-c", line])).unwrap();
+    let mut output = std::io::BufReader::new(command.output);
     for word in ["here", "there"] {
         std::thread::sleep(std::time::Duration::from_millis(60));
-        talk.input.write_all(format!("{word}\n").as_bytes()).unwrap();
+        command.input.write_all(format!("{word}\n").as_bytes()).unwrap();
         let mut said = String::new();
         std::io::BufRead::read_line(&mut output, &mut said).unwrap();
         assert_eq!(said, format!("{word} and back\n"));
     }
-    assert_eq!((talk.complaints)(), "ready");
+    assert_eq!((command.stderr_tail)(), "ready");
     cell.stop();
     let mut rest = String::new();
     output.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "");
 }
 
-fn a_terminal_is_one(house: House) {
-    let cell = house.start();
+fn a_pty_behaves_as_a_terminal(fixture: Fixture) {
+    let cell = fixture.start();
     let command = Command::new(["/bin/sh", "-c", "tty; stty size; read line; echo got $line; exit 4"]);
     let mut pty = cell.pty(&command, Size { columns: 91, rows: 33 }).unwrap();
     pty.input.write_all(b"hello\n").unwrap();
@@ -129,52 +129,40 @@ fn a_terminal_is_one(house: House) {
     assert_eq!(pty.control.wait(), Status::Exited(4));
 }
 
-fn a_checkpoint_brings_back_what_was_written(house: House) {
-    house.write("kept", "k");
-    house.write("folder/old", "o");
-    let cell = house.start();
-    let sh = |script: &str| run(&*cell, &Command::new(["/bin/sh", "-c", script]));
-    sh("echo one > file; rm kept; rm -r folder; mkdir folder; echo n > folder/new; ln -s file link").ok();
-    let checkpoint = cell.checkpoint(&house.folder.path().join("checkpoint")).unwrap();
-    sh("echo two > file; rm -r folder link; echo k > kept").ok();
-    cell.restore(&checkpoint).unwrap();
-    assert_eq!(sh("cat file; ls -A; ls folder; readlink link").ok(), "one\nfile\nfolder\nlink\nnew\nfile");
-}
-
-fn stopping_leaves_nothing(house: House) {
-    let cell = house.start();
+fn stopping_leaves_nothing(fixture: Fixture) {
+    let cell = fixture.start();
     let mut pty = cell.pty(&Command::new(["/bin/sleep", "987654"]), Size { columns: 80, rows: 24 });
     cell.stop();
     let mut rest = Vec::new();
     if let Ok(pty) = &mut pty {
         pty.output.read_to_end(&mut rest).unwrap();
     }
-    let left = std::process::Command::new("pgrep").args(["-f", "sleep 987654"]).output().unwrap();
-    assert!(left.stdout.is_empty(), "{}", String::from_utf8_lossy(&left.stdout));
+    let finished = std::process::Command::new("pgrep").args(["-f", "sleep 987654"]).output().unwrap();
+    assert!(finished.stdout.is_empty(), "{}", String::from_utf8_lossy(&finished.stdout));
     assert!(cell.exec(&Command::new(["/bin/true"]), &mut |_, _| ()).is_err());
 }
 
-fn too_much_memory_is_refused_and_counted(mut house: House) {
-    let checks = house.backend.probe().checks;
+fn too_much_memory_is_refused_and_counted(mut fixture: Fixture) {
+    let checks = fixture.backend.probe().checks;
     let groups = checks.iter().find(|check| check.what == "control groups");
     if !groups.is_some_and(|check| matches!(check.finding, Finding::Works(_))) {
         eprintln!("skipped: no control groups");
         return;
     }
-    house.policy.limits.memory = 96 << 20;
-    let cell = house.start();
-    let left = run(
+    fixture.policy.limits.memory = 96 << 20;
+    let cell = fixture.start();
+    let finished = run(
         &*cell,
         &Command::new(["/bin/sh", "-c", "head -c 400000000 /dev/zero | tail -c 300000000 | wc -c"]),
     );
-    assert_ne!(left.out.trim(), "300000000");
+    assert_ne!(finished.out.trim(), "300000000");
     let usage = cell.stop();
     assert!(usage.out_of_memory > 0 && usage.memory_peak <= 96 << 20, "{usage:?}");
 }
 
-fn what_is_sent_to_the_proxy_reaches_the_host(mut house: House) {
-    house.policy.network = Network::Open;
-    let cell = house.start();
+fn connections_to_the_proxy_address_reach_the_host(mut fixture: Fixture) {
+    fixture.policy.network = Network::Open;
+    let cell = fixture.start();
     let listener = cell.take_listener().unwrap();
     let answer = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
@@ -188,32 +176,32 @@ fn what_is_sent_to_the_proxy_reaches_the_host(mut house: House) {
     assert_eq!(&answer.join().unwrap(), b"hello");
 }
 
-fn what_is_covered_cannot_be_read_written_or_taken_away(mut house: House) {
-    house.write("app/.env", "hunter2");
-    house.write("app/readme", "words");
+fn covered_files_cannot_be_read_written_or_removed(mut fixture: Fixture) {
+    fixture.write("app/.env", "hunter2");
+    fixture.write("app/readme", "words");
     let covered = ["app/.env", "gone/.env", "link/.env"].map(Into::into).to_vec();
-    std::os::unix::fs::symlink("/etc", house.workspace().join("link")).unwrap();
-    house.policy.mounts[0].covered = covered;
-    let left = house.sh("cd app; cat .env; echo x > .env; rm -f .env; mv .env y; chmod 777 .env; cat .env; ln .env z; cat z; mv ../app ../moved; cat ../moved/.env; cat ../moved/readme");
-    assert_eq!(left.ok(), "words", "{}", left.err);
-    assert_eq!(std::fs::read_to_string(house.workspace().join("app/.env")).unwrap(), "hunter2");
+    std::os::unix::fs::symlink("/etc", fixture.workspace().join("link")).unwrap();
+    fixture.policy.mounts[0].covered = covered;
+    let finished = fixture.sh("cd app; cat .env; echo x > .env; rm -f .env; mv .env y; chmod 777 .env; cat .env; ln .env z; cat z; mv ../app ../moved; cat ../moved/.env; cat ../moved/readme");
+    assert_eq!(finished.ok(), "words", "{}", finished.err);
+    assert_eq!(std::fs::read_to_string(fixture.workspace().join("app/.env")).unwrap(), "hunter2");
 }
 
-fn what_is_read_only_is_so_and_holds_no_devices_or_privileges(mut house: House) {
-    let source = house.folder.path().join("shown");
+fn read_only_mounts_are_ro_nosuid_nodev(mut fixture: Fixture) {
+    let source = fixture.folder.path().join("shown");
     std::fs::create_dir(&source).unwrap();
     let hidden = Vec::new();
-    house.policy.mounts.push(Mount {
+    fixture.policy.mounts.push(Mount {
         source,
         target: "/shown".into(),
         access: Access::ReadOnly,
         hidden,
         covered: Vec::new(),
     });
-    let left = house.sh("awk '{ print $5, $6 }' /proc/self/mountinfo");
+    let finished = fixture.sh("awk '{ print $5, $6 }' /proc/self/mountinfo");
     for folder in ["/", "/usr", "/shown"] {
-        let line = left.ok().lines().rfind(|line| line.starts_with(&format!("{folder} ")));
-        let line = line.unwrap_or_else(|| panic!("{folder}: {}", left.out));
+        let line = finished.ok().lines().rfind(|line| line.starts_with(&format!("{folder} ")));
+        let line = line.unwrap_or_else(|| panic!("{folder}: {}", finished.out));
         let (_, options) = line.split_once(' ').unwrap();
         for wanted in ["ro", "nosuid", "nodev"] {
             assert!(options.split(',').any(|option| option == wanted), "{line}");

@@ -1,11 +1,11 @@
-//! Which addresses are public, and that no other is reached by whatever way.
+//! Which addresses are public, and that no other can be reached in any way.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use isolation::Network;
-use isolation::proxy::{Internet, Reach, Verdict, is_public};
+use isolation::proxy::{Resolver, SystemResolver, Verdict, is_public};
 
-use crate::world::{HELLO, Host, World, allow, answer_head, ask};
+use crate::fixture::{HELLO, Host, TestProxy, allow, answer_head, ask};
 
 const PUBLIC: &[&str] = &[
     "1.1.1.1",
@@ -28,7 +28,7 @@ const PUBLIC: &[&str] = &[
     "::ffff:1.1.1.1",
     "64:ff9b::101:101",
     "2002:101:101::1",
-    // Teredo by way of 1.1.1.1 to 8.8.8.8.
+    // Teredo via 1.1.1.1 to 8.8.8.8.
     "2001:0:101:101::f7f7:f7f7",
 ];
 
@@ -80,7 +80,7 @@ const PRIVATE: &[&str] = &[
     "2002:7f00:1::1",
     "2002:a00:1::",
     "2002:c0a8:101::1",
-    // Teredo by way of 10.0.0.1, and to 127.0.0.1.
+    // Teredo via 10.0.0.1, and to 127.0.0.1.
     "2001:0:a00:1::f7f7:f7f7",
     "2001:0:101:101::80ff:fffe",
     "fc00::1",
@@ -101,20 +101,20 @@ fn everything_that_is_not_public_is_private() {
     }
     for address in PRIVATE {
         assert!(!is_public(address.parse().unwrap()), "{address}");
-        assert!(!Internet.is_public(address.parse().unwrap()), "{address}");
+        assert!(!SystemResolver.is_public(address.parse().unwrap()), "{address}");
     }
 }
 
 #[test]
-fn a_name_that_leads_to_a_private_address_is_refused_before_anybody_is_asked() {
-    let world = World::new(&Network::Open);
+fn a_name_with_a_private_address_is_refused_before_connecting() {
+    let proxy = TestProxy::new(&Network::Open);
     for address in PRIVATE.iter().filter(|address| **address != "127.0.0.1") {
-        world.names.lead("inside.example", &[&[SocketAddr::new(address.parse().unwrap(), 80)]]);
-        let (_, answer) = world.tunnel("inside.example:443");
+        proxy.names.lead("inside.example", &[&[SocketAddr::new(address.parse().unwrap(), 80)]]);
+        let (_, answer) = proxy.tunnel("inside.example:443");
         assert!(answer.starts_with("HTTP/1.1 403 "), "{address}: {answer}");
-        let told = world.told();
+        let record = proxy.record();
         assert_eq!(
-            (told.verdict, told.host.as_str(), told.sent),
+            (record.verdict, record.host.as_str(), record.sent),
             (Verdict::Refused, "inside.example", 0),
             "{address}"
         );
@@ -122,25 +122,25 @@ fn a_name_that_leads_to_a_private_address_is_refused_before_anybody_is_asked() {
 }
 
 #[test]
-fn one_private_address_among_public_ones_spoils_them_all() {
+fn one_private_address_among_public_ones_refuses_the_host() {
     let host = Host::answering(HELLO);
-    let world = World::new(&allow(&["mixed.example"]));
+    let proxy = TestProxy::new(&allow(&["mixed.example"]));
     let private: SocketAddr = (Ipv4Addr::new(10, 0, 0, 1), 80).into();
     for addresses in [[host.address, private], [private, host.address]] {
-        world.names.lead("mixed.example", &[&addresses]);
-        let answer = world.ask("GET http://mixed.example/ HTTP/1.1\r\n\r\n");
+        proxy.names.lead("mixed.example", &[&addresses]);
+        let answer = proxy.ask("GET http://mixed.example/ HTTP/1.1\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("not public"), "{answer}");
     }
     assert!(host.heard.try_recv().is_err());
 }
 
 #[test]
-fn a_name_that_changes_its_mind_is_asked_once_for_each_request() {
+fn a_name_is_resolved_once_per_request() {
     let host = Host::answering(HELLO);
     let private = Host::at([127, 0, 0, 2], |socket| answer_head(socket, HELLO));
-    let world = World::new(&allow(&["rebind.example"]));
-    world.names.lead("rebind.example", &[&[host.address], &[private.address]]);
-    let ask = || world.ask("GET http://rebind.example/ HTTP/1.1\r\n\r\n");
+    let proxy = TestProxy::new(&allow(&["rebind.example"]));
+    proxy.names.lead("rebind.example", &[&[host.address], &[private.address]]);
+    let ask = || proxy.ask("GET http://rebind.example/ HTTP/1.1\r\n\r\n");
     assert!(ask().ends_with("hello"));
     assert!(ask().starts_with("HTTP/1.1 403 "));
     assert!(private.heard.try_recv().is_err());
@@ -157,21 +157,21 @@ fn a_redirect_to_a_private_address_ends_at_the_second_request() {
         )
     });
     for network in [allow(&["start.example", &to.to_string()]), Network::Open] {
-        let world = World::new(&network);
-        world.names.lead("start.example", &[&[host.address]]);
-        let answer = world.ask("GET http://start.example/ HTTP/1.1\r\n\r\n");
+        let proxy = TestProxy::new(&network);
+        proxy.names.lead("start.example", &[&[host.address]]);
+        let answer = proxy.ask("GET http://start.example/ HTTP/1.1\r\n\r\n");
         let location = answer.lines().find_map(|line| line.strip_prefix("location: ")).unwrap();
-        let answer = world.ask(format!("GET {location} HTTP/1.1\r\n\r\n"));
+        let answer = proxy.ask(format!("GET {location} HTTP/1.1\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("not public"), "{answer}");
     }
     assert!(private.heard.try_recv().is_err());
 }
 
 #[test]
-fn the_real_way_refuses_this_machine_by_any_name() {
+fn the_system_resolver_refuses_this_machine() {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
-    let rules = isolation::proxy::Rules::of(&Network::Open).unwrap();
+    let rules = isolation::proxy::HostRules::of(&Network::Open).unwrap();
     let _proxy = isolation::proxy::Proxy::serve(listener, rules, |_| ()).unwrap();
     for target in [
         "localhost:1",

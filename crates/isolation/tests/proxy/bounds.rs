@@ -1,45 +1,45 @@
-//! How much and how long, and the end.
+//! Limits on connections and time, and shutdown.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use isolation::Network;
-use isolation::proxy::{Bounds, Verdict};
+use isolation::proxy::{ProxyLimits, Verdict};
 
-use crate::world::{HELLO, Host, World, allow, ask, head};
+use crate::fixture::{HELLO, Host, TestProxy, allow, ask, head};
 
 const SOON: Duration = Duration::from_millis(200);
-/// Time for all that comes before the wait, on a busy machine.
+/// Time for everything before the wait, on a busy machine.
 const LATER: Duration = Duration::from_secs(2);
 
 #[test]
-fn a_head_without_end_is_refused() {
-    let world = World::new(&Network::Open);
-    let answer = world.ask(format!("GET http://example.org/ HTTP/1.1\r\nX: {}", "x".repeat(64 << 10)));
+fn an_endless_head_is_refused() {
+    let proxy = TestProxy::new(&Network::Open);
+    let answer = proxy.ask(format!("GET http://example.org/ HTTP/1.1\r\nX: {}", "x".repeat(64 << 10)));
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
-    assert_eq!(world.told().verdict, Verdict::Refused);
+    assert_eq!(proxy.record().verdict, Verdict::Refused);
     let many = "X: y\r\n".repeat(1000);
-    let answer = world.ask(format!("GET http://example.org/ HTTP/1.1\r\n{many}\r\n"));
+    let answer = proxy.ask(format!("GET http://example.org/ HTTP/1.1\r\n{many}\r\n"));
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
 }
 
 #[test]
-fn a_client_that_never_finishes_its_head_is_let_go() {
-    let world = World::bounded(&Network::Open, Bounds { head: SOON, ..Bounds::default() });
-    assert!(world.ask("GET http://exam").starts_with("HTTP/1.1 408 "));
-    assert_eq!(world.told().reason.as_deref(), Some("the request did not arrive in time"));
-    assert_eq!(world.ask([5, 1, 0, 5, 1]).as_bytes()[..4], [5, 0, 5, 1]);
-    assert_eq!(world.told().verdict, Verdict::Refused);
-    // Whoever says nothing has asked nothing.
-    assert_eq!(world.ask(""), "");
-    assert!(world.records.try_recv().is_err());
+fn a_client_that_never_finishes_its_head_is_disconnected() {
+    let proxy = TestProxy::bounded(&Network::Open, ProxyLimits { head: SOON, ..ProxyLimits::default() });
+    assert!(proxy.ask("GET http://exam").starts_with("HTTP/1.1 408 "));
+    assert_eq!(proxy.record().reason.as_deref(), Some("the request did not arrive in time"));
+    assert_eq!(proxy.ask([5, 1, 0, 5, 1]).as_bytes()[..4], [5, 0, 5, 1]);
+    assert_eq!(proxy.record().verdict, Verdict::Refused);
+    // A connection that sends nothing is no request.
+    assert_eq!(proxy.ask(""), "");
+    assert!(proxy.records.try_recv().is_err());
 }
 
 #[test]
-fn a_client_that_drips_its_head_gets_no_more_time_for_it() {
-    let world = World::bounded(&Network::Open, Bounds { head: SOON, ..Bounds::default() });
-    let mut socket = world.dial();
+fn a_head_sent_byte_by_byte_does_not_extend_its_deadline() {
+    let proxy = TestProxy::bounded(&Network::Open, ProxyLimits { head: SOON, ..ProxyLimits::default() });
+    let mut socket = proxy.dial();
     let mut dripping = socket.try_clone().unwrap();
     let drip = std::thread::spawn(move || {
         while dripping.write_all(b"G").is_ok() {
@@ -54,13 +54,14 @@ fn a_client_that_drips_its_head_gets_no_more_time_for_it() {
 }
 
 #[test]
-fn a_tunnel_on_which_nothing_moves_is_closed() {
+fn an_idle_tunnel_is_closed() {
     let host = Host::echo();
-    let world = World::bounded(&allow(&["example.org"]), Bounds { idle: LATER, ..Bounds::default() });
-    world.names.lead("example.org", &[&[host.address]]);
-    let (mut tunnel, _) = world.tunnel("example.org:443");
+    let proxy =
+        TestProxy::bounded(&allow(&["example.org"]), ProxyLimits { idle: LATER, ..ProxyLimits::default() });
+    proxy.names.lead("example.org", &[&[host.address]]);
+    let (mut tunnel, _) = proxy.tunnel("example.org:443");
     assert_eq!(tunnel.read(&mut [0]).unwrap(), 0);
-    assert!(world.told().reason.unwrap().contains("broke off"));
+    assert!(proxy.record().reason.unwrap().contains("broke off"));
     host.heard();
 }
 
@@ -70,35 +71,39 @@ fn a_host_that_never_answers_is_a_bad_gateway() {
         let _ = socket.read_to_end(&mut Vec::new());
         String::new()
     });
-    let world = World::bounded(&allow(&["example.org"]), Bounds { idle: SOON, ..Bounds::default() });
-    world.names.lead("example.org", &[&[host.address]]);
-    assert!(world.ask("GET http://example.org/ HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 502 "));
+    let proxy =
+        TestProxy::bounded(&allow(&["example.org"]), ProxyLimits { idle: SOON, ..ProxyLimits::default() });
+    proxy.names.lead("example.org", &[&[host.address]]);
+    assert!(proxy.ask("GET http://example.org/ HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 502 "));
 }
 
 #[test]
-fn those_for_whom_there_is_no_place_wait() {
+fn connections_beyond_the_limit_wait() {
     let host = Host::echo();
-    let world = World::bounded(&allow(&["example.org"]), Bounds { connections: 2, ..Bounds::default() });
-    world.names.lead("example.org", &[&[host.address]]);
-    let (first, _) = world.tunnel("example.org:443");
-    let (second, _) = world.tunnel("example.org:443");
-    let mut third = world.dial();
+    let proxy = TestProxy::bounded(
+        &allow(&["example.org"]),
+        ProxyLimits { connections: 2, ..ProxyLimits::default() },
+    );
+    proxy.names.lead("example.org", &[&[host.address]]);
+    let (first, _) = proxy.tunnel("example.org:443");
+    let (second, _) = proxy.tunnel("example.org:443");
+    let mut third = proxy.dial();
     third.write_all(b"CONNECT third.net:443 HTTP/1.1\r\n\r\n").unwrap();
     drop(first);
     let mut answer = String::new();
     third.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     drop((second, third));
-    // The third was heard only when the first was over.
-    let hosts: Vec<_> = (0..3).map(|_| world.told().host).collect();
+    // The third was served only after the first had ended.
+    let hosts: Vec<_> = (0..3).map(|_| proxy.record().host).collect();
     assert_eq!(hosts[0], "example.org");
 }
 
 #[test]
 fn many_at_once_are_all_served() {
     let host = Host::answering(HELLO);
-    let world = World::with("example.org", &host);
-    let address = world.address;
+    let proxy = TestProxy::with("example.org", &host);
+    let address = proxy.address;
     std::thread::scope(|scope| {
         for _ in 0..100 {
             scope.spawn(move || {
@@ -106,53 +111,56 @@ fn many_at_once_are_all_served() {
             });
         }
     });
-    assert_eq!((0..100).filter(|_| world.told().verdict == Verdict::Allowed).count(), 100);
+    assert_eq!((0..100).filter(|_| proxy.record().verdict == Verdict::Allowed).count(), 100);
 }
 
 #[test]
-fn the_end_closes_everything_and_everything_is_told() {
+fn shutdown_closes_and_reports_every_connection() {
     let host = Host::new(|mut socket| {
         let mut all = Vec::new();
         let _ = socket.read_to_end(&mut all);
         "closed".to_owned()
     });
-    let mut world = World::with("example.org", &host);
-    let (mut tunnel, _) = world.tunnel("example.org:443");
-    let mut silent = world.dial();
-    let mut half = world.dial();
+    let mut proxy = TestProxy::with("example.org", &host);
+    let (mut tunnel, _) = proxy.tunnel("example.org:443");
+    let mut silent = proxy.dial();
+    let mut half = proxy.dial();
     half.write_all(b"GET http").unwrap();
-    let mut waiting = world.dial();
+    let mut waiting = proxy.dial();
     waiting.write_all(b"GET http://example.org/ HTTP/1.1\r\n\r\n").unwrap();
-    drop(world.proxy.take());
-    let told: Vec<_> = world.records.try_iter().collect();
-    assert!(told.iter().any(|request| request.method == "CONNECT" && request.reason.is_some()), "{told:?}");
+    drop(proxy.proxy.take());
+    let record: Vec<_> = proxy.records.try_iter().collect();
+    assert!(
+        record.iter().any(|request| request.method == "CONNECT" && request.reason.is_some()),
+        "{record:?}"
+    );
     assert_eq!(host.heard(), "closed");
     for socket in [tunnel.get_mut(), &mut silent, &mut half, &mut waiting] {
-        // Closed politely or not, it is closed.
+        // Closed cleanly or reset, it is closed.
         let _ = socket.read_to_end(&mut Vec::new());
     }
-    assert!(TcpStream::connect(world.address).is_err());
+    assert!(TcpStream::connect(proxy.address).is_err());
 }
 
 #[test]
-fn the_end_does_not_wait_for_a_stream_that_never_ends() {
+fn shutdown_does_not_wait_for_an_endless_stream() {
     let host = Host::new(|mut socket| {
         while socket.write_all(&[0; 4096]).is_ok() {}
         "closed".to_owned()
     });
-    let mut world = World::with("example.org", &host);
-    let (mut tunnel, answer) = world.tunnel("example.org:443");
+    let mut proxy = TestProxy::with("example.org", &host);
+    let (mut tunnel, answer) = proxy.tunnel("example.org:443");
     assert!(answer.starts_with("HTTP/1.1 200 "));
     let reading = std::thread::spawn(move || std::io::copy(&mut tunnel, &mut std::io::sink()));
-    drop(world.proxy.take());
+    drop(proxy.proxy.take());
     let _ = reading.join().unwrap();
     assert_eq!(host.heard(), "closed");
 }
 
 #[test]
-fn the_end_does_not_wait_for_a_lookup() {
+fn shutdown_does_not_wait_for_a_lookup() {
     struct Stuck(std::sync::mpsc::SyncSender<()>);
-    impl isolation::proxy::Reach for Stuck {
+    impl isolation::proxy::Resolver for Stuck {
         fn resolve(&self, _: &str, _: u16) -> std::io::Result<Vec<std::net::SocketAddr>> {
             self.0.send(()).unwrap();
             loop {
@@ -166,8 +174,8 @@ fn the_end_does_not_wait_for_a_lookup() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (asked, asking) = std::sync::mpsc::sync_channel(1);
-    let rules = isolation::proxy::Rules::of(&Network::Open).unwrap();
-    let bounds = Bounds { connect: Duration::from_secs(3600), ..Bounds::default() };
+    let rules = isolation::proxy::HostRules::of(&Network::Open).unwrap();
+    let bounds = ProxyLimits { connect: Duration::from_secs(3600), ..ProxyLimits::default() };
     let proxy =
         isolation::proxy::Proxy::serve_through(listener, rules, Stuck(asked), bounds, |_| ()).unwrap();
     let mut socket = TcpStream::connect(address).unwrap();

@@ -1,19 +1,19 @@
-//! Through a real cell: its only way out.
+//! The proxy from inside a real cell, whose only way out it is.
 
 use std::net::TcpListener;
 use std::sync::mpsc::channel;
 
 use isolation::policy::clean_environment;
-use isolation::proxy::{Bounds, Proxy, Rules, Verdict, environment};
+use isolation::proxy::{HostRules, Proxy, ProxyLimits, Verdict, environment};
 use isolation::{Backend, Command, Image, Jail, Limits, Policy, Status, Stream};
 
-use crate::world::{HELLO, Host, Names, allow};
+use crate::fixture::{HELLO, Host, Names, allow};
 
-/// Says to the proxy what it reads, and prints the answer.
+/// Sends its standard input to the proxy, and prints the response.
 const TALK: &str = r#"exec 3<>/dev/tcp/127.0.0.1/3128; printf "$1" >&3; cat <&3"#;
 
 #[test]
-fn a_cell_reaches_what_is_listed_and_nothing_else() {
+fn a_cell_reaches_only_listed_hosts() {
     let host = Host::answering(HELLO);
     let folder = tempfile::tempdir().unwrap();
     let policy = Policy {
@@ -28,9 +28,9 @@ fn a_cell_reaches_what_is_listed_and_nothing_else() {
     let listener: TcpListener = cell.take_listener().unwrap();
     let (names, (tell, records)) = (Names::default(), channel());
     names.lead("example.org", &[&[host.address]]);
-    let rules = Rules::of(&policy.network).unwrap();
+    let rules = HostRules::of(&policy.network).unwrap();
     let tell = move |request| drop(tell.send(request));
-    let proxy = Proxy::serve_through(listener, rules, names, Bounds::default(), tell).unwrap();
+    let proxy = Proxy::serve_through(listener, rules, names, ProxyLimits::default(), tell).unwrap();
     let run = |argv: &[&str]| {
         let command = Command { folder: "/tmp".into(), ..Command::new(argv.iter().copied()) };
         let mut said = Vec::new();
@@ -50,16 +50,16 @@ fn a_cell_reaches_what_is_listed_and_nothing_else() {
     );
     let refused = talk(r"CONNECT 169.254.169.254:80 HTTP/1.1\r\n\r\n");
     assert!(refused.starts_with("HTTP/1.1 403 "), "{refused}");
-    // The same server without the proxy: its loopback is not the cell's.
+    // The same server without the proxy: the host's loopback is not the cell's.
     let direct = format!("exec 3<>/dev/tcp/127.0.0.1/{}", host.address.port());
     assert_ne!(run(&["/bin/bash", "-c", &direct]).0, Status::Exited(0));
-    let told: Vec<_> = records.try_iter().map(|request| (request.host, request.verdict)).collect();
+    let record: Vec<_> = records.try_iter().map(|request| (request.host, request.verdict)).collect();
     let expected = [
         ("example.org".to_owned(), Verdict::Allowed),
         ("other.net".to_owned(), Verdict::Refused),
         ("169.254.169.254".to_owned(), Verdict::Refused),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(record, expected);
 
     if run(&["/bin/bash", "-c", "command -v curl"]).0 == Status::Exited(0) {
         for script in [

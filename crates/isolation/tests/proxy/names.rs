@@ -1,12 +1,12 @@
-//! The list, and the many ways to write one name.
+//! The allow list, and the many ways to write one host.
 
 use std::net::Ipv4Addr;
 
-use isolation::proxy::{Rules, Verdict, environment};
+use isolation::proxy::{HostRules, Verdict, environment};
 
-use crate::world::{Host, World, allow};
+use crate::fixture::{Host, TestProxy, allow};
 
-/// Who asks for what with which list, and whom the proxy understands; nobody if it is refused.
+/// The list, the requested host, and the host as the proxy records it; `None` if refused.
 const TABLE: &[(&[&str], &str, Option<&str>)] = &[
     (&["example.org"], "example.org:443", Some("example.org")),
     (&["example.org"], "example.org:80", Some("example.org")),
@@ -34,7 +34,7 @@ const TABLE: &[(&[&str], &str, Option<&str>)] = &[
     (&["xn--bcher-kva.example"], "b%C3%BCcher.example:443", Some("xn--bcher-kva.example")),
     (&["*.bücher.example"], "www.xn--bcher-kva.example:443", Some("www.xn--bcher-kva.example")),
     (&[], "example.org:443", None),
-    // Addresses only if they are listed themselves, however they are written.
+    // Addresses only if they are listed themselves, in any notation.
     (&["*.0.0.1.example"], "127.0.0.1:443", None),
     (&["example.org"], "127.0.0.1:443", None),
     (&["127.0.0.1:PORT"], "127.0.0.1:PORT", Some("127.0.0.1")),
@@ -56,13 +56,13 @@ fn the_list_decides() {
     for (list, target, understood) in TABLE {
         let list: Vec<_> = list.iter().map(|entry| entry.replace("PORT", &port)).collect();
         let target = target.replace("PORT", &port);
-        let world = World::new(&isolation::Network::Allow(list.clone()));
-        world.names.lead("*", &[&[host.address]]);
-        let (_, answer) = world.tunnel(&target);
+        let proxy = TestProxy::new(&isolation::Network::Allow(list.clone()));
+        proxy.names.lead("*", &[&[host.address]]);
+        let (_, answer) = proxy.tunnel(&target);
         let status = if understood.is_some() { "HTTP/1.1 200 " } else { "HTTP/1.1 403 " };
         assert!(answer.starts_with(status), "{list:?} {target}: {answer}");
-        let told = world.told();
-        let allowed = (told.verdict == Verdict::Allowed).then_some(told.host.as_str());
+        let record = proxy.record();
+        let allowed = (record.verdict == Verdict::Allowed).then_some(record.host.as_str());
         assert_eq!(allowed, *understood, "{list:?} {target}");
     }
 }
@@ -70,8 +70,8 @@ fn the_list_decides() {
 #[test]
 fn an_open_network_reaches_every_public_host_on_every_port() {
     let host = Host::echo();
-    let world = World::new(&isolation::Network::Open);
-    world.names.lead("*", &[&[host.address]]);
+    let proxy = TestProxy::new(&isolation::Network::Open);
+    proxy.names.lead("*", &[&[host.address]]);
     for (target, status) in [
         ("anything.example:9999".to_owned(), "200"),
         (format!("127.0.0.1:{}", host.address.port()), "200"),
@@ -79,15 +79,15 @@ fn an_open_network_reaches_every_public_host_on_every_port() {
         ("169.254.169.254:80".to_owned(), "403"),
         ("[fe80::1]:80".to_owned(), "403"),
     ] {
-        let (_, answer) = world.tunnel(&target);
+        let (_, answer) = proxy.tunnel(&target);
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{target}: {answer}");
     }
 }
 
 #[test]
-fn what_names_no_host_is_refused() {
-    let world = World::new(&isolation::Network::Open);
-    world.names.lead("*", &[&[(Ipv4Addr::LOCALHOST, 1).into()]]);
+fn an_invalid_host_is_refused() {
+    let proxy = TestProxy::new(&isolation::Network::Open);
+    proxy.names.lead("*", &[&[(Ipv4Addr::LOCALHOST, 1).into()]]);
     let long = format!("{}:1", "a".repeat(64));
     let longer = format!("{}a:1", "a.".repeat(130));
     for target in [
@@ -118,9 +118,9 @@ fn what_names_no_host_is_refused() {
         &long,
         &longer,
     ] {
-        let answer = world.ask(format!("CONNECT {target} HTTP/1.1\r\n\r\n"));
+        let answer = proxy.ask(format!("CONNECT {target} HTTP/1.1\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 400 "), "{target}: {answer}");
-        assert_eq!(world.told().verdict, Verdict::Refused);
+        assert_eq!(proxy.record().verdict, Verdict::Refused);
     }
 }
 
@@ -140,24 +140,24 @@ fn an_entry_that_names_no_host_is_reported() {
         "*.127.0.0.1",
         "a..b",
     ] {
-        let error = Rules::of(&allow(&[entry])).unwrap_err().to_string();
+        let error = HostRules::of(&allow(&[entry])).unwrap_err().to_string();
         assert!(error.contains(&format!("{entry:?}")), "{error}");
     }
 }
 
 #[test]
-fn a_refusal_says_which_rule_and_what_to_do() {
-    let world = World::new(&allow(&["example.org"]));
-    let answer = world.ask("CONNECT other.net:443 HTTP/1.1\r\n\r\n");
+fn a_refusal_gives_its_reason_and_remedy() {
+    let proxy = TestProxy::new(&allow(&["example.org"]));
+    let answer = proxy.ask("CONNECT other.net:443 HTTP/1.1\r\n\r\n");
     assert!(answer.contains("other.net is not on the list"), "{answer}");
     assert!(answer.contains("choir run --net other.net …"), "{answer}");
-    let answer = world.ask("CONNECT example.org:22 HTTP/1.1\r\n\r\n");
+    let answer = proxy.ask("CONNECT example.org:22 HTTP/1.1\r\n\r\n");
     assert!(answer.contains("port 22 of example.org"), "{answer}");
     assert!(answer.contains("choir run --net example.org:22 …"), "{answer}");
 }
 
 #[test]
-fn commands_find_the_proxy_in_both_cases() {
+fn proxy_variables_exist_in_both_cases() {
     let variables = environment();
     for (name, value) in [
         ("HTTP_PROXY", "http://127.0.0.1:3128"),

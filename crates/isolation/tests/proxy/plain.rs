@@ -1,45 +1,45 @@
-//! Plain HTTP with an absolute address.
+//! Plain HTTP with an absolute URL.
 
 use std::io::{BufReader, Read, Write};
 
 use isolation::proxy::Verdict;
 
-use crate::world::{HELLO, Host, World, head};
+use crate::fixture::{HELLO, Host, TestProxy, head};
 
 #[test]
 fn a_request_reaches_its_host_and_the_answer_comes_back() {
     let host = Host::answering(HELLO);
-    let world = World::with("example.org", &host);
+    let proxy = TestProxy::with("example.org", &host);
     let request = "GET HTTP://Example.org/a?b=c HTTP/1.1\r\nHost: elsewhere.net\r\nAccept: */*\r\n\
         Connection: keep-alive, X-Mine\r\nX-Mine: 1\r\nKeep-Alive: 5\r\nProxy-Connection: keep-alive\r\n\
         Proxy-Authorization: Basic c2VjcmV0\r\nTE: trailers\r\nUpgrade: h2c\r\nX-Kept: yes\r\n\r\n";
-    let answer = world.ask(request);
+    let answer = proxy.ask(request);
     assert_eq!(answer, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
     let heard = host.heard();
     assert_eq!(
         heard,
         "GET /a?b=c HTTP/1.1\r\nHost: example.org\r\naccept: */*\r\nx-kept: yes\r\nConnection: close\r\n\r\n"
     );
-    let told = world.told();
-    assert_eq!((told.method.as_str(), told.host.as_str(), told.port), ("GET", "example.org", 80));
-    assert_eq!((told.verdict, told.reason), (Verdict::Allowed, None));
-    assert_eq!((told.sent, told.received), (heard.len() as u64, HELLO.len() as u64));
+    let record = proxy.record();
+    assert_eq!((record.method.as_str(), record.host.as_str(), record.port), ("GET", "example.org", 80));
+    assert_eq!((record.verdict, record.reason), (Verdict::Allowed, None));
+    assert_eq!((record.sent, record.received), (heard.len() as u64, HELLO.len() as u64));
 }
 
 #[test]
-fn a_port_and_a_bare_host_are_passed_on_rightly() {
+fn a_port_and_a_bare_host_are_forwarded_correctly() {
     let host = Host::answering(HELLO);
-    let world = World::with("example.org:8080", &host);
-    world.names.lead("example.org", &[&[host.address]]);
+    let proxy = TestProxy::with("example.org:8080", &host);
+    proxy.names.lead("example.org", &[&[host.address]]);
     for (target, first) in [("http://example.org:8080", "GET / "), ("http://example.org:8080?q", "GET /?q ")]
     {
-        assert!(world.ask(format!("GET {target} HTTP/1.1\r\n\r\n")).ends_with("hello"));
+        assert!(proxy.ask(format!("GET {target} HTTP/1.1\r\n\r\n")).ends_with("hello"));
         let heard = host.heard();
         assert!(heard.starts_with(first) && heard.contains("\r\nHost: example.org:8080\r\n"), "{heard}");
     }
 }
 
-/// Answers whatever comes with the length of its body, after all of it.
+/// Reads every request completely, and answers with the length of its body.
 fn counting() -> Host {
     Host::new(|socket| {
         let mut reader = BufReader::new(socket);
@@ -61,14 +61,14 @@ fn counting() -> Host {
 }
 
 #[test]
-fn bodies_go_up_by_length_and_in_chunks() {
+fn bodies_are_uploaded_by_length_and_in_chunks() {
     let host = counting();
-    let world = World::with("example.org", &host);
+    let proxy = TestProxy::with("example.org", &host);
     let answer =
-        world.ask("POST http://example.org/ HTTP/1.1\r\nContent-Length: 4\r\n\r\nbodyGET http://other/");
+        proxy.ask("POST http://example.org/ HTTP/1.1\r\nContent-Length: 4\r\n\r\nbodyGET http://other/");
     assert!(answer.ends_with("hello"), "{answer}");
     assert!(host.heard().ends_with("Content-Length: 4\r\nConnection: close\r\n\r\nbody"));
-    let answer = world.ask(
+    let answer = proxy.ask(
         "POST http://example.org/ HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n\
          3;x=y\r\nabc\r\n0A\r\n0123456789\r\n0\r\nX-Trailer: 1\r\n\r\n",
     );
@@ -80,21 +80,21 @@ fn bodies_go_up_by_length_and_in_chunks() {
 }
 
 #[test]
-fn a_long_body_goes_up_whole() {
+fn a_long_body_is_uploaded_completely() {
     let host = counting();
-    let world = World::with("example.org", &host);
+    let proxy = TestProxy::with("example.org", &host);
     let body = "z".repeat(2_000_000);
     let head = format!("PUT http://example.org/ HTTP/1.1\r\nContent-Length: {}\r\n\r\n", body.len());
-    assert!(world.ask(format!("{head}{body}")).ends_with("hello"));
+    assert!(proxy.ask(format!("{head}{body}")).ends_with("hello"));
     assert!(host.heard().ends_with(&body));
-    assert!(world.told().sent > 2_000_000);
+    assert!(proxy.record().sent > 2_000_000);
 }
 
 #[test]
 fn a_host_may_answer_before_it_has_read_everything() {
     let host = Host::answering("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno");
-    let world = World::with("example.org", &host);
-    let mut socket = world.dial();
+    let proxy = TestProxy::with("example.org", &host);
+    let mut socket = proxy.dial();
     socket.write_all(b"PUT http://example.org/ HTTP/1.1\r\nContent-Length: 99999999\r\n\r\nfirst").unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).unwrap();
@@ -102,7 +102,7 @@ fn a_host_may_answer_before_it_has_read_everything() {
 }
 
 #[test]
-fn a_client_that_waits_to_be_asked_for_its_body_is_asked() {
+fn expect_100_continue_is_forwarded() {
     let host = Host::new(|socket| {
         let mut reader = BufReader::new(socket);
         let head = head(&mut reader);
@@ -112,8 +112,8 @@ fn a_client_that_waits_to_be_asked_for_its_body_is_asked() {
         reader.get_mut().write_all(HELLO.as_bytes()).unwrap();
         head
     });
-    let world = World::with("example.org", &host);
-    let mut reader = BufReader::new(world.dial());
+    let proxy = TestProxy::with("example.org", &host);
+    let mut reader = BufReader::new(proxy.dial());
     let request = b"PUT http://example.org/ HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
     reader.get_mut().write_all(request).unwrap();
     assert_eq!(head(&mut reader), "HTTP/1.1 100 Continue\r\n\r\n");
@@ -124,7 +124,7 @@ fn a_client_that_waits_to_be_asked_for_its_body_is_asked() {
 }
 
 #[test]
-fn answers_of_every_framing_come_back() {
+fn responses_of_every_framing_are_forwarded() {
     let ok = "HTTP/1.1 200 OK\r\n";
     let close = "Connection: close\r\n\r\n";
     let chunks = "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
@@ -151,9 +151,9 @@ fn answers_of_every_framing_come_back() {
         ),
     ] {
         let host = Host::answering(answer.clone().leak());
-        let world = World::with("example.org", &host);
+        let proxy = TestProxy::with("example.org", &host);
         let (method, version) = request.split_once(' ').unwrap_or((request, "1.1"));
-        let heard = world.ask(format!("{method} http://example.org/ HTTP/{version}\r\n\r\n"));
+        let heard = proxy.ask(format!("{method} http://example.org/ HTTP/{version}\r\n\r\n"));
         assert_eq!(heard, expected, "{answer}");
     }
 }

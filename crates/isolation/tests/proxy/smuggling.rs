@@ -1,16 +1,16 @@
-//! Messages that two readers would understand differently, and garbage.
+//! Messages that two parsers would interpret differently, and garbage.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
 use isolation::proxy::Verdict;
 
-use crate::world::{HELLO, Host, World};
+use crate::fixture::{HELLO, Host, TestProxy};
 
 #[test]
-fn a_request_that_can_be_understood_in_two_ways_reaches_nobody() {
+fn an_ambiguous_request_is_not_forwarded() {
     let host = Host::answering(HELLO);
-    let world = World::with("example.org", &host);
+    let proxy = TestProxy::with("example.org", &host);
     for headers in [
         "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
         "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
@@ -36,20 +36,20 @@ fn a_request_that_can_be_understood_in_two_ways_reaches_nobody() {
         "X: a\rb\r\n",
     ] {
         for request in ["POST http://example.org/", "CONNECT example.org:443"] {
-            let answer = world.ask(format!("{request} HTTP/1.1\r\n{headers}\r\n0\r\n\r\n"));
+            let answer = proxy.ask(format!("{request} HTTP/1.1\r\n{headers}\r\n0\r\n\r\n"));
             assert!(answer.starts_with("HTTP/1.1 400 "), "{request} {headers:?}: {answer}");
-            assert_eq!(world.told().verdict, Verdict::Refused);
+            assert_eq!(proxy.record().verdict, Verdict::Refused);
         }
     }
-    let old = world.ask("POST http://example.org/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    let old = proxy.ask("POST http://example.org/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
     assert!(old.starts_with("HTTP/1.1 400 "), "{old}");
-    let body = world.ask("CONNECT example.org:443 HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody");
+    let body = proxy.ask("CONNECT example.org:443 HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody");
     assert!(body.starts_with("HTTP/1.1 400 "), "{body}");
     assert!(host.heard.try_recv().is_err());
 }
 
 #[test]
-fn a_broken_chunk_never_looks_whole_to_the_host() {
+fn a_broken_chunk_is_never_forwarded_as_complete() {
     for chunks in [
         "zz\r\n",
         "-1\r\n",
@@ -64,8 +64,8 @@ fn a_broken_chunk_never_looks_whole_to_the_host() {
             let _ = socket.read_to_end(&mut all);
             String::from_utf8_lossy(&all).into_owned()
         });
-        let world = World::with("example.org", &host);
-        let answer = world
+        let proxy = TestProxy::with("example.org", &host);
+        let answer = proxy
             .ask(format!("POST http://example.org/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}"));
         assert!(answer.starts_with("HTTP/1.1 400 "), "{chunks:?}: {answer}");
         let heard = host.heard();
@@ -74,7 +74,7 @@ fn a_broken_chunk_never_looks_whole_to_the_host() {
 }
 
 #[test]
-fn an_answer_that_can_be_understood_in_two_ways_is_a_bad_gateway() {
+fn an_ambiguous_response_is_a_bad_gateway() {
     for answer in [
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
@@ -84,28 +84,28 @@ fn an_answer_that_can_be_understood_in_two_ways_is_a_bad_gateway() {
         "SSH-2.0-OpenSSH\r\n\r\n",
         "",
     ] {
-        let world = World::with("example.org", &Host::answering(answer));
-        let heard = world.ask("GET http://example.org/ HTTP/1.1\r\n\r\n");
+        let proxy = TestProxy::with("example.org", &Host::answering(answer));
+        let heard = proxy.ask("GET http://example.org/ HTTP/1.1\r\n\r\n");
         assert!(heard.starts_with("HTTP/1.1 502 "), "{answer:?}: {heard}");
-        assert!(world.told().reason.is_some());
+        assert!(proxy.record().reason.is_some());
     }
 }
 
 #[test]
-fn a_broken_answer_does_not_look_whole() {
-    let world = World::with(
+fn a_broken_response_is_never_forwarded_as_complete() {
+    let proxy = TestProxy::with(
         "example.org",
         &Host::answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel"),
     );
-    let heard = world.ask("GET http://example.org/ HTTP/1.1\r\n\r\n");
+    let heard = proxy.ask("GET http://example.org/ HTTP/1.1\r\n\r\n");
     assert!(heard.contains("hel") && !heard.ends_with("0\r\n\r\n"), "{heard}");
-    assert!(world.told().reason.unwrap().contains("broke off"));
+    assert!(proxy.record().reason.unwrap().contains("broke off"));
 }
 
 #[test]
-fn only_absolute_addresses_of_plain_http_are_served() {
+fn only_absolute_http_urls_are_served() {
     let host = Host::answering(HELLO);
-    let world = World::with("example.org", &host);
+    let proxy = TestProxy::with("example.org", &host);
     for request in [
         "GET / HTTP/1.1\r\nHost: example.org",
         "GET //example.org/ HTTP/1.1",
@@ -127,24 +127,24 @@ fn only_absolute_addresses_of_plain_http_are_served() {
         "PRI * HTTP/2.0",
         "nonsense",
     ] {
-        let answer = world.ask(format!("{request}\r\n\r\n"));
+        let answer = proxy.ask(format!("{request}\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 400 "), "{request}: {answer}");
-        assert_eq!(world.told().verdict, Verdict::Refused, "{request}");
+        assert_eq!(proxy.record().verdict, Verdict::Refused, "{request}");
     }
     assert!(host.heard.try_recv().is_err());
 }
 
 #[test]
 fn garbage_is_answered_at_once() {
-    let world = World::new(&isolation::Network::Open);
-    // TLS, SOCKS4, an empty line, and bytes that mean nothing.
+    let proxy = TestProxy::new(&isolation::Network::Open);
+    // TLS, SOCKS4, an empty line, and meaningless bytes.
     for bytes in [&b"\x16\x03\x01\x02\x00\x01"[..], b"\x04\x01\x00\x50", b"\r\n", b"\0\0\0", b"\xff\xfe"] {
-        assert!(world.ask(bytes).starts_with("HTTP/1.1 400 "), "{bytes:?}");
-        assert_eq!(world.told().verdict, Verdict::Refused);
+        assert!(proxy.ask(bytes).starts_with("HTTP/1.1 400 "), "{bytes:?}");
+        assert_eq!(proxy.record().verdict, Verdict::Refused);
     }
 }
 
-/// Whole requests of each kind, to be spoiled.
+/// Valid requests of each kind, to be mutated.
 const WHOLE: [&[u8]; 4] = [
     b"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\nping",
     b"GET http://example.org/a HTTP/1.1\r\nHost: example.org\r\nConnection: close, x\r\nX: y\r\n\r\n",
@@ -153,15 +153,15 @@ const WHOLE: [&[u8]; 4] = [
 ];
 
 #[test]
-fn every_spoiled_request_is_told_once_and_harms_nobody() {
+fn every_mutated_request_is_reported_once_and_reaches_no_other_host() {
     let host = Host::new(|mut socket| {
         let _ = socket.write_all(HELLO.as_bytes());
         let _ = socket.shutdown(Shutdown::Write);
         let _ = socket.read_to_end(&mut Vec::new());
         String::new()
     });
-    let world = World::with("example.org", &host);
-    // Always the same, so that what fails once fails again.
+    let proxy = TestProxy::with("example.org", &host);
+    // Deterministic, so that a failure can be reproduced.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |below: usize| {
         state ^= state << 13;
@@ -180,14 +180,18 @@ fn every_spoiled_request_is_told_once_and_harms_nobody() {
                 _ => drop(bytes.remove(at)),
             }
         }
-        let mut socket = world.dial();
-        // It may have been refused by then.
+        let mut socket = proxy.dial();
+        // The proxy may have refused it already.
         let _ = socket.write_all(&bytes);
         let _ = socket.shutdown(Shutdown::Write);
         let _ = socket.read_to_end(&mut Vec::new());
-        let told = world.told();
-        let reached = told.verdict == Verdict::Allowed && told.sent > 0;
-        assert!(!reached || told.host == "example.org", "{:?}: {told:?}", String::from_utf8_lossy(&bytes));
+        let record = proxy.record();
+        let reached = record.verdict == Verdict::Allowed && record.sent > 0;
+        assert!(
+            !reached || record.host == "example.org",
+            "{:?}: {record:?}",
+            String::from_utf8_lossy(&bytes)
+        );
     }
-    assert!(world.records.try_recv().is_err());
+    assert!(proxy.records.try_recv().is_err());
 }

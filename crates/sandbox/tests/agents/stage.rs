@@ -106,7 +106,7 @@ impl<'a> Stage<'a> {
     }
 
     pub(crate) fn over(scenario: &'a Scenario, wire: Wire, model: Model, folder: Folder) -> Self {
-        isolation::launch_by(env!("CARGO_BIN_EXE_sandbox"));
+        isolation::set_launcher(env!("CARGO_BIN_EXE_sandbox"));
         let runs = (0..=scenario.beside.len()).map(run_id).collect();
         Self { scenario, model, wire, folder, runs }
     }

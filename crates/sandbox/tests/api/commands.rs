@@ -187,7 +187,7 @@ async fn a_token_types_nowhere_without_its_scope() {
 /// Where no cell can be built, nothing is run in its place.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_cells_nothing_runs_and_everybody_is_told_why() {
-    isolation::launch_by("/nowhere/no-such-launcher");
+    isolation::set_launcher("/nowhere/no-such-launcher");
     let house = House::new().await;
     let refused = house.post("/api/v1/terminals", json!({ "columns": 80, "rows": 24 })).await;
     assert_eq!((refused.status.as_u16(), refused.code()), (422, "refused"));

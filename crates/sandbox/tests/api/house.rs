@@ -72,7 +72,7 @@ impl House {
     }
 
     async fn build(configure: impl FnOnce(&mut MachineConfig)) -> (Self, Desk) {
-        isolation::launch_by(env!("CARGO_BIN_EXE_sandbox"));
+        isolation::set_launcher(env!("CARGO_BIN_EXE_sandbox"));
         let folder = tempfile::tempdir().unwrap();
         let time = Arc::new(AtomicI64::new(START));
         let same = Arc::clone(&time);

@@ -19,7 +19,7 @@ pub(crate) struct House {
 
 impl House {
     pub(crate) fn new() -> Self {
-        isolation::launch_by(env!("CARGO_BIN_EXE_sandbox"));
+        isolation::set_launcher(env!("CARGO_BIN_EXE_sandbox"));
         let folder = tempfile::tempdir().unwrap();
         let place = Place::at(folder.path());
         let (computer, _) =

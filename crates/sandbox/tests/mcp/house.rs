@@ -79,7 +79,7 @@ impl House {
 }
 
 fn open(folder: &TempDir, settings: &str) -> ForeignTools {
-    isolation::launch_by(env!("CARGO_BIN_EXE_sandbox"));
+    isolation::set_launcher(env!("CARGO_BIN_EXE_sandbox"));
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
     let fixtures = std::fs::canonicalize(fixtures).unwrap();
     let table: toml::Table = settings.replace("{fixtures}", fixtures.to_str().unwrap()).parse().unwrap();

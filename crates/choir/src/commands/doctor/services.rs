@@ -6,7 +6,7 @@ use std::path::Path;
 use agent_host::minds::Minds;
 use agent_host::server_cells::ServerCells;
 use agent_host::telemetry::Telemetry;
-use agent_host::toolbox::{ServerSettings, Way};
+use agent_host::toolbox::{ServerSettings, Endpoint};
 use anyhow::Result;
 use hypervisor::vault::KeyReader;
 use sandbox::machine::MachineConfig;
@@ -77,8 +77,8 @@ fn looked_for(context: &Context, minds: &Minds, keys: &Keys) -> Result<Vec<Findi
 
 /// Everything that is wrong with a server, or that nothing is.
 fn server(cells: &ServerCells, name: &str, settings: &ServerSettings, keys: &Keys) -> Vec<Finding> {
-    let (about, program) = match &settings.way {
-        Way::Program(program) => {
+    let (about, program) = match &settings.endpoint {
+        Endpoint::Program(program) => {
             let wanted = program.argv.first().map(String::as_str).unwrap_or_default();
             let trouble = match cells.finds(name, program) {
                 Ok(true) => None,
@@ -90,9 +90,9 @@ fn server(cells: &ServerCells, name: &str, settings: &ServerSettings, keys: &Key
             };
             (format!("{wanted} is found in its cell"), trouble)
         }
-        Way::Address(address) => (format!("at {}", address.url.host_str().unwrap_or_default()), None),
+        Endpoint::Address(address) => (format!("at {}", address.url.host_str().unwrap_or_default()), None),
     };
-    let names = settings.way.keys();
+    let names = settings.endpoint.keys();
     let troubles: Vec<String> =
         program.into_iter().chain(names.iter().filter_map(|key| keys.trouble(key))).collect();
     if !troubles.is_empty() {

@@ -1,5 +1,5 @@
-//! Unpacking one layer over those before it. An archive is somebody else's: no path of it leads out of the root,
-//! whatever links it made before, and nothing of it is a device or runs as somebody else.
+//! Unpacks one layer over the previous ones. The archive is untrusted: no path may lead out of the root, through any
+//! link, and it creates no devices and no set-uid programs.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -15,13 +15,13 @@ use tar::{Archive, Entry};
 
 use super::ImageError;
 
-/// What a later layer takes away.
-const GONE: &[u8] = b".wh.";
-/// All that earlier layers have in this folder.
-const ALL_GONE: &[u8] = b".wh..wh..opq";
-/// An image with more than this is not an image but an attack.
-const MOST_BYTES: u64 = 64 << 30;
-const MOST_ENTRIES: usize = 4_000_000;
+/// The prefix of a whiteout, which deletes a file of earlier layers.
+const WHITEOUT: &[u8] = b".wh.";
+/// Deletes everything that earlier layers have in this folder.
+const OPAQUE: &[u8] = b".wh..wh..opq";
+/// An image with more than this is treated as an attack.
+const MAX_BYTES: u64 = 64 << 30;
+const MAX_ENTRIES: usize = 4_000_000;
 
 pub(super) fn apply(layer: impl Read, root: &Path) -> Result<(), ImageError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -30,10 +30,10 @@ pub(super) fn apply(layer: impl Read, root: &Path) -> Result<(), ImageError> {
     for (index, entry) in Archive::new(layer).entries()?.enumerate() {
         let entry = entry?;
         let path = PathBuf::from(OsString::from_vec(entry.path_bytes().into_owned()));
-        let taken = if index < MOST_ENTRIES {
+        let taken = if index < MAX_ENTRIES {
             unpacking.take(entry, &path)
         } else {
-            Err(invalid("there is too much"))
+            Err(invalid("the image is too large"))
         };
         taken.map_err(|e| ImageError::Entry { path: path.display().to_string(), reason: e.to_string() })?;
     }
@@ -42,29 +42,29 @@ pub(super) fn apply(layer: impl Read, root: &Path) -> Result<(), ImageError> {
 
 struct Unpacking {
     root: OwnedFd,
-    /// What this layer has made, which its own whiteouts do not mean.
+    /// Paths that this layer created. Its own whiteouts do not apply to them.
     made: BTreeSet<PathBuf>,
     bytes: u64,
 }
 
 impl Unpacking {
     fn take(&mut self, entry: Entry<'_, impl Read>, path: &Path) -> io::Result<()> {
-        let path = plain(path)?;
+        let path = relative_path(path)?;
         let (Some(name), Some(above)) = (path.file_name(), path.parent()) else {
-            // The root itself, which is there.
+            // The root itself, which already exists.
             return Ok(());
         };
         let folder = self.folder(above)?;
-        if name.as_bytes() == ALL_GONE {
+        if name.as_bytes() == OPAQUE {
             return self.clear(folder.as_fd(), above);
         }
-        if let Some(gone) = name.as_bytes().strip_prefix(GONE) {
+        if let Some(gone) = name.as_bytes().strip_prefix(WHITEOUT) {
             let gone = OsStr::from_bytes(gone);
             let is_name = !gone.is_empty() && gone != "." && gone != "..";
             return if is_name {
-                self.drop_lower(folder.as_fd(), above, gone)
+                self.remove_lower(folder.as_fd(), above, gone)
             } else {
-                Err(invalid("it takes nothing away"))
+                Err(invalid("the whiteout names no file"))
             };
         }
         self.make(entry, folder.as_fd(), name)?;
@@ -75,7 +75,7 @@ impl Unpacking {
     fn make(&mut self, entry: Entry<'_, impl Read>, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
         let kind = entry.header().entry_type();
         let mode = Mode::from_raw_mode(entry.header().mode().unwrap_or(0o644) & 0o777);
-        let link = || entry.link_name_bytes().ok_or_else(|| invalid("a link leads nowhere"));
+        let link = || entry.link_name_bytes().ok_or_else(|| invalid("a link has no target"));
         if kind.is_dir() {
             make_folder(folder, name, mode)
         } else if kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse() {
@@ -86,7 +86,7 @@ impl Unpacking {
         } else if kind.is_hard_link() {
             self.make_link(Path::new(OsStr::from_bytes(&link()?)), folder, name)
         } else {
-            // Devices and pipes are the runtime's to make; the rest is about the archive and not in it.
+            // The runtime creates devices and pipes; the remaining types are archive metadata.
             Ok(())
         }
     }
@@ -99,8 +99,8 @@ impl Unpacking {
         mode: Mode,
     ) -> io::Result<()> {
         self.bytes = self.bytes.saturating_add(entry.size());
-        if self.bytes > MOST_BYTES {
-            return Err(invalid("there is too much"));
+        if self.bytes > MAX_BYTES {
+            return Err(invalid("the image is too large"));
         }
         remove(folder, name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -109,18 +109,18 @@ impl Unpacking {
         Ok(rustix::fs::fchmod(file, mode)?)
     }
 
-    /// Another name for what the image has already.
+    /// Creates a hard link to a file of the image.
     fn make_link(&self, target: &Path, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
-        let target = plain(target)?;
+        let target = relative_path(target)?;
         let (Some(old), Some(above)) = (target.file_name(), target.parent()) else {
-            return Err(invalid("a link leads nowhere"));
+            return Err(invalid("a link has no target"));
         };
         let from = self.folder(above)?;
         remove(folder, name)?;
         Ok(rustix::fs::linkat(from, old, folder, name, AtFlags::empty())?)
     }
 
-    /// Opens a folder, and makes it if it is not there. Links on the way lead to where they lead inside the image.
+    /// Opens a folder, and creates it if missing. Symbolic links are resolved inside the image's root.
     fn folder(&self, path: &Path) -> io::Result<OwnedFd> {
         let open = |path: &Path| {
             let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -140,13 +140,14 @@ impl Unpacking {
 
     /// Removes what earlier layers have in a folder.
     fn clear(&self, folder: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
-        names(folder)?.into_iter().try_for_each(|name| self.drop_lower(folder, path, &name))
+        names(folder)?.into_iter().try_for_each(|name| self.remove_lower(folder, path, &name))
     }
 
-    fn drop_lower(&self, folder: BorrowedFd<'_>, above: &Path, name: &OsStr) -> io::Result<()> {
+    fn remove_lower(&self, folder: BorrowedFd<'_>, above: &Path, name: &OsStr) -> io::Result<()> {
         let path = above.join(name);
-        let is_ours = self.made.range(path.clone()..).next().is_some_and(|made| made.starts_with(&path));
-        if !is_ours {
+        let has_own_entries =
+            self.made.range(path.clone()..).next().is_some_and(|made| made.starts_with(&path));
+        if !has_own_entries {
             return remove(folder, name);
         }
         if kind(folder, name)? == Some(FileType::Directory) {
@@ -162,17 +163,17 @@ impl Unpacking {
     }
 }
 
-/// A path of an archive, relative to the root. It may not climb.
-fn plain(path: &Path) -> io::Result<PathBuf> {
-    let mut plain = PathBuf::new();
+/// A path of an archive, relative to the root. It must not contain `..`.
+fn relative_path(path: &Path) -> io::Result<PathBuf> {
+    let mut relative_path = PathBuf::new();
     for part in path.components() {
         match part {
-            Component::Normal(name) => plain.push(name),
+            Component::Normal(name) => relative_path.push(name),
             Component::CurDir | Component::RootDir => {}
             Component::ParentDir | Component::Prefix(_) => return Err(invalid("it leads out of the image")),
         }
     }
-    Ok(plain)
+    Ok(relative_path)
 }
 
 fn make_folder(above: BorrowedFd<'_>, name: &OsStr, mode: Mode) -> io::Result<()> {
@@ -182,7 +183,7 @@ fn make_folder(above: BorrowedFd<'_>, name: &OsStr, mode: Mode) -> io::Result<()
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let made = rustix::fs::openat(above, name, flags, Mode::empty())?;
-    // Whoever unpacks must be able to go on, and to remove it one day.
+    // Keep the folder writable for the owner, so that unpacking can continue and it can be removed later.
     Ok(rustix::fs::fchmod(made, mode | Mode::RWXU)?)
 }
 
@@ -207,7 +208,7 @@ fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Removes whatever has this name, without following any link.
+/// Removes an entry by name, without following links.
 fn remove(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     match kind(folder, name)? {
         None => Ok(()),

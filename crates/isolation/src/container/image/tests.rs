@@ -92,7 +92,7 @@ fn listing(folder: &Path) -> String {
 }
 
 #[test]
-fn later_layers_replace_and_take_away() {
+fn later_layers_replace_and_delete() {
     let bench = Bench::new();
     bench.image(&[
         &[
@@ -125,7 +125,7 @@ fn an_image_is_unpacked_once() {
 }
 
 #[test]
-fn links_lead_to_where_they_lead_inside() {
+fn links_are_resolved_inside_the_image() {
     let bench = Bench::new();
     bench.image(&[
         &[
@@ -146,7 +146,7 @@ fn links_lead_to_where_they_lead_inside() {
 }
 
 #[test]
-fn what_leads_out_of_the_image_is_refused() {
+fn paths_out_of_the_image_are_refused() {
     let bench = Bench::new();
     let outside = bench.path("outside");
     fs::create_dir(&outside).unwrap();
@@ -166,7 +166,7 @@ fn what_leads_out_of_the_image_is_refused() {
 }
 
 #[test]
-fn there_are_no_devices_and_no_programs_of_other_users() {
+fn devices_and_set_uid_bits_are_dropped() {
     let bench = Bench::new();
     bench.image(&[&[("null", EntryType::Char, ""), ("pipe", EntryType::Fifo, ""), ("su", FILE, "x")]]);
     let root = bench.unpack().unwrap();
@@ -175,7 +175,7 @@ fn there_are_no_devices_and_no_programs_of_other_users() {
 }
 
 #[test]
-fn what_was_changed_is_not_used() {
+fn a_changed_blob_is_refused() {
     let bench = Bench::new();
     let layer = bench.image(&[&[("a", FILE, "1")]]).remove(0);
     let path = bench.path("layout/blobs/sha256").join(layer.strip_prefix("sha256:").unwrap());
@@ -186,7 +186,7 @@ fn what_was_changed_is_not_used() {
 }
 
 #[test]
-fn a_digest_is_no_path() {
+fn a_digest_must_be_hexadecimal() {
     for text in ["sha256:../../../../etc/passwd", "sha512:00", "sha256:", ""] {
         assert!(Digest::try_from(text.to_owned()).is_err(), "{text}");
     }

@@ -1,4 +1,4 @@
-//! Containers over roots that are not this machine's: other libraries, other programs, and links that lead astray.
+//! Containers over foreign root file systems: other libraries, other programs, and misleading links.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use isolation::{Backend, Command, Container, Image, StartError};
 use sha2::{Digest, Sha256};
 
-use crate::house::{House, run};
+use crate::fixture::{Fixture, run};
 
-/// A program that needs no library, so that an image can be made of it.
+/// A static program from which an image can be made.
 fn busybox() -> Option<PathBuf> {
     let places = ["/usr/bin/busybox", "/bin/busybox"].map(PathBuf::from);
     let found = places.into_iter().find(|path| {
@@ -20,7 +20,7 @@ fn busybox() -> Option<PathBuf> {
     found
 }
 
-/// A root with nothing but busybox in it.
+/// A root file system with only busybox in it.
 fn rootfs(base: &Path) -> Option<()> {
     std::fs::create_dir_all(base.join("bin")).unwrap();
     std::fs::create_dir_all(base.join("etc")).unwrap();
@@ -48,21 +48,21 @@ fn listing(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_system_without_our_libraries_runs_commands() {
-    House::containers().into_iter().for_each(without_our_libraries);
+fn an_image_without_our_libraries_runs_commands() {
+    Fixture::containers().into_iter().for_each(without_our_libraries);
 }
 
-fn without_our_libraries(mut house: House) {
-    let base = house.folder.path().join("rootfs");
+fn without_our_libraries(mut fixture: Fixture) {
+    let base = fixture.folder.path().join("rootfs");
     let Some(()) = rootfs(&base) else { return };
-    house.write("greeting", "hello");
-    house.policy.image = Image::Rootfs(base.clone());
+    fixture.write("greeting", "hello");
+    fixture.policy.image = Image::Rootfs(base.clone());
     let before = listing(&base);
-    let cell = house.start();
+    let cell = fixture.start();
     let script =
         "id -u; cat /etc/os-release greeting; echo; echo new > made; ls /usr /lib /lib64 2>/dev/null; true";
     assert_eq!(run(&*cell, &Command::new(["/bin/sh", "-c", script])).ok(), "1000\nID=foreign\nhello");
-    assert_eq!(std::fs::read_to_string(house.upper().join("made")).unwrap(), "new\n");
+    assert_eq!(std::fs::read_to_string(fixture.upper().join("made")).unwrap(), "new\n");
     let refused = run(&*cell, &Command::new(["/bin/sh", "-c", "touch /x || touch /bin/x || touch /etc/x"]));
     assert!(refused.err.contains("Read-only") || refused.err.contains("denied"), "{}", refused.err);
     drop(cell);
@@ -70,14 +70,14 @@ fn without_our_libraries(mut house: House) {
 }
 
 #[test]
-fn an_image_cannot_lead_us_astray_by_links_or_by_what_is_loaded() {
-    House::containers().into_iter().for_each(not_led_astray);
+fn an_image_cannot_redirect_mounts_by_links_or_preload_code() {
+    Fixture::containers().into_iter().for_each(links_and_preload_have_no_effect);
 }
 
-fn not_led_astray(mut house: House) {
-    let base = house.folder.path().join("rootfs");
+fn links_and_preload_have_no_effect(mut fixture: Fixture) {
+    let base = fixture.folder.path().join("rootfs");
     let Some(()) = rootfs(&base) else { return };
-    let outside = house.folder.path().join("outside");
+    let outside = fixture.folder.path().join("outside");
     std::fs::create_dir(&outside).unwrap();
     for name in ["workspace", "home", "tmp", ".choir", "proc", "dev", "var"] {
         symlink(&outside, base.join(name)).unwrap();
@@ -86,27 +86,27 @@ fn not_led_astray(mut house: House) {
     symlink(outside.join("passwd"), base.join("etc/passwd")).unwrap();
     std::fs::write(base.join("etc/ld.so.preload"), "/evil.so\n").unwrap();
     std::fs::write(base.join("evil.so"), "no library").unwrap();
-    house.policy.image = Image::Rootfs(base);
-    let left =
-        house.sh("echo made > /workspace/f; echo home > $HOME/f; cat /etc/passwd; cat /etc/ld.so.preload");
-    assert!(left.ok().starts_with("choir:x:1000"), "{}", left.out);
+    fixture.policy.image = Image::Rootfs(base);
+    let finished =
+        fixture.sh("echo made > /workspace/f; echo home > $HOME/f; cat /etc/passwd; cat /etc/ld.so.preload");
+    assert!(finished.ok().starts_with("choir:x:1000"), "{}", finished.out);
     assert_eq!(listing(&outside), Vec::<PathBuf>::new());
-    assert_eq!(std::fs::read_to_string(house.upper().join("f")).unwrap(), "made\n");
+    assert_eq!(std::fs::read_to_string(fixture.upper().join("f")).unwrap(), "made\n");
 }
 
 #[test]
 fn an_image_in_the_oci_layout_runs_commands() {
-    let Some(mut house) = House::container() else { return };
-    let base = house.folder.path().join("rootfs");
+    let Some(mut fixture) = Fixture::container() else { return };
+    let base = fixture.folder.path().join("rootfs");
     let Some(()) = rootfs(&base) else { return };
-    let layout = house.folder.path().join("layout");
+    let layout = fixture.folder.path().join("layout");
     write_layout(&base, &layout);
     let container =
-        Container::new(env!("CARGO_BIN_EXE_choir-cell")).with_images(house.folder.path().join("images"));
-    house.backend = std::sync::Arc::new(container);
-    house.policy.image = Image::OciLayout(layout.clone());
-    assert_eq!(house.sh("cat /etc/os-release; id -u").ok(), "ID=foreign\n1000");
-    // What was unpacked once is used again, and only the description is read.
+        Container::new(env!("CARGO_BIN_EXE_choir-cell")).with_images(fixture.folder.path().join("images"));
+    fixture.backend = std::sync::Arc::new(container);
+    fixture.policy.image = Image::OciLayout(layout.clone());
+    assert_eq!(fixture.sh("cat /etc/os-release; id -u").ok(), "ID=foreign\n1000");
+    // An unpacked image is reused, and only its description is read again.
     let blobs = layout.join("blobs/sha256");
     let layer = std::fs::read_dir(&blobs)
         .unwrap()
@@ -114,10 +114,10 @@ fn an_image_in_the_oci_layout_runs_commands() {
         .max_by_key(|blob| blob.metadata().unwrap().len())
         .unwrap();
     std::fs::remove_file(layer.path()).unwrap();
-    assert_eq!(house.sh("echo again").ok(), "again");
+    assert_eq!(fixture.sh("echo again").ok(), "again");
 }
 
-/// Packs a root as an image of one layer, as other tools write it.
+/// Packs a root file system as an image of one layer, as other tools write it.
 fn write_layout(base: &Path, layout: &Path) {
     let mut archive =
         tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
@@ -147,17 +147,17 @@ fn write_layout(base: &Path, layout: &Path) {
 
 #[test]
 fn without_a_runtime_nothing_is_run() {
-    let Some(house) = House::container() else { return };
+    let Some(fixture) = Fixture::container() else { return };
     let container = Container::new(env!("CARGO_BIN_EXE_choir-cell")).with_runtime("/no/such/runc");
-    let refused = container.start(&house.policy, &house.folder.path().join("cell")).unwrap_err();
+    let refused = container.start(&fixture.policy, &fixture.folder.path().join("cell")).unwrap_err();
     assert!(matches!(refused, StartError::Unprotected(_)), "{refused}");
     assert!(container.probe().obstacle().unwrap().contains("/no/such/runc"));
 }
 
 #[test]
 fn a_runtime_that_fails_is_quoted() {
-    let Some(house) = House::container() else { return };
+    let Some(fixture) = Fixture::container() else { return };
     let container = Container::new(env!("CARGO_BIN_EXE_choir-cell")).with_runtime("/bin/false");
-    let refused = container.start(&house.policy, &house.folder.path().join("cell")).unwrap_err();
-    assert!(matches!(refused, StartError::Walls { .. }), "{refused}");
+    let refused = container.start(&fixture.policy, &fixture.folder.path().join("cell")).unwrap_err();
+    assert!(matches!(refused, StartError::Setup { .. }), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! Runs attacks in cells of a backend, several at once, and gathers what is wrong.
+//! Runs attacks in cells of a backend, several at once, and collects the violations.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -8,13 +8,13 @@ use std::sync::Mutex;
 use isolation::layer::{self, EntryKind, Visit};
 use isolation::{Access, Backend, Cell, Command, ExecError, Limits, Mount, Policy, Size, Status};
 
-use crate::attack::{Attack, Outcome, Workspace, Wrong};
-use crate::host::{Ground, Host, groups_left};
+use crate::attack::{Attack, Outcome, Violation, Workspace};
+use crate::host::{AttackFolders, Host, groups_left};
 
-/// Attacks at once.
+/// Concurrent attacks.
 const LANES: usize = 3;
 
-/// Runs all and fails with everything that is wrong, each with the attack's and the backend's name.
+/// Runs all attacks and fails with every violation, each with the names of attack and backend.
 pub(crate) fn run_all(backend: &dyn Backend, attacks: &[Attack]) {
     let obstacle = backend.probe().obstacle();
     assert!(obstacle.is_none(), "{} cannot be attacked: {obstacle:?}", backend.name());
@@ -25,17 +25,17 @@ pub(crate) fn run_all(backend: &dyn Backend, attacks: &[Attack]) {
             scope.spawn(|| {
                 loop {
                     let Some(attack) = queue.lock().unwrap().next() else { return };
-                    let (wrong, outcome) = run(backend, attack, &host);
-                    if !wrong.is_empty() {
-                        failures.lock().unwrap().insert(attack.name.clone(), (wrong, outcome));
+                    let (violations, outcome) = run(backend, attack, &host);
+                    if !violations.is_empty() {
+                        failures.lock().unwrap().insert(attack.name.clone(), (violations, outcome));
                     }
                 }
             });
         }
     });
     let mut report = String::new();
-    for (name, (wrong, outcome)) in failures.into_inner().unwrap() {
-        for one in wrong {
+    for (name, (violations, outcome)) in failures.into_inner().unwrap() {
+        for one in violations {
             report.push_str(&format!("{}: {name}: {one}\n", backend.name()));
         }
         let said: String = outcome.output.chars().take(1_500).collect();
@@ -47,50 +47,50 @@ pub(crate) fn run_all(backend: &dyn Backend, attacks: &[Attack]) {
     assert!(report.is_empty(), "\n{report}");
 }
 
-fn policy(attack: &Attack, ground: &Ground) -> Policy {
+fn policy(attack: &Attack, folders: &AttackFolders) -> Policy {
     let access = match attack.workspace {
         Workspace::Layered => {
-            Access::Layered { upper: ground.path("cell/upper"), work: ground.path("cell/work") }
+            Access::Layered { upper: folders.path("cell/upper"), work: folders.path("cell/work") }
         }
         Workspace::Direct => Access::Direct,
     };
-    let workspace = Mount::workspace(ground.path("workspace"), access);
+    let workspace = Mount::workspace(folders.path("workspace"), access);
     let workspace = Mount { hidden: vec![".choir".into()], ..workspace };
     let limits: Limits = attack.limits().try_into().unwrap();
-    Policy { limits, ..Policy::over(workspace, ground.mark.clone()) }
+    Policy { limits, ..Policy::for_workspace(workspace, folders.mark.clone()) }
 }
 
-fn run(backend: &dyn Backend, attack: &Attack, host: &Host) -> (Vec<Wrong>, Outcome) {
-    let ground = Ground::new(&host.secret, &attack.files);
+fn run(backend: &dyn Backend, attack: &Attack, host: &Host) -> (Vec<Violation>, Outcome) {
+    let folders = AttackFolders::new(&host.secret, &attack.files);
     let mut outcome = Outcome { secret: host.secret.clone(), ..Outcome::default() };
-    let mut wrong = Vec::new();
-    match backend.start(&policy(attack, &ground), &ground.path("cell")) {
+    let mut violations = Vec::new();
+    match backend.start(&policy(attack, &folders), &folders.path("cell")) {
         Ok(cell) => {
             let mut command = Command::new(attack.argv());
-            command.environment = host.targets().into_iter().chain(ground.targets()).collect();
+            command.environment = host.targets().into_iter().chain(folders.targets()).collect();
             (outcome.end, outcome.output) = perform(&*cell, &command, attack.terminal);
             outcome.answers = cell
                 .exec(&Command::new(["/bin/true"]), &mut |_, _| ())
                 .is_ok_and(|exit| exit.status == Status::Exited(0));
             cell.stop();
         }
-        Err(e) => wrong.push(Wrong::Machine(format!("there was no cell: {e}"))),
+        Err(e) => violations.push(Violation::Machine(format!("there was no cell: {e}"))),
     }
     let direct = attack.workspace == Workspace::Direct;
     if !direct {
-        match read_layer(&ground.path("cell/upper")) {
+        match read_layer(&folders.path("cell/upper")) {
             Ok(entries) => outcome.layer = entries,
-            Err(e) => wrong.push(Wrong::Machine(format!("the layer cannot be read: {e}"))),
+            Err(e) => violations.push(Violation::Machine(format!("the layer cannot be read: {e}"))),
         }
     }
-    wrong.extend(attack.judge(&outcome));
-    wrong.extend(ground.look(direct.then(|| ground.path("workspace")).as_deref()));
+    violations.extend(attack.judge(&outcome));
+    violations.extend(folders.look(direct.then(|| folders.path("workspace")).as_deref()));
     for name in ["cell", "workspace"] {
-        if let Err(e) = layer::remove(&ground.path(name)) {
-            wrong.push(Wrong::Machine(format!("{name} cannot be removed: {e}")));
+        if let Err(e) = layer::remove(&folders.path(name)) {
+            violations.push(Violation::Machine(format!("{name} cannot be removed: {e}")));
         }
     }
-    (wrong, outcome)
+    (violations, outcome)
 }
 
 fn perform(cell: &dyn Cell, command: &Command, terminal: bool) -> (String, String) {
@@ -124,7 +124,7 @@ fn read_layer(upper: &Path) -> std::io::Result<Vec<(String, String)>> {
             EntryKind::Symlink => "symlink",
             EntryKind::Folder => "folder",
             EntryKind::OpaqueFolder => "opaque folder",
-            EntryKind::Gone => "gone",
+            EntryKind::Whiteout => "gone",
             EntryKind::Special => "special",
         };
         entries.push((entry.path.to_string_lossy().into_owned(), kind.to_owned()));

@@ -1,8 +1,9 @@
-//! The agent inside a cell: the first process, which starts commands, carries their bytes and reaps what they leave.
+//! The cell init: the first process in a cell. It starts commands, forwards their streams and reaps orphaned
+//! processes.
 //!
-//! It runs with the same walls around it as the commands do, so that whoever breaks it has gained nothing. It is one
-//! loop over one `poll`: nothing in it waits for a command. When the host goes away, so does it, and the kernel ends
-//! everything else in the cell with it.
+//! It runs under the same isolation as the commands, so compromising it gains nothing. It is a single loop over one
+//! `poll` and never blocks on a command. When the host closes the channel, the init exits, and the kernel kills every
+//! other process in the cell.
 
 mod child;
 
@@ -18,17 +19,17 @@ use crate::cell::Status;
 use crate::frames::{Body, Frame};
 use child::{Child, Pipe};
 
-/// Pieces that a pipe may still hold when its command has ended; somebody who goes on writing is not waited for.
-const LEFT: usize = 32;
+/// Reads from a pipe after its command has ended. Background processes may keep writing; they are not waited for.
+const MAX_TRAILING_READS: usize = 32;
 
-/// Serves on a byte stream until it ends. `environment` is what every command finds.
+/// Serves the control channel until it closes. `environment` applies to every command.
 pub(crate) fn serve(control: OwnedFd, environment: Vec<(String, String)>) -> io::Result<()> {
     let children = crate::sys::child_signals()?;
-    let mut agent = Agent { control, environment, running: BTreeMap::new() };
-    agent.send(0, Body::Ready)?;
+    let mut init = CellInit { control, environment, running: BTreeMap::new() };
+    init.send(0, Body::Ready)?;
     loop {
-        match agent.turn(children.as_fd()) {
-            Ok(Turn::Go) => {}
+        match init.turn(children.as_fd()) {
+            Ok(Turn::Continue) => {}
             Ok(Turn::End) => return Ok(()),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
@@ -37,26 +38,26 @@ pub(crate) fn serve(control: OwnedFd, environment: Vec<(String, String)>) -> io:
 }
 
 enum Turn {
-    Go,
+    Continue,
     End,
 }
 
-struct Agent {
+struct CellInit {
     control: OwnedFd,
     environment: Vec<(String, String)>,
     running: BTreeMap<u32, Child>,
 }
 
-impl Agent {
+impl CellInit {
     fn send(&mut self, command: u32, body: Body) -> io::Result<()> {
-        Frame::new(command, body).send(&mut Stream(self.control.as_fd()))
+        Frame::new(command, body).send(&mut FdStream(self.control.as_fd()))
     }
 
-    /// Waits for something to happen, and does what it asks for.
+    /// Waits for the next events and handles them.
     fn turn(&mut self, children: BorrowedFd<'_>) -> io::Result<Turn> {
-        // While a command does not take what it is sent, no more is read for it; the host is held up instead.
-        let listen = !self.running.values().any(Child::is_behind);
-        let control = if listen { PollFlags::IN } else { PollFlags::empty() };
+        // While a command's input queue is full, read no more frames. This applies back pressure to the host.
+        let accepts_input = !self.running.values().any(Child::is_input_full);
+        let control = if accepts_input { PollFlags::IN } else { PollFlags::empty() };
         let mut fds =
             vec![PollFd::new(&self.control, control), PollFd::from_borrowed_fd(children, PollFlags::IN)];
         let mut pipes = Vec::new();
@@ -70,7 +71,7 @@ impl Agent {
         let ready: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
         for ((id, pipe), ready) in pipes.into_iter().zip(&ready[2..]) {
             if !ready.is_empty() {
-                self.carry(id, pipe)?;
+                self.forward(id, pipe)?;
             }
         }
         if !ready[1].is_empty() {
@@ -78,21 +79,21 @@ impl Agent {
             self.reap()?;
         }
         if ready[0].contains(PollFlags::IN) {
-            let Some(frame) = Frame::receive(&mut Stream(self.control.as_fd()))? else {
+            let Some(frame) = Frame::receive(&mut FdStream(self.control.as_fd()))? else {
                 return Ok(Turn::End);
             };
-            self.obey(frame)?;
+            self.handle(frame)?;
         } else if !ready[0].is_empty() {
             return Ok(Turn::End);
         }
-        Ok(Turn::Go)
+        Ok(Turn::Continue)
     }
 
-    fn carry(&mut self, id: u32, pipe: Pipe) -> io::Result<()> {
+    fn forward(&mut self, id: u32, pipe: Pipe) -> io::Result<()> {
         let Some(child) = self.running.get_mut(&id) else { return Ok(()) };
         let body = match pipe {
             Pipe::In => {
-                child.feed();
+                child.write_input();
                 return Ok(());
             }
             Pipe::Out => child.read(Pipe::Out).map(Body::Out),
@@ -101,7 +102,7 @@ impl Agent {
         body.map_or(Ok(()), |body| self.send(id, body))
     }
 
-    /// Collects processes that have ended: commands, and what they left to the first process.
+    /// Reaps processes that have exited: commands and orphans.
     fn reap(&mut self) -> io::Result<()> {
         loop {
             let (pid, status) = match wait(WaitOptions::NOHANG) {
@@ -115,9 +116,9 @@ impl Agent {
                 (None, Some(signal)) => Status::Signaled(signal),
                 (None, None) => continue,
             };
-            // What it wrote before its end is still in the pipes.
+            // Output written before the exit may still be in the pipes.
             for pipe in [Pipe::Out, Pipe::Err] {
-                for _ in 0..LEFT {
+                for _ in 0..MAX_TRAILING_READS {
                     let left = self.running.get_mut(&id).and_then(|child| child.read(pipe));
                     let Some(bytes) = left else { break };
                     self.send(id, if pipe == Pipe::Out { Body::Out(bytes) } else { Body::Err(bytes) })?;
@@ -128,7 +129,7 @@ impl Agent {
         }
     }
 
-    fn obey(&mut self, frame: Frame) -> io::Result<()> {
+    fn handle(&mut self, frame: Frame) -> io::Result<()> {
         let id = frame.command;
         match frame.body {
             Body::Run(run) => match Child::start(run, &self.environment) {
@@ -140,7 +141,7 @@ impl Agent {
             },
             Body::Input(bytes) => {
                 if let Some(child) = self.running.get_mut(&id) {
-                    child.take(&bytes);
+                    child.queue_input(&bytes);
                 }
             }
             Body::InputEnd => {
@@ -170,16 +171,16 @@ impl Agent {
     }
 }
 
-/// A descriptor as a stream.
-struct Stream<'a>(BorrowedFd<'a>);
+/// A file descriptor as a blocking stream.
+struct FdStream<'a>(BorrowedFd<'a>);
 
-impl io::Read for Stream<'_> {
+impl io::Read for FdStream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::io::read(self.0, buffer)?)
     }
 }
 
-impl io::Write for Stream<'_> {
+impl io::Write for FdStream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::io::write(self.0, bytes)?)
     }

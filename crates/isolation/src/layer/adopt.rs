@@ -1,5 +1,5 @@
-//! Handling a layer once its cell is gone: nobody changes it any more, so its own folders can be trusted as far as
-//! the walk reported them.
+//! Reading and taking over a layer after its cell has ended. The layer no longer changes, so paths that the walk
+//! reported can be used safely.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -10,14 +10,14 @@ use std::path::Path;
 use super::tree::{is_opaque, names, open_folder};
 use super::{Entry, EntryKind, Visit, walk};
 
-/// What stands directly in a folder of a layer.
+/// The direct entries of a layer's folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FolderNames {
-    /// How many things are there.
+    /// The number of entries that are not whiteouts.
     pub kept: usize,
-    /// Names of the lower folder that are gone.
-    pub gone: BTreeSet<String>,
-    /// True if nothing of the lower folder shows through.
+    /// Names of the lower folder that are deleted.
+    pub whiteouts: BTreeSet<String>,
+    /// True if the lower folder is hidden completely.
     pub opaque: bool,
 }
 
@@ -32,19 +32,19 @@ pub fn folder_names(folder: &Path) -> io::Result<FolderNames> {
     for name in names(fd.as_fd())? {
         let stat = fs::symlink_metadata(folder.join(&name))?;
         match name.into_string() {
-            Ok(name) if is_mark(&stat) => drop(found.gone.insert(name)),
+            Ok(name) if is_whiteout(&stat) => drop(found.whiteouts.insert(name)),
             Ok(_) | Err(_) => found.kept += 1,
         }
     }
     Ok(found)
 }
 
-fn is_mark(found: &fs::Metadata) -> bool {
+fn is_whiteout(found: &fs::Metadata) -> bool {
     use std::os::unix::fs::FileTypeExt;
     found.file_type().is_char_device() && found.rdev() == 0
 }
 
-/// Lets its owner read a file that the command closed to everybody.
+/// Makes a file readable by its owner.
 pub fn make_readable(file: &Path) {
     if let Ok(found) = fs::symlink_metadata(file)
         && found.is_file()
@@ -54,7 +54,7 @@ pub fn make_readable(file: &Path) {
     }
 }
 
-/// Lets its owner change a folder that the command closed to everybody.
+/// Makes a folder writable by its owner.
 pub fn make_writable(folder: &Path) {
     if let Ok(found) = fs::symlink_metadata(folder)
         && found.is_dir()
@@ -64,10 +64,11 @@ pub fn make_writable(folder: &Path) {
     }
 }
 
-/// Makes a part of a layer fit for the workspace: owned by whoever owns that, without devices, marks or special bits.
-pub fn make_ours(path: &Path) -> io::Result<()> {
+/// Prepares part of a layer for the workspace: gives it the workspace's owner and removes devices, whiteouts, opaque
+/// marks and set-uid bits.
+pub fn adopt(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
-    adopt(path, &found)?;
+    adopt_entry(path, &found)?;
     if !found.is_dir() {
         return Ok(());
     }
@@ -79,16 +80,16 @@ pub fn make_ours(path: &Path) -> io::Result<()> {
     for entry in inside {
         let below = path.join(&entry.path);
         match entry.kind {
-            EntryKind::Gone | EntryKind::Special => fs::remove_file(&below)?,
+            EntryKind::Whiteout | EntryKind::Special => fs::remove_file(&below)?,
             EntryKind::File | EntryKind::Symlink | EntryKind::Folder | EntryKind::OpaqueFolder => {
-                adopt(&below, &fs::symlink_metadata(&below)?)?;
+                adopt_entry(&below, &fs::symlink_metadata(&below)?)?;
             }
         }
     }
     Ok(())
 }
 
-fn adopt(path: &Path, found: &fs::Metadata) -> io::Result<()> {
+fn adopt_entry(path: &Path, found: &fs::Metadata) -> io::Result<()> {
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::lchown(path, Some(0), Some(0))?;
     }

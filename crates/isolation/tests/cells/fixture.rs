@@ -1,4 +1,4 @@
-//! A folder to run commands over, with a policy to change.
+//! A workspace folder, a policy and a backend to run commands with.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use isolation::{Access, Backend, Cell, Command, Container, Exit, Jail, Mount, Policy, Status, Stream};
 use tempfile::TempDir;
 
-/// Shows the same behaviour with every backend, as a test of each.
+/// Runs the same test with every backend.
 macro_rules! with_every_backend {
     ($($behaviour:ident),* $(,)?) => {
         mod jail {
-            $(#[test] fn $behaviour() { super::$behaviour(crate::house::House::jail()); })*
+            $(#[test] fn $behaviour() { super::$behaviour(crate::fixture::Fixture::jail()); })*
         }
         mod container {
             $(#[test] fn $behaviour() {
-                for house in crate::house::House::containers() {
-                    super::$behaviour(house);
+                for fixture in crate::fixture::Fixture::containers() {
+                    super::$behaviour(fixture);
                 }
             })*
         }
@@ -23,25 +23,25 @@ macro_rules! with_every_backend {
 }
 pub(crate) use with_every_backend;
 
-pub(crate) struct House {
+pub(crate) struct Fixture {
     pub(crate) folder: TempDir,
     pub(crate) policy: Policy,
     pub(crate) backend: Arc<dyn Backend>,
 }
 
-/// What a command left.
-pub(crate) struct Left {
+/// A finished command with its output.
+pub(crate) struct Finished {
     pub(crate) exit: Exit,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl House {
+impl Fixture {
     pub(crate) fn jail() -> Self {
         Self::with(Arc::new(Jail::new(env!("CARGO_BIN_EXE_choir-cell"))))
     }
 
-    /// One for each runtime of this machine; where there is none to test with, that is said.
+    /// One for each OCI runtime of this machine; prints a notice if there is none.
     pub(crate) fn containers() -> Vec<Self> {
         let runtimes = Container::runtimes();
         if runtimes.is_empty() {
@@ -51,7 +51,7 @@ impl House {
         runtimes.into_iter().map(|path| Self::with(Arc::new(container(path)))).collect()
     }
 
-    /// That of the runtime which is taken where none is named.
+    /// The one for the default runtime.
     pub(crate) fn container() -> Option<Self> {
         Self::containers().into_iter().next()
     }
@@ -64,7 +64,7 @@ impl House {
         let cell = folder.path().join("cell");
         let access = Access::Layered { upper: cell.join("upper"), work: cell.join("work") };
         let workspace = Mount::workspace(folder.path().join("workspace"), access);
-        let policy = Policy::over(Mount { hidden: vec![".choir".into()], ..workspace }, "ada");
+        let policy = Policy::for_workspace(Mount { hidden: vec![".choir".into()], ..workspace }, "ada");
         Self { folder, policy, backend }
     }
 
@@ -86,12 +86,12 @@ impl House {
         self.backend.start(&self.policy, &self.folder.path().join("cell")).unwrap()
     }
 
-    pub(crate) fn sh(&self, script: &str) -> Left {
+    pub(crate) fn sh(&self, script: &str) -> Finished {
         run(&*self.start(), &Command::new(["/bin/sh", "-c", script]))
     }
 }
 
-pub(crate) fn run(cell: &dyn Cell, command: &Command) -> Left {
+pub(crate) fn run(cell: &dyn Cell, command: &Command) -> Finished {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let exit = cell
         .exec(command, &mut |stream, bytes| match stream {
@@ -100,10 +100,10 @@ pub(crate) fn run(cell: &dyn Cell, command: &Command) -> Left {
         })
         .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Left { exit, out: text(out), err: text(err) }
+    Finished { exit, out: text(out), err: text(err) }
 }
 
-impl Left {
+impl Finished {
     pub(crate) fn ok(&self) -> &str {
         assert_eq!(self.exit.status, Status::Exited(0), "out: {}\nerr: {}", self.out, self.err);
         self.out.trim_end()

@@ -1,4 +1,4 @@
-//! Sockets that never wait for ever: every wait ends when data moves, when the time is over, or with the proxy.
+//! Sockets with bounded waits: every wait ends with traffic, a timeout, or the proxy's shutdown.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -12,49 +12,49 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 
-/// The proxy's end, for all to see.
+/// Signals the proxy's shutdown to all threads.
 #[derive(Debug)]
-pub(super) struct Ending {
-    /// Ready when the proxy has let go of the other half.
+pub(super) struct ShutdownSignal {
+    /// Becomes ready when the proxy drops the other half.
     watched: UnixStream,
-    /// For those who never have to wait.
-    is_over: AtomicBool,
+    /// For threads that never block.
+    is_set: AtomicBool,
 }
 
-impl Ending {
+impl ShutdownSignal {
     pub(super) fn new(watched: UnixStream) -> Self {
-        Self { watched, is_over: AtomicBool::new(false) }
+        Self { watched, is_set: AtomicBool::new(false) }
     }
 
     pub(super) fn set(&self) {
-        self.is_over.store(true, Ordering::Release);
+        self.is_set.store(true, Ordering::Release);
     }
 
     fn check(&self) -> io::Result<()> {
-        if self.is_over.load(Ordering::Acquire) { Err(ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
+        if self.is_set.load(Ordering::Acquire) { Err(ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
     }
 }
 
-/// What all sockets of one connection wait for together. Whatever moves on one of them counts for all.
+/// The wait conditions that all sockets of one connection share. Traffic on one resets the idle timeout for all.
 #[derive(Debug, Clone)]
-pub(super) struct Watch {
-    ending: Arc<Ending>,
+pub(super) struct Waiter {
+    shutdown: Arc<ShutdownSignal>,
     idle: Duration,
-    moved: Arc<Mutex<Instant>>,
+    touch: Arc<Mutex<Instant>>,
 }
 
-impl Watch {
-    pub(super) fn new(ending: &Arc<Ending>, idle: Duration) -> Self {
-        Self { ending: Arc::clone(ending), idle, moved: Arc::new(Mutex::new(Instant::now())) }
+impl Waiter {
+    pub(super) fn new(shutdown: &Arc<ShutdownSignal>, idle: Duration) -> Self {
+        Self { shutdown: Arc::clone(shutdown), idle, touch: Arc::new(Mutex::new(Instant::now())) }
     }
 
-    pub(super) fn moved(&self) {
-        *self.moved.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    pub(super) fn touch(&self) {
+        *self.touch.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// When the connection has been idle for too long, unless something moves.
-    fn tired(&self) -> Option<Instant> {
-        self.moved.lock().unwrap_or_else(PoisonError::into_inner).checked_add(self.idle)
+    /// When the connection times out, if there is no more traffic.
+    fn idle_deadline(&self) -> Option<Instant> {
+        self.touch.lock().unwrap_or_else(PoisonError::into_inner).checked_add(self.idle)
     }
 
     /// Waits until one of these is ready.
@@ -64,8 +64,8 @@ impl Watch {
         deadline: Option<Instant>,
     ) -> io::Result<()> {
         loop {
-            self.ending.check()?;
-            let until = [self.tired(), deadline].into_iter().flatten().min();
+            self.shutdown.check()?;
+            let until = [self.idle_deadline(), deadline].into_iter().flatten().min();
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(ErrorKind::TimedOut.into());
@@ -73,31 +73,31 @@ impl Watch {
             let left = left.and_then(|left| Timespec::try_from(left).ok());
             let mut fds: Vec<PollFd<'_>> =
                 sockets.iter().map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
-            fds.push(PollFd::new(&self.ending.watched, PollFlags::IN));
+            fds.push(PollFd::new(&self.shutdown.watched, PollFlags::IN));
             match poll(&mut fds, left.as_ref()) {
                 Ok(0) | Err(Errno::INTR) => {}
-                Ok(_) => return self.ending.check(),
+                Ok(_) => return self.shutdown.check(),
                 Err(errno) => return Err(errno.into()),
             }
         }
     }
 }
 
-/// One end of a connection. Clones are the same end.
+/// One end of a connection. Clones share the socket.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
+pub(super) struct ProxySocket {
     socket: Arc<TcpStream>,
-    watch: Watch,
-    /// Waiting for something to read ends then, whatever moves.
+    watch: Waiter,
+    /// Reads fail after this moment, even with traffic.
     pub(super) deadline: Option<Instant>,
     read: Arc<AtomicU64>,
     written: Arc<AtomicU64>,
 }
 
-impl Line {
-    pub(super) fn new(socket: TcpStream, watch: &Watch) -> io::Result<Self> {
+impl ProxySocket {
+    pub(super) fn new(socket: TcpStream, watch: &Waiter) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        // Whole messages are written at once already.
+        // Messages are written whole, so buffering would only delay them.
         let _ = socket.set_nodelay(true);
         Ok(Self {
             socket: Arc::new(socket),
@@ -109,7 +109,7 @@ impl Line {
     }
 
     /// Connects to one address.
-    pub(super) fn connect(address: SocketAddr, watch: &Watch, deadline: Instant) -> io::Result<Self> {
+    pub(super) fn connect(address: SocketAddr, watch: &Waiter, deadline: Instant) -> io::Result<Self> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket =
             socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
@@ -132,7 +132,7 @@ impl Line {
         self.written.load(Ordering::Relaxed)
     }
 
-    pub(super) fn watch(&self) -> &Watch {
+    pub(super) fn watch(&self) -> &Waiter {
         &self.watch
     }
 
@@ -141,39 +141,38 @@ impl Line {
     }
 
     pub(super) fn shutdown(&self, how: Shutdown) {
-        // It fails only where the other side has done so already.
+        // Fails only if the other side has already closed.
         let _ = self.socket.shutdown(how);
     }
 
-    /// Reads what is there; `WouldBlock` if that is nothing.
+    /// Reads without blocking; `WouldBlock` if nothing is available.
     pub(super) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.watch.ending.check()?;
+        self.watch.shutdown.check()?;
         let count = (&*self.socket).read(buffer)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);
-        self.watch.moved();
+        self.watch.touch();
         Ok(count)
     }
 
-    /// Writes what there is room for; `WouldBlock` if there is none.
+    /// Writes without blocking; `WouldBlock` if the buffer is full.
     pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.watch.ending.check()?;
+        self.watch.shutdown.check()?;
         let count = (&*self.socket).write(bytes)?;
         self.written.fetch_add(count as u64, Ordering::Relaxed);
-        self.watch.moved();
+        self.watch.touch();
         Ok(count)
     }
 
-    /// Says that nothing more will come, and reads what the other side still sends: closing a socket with unread data
-    /// would take back what was written last.
-    pub(super) fn finish(mut self, patience: Duration) {
-        const MOST: u64 = 1 << 20;
+    /// Ends the output and drains the input: closing a socket with unread data would discard the last bytes written.
+    pub(super) fn finish(mut self, timeout: Duration) {
+        const MAX_DRAINED: u64 = 1 << 20;
         self.shutdown(Shutdown::Write);
-        self.deadline = Some(Instant::now() + patience);
-        let _ = io::copy(&mut self.take(MOST), &mut io::sink());
+        self.deadline = Some(Instant::now() + timeout);
+        let _ = io::copy(&mut self.take(MAX_DRAINED), &mut io::sink());
     }
 }
 
-impl Read for Line {
+impl Read for ProxySocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.try_read(buffer) {
@@ -186,7 +185,7 @@ impl Read for Line {
     }
 }
 
-impl Write for Line {
+impl Write for ProxySocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match self.try_write(bytes) {

@@ -1,4 +1,4 @@
-//! However a cell ends, nothing of it is left: no process, no mount, no control group.
+//! However a cell ends, nothing remains: no process, no mount, no control group.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -7,25 +7,25 @@ use std::time::{Duration, Instant};
 
 use isolation::{Command, Size};
 
-use crate::house::{House, with_every_backend};
+use crate::fixture::{Fixture, with_every_backend};
 
 with_every_backend!(a_host_that_is_killed_leaves_nothing, a_launcher_that_is_killed_leaves_nothing);
 
-/// Which backend a process that is started by a test should hold a cell with.
+/// Tells a child test process with which backend it should keep a cell running.
 const HOLD: &str = "CHOIR_TEST_HOLD";
 const SLEEP: &str = "8765432.1";
-/// Longer than any clearing up takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than any cleanup takes on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-fn a_host_that_is_killed_leaves_nothing(house: House) {
-    let mut host = Host::start(&house);
+fn a_host_that_is_killed_leaves_nothing(fixture: Fixture) {
+    let mut host = Host::start(&fixture);
     host.process.kill().unwrap();
     host.process.wait().unwrap();
-    gone(&house, &host);
+    gone(&fixture, &host);
 }
 
-fn a_launcher_that_is_killed_leaves_nothing(house: House) {
-    let mut host = Host::start(&house);
+fn a_launcher_that_is_killed_leaves_nothing(fixture: Fixture) {
+    let mut host = Host::start(&fixture);
     let launcher = children(host.process.id());
     assert_eq!(launcher.len(), 1, "{launcher:?}");
     let killed = Program::new("kill").args(["-9", &launcher[0].to_string()]).status().unwrap();
@@ -33,34 +33,34 @@ fn a_launcher_that_is_killed_leaves_nothing(house: House) {
     // The host stops its cell when its input ends.
     drop(host.process.stdin.take());
     host.process.wait().unwrap();
-    gone(&house, &host);
+    gone(&fixture, &host);
 }
 
 #[test]
 fn a_runtime_that_is_killed_leaves_nothing() {
-    let Some(house) = House::container() else { return };
-    let mut host = Host::start(&house);
+    let Some(fixture) = Fixture::container() else { return };
+    let mut host = Host::start(&fixture);
     let runtime = children(children(host.process.id())[0]);
     assert_eq!(runtime.len(), 1, "{runtime:?}");
     let killed = Program::new("kill").args(["-9", &runtime[0].to_string()]).status().unwrap();
     assert!(killed.success());
-    gone(&house, &host);
+    gone(&fixture, &host);
     host.process.kill().unwrap();
     host.process.wait().unwrap();
 }
 
-/// A process of its own with a cell in which something runs.
+/// A separate process with a running cell.
 struct Host {
     process: Child,
     groups: String,
 }
 
 impl Host {
-    fn start(house: &House) -> Self {
+    fn start(fixture: &Fixture) -> Self {
         let mut process = Program::new(std::env::current_exe().unwrap())
-            .args(["--exact", "leaving::hold", "--ignored", "--nocapture"])
-            .env(HOLD, house.backend.name())
-            .env("TMPDIR", house.folder.path())
+            .args(["--exact", "cleanup::hold", "--ignored", "--nocapture"])
+            .env(HOLD, fixture.backend.name())
+            .env("TMPDIR", fixture.folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -69,7 +69,7 @@ impl Host {
         assert!(lines.any(|line| line.ends_with("held")), "the cell did not start");
         let groups = format!("choir-cell-{}-", process.id());
         let host = Self { process, groups };
-        assert!(!sleepers(house.folder.path()).is_empty());
+        assert!(!sleepers(fixture.folder.path()).is_empty());
         host
     }
 }
@@ -77,30 +77,30 @@ impl Host {
 #[test]
 #[ignore = "other tests start it"]
 fn hold() {
-    let house = match std::env::var(HOLD).as_deref() {
-        Ok("jail") => House::jail(),
-        Ok("container") => House::container().unwrap(),
+    let fixture = match std::env::var(HOLD).as_deref() {
+        Ok("jail") => Fixture::jail(),
+        Ok("container") => Fixture::container().unwrap(),
         other => panic!("{other:?}"),
     };
-    let cell = house.start();
+    let cell = fixture.start();
     let _pty = cell.pty(&Command::new(["/bin/sleep", SLEEP]), Size { columns: 80, rows: 24 }).unwrap();
     println!("held");
     let _ = std::io::stdin().lines().next();
     cell.stop();
 }
 
-/// Waits until nothing is left, and fails with what is.
-fn gone(house: &House, host: &Host) {
+/// Waits until nothing remains, and fails with what does.
+fn gone(fixture: &Fixture, host: &Host) {
     let started = Instant::now();
     loop {
-        let mut left = sleepers(house.folder.path());
-        left.extend(
+        let mut finished = sleepers(fixture.folder.path());
+        finished.extend(
             groups(Path::new("/sys/fs/cgroup"), &host.groups).iter().map(|path| path.display().to_string()),
         );
-        if left.is_empty() {
+        if finished.is_empty() {
             return;
         }
-        assert!(started.elapsed() < PATIENCE, "{left:#?}");
+        assert!(started.elapsed() < TIMEOUT, "{finished:#?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

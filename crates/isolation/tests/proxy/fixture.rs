@@ -1,4 +1,5 @@
-//! A small world: 127.0.0.1 counts as public, all other loopback as private, and names lead where the test says.
+//! A proxy under test: 127.0.0.1 counts as public, other loopback addresses as private, and names resolve as the test
+//! says.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -8,12 +9,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use isolation::Network;
-use isolation::proxy::{Bounds, Proxy, Reach, Request, Rules, is_public};
+use isolation::proxy::{HostRules, ProxiedRequest, Proxy, ProxyLimits, Resolver, is_public};
 
-/// So long that only a hang meets it.
+/// Only a hang reaches this timeout.
 const NEVER: Duration = Duration::from_secs(120);
 
-/// Where names lead: to the next of these answers, and the last one for ever.
+/// A resolver: each name has a list of answers, of which the last one repeats.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names(Arc<Mutex<HashMap<String, Vec<Vec<SocketAddr>>>>>);
 
@@ -24,7 +25,7 @@ impl Names {
     }
 }
 
-impl Reach for Names {
+impl Resolver for Names {
     fn resolve(&self, host: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
         let mut names = self.0.lock().unwrap();
         let name = if names.contains_key(host) { host } else { "*" };
@@ -37,11 +38,11 @@ impl Reach for Names {
     }
 }
 
-/// A proxy with its records.
-pub(crate) struct World {
+/// A proxy with its reported requests.
+pub(crate) struct TestProxy {
     pub(crate) proxy: Option<Proxy>,
     pub(crate) names: Names,
-    pub(crate) records: Receiver<Request>,
+    pub(crate) records: Receiver<ProxiedRequest>,
     pub(crate) address: SocketAddr,
 }
 
@@ -49,42 +50,42 @@ pub(crate) fn allow(entries: &[&str]) -> Network {
     Network::Allow(entries.iter().map(|&entry| entry.to_owned()).collect())
 }
 
-impl World {
+impl TestProxy {
     pub(crate) fn new(network: &Network) -> Self {
-        Self::bounded(network, Bounds::default())
+        Self::bounded(network, ProxyLimits::default())
     }
 
-    pub(crate) fn bounded(network: &Network, bounds: Bounds) -> Self {
+    pub(crate) fn bounded(network: &Network, bounds: ProxyLimits) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let (names, (tell, records)) = (Names::default(), channel());
         let tell = move |request| drop(tell.send(request));
-        let rules = Rules::of(network).unwrap();
+        let rules = HostRules::of(network).unwrap();
         let proxy = Proxy::serve_through(listener, rules, names.clone(), bounds, tell).unwrap();
         Self { proxy: Some(proxy), names, records, address }
     }
 
-    /// A world with one host that is allowed.
+    /// A proxy with one allowed host.
     pub(crate) fn with(name: &str, host: &Host) -> Self {
-        let world = Self::new(&allow(&[name]));
-        world.names.lead(name, &[&[host.address]]);
-        world
+        let proxy = Self::new(&allow(&[name]));
+        proxy.names.lead(name, &[&[host.address]]);
+        proxy
     }
 
     pub(crate) fn dial(&self) -> TcpStream {
         dial(self.address)
     }
 
-    /// Says something, and hears all that is said to it until the end.
+    /// Sends bytes, and reads the response until its end.
     pub(crate) fn ask(&self, bytes: impl AsRef<[u8]>) -> String {
         ask(self.address, bytes)
     }
 
-    pub(crate) fn told(&self) -> Request {
+    pub(crate) fn record(&self) -> ProxiedRequest {
         self.records.recv_timeout(NEVER).unwrap()
     }
 
-    /// A tunnel through CONNECT, with what it was answered.
+    /// Opens a CONNECT tunnel; returns it with the response head.
     pub(crate) fn tunnel(&self, target: &str) -> (BufReader<TcpStream>, String) {
         let mut socket = self.dial();
         socket.write_all(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n").as_bytes()).unwrap();
@@ -108,22 +109,22 @@ pub(crate) fn ask(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// A head with its empty line.
+/// Reads a head with its empty line.
 pub(crate) fn head(reader: &mut impl BufRead) -> String {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
     head
 }
 
-/// A host of the world outside.
+/// A server that plays a host on the internet.
 pub(crate) struct Host {
     pub(crate) address: SocketAddr,
-    /// What its handler kept of each connection.
+    /// What its handler returned for each connection.
     pub(crate) heard: Receiver<String>,
 }
 
 impl Host {
-    /// Serves each connection; what the handler returns is heard.
+    /// Serves each connection; `heard` receives the handler's results.
     pub(crate) fn at(ip: [u8; 4], serve: impl Fn(TcpStream) -> String + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::from(ip), 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -142,12 +143,12 @@ impl Host {
         Self::at([127, 0, 0, 1], serve)
     }
 
-    /// Answers every head with the same bytes, and hears the head.
+    /// Answers every request head with the same bytes, and records the head.
     pub(crate) fn answering(answer: &'static str) -> Self {
         Self::new(move |socket| answer_head(socket, answer))
     }
 
-    /// Sends back what it gets, until that ends.
+    /// Echoes its input until that ends.
     pub(crate) fn echo() -> Self {
         Self::new(|mut socket| {
             let mut reader = socket.try_clone().unwrap();

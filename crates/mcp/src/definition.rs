@@ -1,5 +1,5 @@
-//! Tools as a model is told of them: named so that every provider takes it, and with nothing that a provider refuses,
-//! since one bad schema would cost the agent all its turns.
+//! Tool definitions for a model. Names and schemas are restricted to what every provider accepts, because one
+//! rejected schema would make every request of the agent fail.
 
 use std::collections::BTreeMap;
 
@@ -7,91 +7,96 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-/// What all providers take: `[a-zA-Z0-9_-]{1,64}`.
-const LONGEST_NAME: usize = 64;
-/// Hexadecimal digits that tell two names apart which would be the same.
-const DIGITS: usize = 8;
-/// Tools of one server; a model that is offered more finds none.
-const MOST: usize = 64;
-/// Characters of a description, and bytes of a schema.
-const DESCRIPTION: usize = 1_000;
-const SCHEMA: usize = 16 << 10;
-const DEEPEST: usize = 12;
+/// The limit of all providers: `[a-zA-Z0-9_-]{1,64}`.
+const MAX_NAME: usize = 64;
+/// Hexadecimal digits appended to make names unique.
+const HASH_DIGITS: usize = 8;
+/// The maximum tools per server; a model cannot choose well among more.
+const MAX_TOOLS: usize = 64;
+/// The maximum characters of a description and bytes of a schema.
+const MAX_DESCRIPTION: usize = 1_000;
+const MAX_SCHEMA: usize = 16 << 10;
+const MAX_DEPTH: usize = 12;
 
-/// A tool of a server's.
+/// A tool of a server, as it is offered to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Offered {
-    /// As a model calls it: `mcp_SERVER_TOOL`.
+pub struct ToolDefinition {
+    /// The name for models: `mcp_SERVER_TOOL`.
     pub name: String,
-    /// As its server calls it.
+    /// The server's own name for it.
     pub tool: String,
     pub description: String,
     pub input: Value,
-    /// Whether the server says that it changes nothing.
+    /// True if the server declares it read-only.
     pub hint: bool,
 }
 
-/// What a server says of a tool, before anybody has looked at it.
+/// A tool as the server describes it, unchecked.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
+pub(crate) struct RawTool {
     pub(crate) tool: String,
     pub(crate) description: String,
     pub(crate) input: Value,
     pub(crate) hint: bool,
 }
 
-/// The tools of a server, in the order of their names.
-pub(crate) fn offered(server: &str, told: Vec<Told>) -> Vec<Offered> {
-    // A tool that is told of twice is one tool, as it was told of first.
+/// The definitions of a server's tools, sorted by name.
+pub(crate) fn define_tools(server: &str, raw: Vec<RawTool>) -> Vec<ToolDefinition> {
+    // If a tool is listed twice, the first entry counts.
     let mut tools = BTreeMap::new();
-    for tool in told {
+    for tool in raw {
         if !tool.tool.is_empty() {
             tools.entry(tool.tool.clone()).or_insert(tool);
         }
     }
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     for tool in tools.keys() {
-        *names.entry(plain(server, tool)).or_default() += 1;
+        *names.entry(plain_name(server, tool)).or_default() += 1;
     }
-    let offer = |told: Told| {
-        let plain = plain(server, &told.tool);
-        let is_taken = names.get(&plain).is_some_and(|count| *count > 1);
-        let name = if is_taken || plain.len() > LONGEST_NAME { marked(&plain, &told.tool) } else { plain };
-        Offered {
+    let offer = |raw: RawTool| {
+        let plain_name = plain_name(server, &raw.tool);
+        let is_taken = names.get(&plain_name).is_some_and(|count| *count > 1);
+        let name = if is_taken || plain_name.len() > MAX_NAME {
+            hashed_name(&plain_name, &raw.tool)
+        } else {
+            plain_name
+        };
+        ToolDefinition {
             name,
-            description: description(server, &told.description),
-            input: schema(told.input),
-            hint: told.hint,
-            tool: told.tool,
+            description: description(server, &raw.description),
+            input: schema(raw.input),
+            hint: raw.hint,
+            tool: raw.tool,
         }
     };
-    tools.into_values().take(MOST).map(offer).collect()
+    tools.into_values().take(MAX_TOOLS).map(offer).collect()
 }
 
-/// The server that a name leads to, if it is one of ours.
+/// The server that a tool name refers to, if it is an MCP tool.
 pub(crate) fn server_of(name: &str) -> Option<&str> {
-    // The names of servers have no underscore.
+    // Server names contain no underscore.
     name.strip_prefix("mcp_")?.split_once('_').map(|(server, _)| server)
 }
 
-fn plain(server: &str, tool: &str) -> String {
+fn plain_name(server: &str, tool: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     format!("mcp_{server}_{}", tool.chars().map(letter).collect::<String>())
 }
 
-fn marked(plain: &str, tool: &str) -> String {
+fn hashed_name(plain_name: &str, tool: &str) -> String {
     let digest = Sha256::digest(tool.as_bytes());
-    let digits: String = digest.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
-    format!("{}_{digits}", &plain[..plain.len().min(LONGEST_NAME - DIGITS - 1)])
+    let digits: String = digest.iter().take(HASH_DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}_{digits}", &plain_name[..plain_name.len().min(MAX_NAME - HASH_DIGITS - 1)])
 }
 
-/// Somebody else's words, short and said to be so.
+/// The server's description, shortened and marked as the server's.
 fn description(server: &str, text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(DESCRIPTION).collect();
+    let text: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_DESCRIPTION).collect();
     format!("(by the server {server}) {}", text.trim())
 }
 
-/// The schema of the arguments, or one that takes anything where it would be refused.
+/// The schema of the arguments, or one that accepts anything if a provider would reject it.
 fn schema(given: Value) -> Value {
     let open = || json!({ "type": "object" });
     let Value::Object(mut schema) = given else { return open() };
@@ -100,11 +105,11 @@ fn schema(given: Value) -> Value {
     let is_fine = schema.get("type").is_some_and(|kind| kind == "object")
         && !["anyOf", "oneOf", "allOf", "not", "enum"].iter().any(|word| schema.contains_key(*word))
         && is_well_formed(&schema, 0)
-        && Value::Object(schema.clone()).to_string().len() <= SCHEMA;
+        && Value::Object(schema.clone()).to_string().len() <= MAX_SCHEMA;
     if is_fine { Value::Object(schema) } else { open() }
 }
 
-/// Whether the words that everybody looks at are what they have to be.
+/// Checks the keywords that providers validate.
 fn is_well_formed(schema: &Map<String, Value>, depth: usize) -> bool {
     let one = |value: &Value| match value {
         Value::Object(schema) => is_well_formed(schema, depth + 1),
@@ -115,7 +120,7 @@ fn is_well_formed(schema: &Map<String, Value>, depth: usize) -> bool {
         let known = ["object", "array", "string", "number", "integer", "boolean", "null"];
         kind.as_str().is_some_and(|kind| known.contains(&kind))
     };
-    depth <= DEEPEST
+    depth <= MAX_DEPTH
         && schema.iter().all(|(word, value)| match word.as_str() {
             "type" => kind(value) || value.as_array().is_some_and(|kinds| kinds.iter().all(kind)),
             "properties" | "$defs" | "definitions" | "patternProperties" => {
@@ -136,20 +141,20 @@ fn is_well_formed(schema: &Map<String, Value>, depth: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn told(tool: &str, input: Value) -> Told {
-        Told { tool: tool.into(), description: "Finds\nthings".into(), input, hint: false }
+    fn raw(tool: &str, input: Value) -> RawTool {
+        RawTool { tool: tool.into(), description: "Finds\nthings".into(), input, hint: false }
     }
 
     fn names(tools: &[&str]) -> Vec<String> {
-        let told = tools.iter().map(|tool| told(tool, json!({}))).collect();
-        offered("notes", told).into_iter().map(|offered| offered.name).collect()
+        let raw = tools.iter().map(|tool| raw(tool, json!({}))).collect();
+        define_tools("notes", raw).into_iter().map(|define_tools| define_tools.name).collect()
     }
 
     #[test]
-    fn names_are_such_that_every_provider_takes_them() {
+    fn names_are_valid_for_every_provider() {
         assert_eq!(names(&["find", "make new"]), ["mcp_notes_find", "mcp_notes_make_new"]);
         let long = names(&[&"x".repeat(80), &format!("{}y", "x".repeat(80))]);
-        assert!(long.iter().all(|name| name.len() == LONGEST_NAME), "{long:?}");
+        assert!(long.iter().all(|name| name.len() == MAX_NAME), "{long:?}");
         assert_ne!(long[0], long[1]);
         let other = names(&["käse", "späße/🧀"]);
         let fits = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
@@ -157,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_whose_names_would_be_the_same_are_told_apart() {
+    fn colliding_tool_names_are_made_unique() {
         let both = names(&["a.b", "a/b", "c", "c"]);
         assert_eq!(both.len(), 3);
         assert_ne!(both[0], both[1]);
@@ -170,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_back_to_its_server() {
+    fn a_tool_name_identifies_its_server() {
         assert_eq!(server_of("mcp_my-notes_find_all"), Some("my-notes"));
         assert_eq!(server_of("mcp_notes"), None);
         assert_eq!(server_of("read"), None);
     }
 
     #[test]
-    fn a_schema_that_a_provider_would_refuse_takes_anything() {
+    fn a_schema_that_a_provider_would_reject_is_replaced() {
         let open = json!({ "type": "object" });
         let fine = json!({ "type": "object", "properties": { "words": { "type": "string" } }, "required": ["words"] });
         assert_eq!(schema(fine.clone()), fine);
@@ -194,7 +199,7 @@ mod tests {
             json!({ "type": "object", "properties": { "a": { "$ref": "https://elsewhere" } } }),
             json!({ "type": "object", "required": "a" }),
             json!({ "anyOf": [{}] }),
-            json!({ "type": "object", "description": "x".repeat(SCHEMA) }),
+            json!({ "type": "object", "description": "x".repeat(MAX_SCHEMA) }),
         ] {
             assert_eq!(schema(bad.clone()), open, "{bad}");
         }
@@ -204,17 +209,17 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_are_short_and_say_whose_they_are() {
-        let told = Told { description: "x".repeat(5_000), ..told("find", json!({})) };
-        let offered = offered("notes", vec![told]).remove(0);
-        assert!(offered.description.starts_with("(by the server notes) xxx"));
-        assert!(offered.description.len() < DESCRIPTION + 40);
-        assert_eq!(offered.input, json!({ "type": "object" }));
+    fn descriptions_are_bounded_and_name_their_server() {
+        let raw = RawTool { description: "x".repeat(5_000), ..raw("find", json!({})) };
+        let define_tools = define_tools("notes", vec![raw]).remove(0);
+        assert!(define_tools.description.starts_with("(by the server notes) xxx"));
+        assert!(define_tools.description.len() < MAX_DESCRIPTION + 40);
+        assert_eq!(define_tools.input, json!({ "type": "object" }));
     }
 
     #[test]
-    fn nobody_is_offered_any_number_of_tools() {
-        let many: Vec<Told> = (0..500).map(|n| told(&format!("t{n}"), json!({}))).collect();
-        assert_eq!(offered("notes", many).len(), MOST);
+    fn the_number_of_tools_is_bounded() {
+        let many: Vec<RawTool> = (0..500).map(|n| raw(&format!("t{n}"), json!({}))).collect();
+        assert_eq!(define_tools("notes", many).len(), MAX_TOOLS);
     }
 }

@@ -1,4 +1,4 @@
-//! One command that the agent started, with its pipes or its terminal.
+//! One command that the cell init started, with its pipes or its terminal.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,12 +16,12 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::cell::Size;
 use crate::frames::Run;
 
-/// What is read at once.
+/// Bytes per read.
 const CHUNK: usize = 64 << 10;
-/// Input that waits for a command before the host has to.
-const BEHIND: usize = 256 << 10;
+/// Input queued for a command before the host is made to wait.
+const MAX_QUEUED_INPUT: usize = 256 << 10;
 
-/// A stream of a command.
+/// One of a command's standard streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pipe {
     In,
@@ -34,10 +34,10 @@ pub(super) struct Child {
     input: Option<OwnedFd>,
     output: Option<OwnedFd>,
     errors: Option<OwnedFd>,
-    /// The terminal's own side; input and output are copies of it.
+    /// The master side of the terminal; input and output are duplicates of it.
     terminal: Option<OwnedFd>,
-    waiting: VecDeque<u8>,
-    ending: bool,
+    queued: VecDeque<u8>,
+    closes_input: bool,
 }
 
 impl Child {
@@ -54,12 +54,12 @@ impl Child {
             Some(size) => Self::on_terminal(spawn, size),
             None => Self::on_pipes(spawn),
         };
-        child.map_err(|e| explain(e, program, &command.folder))
+        child.map_err(|e| with_reason(e, program, &command.folder))
     }
 
     fn on_pipes(mut spawn: Program) -> io::Result<Self> {
         spawn.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own, which signals reach as a whole.
+        // A process group of its own, so that signals reach all its processes.
         spawn.process_group(0);
         let mut started = spawn.spawn()?;
         let input = started.stdin.take().map(OwnedFd::from);
@@ -69,7 +69,7 @@ impl Child {
             rustix::io::ioctl_fionbio(fd, true)?;
         }
         let pid = pid_of(&started)?;
-        Ok(Self { pid, input, output, errors, terminal: None, waiting: VecDeque::new(), ending: false })
+        Ok(Self { pid, input, output, errors, terminal: None, queued: VecDeque::new(), closes_input: false })
     }
 
     fn on_terminal(mut spawn: Program, size: Size) -> io::Result<Self> {
@@ -84,23 +84,23 @@ impl Child {
             .stderr(File::from(slave));
         crate::sys::lead_session(&mut spawn);
         let started = spawn.spawn()?;
-        // The command keeps the slave's side alone, so that its end is seen.
+        // Close our copies of the slave side, so that the master reports the end when the command exits.
         drop(spawn);
         rustix::io::ioctl_fionbio(&master, true)?;
         let pid = pid_of(&started)?;
         let (input, output) = (Some(master.try_clone()?), Some(master.try_clone()?));
-        let waiting = VecDeque::new();
-        Ok(Self { pid, input, output, errors: None, terminal: Some(master), waiting, ending: false })
+        let queued = VecDeque::new();
+        Ok(Self { pid, input, output, errors: None, terminal: Some(master), queued, closes_input: false })
     }
 
     pub(super) fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// The descriptors to wait for, and for what.
+    /// The descriptors to poll, with the events to wait for.
     pub(super) fn pipes(&self) -> Vec<(Pipe, BorrowedFd<'_>, PollFlags)> {
         let mut pipes = Vec::new();
-        if let Some(fd) = self.input.as_ref().filter(|_| !self.waiting.is_empty()) {
+        if let Some(fd) = self.input.as_ref().filter(|_| !self.queued.is_empty()) {
             pipes.push((Pipe::In, fd.as_fd(), PollFlags::OUT));
         }
         for (pipe, fd) in [(Pipe::Out, &self.output), (Pipe::Err, &self.errors)] {
@@ -111,7 +111,7 @@ impl Child {
         pipes
     }
 
-    /// What there is to read; at the end of the stream it is closed.
+    /// Reads available bytes; closes the stream at its end.
     pub(super) fn read(&mut self, pipe: Pipe) -> Option<Vec<u8>> {
         let slot = if pipe == Pipe::Err { &mut self.errors } else { &mut self.output };
         let fd = slot.as_ref()?;
@@ -123,49 +123,49 @@ impl Child {
                 return Some(bytes);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // A terminal whose last user is gone says so by an error.
+            // A terminal reports an error once its last user is gone.
             Err(_) => *slot = None,
         }
         None
     }
 
-    pub(super) fn take(&mut self, bytes: &[u8]) {
+    pub(super) fn queue_input(&mut self, bytes: &[u8]) {
         if self.input.is_some() {
-            self.waiting.extend(bytes);
-            self.feed();
+            self.queued.extend(bytes);
+            self.write_input();
         }
     }
 
-    pub(super) fn is_behind(&self) -> bool {
-        self.waiting.len() > BEHIND
+    pub(super) fn is_input_full(&self) -> bool {
+        self.queued.len() > MAX_QUEUED_INPUT
     }
 
-    /// Hands the command what it takes now.
-    pub(super) fn feed(&mut self) {
-        while let Some(fd) = self.input.as_ref().filter(|_| !self.waiting.is_empty()) {
-            match rustix::io::write(fd, self.waiting.as_slices().0) {
-                Ok(count) => drop(self.waiting.drain(..count)),
+    /// Writes as much queued input as the command accepts without blocking.
+    pub(super) fn write_input(&mut self) {
+        while let Some(fd) = self.input.as_ref().filter(|_| !self.queued.is_empty()) {
+            match rustix::io::write(fd, self.queued.as_slices().0) {
+                Ok(count) => drop(self.queued.drain(..count)),
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 Err(_) => {
                     self.input = None;
-                    self.waiting.clear();
+                    self.queued.clear();
                 }
             }
         }
-        if self.ending && self.waiting.is_empty() {
+        if self.closes_input && self.queued.is_empty() {
             self.input = None;
         }
     }
 
     pub(super) fn close_input(&mut self) {
-        self.ending = true;
-        self.feed();
+        self.closes_input = true;
+        self.write_input();
     }
 
     pub(super) fn signal(&self, signal: i32) {
         let Some(signal) = Signal::from_named_raw(signal) else { return };
-        // The command leads its own group, unless it has not come that far.
+        // The command leads a process group of its own, unless it has not got that far yet.
         if kill_process_group(self.pid, signal).is_err() {
             let _ = kill_process(self.pid, signal);
         }
@@ -186,18 +186,18 @@ fn pid_of(child: &std::process::Child) -> io::Result<Pid> {
     i32::try_from(child.id())
         .ok()
         .and_then(Pid::from_raw)
-        .ok_or_else(|| io::Error::other("a process has no number"))
+        .ok_or_else(|| io::Error::other("a process has no pid"))
 }
 
-/// The reason in words, which a person can act on.
-fn explain(error: io::Error, program: &str, folder: &std::path::Path) -> io::Error {
+/// Replaces common errors by messages that a person can act on.
+fn with_reason(error: io::Error, program: &str, folder: &std::path::Path) -> io::Error {
     let kind = error.kind();
     let text = if kind == io::ErrorKind::NotFound && !folder.is_dir() {
         format!("there is no folder {}", folder.display())
     } else if kind == io::ErrorKind::NotFound {
         format!("there is no program '{program}' in the cell")
     } else if kind == io::ErrorKind::PermissionDenied {
-        format!("'{program}' may not be run")
+        format!("'{program}' is not executable")
     } else {
         return error;
     };

@@ -1,7 +1,8 @@
-//! The warden: what no wall bounds, the launcher looks at every so often, and ends the cell when it is too much.
+//! Limits that no kernel mechanism enforces. The launcher checks them periodically and ends the cell when one is
+//! exceeded.
 //!
-//! That is room on the disk which no look at a layer finds, since its files were removed while somebody still writes to
-//! them; and, where no control group bounds it, the memory of all processes together.
+//! These are disk space that measuring a layer cannot find, because its files were deleted while still open; and,
+//! without a memory control group, the memory of all processes together.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,64 +13,67 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::Plan;
+use super::JailPlan;
 use crate::layer;
 use crate::policy::Limit;
 
-/// How often it looks, at most; more rarely where looking takes long.
-const TICK: Duration = Duration::from_millis(250);
-const LONGEST_REST: Duration = Duration::from_secs(5);
-/// What an overlay calls itself.
+/// The minimum interval between checks; longer if a check takes long.
+const MIN_INTERVAL: Duration = Duration::from_millis(250);
+const MAX_INTERVAL: Duration = Duration::from_secs(5);
+/// The file system type of an overlay.
 const OVERLAY: u64 = 0x794c_7630;
 
-pub(crate) struct Warden {
+pub(crate) struct LimitMonitor {
     disk: u64,
-    /// Layers, with the room that there was beside them at the start.
-    rooms: Vec<(PathBuf, u64)>,
-    /// The bound, if this is the one to keep it.
+    /// Layers, with the free space of their disk at the start.
+    layers: Vec<(PathBuf, u64)>,
+    /// The memory limit, if no control group enforces it.
     memory: Option<u64>,
-    next_look: Instant,
+    next_check: Instant,
 }
 
-impl Warden {
-    pub(crate) fn new(plan: &Plan) -> Self {
+impl LimitMonitor {
+    pub(crate) fn new(plan: &JailPlan) -> Self {
         let limits = &plan.policy.limits;
         let memory = (!plan.groups.memory).then_some(limits.memory);
-        let rooms =
-            layer::uppers(&plan.policy).into_iter().map(|upper| (upper.clone(), room(&upper))).collect();
-        Self { disk: limits.disk, rooms, memory, next_look: Instant::now() + TICK }
+        let layers = layer::uppers(&plan.policy)
+            .into_iter()
+            .map(|upper| (upper.clone(), free_bytes(&upper)))
+            .collect();
+        Self { disk: limits.disk, layers, memory, next_check: Instant::now() + MIN_INTERVAL }
     }
 
-    /// How long there is nothing to look at.
-    pub(crate) fn pause(&self) -> Duration {
-        self.next_look.saturating_duration_since(Instant::now())
+    /// The time until the next check.
+    pub(crate) fn until_next_check(&self) -> Duration {
+        self.next_check.saturating_duration_since(Instant::now())
     }
 
-    /// The limit that the processes of the cell have met. This process, or the one named, started the first of them.
+    /// The limit that the cell's processes have exceeded. `starter` is the parent of the cell's first process, if not
+    /// this process.
     pub(crate) fn met(&mut self, starter: Option<Pid>) -> Option<Limit> {
-        if Instant::now() < self.next_look {
+        if Instant::now() < self.next_check {
             return None;
         }
         let before = Instant::now();
         let inside =
-            starter.map_or_else(|| fs::read_link("/proc/self/ns/pid_for_children").ok(), space_below);
+            starter.map_or_else(|| fs::read_link("/proc/self/ns/pid_for_children").ok(), child_namespace);
         let processes = inside.map(|inside| processes(&inside)).unwrap_or_default();
-        let removed = removed(&processes);
-        // Others may have taken the room, but others do not hide what they have open.
-        let hidden = removed.are_some_hidden
-            && self.rooms.iter().any(|(upper, was)| was.saturating_sub(room(upper)) > self.disk);
-        let met = if removed.bytes > self.disk || hidden {
+        let deleted = deleted(&processes);
+        // Other processes may have used the space, but they do not hide their descriptors.
+        let hidden = deleted.are_some_hidden
+            && self.layers.iter().any(|(upper, was)| was.saturating_sub(free_bytes(upper)) > self.disk);
+        let met = if deleted.bytes > self.disk || hidden {
             Some(Limit::Disk)
         } else {
             self.memory.filter(|most| memory(&processes, *most) > *most).map(|_| Limit::Memory)
         };
-        self.next_look = Instant::now() + (before.elapsed() * 50).clamp(TICK, LONGEST_REST);
+        self.next_check = Instant::now() + (before.elapsed() * 50).clamp(MIN_INTERVAL, MAX_INTERVAL);
         met
     }
 }
 
-/// The namespace of a process's children, if it is not our own.
-fn space_below(starter: Pid) -> Option<PathBuf> {
+/// The pid namespace of a process's children, if it is not our own.
+fn child_namespace(starter: Pid) -> Option<PathBuf> {
     let ours = fs::read_link("/proc/self/ns/pid").ok()?;
     let threads = entries(&Path::new("/proc").join(starter.as_raw_nonzero().to_string()).join("task"));
     let lists =
@@ -78,7 +82,7 @@ fn space_below(starter: Pid) -> Option<PathBuf> {
     children.filter_map(|link| fs::read_link(link).ok()).find(|space| *space != ours)
 }
 
-/// The folders in /proc of all processes in a namespace.
+/// The /proc folders of all processes in a pid namespace.
 fn processes(inside: &Path) -> Vec<PathBuf> {
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbered = all.filter(|entry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit));
@@ -86,24 +90,24 @@ fn processes(inside: &Path) -> Vec<PathBuf> {
     mine.filter(|path| fs::read_link(path.join("ns/pid")).is_ok_and(|space| space == inside)).collect()
 }
 
-/// Bytes free on the disk of a folder.
-fn room(folder: &Path) -> u64 {
+/// Free bytes on a folder's disk.
+fn free_bytes(folder: &Path) -> u64 {
     rustix::fs::statvfs(folder).map_or(0, |found| found.f_bfree.saturating_mul(found.f_frsize))
 }
 
-/// Files of layers that have no name any more.
-struct Removed {
+/// Deleted files of layers that are still open.
+struct DeletedFiles {
     bytes: u64,
-    /// A process does not show what it has open.
+    /// A process hides its open files.
     are_some_hidden: bool,
 }
 
-fn removed(processes: &[PathBuf]) -> Removed {
+fn deleted(processes: &[PathBuf]) -> DeletedFiles {
     let mut seen = BTreeSet::new();
-    let mut removed = Removed { bytes: 0, are_some_hidden: false };
-    // A thread can have descriptors of its own.
+    let mut deleted = DeletedFiles { bytes: 0, are_some_hidden: false };
+    // A thread can have a descriptor table of its own.
     let threads: Vec<PathBuf> = processes.iter().flat_map(|process| entries(&process.join("task"))).collect();
-    removed.are_some_hidden = threads.iter().any(|thread| hides(thread));
+    deleted.are_some_hidden = threads.iter().any(|thread| hides_files(thread));
     for descriptor in threads.iter().flat_map(|thread| entries(&thread.join("fd"))) {
         let Ok(found) = fs::metadata(&descriptor) else { continue };
         if found.is_file()
@@ -111,23 +115,22 @@ fn removed(processes: &[PathBuf]) -> Removed {
             && seen.insert((found.dev(), found.ino()))
             && rustix::fs::statfs(&descriptor).is_ok_and(|system| u64::try_from(system.f_type) == Ok(OVERLAY))
         {
-            removed.bytes = removed.bytes.saturating_add(found.blocks().saturating_mul(512));
+            deleted.bytes = deleted.bytes.saturating_add(found.blocks().saturating_mul(512));
         }
     }
-    removed
+    deleted
 }
 
-/// True for a thread that lives and does not show what it has open. One that has ended has let go of everything, and
-/// then shows nothing to an ordinary user either; it is known by having no memory left. The agent shows nothing to an
-/// ordinary user, and has nothing to hide.
-fn hides(thread: &Path) -> bool {
+/// True for a live thread that hides its open files. A thread that has exited is unreadable to ordinary users as
+/// well; it is recognised by having no memory. The cell init is unreadable too, and trusted.
+fn hides_files(thread: &Path) -> bool {
     let closed = |e: std::io::Error| e.kind() == std::io::ErrorKind::PermissionDenied;
     let status = || fs::read_to_string(thread.join("status")).unwrap_or_default();
     let has_memory = || fs::read_to_string(thread.join("statm")).is_ok_and(|pages| !pages.starts_with("0 "));
     fs::read_dir(thread.join("fd")).is_err_and(closed) && has_memory() && !is_first(&status())
 }
 
-/// True for the first process of a namespace, in the kernel's words.
+/// True for the first process of a pid namespace, by its /proc status.
 fn is_first(status: &str) -> bool {
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     numbers.is_some_and(|numbers| numbers.split_whitespace().next_back() == Some("1"))
@@ -137,10 +140,10 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-/// Bytes of memory that the processes take together, and segments that none of them has attached. What they share
-/// counts once, which is found out only when it matters.
+/// Bytes of memory of all processes together, plus shared segments that none has attached. Shared memory must count
+/// once, but that is slow to compute, so it is done only if the rough sum exceeds the limit.
 fn memory(processes: &[PathBuf], most: u64) -> u64 {
-    let segments = detached(&fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default());
+    let segments = detached_segments(&fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default());
     let sum = |of: fn(&Path) -> u64| {
         processes.iter().map(|process| of(process)).fold(segments, u64::saturating_add)
     };
@@ -152,11 +155,11 @@ fn memory(processes: &[PathBuf], most: u64) -> u64 {
     if roughly <= most {
         return roughly;
     }
-    sum(|process| share(&fs::read_to_string(process.join("smaps_rollup")).unwrap_or_default()))
+    sum(|process| proportional_share(&fs::read_to_string(process.join("smaps_rollup")).unwrap_or_default()))
 }
 
-/// A process's share of the memory that it uses, in the kernel's words.
-fn share(rollup: &str) -> u64 {
+/// A process's proportional share of memory, from `smaps_rollup`.
+fn proportional_share(rollup: &str) -> u64 {
     let kilobytes = |name: &str| -> u64 {
         let line = rollup.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or_default()
@@ -164,8 +167,8 @@ fn share(rollup: &str) -> u64 {
     (kilobytes("Pss:") + kilobytes("SwapPss:")) << 10
 }
 
-/// Bytes in shared segments that nobody has attached, from the kernel's table.
-fn detached(table: &str) -> u64 {
+/// Bytes in shared memory segments that no process has attached, from `/proc/sysvipc/shm`.
+fn detached_segments(table: &str) -> u64 {
     let mut lines = table.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
     let column = |name: &str| names.iter().position(|one| *one == name);
@@ -186,18 +189,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_process_is_known_by_its_number_inside() {
+    fn the_first_process_is_recognised_by_its_inner_pid() {
         let status = |numbers: &str| format!("Name:\tcell\nNStgid:\t1\nNSpid:\t{numbers}\nNSpgid:\t0\n");
         assert!(is_first(&status("812\t1")) && is_first(&status("99\t812\t1")));
         assert!(!is_first(&status("1\t12")) && !is_first(&status("811\t11")) && !is_first(""));
     }
 
     #[test]
-    fn what_the_kernel_says_of_memory_is_understood() {
+    fn memory_statistics_are_parsed() {
         let rollup = "5581 ---p [rollup]\nRss:  884 kB\nPss:                 385 kB\nPss_Dirty: 68 kB\nSwapPss:  15 kB\n";
-        assert_eq!(share(rollup), 400 << 10);
+        assert_eq!(proportional_share(rollup), 400 << 10);
         let table = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n\
                      0 1 1600 8388608 7 7 0 0 0 0 0 1 1 1 8192 100\n0 2 1600 8388608 7 7 1 0 0 0 0 1 1 1 4096 0\n";
-        assert_eq!((detached(table), detached("")), (8292, 0));
+        assert_eq!((detached_segments(table), detached_segments("")), (8292, 0));
     }
 }
