@@ -6,14 +6,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
-use shared_types::payload::message::Role;
-use shared_types::payload::note::Note;
 use shared_types::payload::system::SystemImport;
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolRequest, ToolStatus};
 use shared_types::payload::window::Window;
 use shared_types::{
-    Actor, CommandId, ContentHash, ContentRef, ConversationId, EffectId, Event, EventId, FilePath, GrantId,
-    MessageId, NoteId, OpId, RunId, Seq, Source, Subject, Taint, Timestamp, WindowId,
+    Actor, CommandId, ContentHash, EffectId, Event, EventId, FilePath, GrantId, OpId, RunId, Seq, Source, Subject, Taint, Timestamp, WindowId,
 };
 
 use crate::{RunAction, View};
@@ -88,9 +85,6 @@ pub enum Action {
     CreateUser {
         name: Box<str>,
     },
-    RenameUser {
-        name: Box<str>,
-    },
 
     WriteFile {
         path: FilePath,
@@ -129,24 +123,6 @@ pub enum Action {
     },
     ClearSetting {
         key: Box<str>,
-    },
-    WriteNote {
-        note: NoteId,
-        state: Note,
-    },
-    DeleteNote {
-        note: NoteId,
-    },
-    StartConversation {
-        conversation: ConversationId,
-        title: Box<str>,
-    },
-    PostMessage {
-        conversation: ConversationId,
-        message: MessageId,
-        role: Role,
-        body: ContentRef,
-        reply_to: Option<MessageId>,
     },
 
     RequestCheckpoint {

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shared_types::payload::file::{FileBatch, FileChange, FileEvent};
 use shared_types::payload::tool::ToolHold;
-use shared_types::payload::user::{UserCreate, UserRename};
+use shared_types::payload::user::UserCreate;
 use shared_types::{ContentHash, Event, EventId, Payload, RunId, Seq, Source, Taint};
 
 use crate::{Action, Command, Rejection, View};
@@ -48,13 +48,6 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
             }
             draft.event(UserCreate { name: name.clone() });
         }
-        Action::RenameUser { name } => {
-            check_text("a name", name, 200)?;
-            let prev = view.computer.owner.clone().unwrap_or_default();
-            if prev != *name {
-                draft.event(UserRename { name: name.clone(), prev });
-            }
-        }
         Action::WriteFile { path, node, base } => paths::write(view, &mut draft, path, node, *base)?,
         Action::DeletePath { path } => paths::delete(view, &mut draft, path)?,
         Action::MovePath { from, to } => paths::rename(view, &mut draft, from, to)?,
@@ -66,14 +59,6 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
         Action::CloseWindow { window } => desktop::close_window(view, &mut draft, *window)?,
         Action::SetSetting { key, value } => desktop::set_setting(view, &mut draft, key, value)?,
         Action::ClearSetting { key } => desktop::clear_setting(view, &mut draft, key)?,
-        Action::WriteNote { note, state } => desktop::write_note(view, &mut draft, *note, state)?,
-        Action::DeleteNote { note } => desktop::delete_note(view, &mut draft, *note)?,
-        Action::StartConversation { conversation, title } => {
-            desktop::start_conversation(view, &mut draft, *conversation, title)?;
-        }
-        Action::PostMessage { conversation, message, role, body, reply_to } => {
-            desktop::post_message(view, &mut draft, *conversation, *message, *role, *body, *reply_to)?;
-        }
         Action::RequestCheckpoint { effect, reason, message } => {
             owed::request_checkpoint(view, &mut draft, *effect, *reason, message)?;
         }

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 use shared_types::{
-    AskId, ContentHash, ConversationId, EffectId, FilePath, GrantId, NoteId, OpId, PathError, RunId, Seq,
-    TaskId, WindowId,
+    AskId, ContentHash, EffectId, FilePath, GrantId, OpId, PathError, RunId, Seq, TaskId, WindowId,
 };
 use thiserror::Error;
 
@@ -39,12 +38,8 @@ pub enum Rejection {
     AlreadySetUp,
     #[error("window {window} is not open")]
     NoWindow { window: WindowId },
-    #[error("note {note} does not exist")]
-    NoNote { note: NoteId },
     #[error("setting {key} is not set")]
     NoSetting { key: Box<str> },
-    #[error("conversation {conversation} does not exist")]
-    NoConversation { conversation: ConversationId },
     #[error("effect {effect} is not owed")]
     NotOwed { effect: EffectId },
     #[error("operation {op} does not exist")]

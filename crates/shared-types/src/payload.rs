@@ -2,8 +2,6 @@
 //!
 //! To add a family: write `payload/NAME.rs` with [`events!`] and name it once in [`families!`] below.
 
-mod glance;
-
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};

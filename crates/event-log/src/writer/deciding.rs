@@ -180,18 +180,13 @@ fn named_contents(action: &Action) -> Vec<ContentRef> {
             report.output.into_iter().chain(files).collect()
         }
         Action::ImportFiles { files, .. } => files.iter().filter_map(|(_, node)| node.content()).collect(),
-        Action::WriteNote { state, .. } => vec![state.body],
-        Action::PostMessage { body, .. } => vec![*body],
         Action::CreateUser { .. }
-        | Action::RenameUser { .. }
         | Action::DeletePath { .. }
         | Action::MovePath { .. }
         | Action::SetWindow { .. }
         | Action::CloseWindow { .. }
         | Action::SetSetting { .. }
         | Action::ClearSetting { .. }
-        | Action::DeleteNote { .. }
-        | Action::StartConversation { .. }
         | Action::RequestCheckpoint { .. }
         | Action::RecordCheckpoint { .. }
         | Action::FailCheckpoint { .. }

@@ -31,7 +31,7 @@ fn one_more_and_all_changes_become_one_batch_with_its_list_in_the_decision() {
     let mut shell = Shell::new();
     shell.keep(text("1"));
     let op = shell.op();
-    let command = shell.command(op, arrival(MAX_EVENTS).action);
+    let command = shell.command(op, arrival(MAX_EVENTS).into_action());
     let decision = shell.decided(command).unwrap();
     let [_, batched] = &decision.events[..] else { panic!("an import and a batch were expected") };
     let Payload::File(FileEvent::Batch(batch)) = &batched.payload else { panic!("{batched:?}") };

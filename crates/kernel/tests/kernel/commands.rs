@@ -9,12 +9,11 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
-use shared_types::payload::message::Role;
 use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::payload::task::{MessageKind, TaskOutcome};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::payload::window::WindowMode;
-use shared_types::{ContentHash, ContentRef, Event, FilePath, MessageId, OpId, Seq, Taint};
+use shared_types::{ContentHash, ContentRef, Event, FilePath, OpId, Seq, Taint};
 
 use crate::agents::*;
 use crate::shell::{Shell, all};
@@ -115,13 +114,6 @@ fn desktop() -> impl Strategy<Value = Step> {
 
 fn others() -> impl Strategy<Value = Step> {
     let effects = || (0..3u8).prop_map(effect_id);
-    let post = |n| Action::PostMessage {
-        conversation: conversation_id(n),
-        message: MessageId::from_bytes([n; 16]),
-        role: Role::Agent,
-        body: ContentRef::of(b"hello"),
-        reply_to: None,
-    };
     let ask = |effect| Action::RequestCheckpoint {
         effect,
         reason: CheckpointReason::Automatic,
@@ -140,7 +132,7 @@ fn others() -> impl Strategy<Value = Step> {
     };
     prop_oneof![
         1 => (0..2u8).prop_map(|n| start(n, "Plans")),
-        1 => (0..2u8).prop_map(move |n| post(n).into()),
+        1 => (0..2u8).prop_map(|n| OldEvent::PostMessage(n, ContentRef::of(b"hello")).into()),
         1 => effects().prop_map(move |effect| ask(effect).into()),
         1 => (effects(), 0..20u64).prop_map(move |result| made(result).into()),
         1 => effects().prop_map(|effect| Action::FailCheckpoint { effect, reason: "r".into() }.into()),
@@ -148,7 +140,7 @@ fn others() -> impl Strategy<Value = Step> {
         1 => effects().prop_map(|effect| Action::RecordPurge { effect, dropped: 1 }.into()),
         3 => select(vec!["make", "rm -rf d", ""]).prop_map(call),
         1 => select(vec!["Ada", "Bo"]).prop_map(|name| Action::CreateUser { name: name.into() }.into()),
-        1 => select(vec!["Ada", "Bo"]).prop_map(|name| Action::RenameUser { name: name.into() }.into()),
+        1 => select(vec!["Ada", "Bo"]).prop_map(|name| OldEvent::RenameUser(name.into()).into()),
     ]
 }
 

@@ -168,7 +168,7 @@ fn an_import_is_refused_where_paths_are_taken() {
 fn the_envelope_of_an_event_is_that_of_its_command() {
     let mut shell = Shell::new();
     let op = shell.op();
-    let mut command = shell.command(op, delete("a").action);
+    let mut command = shell.command(op, delete("a").into_action());
     shell.done(write("a/b", "1"));
     shell.done(write("a/c", "1"));
     command.source = shared_types::Source::Agent;

@@ -41,7 +41,7 @@ fn busy() -> Shell {
         set("k", json!({"a": 1.25})),
         forget_note(1),
         start(2, "More"),
-        Action::RenameUser { name: "Bo".into() }.into(),
+        OldEvent::RenameUser("Bo".into()).into(),
     ]);
     shell.undo(ops[10]).unwrap();
     shell.undo(ops[11]).unwrap();

@@ -20,7 +20,7 @@ fn retry(shell: &mut Shell, to: Seq) -> Result<Vec<Event>, Rejection> {
 fn turn(shell: &mut Shell, n: u8, wanted: &[OpId]) -> Seq {
     let seen = shell.view.seq();
     let mut said = reply(n);
-    let Action::Run(RunAction::RecordReply(recorded)) = &mut said.action else { panic!() };
+    let Act::Do(Action::Run(RunAction::RecordReply(recorded))) = &mut said.act else { panic!() };
     recorded.seen = seen;
     recorded.calls = wanted.iter().map(|call| WantedCall { call: *call, tool: "exec".into() }).collect();
     shell.done(said);
@@ -106,13 +106,13 @@ fn what_was_thought_before_it_went_back_is_not_done_after() {
     let wanted = OpId::from_bytes([9; 16]);
     let to = turn(&mut shell, 1, &[wanted]);
     let mut late = reply(1);
-    let Action::Run(RunAction::RecordReply(recorded)) = &mut late.action else { panic!() };
+    let Act::Do(Action::Run(RunAction::RecordReply(recorded))) = &mut late.act else { panic!() };
     recorded.seen = shell.view.seq();
     let mut ending = done(1, TaskOutcome::Done);
-    let Action::Run(RunAction::EndTask { known, .. }) = &mut ending.action else { panic!() };
+    let Act::Do(Action::Run(RunAction::EndTask { known, .. })) = &mut ending.act else { panic!() };
     *known = shell.view.seq();
     let mut failing = no_reply(1, "cut off");
-    let Action::Run(RunAction::RecordFailure { known, .. }) = &mut failing.action else { panic!() };
+    let Act::Do(Action::Run(RunAction::RecordFailure { known, .. })) = &mut failing.act else { panic!() };
     *known = shell.view.seq();
     shell.done(pause());
     retry(&mut shell, to).unwrap();

@@ -12,11 +12,11 @@ use kernel::{
 };
 use shared_types::payload::file::{FileChange, FileEvent};
 use shared_types::{
-    Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, OpId, Payload, RootHash, RunId, Seq, Source,
+    Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, EventId, OpId, Payload, RootHash, RunId, Seq, Source,
     Subject, Timestamp,
 };
 
-use crate::steps::{Step, path};
+use crate::steps::{Act, OldEvent, Step, path};
 
 /// The names of the slices that undo and restore are about.
 const REVERSIBLE: [&str; 4] = ["files", "windows", "settings", "notes"];
@@ -126,14 +126,36 @@ impl Shell {
     }
 
     pub(crate) fn run_in(&mut self, op: OpId, step: impl Into<Step>) -> Result<Vec<Event>, Rejection> {
-        let Step { action, contents, run, taint, ts, source } = step.into();
+        let Step { act, contents, run, taint, ts, source } = step.into();
         for bytes in contents {
             self.keep(bytes);
         }
+        let action = match act {
+            Act::Do(action) => action,
+            Act::Record(event) => return Ok(self.record_old(op, &event)),
+        };
         let command = self.command(op, action);
         let ts = ts.unwrap_or(command.ts);
         let decision = self.decided(Command { run_id: run, taint, ts, source, ..command })?;
         Ok(self.append(decision))
+    }
+
+    /// Appends an event as an older version recorded it.
+    fn record_old(&mut self, op: OpId, event: &OldEvent) -> Vec<Event> {
+        let Some(payload) = event.payload(&self.view) else { return Vec::new() };
+        let event = Event {
+            seq: self.view.seq().next(),
+            id: EventId::mint(self.now(), self.bits()),
+            ts: self.now(),
+            source: Source::User,
+            op,
+            actor: Actor::CLI,
+            run_id: None,
+            cause: None,
+            taint: Vec::new(),
+            payload,
+        };
+        self.append(Decision { events: vec![event], contents: Vec::new() })
     }
 
     /// Takes a step that must succeed, and names its operation.

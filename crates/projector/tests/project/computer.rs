@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::JoinHandle;
 
 use event_log::writer::{Intent, Mode, Options, Outcome, Submission, SubmitError, Writer};
-use event_log::{EventLog, SqliteLog};
-use kernel::{Action, Base, Resolutions};
+use event_log::{Append, EventLog, SqliteLog};
+use kernel::{Action, Base, Resolutions, View};
 use projector::{CaptureIds, Captured, CaughtUp, Extent, Phase, Projector, Views};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use shared_types::payload::file::FileNode;
 use shared_types::{
-    Actor, CommandId, ContentHash, ContentRef, EffectId, FilePath, OpId, RootHash, RunId, Seq, Source,
-    Timestamp, UserId,
+    Actor, CommandId, ContentHash, ContentRef, EffectId, Event, EventId, FilePath, OpId, Payload, RootHash, RunId,
+    Seq, Source, Timestamp, UserId,
 };
 use tempfile::TempDir;
 
@@ -170,7 +170,19 @@ impl Computer {
         intent: Intent,
         contents: &[&[u8]],
     ) -> Result<Outcome, SubmitError> {
-        let submission = Submission {
+        let submission = self.submission(run_id, op, source, intent, contents);
+        self.running().writer.submit(submission, Mode::Commit)
+    }
+
+    fn submission(
+        &self,
+        run_id: Option<RunId>,
+        op: OpId,
+        source: Source,
+        intent: Intent,
+        contents: &[&[u8]],
+    ) -> Submission {
+        Submission {
             command: new_command(),
             op,
             source,
@@ -180,12 +192,46 @@ impl Computer {
             taint: Vec::new(),
             intent,
             contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
-        };
-        self.running().writer.submit(submission, Mode::Commit)
+        }
     }
 
     pub(crate) fn act(&self, action: Action) -> OpId {
         self.submit(Intent::Do(action), &[]).unwrap().0
+    }
+
+    /// Appends an event that no command makes any more, as an older version recorded it.
+    pub(crate) fn record(&self, payload: impl Into<Payload>, contents: &[&[u8]]) -> OpId {
+        let (ts, bits) = count();
+        let (op, expected) = (new_op(), self.head());
+        let event = Event {
+            seq: expected.next(),
+            id: EventId::mint(ts, bits),
+            ts,
+            source: Source::User,
+            op,
+            actor: Actor::CLI,
+            run_id: None,
+            cause: None,
+            taint: Vec::new(),
+            payload: payload.into(),
+        };
+        let contents = contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect();
+        let append = Append { command: new_command(), expected, events: vec![event], contents };
+        self.log().append(&[append]).remove(0).unwrap();
+        self.reload_writer();
+        op
+    }
+
+    /// The writer notices what was appended without it when it decides something.
+    fn reload_writer(&self) {
+        let action = Action::SetSetting { key: "unused".into(), value: 1.into() };
+        let submission = self.submission(None, new_op(), Source::User, Intent::Do(action), &[]);
+        let _ = self.running().writer.submit(submission, Mode::Preview).unwrap();
+    }
+
+    /// The view of everything that the log holds.
+    pub(crate) fn view(&self) -> View {
+        event_log::replay::view_at(self.log(), self.head()).unwrap()
     }
 
     /// Writes a file through the log; the disk follows later.

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use kernel::Action;
-use shared_types::payload::message::Role;
+use shared_types::payload::message::{ConversationStart, MessagePost, Role};
 use shared_types::{ContentRef, ConversationId, FilePath, MessageId, Seq, Timestamp};
 
 use crate::computer::{Computer, at};
@@ -81,11 +80,11 @@ fn a_purge_takes_the_words_out_of_the_read_models() {
     computer.write("notes", secret);
     computer.write("deleted", secret);
     let conversation = ConversationId::mint(Timestamp::from_millis(1), [1; 10]);
-    computer.act(Action::StartConversation { conversation, title: "a talk".into() });
+    computer.record(ConversationStart { conversation, title: "a talk".into() }, &[]);
     let message = MessageId::mint(Timestamp::from_millis(1), [2; 10]);
     let body = ContentRef::of(other.as_bytes());
-    let post = Action::PostMessage { conversation, message, role: Role::Person, body, reply_to: None };
-    computer.submit(event_log::writer::Intent::Do(post), &[other.as_bytes()]).unwrap();
+    let post = MessagePost { conversation, message, role: Role::Person, body, reply_to: None };
+    computer.record(post, &[other.as_bytes()]);
     finds(&computer, "xyzzyplugh", &["deleted", "notes"]);
     assert!(is_in_the_files(&computer, "xyzzyplugh") && is_in_the_files(&computer, "quuxfrobnicate"));
 

@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
-use shared_types::payload::message::Role;
-use shared_types::payload::note::Note;
+use shared_types::payload::message::{ConversationStart, MessagePost, Role};
+use shared_types::payload::note::{Note, NoteDelete, NoteWrite};
 use shared_types::payload::run::PauseReason;
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{
@@ -223,12 +223,16 @@ fn one(computer: &mut Computer, step: &Step) {
             let (ts, bits) = id_bits(1, *note);
             let bytes = small(*number);
             let state = Note { title: format!("note {number}").into(), body: ContentRef::of(&bytes) };
-            let action = Action::WriteNote { note: NoteId::mint(ts, bits), state };
-            refused(computer.submit_as(Source::Agent, Intent::Do(action), &[&bytes]));
+            let note = NoteId::mint(ts, bits);
+            let prev = computer.view().notes.get(&note).cloned();
+            computer.record(NoteWrite { note, state, prev }, &[&bytes]);
         }
         Step::Forget { note } => {
             let (ts, bits) = id_bits(1, *note);
-            act(computer, Action::DeleteNote { note: NoteId::mint(ts, bits) });
+            let note = NoteId::mint(ts, bits);
+            if let Some(prev) = computer.view().notes.get(&note).cloned() {
+                computer.record(NoteDelete { note, prev }, &[]);
+            }
         }
         Step::Say { conversation, text } => say(computer, *conversation, *text),
         Step::Run { path, text, saw } => run(computer, &at(PATHS[*path]), *text, *saw),
@@ -326,12 +330,13 @@ fn select_end(number: usize) -> RunAction {
 fn say(computer: &Computer, conversation: u8, number: usize) {
     let (ts, bits) = id_bits(2, conversation);
     let conversation = ConversationId::mint(ts, bits);
-    act(computer, Action::StartConversation { conversation, title: "a talk".into() });
+    if !computer.view().conversations.contains(&conversation) {
+        computer.record(ConversationStart { conversation, title: "a talk".into() }, &[]);
+    }
     let bytes = small(number);
     let message = MessageId::mint(Timestamp::from_millis(computer.head().0 as i64), [7; 10]);
     let (body, role) = (ContentRef::of(&bytes), Role::Person);
-    let action = Action::PostMessage { conversation, message, role, body, reply_to: None };
-    refused(computer.submit(Intent::Do(action), &[&bytes]));
+    computer.record(MessagePost { conversation, message, role, body, reply_to: None }, &[&bytes]);
 }
 
 /// What is still used is not purged, as on the command line.

@@ -3,7 +3,8 @@
 use event_log::writer::Intent;
 use kernel::{Action, Base, OutsideEdit};
 use shared_types::payload::file::FileNode;
-use shared_types::payload::note::Note;
+use shared_types::payload::message::ConversationStart;
+use shared_types::payload::note::{Note, NoteWrite};
 use shared_types::payload::tool::ToolStatus;
 use shared_types::payload::window::{Rect, Window};
 use shared_types::{ContentRef, NoteId, OpId, Seq, Source, Timestamp, WindowId};
@@ -52,7 +53,8 @@ impl Story {
             "note" => {
                 let note = NoteId::mint(Timestamp::from_millis(1), [1; 10]);
                 let state = Note { title: "note".into(), body: ContentRef::of(text.as_bytes()) };
-                submit(Intent::Do(Action::WriteNote { note, state }))
+                let prev = computer.view().notes.get(&note).cloned();
+                computer.record(NoteWrite { note, state, prev }, &[text.as_bytes()])
             }
             "window" => {
                 let window = WindowId::mint(Timestamp::from_millis(1), [1; 10]);
@@ -60,7 +62,7 @@ impl Story {
             }
             "say" => {
                 let id = shared_types::ConversationId::mint(Timestamp::from_millis(1), [letter as u8; 10]);
-                submit(Intent::Do(Action::StartConversation { conversation: id, title: "talk".into() }))
+                computer.record(ConversationStart { conversation: id, title: "talk".into() }, &[])
             }
             "run" => {
                 let op = calling::start(computer, "touch", false);
