@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use event_log::{EventLog, Head, ReadError, understand};
+use event_log::{EventLog, Head, ReadError, decode_event};
 use shared_types::payload::file::{FileChange, FileEvent, FileNode};
 use shared_types::{Event, FilePath, Payload, Seq, StoredEvent};
 
@@ -32,7 +32,7 @@ pub(crate) fn read_batch(log: &dyn EventLog, after: Seq, of: Of) -> Result<Optio
     let mut failure = None;
     log.scan(after.next(), &mut |stored| {
         if of == Of::All || is_of_files(stored) {
-            match understand(log, stored) {
+            match decode_event(log, stored) {
                 Ok(event) => {
                     changes += change_count(&event);
                     events.push(event);
@@ -91,7 +91,7 @@ pub(crate) fn each_change(
         if !is_of_files(stored) {
             return ControlFlow::Continue(());
         }
-        match understand(log, stored) {
+        match decode_event(log, stored) {
             Ok(Event { payload: Payload::File(file), .. }) => {
                 file.changes().iter().for_each(|change| visit_change(change, visit));
                 ControlFlow::Continue(())
@@ -122,7 +122,7 @@ mod tests {
     use std::sync::Arc;
 
     use event_log::MemoryLog;
-    use event_log::writer::{Intent, Mode, Options, Submission, Writer};
+    use event_log::writer::{Change, Mode, Options, Submission, Writer};
     use kernel::Action;
     use shared_types::{Actor, CommandId, OpId, Source, Timestamp, UserId};
 
@@ -141,7 +141,7 @@ mod tests {
                 run_id: None,
                 cause: None,
                 taint: Vec::new(),
-                intent: Intent::Do(action),
+                change: Change::Do(action),
                 contents: Vec::new(),
             };
             writer.submit(submission, Mode::Commit).unwrap();

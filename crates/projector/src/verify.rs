@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use kernel::View;
 use rusqlite::types::Value;
 use shared_types::FilePath;
@@ -36,7 +36,7 @@ pub fn computed_rows(log: &dyn EventLog) -> Result<Views, ProjectError> {
     let mut failure: Option<ProjectError> = None;
     views.transaction(|| {
         log.scan(shared_types::Seq(1), &mut |stored| {
-            let applied = understand(log, stored)
+            let applied = decode_event(log, stored)
                 .map_err(ProjectError::from)
                 .and_then(|event| rows::apply(&views, log, &event));
             match applied {

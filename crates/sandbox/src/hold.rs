@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use event_log::{EventLog, ReadError, understand};
+use event_log::{EventLog, ReadError, decode_event};
 use projector::Extent;
 use projector::watch::{Gathered, Touched, Watch};
 use shared_types::{Actor, OpId, Payload, Seq};
@@ -150,7 +150,7 @@ fn captures(computer: &Computer, after: Seq, through: Seq) -> Result<Vec<Notice>
             return ControlFlow::Break(());
         }
         if stored.actor == Actor::CAPTURE.as_str() {
-            let edits = match understand(&**computer.log(), stored).map(|event| event.payload) {
+            let edits = match decode_event(&**computer.log(), stored).map(|event| event.payload) {
                 Ok(Payload::File(file)) => file.changes().len(),
                 Ok(_) => 0,
                 Err(e) => {

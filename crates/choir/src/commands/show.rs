@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use shared_types::payload::tool::ToolEvent;
 use shared_types::{Event, OpId, Payload, Reversal, Seq};
 
@@ -18,7 +18,7 @@ pub(crate) fn run(context: &Context, args: &Show) -> Result<()> {
     let op = find(&log, &args.op)?;
     let stored = log.operation(op).map_err(Failure::from)?;
     let events: Vec<Event> =
-        stored.iter().map(|s| understand(&log, s)).collect::<Result<_, _>>().map_err(Failure::from)?;
+        stored.iter().map(|s| decode_event(&log, s)).collect::<Result<_, _>>().map_err(Failure::from)?;
     let Some(first) = events.first() else {
         bail!(Failure::new(Code::NotFound, format!("there is no operation {}", args.op)));
     };

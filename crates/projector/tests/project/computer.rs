@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::JoinHandle;
 
-use event_log::writer::{Intent, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::writer::{Change, Mode, Options, Outcome, Submission, SubmitError, Writer};
 use event_log::{Append, EventLog, SqliteLog};
 use kernel::{Action, Base, Resolutions, View};
 use projector::{CaptureIds, Captured, CaughtUp, Extent, Phase, Projector, Views};
@@ -137,18 +137,18 @@ impl Computer {
         self.log().head().seq
     }
 
-    pub(crate) fn submit(&self, intent: Intent, contents: &[&[u8]]) -> Result<(OpId, Outcome), SubmitError> {
-        self.submit_as(Source::User, intent, contents)
+    pub(crate) fn submit(&self, change: Change, contents: &[&[u8]]) -> Result<(OpId, Outcome), SubmitError> {
+        self.submit_as(Source::User, change, contents)
     }
 
     pub(crate) fn submit_as(
         &self,
         source: Source,
-        intent: Intent,
+        change: Change,
         contents: &[&[u8]],
     ) -> Result<(OpId, Outcome), SubmitError> {
         let op = new_op();
-        self.submit_in(op, source, intent, contents).map(|outcome| (op, outcome))
+        self.submit_in(op, source, change, contents).map(|outcome| (op, outcome))
     }
 
     /// Submits as a part of an operation that has begun, or begins with this.
@@ -156,10 +156,10 @@ impl Computer {
         &self,
         op: OpId,
         source: Source,
-        intent: Intent,
+        change: Change,
         contents: &[&[u8]],
     ) -> Result<Outcome, SubmitError> {
-        self.submit_within(None, op, source, intent, contents)
+        self.submit_within(None, op, source, change, contents)
     }
 
     pub(crate) fn submit_within(
@@ -167,10 +167,10 @@ impl Computer {
         run_id: Option<RunId>,
         op: OpId,
         source: Source,
-        intent: Intent,
+        change: Change,
         contents: &[&[u8]],
     ) -> Result<Outcome, SubmitError> {
-        let submission = self.submission(run_id, op, source, intent, contents);
+        let submission = self.submission(run_id, op, source, change, contents);
         self.running().writer.submit(submission, Mode::Commit)
     }
 
@@ -179,7 +179,7 @@ impl Computer {
         run_id: Option<RunId>,
         op: OpId,
         source: Source,
-        intent: Intent,
+        change: Change,
         contents: &[&[u8]],
     ) -> Submission {
         Submission {
@@ -190,13 +190,13 @@ impl Computer {
             run_id,
             cause: None,
             taint: Vec::new(),
-            intent,
+            change,
             contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
         }
     }
 
     pub(crate) fn act(&self, action: Action) -> OpId {
-        self.submit(Intent::Do(action), &[]).unwrap().0
+        self.submit(Change::Do(action), &[]).unwrap().0
     }
 
     /// Appends an event that no command makes any more, as an older version recorded it.
@@ -225,7 +225,7 @@ impl Computer {
     /// The writer notices what was appended without it when it decides something.
     fn reload_writer(&self) {
         let action = Action::SetSetting { key: "unused".into(), value: 1.into() };
-        let submission = self.submission(None, new_op(), Source::User, Intent::Do(action), &[]);
+        let submission = self.submission(None, new_op(), Source::User, Change::Do(action), &[]);
         let _ = self.running().writer.submit(submission, Mode::Preview).unwrap();
     }
 
@@ -242,7 +242,7 @@ impl Computer {
         let inline = staged.into_inline();
         let contents: Vec<&[u8]> = inline.iter().map(|(_, bytes)| bytes.as_slice()).collect();
         let action = Action::WriteFile { path: at(path), node, base: Base::Any };
-        self.submit(Intent::Do(action), &contents).unwrap().0
+        self.submit(Change::Do(action), &contents).unwrap().0
     }
 
     pub(crate) fn place(&self, path: &str, node: FileNode) -> OpId {
@@ -258,7 +258,7 @@ impl Computer {
     }
 
     pub(crate) fn undo(&self, target: OpId) -> OpId {
-        self.submit(Intent::Undo { target, resolutions: Resolutions::default() }, &[]).unwrap().0
+        self.submit(Change::Undo { target, resolutions: Resolutions::default() }, &[]).unwrap().0
     }
 
     /// Drops bytes for good, as the command line does: asked for, done, answered.

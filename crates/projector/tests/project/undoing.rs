@@ -1,6 +1,6 @@
 //! Which operation a bare undo and a bare redo take, as a table of histories.
 
-use event_log::writer::Intent;
+use event_log::writer::Change;
 use kernel::{Action, Base, OutsideEdit};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::message::ConversationStart;
@@ -31,9 +31,9 @@ impl Story {
         let text = format!("{letter}\n");
         let write = |path: &str| {
             let node = FileNode::file(ContentRef::of(text.as_bytes()), 0o644);
-            Intent::Do(Action::WriteFile { path: at(path), node, base: Base::Any })
+            Change::Do(Action::WriteFile { path: at(path), node, base: Base::Any })
         };
-        let submit = |intent| computer.submit(intent, &[text.as_bytes()]).unwrap().0;
+        let submit = |change| computer.submit(change, &[text.as_bytes()]).unwrap().0;
         let op = match kind {
             "w" => submit(write(&format!("file-{letter}"))),
             "agent" => {
@@ -46,7 +46,7 @@ impl Story {
                 computer.edit(&format!("edited-{letter}"), &text);
                 computer.capture().op.unwrap()
             }
-            "set" => submit(Intent::Do(Action::SetSetting {
+            "set" => submit(Change::Do(Action::SetSetting {
                 key: "theme".into(),
                 value: letter.to_string().into(),
             })),
@@ -58,7 +58,7 @@ impl Story {
             }
             "window" => {
                 let window = WindowId::mint(Timestamp::from_millis(1), [1; 10]);
-                submit(Intent::Do(Action::SetWindow { window, state: window_of(letter) }))
+                submit(Change::Do(Action::SetWindow { window, state: window_of(letter) }))
             }
             "say" => {
                 let id = shared_types::ConversationId::mint(Timestamp::from_millis(1), [letter as u8; 10]);
@@ -80,7 +80,7 @@ impl Story {
             "wait" => calling::start(computer, "sleep 9", false),
             "restore" => {
                 let seq = Seq(computer.head().0 - 1);
-                submit(Intent::Restore { seq })
+                submit(Change::Restore { seq })
             }
             "u" => computer.undo(self.op(rest.chars().last().unwrap())),
             other => panic!("{other}"),

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use isolation::layer::{self, Entry, EntryKind, Visit};
 use kernel::{OutsideEdit, file_effects};
 use projector::scan::IgnoreRules;
@@ -189,7 +189,7 @@ fn base(
             return ControlFlow::Break(());
         }
         if stored.op != call {
-            match understand(&**computer.log(), stored) {
+            match decode_event(&**computer.log(), stored) {
                 Ok(event) => events.push(event),
                 Err(e) => failure = Some(e),
             }

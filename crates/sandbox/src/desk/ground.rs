@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use agents::ground::{Answer, By, Deed, Found, Hit, Listed, Standing};
 use agents::{Ground, GroundError, roles};
-use event_log::writer::{Intent, Mode, Submission, SubmitError};
-use event_log::{EventLog, read_content, understand};
+use event_log::writer::{Change, Mode, Submission, SubmitError};
+use event_log::{EventLog, read_content, decode_event};
 use kernel::View;
 use projector::Views;
 use shared_types::payload::file::FileNode;
@@ -134,7 +134,7 @@ impl Ground for Workshop {
             run_id: Some(run),
             cause,
             taint,
-            intent: Intent::Do(action),
+            change: Change::Do(action),
             contents,
         };
         let (sender, receiver) = tokio::sync::oneshot::channel();
@@ -171,7 +171,7 @@ impl Ground for Workshop {
         self.block(move |computer| {
             let log = &**computer.log();
             let stored = log.run(run)?;
-            Ok(stored.iter().map(|stored| understand(log, stored)).collect::<Result<_, _>>()?)
+            Ok(stored.iter().map(|stored| decode_event(log, stored)).collect::<Result<_, _>>()?)
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use models::{Keys, Secret};
 use sandbox::computer::Computer;
 use sandbox::desk::Desk;
@@ -335,7 +335,7 @@ impl<'a> Stage<'a> {
 }
 
 pub(crate) fn events_of(log: &dyn EventLog, run: RunId) -> Vec<Event> {
-    log.run(run).unwrap().iter().map(|stored| understand(log, stored).unwrap()).collect()
+    log.run(run).unwrap().iter().map(|stored| decode_event(log, stored).unwrap()).collect()
 }
 
 /// The same at every play, so that what comes of it can be compared.

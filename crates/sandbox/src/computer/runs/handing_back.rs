@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use kernel::run::Phase;
 use kernel::{RunAction, touched_files};
 use shared_types::payload::run::{PauseReason, RunResume};
@@ -45,7 +45,7 @@ impl Computer {
             if stored.source != Source::User || !stored.name.starts_with("file.") {
                 return ControlFlow::Continue(());
             }
-            match understand(log, stored) {
+            match decode_event(log, stored) {
                 Ok(event) => {
                     events.push(event);
                     ControlFlow::Continue(())

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use agents::roles::Role;
-use event_log::writer::Intent;
+use event_log::writer::Change;
 use kernel::run::{Begun, Phase};
 use projector::query::RunRow;
 use shared_types::payload::file::{FileChange, FileNode};
@@ -214,8 +214,8 @@ impl Computer {
             false => steps::calls(&self.story(run)?.events),
         };
         calls.reverse();
-        let intent = Intent::UndoRun { run, resolutions: resolutions(choices) };
-        let mut done = self.take_back(caller, intent, &calls, preview, progress)?;
+        let change = Change::UndoRun { run, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, change, &calls, preview, progress)?;
         done.target = Some(operation_of(run));
         Ok(done)
     }
@@ -242,8 +242,8 @@ impl Computer {
             story.events.iter().filter(|event| begun.of_event(event) >= to).cloned().collect();
         let mut calls = steps::calls(&since);
         calls.reverse();
-        let intent = Intent::RetryRun { run, to, resolutions: resolutions(choices) };
-        let mut done = self.take_back(caller, intent, &calls, preview, progress)?;
+        let change = Change::RetryRun { run, to, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, change, &calls, preview, progress)?;
         done.target = Some(operation_of(run));
         Ok(done)
     }
@@ -262,8 +262,8 @@ impl Computer {
             undone_by.ok_or_else(|| kernel::Rejection::NotUndone { op: root }.into())
         };
         let target = self.target(caller, reverted, undone)?;
-        let intent = Intent::Undo { target, resolutions: resolutions(choices) };
-        let mut done = self.take_back(caller, intent, &[target], preview, progress)?;
+        let change = Change::Undo { target, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, change, &[target], preview, progress)?;
         done.target = Some(root);
         Ok(done)
     }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use kernel::run::{Phase, Run, Task, TaskState};
 use kernel::{Call, View, evolve};
 use shared_types::payload::llm::LlmEvent;
@@ -32,12 +32,12 @@ pub(crate) struct Story {
 pub(super) fn events_of(log: &dyn EventLog, run: RunId, after: Seq) -> Result<Vec<Event>, Failure> {
     if after == Seq::ZERO {
         let all = log.run(run)?;
-        return Ok(all.iter().map(|stored| understand(log, stored)).collect::<Result<_, _>>()?);
+        return Ok(all.iter().map(|stored| decode_event(log, stored)).collect::<Result<_, _>>()?);
     }
     let mut found = Vec::new();
     log.scan(after.next(), &mut |stored| {
         if stored.run_id == Some(run) {
-            found.push(understand(log, stored));
+            found.push(decode_event(log, stored));
         }
         ControlFlow::Continue(())
     })?;
