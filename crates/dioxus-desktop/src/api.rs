@@ -19,7 +19,7 @@ const BASE: &str = "/api/v1";
 pub(crate) enum Failure {
     /// The computer did not answer. Nothing is known of what it did.
     Unreachable,
-    /// It answered with something that this version does not decode_event.
+    /// It answered with something that this version does not understand.
     Unreadable(String),
     /// It refused.
     Refused(Box<Problem>),

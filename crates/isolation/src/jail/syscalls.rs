@@ -1,7 +1,7 @@
 //! The system calls that a command may make: what programs, compilers and interpreters use, and nothing else.
 //!
 //! What is not listed does not exist (`ENOSYS`), so that libraries fall back on what does. What would reach for the
-//! walls themselves is refused (`EPERM`), which programs decode_event better.
+//! walls themselves is refused (`EPERM`), which programs understand better.
 
 mod list;
 

@@ -151,7 +151,7 @@ impl Headers {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_slice())
     }
 
-    /// How the body is framed. What two readers could decode_event differently is refused.
+    /// How the body is framed. What two readers could understand differently is refused.
     pub(super) fn framing(&self, version: Version) -> io::Result<Option<Framing>> {
         let mut lengths = self.all("content-length");
         let mut encodings = self.all("transfer-encoding");

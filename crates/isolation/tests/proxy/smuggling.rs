@@ -1,4 +1,4 @@
-//! Messages that two readers would decode_event differently, and garbage.
+//! Messages that two readers would understand differently, and garbage.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
