@@ -17,7 +17,7 @@ use shared_types::{ContentHash, ContentRef};
 
 use crate::ContentError;
 use crate::disk::{DiskError, at, make_private_folder, remove_file, sync_folder};
-use crate::references::Expected;
+use crate::references::EarlyContents;
 use crate::verified::VerifiedReader;
 
 const CHUNK: usize = 256 * 1024;
@@ -83,7 +83,7 @@ impl Blobs {
         &self,
         start: Vec<u8>,
         rest: &mut dyn Read,
-        expected: &Expected,
+        expected: &EarlyContents,
     ) -> Result<ContentRef, ContentError> {
         let number = self.next_temporary.fetch_add(1, Ordering::Relaxed);
         let temporary = self.temporary.join(format!("blob-{number}"));

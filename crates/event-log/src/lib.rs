@@ -23,6 +23,7 @@ mod verified;
 pub mod writer;
 
 pub use content::{Staged, read_content};
+pub use decode::decode_event;
 pub use error::{AppendError, ContentError, OpenError, ReadError};
 pub use lock::LogLock;
 pub use log::{Append, Appended, EventLog, Head, MAX_EVENTS, SliceSnapshot, Snapshot};
@@ -31,4 +32,3 @@ pub use references::find_hashes;
 pub use signal::HeadSignal;
 pub use sqlite::SqliteLog;
 pub use subscription::Subscription;
-pub use decode::decode_event;

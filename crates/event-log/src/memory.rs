@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use std::time::Duration;
 
 use shared_types::{
-    ChainHash, CommandId, ContentHash, ContentRef, OpId, RunId, Scratch, Seq, StoredEvent, UserId,
+    ChainHash, CommandId, ContentHash, ContentRef, OpId, RunId, Seq, StoreBuffers, StoredEvent, UserId,
 };
 
 use crate::check::{check, check_early};
@@ -48,7 +48,7 @@ impl MemoryState {
         self.events.last().map(|event| Head { seq: event.seq, hash: event.hash }).unwrap_or_default()
     }
 
-    fn append(&mut self, append: &Append, scratch: &mut Scratch) -> Result<Appended, AppendError> {
+    fn append(&mut self, append: &Append, buffers: &mut StoreBuffers) -> Result<Appended, AppendError> {
         if let Some(answer) = self.commands.get(&append.command) {
             return Ok(*answer);
         }
@@ -56,7 +56,7 @@ impl MemoryState {
         let answer = check(append, head.seq)?;
         let mut previous = head.hash;
         for event in &append.events {
-            let stored = event.store_into(&previous, scratch).into_owned();
+            let stored = event.store_into(&previous, buffers).into_owned();
             previous = stored.hash;
             self.operations.entry(stored.op).or_default().push(stored.seq);
             if let Some(run) = stored.run_id {
@@ -117,8 +117,8 @@ impl EventLog for MemoryLog {
     fn append(&self, group: &[Append]) -> Vec<Result<Appended, AppendError>> {
         let _writing = self.writing();
         let mut state = self.write();
-        let mut scratch = Scratch::default();
-        let answers = group.iter().map(|append| state.append(append, &mut scratch)).collect();
+        let mut buffers = StoreBuffers::default();
+        let answers = group.iter().map(|append| state.append(append, &mut buffers)).collect();
         let head = state.head();
         drop(state);
         self.signal.set(head);

@@ -6,7 +6,6 @@
 
 mod adopt;
 mod append;
-mod wal_checkpointer;
 mod connection;
 mod contents;
 mod event_log;
@@ -15,6 +14,7 @@ mod read;
 mod row;
 mod schema;
 mod snapshots;
+mod wal_checkpointer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,9 +30,9 @@ use crate::references::EarlyContents;
 use crate::{ContentError, Head, HeadSignal, LogLock, OpenError, ReadError};
 pub use adopt::AdoptError;
 use append::Writer;
-use wal_checkpointer::WalCheckpointer;
 use connection::{ReadPool, open_writer};
 use fault::{Fault, open_error};
+use wal_checkpointer::WalCheckpointer;
 
 /// How often a waiting reader polls a log that another process writes.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -180,7 +180,9 @@ impl SqliteLog {
         loop {
             let seen = self.refresh_head().seq;
             match timeout.checked_sub(start.elapsed()) {
-                Some(left) if seen <= after && !left.is_zero() => self.signal.wait(after, left.min(POLL_INTERVAL)),
+                Some(left) if seen <= after && !left.is_zero() => {
+                    self.signal.wait(after, left.min(POLL_INTERVAL))
+                }
                 _ => return seen,
             };
         }

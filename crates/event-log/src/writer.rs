@@ -52,7 +52,10 @@ pub struct Submission {
 
 /// What a submission asks for: an action that is complete, or one that the writer completes from the log.
 #[derive(Debug, Clone)]
-#[allow(clippy::large_enum_variant, reason = "nearly all changes are actions, and a submission is sent in a box")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all changes are actions, and a submission is sent in a box"
+)]
 pub enum Change {
     Do(Action),
     /// Undoes an operation, or redoes what it undid if the operation is an undo.

@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 use event_log::writer::{Change, Mode, Options, Outcome, Submission, Writer};
 use event_log::{EventLog, SqliteLog};
 use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions};
-use projector::{CaughtUp, Extent, Phase, Projector};
+use projector::{CaughtUp, Extent, ProgressPhase, Projector};
 use shared_types::payload::file::FileNode;
 use shared_types::wire::DesktopAction;
 use shared_types::{Actor, FilePath, OpId, Source, Subject, UserId};
@@ -477,12 +477,12 @@ fn mode(preview: bool) -> Mode {
     if preview { Mode::Preview } else { Mode::Commit }
 }
 
-fn name(phase: Phase) -> &'static str {
+fn name(phase: ProgressPhase) -> &'static str {
     match phase {
-        Phase::Scanning => "scanning",
-        Phase::Indexing => "indexing",
-        Phase::Writing => "writing",
-        Phase::Syncing => "syncing",
+        ProgressPhase::Scanning => "scanning",
+        ProgressPhase::Indexing => "indexing",
+        ProgressPhase::Writing => "writing",
+        ProgressPhase::Syncing => "syncing",
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use agents::spans::{Known, Span, Spans};
-use event_log::{EventLog, read_content, decode_event};
+use event_log::{EventLog, decode_event, read_content};
 use models::{Catalog, Kind};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, redirect};

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use anyhow::{Result, bail};
 use event_log::{EventLog, decode_event};
 use shared_types::payload::tool::ToolEvent;
-use shared_types::{Event, OpId, Payload, Reversal, Seq};
+use shared_types::{Event, OpId, Payload, Reversibility, Seq};
 
 use super::Context;
 use crate::cli::Show;
@@ -62,9 +62,9 @@ fn ending(events: &[Event]) -> Option<String> {
 
 fn undo_words(events: &[Event]) -> &'static str {
     let is_mark = |event: &Event| matches!(event.payload, Payload::Revert(_));
-    if events.iter().any(|e| e.payload.reversal() == Reversal::Reversible && !is_mark(e)) {
+    if events.iter().any(|e| e.payload.reversibility() == Reversibility::Reversible && !is_mark(e)) {
         "can be undone"
-    } else if events.iter().any(|e| e.payload.reversal() == Reversal::Compensable) {
+    } else if events.iter().any(|e| e.payload.reversibility() == Reversibility::Compensable) {
         "cannot be undone, only made up for"
     } else {
         "stays done"

@@ -6,7 +6,7 @@ use shared_types::{ContentHash, ContentRef, EventName, Payload, Seq};
 use super::contents::{keep, noise};
 use super::sample::{append_one, command, event, naming, op, read_checked, write};
 use super::{Harness, now_and_after_reopening};
-use crate::{Append, EventLog, read_content, decode_event};
+use crate::{Append, EventLog, decode_event, read_content};
 
 /// Appends a batch, with its list staged as any content.
 fn append_batch(

@@ -67,7 +67,7 @@ impl SqliteLog {
             }
         }
         writer.insert_linked(&waiting).map_err(storage)?;
-        writer.checkpoint().map_err(storage)?;
+        writer.wal_checkpoint().map_err(storage)?;
         self.signal.set(writer.head());
         Ok(head)
     }

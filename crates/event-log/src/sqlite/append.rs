@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use shared_types::{Scratch, StoredEvent};
+use shared_types::{StoreBuffers, StoredEvent};
 
 use super::{contents, read, row};
 use crate::check::check;
@@ -18,12 +18,12 @@ use crate::{Append, AppendError, Appended, Head};
 pub(super) struct Writer {
     conn: Connection,
     head: Head,
-    scratch: Scratch,
+    buffers: StoreBuffers,
 }
 
 impl Writer {
     pub(super) fn new(conn: Connection, head: Head) -> Self {
-        Self { conn, head, scratch: Scratch::default() }
+        Self { conn, head, buffers: StoreBuffers::default() }
     }
 
     pub(super) fn head(&self) -> Head {
@@ -32,8 +32,8 @@ impl Writer {
 
     /// Appends a group with one flush.
     pub(super) fn append(&mut self, group: &[Append]) -> Vec<Result<Appended, AppendError>> {
-        let (head, scratch) = (self.head, &mut self.scratch);
-        match in_transaction(&self.conn, |conn| insert_group(conn, head, scratch, group)) {
+        let (head, buffers) = (self.head, &mut self.buffers);
+        match in_transaction(&self.conn, |conn| insert_group(conn, head, buffers, group)) {
             Ok((head, answers)) => {
                 self.head = head;
                 answers
@@ -106,7 +106,7 @@ type Answers = Vec<Result<Appended, AppendError>>;
 fn insert_group(
     conn: &Connection,
     mut head: Head,
-    scratch: &mut Scratch,
+    buffers: &mut StoreBuffers,
     group: &[Append],
 ) -> rusqlite::Result<(Head, Answers)> {
     let mut events = conn.prepare_cached(row::INSERT)?;
@@ -129,7 +129,7 @@ fn insert_group(
             continue;
         }
         for event in &append.events {
-            let stored = event.store_into(&head.hash, scratch);
+            let stored = event.store_into(&head.hash, buffers);
             row::insert(&mut events, &stored)?;
             head = Head { seq: stored.seq, hash: stored.hash };
         }

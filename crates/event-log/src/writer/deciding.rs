@@ -12,7 +12,7 @@ use shared_types::{ContentHash, ContentRef, Event, OpId, RunId, StoredEvent, Tim
 use super::groups::WriterThread;
 use super::{Change, Submission, SubmitError};
 use crate::replay::view_at;
-use crate::{read_content, decode_event};
+use crate::{decode_event, read_content};
 
 impl WriterThread {
     pub(super) fn decide(&mut self, submission: &Submission) -> Result<Decision, SubmitError> {

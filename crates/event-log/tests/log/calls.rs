@@ -123,6 +123,23 @@ fn a_resend_gets_the_first_answer_and_another_call_of_the_same_id_is_refused() {
     assert_eq!(rejection, Rejection::CallTaken { call: call() });
 }
 
+/// The cause of a submission is stored with each of its events, also on disk and for the next process.
+#[test]
+fn the_cause_of_a_submission_is_stored_with_its_events() {
+    for harness in [&mut InMemory::new() as &mut dyn Harness, &mut OnDisk::new()] {
+        let first = submit(&harness.log(), submission(1, start(), &[b"{}"])).unwrap();
+        let cause = Some(first.decision.events[0].id);
+        let answer = Submission { cause, ..submission(2, finish(), &[b"done\n", b"made\n"]) };
+        let second = submit(&harness.log(), answer).unwrap();
+        assert!(second.decision.events.len() > 1);
+        assert!(second.decision.events.iter().all(|event| event.cause == cause));
+        harness.reopen();
+        let stored = harness.log().operation(call()).unwrap();
+        let causes: Vec<_> = stored.iter().map(|event| event.cause).collect();
+        assert_eq!(causes, [vec![None], vec![cause; stored.len() - 1]].concat());
+    }
+}
+
 /// Two edits of the same file fall into one group, and the second needs the bytes that the first brings.
 #[test]
 fn an_edit_is_merged_with_one_that_waits_for_the_same_flush() {

@@ -8,7 +8,7 @@ use event_log::conformance::Harness;
 use event_log::replay::{snapshot_of, view_at, view_from_nothing};
 use event_log::writer::{Change, Mode, Options, Outcome, Submission, SubmitError, Writer};
 use event_log::{EventLog, read_content};
-use kernel::run::Phase;
+use kernel::run::RunPhase;
 use kernel::{Action, Base, OutsideEdit, Rejection, Resolutions, RunAction};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::{Budget, RunStart};
@@ -328,7 +328,7 @@ fn a_run_survives_a_snapshot_and_a_reopening() {
         assert_eq!(opened.changes(), 0, "it was read from the snapshot");
         assert_eq!(opened.root(), view.root());
         let known = opened.runs.get(&run()).unwrap();
-        assert_eq!((known.phase.clone(), known.tasks.len()), (Phase::Working, 1));
+        assert_eq!((known.phase.clone(), known.tasks.len()), (RunPhase::Working, 1));
     }
 }
 

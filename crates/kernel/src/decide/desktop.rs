@@ -11,9 +11,9 @@ use crate::{Rejection, View};
 
 const TITLE_LIMIT: u64 = 1024;
 const SETTING_LIMIT: u64 = 16 * 1024;
-/// Readers of JSON give up at some depth; what is recorded must stay far from it.
+/// JSON parsers refuse deep nesting, so recorded values stay far below their limit.
 const SETTING_DEPTH: usize = 32;
-/// No desktop is larger than this, and nothing is drawn outside it.
+/// The limit of a window's position and size, in pixels.
 const COORDINATE_LIMIT: u32 = 1 << 20;
 
 pub(super) fn set_window(
@@ -87,7 +87,7 @@ pub(super) fn clear_setting(view: &View, draft: &mut Draft, key: &str) -> Result
     Ok(())
 }
 
-/// Settings are compared as the text that is kept: numbers can be equal in value and not in writing.
+/// Settings are compared by their stored text: equal numbers can have different texts.
 pub(super) fn put_setting(view: &View, draft: &mut Draft, key: &str, text: Option<&str>) {
     if view.settings.get(key).map(|today| &**today) == text {
         return;

@@ -9,7 +9,7 @@ use shared_types::{ChainHash, ContentRef, Seq, UserId};
 use crate::shell::Shell;
 use crate::steps::*;
 
-/// An import of so many files, all of one content.
+/// An import of `count` files with the same content.
 fn arrival(count: usize) -> Step {
     let node = FileNode::file(ContentRef::of(&text("1")), FileNode::DEFAULT_MODE);
     let files = (0..count).map(|n| (path(&format!("d/{n}")), node.clone())).collect();

@@ -1,4 +1,4 @@
-//! Commands at random, over few paths and keys so that they meet each other often.
+//! Random commands over few paths and keys, so that they often conflict.
 
 use std::collections::BTreeMap;
 
@@ -19,24 +19,24 @@ use crate::agents::*;
 use crate::shell::{Shell, all};
 use crate::steps::*;
 
-/// Something to do, to be made concrete in the shell where it happens.
+/// A random action, made concrete in the shell where it runs.
 #[derive(Debug, Clone)]
 pub(crate) enum Doing {
     Step(Step),
     /// Continues an earlier operation.
     Continue(Index, Step),
-    /// Edits on disk: of what was known, and of something else.
+    /// Edits on disk, based on the current or on another node.
     Capture(Vec<Found>),
-    /// An open call goes on, is held or ends.
+    /// An open call makes a request, is held or ends.
     Call(Index, Going),
-    /// Renames on disk, all at once: of what is there, to anywhere.
+    /// Renames on disk, all at once, of existing files to any path.
     Shuffle(Vec<(Index, FilePath)>),
     Undo(Index, Option<Choice>),
     UndoRun(u8, Option<Choice>),
     Restore(Index),
 }
 
-/// A path, what was known there unless it is today's node, and what is there now.
+/// A path, the base unless it is the current node, and the node on disk.
 type Found = (FilePath, Option<Option<FileNode>>, Option<FileNode>);
 
 #[derive(Debug, Clone)]
@@ -144,7 +144,7 @@ fn others() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Whatever happens in two runs, whose first agents are 1 and 2; more often what leads on than what ends.
+/// Changes in two runs, whose first agents are 1 and 2; more often steps that continue a run than steps that end it.
 fn agents() -> impl Strategy<Value = Step> {
     let tasks = || 1..5u8;
     let asks = || 1..4u8;
@@ -245,12 +245,12 @@ impl Shell {
         if ops.is_empty() { None } else { Some(*index.get(&ops)) }
     }
 
-    /// Does it, whatever comes of it.
+    /// Tries it; it may be refused.
     pub(crate) fn attempt(&mut self, doing: &Doing) -> Result<Vec<Event>, Rejection> {
         match doing {
             Doing::Step(step) => self.run(step.clone()),
             Doing::Continue(op, step) => match self.pick(op) {
-                // An undo is one command; the operations that go on are the ordinary ones.
+                // An undo is one command; only ordinary operations are continued.
                 Some(op) if !self.is_revert(op) => self.run_in(op, step.clone()),
                 Some(_) | None => Ok(Vec::new()),
             },

@@ -1,4 +1,4 @@
-//! Write, delete, move and import: what each makes, and everything it refuses.
+//! Write, delete, move and import: the events of each, and everything it refuses.
 
 use kernel::{Action, Base, Rejection};
 use shared_types::payload::file::FileNode;
@@ -14,7 +14,7 @@ fn hash(lines: &str) -> ContentHash {
 }
 
 #[test]
-fn a_write_makes_or_replaces_what_stands_at_a_path() {
+fn a_write_creates_or_replaces_the_node_at_a_path() {
     makes([], write("a", "1"), &["write a: 1"]);
     makes([], write("d/e/f", "1"), &["write d/e/f: 1"]);
     makes([], folder("d"), &["write d/"]);

@@ -1,7 +1,7 @@
-//! A shell in memory: what surrounds the kernel in the product, without disk, clock or chance.
+//! A test writer in memory: it does for the kernel what the product's writer does, without disk, clock or randomness.
 //!
-//! Every event goes through its stored form and back before it enters the log, so that a replay sees only what was
-//! recorded. Every decision is taken twice, since the same command on the same view must give the same answer.
+//! Every event is encoded and decoded before it enters the log, so that a replay sees only what was recorded. Every
+//! decision is made twice, since the same command on the same view must give the same answer.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use kernel::{
 };
 use shared_types::payload::file::{FileChange, FileEvent};
 use shared_types::{
-    Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, EventId, OpId, Payload, RootHash, RunId, Seq, Source,
-    Subject, Timestamp,
+    Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, EventId, OpId, Payload, RootHash, RunId,
+    Seq, Source, Subject, Timestamp,
 };
 
 use crate::steps::{Act, OldEvent, Step, path};
 
-/// The names of the slices that undo and restore are about.
+/// The names of the slices that undo and restore cover.
 const REVERSIBLE: [&str; 4] = ["files", "windows", "settings", "notes"];
 
 #[derive(Debug, Clone)]
 pub(crate) struct Shell {
     pub(crate) view: View,
-    /// What the log gave back for each event.
+    /// The recorded events, as decoded.
     pub(crate) log: Vec<Event>,
-    /// Effects that were woken by events, in order.
+    /// Effects that events started, in order.
     pub(crate) woken: Vec<Effect>,
     chain: ChainHash,
     contents: Contents,
@@ -45,7 +45,7 @@ impl Shell {
         }
     }
 
-    /// A shell in which these steps were taken, and the operation that each of them was.
+    /// A shell after these steps, and the operation of each.
     pub(crate) fn after(steps: impl IntoIterator<Item = Step>) -> (Self, Vec<OpId>) {
         let mut shell = Self::new();
         let ops = steps.into_iter().map(|step| shell.done(step)).collect();
@@ -77,7 +77,7 @@ impl Shell {
         self.contents.get(hash).map(Vec::as_slice)
     }
 
-    /// Bytes are dropped for good.
+    /// Deletes bytes for good.
     pub(crate) fn forget(&mut self, hash: &ContentHash) {
         self.contents.remove(hash);
     }
@@ -257,7 +257,7 @@ impl Shell {
         self.view.root()
     }
 
-    /// The hashes of what undo and restore are about.
+    /// The hashes of the slices that undo and restore cover.
     pub(crate) fn state(&mut self) -> Vec<(&'static str, RootHash)> {
         reversible_roots(&mut self.view)
     }

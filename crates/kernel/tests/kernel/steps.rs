@@ -127,7 +127,7 @@ pub(crate) fn path(text: &str) -> FilePath {
     FilePath::parse(text).unwrap()
 }
 
-/// The bytes that a text of a table stands for.
+/// The bytes of a text in a table.
 pub(crate) fn text(lines: &str) -> Vec<u8> {
     match lines {
         "" => Vec::new(),
@@ -198,7 +198,7 @@ pub(crate) fn capture(edits: &[Edit<'_>]) -> Step {
     Action::CaptureEdits { edits: outside(edits) }.into()
 }
 
-/// A command is started.
+/// Starts a command.
 pub(crate) fn call(title: &str) -> Step {
     let input = ContentRef::of(title.as_bytes());
     Action::StartCall(ToolCall {
@@ -228,7 +228,7 @@ pub(crate) fn hold(changes: u64) -> Step {
     Action::HoldCall { report: ToolReport::default(), changes, code: Some(0) }.into()
 }
 
-/// A command ended in this way, with these edits.
+/// Ends a command with this status and these edits.
 pub(crate) fn end(status: ToolStatus, edits: &[Edit<'_>]) -> Step {
     Action::FinishCall { status, report: ToolReport::default(), edits: outside(edits) }.into()
 }
@@ -237,7 +237,7 @@ pub(crate) fn exit(edits: &[Edit<'_>]) -> Step {
     end(ToolStatus::Exited { code: 0 }, edits)
 }
 
-/// The same step with texts whose bytes come with it.
+/// The same step with the bytes of these texts.
 pub(crate) fn with(step: Step, texts: &[&str]) -> Step {
     Step { contents: texts.iter().map(|lines| text(lines)).collect(), ..step }
 }

@@ -1,4 +1,4 @@
-//! What the watcher tells about changes that other programs make.
+//! What the watcher reports about changes that other programs make.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -112,7 +112,7 @@ fn reading_and_scanning_are_not_changes() {
 }
 
 #[test]
-fn somebody_who_never_stops_writing_is_reported_all_the_same() {
+fn a_program_that_never_stops_writing_is_reported_too() {
     let home = Home::new();
     let watch = start(&home);
     let start = Instant::now();

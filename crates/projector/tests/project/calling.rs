@@ -1,4 +1,4 @@
-//! Calls of tools in the timeline: what their rows say while they run, wait and after they ended.
+//! Tool calls in the timeline: their rows while they run, while they wait, and after they ended.
 
 use event_log::writer::{Change, SubmitError};
 use kernel::{Action, OutsideEdit, Rejection};
@@ -41,7 +41,7 @@ fn arrival(path: &str, text: &[u8]) -> OutsideEdit {
 }
 
 #[test]
-fn a_row_says_how_far_a_command_has_come() {
+fn a_row_shows_the_state_of_a_command() {
     let computer = Computer::new();
     let op = start(&computer, "cargo test", true);
     let running = row(&computer, op);
@@ -66,7 +66,7 @@ fn a_row_says_how_far_a_command_has_come() {
 }
 
 #[test]
-fn every_end_can_be_told_apart() {
+fn every_end_has_its_own_status() {
     let computer = Computer::new();
     let cases = [
         (ToolStatus::Exited { code: 0 }, CallStatus::Exited, Some(0)),
@@ -112,7 +112,7 @@ fn a_result_with_more_files_than_an_append_holds_reaches_the_disk() {
 }
 
 #[test]
-fn an_id_is_used_once_also_after_its_call_is_long_over() {
+fn an_id_is_used_once_even_after_its_call_has_ended() {
     let computer = Computer::new();
     let op = start(&computer, "ls", false);
     end(&computer, op, ToolStatus::Exited { code: 0 }, Vec::new(), &[]);

@@ -41,7 +41,7 @@ fn files_are_found_by_text_and_name_as_they_are_now() {
 }
 
 #[test]
-fn any_words_may_be_asked_for() {
+fn any_search_text_is_accepted() {
     let computer = Computer::new();
     computer.write("x", "a \"quoted\" AND NOT (bracketed) word* col:on\n");
     for words in
@@ -64,7 +64,7 @@ fn a_huge_or_binary_file_is_found_by_its_name_only() {
     finds(&computer, "huge", &["huge.txt"]);
 }
 
-/// True if the bytes stand anywhere in the read models' files.
+/// Whether the files of the read models contain the bytes.
 fn is_in_the_files(computer: &Computer, word: &str) -> bool {
     ["", "-wal"].iter().any(|suffix| {
         let path = computer.state().join(format!("{}{suffix}", projector::Views::FILE));
@@ -74,7 +74,7 @@ fn is_in_the_files(computer: &Computer, word: &str) -> bool {
 }
 
 #[test]
-fn a_purge_takes_the_words_out_of_the_read_models() {
+fn a_purge_removes_the_text_from_the_read_models() {
     let computer = Computer::new();
     let (secret, other) = ("the key is xyzzyplugh\n", "they said quuxfrobnicate\n");
     computer.write("notes", secret);

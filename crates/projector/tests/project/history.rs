@@ -18,16 +18,16 @@ use crate::calling;
 use crate::computer::{Computer, at, new_effect};
 use crate::running;
 
-/// Paths that get in each other's way: some are files and folders by turns.
+/// Paths that conflict with each other: some are files and folders by turns.
 const PATHS: [&str; 9] = ["a", "a/b", "a/b/c", "d/x.md", "d/y.md", "d/e/z", "ü/ñ.txt", "f.rs", "a/link"];
 
-/// So many cases, or as many as `PROPTEST_CASES` says.
+/// This many cases, or `PROPTEST_CASES`.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(cases);
     ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() }
 }
 
-/// One thing that happens.
+/// One step of a history.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Write {
@@ -49,7 +49,7 @@ pub(crate) enum Step {
         from: usize,
         to: usize,
     },
-    /// A program that knows nothing of all this.
+    /// A program edits a file on disk.
     Edit {
         path: usize,
         text: usize,
@@ -78,13 +78,13 @@ pub(crate) enum Step {
         conversation: u8,
         text: usize,
     },
-    /// A command that ends at once, having seen what is there now or nothing at all.
+    /// A command that ends at once and saw either the current file or none.
     Run {
         path: usize,
         text: usize,
         saw: bool,
     },
-    /// Something happens in one of two runs.
+    /// A change in one of two runs.
     Agent {
         run: u8,
         turn: u8,
@@ -114,7 +114,7 @@ pub(crate) fn steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
     vec(step(), 1..length)
 }
 
-/// What the log alone is asked for, while the disk stays behind.
+/// Changes of the log only, while the disk stays behind.
 pub(crate) fn unprojected(length: usize) -> impl Strategy<Value = Vec<Step>> {
     vec(gesture(), 0..length)
 }
@@ -184,7 +184,7 @@ fn id_bits(kind: u8, number: u8) -> (Timestamp, [u8; 10]) {
     (Timestamp::from_millis(1), [kind, number, 0, 0, 0, 0, 0, 0, 0, 1])
 }
 
-/// Lets a history happen. What is refused changes nothing and is part of the history.
+/// Runs a history. Refused steps change nothing and are part of it.
 pub(crate) fn happen(computer: &mut Computer, steps: &[Step]) {
     for step in steps {
         one(computer, step);
@@ -339,7 +339,7 @@ fn say(computer: &Computer, conversation: u8, number: usize) {
     computer.record(MessagePost { conversation, message, role, body, reply_to: None }, &[&bytes]);
 }
 
-/// What is still used is not purged, as on the command line.
+/// Contents in use are not purged, as on the command line.
 fn purge(computer: &Computer, bytes: &[u8]) {
     let hash = ContentHash::of(bytes);
     let used =
@@ -361,7 +361,7 @@ fn operation_back(computer: &Computer, back: usize) -> Option<OpId> {
     ops.into_iter().rev().nth(back)
 }
 
-/// Writes as a program does that wants just this file: whatever is in its way goes.
+/// Writes a file as a program would that removes anything in its way.
 fn edit(computer: &Computer, path: &str, bytes: &[u8]) {
     let mut above = computer.workspace();
     for part in path.split('/').collect::<Vec<_>>().split_last().unwrap().1 {

@@ -23,7 +23,7 @@ fn task_id(n: u8) -> TaskId {
     TaskId::from_bytes([n; 16])
 }
 
-/// Something happens in a run, in the operation that stands for it.
+/// A change in a run, in the run's own operation.
 pub(crate) fn act(computer: &Computer, run: u8, action: RunAction) -> Result<(), SubmitError> {
     let (op, change) = (OpId::from_bytes([run; 16]), Change::Do(Action::Run(action)));
     computer.submit_within(Some(run_id(run)), op, Source::Agent, change, &[b"{}"]).map(drop)
@@ -85,7 +85,7 @@ pub(crate) fn complete() -> RunAction {
     RunAction::Complete(RunComplete { summary: ContentRef::of(b"{}"), results: Vec::new() })
 }
 
-/// An agent puts a text at a path.
+/// An agent writes a text to a path.
 pub(crate) fn write(computer: &Computer, run: u8, path: &str, text: &[u8]) -> Result<OpId, SubmitError> {
     let op = new_op();
     let (tool, title, input) = ("write".into(), path.into(), ContentRef::of(b"{}"));

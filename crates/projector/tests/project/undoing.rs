@@ -12,7 +12,7 @@ use shared_types::{ContentRef, NoteId, OpId, Seq, Source, Timestamp, WindowId};
 use crate::calling;
 use crate::computer::{Computer, at};
 
-/// A computer and the operations so far, by a letter each.
+/// A computer and its operations so far, each with a letter.
 struct Story {
     computer: Computer,
     ops: Vec<(char, OpId)>,
@@ -23,7 +23,7 @@ impl Story {
         self.ops.iter().find(|(known, _)| *known == letter).unwrap().1
     }
 
-    /// One word a step: `w:A` writes a file as operation A, `u:B=A` undoes A as operation B.
+    /// One word per step: `w:A` writes a file as operation A, `u:B=A` undoes A as operation B.
     fn step(&mut self, word: &str) {
         let (kind, rest) = word.split_once(':').unwrap();
         let letter = rest.chars().next().unwrap();

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use event_log::replay::advance;
-use event_log::{ContentError, EventLog, find_hashes, read_content, decode_event};
+use event_log::{ContentError, EventLog, decode_event, find_hashes, read_content};
 use kernel::{EffectKind, VIEW_VERSION, View, evolve};
 use sha2::{Digest, Sha256};
 use shared_types::{ChainHash, ContentHash, INLINE_LIMIT, Seq, StoredEvent, Timestamp};

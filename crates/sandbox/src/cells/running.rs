@@ -114,7 +114,7 @@ impl Computer {
             return Ok(BTreeSet::new());
         };
         Ok(self.writer().inspect(move |view| {
-            let seen = view.tainted.iter().filter(|(path, _)| sight.may_read(path));
+            let seen = view.tainted_files.iter().filter(|(path, _)| sight.may_read(path));
             seen.flat_map(|(_, labels)| labels.iter().cloned()).collect()
         })?)
     }

@@ -1,6 +1,6 @@
 //! What is known of the call of a tool, gathered from the events of its operation.
 
-use event_log::{EventLog, read_content, decode_event};
+use event_log::{EventLog, decode_event, read_content};
 use shared_types::payload::tool::{ToolCall, ToolEvent, ToolStatus};
 use shared_types::wire::{CallDetails, Done, Ran};
 use shared_types::{Event, INLINE_LIMIT, OpId, Payload};

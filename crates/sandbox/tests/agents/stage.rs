@@ -292,8 +292,9 @@ impl<'a> Stage<'a> {
             return false;
         }
         let state = self.details(computer, run).line.state;
-        let inspected =
-            computer.writer().inspect(move |view| (!view.calls.is_empty(), view.pending_in(run).is_some()));
+        let inspected = computer
+            .writer()
+            .inspect(move |view| (!view.calls.is_empty(), view.unfinished_in(run).is_some()));
         let (is_busy, is_pending) = inspected.unwrap();
         match state {
             RunState::Paused => !is_busy,

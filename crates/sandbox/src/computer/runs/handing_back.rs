@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use event_log::{EventLog, decode_event};
-use kernel::run::Phase;
+use kernel::run::RunPhase;
 use kernel::{RunAction, touched_files};
 use shared_types::payload::run::{PauseReason, RunResume};
 use shared_types::{ContentHash, FilePath, RunId, Source};
@@ -31,7 +31,7 @@ impl Computer {
     pub(super) fn is_taken_over(&self, run: RunId) -> Result<bool, Failure> {
         Ok(self.writer.inspect(move |view| {
             let phase = view.runs.get(&run).map(|run| &run.phase);
-            matches!(phase, Some(Phase::Paused(PauseReason::TakenOver)))
+            matches!(phase, Some(RunPhase::Paused(PauseReason::TakenOver)))
         })?)
     }
 

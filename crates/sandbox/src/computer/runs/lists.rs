@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use agents::roles::Role;
 use event_log::writer::Change;
-use kernel::run::{Begun, Phase};
+use kernel::run::{OperationStarts, RunPhase};
 use projector::query::RunRow;
 use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::payload::llm::LlmEvent;
@@ -97,7 +97,7 @@ impl Computer {
             _ => None,
         });
         // What it came to before it went back is not what it comes to.
-        let complete = complete.filter(|_| story.run.phase == Phase::Completed);
+        let complete = complete.filter(|_| story.run.phase == RunPhase::Completed);
         let shown = |content| texts::show(log, content).text;
         let all: Vec<&Event> = story.events.iter().filter(|event| steps::is_step(event)).collect();
         let earlier = all.len().saturating_sub(STEPS);
@@ -237,7 +237,7 @@ impl Computer {
                 format!("event {step} is no turn and no call of an agent in this run"),
             )
         })?;
-        let begun = Begun::of(run, &story.events);
+        let begun = OperationStarts::of(run, &story.events);
         let since: Vec<Event> =
             story.events.iter().filter(|event| begun.of_event(event) >= to).cloned().collect();
         let mut calls = steps::calls(&since);
