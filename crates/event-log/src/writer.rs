@@ -2,9 +2,9 @@
 //!
 //! Every request to change a computer takes the same way:
 //!
-//! 1. The caller makes a [`Submission`]: who asks, under which ids, and which [`Change`] they want. It is the only
+//! 1. The caller makes a [`Submission`]: who asks, under which ids, and which [`ChangeRequest`] they want. It is the only
 //!    thing that the writer accepts.
-//! 2. The writer turns the [`Change`] into a [`kernel::Action`]. Most changes are an action already; for undo, retry
+//! 2. The writer turns the [`ChangeRequest`] into a [`kernel::Action`]. Most changes are an action already; for undo, retry
 //!    and restore it adds the events or the old view from the log, because the kernel reads nothing.
 //! 3. It stamps the time and builds a [`kernel::Command`]: action, ids, time, and the contents that deciding needs.
 //! 4. [`kernel::decide`] answers with events, and [`EventLog::append`] stores them.
@@ -45,7 +45,7 @@ pub struct Submission {
     /// The event because of which this is submitted.
     pub cause: Option<EventId>,
     pub taint: Vec<Taint>,
-    pub change: Change,
+    pub change: ChangeRequest,
     /// Contents up to `INLINE_LIMIT` that the change names; larger ones are staged as blobs first.
     pub contents: Vec<(ContentHash, Vec<u8>)>,
 }
@@ -56,7 +56,7 @@ pub struct Submission {
     clippy::large_enum_variant,
     reason = "nearly all changes are actions, and a submission is sent in a box"
 )]
-pub enum Change {
+pub enum ChangeRequest {
     Do(Action),
     /// Undoes an operation, or redoes what it undid if the operation is an undo.
     Undo {
@@ -117,11 +117,11 @@ pub enum SubmitError {
 
 type Reply = Box<dyn FnOnce(Result<Outcome, SubmitError>) + Send>;
 
-type Look = Box<dyn FnOnce(&mut View) + Send>;
+type Inspection = Box<dyn FnOnce(&mut View) + Send>;
 
 enum Request {
     Submit { submission: Box<Submission>, mode: Mode, reply: Reply },
-    Inspect(Look),
+    Inspect(Inspection),
 }
 
 /// A handle on the writer; cheap to clone.

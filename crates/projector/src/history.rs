@@ -126,7 +126,7 @@ mod tests {
     use std::sync::Arc;
 
     use event_log::MemoryLog;
-    use event_log::writer::{Change, Mode, Options, Submission, Writer};
+    use event_log::writer::{ChangeRequest, Mode, Options, Submission, Writer};
     use kernel::Action;
     use shared_types::{Actor, CommandId, OpId, Source, Timestamp, UserId};
 
@@ -145,7 +145,7 @@ mod tests {
                 run_id: None,
                 cause: None,
                 taint: Vec::new(),
-                change: Change::Do(action),
+                change: ChangeRequest::Do(action),
                 contents: Vec::new(),
             };
             writer.submit(submission, Mode::Commit).unwrap();

@@ -18,7 +18,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use event_log::writer::{Change, Mode, Options, Outcome, Submission, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, Writer};
 use event_log::{EventLog, SqliteLog};
 use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions};
 use projector::{CaughtUp, Extent, ProgressPhase, Projector};
@@ -92,7 +92,7 @@ impl Computer {
         let caller = Caller { source: Source::User, ..Caller::system(Actor::CLI) };
         computer.submit(
             &caller,
-            Change::Do(Action::CreateUser { name: owner.into() }),
+            ChangeRequest::Do(Action::CreateUser { name: owner.into() }),
             Vec::new(),
             Mode::Commit,
         )?;
@@ -205,17 +205,17 @@ impl Computer {
                 let node = FileNode::file(staged.content(), mode);
                 let action = Action::WriteFile { path: path.clone(), node, base: *base };
                 let contents = staged.into_inline().into_iter().collect();
-                self.change(&caller, Change::Do(action), contents, Mode::Commit, progress)?
+                self.change(&caller, ChangeRequest::Do(action), contents, Mode::Commit, progress)?
             }
             Request::MakeFolder { path } => {
                 let action =
                     Action::WriteFile { path: path.clone(), node: FileNode::Folder, base: Base::Absent };
-                self.change(&caller, Change::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
             }
             Request::Copy { from, to } => {
                 self.record_outside(progress)?;
                 let action = self.copy(from, to)?;
-                self.change(&caller, Change::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
             }
             Request::Gesture(action) => {
                 let action = match action.clone() {
@@ -225,18 +225,18 @@ impl Computer {
                     DesktopAction::ClearSetting { key } => Action::ClearSetting { key },
                 };
                 // Nothing of this is on disk, so nobody has to wait for the projector.
-                let outcome = self.submit(&caller, Change::Do(action), Vec::new(), Mode::Commit)?;
+                let outcome = self.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
                 self.describe(caller.op, &outcome, Mode::Commit)
             }
             Request::Remove { path } => {
                 self.record_outside(progress)?;
                 let action = Action::DeletePath { path: path.clone() };
-                self.change(&caller, Change::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
             }
             Request::Move { from, to } => {
                 self.record_outside(progress)?;
                 let action = Action::MovePath { from: from.clone(), to: to.clone() };
-                self.change(&caller, Change::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
             }
             Request::Undo { target, choices, preview } => {
                 self.record_outside(progress)?;
@@ -253,7 +253,13 @@ impl Computer {
                 if !preview {
                     self.checkpoint_before_restore(*seq, progress)?;
                 }
-                self.change(&caller, Change::Restore { seq: *seq }, Vec::new(), mode(*preview), progress)?
+                self.change(
+                    &caller,
+                    ChangeRequest::Restore { seq: *seq },
+                    Vec::new(),
+                    mode(*preview),
+                    progress,
+                )?
             }
             Request::Checkpoint { message } => {
                 self.record_outside(progress)?;
@@ -283,7 +289,7 @@ impl Computer {
     pub(crate) fn submit(
         &self,
         caller: &Caller,
-        change: Change,
+        change: ChangeRequest,
         contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
         mode: Mode,
     ) -> Result<Outcome, Failure> {
@@ -305,7 +311,7 @@ impl Computer {
     pub(crate) fn change(
         &self,
         caller: &Caller,
-        change: Change,
+        change: ChangeRequest,
         contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
         mode: Mode,
         progress: Progress<'_>,
@@ -331,7 +337,7 @@ impl Computer {
         preview: bool,
         progress: Progress<'_>,
     ) -> Result<Done, Failure> {
-        let change = Change::Undo { target, resolutions: resolutions(choices) };
+        let change = ChangeRequest::Undo { target, resolutions: resolutions(choices) };
         let mut done = self.take_back(caller, change, &[target], preview, progress)?;
         done.target = Some(target);
         Ok(done)
@@ -341,7 +347,7 @@ impl Computer {
     fn take_back(
         &self,
         caller: &Caller,
-        change: Change,
+        change: ChangeRequest,
         operations: &[OpId],
         preview: bool,
         progress: Progress<'_>,

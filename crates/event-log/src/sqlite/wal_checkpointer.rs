@@ -22,19 +22,19 @@ const TOO_MANY: i32 = 4 * PAGES;
 /// The thread. Dropping this ends it.
 #[derive(Debug)]
 pub(super) struct WalCheckpointer {
-    bell: Arc<WakeUp>,
+    wake_up: Arc<WakeUp>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
 struct WakeUp {
     state: Mutex<WakeState>,
-    rung: Condvar,
+    requested: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct WakeState {
-    rung: bool,
+    requested: bool,
     closed: bool,
 }
 
@@ -45,22 +45,22 @@ impl WalCheckpointer {
         mut conn: Connection,
         writer: impl FnOnce(Connection) -> Writer,
     ) -> rusqlite::Result<(Self, Arc<Mutex<Writer>>)> {
-        let bell = Arc::new(WakeUp::default());
-        let same = Arc::clone(&bell);
+        let wake_up = Arc::new(WakeUp::default());
+        let same = Arc::clone(&wake_up);
         conn.wal_hook(Some(move |wal: &mut Wal, pages| {
             if pages >= TOO_MANY {
                 // As with SQLite's own hook, a failure here does not affect the commit.
                 let _ = wal.checkpoint();
             } else if pages >= PAGES {
-                same.ring();
+                same.request();
             }
             Ok(())
         }))?;
         let writer = Arc::new(Mutex::new(writer(conn)));
-        let (same, of_thread) = (Arc::clone(&bell), Arc::clone(&writer));
+        let (same, of_thread) = (Arc::clone(&wake_up), Arc::clone(&writer));
         let thread =
             Builder::new().name("checkpointer".into()).spawn(move || same.serve(&path, &of_thread)).ok();
-        Ok((Self { bell, thread }, writer))
+        Ok((Self { wake_up, thread }, writer))
     }
 }
 
@@ -69,21 +69,21 @@ impl WakeUp {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ring(&self) {
-        self.lock().rung = true;
-        self.rung.notify_one();
+    fn request(&self) {
+        self.lock().requested = true;
+        self.requested.notify_one();
     }
 
-    /// Waits for the next call of `ring`. False when the thread should end.
+    /// Waits for the next call of `request`. False when the thread should end.
     fn wait(&self) -> bool {
-        let silent = |state: &mut WakeState| !state.rung && !state.closed;
-        !self.rung.wait_while(self.lock(), silent).unwrap_or_else(PoisonError::into_inner).closed
+        let silent = |state: &mut WakeState| !state.requested && !state.closed;
+        !self.requested.wait_while(self.lock(), silent).unwrap_or_else(PoisonError::into_inner).closed
     }
 
     fn serve(&self, path: &std::path::Path, writer: &Mutex<Writer>) {
         let mut kept = None;
         while self.wait() {
-            // A failure is retried at the next ring.
+            // A failure is retried at the next request.
             let conn = kept.take().map_or_else(|| open_writer(path), Ok);
             let moved = conn.and_then(|conn| {
                 move_pages(&conn)?;
@@ -91,8 +91,8 @@ impl WakeUp {
                 move_pages(&conn).map(|()| conn)
             });
             kept = moved.ok();
-            // Rings since then counted pages that are moved now.
-            self.lock().rung = false;
+            // Requests since then counted pages that are moved now.
+            self.lock().requested = false;
         }
     }
 }
@@ -103,8 +103,8 @@ fn move_pages(conn: &Connection) -> rusqlite::Result<()> {
 
 impl Drop for WalCheckpointer {
     fn drop(&mut self) {
-        self.bell.lock().closed = true;
-        self.bell.rung.notify_one();
+        self.wake_up.lock().closed = true;
+        self.wake_up.requested.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

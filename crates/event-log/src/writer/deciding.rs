@@ -10,7 +10,7 @@ use shared_types::payload::run::AskKind;
 use shared_types::{ContentHash, ContentRef, Event, OpId, RunId, StoredEvent, Timestamp};
 
 use super::groups::WriterThread;
-use super::{Change, Submission, SubmitError};
+use super::{ChangeRequest, Submission, SubmitError};
 use crate::replay::view_at;
 use crate::{decode_event, read_content};
 
@@ -81,22 +81,22 @@ impl WriterThread {
     }
 
     /// Completes a change from the log.
-    fn action(&self, change: &Change) -> Result<Action, SubmitError> {
+    fn action(&self, change: &ChangeRequest) -> Result<Action, SubmitError> {
         Ok(match change {
-            Change::Do(action) => action.clone(),
-            Change::Undo { target, resolutions } => {
+            ChangeRequest::Do(action) => action.clone(),
+            ChangeRequest::Undo { target, resolutions } => {
                 let events = self.decode_all(&self.log.operation(*target)?)?;
                 Action::Undo { target: *target, events, resolutions: resolutions.clone() }
             }
-            Change::UndoRun { run, resolutions } => {
+            ChangeRequest::UndoRun { run, resolutions } => {
                 let events = self.decode_all(&self.log.run(*run)?)?;
                 Action::UndoRun { run: *run, events, resolutions: resolutions.clone() }
             }
-            Change::RetryRun { run, to, resolutions } => {
+            ChangeRequest::RetryRun { run, to, resolutions } => {
                 let events = self.decode_all(&self.log.run(*run)?)?;
                 Action::RetryRun { run: *run, to: *to, events, resolutions: resolutions.clone() }
             }
-            Change::Restore { seq } => {
+            ChangeRequest::Restore { seq } => {
                 if *seq > self.view.seq() {
                     return Err(Rejection::NotYet { seq: *seq }.into());
                 }

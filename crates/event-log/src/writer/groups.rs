@@ -10,7 +10,7 @@ use kernel::{Action, Decision, RunAction, View, evolve, react};
 use shared_types::{CommandId, ContentHash, Event, INLINE_LIMIT};
 
 use super::replies::{Answer, Replies};
-use super::{Change, Look, Mode, Options, Outcome, Reply, Request, Submission, SubmitError};
+use super::{ChangeRequest, Inspection, Mode, Options, Outcome, Reply, Request, Submission, SubmitError};
 use crate::replay::{SnapshotNeed, snapshot_need, snapshot_of, view_at};
 use crate::{Append, AppendError, Appended, ContentError, EventLog, decode_event};
 
@@ -39,27 +39,29 @@ struct Group {
     appends: Vec<Append>,
     /// Inspections run after the flush: they must not see events that are not durable, and ending the group for them
     /// would cost the writers an extra flush.
-    looks: Vec<Look>,
+    inspections: Vec<Inspection>,
 }
 
 impl Group {
     fn is_full(&self) -> bool {
-        self.members.len() + self.looks.len() >= GROUP
+        self.members.len() + self.inspections.len() >= GROUP
     }
 
     /// Whether the submission may depend on events of this group, which the log holds only after the flush.
     fn may_affect(&self, submission: &Submission) -> bool {
         let has = |is: &dyn Fn(&Event) -> bool| self.appends.iter().flat_map(|append| &append.events).any(is);
         match &submission.change {
-            Change::Do(Action::StartCall(_) | Action::MakeCall { .. }) => {
+            ChangeRequest::Do(Action::StartCall(_) | Action::MakeCall { .. }) => {
                 has(&|event| event.op == submission.op)
             }
-            Change::Do(Action::Run(RunAction::Start(_))) => has(&|event| event.run_id == submission.run_id),
-            Change::Do(_) => false,
-            Change::Undo { .. }
-            | Change::UndoRun { .. }
-            | Change::RetryRun { .. }
-            | Change::Restore { .. } => !self.appends.is_empty(),
+            ChangeRequest::Do(Action::Run(RunAction::Start(_))) => {
+                has(&|event| event.run_id == submission.run_id)
+            }
+            ChangeRequest::Do(_) => false,
+            ChangeRequest::Undo { .. }
+            | ChangeRequest::UndoRun { .. }
+            | ChangeRequest::RetryRun { .. }
+            | ChangeRequest::Restore { .. } => !self.appends.is_empty(),
         }
     }
 }
@@ -126,7 +128,7 @@ impl WriterThread {
         while let Some(request) = waiting.pop_front() {
             match request {
                 Request::Inspect(look) if group.members.is_empty() => look(&mut self.view),
-                Request::Inspect(look) => group.looks.push(look),
+                Request::Inspect(look) => group.inspections.push(look),
                 // A decision that reads the log needs a log that holds everything the view has seen.
                 Request::Submit { submission, mode, reply } if group.may_affect(&submission) => {
                     waiting.push_front(Request::Submit { submission, mode, reply });
@@ -213,7 +215,7 @@ impl WriterThread {
 
     /// Appends the group. Submissions that must be decided again return to the front of the queue.
     fn commit(&mut self, group: Group, waiting: &mut VecDeque<Request>) {
-        let Group { members, appends, looks } = group;
+        let Group { members, appends, inspections } = group;
         if members.is_empty() {
             return;
         }
@@ -255,7 +257,7 @@ impl WriterThread {
         if !clean {
             self.reload();
         }
-        looks.into_iter().for_each(|look| look(&mut self.view));
+        inspections.into_iter().for_each(|look| look(&mut self.view));
         for (submission, reply) in again.into_iter().rev() {
             waiting.push_front(Request::Submit { submission, mode: Mode::Commit, reply });
         }

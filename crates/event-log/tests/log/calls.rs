@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use event_log::conformance::Harness;
 use event_log::replay::{snapshot_of, view_at, view_from_nothing};
-use event_log::writer::{Change, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, SubmitError, Writer};
 use event_log::{EventLog, decode_event};
 use kernel::{Action, CallState, OutsideEdit, Rejection};
 use shared_types::payload::file::FileNode;
@@ -29,7 +29,7 @@ fn submission(command: u8, action: Action, contents: &[&[u8]]) -> Submission {
         run_id: None,
         cause: None,
         taint: Vec::new(),
-        change: Change::Do(action),
+        change: ChangeRequest::Do(action),
         contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
     }
 }

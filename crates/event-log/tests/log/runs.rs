@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use event_log::conformance::Harness;
 use event_log::replay::{snapshot_of, view_at, view_from_nothing};
-use event_log::writer::{Change, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, SubmitError, Writer};
 use event_log::{EventLog, read_content};
 use kernel::run::RunPhase;
 use kernel::{Action, Base, OutsideEdit, Rejection, Resolutions, RunAction};
@@ -38,7 +38,7 @@ fn writer(log: &Arc<dyn EventLog>) -> (Writer, std::thread::JoinHandle<()>) {
     Writer::start(Arc::clone(log), options).unwrap()
 }
 
-fn submission(command: u8, run_id: Option<RunId>, change: Change, contents: &[&[u8]]) -> Submission {
+fn submission(command: u8, run_id: Option<RunId>, change: ChangeRequest, contents: &[&[u8]]) -> Submission {
     Submission {
         command: CommandId::from_bytes([command; 16]),
         op: op(command),
@@ -53,7 +53,7 @@ fn submission(command: u8, run_id: Option<RunId>, change: Change, contents: &[&[
 }
 
 fn in_run(command: u8, action: RunAction) -> Submission {
-    submission(command, Some(run()), Change::Do(Action::Run(action)), &[b"{}"])
+    submission(command, Some(run()), ChangeRequest::Do(Action::Run(action)), &[b"{}"])
 }
 
 fn start() -> RunAction {
@@ -87,14 +87,14 @@ fn edit(command: u8, from: Option<&str>, to: &str) -> Submission {
         edits: vec![OutsideEdit { path, base: from.map(node), now: Some(node(to)) }],
         also: None,
     };
-    submission(command, Some(run()), Change::Do(action), &[b"{}", to.as_bytes()])
+    submission(command, Some(run()), ChangeRequest::Do(action), &[b"{}", to.as_bytes()])
 }
 
 /// The person writes.
 fn write(command: u8, text: &str) -> Submission {
     let path = FilePath::parse("a").unwrap();
     let action = Action::WriteFile { path, node: node(text), base: Base::Any };
-    submission(command, None, Change::Do(action), &[text.as_bytes()])
+    submission(command, None, ChangeRequest::Do(action), &[text.as_bytes()])
 }
 
 fn ended(command: u8) -> [Submission; 2] {
@@ -111,7 +111,7 @@ fn ended(command: u8) -> [Submission; 2] {
 }
 
 fn undo_run(command: u8) -> Submission {
-    submission(command, None, Change::UndoRun { run: run(), resolutions: Resolutions::default() }, &[])
+    submission(command, None, ChangeRequest::UndoRun { run: run(), resolutions: Resolutions::default() }, &[])
 }
 
 /// Submits all of them in order to a new writer.
@@ -162,8 +162,12 @@ fn is_undone_as_one(harness: &mut dyn Harness) {
     let again = writer.submit(undo_run(21), Mode::Commit);
     let whole = OpId::from_bytes(*run().as_bytes());
     assert!(matches!(again, Err(SubmitError::Rejected(Rejection::AlreadyUndone { op })) if op == whole));
-    let step =
-        submission(22, None, Change::Undo { target: op(13), resolutions: Resolutions::default() }, &[]);
+    let step = submission(
+        22,
+        None,
+        ChangeRequest::Undo { target: op(13), resolutions: Resolutions::default() },
+        &[],
+    );
     let step = writer.submit(step, Mode::Commit);
     assert!(
         matches!(step, Err(SubmitError::Rejected(Rejection::AlreadyUndone { op: taken })) if taken == op(13))
@@ -175,7 +179,7 @@ fn is_undone_as_one(harness: &mut dyn Harness) {
     assert_eq!(view_from_nothing(&*log, log.head().seq).unwrap().root(), view.root());
 
     let target = undone.decision.events[0].op;
-    let redo = submission(23, None, Change::Undo { target, resolutions: Resolutions::default() }, &[]);
+    let redo = submission(23, None, ChangeRequest::Undo { target, resolutions: Resolutions::default() }, &[]);
     writer.submit(redo, Mode::Commit).unwrap();
     assert_eq!(text(&log), AFTER);
     drop(writer);
@@ -243,7 +247,7 @@ fn an_inspection_during_a_failed_append_sees_what_the_log_holds() {
     let (other, is_due) = (Arc::clone(&log), AtomicBool::new(true));
     let clock = move || {
         if is_due.swap(false, Ordering::Relaxed) {
-            submit_all(&other, [submission(1, None, Change::Do(edits("b")), &[b"b"])]);
+            submit_all(&other, [submission(1, None, ChangeRequest::Do(edits("b")), &[b"b"])]);
         }
         Timestamp::from_millis(1_700_000_000_000)
     };

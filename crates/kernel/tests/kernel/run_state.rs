@@ -94,7 +94,7 @@ fn the_clock_runs_while_one_agent_works_and_another_waits_for_the_person() {
     then(&mut shell, task(2, Some(1), "terminal"), 1_000, 1_000);
     then(&mut shell, task(3, Some(1), "writer"), 1_000, 1_000);
     then(&mut shell, ask(1, 2, question(some_call())), 2_000, 2_000);
-    // The second agent works.
+    // The third agent works.
     then(&mut shell, ask(2, 3, question(some_call())), 3_000, 3_000);
     // No agent works: the first one waits for the other two.
     let call = then(&mut shell, call_by(2), 10_000, 3_000);

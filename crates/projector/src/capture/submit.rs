@@ -1,7 +1,7 @@
 //! Submitting captured edits to the writer.
 
 use event_log::ContentError;
-use event_log::writer::{Change, Mode, Submission, SubmitError};
+use event_log::writer::{ChangeRequest, Mode, Submission, SubmitError};
 use kernel::Action;
 use kernel::command::OutsideEdit;
 use shared_types::payload::file::FileNode;
@@ -36,7 +36,7 @@ impl Capture<'_> {
                 run_id: None,
                 cause: None,
                 taint: Vec::new(),
-                change: Change::Do(Action::CaptureEdits { edits: edits.clone() }),
+                change: ChangeRequest::Do(Action::CaptureEdits { edits: edits.clone() }),
                 contents: gathered.contents.clone(),
             };
             match self.writer.submit(submission, Mode::Commit) {

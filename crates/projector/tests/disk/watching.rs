@@ -10,7 +10,7 @@ use shared_types::FilePath;
 
 use crate::fixture::{Home, at, listing};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_millis(60);
 
 fn start(home: &Home) -> Watch {
@@ -19,7 +19,7 @@ fn start(home: &Home) -> Watch {
 
 #[track_caller]
 fn paths(watch: &Watch) -> BTreeSet<FilePath> {
-    match watch.next(PATIENCE, QUIET) {
+    match watch.next(TIMEOUT, QUIET) {
         Touched::Paths(paths) => paths,
         other @ (Touched::Nothing | Touched::Everything) => panic!("{other:?}"),
     }
@@ -138,7 +138,7 @@ fn a_flood_is_everything() {
     }
     let mut last = Touched::Nothing;
     while last != Touched::Everything {
-        last = watch.next(PATIENCE, QUIET);
+        last = watch.next(TIMEOUT, QUIET);
         assert_ne!(last, Touched::Nothing, "the flood went unnoticed");
     }
 }

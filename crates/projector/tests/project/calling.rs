@@ -1,6 +1,6 @@
 //! Tool calls in the timeline: their rows while they run, while they wait, and after they ended.
 
-use event_log::writer::{Change, SubmitError};
+use event_log::writer::{ChangeRequest, SubmitError};
 use kernel::{Action, OutsideEdit, Rejection};
 use projector::query::{OperationFilter, OperationRow};
 use shared_types::payload::file::FileNode;
@@ -14,7 +14,7 @@ pub(crate) fn start(computer: &Computer, title: &str, network: bool) -> OpId {
     let op = new_op();
     let (tool, input) = ("exec".into(), ContentRef::of(b"{}"));
     let action = Action::StartCall(ToolCall { tool, title: title.into(), input, network, task: None });
-    computer.submit_in(op, Source::User, Change::Do(action), &[b"{}"]).unwrap();
+    computer.submit_in(op, Source::User, ChangeRequest::Do(action), &[b"{}"]).unwrap();
     op
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn end(
     contents: &[&[u8]],
 ) {
     let action = Action::FinishCall { status, report: ToolReport::default(), edits };
-    computer.submit_in(op, Source::User, Change::Do(action), contents).unwrap();
+    computer.submit_in(op, Source::User, ChangeRequest::Do(action), contents).unwrap();
 }
 
 fn row(computer: &Computer, op: OpId) -> OperationRow {
@@ -50,7 +50,7 @@ fn a_row_shows_the_state_of_a_command() {
     assert_eq!((running.call, running.reversible), (call(CallStatus::Running, None), false));
 
     let hold = Action::HoldCall { report: ToolReport::default(), changes: 1, code: Some(3) };
-    computer.submit_in(op, Source::User, Change::Do(hold), &[]).unwrap();
+    computer.submit_in(op, Source::User, ChangeRequest::Do(hold), &[]).unwrap();
     assert_eq!(row(&computer, op).call, call(CallStatus::Held, Some(3)));
 
     end(&computer, op, ToolStatus::Exited { code: 101 }, vec![arrival("out/log", b"1")], &[b"1"]);
@@ -120,7 +120,7 @@ fn an_id_is_used_once_even_after_its_call_has_ended() {
     let again = Action::StartCall(ToolCall { tool, title: "ls".into(), input, network: false, task: None });
     for taken in [op, computer.write("a", "1")] {
         computer.write("b", "2");
-        let refused = computer.submit_in(taken, Source::User, Change::Do(again.clone()), &[]);
+        let refused = computer.submit_in(taken, Source::User, ChangeRequest::Do(again.clone()), &[]);
         let Err(SubmitError::Rejected(rejection)) = refused else { panic!("{refused:?}") };
         assert_eq!(rejection, Rejection::CallTaken { call: taken });
         computer.write("b", "3");

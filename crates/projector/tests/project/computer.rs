@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::JoinHandle;
 
-use event_log::writer::{Change, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, SubmitError, Writer};
 use event_log::{Append, EventLog, SqliteLog};
 use kernel::{Action, Base, Resolutions, View};
 use projector::{CaptureIds, Captured, CaughtUp, Extent, ProgressPhase, Projector, Views};
@@ -137,14 +137,18 @@ impl Computer {
         self.log().head().seq
     }
 
-    pub(crate) fn submit(&self, change: Change, contents: &[&[u8]]) -> Result<(OpId, Outcome), SubmitError> {
+    pub(crate) fn submit(
+        &self,
+        change: ChangeRequest,
+        contents: &[&[u8]],
+    ) -> Result<(OpId, Outcome), SubmitError> {
         self.submit_as(Source::User, change, contents)
     }
 
     pub(crate) fn submit_as(
         &self,
         source: Source,
-        change: Change,
+        change: ChangeRequest,
         contents: &[&[u8]],
     ) -> Result<(OpId, Outcome), SubmitError> {
         let op = new_op();
@@ -156,7 +160,7 @@ impl Computer {
         &self,
         op: OpId,
         source: Source,
-        change: Change,
+        change: ChangeRequest,
         contents: &[&[u8]],
     ) -> Result<Outcome, SubmitError> {
         self.submit_within(None, op, source, change, contents)
@@ -167,7 +171,7 @@ impl Computer {
         run_id: Option<RunId>,
         op: OpId,
         source: Source,
-        change: Change,
+        change: ChangeRequest,
         contents: &[&[u8]],
     ) -> Result<Outcome, SubmitError> {
         let submission = self.submission(run_id, op, source, change, contents);
@@ -179,7 +183,7 @@ impl Computer {
         run_id: Option<RunId>,
         op: OpId,
         source: Source,
-        change: Change,
+        change: ChangeRequest,
         contents: &[&[u8]],
     ) -> Submission {
         Submission {
@@ -196,7 +200,7 @@ impl Computer {
     }
 
     pub(crate) fn act(&self, action: Action) -> OpId {
-        self.submit(Change::Do(action), &[]).unwrap().0
+        self.submit(ChangeRequest::Do(action), &[]).unwrap().0
     }
 
     /// Appends an event that no command makes any more, as an older version recorded it.
@@ -225,7 +229,7 @@ impl Computer {
     /// Makes the writer read events that were appended without it: it does so when it decides something.
     fn reload_writer(&self) {
         let action = Action::SetSetting { key: "unused".into(), value: 1.into() };
-        let submission = self.submission(None, new_op(), Source::User, Change::Do(action), &[]);
+        let submission = self.submission(None, new_op(), Source::User, ChangeRequest::Do(action), &[]);
         let _ = self.running().writer.submit(submission, Mode::Preview).unwrap();
     }
 
@@ -242,7 +246,7 @@ impl Computer {
         let inline = staged.into_inline();
         let contents: Vec<&[u8]> = inline.iter().map(|(_, bytes)| bytes.as_slice()).collect();
         let action = Action::WriteFile { path: at(path), node, base: Base::Any };
-        self.submit(Change::Do(action), &contents).unwrap().0
+        self.submit(ChangeRequest::Do(action), &contents).unwrap().0
     }
 
     pub(crate) fn place(&self, path: &str, node: FileNode) -> OpId {
@@ -258,7 +262,7 @@ impl Computer {
     }
 
     pub(crate) fn undo(&self, target: OpId) -> OpId {
-        self.submit(Change::Undo { target, resolutions: Resolutions::default() }, &[]).unwrap().0
+        self.submit(ChangeRequest::Undo { target, resolutions: Resolutions::default() }, &[]).unwrap().0
     }
 
     /// Purges bytes as the command line does: request, delete, record.

@@ -1,6 +1,6 @@
 //! Random histories: everything that can happen to a computer, in any order.
 
-use event_log::writer::{Change, SubmitError};
+use event_log::writer::{ChangeRequest, SubmitError};
 use kernel::{Action, Base, OutsideEdit, Resolutions, RunAction};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -200,7 +200,7 @@ fn one(computer: &mut Computer, step: &Step) {
             let inline: Vec<Vec<u8>> = staged.into_inline().into_iter().map(|(_, bytes)| bytes).collect();
             let contents: Vec<&[u8]> = inline.iter().map(Vec::as_slice).collect();
             let action = Action::WriteFile { path: at(PATHS[*path]), node, base: Base::Any };
-            refused(computer.submit_as(*source, Change::Do(action), &contents));
+            refused(computer.submit_as(*source, ChangeRequest::Do(action), &contents));
         }
         Step::Link { path } => put(computer, *path, FileNode::Symlink { target: "f.rs".into() }),
         Step::Folder { path } => put(computer, *path, FileNode::Folder),
@@ -239,16 +239,18 @@ fn one(computer: &mut Computer, step: &Step) {
         Step::Agent { run, turn, path, text } => agent(computer, *run, *turn, PATHS[*path], *text),
         Step::UndoRun { run } => {
             let (run, resolutions) = (running::run_id(*run), Resolutions::default());
-            refused(computer.submit(Change::UndoRun { run, resolutions }, &[]));
+            refused(computer.submit(ChangeRequest::UndoRun { run, resolutions }, &[]));
         }
         Step::Undo { back } => {
             if let Some(target) = operation_back(computer, *back) {
-                refused(computer.submit(Change::Undo { target, resolutions: Resolutions::default() }, &[]));
+                refused(
+                    computer.submit(ChangeRequest::Undo { target, resolutions: Resolutions::default() }, &[]),
+                );
             }
         }
         Step::Restore { percent } => {
             let seq = Seq(computer.head().0 * percent / 100);
-            refused(computer.submit(Change::Restore { seq }, &[]));
+            refused(computer.submit(ChangeRequest::Restore { seq }, &[]));
         }
         Step::Checkpoint => {
             let effect = new_effect();
@@ -278,7 +280,7 @@ fn refused<T>(outcome: Result<T, SubmitError>) {
 }
 
 fn act(computer: &Computer, action: Action) {
-    refused(computer.submit(Change::Do(action), &[]));
+    refused(computer.submit(ChangeRequest::Do(action), &[]));
 }
 
 fn put(computer: &Computer, path: usize, node: FileNode) {
@@ -295,7 +297,7 @@ fn run(computer: &Computer, path: &FilePath, number: usize, saw: bool) {
     let edits = vec![OutsideEdit { path: path.clone(), base, now }];
     let inline: Vec<Vec<u8>> = staged.into_inline().into_iter().map(|(_, bytes)| bytes).collect();
     let contents: Vec<&[u8]> = inline.iter().map(Vec::as_slice).collect();
-    let change = Change::Do(Action::FinishCall { status, report, edits });
+    let change = ChangeRequest::Do(Action::FinishCall { status, report, edits });
     refused(computer.submit_in(op, Source::User, change, &contents));
 }
 

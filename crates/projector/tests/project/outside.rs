@@ -272,16 +272,17 @@ fn play(computer: &mut Computer, person: &Person, next: &Move) {
             let text = person.text(*line);
             let node = FileNode::file(shared_types::ContentRef::of(text.as_bytes()), 0o644);
             let action = kernel::Action::WriteFile { path: at(PATHS[*path]), node, base: kernel::Base::Any };
-            let _ = computer.submit(event_log::writer::Change::Do(action), &[text.as_bytes()]);
+            let _ = computer.submit(event_log::writer::ChangeRequest::Do(action), &[text.as_bytes()]);
         }
         Move::Delete { path } => {
             let action = kernel::Action::DeletePath { path: at(PATHS[*path]) };
-            let _ = computer.submit(event_log::writer::Change::Do(action), &[]);
+            let _ = computer.submit(event_log::writer::ChangeRequest::Do(action), &[]);
         }
         Move::Undo => {
             if let Some(row) = computer.views().undoable().unwrap() {
                 let resolutions = kernel::Resolutions::default();
-                let _ = computer.submit(event_log::writer::Change::Undo { target: row.op, resolutions }, &[]);
+                let _ = computer
+                    .submit(event_log::writer::ChangeRequest::Undo { target: row.op, resolutions }, &[]);
             }
         }
         Move::Capture => drop(computer.capture()),

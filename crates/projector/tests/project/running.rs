@@ -1,6 +1,6 @@
 //! Runs in the lists: how far each is, what it took, what belongs to it, and what its undo leaves.
 
-use event_log::writer::{Change, SubmitError};
+use event_log::writer::{ChangeRequest, SubmitError};
 use kernel::{Action, OutsideEdit, Resolutions, RunAction};
 use projector::query::RunRow;
 use shared_types::payload::file::FileNode;
@@ -25,7 +25,7 @@ fn task_id(n: u8) -> TaskId {
 
 /// A change in a run, in the run's own operation.
 pub(crate) fn act(computer: &Computer, run: u8, action: RunAction) -> Result<(), SubmitError> {
-    let (op, change) = (OpId::from_bytes([run; 16]), Change::Do(Action::Run(action)));
+    let (op, change) = (OpId::from_bytes([run; 16]), ChangeRequest::Do(Action::Run(action)));
     computer.submit_within(Some(run_id(run)), op, Source::Agent, change, &[b"{}"]).map(drop)
 }
 
@@ -98,7 +98,13 @@ pub(crate) fn write(computer: &Computer, run: u8, path: &str, text: &[u8]) -> Re
         edits: vec![OutsideEdit { path: at(path), base, now }],
         also: None,
     };
-    computer.submit_within(Some(run_id(run)), op, Source::Agent, Change::Do(action), &[b"{}", text])?;
+    computer.submit_within(
+        Some(run_id(run)),
+        op,
+        Source::Agent,
+        ChangeRequest::Do(action),
+        &[b"{}", text],
+    )?;
     Ok(op)
 }
 
@@ -197,7 +203,7 @@ fn the_operations_of_a_run_are_told_in_order_and_go_back_with_it() {
     let of_person = computer.views().operation(mine).unwrap().unwrap();
     assert_eq!((of_person.run, of_person.task), (None, None));
 
-    let change = Change::UndoRun { run: run_id(1), resolutions: Resolutions::default() };
+    let change = ChangeRequest::UndoRun { run: run_id(1), resolutions: Resolutions::default() };
     let (undo, _) = computer.submit(change, &[]).unwrap();
     let undone = |computer: &Computer| -> Vec<bool> {
         computer.settle();

@@ -1,6 +1,6 @@
 //! Which operation a bare undo and a bare redo take, as a table of histories.
 
-use event_log::writer::Change;
+use event_log::writer::ChangeRequest;
 use kernel::{Action, Base, OutsideEdit};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::message::ConversationStart;
@@ -31,7 +31,7 @@ impl Story {
         let text = format!("{letter}\n");
         let write = |path: &str| {
             let node = FileNode::file(ContentRef::of(text.as_bytes()), 0o644);
-            Change::Do(Action::WriteFile { path: at(path), node, base: Base::Any })
+            ChangeRequest::Do(Action::WriteFile { path: at(path), node, base: Base::Any })
         };
         let submit = |change| computer.submit(change, &[text.as_bytes()]).unwrap().0;
         let op = match kind {
@@ -46,7 +46,7 @@ impl Story {
                 computer.edit(&format!("edited-{letter}"), &text);
                 computer.capture().op.unwrap()
             }
-            "set" => submit(Change::Do(Action::SetSetting {
+            "set" => submit(ChangeRequest::Do(Action::SetSetting {
                 key: "theme".into(),
                 value: letter.to_string().into(),
             })),
@@ -58,7 +58,7 @@ impl Story {
             }
             "window" => {
                 let window = WindowId::mint(Timestamp::from_millis(1), [1; 10]);
-                submit(Change::Do(Action::SetWindow { window, state: window_of(letter) }))
+                submit(ChangeRequest::Do(Action::SetWindow { window, state: window_of(letter) }))
             }
             "say" => {
                 let id = shared_types::ConversationId::mint(Timestamp::from_millis(1), [letter as u8; 10]);
@@ -80,7 +80,7 @@ impl Story {
             "wait" => calling::start(computer, "sleep 9", false),
             "restore" => {
                 let seq = Seq(computer.head().0 - 1);
-                submit(Change::Restore { seq })
+                submit(ChangeRequest::Restore { seq })
             }
             "u" => computer.undo(self.op(rest.chars().last().unwrap())),
             other => panic!("{other}"),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use event_log::writer::{Change, Mode, Submission, Writer};
+use event_log::writer::{ChangeRequest, Mode, Submission, Writer};
 use isolation::proxy::{Request, Verdict};
 use kernel::Action;
 use shared_types::payload::tool::{RequestVerdict, ToolRequest};
@@ -26,7 +26,7 @@ pub(super) fn teller(writer: Writer, op: OpId) -> impl Fn(Request) + Send + Sync
             run_id: None,
             cause: None,
             taint: Vec::new(),
-            change: Change::Do(Action::RecordRequest { call: op, request: requested(request) }),
+            change: ChangeRequest::Do(Action::RecordRequest { call: op, request: requested(request) }),
             contents: Vec::new(),
         };
         if let Err(e) = writer.submit(submission, Mode::Commit) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agents::ground::Sight;
-use event_log::writer::Change;
+use event_log::writer::ChangeRequest;
 use shared_types::{Actor, CommandId, OpId, RunId, Source, Taint, TaskId};
 
 use crate::ids;
@@ -62,12 +62,13 @@ impl Caller {
     }
 
     /// The run that something is part of: that of the agent who does it, or the one that the person lets go back.
-    pub(super) fn run_of(&self, change: &Change) -> Option<RunId> {
+    pub(super) fn run_of(&self, change: &ChangeRequest) -> Option<RunId> {
         match change {
-            Change::RetryRun { run, .. } => Some(*run),
-            Change::Do(_) | Change::Undo { .. } | Change::UndoRun { .. } | Change::Restore { .. } => {
-                self.agent.as_ref().map(|agent| agent.run)
-            }
+            ChangeRequest::RetryRun { run, .. } => Some(*run),
+            ChangeRequest::Do(_)
+            | ChangeRequest::Undo { .. }
+            | ChangeRequest::UndoRun { .. }
+            | ChangeRequest::Restore { .. } => self.agent.as_ref().map(|agent| agent.run),
         }
     }
 }

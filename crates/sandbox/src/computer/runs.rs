@@ -17,7 +17,7 @@ mod texts;
 
 use agents::roles::Role;
 use event_log::EventLog;
-use event_log::writer::{Change, Mode, Submission};
+use event_log::writer::{ChangeRequest, Mode, Submission};
 use kernel::{Action, Rejection, RunAction};
 use shared_types::payload::capability::CapabilityEvent;
 use shared_types::payload::run::{Budget, PauseReason, Reply, RunEvent, RunResume, RunStart, RunSteer};
@@ -236,7 +236,7 @@ impl Computer {
             Some(revoked.id)
         };
         let grant: GrantId = self.target(caller, revoked, || self.grant_named(grant))?;
-        let change = Change::Do(Action::Revoke { grant });
+        let change = ChangeRequest::Do(Action::Revoke { grant });
         let outcome = self.submit(caller, change, Vec::new(), Mode::Commit)?;
         Ok(self.describe(caller.op, &outcome, Mode::Commit))
     }
@@ -257,7 +257,7 @@ impl Computer {
             run_id: Some(run),
             cause: None,
             taint: Vec::new(),
-            change: Change::Do(Action::Run(action)),
+            change: ChangeRequest::Do(Action::Run(action)),
             contents,
         };
         self.writer.submit(submission, Mode::Commit)?;

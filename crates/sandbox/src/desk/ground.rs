@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use agents::ground::{Answer, By, Deed, Found, Hit, Listed, Standing};
 use agents::{Ground, GroundError, roles};
-use event_log::writer::{Change, Mode, Submission, SubmitError};
+use event_log::writer::{ChangeRequest, Mode, Submission, SubmitError};
 use event_log::{EventLog, decode_event, read_content};
 use kernel::View;
 use projector::Views;
@@ -134,7 +134,7 @@ impl Ground for Workshop {
             run_id: Some(run),
             cause,
             taint,
-            change: Change::Do(action),
+            change: ChangeRequest::Do(action),
             contents,
         };
         let (sender, receiver) = tokio::sync::oneshot::channel();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use event_log::conformance::sample;
-use event_log::writer::Change;
+use event_log::writer::ChangeRequest;
 use event_log::{ContentError, EventLog, SqliteLog};
 use kernel::{Action, Base, Choice, Resolutions};
 use sandbox::archive::{ImportError, Interrupted, adopt, finish_interrupted};
@@ -49,10 +49,10 @@ fn the_adopted_computer_is_the_exported_one() {
     let target = sample::read(&*ada.log, Seq(2))[0].op;
     let (undo, write) = (sample::op(), sample::op());
     for computer in [&ada, &bob] {
-        computer.submit(undo, Change::Undo { target, resolutions: go_through() }).unwrap();
+        computer.submit(undo, ChangeRequest::Undo { target, resolutions: go_through() }).unwrap();
         computer.keep(b"new");
         let action = Action::WriteFile { path: path("new"), node: node(b"new"), base: Base::Any };
-        computer.submit(write, Change::Do(action)).unwrap();
+        computer.submit(write, ChangeRequest::Do(action)).unwrap();
     }
     assert_eq!(bob.root(), ada.root());
     assert_eq!(bob.export().1.contents, ada.export().1.contents);

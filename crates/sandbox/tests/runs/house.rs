@@ -1,7 +1,7 @@
 //! A computer in a temporary folder, and what agents would record in it.
 
 use event_log::EventLog;
-use event_log::writer::{Change, Mode, Submission};
+use event_log::writer::{ChangeRequest, Mode, Submission};
 use kernel::{Action, Base, OutsideEdit, RunAction};
 use sandbox::computer::Computer;
 use sandbox::failure::Failure;
@@ -129,7 +129,7 @@ impl House {
             run_id: Some(run),
             cause: None,
             taint: Vec::new(),
-            change: Change::Do(action),
+            change: ChangeRequest::Do(action),
             contents,
         };
         let outcome = self.computer.writer().submit(submission, Mode::Commit).unwrap();

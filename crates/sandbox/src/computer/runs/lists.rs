@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use agents::roles::Role;
-use event_log::writer::Change;
+use event_log::writer::ChangeRequest;
 use kernel::run::{OperationStarts, RunPhase};
 use projector::query::RunRow;
 use shared_types::payload::file::{FileChange, FileNode};
@@ -214,7 +214,7 @@ impl Computer {
             false => steps::calls(&self.story(run)?.events),
         };
         calls.reverse();
-        let change = Change::UndoRun { run, resolutions: resolutions(choices) };
+        let change = ChangeRequest::UndoRun { run, resolutions: resolutions(choices) };
         let mut done = self.take_back(caller, change, &calls, preview, progress)?;
         done.target = Some(operation_of(run));
         Ok(done)
@@ -242,7 +242,7 @@ impl Computer {
             story.events.iter().filter(|event| begun.of_event(event) >= to).cloned().collect();
         let mut calls = steps::calls(&since);
         calls.reverse();
-        let change = Change::RetryRun { run, to, resolutions: resolutions(choices) };
+        let change = ChangeRequest::RetryRun { run, to, resolutions: resolutions(choices) };
         let mut done = self.take_back(caller, change, &calls, preview, progress)?;
         done.target = Some(operation_of(run));
         Ok(done)
@@ -262,7 +262,7 @@ impl Computer {
             undone_by.ok_or_else(|| kernel::Rejection::NotUndone { op: root }.into())
         };
         let target = self.target(caller, reverted, undone)?;
-        let change = Change::Undo { target, resolutions: resolutions(choices) };
+        let change = ChangeRequest::Undo { target, resolutions: resolutions(choices) };
         let mut done = self.take_back(caller, change, &[target], preview, progress)?;
         done.target = Some(root);
         Ok(done)
