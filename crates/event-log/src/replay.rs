@@ -19,8 +19,8 @@ const FEW_EVENTS: u64 = 200;
 
 /// The view at a seq, or at the head if that is earlier.
 pub fn view_at(log: &dyn EventLog, at: Seq) -> Result<View, ReadError> {
-    // Snapshots are large, so only a suitable one is read; they are disposable, so one that cannot be read is skipped for
-    // an earlier one.
+    // Snapshots are large, so only a suitable one is read; they are disposable, so one that cannot be read is skipped
+    // for an earlier one.
     let mut candidates = log.snapshots().unwrap_or_default();
     candidates.retain(|snapshot| snapshot.version == VIEW_VERSION && snapshot.seq <= at);
     let mut view = View::default();

@@ -2,10 +2,10 @@
 //!
 //! Every request to change a computer takes the same way:
 //!
-//! 1. The caller makes a [`Submission`]: who asks, under which ids, and which [`ChangeRequest`] they want. It is the only
-//!    thing that the writer accepts.
-//! 2. The writer turns the [`ChangeRequest`] into a [`kernel::Action`]. Most changes are an action already; for undo, retry
-//!    and restore it adds the events or the old view from the log, because the kernel reads nothing.
+//! 1. The caller makes a [`Submission`]: who asks, under which ids, and a [`ChangeRequest`]. It is the only thing that
+//!    the writer accepts.
+//! 2. The writer turns the [`ChangeRequest`] into a [`kernel::Action`]. Most requests are an action already; for undo,
+//!    retry and restore it adds the events or the old view from the log, because the kernel reads nothing.
 //! 3. It stamps the time and builds a [`kernel::Command`]: action, ids, time, and the contents that deciding needs.
 //! 4. [`kernel::decide`] answers with events, and [`EventLog::append`] stores them.
 //!

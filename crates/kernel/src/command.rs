@@ -103,7 +103,8 @@ pub enum Action {
         from: FilePath,
         to: FilePath,
     },
-    /// Records edits found on disk. A file that also changed in the log is merged; if that fails, both versions are kept.
+    /// Records edits found on disk. A file that also changed in the log is merged; if that fails, both versions are
+    /// kept.
     CaptureEdits {
         edits: Vec<OutsideEdit>,
     },

@@ -107,7 +107,8 @@ impl<'a> Side<'a> {
         true
     }
 
-    /// This side's lines for a range of the base, if it changed the range: its hunks since `first`, and the lines between.
+    /// This side's lines for a range of the base, if it changed the range: its hunks since `first`, and the lines
+    /// between.
     fn lines(&self, first: usize, place: &Range<usize>) -> Option<&[&'a [u8]]> {
         let drawn = &self.hunks[first..self.at];
         let (first, last) = (drawn.first()?, drawn.last()?);

@@ -36,8 +36,8 @@ impl Moves {
         Self { pairs, free }
     }
 
-    /// The moves that these changes revert but do not show, because a file was edited between the move and its undo: the
-    /// path of each file now, and before. `files` is the net effect of the operation.
+    /// The moves that these changes revert but do not show, because a file was edited between the move and its undo:
+    /// the path of each file now, and before. `files` is the net effect of the operation.
     pub(crate) fn not_shown_by(
         &self,
         changes: &[FileChange],
@@ -61,10 +61,10 @@ impl Moves {
         pairs.into_iter().collect()
     }
 
-    /// Removes these paths from the targets, with the other ends of their moves: a file that is not restored at its source
-    /// must not be removed from its destination, and a file that stays at its destination must not be created a second
-    /// time at its source. A source path where the operation put another file is independent of its old file: both can
-    /// exist.
+    /// Removes these paths from the targets, with the other ends of their moves: a file that is not restored at its
+    /// source must not be removed from its destination, and a file that stays at its destination must not be created a
+    /// second time at its source. A source path where the operation put another file is independent of its old file:
+    /// both can exist.
     pub(crate) fn leave_out<T>(
         &self,
         targets: &mut BTreeMap<FilePath, T>,
@@ -99,8 +99,8 @@ enum Direction {
     Forth,
 }
 
-/// The moves that changes show: move events, and a content that disappears at one path and appears at another. A command
-/// that moves one file over another leaves no move event.
+/// The moves that changes show: move events, and a content that disappears at one path and appears at another. A
+/// command that moves one file over another leaves no move event.
 fn shown_moves<'c>(changes: impl Iterator<Item = &'c FileChange>) -> BTreeSet<Pair<&'c FilePath>> {
     let mut moves = BTreeSet::new();
     let mut found: HashMap<Identity<'_>, Vec<&FilePath>> = HashMap::new();

@@ -177,8 +177,8 @@ impl Run {
         self.asks.iter().filter(|ask| ask.about.needs_answer())
     }
 
-    /// Whether its clock runs: one of its calls is running, or an agent is working that waits neither for the person nor
-    /// for a helper.
+    /// Whether its clock runs: one of its calls is running, or an agent is working that waits neither for the person
+    /// nor for a helper.
     fn is_busy(&self, has_calls: bool) -> bool {
         match self.phase {
             RunPhase::Working => {

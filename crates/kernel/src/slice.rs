@@ -1,8 +1,8 @@
 //! A map that is one part of the view, with a hash that is computed only when it is needed.
 //!
 //! The hash is a sum over entries, each hashed with its key, so it does not depend on order or history. A change only
-//! remembers the entry's value at the last sum; [`Slice::sum`] then updates the sum for the entries that differ. When so
-//! much has changed that a new sum is cheaper, the remembered values are dropped.
+//! remembers the entry's value at the last sum; [`Slice::sum`] then updates the sum for the entries that differ. When
+//! so much has changed that a new sum is cheaper, the remembered values are dropped.
 
 use std::hash::Hash;
 

@@ -1,5 +1,5 @@
-//! Outside edits become events: the disk is compared with the ledger, and all differences are submitted as one operation
-//! of the person. An outside edit is never overwritten before it is recorded.
+//! Outside edits become events: the disk is compared with the ledger, and all differences are submitted as one
+//! operation of the person. An outside edit is never overwritten before it is recorded.
 
 mod gather;
 mod own;
@@ -82,8 +82,8 @@ enum ReadOutcome {
 }
 
 impl Capture<'_> {
-    /// Compares the disk with the ledger and records the differences. Paths in `wanted` are never ignored: the projector is
-    /// about to write there.
+    /// Compares the disk with the ledger and records the differences. Paths in `wanted` are never ignored: the
+    /// projector is about to write there.
     pub(crate) fn run(
         &self,
         extent: &Extent,
@@ -176,7 +176,8 @@ impl Capture<'_> {
             }
             let Ok(mut file) = self.workspace.open_file(path) else { return Ok(ReadOutcome::Unreadable) };
             let staged = self.log.stage(&mut file)?;
-            // Only a content that existed as a whole is recorded: a file that changed between the two reads is read again.
+            // Only a content that existed as a whole is recorded: a file that changed between the two reads is read
+            // again.
             if staged.content() == content {
                 gathered.add(self.log, staged)?;
                 return Ok(ReadOutcome::Is(entry));

@@ -1,8 +1,8 @@
 //! The ledger: what the projector last wrote at each path, what it is about to write, and the writes that are pending.
 //!
-//! The projector recognises its own writes by the content of this ledger, never by timing. An intent is recorded before
-//! the disk is touched, so that after an unclean stop it is known which paths may be half written. A write that failed is
-//! pending: the position advances, and the write is retried.
+//! The projector recognises its own writes by the content of this ledger, never by timing. An intent is recorded
+//! before the disk is touched, so that after an unclean stop it is known which paths may be half written. A write that
+//! failed is pending: the position advances, and the write is retried.
 
 mod intents;
 mod known;

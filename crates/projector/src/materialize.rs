@@ -1,8 +1,8 @@
 //! From desired nodes to files on disk, a batch at a time: check, record intents, write, one `syncfs`, advance.
 //!
-//! A path is written only if the disk still holds what the projector put there last. If not, the path was edited outside:
-//! it is not written, and the caller captures that edit first. A path that cannot be written does not stop the others;
-//! after some attempts it becomes a pending write.
+//! A path is written only if the disk still holds what the projector put there last. If not, the path was edited
+//! outside: it is not written, and the caller captures that edit first. A path that cannot be written does not stop
+//! the others; after some attempts it becomes a pending write.
 
 mod write;
 

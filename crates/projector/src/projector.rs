@@ -167,8 +167,8 @@ impl Projector {
         capture.run(extent, wanted, (self.mint)())
     }
 
-    /// Brings the read models and the disk to the newest event of now. Events that are appended meanwhile are left to the
-    /// next call.
+    /// Brings the read models and the disk to the newest event of now. Events that are appended meanwhile are left to
+    /// the next call.
     pub fn catch_up(&self, progress: Progress<'_>) -> Result<CaughtUp, ProjectError> {
         self.rebuilding_if_damaged(|| self.catch_up_once(progress))
     }

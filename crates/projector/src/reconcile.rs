@@ -1,5 +1,5 @@
-//! Filling the ledger when nothing is known about the disk: for a new computer over an existing folder, or after the read
-//! models were lost. The whole workspace is compared with the current view.
+//! Filling the ledger when nothing is known about the disk: for a new computer over an existing folder, or after the
+//! read models were lost. The whole workspace is compared with the current view.
 //!
 //! A file that differs from the log, and never was in the log at that path, is an edit of the person: the ledger then
 //! records the log's version, so that the capture finds the difference. A file that the log once had at that path is an

@@ -1,5 +1,5 @@
-//! Recovery after an interrupted batch. A path with an open intent holds the old content, the new one, or, after a power
-//! cut, a torn version of the new one. Torn files are written again; anything else is an outside edit and stays.
+//! Recovery after an interrupted batch. A path with an open intent holds the old content, the new one, or, after a
+//! power cut, a torn version of the new one. Torn files are written again; anything else is an outside edit and stays.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -53,7 +53,8 @@ pub(crate) fn recover(
         let Ok(found) = read_node(workspace, &intent.path, None) else { continue };
         let is = found.as_ref().map(|entry| &entry.node);
         let is_own = is == intent.old.as_ref() || is == intent.new.as_ref();
-        // The position is still before this batch, so a torn file that the ledger records as the projector's is rewritten.
+        // The position is still before this batch, so a torn file that the ledger records as the projector's is
+        // rewritten.
         if is_own || stop == StopCause::Unclean && is_torn(workspace, log, &intent, is) {
             records.push((intent.path, found));
         }

@@ -1,9 +1,9 @@
 //! Scanning the disk for everything that the log could record: files, links that stay inside, and empty folders.
 //!
-//! A scan reads no content. It leaves out ignored paths, except those that the log already holds: they are never ignored.
-//! It lists what cannot be recorded (a fifo, a name that is not UTF-8, a link that leaves) with the reason. It does not
-//! know events; a caller that compares it with the log must ask [`Scan::covers`] before it takes an absent path for a
-//! deleted one.
+//! A scan reads no content. It leaves out ignored paths, except those that the log already holds: they are never
+//! ignored. It lists what cannot be recorded (a fifo, a name that is not UTF-8, a link that leaves) with the reason.
+//! It does not know events; a caller that compares it with the log must ask [`Scan::covers`] before it takes an absent
+//! path for a deleted one.
 
 mod rules;
 mod scope;
@@ -64,7 +64,8 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Whether the scan covers this path: then, if it is not among the entries, nothing is there that the log could hold.
+    /// Whether the scan covers this path: then, if it is not among the entries, nothing is there that the log could
+    /// hold.
     pub fn covers(&self, path: &FilePath) -> bool {
         self.scope.covers(path)
     }

@@ -195,14 +195,14 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Waits up to `timeout` for a change, then until there was no new one for `quiet`, so that the few steps of an editor
-    /// are reported as one; but at most two seconds after the first change.
+    /// Waits up to `timeout` for a change, then until there was no new one for `quiet`, so that the few steps of an
+    /// editor are reported as one; but at most two seconds after the first change.
     pub fn next(&self, timeout: Duration, quiet: Duration) -> Touched {
         self.next_when(timeout, &|gathered| gathered.left(quiet, LONGEST))
     }
 
-    /// Waits up to `timeout` for a change, then for as long as `left` returns. `left` is called again after each new change
-    /// and when the time is over; at zero, the gathered changes are returned.
+    /// Waits up to `timeout` for a change, then for as long as `left` returns. `left` is called again after each new
+    /// change and when the time is over; at zero, the gathered changes are returned.
     pub fn next_when(&self, timeout: Duration, left: &dyn Fn(GatheredChanges) -> Duration) -> Touched {
         let Some(mut pending) = self.collect(timeout, left) else { return Touched::Nothing };
         // If notifications were lost, new folders may have been missed too.
@@ -254,8 +254,8 @@ impl Watch {
         }
     }
 
-    /// Watches the top folder alone and each folder in it recursively, so that the computer's own folder, where every append
-    /// writes, costs nothing.
+    /// Watches the top folder alone and each folder in it recursively, so that the computer's own folder, where every
+    /// append writes, costs nothing.
     fn add_all(&self) -> Result<(), WatchError> {
         let root = &self.shared.root;
         let failed = |source| WatchError::Io { path: root.clone(), source };
@@ -282,8 +282,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Watches a new folder recursively. The library does so itself below watched folders, but gives up on a whole tree when
-    /// a part of it disappears meanwhile.
+    /// Watches a new folder recursively. The library does so itself below watched folders, but gives up on a whole
+    /// tree when a part of it disappears meanwhile.
     fn add_new(&self, folder: &FilePath) -> Result<Added, WatchError> {
         const ATTEMPTS: usize = 8;
         let path = self.shared.root.join(folder.as_str());

@@ -1,8 +1,8 @@
 //! The user's folder on disk. The projector touches it only through this module.
 //!
-//! Invariants: every path is opened through directory file descriptors, one part at a time, and no symbolic link is ever
-//! followed, so nothing outside the root can be read or changed, even if the disk changes at the same time. A file is
-//! never changed in place: it is written in the scratch folder and renamed. Nothing is durable before
+//! Invariants: every path is opened through directory file descriptors, one part at a time, and no symbolic link is
+//! ever followed, so nothing outside the root can be read or changed, even if the disk changes at the same time. A
+//! file is never changed in place: it is written in the scratch folder and renamed. Nothing is durable before
 //! [`Workspace::sync`]. This module knows paths and nodes, but no events and no database.
 
 mod error;
@@ -40,8 +40,8 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Opens the folder `root`, which must exist, and `scratch`, which is made if it does not exist; both must be on the
-    /// same file system. `scratch` may be inside `root`, under its reserved name.
+    /// Opens the folder `root`, which must exist, and `scratch`, which is made if it does not exist; both must be on
+    /// the same file system. `scratch` may be inside `root`, under its reserved name.
     pub fn open(root: &Path, scratch: &Path) -> Result<Self, OpenError> {
         let failed = |errno: Errno| OpenError::Root { path: root.to_owned(), source: errno.into() };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -175,8 +175,8 @@ impl StoredEvent<'_> {
         }
     }
 
-    /// The chain hash after `previous`: SHA-256 over it and every stored field in table order, each with its length before
-    /// it. The user's id is the log's address and not part of it.
+    /// The chain hash after `previous`: SHA-256 over it and every stored field in table order, each with its length
+    /// before it. The user's id is the log's address and not part of it.
     pub fn link(&self, previous: &ChainHash) -> ChainHash {
         self.link_into(previous, &mut Vec::with_capacity(256 + self.payload.len()))
     }

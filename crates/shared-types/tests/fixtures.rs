@@ -389,8 +389,8 @@ fn every_word_of_a_run_reads_as_it_is_written() {
     assert_eq!(most.total(), u64::MAX, "absurd counts do not overflow");
 }
 
-/// The undo of a run names its operations and the files that it moved and changed; any other undo is stored as it always
-/// was.
+/// The undo of a run names its operations and the files that it moved and changed; any other undo is stored as it
+/// always was.
 #[test]
 fn an_undo_names_the_steps_of_a_run_and_what_goes_together() {
     let op = OpId::from_bytes([1; 16]);

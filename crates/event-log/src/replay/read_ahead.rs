@@ -1,7 +1,7 @@
 //! Reading ahead: a thread scans the log, which checks the chain, while the caller decodes and applies the events.
 //!
-//! Events are passed in chunks that keep their texts in one buffer, and the buffers are reused, so that a long log costs
-//! no allocation per event and no more memory than a few chunks.
+//! Events are passed in chunks that keep their texts in one buffer, and the buffers are reused, so that a long log
+//! costs no allocation per event and no more memory than a few chunks.
 
 use std::borrow::Cow;
 use std::mem;

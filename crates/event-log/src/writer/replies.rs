@@ -1,8 +1,8 @@
 //! The queue of replies to callers.
 //!
 //! Waking a caller is a system call, and waking a large group takes as long as its flush. So a second thread sends
-//! replies too, and the writer helps only while its mailbox is empty. Replies are sent in order, all of them; the thread
-//! ends after the last.
+//! replies too, and the writer helps only while its mailbox is empty. Replies are sent in order, all of them; the
+//! thread ends after the last.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -126,7 +126,8 @@ fn a_restore_of_many_files_is_a_batch() {
 
 #[test]
 fn a_restore_leads_into_the_middle_of_an_operation() {
-    // The file z moves below a former file, and a file takes the place of the folder d: every single step is a valid tree.
+    // The file z moves below a former file, and a file takes the place of the folder d: every single step is a valid
+    // tree.
     let (mut shell, _) = Shell::after([write("a", "1"), write("z", "2"), write("d/x", "3"), write("q", "4")]);
     let from = shell.view.seq();
     shell.done(capture(&[

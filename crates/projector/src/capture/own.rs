@@ -1,5 +1,5 @@
-//! The disk may be ahead of the ledger, after a crash between the two or with an older ledger. A node that the log itself
-//! put at a path after the disk's position is not an outside edit.
+//! The disk may be ahead of the ledger, after a crash between the two or with an older ledger. A node that the log
+//! itself put at a path after the disk's position is not an outside edit.
 
 use std::collections::HashMap;
 

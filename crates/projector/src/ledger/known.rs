@@ -1,5 +1,5 @@
-//! A part of the ledger in memory, sorted by path. Nodes are decoded only when they are needed: in a large workspace, few
-//! are.
+//! A part of the ledger in memory, sorted by path. Nodes are decoded only when they are needed: in a large workspace,
+//! few are.
 
 use rusqlite::{Params, Row};
 use shared_types::FilePath;

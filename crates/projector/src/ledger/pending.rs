@@ -1,5 +1,5 @@
-//! Pending writes: nodes of the log that could not be written to the disk. They are retried until they are written or not
-//! wanted any more. Their table is called `owed`.
+//! Pending writes: nodes of the log that could not be written to the disk. They are retried until they are written or
+//! not wanted any more. Their table is called `owed`.
 
 use shared_types::FilePath;
 use shared_types::payload::file::FileNode;

@@ -1,5 +1,5 @@
-//! The node that must still be at a path when it is replaced. The projector reads the disk before it decides to change it;
-//! this is the second check, right before the change, so that an edit in between is not overwritten.
+//! The node that must still be at a path when it is replaced. The projector reads the disk before it decides to change
+//! it; this is the second check, right before the change, so that an edit in between is not overwritten.
 
 use std::os::fd::BorrowedFd;
 
@@ -9,8 +9,8 @@ use shared_types::FilePath;
 
 use super::{DiskError, Stat};
 
-/// What was seen at a path before the decision to change it. A path that disappeared, or an empty folder at a free path,
-/// never counts as an edit, because nothing is lost. A folder that is not empty is never removed.
+/// What was seen at a path before the decision to change it. A path that disappeared, or an empty folder at a free
+/// path, never counts as an edit, because nothing is lost. A folder that is not empty is never removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     /// Anything may be replaced.

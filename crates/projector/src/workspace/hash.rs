@@ -1,5 +1,5 @@
-//! The hash of a file on disk, of one state of it: a file that changes while it is read is read again, and one that keeps
-//! changing is refused.
+//! The hash of a file on disk, of one state of it: a file that changes while it is read is read again, and one that
+//! keeps changing is refused.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -16,8 +16,8 @@ const CHUNK: usize = 256 * 1024;
 const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The hash and size of the file at a path, and the stat for which they are valid. For a stat cache, read the clock before
-/// the call, so that a later change is not missed.
+/// The hash and size of the file at a path, and the stat for which they are valid. For a stat cache, read the clock
+/// before the call, so that a later change is not missed.
 pub fn hash_file(workspace: &Workspace, path: &FilePath) -> Result<(ContentRef, Stat), DiskError> {
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {

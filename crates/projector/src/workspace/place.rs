@@ -18,8 +18,8 @@ use super::{DiskError, Expected, Observed, ObservedKind, Stat, Workspace};
 const CHUNK: usize = 64 * 1024;
 
 impl Workspace {
-    /// Places a node at a path, replacing the file, link or empty folder that is expected there, and makes the folders above
-    /// it. Durable only after [`Workspace::sync`].
+    /// Places a node at a path, replacing the file, link or empty folder that is expected there, and makes the folders
+    /// above it. Durable only after [`Workspace::sync`].
     pub fn place(
         &self,
         path: &FilePath,
@@ -146,8 +146,8 @@ fn clear_folder(above: BorrowedFd<'_>, path: &FilePath) -> Result<(), DiskError>
     }
 }
 
-/// The stat to record. A rename changes only the ctime; if anything else differs, the file was written to since, and the
-/// older stat makes the next scan read the content.
+/// The stat to record. A rename changes only the ctime; if anything else differs, the file was written to since, and
+/// the older stat makes the next scan read the content.
 fn settled(before: Stat, after: Stat) -> Stat {
     if before.is_same_but_moved(&after) { after } else { before }
 }

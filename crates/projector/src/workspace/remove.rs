@@ -1,5 +1,5 @@
-//! Removing a file, a link or an empty folder, and the empty folders that this leaves above it. A folder that is not empty
-//! is never removed.
+//! Removing a file, a link or an empty folder, and the empty folders that this leaves above it. A folder that is not
+//! empty is never removed.
 
 use std::os::fd::AsFd;
 

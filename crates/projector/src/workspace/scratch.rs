@@ -1,5 +1,5 @@
-//! Drafts: files and links made in the scratch folder before they are renamed into place. A draft that is not renamed is
-//! removed when it is dropped; `clean_scratch` removes those that a crash left at the next start.
+//! Drafts: files and links made in the scratch folder before they are renamed into place. A draft that is not renamed
+//! is removed when it is dropped; `clean_scratch` removes those that a crash left at the next start.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -77,8 +77,8 @@ impl Drop for Draft<'_> {
 }
 
 impl Workspace {
-    /// Removes the drafts that a crash left and returns how many. Only the process that owns the workspace may call this,
-    /// before it places anything.
+    /// Removes the drafts that a crash left and returns how many. Only the process that owns the workspace may call
+    /// this, before it places anything.
     pub fn clean_scratch(&self) -> Result<usize, DiskError> {
         let failed = |errno: Errno| DiskError::Scratch { source: errno.into() };
         let mut leftovers = Vec::new();

@@ -1,5 +1,5 @@
-//! Outside edits: captured before the projector writes, merged with the log's changes, and kept where the two conflict. No
-//! edit is ever lost.
+//! Outside edits: captured before the projector writes, merged with the log's changes, and kept where the two
+//! conflict. No edit is ever lost.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

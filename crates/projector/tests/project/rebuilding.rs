@@ -1,5 +1,5 @@
-//! After any history: everything is rebuilt from the log to the same content, and an older projection catches up with it
-//! without inventing anything.
+//! After any history: everything is rebuilt from the log to the same content, and an older projection catches up with
+//! it without inventing anything.
 
 use std::fs;
 

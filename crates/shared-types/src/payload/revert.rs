@@ -15,8 +15,8 @@ pub struct Undo {
     /// If that is a run: its operations that were undone with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<OpId>,
-    /// Pairs of paths between which a file was moved back and also changed, so that there is no `file.move` event for it.
-    /// An undo of this undo treats both ends of a pair together.
+    /// Pairs of paths between which a file was moved back and also changed, so that there is no `file.move` event for
+    /// it. An undo of this undo treats both ends of a pair together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<(FilePath, FilePath)>,
 }
