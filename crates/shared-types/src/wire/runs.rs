@@ -228,8 +228,8 @@ pub struct RunQuestion {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub taint: Vec<Taint>,
-    /// Milliseconds after which a call in the outbox leaves by itself, by the clock of the computer. Nothing leaves
-    /// while its run stands still.
+    /// Milliseconds after which a call in the outbox leaves by itself, by the clock of the computer. Nothing leaves while
+    /// its run stands still.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaves_in: Option<u64>,
 }

@@ -25,8 +25,8 @@ pub enum FromServer {
     Through { seq: Seq },
     /// Lists, search and the disk are up to date with the log as of here.
     Projected { seq: Seq },
-    /// Output of a terminal begins or goes on from `offset`: bytes since it was started. What comes before `written`
-    /// was there already, so questions in it to the screen have been answered.
+    /// Output of a terminal begins or goes on from `offset`: bytes since it was started. What comes before `written` was
+    /// there already, so questions in it to the screen have been answered.
     Attached { terminal: TerminalId, offset: u64, written: u64 },
     /// A terminal ended by itself, or was closed.
     TerminalEnded { terminal: TerminalId, code: Option<i32> },
