@@ -1,4 +1,4 @@
-//! The log in SQLite: one file per user, `state.sqlite`, with large contents as files beside it.
+//! The log in SQLite: one file per user, `state.sqlite`, with large contents as files next to it.
 //!
 //! One connection writes, under a lock that only one process can hold; other connections and processes read at the same
 //! time. An append is acknowledged, and the head published, only after its commit is flushed. Everything that is read

@@ -20,7 +20,7 @@ use crate::scan::CacheEntry;
 use crate::views::{Position, Views};
 use crate::workspace::Workspace;
 
-/// What should stand at some paths.
+/// The wanted node at each path; none for a path that should be empty.
 pub(crate) type Desired = BTreeMap<FilePath, Option<FileNode>>;
 
 /// What happens to a batch in which something is in the way.

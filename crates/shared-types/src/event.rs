@@ -1,6 +1,6 @@
 //! The event envelope: the same in the log, on the wire, in the desktop and in exports.
 //!
-//! [`StoredEvent`] holds an event exactly as it was recorded. It is what is sent and what the chain of hashes covers,
+//! [`StoredEvent`] holds an event exactly as it was recorded. This form is sent and covered by the chain of hashes,
 //! so fields and types that this version does not know survive. [`Event`] is the same event decoded.
 
 use std::borrow::Cow;

@@ -130,7 +130,7 @@ digest! {
     ContentHash
 }
 digest! {
-    /// The hash of an event in the log's chain; the default value stands before the first event.
+    /// The hash of an event in the log's chain; the default value comes before the first event.
     ChainHash
 }
 digest! {

@@ -117,7 +117,7 @@ impl ReadPool {
     }
 }
 
-/// True if SQLite failed because it could not make its files beside the database.
+/// Whether SQLite failed because it could not create its files next to the database.
 fn wants_to_write(error: &rusqlite::Error) -> bool {
     [Some(ErrorCode::CannotOpen), Some(ErrorCode::ReadOnly)].contains(&error.sqlite_error_code())
 }
