@@ -23,7 +23,7 @@ use crate::workspace::Workspace;
 /// The wanted node at each path; none for a path that should be empty.
 pub(crate) type Desired = BTreeMap<FilePath, Option<FileNode>>;
 
-/// What happens to a batch in which something is in the way.
+/// What to do with a batch in which a path is blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WhenBlocked {
     /// The position stays: the caller captures the blocking paths and tries again.
