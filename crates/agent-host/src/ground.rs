@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use agents::ground::{Answer, By, Deed, Found, Hit, Listed, Sight, Standing};
 use agents::{Ground, GroundError, roles};
-use event_log::writer::{Intent, Mode, Submission, SubmitError};
-use event_log::{EventLog, read_content, understand};
+use event_log::writer::{ChangeRequest, Mode, Submission, SubmitError};
+use event_log::{EventLog, decode_event, read_content};
 use kernel::View;
 use projector::Views;
 use shared_types::payload::file::FileNode;
@@ -136,7 +136,7 @@ impl Ground for Workshop {
             run_id: Some(run),
             cause,
             taint,
-            intent: Intent::Do(action),
+            change: ChangeRequest::Do(action),
             contents,
         };
         let (sender, receiver) = tokio::sync::oneshot::channel();
@@ -163,8 +163,10 @@ impl Ground for Workshop {
 
     fn open_runs(&self) -> Answer<'_, Vec<RunId>> {
         self.inspect(|view| {
-            let open =
-                view.runs.iter().filter(|(id, run)| !run.phase.is_over() || view.pending_in(**id).is_some());
+            let open = view
+                .runs
+                .iter()
+                .filter(|(id, run)| !run.phase.is_over() || view.unfinished_in(**id).is_some());
             open.map(|(id, _)| *id).collect()
         })
     }
@@ -173,7 +175,7 @@ impl Ground for Workshop {
         self.block(move |computer| {
             let log = &**computer.log();
             let stored = log.run(run)?;
-            Ok(stored.iter().map(|stored| understand(log, stored)).collect::<Result<_, _>>()?)
+            Ok(stored.iter().map(|stored| decode_event(log, stored)).collect::<Result<_, _>>()?)
         })
     }
 
@@ -195,7 +197,7 @@ impl Ground for Workshop {
             Standing {
                 grants: grants.filter(|grant| grant.run.is_none_or(|only| only == run)).collect(),
                 spent: view.runs.get(&run).map(|run| run.spent),
-                today: view.taken_on_day(now),
+                today: view.spent_on_day(now),
                 daily: daily.unwrap_or_default(),
                 agents: agents.collect(),
                 outbox: Duration::from_secs(outbox),
@@ -207,7 +209,7 @@ impl Ground for Workshop {
     fn file(&self, path: FilePath) -> Answer<'_, Option<Found>> {
         self.inspect(move |view| {
             let node = view.files.get(&path)?.clone();
-            Some(Found { node, taint: view.tainted.get(&path).cloned().unwrap_or_default() })
+            Some(Found { node, taint: view.tainted_files.get(&path).cloned().unwrap_or_default() })
         })
     }
 
@@ -245,7 +247,7 @@ impl Ground for Workshop {
                     let path = path.clone();
                     computer
                         .writer()
-                        .inspect(move |view| view.tainted.get(&path).cloned().unwrap_or_default())
+                        .inspect(move |view| view.tainted_files.get(&path).cloned().unwrap_or_default())
                 };
                 let mut hits: Vec<Hit> = Vec::new();
                 let mut seen = BTreeSet::new();
@@ -332,7 +334,7 @@ fn read_policy(sight: Sight) -> ReadPolicy {
 fn labels_in(view: &View, folder: Option<&FilePath>) -> Vec<Taint> {
     let mut labels = BTreeSet::new();
     let mut folders: BTreeMap<FilePath, (u32, BTreeSet<Taint>)> = BTreeMap::new();
-    for (path, own) in view.tainted.iter() {
+    for (path, own) in view.tainted_files.iter() {
         match path.ancestors().find(|above| above.parent().as_ref() == folder) {
             None if path.parent().as_ref() == folder => labels.extend(own.iter().cloned()),
             None => {}

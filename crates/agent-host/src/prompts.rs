@@ -3,7 +3,7 @@
 use agents::history::History;
 use agents::roles;
 use agents::transcript::{self, Texts};
-use event_log::{EventLog, ReadError, read_content, understand};
+use event_log::{EventLog, ReadError, read_content, decode_event};
 use models::chat::Message;
 use shared_types::payload::llm::{LlmEvent, LlmReply};
 use shared_types::wire::StepParts;
@@ -15,7 +15,7 @@ const SHOWN: usize = 256 << 10;
 /// Adds what its model was told to the parts of a step, where the step is a turn of a model.
 pub fn add_prompt(log: &dyn EventLog, run: RunId, parts: &mut StepParts) -> Result<(), ReadError> {
     let stored = log.run(run)?;
-    let events = stored.iter().map(|stored| understand(log, stored)).collect::<Result<Vec<Event>, _>>()?;
+    let events = stored.iter().map(|stored| decode_event(log, stored)).collect::<Result<Vec<Event>, _>>()?;
     let reply = events.iter().find(|event| event.seq == parts.step.seq).map(|event| &event.payload);
     if let Some(Payload::Llm(LlmEvent::Reply(reply))) = reply
         && let Some((told, note)) = before(log, run, &events, reply)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents::Choir;
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use shared_types::{Event, Seq};
 
 use computer::Computer;
@@ -71,7 +71,7 @@ fn of_runs(log: &dyn EventLog, after: Seq) -> Result<(Vec<Event>, Seq), Failure>
     log.scan(after.next(), &mut |stored| {
         through = stored.seq;
         if stored.run_id.is_some() {
-            match understand(log, stored) {
+            match decode_event(log, stored) {
                 Ok(event) => events.push(event),
                 Err(e) => broken = Some(e),
             }

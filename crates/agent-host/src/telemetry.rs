@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use agents::spans::{Known, Span, Spans};
-use event_log::{EventLog, read_content, understand};
+use event_log::{EventLog, decode_event, read_content};
 use models::{Catalog, Kind};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, redirect};
@@ -183,7 +183,7 @@ fn before(run: RunId, event: &Event, log: &dyn EventLog, lookup: &Lookup<'_>) ->
     let mut spans = Spans::new(run);
     let past = log.run(run).unwrap_or_default();
     for stored in past.iter().filter(|stored| stored.seq < event.seq) {
-        if let Ok(event) = understand(log, stored) {
+        if let Ok(event) = decode_event(log, stored) {
             spans.add(&event, lookup);
         }
     }

@@ -72,7 +72,7 @@ impl Bounds<'_> {
         let role = self.of_role().and_then(|(task, budget)| {
             let (seconds, role) = (budget.seconds?, &task.role);
             let said = format!("the {role} has worked for the {seconds} seconds that a {role} may");
-            Some((seconds, task.taken().1, said))
+            Some((seconds, task.spent_of_limits().1, said))
         });
         let day = self.standing.daily.seconds.map(|seconds| {
             let said =
@@ -105,7 +105,7 @@ impl Bounds<'_> {
             let (task, budget) = self.of_role()?;
             let mut reserved = Reserved::default();
             reserved.add(turn);
-            over(budget, &task.taken().0, &reserved, turn, &format!("a {}", task.role))
+            over(budget, &task.spent_of_limits().0, &reserved, turn, &format!("a {}", task.role))
         };
         let day = || {
             let (daily, today) = (&self.standing.daily, &self.standing.today.spent);
@@ -148,7 +148,7 @@ pub fn dollars(micros: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kernel::run::{Day, Phase, TaskState};
+    use kernel::run::{DaySpent, RunPhase, TaskState};
     use shared_types::{Seq, TaskId};
 
     use super::*;
@@ -165,8 +165,8 @@ mod tests {
             spent: Spent::default(),
             worked,
             counted: Timestamp::from_millis(NOW),
-            allowed: (Spent::default(), 0),
-            told: Seq::ZERO,
+            spent_at_resume: (Spent::default(), 0),
+            last_steer: Seq::ZERO,
             taint: Vec::new(),
         }
     }
@@ -179,14 +179,14 @@ mod tests {
             started: Timestamp::from_millis(NOW - 10_000),
             model: None,
             budget: Budget { seconds, ..Budget::default() },
-            phase: Phase::Working,
+            phase: RunPhase::Working,
             spent: Spent::default(),
             tasks: Vec::new(),
             asks: Vec::new(),
             worked: 0,
-            ticking: Some(Timestamp::from_millis(NOW - 10_000)),
+            clock_since: Some(Timestamp::from_millis(NOW - 10_000)),
             rewound: Seq::ZERO,
-            void: Vec::new(),
+            void_calls: Vec::new(),
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
     ) -> (Option<String>, Option<u64>) {
         let seconds = |seconds| Budget { seconds, ..Budget::default() };
         let standing = Standing {
-            today: Day { worked: 60_000, ..Day::default() },
+            today: DaySpent { worked: 60_000, ..DaySpent::default() },
             daily: seconds(of_day),
             agents: vec![("terminal".into(), seconds(of_role)), ("writer".into(), seconds(Some(0)))],
             ..Standing::default()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::Action;
-use kernel::run::{Day, Spent};
+use kernel::run::{DaySpent, Spent};
 use shared_types::payload::capability::Grant;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::Budget;
@@ -140,7 +140,7 @@ pub struct Standing {
     /// What the run took.
     pub spent: Option<Spent>,
     /// What all runs took today.
-    pub today: Day,
+    pub today: DaySpent,
     /// What all runs of a day may take, as the person set it.
     pub daily: Budget,
     /// What one agent of a role may take, as the person set it.

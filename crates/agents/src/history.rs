@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kernel::View;
 use kernel::run::{Run, Task, TaskState};
-use shared_types::payload::llm::{LlmEvent, ReplyEnd, WantedCall};
+use shared_types::payload::llm::{LlmEvent, ReplyEnd, RequestedCall};
 use shared_types::payload::run::{AskKind, Reply, RunAsk, RunEvent, RunStart};
 use shared_types::payload::task::{MessageKind, TaskEvent, TaskOutcome};
 use shared_types::payload::tool::{ToolEvent, ToolReport, ToolStatus};
@@ -61,7 +61,7 @@ pub enum Entry {
         seen: Seq,
         reply: ContentRef,
         ended: ReplyEnd,
-        calls: Vec<WantedCall>,
+        calls: Vec<RequestedCall>,
         /// Whether it had read nothing untrusted by then.
         is_clean: bool,
     },
@@ -104,7 +104,7 @@ impl History {
     }
 
     pub fn of(id: RunId, events: &[Event]) -> Self {
-        let (mut history, is_gone) = (Self::new(id), kernel::run::gone(id, events));
+        let (mut history, is_gone) = (Self::new(id), kernel::run::is_rewound(id, events));
         for event in events {
             if is_gone(event) { history.pass_over(event) } else { history.add(event) }
         }
@@ -280,7 +280,7 @@ pub struct Turn<'a> {
     pub seen: Seq,
     pub reply: ContentRef,
     pub ended: ReplyEnd,
-    pub calls: &'a [WantedCall],
+    pub calls: &'a [RequestedCall],
 }
 
 /// A call that was cut off: the reply that asked for it, and the place where it stands there.
@@ -385,7 +385,7 @@ mod tests {
             seen: Seq::ZERO,
             reply: ContentRef::of(&[number]),
             ended: ReplyEnd::Whole,
-            calls: vec![WantedCall { call: call(number), tool: "fetch".into() }],
+            calls: vec![RequestedCall { call: call(number), tool: "fetch".into() }],
             is_clean,
         }
     }
@@ -443,7 +443,7 @@ mod tests {
         );
         let mut both = said(3, true);
         if let Entry::Said { calls, .. } = &mut both {
-            calls.push(WantedCall { call: call(4), tool: "fetch".into() });
+            calls.push(RequestedCall { call: call(4), tool: "fetch".into() });
         }
         assert_eq!(found(with(vec![both]), 3), [], "it is not alone");
         assert_eq!(found(vec![said(1, true), fine(1), said(2, true)], 2), [], "nothing was cut off");

@@ -2,7 +2,7 @@
 //!
 //! A step is named by a [`Key`], so that whoever carries steps out knows which are under way already.
 
-use kernel::run::{Phase, Run};
+use kernel::run::{Run, RunPhase};
 use shared_types::payload::llm::ReplyEnd;
 use shared_types::payload::run::{AskKind, Reply};
 use shared_types::payload::task::TaskOutcome;
@@ -106,10 +106,10 @@ impl Act {
 pub(crate) fn plan(history: &History) -> Vec<Act> {
     let Some(run) = history.run() else { return Vec::new() };
     match &run.phase {
-        Phase::Working => working(history, run),
-        Phase::Paused(_) => Vec::new(),
-        Phase::Cancelled => put_away(history),
-        Phase::Failed(_) | Phase::Completed => Vec::new(),
+        RunPhase::Working => working(history, run),
+        RunPhase::Paused(_) => Vec::new(),
+        RunPhase::Cancelled => put_away(history),
+        RunPhase::Failed(_) | RunPhase::Completed => Vec::new(),
     }
 }
 
@@ -266,7 +266,7 @@ fn is_fine(status: &shared_types::payload::tool::ToolStatus) -> bool {
 }
 
 /// Whether somebody handed work on, or wanted to finish while others still work for it, and did nothing else.
-fn only_waits(task: &TaskHistory, calls: &[shared_types::payload::llm::WantedCall]) -> bool {
+fn only_waits(task: &TaskHistory, calls: &[shared_types::payload::llm::RequestedCall]) -> bool {
     calls.iter().all(|wanted| {
         let handed_on = [Verb::Delegate, Verb::Tell].iter().any(|verb| verb.is(&wanted.tool));
         let is_fine = task.result(wanted.call).is_some_and(|(status, _)| is_fine(status));

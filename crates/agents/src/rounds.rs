@@ -40,7 +40,7 @@ pub(crate) fn rounds(entries: &[Entry]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use shared_types::payload::llm::{ReplyEnd, WantedCall};
+    use shared_types::payload::llm::{ReplyEnd, RequestedCall};
     use shared_types::payload::tool::ToolReport;
     use shared_types::{ContentRef, OpId, Seq};
 
@@ -53,7 +53,7 @@ mod tests {
             seen: Seq::ZERO,
             reply: ContentRef::of(&[number]),
             ended: ReplyEnd::Whole,
-            calls: vec![WantedCall { call: OpId::from_bytes([number; 16]), tool: "fetch".into() }],
+            calls: vec![RequestedCall { call: OpId::from_bytes([number; 16]), tool: "fetch".into() }],
             is_clean: true,
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use kernel::run::Phase;
+use kernel::run::RunPhase;
 use shared_types::payload::run::RunEvent;
 use shared_types::{Event, Payload, RunId, Seq, TaskId};
 use tokio::sync::{Notify, mpsc};
@@ -131,7 +131,7 @@ impl Runner {
 
     /// Whether there is something to do, all of it was refused, and nobody will change that.
     fn is_stuck(&self) -> bool {
-        let waits = |run: &kernel::run::Run| run.phase == Phase::Working && !run.waits();
+        let waits = |run: &kernel::run::Run| run.phase == RunPhase::Working && !run.waits_for_person();
         self.under_way.is_empty() && self.history.run().is_some_and(waits) && !plan(&self.history).is_empty()
     }
 
@@ -176,7 +176,7 @@ impl Runner {
     }
 
     fn start_steps(&mut self) {
-        let is_cancelled = self.history.run().is_some_and(|run| run.phase == Phase::Cancelled);
+        let is_cancelled = self.history.run().is_some_and(|run| run.phase == RunPhase::Cancelled);
         let acts = plan(&self.history);
         self.end_waits(&acts);
         for act in acts {

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use event_log::replay::advance;
-use event_log::{ContentError, EventLog, each_name, read_content, understand};
+use event_log::{ContentError, EventLog, decode_event, find_hashes, read_content};
 use kernel::{EffectKind, VIEW_VERSION, View, evolve};
 use sha2::{Digest, Sha256};
 use shared_types::{ChainHash, ContentHash, INLINE_LIMIT, Seq, StoredEvent, Timestamp};
@@ -177,18 +177,18 @@ impl Pass {
         self.hash = stored.hash;
 
         let mut named = Vec::new();
-        each_name(stored.payload.as_bytes(), &mut |hash| named.push(hash));
+        find_hashes(stored.payload.as_bytes(), &mut |hash| named.push(hash));
         named.retain(|hash| self.here.contains(hash));
         if names_lists(stored) {
             for hash in named.clone() {
                 let list =
                     read_content(log, &hash).map_err(|source| ExportError::Content { hash, source })?;
-                each_name(&list, &mut |hash| named.push(hash));
+                find_hashes(&list, &mut |hash| named.push(hash));
             }
         }
         self.wanted.extend(named.iter().filter(|hash| self.here.contains(*hash)));
 
-        let event = understand(log, stored)?;
+        let event = decode_event(log, stored)?;
         each_needed(&event, &mut |hash| {
             self.needed.insert(hash);
             if !self.here.contains(&hash) {

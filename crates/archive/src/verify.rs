@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use event_log::each_name;
+use event_log::find_hashes;
 use kernel::{VIEW_VERSION, View, evolve};
 use shared_types::path::link_stays_inside;
 use shared_types::payload::file::{FileChange, FileEvent, FileNode};
@@ -97,7 +97,7 @@ impl<'a> Checker<'a> {
         let seq = stored.seq;
         let mut event = stored.decode().map_err(|source| ImportError::Undecodable { seq, source })?;
         let mut lists = BTreeMap::new();
-        each_name(stored.payload.as_bytes(), &mut |hash| {
+        find_hashes(stored.payload.as_bytes(), &mut |hash| {
             self.unnamed.remove(&hash);
             if names_lists(stored) {
                 lists.insert(hash, None);
@@ -105,7 +105,7 @@ impl<'a> Checker<'a> {
         });
         for (hash, list) in &mut lists {
             if let Some(bytes) = self.list(*hash)? {
-                each_name(&bytes, &mut |hash| {
+                find_hashes(&bytes, &mut |hash| {
                     self.unnamed.remove(&hash);
                 });
                 *list = Some(bytes);

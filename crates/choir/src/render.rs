@@ -5,7 +5,7 @@ use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use kernel::{Conflict, State};
+use kernel::{Conflict, ConflictSide};
 pub(crate) use projector::short;
 use serde::Serialize;
 use shared_types::payload::file::FileNode;
@@ -207,17 +207,17 @@ pub(crate) fn failure(style: Style, failure: &Failure) {
     }
 }
 
-fn side(state: &State) -> String {
+fn side(state: &ConflictSide) -> String {
     match state {
-        State::Absent => "nothing".into(),
-        State::File(FileNode::File { size: bytes, hash, .. }) => {
+        ConflictSide::Absent => "nothing".into(),
+        ConflictSide::File(FileNode::File { size: bytes, hash, .. }) => {
             format!("{} ({})", size(*bytes), hash.short())
         }
-        State::File(node) => kind(node).trim().to_owned(),
-        State::Several(files) => count(*files, "file"),
-        State::Setting(value) => value.to_string(),
-        State::Window(window) => format!("window {}", safe(&window.title)),
-        State::Note(note) => format!("note {}", safe(&note.title)),
+        ConflictSide::File(node) => kind(node).trim().to_owned(),
+        ConflictSide::Several(files) => count(*files, "file"),
+        ConflictSide::Setting(value) => value.to_string(),
+        ConflictSide::Window(window) => format!("window {}", safe(&window.title)),
+        ConflictSide::Note(note) => format!("note {}", safe(&note.title)),
     }
 }
 

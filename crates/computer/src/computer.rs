@@ -18,10 +18,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use event_log::writer::{Intent, Mode, Options, Outcome, Submission, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, Writer};
 use event_log::{EventLog, SqliteLog};
 use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions};
-use projector::{CaughtUp, Extent, Phase, Projector};
+use projector::{CaughtUp, Extent, ProgressPhase, Projector};
 use shared_types::payload::file::FileNode;
 use shared_types::wire::DesktopAction;
 use shared_types::{Actor, FilePath, OpId, Source, Subject, UserId};
@@ -92,7 +92,7 @@ impl Computer {
         let caller = Caller { source: Source::User, ..Caller::system(Actor::CLI) };
         computer.submit(
             &caller,
-            Intent::Do(Action::CreateUser { name: owner.into() }),
+            ChangeRequest::Do(Action::CreateUser { name: owner.into() }),
             Vec::new(),
             Mode::Commit,
         )?;
@@ -205,17 +205,17 @@ impl Computer {
                 let node = FileNode::file(staged.content(), mode);
                 let action = Action::WriteFile { path: path.clone(), node, base: *base };
                 let contents = staged.into_inline().into_iter().collect();
-                self.change(&caller, Intent::Do(action), contents, Mode::Commit, progress)?
+                self.change(&caller, ChangeRequest::Do(action), contents, Mode::Commit, progress)?
             }
             Request::MakeFolder { path } => {
                 let action =
                     Action::WriteFile { path: path.clone(), node: FileNode::Folder, base: Base::Absent };
-                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
             }
             Request::Copy { from, to } => {
                 self.record_outside(progress)?;
                 let action = self.copy(from, to)?;
-                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
             }
             Request::Gesture(action) => {
                 let action = match action.clone() {
@@ -225,18 +225,18 @@ impl Computer {
                     DesktopAction::ClearSetting { key } => Action::ClearSetting { key },
                 };
                 // Nothing of this is on disk, so nobody has to wait for the projector.
-                let outcome = self.submit(&caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
+                let outcome = self.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
                 self.describe(caller.op, &outcome, Mode::Commit)
             }
             Request::Remove { path } => {
                 self.record_outside(progress)?;
                 let action = Action::DeletePath { path: path.clone() };
-                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
             }
             Request::Move { from, to } => {
                 self.record_outside(progress)?;
                 let action = Action::MovePath { from: from.clone(), to: to.clone() };
-                self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
             }
             Request::Undo { target, choices, preview } => {
                 self.record_outside(progress)?;
@@ -253,7 +253,13 @@ impl Computer {
                 if !preview {
                     self.checkpoint_before_restore(*seq, progress)?;
                 }
-                self.change(&caller, Intent::Restore { seq: *seq }, Vec::new(), mode(*preview), progress)?
+                self.change(
+                    &caller,
+                    ChangeRequest::Restore { seq: *seq },
+                    Vec::new(),
+                    mode(*preview),
+                    progress,
+                )?
             }
             Request::Checkpoint { message } => {
                 self.record_outside(progress)?;
@@ -283,7 +289,7 @@ impl Computer {
     pub(crate) fn submit(
         &self,
         caller: &Caller,
-        intent: Intent,
+        change: ChangeRequest,
         contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
         mode: Mode,
     ) -> Result<Outcome, Failure> {
@@ -292,10 +298,10 @@ impl Computer {
             op: caller.op,
             source: caller.source,
             actor: caller.actor.clone(),
-            run_id: caller.run_of(&intent),
+            run_id: caller.run_of(&change),
             cause: None,
             taint: caller.taint.clone(),
-            intent,
+            change,
             contents,
         };
         Ok(self.writer.submit(submission, mode)?)
@@ -305,12 +311,12 @@ impl Computer {
     pub(crate) fn change(
         &self,
         caller: &Caller,
-        intent: Intent,
+        change: ChangeRequest,
         contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
         mode: Mode,
         progress: Progress<'_>,
     ) -> Result<Done, Failure> {
-        let outcome = self.submit(caller, intent, contents, mode)?;
+        let outcome = self.submit(caller, change, contents, mode)?;
         let mut done = self.describe(caller.op, &outcome, mode);
         if mode == Mode::Commit && outcome.appended.is_some() {
             // The change is durable whatever happens now, so a disk that cannot be written is a note, not a failure.
@@ -331,22 +337,22 @@ impl Computer {
         preview: bool,
         progress: Progress<'_>,
     ) -> Result<Done, Failure> {
-        let intent = Intent::Undo { target, resolutions: resolutions(choices) };
-        let mut done = self.take_back(caller, intent, &[target], preview, progress)?;
+        let change = ChangeRequest::Undo { target, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, change, &[target], preview, progress)?;
         done.target = Some(target);
         Ok(done)
     }
 
-    /// Goes back by an intent, and brings ignored files back that these operations had put away, in this order.
+    /// Goes back by a change, and brings ignored files back that these operations had put away, in this order.
     fn take_back(
         &self,
         caller: &Caller,
-        intent: Intent,
+        change: ChangeRequest,
         operations: &[OpId],
         preview: bool,
         progress: Progress<'_>,
     ) -> Result<Done, Failure> {
-        let mut done = self.change(caller, intent, Vec::new(), mode(preview), progress)?;
+        let mut done = self.change(caller, change, Vec::new(), mode(preview), progress)?;
         if !preview {
             let _alone = self.cells.placing();
             for op in operations {
@@ -477,12 +483,12 @@ fn mode(preview: bool) -> Mode {
     if preview { Mode::Preview } else { Mode::Commit }
 }
 
-fn name(phase: Phase) -> &'static str {
+fn name(phase: ProgressPhase) -> &'static str {
     match phase {
-        Phase::Scanning => "scanning",
-        Phase::Indexing => "indexing",
-        Phase::Writing => "writing",
-        Phase::Syncing => "syncing",
+        ProgressPhase::Scanning => "scanning",
+        ProgressPhase::Indexing => "indexing",
+        ProgressPhase::Writing => "writing",
+        ProgressPhase::Syncing => "syncing",
     }
 }
 

@@ -148,9 +148,7 @@ impl From<Rejection> for Failure {
             Rejection::NotFound { .. }
             | Rejection::NoOperation { .. }
             | Rejection::NoWindow { .. }
-            | Rejection::NoNote { .. }
             | Rejection::NoSetting { .. }
-            | Rejection::NoConversation { .. }
             | Rejection::NoSuchCall { .. }
             | Rejection::NotYet { .. } => Code::NotFound,
             Rejection::Conflicts { .. } | Rejection::Stale { .. } | Rejection::Taken { .. } => Code::Conflict,

@@ -1,7 +1,7 @@
 //! Large contents as files: `blobs/{first two digits}/{sha256}`.
 //!
-//! A blob is under its name only when it is whole and flushed: it is written to `tmp/`, flushed, renamed, and its
-//! folder flushed. What a crash leaves in `tmp/` is removed at the next opening.
+//! A blob gets its name only when it is complete and flushed: it is written to `tmp/`, flushed, renamed, and its folder
+//! is flushed. Opening the log removes what a crash left in `tmp/`.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -17,11 +17,11 @@ use shared_types::{ContentHash, ContentRef};
 
 use crate::ContentError;
 use crate::disk::{DiskError, at, make_private_folder, remove_file, sync_folder};
-use crate::references::Expected;
+use crate::references::EarlyContents;
 use crate::verified::VerifiedReader;
 
 const CHUNK: usize = 256 * 1024;
-/// Files that are remembered as checked.
+/// How many files are remembered as checked.
 const MOST_CHECKED: usize = 4096;
 
 /// The blobs of one log.
@@ -30,13 +30,13 @@ pub(crate) struct Blobs {
     root: PathBuf,
     temporary: PathBuf,
     next_temporary: AtomicU64,
-    /// Folders that this process has seen flushed into `blobs/`.
+    /// Folders in `blobs/` that this process knows to be durable.
     durable_folders: Box<[AtomicBool; 256]>,
-    /// Files whose bytes were compared with their hash.
+    /// Files whose bytes were checked against their hash.
     checked: Mutex<HashMap<ContentHash, Identity>>,
 }
 
-/// A file that was not written to since: its number, size, and the last times its bytes and itself changed.
+/// Changes when a file is written: its inode, size, mtime and ctime.
 #[derive(Debug, PartialEq, Eq)]
 struct Identity([i64; 4]);
 
@@ -54,7 +54,7 @@ impl Identity {
 }
 
 impl Blobs {
-    /// The blobs of a `.choir` folder. Touches nothing.
+    /// The blobs of a `.choir` folder. Does not touch the disk.
     pub(crate) fn new(folder: &Path) -> Self {
         Self {
             root: folder.join("blobs"),
@@ -65,7 +65,7 @@ impl Blobs {
         }
     }
 
-    /// Makes the folders and removes what a crash left behind. For the one writer only.
+    /// Makes the folders and removes leftovers of a crash. Only the writer may call this.
     pub(crate) fn prepare(&self) -> Result<(), DiskError> {
         make_private_folder(&self.root)?;
         make_private_folder(&self.temporary)?;
@@ -78,17 +78,17 @@ impl Blobs {
         Ok(())
     }
 
-    /// Takes in bytes whose `start` was read already, to be named by an append.
+    /// Stores bytes that an append will name. `start` holds what was read already.
     pub(crate) fn put(
         &self,
         start: Vec<u8>,
         rest: &mut dyn Read,
-        expected: &Expected,
+        expected: &EarlyContents,
     ) -> Result<ContentRef, ContentError> {
         let number = self.next_temporary.fetch_add(1, Ordering::Relaxed);
         let temporary = self.temporary.join(format!("blob-{number}"));
         let stored = self.write(&temporary, start, rest).and_then(|content| {
-            // Before anybody looks whether it is here, so that a collection does not take it afterwards.
+            // Registered before the check whether it is stored, so that a collection in between cannot remove it.
             expected.lock().insert(content.hash);
             self.settle(&temporary, content)?;
             Ok(content)
@@ -118,18 +118,18 @@ impl Blobs {
         Ok(ContentRef { hash: ContentHash(hasher.finalize().into()), size })
     }
 
-    /// Gives a flushed file its name, or drops it where the same blob is here already.
+    /// Gives a flushed file its name, or drops it if the same blob is stored already.
     fn settle(&self, temporary: &Path, content: ContentRef) -> Result<(), ContentError> {
         let path = self.path(&content.hash);
         let folder = self.folder(&content.hash).map_err(ContentError::storage)?;
         let here = fs::metadata(&path).is_ok_and(|found| found.len() == content.size);
         let settled = if here { fs::remove_file(temporary) } else { fs::rename(temporary, &path) };
         settled.map_err(at("settle", &path)).map_err(ContentError::storage)?;
-        // Whoever put it here first may not have come as far as this, so it is flushed either way.
+        // An earlier writer may have crashed before it flushed the folder, so it is flushed in both cases.
         sync_folder(&folder).map_err(ContentError::storage)
     }
 
-    /// The folder of a blob, which is itself durable.
+    /// The folder of a blob, made durable first.
     fn folder(&self, hash: &ContentHash) -> Result<PathBuf, DiskError> {
         let first = hash.as_bytes()[0];
         let folder = self.root.join(format!("{first:02x}"));
@@ -151,7 +151,7 @@ impl Blobs {
         path.try_exists().map_err(|e| ContentError::storage(at("look for", &path)(e)))
     }
 
-    /// A checking reader, if the blob is here.
+    /// A checking reader, if the blob exists.
     pub(crate) fn open(&self, hash: &ContentHash) -> Result<Option<VerifiedReader<File>>, ContentError> {
         let path = self.path(hash);
         let opened = File::open(&path).and_then(|file| file.metadata().map(|found| (file, found.len())));
@@ -162,7 +162,7 @@ impl Blobs {
         }
     }
 
-    /// A part of a blob, if it is here. The whole is checked first, once for as long as its file stays as it is.
+    /// A range of a blob, if it exists. The whole blob is checked first, once per version of its file.
     pub(crate) fn open_range(
         &self,
         hash: &ContentHash,
@@ -203,7 +203,7 @@ impl Blobs {
         }
     }
 
-    /// Removes a blob. Returns whether it was here.
+    /// Removes a blob. Returns whether it existed.
     pub(crate) fn remove(&self, hash: &ContentHash) -> Result<bool, ContentError> {
         let path = self.path(hash);
         let removed = remove_file(&path).map_err(ContentError::storage)?;

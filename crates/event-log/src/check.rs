@@ -1,10 +1,10 @@
-//! What every backend checks of an append before it writes the first byte of it.
+//! The checks that every backend makes before it writes the first byte of an append.
 
 use shared_types::{ContentHash, INLINE_LIMIT, Seq};
 
 use crate::{Append, AppendError, Appended, ContentError, MAX_EVENTS};
 
-/// The answer that the append will get at this head, or why it is refused.
+/// The seqs that the append gets at this head, or why it is refused.
 pub(crate) fn check(append: &Append, head: Seq) -> Result<Appended, AppendError> {
     if !(1..=MAX_EVENTS).contains(&append.events.len()) {
         return Err(AppendError::Size(append.events.len()));
@@ -23,7 +23,7 @@ pub(crate) fn check(append: &Append, head: Seq) -> Result<Appended, AppendError>
     Ok(Appended { first: head.next(), last })
 }
 
-/// Small contents must be small and have the hash that names them.
+/// Contents of an append must fit the inline limit and have the hash that names them.
 fn check_contents(contents: &[(ContentHash, Vec<u8>)]) -> Result<(), AppendError> {
     for (hash, bytes) in contents {
         if bytes.len() > INLINE_LIMIT {
@@ -36,8 +36,8 @@ fn check_contents(contents: &[(ContentHash, Vec<u8>)]) -> Result<(), AppendError
     Ok(())
 }
 
-/// The same for contents that come ahead of their append.
-pub(crate) fn check_ahead(contents: &[(ContentHash, Vec<u8>)]) -> Result<(), ContentError> {
+/// The same for contents that are stored before the append that names them.
+pub(crate) fn check_early(contents: &[(ContentHash, Vec<u8>)]) -> Result<(), ContentError> {
     match check_contents(contents) {
         Err(AppendError::WrongHash(hash)) => Err(ContentError::Damaged(hash)),
         checked => checked.map_err(ContentError::storage),

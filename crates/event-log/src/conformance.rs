@@ -1,7 +1,7 @@
-//! What every backend of the log must do, as a suite that any of them runs.
+//! The conformance suite: the behaviours that every backend of the log must show.
 //!
-//! A backend gives a [`Harness`] and calls [`conformance_tests!`](crate::conformance_tests), which makes one named
-//! test of every behaviour. Each behaviour is checked, then checked again after the log was closed and opened.
+//! A backend implements [`Harness`] and calls [`conformance_tests!`](crate::conformance_tests), which makes one named
+//! test for each behaviour. Each behaviour is checked, and checked again after the log was closed and reopened.
 
 #![allow(
     clippy::expect_used,
@@ -29,15 +29,15 @@ pub use following::*;
 pub use keeping::*;
 pub use snapshots::*;
 
-/// One log under test, empty at first.
+/// One log under test, empty at the start.
 pub trait Harness {
     fn log(&self) -> Arc<dyn EventLog>;
 
-    /// Closes the log and opens it again, as a new process would. No other handle to it is alive.
+    /// Closes the log and opens it again, as a new process would. The caller holds no other handle.
     fn reopen(&mut self);
 }
 
-/// Checks now, and once more after the log was opened again.
+/// Checks now, and again after the log was reopened.
 fn now_and_after_reopening(harness: &mut dyn Harness, check: impl Fn(&Arc<dyn EventLog>)) {
     check(&harness.log());
     harness.reopen();
@@ -56,15 +56,15 @@ macro_rules! conformance_tests {
             events_that_stand_in_wrong_places_are_refused,
             a_resend_gets_the_first_answer_and_adds_nothing,
             a_scan_visits_the_events_from_a_place_on,
-            a_scan_stops_when_it_is_told,
+            a_scan_stops_when_the_visitor_breaks,
             a_visitor_may_write_to_the_log,
             an_operation_is_found_by_its_index,
             a_run_is_found_by_its_index,
             the_chain_links_every_event_to_the_one_before,
-            what_is_not_understood_is_kept_as_it_is,
+            unknown_event_types_are_stored_unchanged,
             racing_writers_leave_no_gap,
             followers_see_every_event_once_while_writers_race,
-            a_follower_without_news_comes_back_in_time,
+            waiting_for_events_ends_at_the_timeout,
             contents_of_every_size_come_back,
             a_part_of_a_content_is_that_part,
             contents_that_do_not_match_their_hash_are_refused,

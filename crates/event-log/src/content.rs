@@ -1,4 +1,4 @@
-//! Bytes on their way into the log, and out of it.
+//! Contents: how bytes get into the log and out of it.
 
 use std::io::Read;
 
@@ -6,7 +6,7 @@ use shared_types::{ContentHash, ContentRef, INLINE_LIMIT};
 
 use crate::{ContentError, EventLog};
 
-/// Bytes taken in. Either they are a durable blob already, or they must travel with the append that names them.
+/// Staged bytes: either a durable blob already, or small bytes that go into the append that names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "small contents become durable only with the append that carries them"]
 pub enum Staged {
@@ -21,7 +21,7 @@ impl Staged {
         }
     }
 
-    /// What the append has to carry.
+    /// The bytes that the append has to carry, if they are small.
     pub fn into_inline(self) -> Option<(ContentHash, Vec<u8>)> {
         match self {
             Self::Inline { content, bytes } => Some((content.hash, bytes)),
@@ -37,17 +37,17 @@ pub fn read_content(log: &dyn EventLog, hash: &ContentHash) -> Result<Vec<u8>, C
     Ok(bytes)
 }
 
-/// Bytes as far as they tell where they belong.
-pub(crate) enum Intake {
-    /// All of them, few enough to travel with an append.
+/// The start of some bytes, read far enough to know how they are stored.
+pub(crate) enum ReadStart {
+    /// All of them: they fit into an append.
     Small(Vec<u8>),
-    /// The beginning of what must become a blob.
+    /// More than fit into an append: they must become a blob.
     Large(Vec<u8>),
 }
 
 /// Reads until it is known whether the bytes fit the inline limit.
-pub(crate) fn take_in(bytes: &mut dyn Read) -> std::io::Result<Intake> {
+pub(crate) fn read_start(bytes: &mut dyn Read) -> std::io::Result<ReadStart> {
     let mut start = Vec::new();
     bytes.take(INLINE_LIMIT as u64 + 1).read_to_end(&mut start)?;
-    Ok(if start.len() > INLINE_LIMIT { Intake::Large(start) } else { Intake::Small(start) })
+    Ok(if start.len() > INLINE_LIMIT { ReadStart::Large(start) } else { ReadStart::Small(start) })
 }

@@ -1,4 +1,4 @@
-//! Folders and files made durable, with errors that name the path.
+//! Durable changes to folders and files, with errors that name the path.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// What could not be done, and where.
+/// A failed action on a path.
 #[derive(Debug, Error)]
 #[error("cannot {action} {}", .path.display())]
 pub(crate) struct DiskError {
@@ -17,23 +17,23 @@ pub(crate) struct DiskError {
     source: io::Error,
 }
 
-/// Gives an I/O error its place.
+/// Adds the action and the path to an I/O error.
 pub(crate) fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DiskError {
     let path = path.to_owned();
     move |source| DiskError { action, path, source }
 }
 
-/// A new or renamed entry of a folder survives a power cut only when the folder itself is flushed.
+/// Flushes a folder. A new or renamed entry survives a power cut only after that.
 pub(crate) fn sync_folder(path: &Path) -> Result<(), DiskError> {
     File::open(path).and_then(|folder| folder.sync_all()).map_err(at("flush", path))
 }
 
-/// Makes a folder, and those above it, for its owner alone.
+/// Makes a folder and its parents, accessible to the owner only.
 pub(crate) fn make_private_folder(path: &Path) -> Result<(), DiskError> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at("make", path))
 }
 
-/// Removes a file. That it is not there is no failure; the answer says whether it was.
+/// Removes a file if it exists. Returns whether it did.
 pub(crate) fn remove_file(path: &Path) -> Result<bool, DiskError> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(true),

@@ -5,7 +5,7 @@ use shared_types::payload::file::BatchError;
 use shared_types::{ContentHash, IdError, Seq, UserId};
 use thiserror::Error;
 
-/// Whatever the storage underneath said.
+/// The error of the storage underneath.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a log cannot be opened.
@@ -29,16 +29,16 @@ pub enum OpenError {
     Read(#[from] ReadError),
 }
 
-/// Why an append was refused. Whatever the reason, the log is as it was.
+/// Why an append was refused. The log is unchanged in every case.
 #[derive(Debug, Error)]
 pub enum AppendError {
-    #[error("the log is at {actual}, not at {expected}: somebody else wrote in between")]
+    #[error("the log is at {actual}, not at {expected}: another append came first")]
     WrongSeq { expected: Seq, actual: Seq },
     #[error("an append holds 1 to 500 events, this one {0}")]
     Size(usize),
-    #[error("event {found} stands in the place of event {place}")]
+    #[error("found event {found} where event {place} was expected")]
     Misplaced { found: Seq, place: Seq },
-    #[error("content {hash} has {size} bytes, too many to travel with an append: stage it as a blob")]
+    #[error("content {hash} has {size} bytes, too many for an append: stage it as a blob")]
     ContentSize { hash: ContentHash, size: usize },
     #[error("content {0} does not have that hash")]
     WrongHash(ContentHash),
@@ -51,13 +51,13 @@ pub enum AppendError {
 pub enum ReadError {
     #[error("the chain breaks at event {seq}: {reason}; everything before it is intact")]
     Broken { seq: Seq, reason: String },
-    #[error("event {seq} cannot be understood")]
+    #[error("event {seq} cannot be decoded")]
     Undecodable {
         seq: Seq,
         #[source]
         source: DecodeError,
     },
-    #[error("the list of event {seq} cannot be understood")]
+    #[error("the list of event {seq} cannot be decoded")]
     Batch {
         seq: Seq,
         #[source]
@@ -80,9 +80,9 @@ pub enum ReadError {
 /// Why bytes cannot be stored or read.
 #[derive(Debug, Error)]
 pub enum ContentError {
-    #[error("content {0} is not here")]
+    #[error("content {0} is not stored here")]
     Missing(ContentHash),
-    #[error("content {0} was purged: its bytes were dropped for good")]
+    #[error("content {0} was purged: its bytes were deleted for good")]
     Purged(ContentHash),
     #[error("content {0} is damaged: the bytes do not have that hash")]
     Damaged(ContentHash),
@@ -95,7 +95,7 @@ impl ContentError {
         Self::Storage(cause.into())
     }
 
-    /// The error behind a failed read of a content: readers of the log wrap their own into an [`std::io::Error`].
+    /// Unwraps the error of a failed read: the log's readers wrap theirs into an [`std::io::Error`].
     pub fn from_read(error: std::io::Error) -> Self {
         error.downcast::<Self>().unwrap_or_else(|other| Self::Storage(Box::new(other)))
     }

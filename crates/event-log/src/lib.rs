@@ -1,13 +1,14 @@
 //! The event log of one user: the [`EventLog`] trait, its backends, contents by hash, snapshots.
 //!
 //! The log is the truth; everything else is computed from it. A backend acknowledges an append only when it is
-//! durable, keeps the chain of hashes, and never hands out bytes that do not match their hash. It knows nothing of
-//! what events mean: deciding is the kernel's part, and the one writer in [`writer`] joins the two.
+//! durable, keeps the chain of hashes, and never returns bytes that do not match their hash. It does not know what
+//! events mean: the kernel decides, and the one writer in [`writer`] joins the two.
 
 mod blobs;
 mod check;
 pub mod conformance;
 pub mod content;
+pub mod decode;
 mod disk;
 pub mod error;
 pub mod lock;
@@ -18,17 +19,16 @@ pub mod replay;
 pub mod signal;
 pub mod sqlite;
 pub mod subscription;
-pub mod understand;
 mod verified;
 pub mod writer;
 
 pub use content::{Staged, read_content};
+pub use decode::decode_event;
 pub use error::{AppendError, ContentError, OpenError, ReadError};
 pub use lock::LogLock;
 pub use log::{Append, Appended, EventLog, Head, MAX_EVENTS, SliceSnapshot, Snapshot};
 pub use memory::MemoryLog;
-pub use references::each_name;
+pub use references::find_hashes;
 pub use signal::HeadSignal;
 pub use sqlite::SqliteLog;
 pub use subscription::Subscription;
-pub use understand::understand;

@@ -1,7 +1,7 @@
 //! The lock that makes one process the writer of a log.
 //!
-//! It is a lock of the operating system on `.choir/lock`, so it ends with the process however that ends. The file
-//! holds the owner's process id for those who are refused; it stays behind and means nothing without the lock.
+//! It is an operating system lock on `.choir/lock`, so it ends with the process, even after a crash. The file holds the
+//! owner's process id for error messages; a leftover file without the lock means nothing.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::OpenError;
 use crate::disk::at;
 
-/// Held for as long as it lives.
+/// The lock, held until it is dropped.
 #[derive(Debug)]
 pub struct LogLock {
     _file: File,
@@ -20,7 +20,7 @@ pub struct LogLock {
 impl LogLock {
     pub const FILE: &'static str = "lock";
 
-    /// Takes the lock of a `.choir` folder, or says who has it.
+    /// Takes the lock of a `.choir` folder, or returns the process that holds it.
     pub fn take(folder: &Path) -> Result<Self, OpenError> {
         let path = folder.join(Self::FILE);
         let storage = |e| OpenError::Storage(Box::new(at("lock", &path)(e)));
@@ -37,7 +37,7 @@ impl LogLock {
             Err(TryLockError::WouldBlock) => return Err(OpenError::Locked { pid: owner(&mut file) }),
             Err(TryLockError::Error(e)) => return Err(storage(e)),
         }
-        // The id only helps people: a full disk must not keep a log from being opened.
+        // The id is only for messages: a full disk must not prevent opening the log.
         let _ = file.set_len(0).and_then(|()| file.write_all(std::process::id().to_string().as_bytes()));
         Ok(Self { _file: file })
     }

@@ -1,4 +1,4 @@
-//! What every backend of the log does, in one trait.
+//! The [`EventLog`] trait: the contract of every backend.
 
 use std::io::Read;
 use std::ops::{ControlFlow, Range};
@@ -12,7 +12,7 @@ use crate::{AppendError, ContentError, ReadError, Staged};
 
 pub use kernel::MAX_EVENTS;
 
-/// The newest durable event: its place and its link of the chain.
+/// The newest durable event: its seq and its hash in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Head {
     pub seq: Seq,
@@ -23,7 +23,7 @@ pub struct Head {
 #[derive(Debug, Clone)]
 pub struct Append {
     pub command: CommandId,
-    /// The seq that the caller believes is the newest: the events take the places after it.
+    /// The newest seq as the caller knows it: the events get the seqs after it.
     pub expected: Seq,
     pub events: Vec<Event>,
     /// Bytes up to the inline limit, by hash. Larger ones are staged as blobs before the append.
@@ -42,7 +42,7 @@ pub struct Appended {
 pub struct Snapshot {
     pub seq: Seq,
     pub root: RootHash,
-    /// Of the view that it was taken of: see [`kernel::VIEW_VERSION`].
+    /// The version of the view that was encoded: see [`kernel::VIEW_VERSION`].
     pub version: u32,
     pub slices: Vec<SliceSnapshot>,
 }
@@ -55,22 +55,22 @@ pub struct SliceSnapshot {
     pub bytes: Vec<u8>,
 }
 
-/// One user's log. Calls block; asynchronous callers give them a thread of their own.
+/// One user's log. Calls block; asynchronous callers run them on a blocking thread.
 pub trait EventLog: Send + Sync + std::fmt::Debug {
     fn user(&self) -> &UserId;
 
     fn head(&self) -> Head;
 
-    /// Group commit: the appends of a group become durable with one flush, in order, and are answered one by one.
-    /// One that is refused (a wrong seq, too many events) changes nothing and does not stop the others; if the
-    /// flush itself fails, all of them are refused and the log is as it was.
+    /// Group commit: the appends of a group become durable in order with one flush, and each gets its own answer.
+    /// A refused append (a wrong seq, too many events) changes nothing and does not stop the others; if the flush
+    /// fails, all are refused and the log is unchanged.
     fn append(&self, group: &[Append]) -> Vec<Result<Appended, AppendError>>;
 
-    /// The answer that a command got, if it was appended.
+    /// The answer that a command got, if its events were appended.
     fn answer(&self, command: CommandId) -> Result<Option<Appended>, ReadError>;
 
-    /// Visits events in order from `from` until the visitor breaks or the log ends, checking the chain on the way.
-    /// Everything before a broken link is visited; the break is then the error.
+    /// Visits events in order from `from` until the visitor breaks or the log ends, and checks the chain. Visits
+    /// everything before a broken link, then returns the break as the error.
     fn scan(
         &self,
         from: Seq,
@@ -83,44 +83,44 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     /// The events of one run, in order, by index.
     fn run(&self, run: RunId) -> Result<Vec<StoredEvent<'static>>, ReadError>;
 
-    /// Waits until the log goes past `after`, at most for `patience`, and returns the newest seq.
-    fn wait(&self, after: Seq, patience: Duration) -> Seq;
+    /// Waits until the log is past `after` or `timeout` is over, and returns the newest seq.
+    fn wait(&self, after: Seq, timeout: Duration) -> Seq;
 
-    /// Wakes everybody who waits in this process, for good: whoever holds the log is about to let go of it.
+    /// Ends all waiting in this process, now and later: the log is about to be closed.
     fn release(&self);
 
-    /// Takes bytes in: small ones are returned to travel with their append, large ones become a durable blob.
+    /// Stages bytes: small ones are returned for the append that names them, large ones become a durable blob.
     fn stage(&self, bytes: &mut dyn Read) -> Result<Staged, ContentError>;
 
-    /// Keeps small contents ahead of the append that will name them, so that a large change need not hold all of its
+    /// Stores small contents before the append that will name them, so that a large change need not keep all of its
     /// bytes in memory.
     fn store(&self, contents: Vec<(ContentHash, Vec<u8>)>) -> Result<(), ContentError>;
 
-    /// The bytes behind a hash, checked against it before the last of them is handed out.
+    /// The bytes behind a hash, checked against it before the last of them is returned.
     fn content(&self, hash: &ContentHash) -> Result<Box<dyn Read + Send>, ContentError>;
 
-    /// A part of the bytes behind a hash, which must lie within them. The whole is checked before any of it is handed
-    /// out, in little memory, and not again while the stored file stays as it was.
+    /// A range of the bytes behind a hash. The whole content is checked before the first byte is returned, without
+    /// loading it into memory, and not again while the stored file is unchanged.
     fn content_range(
         &self,
         hash: &ContentHash,
         range: Range<u64>,
     ) -> Result<Box<dyn Read + Send>, ContentError>;
 
-    /// How many bytes are behind a hash, without reading them.
+    /// The number of bytes behind a hash, without reading them.
     fn content_size(&self, hash: &ContentHash) -> Result<u64, ContentError>;
 
-    /// True if the bytes are here, without reading them.
+    /// Whether the bytes are stored, without reading them.
     fn has_content(&self, hash: &ContentHash) -> Result<bool, ContentError>;
 
-    /// Drops bytes for good and remembers that they were purged. Returns how many were there.
+    /// Deletes bytes for good and records that they were purged. Returns how many contents were deleted.
     fn purge(&self, hashes: &[ContentHash]) -> Result<u64, ContentError>;
 
-    /// Drops contents and blobs that no event names, such as those of an append that never came. Returns the number
-    /// and the bytes freed. Whatever looks like a hash in any payload or list counts as named.
+    /// Garbage collection: deletes contents and blobs that no event names, such as those of an append that never came.
+    /// Returns how many and how many bytes. Anything that looks like a hash in a payload or list counts as named.
     fn collect(&self) -> Result<(u64, u64), ContentError>;
 
-    /// Every content that is here, with its size: for exports and for the figures of `status`.
+    /// Every stored content with its size: for exports and for the figures of `status`.
     fn each_content(&self, visit: &mut dyn FnMut(ContentHash, u64)) -> Result<(), ContentError>;
 
     fn save_snapshot(&self, snapshot: &Snapshot) -> Result<(), AppendError>;

@@ -1,4 +1,4 @@
-//! The log in memory: the same promises without a disk, for tests and for whatever may be forgotten.
+//! The log in memory: the same contract without a disk, for tests and for logs that need not last.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Cursor, Read};
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use std::time::Duration;
 
 use shared_types::{
-    ChainHash, CommandId, ContentHash, ContentRef, OpId, RunId, Scratch, Seq, StoredEvent, UserId,
+    ChainHash, CommandId, ContentHash, ContentRef, OpId, RunId, Seq, StoreBuffers, StoredEvent, UserId,
 };
 
-use crate::check::{check, check_ahead};
-use crate::content::{Intake, take_in};
-use crate::references::spare_named;
+use crate::check::{check, check_early};
+use crate::content::{ReadStart, read_start};
+use crate::references::keep_named;
 use crate::{
     Append, AppendError, Appended, ContentError, EventLog, Head, HeadSignal, ReadError, Snapshot, Staged,
 };
@@ -25,29 +25,30 @@ const SCAN_CHUNK: usize = 256;
 pub struct MemoryLog {
     user: UserId,
     signal: HeadSignal,
-    /// Held by whoever changes which events there are; taken before `state`.
+    /// Held while events are added or contents collected; taken before `state`.
     writing: Mutex<()>,
-    state: RwLock<State>,
+    state: RwLock<MemoryState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryState {
     events: Vec<Arc<StoredEvent<'static>>>,
     operations: HashMap<OpId, Vec<Seq>>,
     runs: HashMap<RunId, Vec<Seq>>,
     commands: HashMap<CommandId, Appended>,
     contents: HashMap<ContentHash, Arc<[u8]>>,
-    expected: HashSet<ContentHash>,
+    /// Contents that were stored before the append that will name them.
+    early: HashSet<ContentHash>,
     purged: HashSet<ContentHash>,
     snapshots: BTreeMap<Seq, Snapshot>,
 }
 
-impl State {
+impl MemoryState {
     fn head(&self) -> Head {
         self.events.last().map(|event| Head { seq: event.seq, hash: event.hash }).unwrap_or_default()
     }
 
-    fn append(&mut self, append: &Append, scratch: &mut Scratch) -> Result<Appended, AppendError> {
+    fn append(&mut self, append: &Append, buffers: &mut StoreBuffers) -> Result<Appended, AppendError> {
         if let Some(answer) = self.commands.get(&append.command) {
             return Ok(*answer);
         }
@@ -55,7 +56,7 @@ impl State {
         let answer = check(append, head.seq)?;
         let mut previous = head.hash;
         for event in &append.events {
-            let stored = event.store_into(&previous, scratch).into_owned();
+            let stored = event.store_into(&previous, buffers).into_owned();
             previous = stored.hash;
             self.operations.entry(stored.op).or_default().push(stored.seq);
             if let Some(run) = stored.run_id {
@@ -95,11 +96,11 @@ impl MemoryLog {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, MemoryState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, MemoryState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -116,8 +117,8 @@ impl EventLog for MemoryLog {
     fn append(&self, group: &[Append]) -> Vec<Result<Appended, AppendError>> {
         let _writing = self.writing();
         let mut state = self.write();
-        let mut scratch = Scratch::default();
-        let answers = group.iter().map(|append| state.append(append, &mut scratch)).collect();
+        let mut buffers = StoreBuffers::default();
+        let answers = group.iter().map(|append| state.append(append, &mut buffers)).collect();
         let head = state.head();
         drop(state);
         self.signal.set(head);
@@ -169,8 +170,8 @@ impl EventLog for MemoryLog {
         Ok(state.all_at(state.runs.get(&run)))
     }
 
-    fn wait(&self, after: Seq, patience: Duration) -> Seq {
-        self.signal.wait(after, patience)
+    fn wait(&self, after: Seq, timeout: Duration) -> Seq {
+        self.signal.wait(after, timeout)
     }
 
     fn release(&self) {
@@ -178,13 +179,13 @@ impl EventLog for MemoryLog {
     }
 
     fn stage(&self, bytes: &mut dyn Read) -> Result<Staged, ContentError> {
-        match take_in(bytes).map_err(ContentError::from_read)? {
-            Intake::Small(bytes) => Ok(Staged::Inline { content: ContentRef::of(&bytes), bytes }),
-            Intake::Large(mut all) => {
+        match read_start(bytes).map_err(ContentError::from_read)? {
+            ReadStart::Small(bytes) => Ok(Staged::Inline { content: ContentRef::of(&bytes), bytes }),
+            ReadStart::Large(mut all) => {
                 bytes.read_to_end(&mut all).map_err(ContentError::from_read)?;
                 let content = ContentRef::of(&all);
                 let mut state = self.write();
-                state.expected.insert(content.hash);
+                state.early.insert(content.hash);
                 state.contents.insert(content.hash, all.into());
                 Ok(Staged::Blob { content })
             }
@@ -192,10 +193,10 @@ impl EventLog for MemoryLog {
     }
 
     fn store(&self, contents: Vec<(ContentHash, Vec<u8>)>) -> Result<(), ContentError> {
-        check_ahead(&contents)?;
+        check_early(&contents)?;
         let mut state = self.write();
         for (hash, bytes) in contents {
-            state.expected.insert(hash);
+            state.early.insert(hash);
             state.contents.entry(hash).or_insert_with(|| bytes.into());
         }
         Ok(())
@@ -250,11 +251,11 @@ impl EventLog for MemoryLog {
         self.each_content(&mut |hash, size| {
             unnamed.insert(hash, size);
         })?;
-        let next = spare_named(self, Seq(1), &mut unnamed)?;
+        let next = keep_named(self, Seq(1), &mut unnamed)?;
         let _writing = self.writing();
-        spare_named(self, next, &mut unnamed)?;
+        keep_named(self, next, &mut unnamed)?;
         let mut state = self.write();
-        unnamed.retain(|hash, _| !state.expected.contains(hash) && state.contents.remove(hash).is_some());
+        unnamed.retain(|hash, _| !state.early.contains(hash) && state.contents.remove(hash).is_some());
         Ok((unnamed.len() as u64, unnamed.values().sum()))
     }
 

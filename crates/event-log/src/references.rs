@@ -1,8 +1,8 @@
-//! Which contents the log names or is about to name: what a collection must leave alone.
+//! Which contents the log names or is about to name. Garbage collection must keep them.
 //!
-//! Wherever 64 lower-case hex digits stand together, in any payload or in the list of any batch, that is a name,
-//! whether or not this version understands the event. A list that cannot be read stops the collection: nobody
-//! knows what it names.
+//! Any 64 lower-case hex digits in a row, in any payload or in the list of any batch, count as the name of a content,
+//! whether or not this version knows the event type. A list that cannot be read stops the collection, because the
+//! contents it names are unknown.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -15,19 +15,19 @@ use crate::{ContentError, EventLog};
 
 const DIGITS: usize = 64;
 
-/// The contents that this process took in ahead of an append, which may still come. A collection holds the guard
-/// while it removes, so whoever adds one finds it either gone already or safe.
+/// Contents that this process stored before the append that will name them. A collection holds the guard while it
+/// removes contents, so a content that is added here is either gone already or safe.
 #[derive(Debug, Default)]
-pub(crate) struct Expected(Mutex<HashSet<ContentHash>>);
+pub(crate) struct EarlyContents(Mutex<HashSet<ContentHash>>);
 
-impl Expected {
+impl EarlyContents {
     pub(crate) fn lock(&self) -> MutexGuard<'_, HashSet<ContentHash>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Finds everything that looks like a hash.
-pub fn each_name(text: &[u8], found: &mut dyn FnMut(ContentHash)) {
+/// Reports everything in a text that looks like a content hash.
+pub fn find_hashes(text: &[u8], found: &mut dyn FnMut(ContentHash)) {
     let is_hex = |b: &u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
     for run in text.split(|b| !is_hex(b)).filter(|run| run.len() >= DIGITS) {
         for window in run.windows(DIGITS) {
@@ -37,8 +37,8 @@ pub fn each_name(text: &[u8], found: &mut dyn FnMut(ContentHash)) {
     }
 }
 
-/// Takes whatever is named by the events from `from` on out of `unnamed`. Returns the place after the last one.
-pub(crate) fn spare_named(
+/// Removes the contents that the events from `from` on name out of `unnamed`. Returns the seq after the last event.
+pub(crate) fn keep_named(
     log: &dyn EventLog,
     from: Seq,
     unnamed: &mut HashMap<ContentHash, u64>,
@@ -47,7 +47,7 @@ pub(crate) fn spare_named(
     let mut next = from;
     log.scan(from, &mut |event| {
         next = event.seq.next();
-        each_name(event.payload.as_bytes(), &mut |hash| {
+        find_hashes(event.payload.as_bytes(), &mut |hash| {
             unnamed.remove(&hash);
             if event.name == "file.batch" {
                 lists.push(hash);
@@ -57,7 +57,7 @@ pub(crate) fn spare_named(
     })
     .map_err(ContentError::storage)?;
     for list in lists {
-        each_name(&read_content(log, &list)?, &mut |hash| {
+        find_hashes(&read_content(log, &list)?, &mut |hash| {
             unnamed.remove(&hash);
         });
     }
@@ -69,11 +69,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_found_wherever_its_digits_stand() {
+    fn a_hash_is_found_anywhere_in_a_text() {
         let hash = ContentHash::of(b"x");
         let found = |text: String| {
             let mut names = Vec::new();
-            each_name(text.as_bytes(), &mut |h| names.push(h));
+            find_hashes(text.as_bytes(), &mut |h| names.push(h));
             names.contains(&hash)
         };
         assert!(found(format!("{hash}")));

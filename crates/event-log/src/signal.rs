@@ -1,7 +1,7 @@
-//! The newest durable event, published to whoever waits for it.
+//! The head of a log, published to threads that wait for new events.
 //!
-//! A backend sets it only after an append is durable, so whatever it shows can be read. It wakes; it carries no
-//! events, and nobody who missed a wake-up misses an event.
+//! A backend sets it only after an append is durable, so every seq that it shows can be read. It only wakes threads and
+//! carries no events, so a missed wake-up loses nothing.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,22 +10,22 @@ use shared_types::Seq;
 
 use crate::Head;
 
-/// The head of a log with a way to wait for the next one.
+/// The head of a log, with a way to wait for the next one.
 #[derive(Debug, Default)]
 pub struct HeadSignal {
-    state: Mutex<State>,
+    state: Mutex<SignalState>,
     moved: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SignalState {
     head: Head,
     released: bool,
 }
 
 impl HeadSignal {
     pub fn new(head: Head) -> Self {
-        Self { state: Mutex::new(State { head, released: false }), moved: Condvar::new() }
+        Self { state: Mutex::new(SignalState { head, released: false }), moved: Condvar::new() }
     }
 
     pub fn set(&self, head: Head) {
@@ -37,21 +37,21 @@ impl HeadSignal {
         self.lock().head
     }
 
-    /// From now on nobody waits.
+    /// Ends all waiting, now and later.
     pub fn release(&self) {
         self.lock().released = true;
         self.moved.notify_all();
     }
 
-    /// Waits until the head is past `after`, at most for `patience`, and returns where it is.
-    pub fn wait(&self, after: Seq, patience: Duration) -> Seq {
-        let still = |state: &mut State| state.head.seq <= after && !state.released;
-        let waited = self.moved.wait_timeout_while(self.lock(), patience, still);
+    /// Waits until the head is past `after` or `timeout` is over, and returns its seq.
+    pub fn wait(&self, after: Seq, timeout: Duration) -> Seq {
+        let still = |state: &mut SignalState| state.head.seq <= after && !state.released;
+        let waited = self.moved.wait_timeout_while(self.lock(), timeout, still);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.head.seq
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SignalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_ends_when_the_head_moves_and_when_patience_does() {
+    fn waiting_ends_when_the_head_moves_and_at_the_timeout() {
         let signal = HeadSignal::default();
         assert_eq!(signal.wait(Seq(0), Duration::from_millis(5)), Seq(0));
         std::thread::scope(|scope| {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_after_a_release() {
+    fn a_release_ends_all_waiting() {
         let signal = HeadSignal::default();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| signal.wait(Seq(0), Duration::from_secs(3600)));

@@ -1,12 +1,11 @@
-//! The log in SQLite: one file per user, `state.sqlite`, with large contents as files beside it.
+//! The log in SQLite: one file per user, `state.sqlite`, with large contents as files next to it.
 //!
-//! One connection writes, under a lock that only one process can hold; others read beside it. An append is
-//! answered, and the head published, only after its commit is flushed. What is read is checked: events against
-//! the chain, contents against their hash.
+//! One connection writes, under a lock that only one process can hold; other connections and processes read at the same
+//! time. An append is acknowledged, and the head published, only after its commit is flushed. Everything that is read
+//! is checked: events against the chain, contents against their hash.
 
 mod adopt;
 mod append;
-mod checkpointer;
 mod connection;
 mod contents;
 mod event_log;
@@ -15,6 +14,7 @@ mod read;
 mod row;
 mod schema;
 mod snapshots;
+mod wal_checkpointer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,18 +26,18 @@ use thiserror::Error;
 
 use crate::blobs::Blobs;
 use crate::disk::{make_private_folder, sync_folder};
-use crate::references::Expected;
+use crate::references::EarlyContents;
 use crate::{ContentError, Head, HeadSignal, LogLock, OpenError, ReadError};
 pub use adopt::AdoptError;
 use append::Writer;
-use checkpointer::Checkpointer;
 use connection::{ReadPool, open_writer};
 use fault::{Fault, open_error};
+use wal_checkpointer::WalCheckpointer;
 
-/// How often a log that another process writes is looked at by whoever waits for it.
-const GLANCE: Duration = Duration::from_millis(50);
+/// How often a waiting reader polls a log that another process writes.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Why a log that was opened for reading is not written.
+/// The error of a write to a log that was opened for reading.
 #[derive(Debug, Clone, Copy, Error)]
 #[error("the log was opened for reading only")]
 struct OpenedForReading;
@@ -49,16 +49,16 @@ pub struct SqliteLog {
     user: UserId,
     signal: HeadSignal,
     blobs: Blobs,
-    expected: Expected,
+    early: EarlyContents,
     readers: ReadPool,
     access: Access,
 }
 
 #[derive(Debug)]
 enum Access {
-    /// Dropped in order too: the database is closed by whoever is last, which must be the writer.
+    /// Dropped in this order: the last connection closes the database, and that must be the writer's.
     Writing {
-        _checkpointer: Checkpointer,
+        _wal_checkpointer: WalCheckpointer,
         writer: Arc<Mutex<Writer>>,
         _lock: LogLock,
     },
@@ -67,11 +67,11 @@ enum Access {
 
 impl SqliteLog {
     pub const FILE: &'static str = "state.sqlite";
-    /// The settings of the connection that writes and of those that read, for whoever measures beside them.
+    /// The settings of the connections that write and read, for benchmarks that compare with them.
     pub const WRITER_SETTINGS: &'static str = connection::WRITER;
     pub const READER_SETTINGS: &'static str = connection::READER;
 
-    /// Makes a new log in a `.choir` folder, which is made if it is not there.
+    /// Makes a new log in a `.choir` folder, and the folder if it does not exist.
     pub fn create(folder: &Path, user: UserId) -> Result<Self, OpenError> {
         let storage = |e| OpenError::Storage(Box::new(e));
         make_private_folder(folder).map_err(storage)?;
@@ -82,7 +82,7 @@ impl SqliteLog {
             return Err(OpenError::Exists(path));
         }
         schema::create(&mut conn, &user).map_err(open_error)?;
-        // The tables go into the database at once: whatever happens to a write-ahead log later, there is a log.
+        // The tables go into the database file at once: a write-ahead log that is lost later must not take them along.
         conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(open_error)?;
         sync_folder(folder).map_err(storage)?;
         folder
@@ -93,7 +93,7 @@ impl SqliteLog {
         Self::with_writer(folder, path, conn, lock)
     }
 
-    /// Opens a log to write and to read it.
+    /// Opens a log for writing and reading.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         let path = existing(folder)?;
         let lock = LogLock::take(folder)?;
@@ -105,8 +105,8 @@ impl SqliteLog {
         Self::with_writer(folder, path, conn, lock)
     }
 
-    /// Opens a log to read it only: beside its writer, on a disk that cannot be written, or one whose newest event
-    /// is broken.
+    /// Opens a log for reading only: while another process writes it, on a read-only disk, or when its newest event is
+    /// broken.
     pub fn open_read_only(folder: &Path) -> Result<Self, OpenError> {
         let path = existing(folder)?;
         let readers = ReadPool::alone(&path)?;
@@ -119,11 +119,11 @@ impl SqliteLog {
             user,
             signal: HeadSignal::default(),
             blobs: Blobs::new(folder),
-            expected: Expected::default(),
+            early: EarlyContents::default(),
             readers,
             access: Access::Reading,
         };
-        log.look();
+        log.refresh_head();
         Ok(log)
     }
 
@@ -132,16 +132,16 @@ impl SqliteLog {
         let head = read::checked_head(&conn).map_err(Fault::into_open_error)?;
         let blobs = Blobs::new(folder);
         blobs.prepare().map_err(|e| OpenError::Storage(Box::new(e)))?;
-        let (checkpointer, writer) =
-            Checkpointer::start(path.clone(), conn, |conn| Writer::new(conn, head)).map_err(open_error)?;
+        let (wal_checkpointer, writer) =
+            WalCheckpointer::start(path.clone(), conn, |conn| Writer::new(conn, head)).map_err(open_error)?;
         Ok(Self {
             readers: ReadPool::beside_writer(&path),
             path,
             user,
             signal: HeadSignal::new(head),
             blobs,
-            expected: Expected::default(),
-            access: Access::Writing { _checkpointer: checkpointer, writer, _lock: lock },
+            early: EarlyContents::default(),
+            access: Access::Writing { _wal_checkpointer: wal_checkpointer, writer, _lock: lock },
         })
     }
 
@@ -152,7 +152,7 @@ impl SqliteLog {
         }
     }
 
-    /// Only the process that holds the lock may touch the blobs. It need not wait for an append that is under way.
+    /// Only the process that holds the lock may touch the blobs. It does not wait for a running append.
     fn must_be_writing(&self) -> Result<(), OpenedForReading> {
         match self.access {
             Access::Writing { .. } => Ok(()),
@@ -160,27 +160,29 @@ impl SqliteLog {
         }
     }
 
-    /// Finds out where a log that somebody else writes is by now.
-    fn look(&self) -> Head {
+    /// Reads the head of a log that another process writes.
+    fn refresh_head(&self) -> Head {
         let known = self.signal.get();
         let found = self.readers.with(|conn| match read::last_seq(conn)? {
             seq if seq == known.seq => Ok(known),
-            // A break at the end is found by whoever reads it; where the log ends is known all the same.
+            // A broken last event is reported when it is read; its seq is known without reading it.
             seq => Ok::<_, rusqlite::Error>(Head { seq, hash: read::hash_at(conn, seq).unwrap_or_default() }),
         });
-        // What cannot be read now has not changed as far as anybody here knows.
+        // If the head cannot be read, the last known one stays.
         let head = found.unwrap_or(known);
         self.signal.set(head);
         head
     }
 
-    /// Waits for a log that somebody else writes, which nobody announces.
-    fn watch(&self, after: Seq, patience: Duration) -> Seq {
+    /// Waits for a log that another process writes, by polling.
+    fn poll(&self, after: Seq, timeout: Duration) -> Seq {
         let start = Instant::now();
         loop {
-            let seen = self.look().seq;
-            match patience.checked_sub(start.elapsed()) {
-                Some(left) if seen <= after && !left.is_zero() => self.signal.wait(after, left.min(GLANCE)),
+            let seen = self.refresh_head().seq;
+            match timeout.checked_sub(start.elapsed()) {
+                Some(left) if seen <= after && !left.is_zero() => {
+                    self.signal.wait(after, left.min(POLL_INTERVAL))
+                }
                 _ => return seen,
             };
         }
@@ -190,7 +192,7 @@ impl SqliteLog {
         self.readers.with(work).map_err(|fault| fault.into_read_error(&self.user))
     }
 
-    /// Why bytes are not here.
+    /// The error for a content that is not stored: purged or missing.
     fn absent(&self, hash: &ContentHash) -> Result<ContentError, ContentError> {
         let purged = self.read_content(|conn| contents::is_purged(conn, hash))?;
         Ok(if purged { ContentError::Purged(*hash) } else { ContentError::Missing(*hash) })

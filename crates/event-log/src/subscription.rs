@@ -1,7 +1,7 @@
-//! Following a log from any place, without gaps or repeats.
+//! Following a log from any seq, without gaps or repeats.
 //!
-//! Events always come from the log itself; the head's signal only says when to look. So a slow follower loses
-//! nothing, costs the writer nothing, and one that starts at an old seq takes the same path as one at the end.
+//! Events are always read from the log; the head's signal only says when to read. So a slow follower loses nothing and
+//! costs the writer nothing, and one that starts at an old seq takes the same path as one at the head.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::{EventLog, ReadError};
 
 /// One call returns at most this many events.
 const MAX_BATCH: usize = 1024;
-/// One call stops after this much payload, so that a follower's memory does not depend on what was written.
+/// One call returns about this much payload at most, so that a follower's memory has a bound.
 const MAX_BATCH_BYTES: usize = 4 << 20;
 
-/// A place in a log that moves forward.
+/// A position in a log that moves forward.
 #[derive(Debug)]
 pub struct Subscription {
     log: Arc<dyn EventLog>,
@@ -34,9 +34,9 @@ impl Subscription {
         self.after
     }
 
-    /// The next events in order; none if none came within `patience`. What stands before a break of the chain is
-    /// returned first, and the break is the error of the call after.
-    pub fn next(&mut self, patience: Duration) -> Result<Vec<StoredEvent<'static>>, ReadError> {
+    /// The next events in order; none if none came within `timeout`. Events before a broken link are returned first,
+    /// and the next call returns the break as its error.
+    pub fn next(&mut self, timeout: Duration) -> Result<Vec<StoredEvent<'static>>, ReadError> {
         let start = Instant::now();
         loop {
             if self.log.head().seq > self.after {
@@ -46,7 +46,7 @@ impl Subscription {
                     return Ok(batch);
                 }
             }
-            match patience.checked_sub(start.elapsed()) {
+            match timeout.checked_sub(start.elapsed()) {
                 None | Some(Duration::ZERO) => return Ok(Vec::new()),
                 Some(left) => self.log.wait(self.after, left),
             };

@@ -1,4 +1,4 @@
-//! A reader that hands out a content and, before its last bytes, proves that it is the one that was asked for.
+//! A reader that checks the hash of a content before it returns the last bytes.
 
 use std::io::{self, Read};
 
@@ -13,23 +13,23 @@ pub(crate) struct VerifiedReader<R> {
     inner: R,
     expected: ContentHash,
     left: u64,
-    state: State,
+    check: Check,
 }
 
 #[derive(Debug)]
-enum State {
+enum Check {
     Hashing(Sha256),
-    Proven,
-    Damaged,
+    Passed,
+    Failed,
 }
 
 impl<R: Read> VerifiedReader<R> {
     pub(crate) fn new(inner: R, size: u64, expected: ContentHash) -> Self {
-        Self { inner, expected, left: size, state: State::Hashing(Sha256::new()) }
+        Self { inner, expected, left: size, check: Check::Hashing(Sha256::new()) }
     }
 
     fn damaged(&mut self) -> io::Error {
-        self.state = State::Damaged;
+        self.check = Check::Failed;
         io::Error::new(io::ErrorKind::InvalidData, ContentError::Damaged(self.expected))
     }
 }
@@ -39,10 +39,10 @@ impl<R: Read> Read for VerifiedReader<R> {
         if buf.is_empty() {
             return Ok(0);
         }
-        let hasher = match &mut self.state {
-            State::Proven => return Ok(0),
-            State::Damaged => return Err(self.damaged()),
-            State::Hashing(hasher) => hasher,
+        let hasher = match &mut self.check {
+            Check::Passed => return Ok(0),
+            Check::Failed => return Err(self.damaged()),
+            Check::Hashing(hasher) => hasher,
         };
         let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(buf.len());
         let count = self.inner.read(&mut buf[..room])?;
@@ -56,7 +56,7 @@ impl<R: Read> Read for VerifiedReader<R> {
             if found != self.expected {
                 return Err(self.damaged());
             }
-            self.state = State::Proven;
+            self.check = Check::Passed;
         }
         Ok(count)
     }

@@ -1,8 +1,17 @@
-//! The one writer of a user: a thread that owns the present and turns commands into durable events.
+//! The one writer of a user: a thread that owns the current [`View`] and turns submissions into durable events.
 //!
-//! It takes the commands that wait, decides each on a speculative view, appends them as one group with one flush, and
-//! only then answers. If the flush fails, everybody in the group is refused and the view goes back to what the log
-//! holds. It never waits for a model, a network or a command. Dropping the last handle ends the thread.
+//! Every request to change a computer takes the same way:
+//!
+//! 1. The caller makes a [`Submission`]: who asks, under which ids, and a [`ChangeRequest`]. It is the only thing that
+//!    the writer accepts.
+//! 2. The writer turns the [`ChangeRequest`] into a [`kernel::Action`]. Most requests are an action already; for undo,
+//!    retry and restore it adds the events or the old view from the log, because the kernel reads nothing.
+//! 3. It stamps the time and builds a [`kernel::Command`]: action, ids, time, and the contents that deciding needs.
+//! 4. [`kernel::decide`] answers with events, and [`EventLog::append`] stores them.
+//!
+//! The thread takes all waiting submissions, decides each on a speculative view, appends them as one group with one
+//! flush, and replies after the flush. If the flush fails, the whole group is refused and the view returns to what the
+//! log holds. The thread never waits for a model, a network or a command. Dropping the last handle ends it.
 
 mod deciding;
 mod groups;
@@ -18,13 +27,14 @@ use thiserror::Error;
 
 use crate::replay::view_at;
 use crate::{AppendError, Appended, ContentError, EventLog, ReadError};
-use groups::State;
+use groups::WriterThread;
 use replies::Replies;
 
-/// Commands that may wait before a caller has to.
+/// Requests that may wait in the mailbox before the next caller blocks.
 const MAILBOX: usize = 1024;
 
-/// What somebody wants, before it is stamped.
+/// A request to change the computer. The caller mints `command` and `op`: a resent submission has the same `command`
+/// and gets the first answer again.
 #[derive(Debug, Clone)]
 pub struct Submission {
     pub command: CommandId,
@@ -32,62 +42,68 @@ pub struct Submission {
     pub source: Source,
     pub actor: Actor,
     pub run_id: Option<RunId>,
+    /// The event because of which this is submitted.
     pub cause: Option<EventId>,
     pub taint: Vec<Taint>,
-    pub intent: Intent,
-    /// Small contents that the intent names.
+    pub change: ChangeRequest,
+    /// Contents up to `INLINE_LIMIT` that the change names; larger ones are staged as blobs first.
     pub contents: Vec<(ContentHash, Vec<u8>)>,
 }
 
-/// An action, or one for which the writer first reads the log.
+/// What a submission asks for: an action that is complete, or one that the writer completes from the log.
 #[derive(Debug, Clone)]
-#[allow(clippy::large_enum_variant, reason = "nearly all are actions, and a submission travels in a box")]
-pub enum Intent {
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all changes are actions, and a submission is sent in a box"
+)]
+pub enum ChangeRequest {
     Do(Action),
+    /// Undoes an operation, or redoes what it undid if the operation is an undo.
     Undo {
         target: OpId,
         resolutions: Resolutions,
     },
-    /// Takes back all of a run that is not undone yet, as one operation.
+    /// Undoes everything in a run that is not undone yet, as one operation.
     UndoRun {
         run: RunId,
         resolutions: Resolutions,
     },
-    /// Lets a run go on from before a turn of a model.
+    /// Continues a run from before a turn of a model.
     RetryRun {
         run: RunId,
         to: Seq,
         resolutions: Resolutions,
     },
+    /// Returns files, windows, settings and notes to their state at `seq`.
     Restore {
         seq: Seq,
     },
 }
 
-/// Whether a decision takes effect.
+/// Whether a submission takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Commit,
-    /// Only say what would happen.
+    /// Returns the decision without appending it.
     Preview,
 }
 
-/// What became of a submission. No events means that all was as wanted already.
+/// The result of a submission. No events means that it was a no-op.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// Where the events stand; absent if there are none, and for a preview.
+    /// The seqs of the events; none for a no-op and for a preview.
     pub appended: Option<Appended>,
-    /// True if this command was answered before, and this is that answer again.
+    /// True if the command was recorded before and this repeats its first answer.
     pub resent: bool,
     pub decision: Decision,
 }
 
-/// Why a submission did not take effect. Nothing was changed.
+/// Why a submission failed. Nothing was changed.
 #[derive(Debug, Error)]
 pub enum SubmitError {
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    #[error("content {0} is named but is not here: it was purged, or never stored")]
+    #[error("content {0} is missing: it was purged or never stored")]
     NoContent(ContentHash),
     #[error(transparent)]
     Append(#[from] AppendError),
@@ -101,11 +117,11 @@ pub enum SubmitError {
 
 type Reply = Box<dyn FnOnce(Result<Outcome, SubmitError>) + Send>;
 
-type Look = Box<dyn FnOnce(&mut View) + Send>;
+type Inspection = Box<dyn FnOnce(&mut View) + Send>;
 
 enum Request {
     Submit { submission: Box<Submission>, mode: Mode, reply: Reply },
-    Inspect(Look),
+    Inspect(Inspection),
 }
 
 /// A handle on the writer; cheap to clone.
@@ -120,10 +136,10 @@ impl std::fmt::Debug for Writer {
     }
 }
 
-/// What a writer is given.
+/// What a writer needs from its owner.
 pub struct Options {
     pub clock: Box<dyn Fn() -> Timestamp + Send>,
-    /// Woken with every effect that becomes owed, and at the start with all that are.
+    /// Receives every effect when it becomes pending, and all pending effects at the start.
     pub effects: Option<Sender<Effect>>,
 }
 
@@ -134,7 +150,7 @@ impl std::fmt::Debug for Options {
 }
 
 impl Writer {
-    /// Loads the present and starts the thread.
+    /// Loads the current view and starts the thread.
     pub fn start(log: Arc<dyn EventLog>, options: Options) -> Result<(Self, JoinHandle<()>), ReadError> {
         let view = view_at(&*log, log.head().seq)?;
         let (mailbox, requests) = mpsc::sync_channel(MAILBOX);
@@ -144,14 +160,14 @@ impl Writer {
             }
         }
         let spawned = Replies::start().and_then(|replies| {
-            let mut state = State::new(log, view, options, replies);
-            std::thread::Builder::new().name("writer".into()).spawn(move || state.run(&requests))
+            let mut thread = WriterThread::new(log, view, options, replies);
+            std::thread::Builder::new().name("writer".into()).spawn(move || thread.run(&requests))
         });
         let thread = spawned.map_err(|e| ReadError::Broken { seq: Seq::ZERO, reason: e.to_string() })?;
         Ok((Self { mailbox }, thread))
     }
 
-    /// Hands a submission over; `reply` is called on a thread of the writer's and must not block.
+    /// Sends a submission; `reply` is called on one of the writer's threads and must not block.
     pub fn submit_with(
         &self,
         submission: Submission,
@@ -160,26 +176,26 @@ impl Writer {
     ) {
         let request = Request::Submit { submission: Box::new(submission), mode, reply: Box::new(reply) };
         if let Err(mpsc::SendError(Request::Submit { reply, .. })) = self.mailbox.send(request) {
-            reply(Err(SubmitError::Stopped("its thread is gone".into())));
+            reply(Err(SubmitError::Stopped("its thread has ended".into())));
         }
     }
 
-    /// Submits and waits for the answer.
+    /// Sends a submission and waits for its result.
     pub fn submit(&self, submission: Submission, mode: Mode) -> Result<Outcome, SubmitError> {
         let (sender, receiver) = mpsc::sync_channel(1);
         self.submit_with(submission, mode, move |answer| {
             let _ = sender.send(answer);
         });
-        receiver.recv().map_err(|_| SubmitError::Stopped("it ended before answering".into()))?
+        receiver.recv().map_err(|_| SubmitError::Stopped("it ended before it replied".into()))?
     }
 
-    /// Shows the present to `look` between two groups, on the writer's thread, where it must not block. It is dropped
-    /// unseen if that thread is gone.
+    /// Calls `look` with the current view between two groups. It runs on the writer's thread and must not block; if
+    /// that thread has ended, `look` is dropped uncalled.
     pub fn inspect_with(&self, look: impl FnOnce(&mut View) + Send + 'static) {
         let _ = self.mailbox.send(Request::Inspect(Box::new(look)));
     }
 
-    /// Looks at the present, and waits until it was seen.
+    /// Calls `look` with the current view and waits for what it returns.
     pub fn inspect<T: Send + 'static>(
         &self,
         look: impl FnOnce(&mut View) -> T + Send + 'static,
@@ -188,6 +204,6 @@ impl Writer {
         self.inspect_with(move |view| {
             let _ = sender.send(look(view));
         });
-        receiver.recv().map_err(|_| SubmitError::Stopped("its thread is gone".into()))
+        receiver.recv().map_err(|_| SubmitError::Stopped("its thread has ended".into()))
     }
 }

@@ -1,4 +1,4 @@
-//! Commands: what somebody wants to happen, with everything that deciding needs.
+//! Commands: a requested change with everything that deciding about it needs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,56 +6,56 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
-use shared_types::payload::message::Role;
-use shared_types::payload::note::Note;
 use shared_types::payload::system::SystemImport;
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolRequest, ToolStatus};
 use shared_types::payload::window::Window;
 use shared_types::{
-    Actor, CommandId, ContentHash, ContentRef, ConversationId, EffectId, Event, EventId, FilePath, GrantId,
-    MessageId, NoteId, OpId, RunId, Seq, Source, Subject, Taint, Timestamp, WindowId,
+    Actor, CommandId, ContentHash, EffectId, Event, EventId, FilePath, GrantId, OpId, RunId, Seq, Source,
+    Subject, Taint, Timestamp, WindowId,
 };
 
 use crate::{RunAction, View};
 
-/// Contents that a decision may need, by hash. What is missing is asked for by name.
+/// Contents that a decision may need, by hash. [`decide`](crate::decide) asks for missing ones with
+/// [`Rejection::Missing`](crate::Rejection::Missing).
 pub type Contents = BTreeMap<ContentHash, Vec<u8>>;
 
-/// A command in its envelope. The id is minted by the caller: a resend is recognised by it.
+/// An action with its envelope. The caller mints the id, so that a resend is recognised.
 #[derive(Debug, Clone)]
 pub struct Command {
     pub id: CommandId,
     pub op: OpId,
-    /// Stamped by the writer, once.
+    /// Set once, by the writer.
     pub ts: Timestamp,
     pub source: Source,
     pub actor: Actor,
     pub run_id: Option<RunId>,
+    /// The event because of which this is done.
     pub cause: Option<EventId>,
     pub taint: Vec<Taint>,
     pub action: Action,
     pub contents: Contents,
 }
 
-/// What the caller believed was there.
+/// The content that the caller expects at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Base {
-    /// The caller does not care.
+    /// Anything.
     Any,
-    /// Nothing may be there.
+    /// Nothing.
     Absent,
-    /// Exactly this content was seen.
+    /// Exactly this content.
     Content(ContentHash),
 }
 
-/// One edit that happened outside the log: on disk, or in the copy that a command ran on.
+/// One edit that was made outside the log: on disk, or in the copy of the workspace that a command ran on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutsideEdit {
     pub path: FilePath,
-    /// What was there when the log last knew it.
+    /// The node on which the edit is based, as the log knew it.
     pub base: Option<FileNode>,
-    /// What is there now.
+    /// The node after the edit.
     pub now: Option<FileNode>,
 }
 
@@ -63,13 +63,13 @@ pub struct OutsideEdit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
-    /// Leave it as it is today.
+    /// Keep the current state.
     Keep,
-    /// Put there what the undo would.
+    /// Take the state that the undo restores.
     Take,
 }
 
-/// What the person chose for conflicts: one by one, or for all the others.
+/// The person's choices for conflicts: for single subjects, and for all others.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Resolutions {
     pub each: BTreeMap<Subject, Choice>,
@@ -82,13 +82,10 @@ impl Resolutions {
     }
 }
 
-/// What somebody wants.
+/// A requested change, complete with what the kernel cannot read itself: events, contents, an old view.
 #[derive(Debug, Clone)]
 pub enum Action {
     CreateUser {
-        name: Box<str>,
-    },
-    RenameUser {
         name: Box<str>,
     },
 
@@ -97,20 +94,21 @@ pub enum Action {
         node: FileNode,
         base: Base,
     },
-    /// A file, or a folder with all below it.
+    /// Deletes a file, or a folder with everything below it.
     DeletePath {
         path: FilePath,
     },
-    /// A file or a folder; the place it goes to must be free.
+    /// Moves a file or a folder to a path where nothing exists.
     MovePath {
         from: FilePath,
         to: FilePath,
     },
-    /// Edits found on disk. A file that also changed in the log is merged; if that fails, both versions are kept.
+    /// Records edits found on disk. A file that also changed in the log is merged; if that fails, both versions are
+    /// kept.
     CaptureEdits {
         edits: Vec<OutsideEdit>,
     },
-    /// Files of an export; paths that are taken by something else are refused.
+    /// Adds the files of an export. Refused if other files exist at these paths.
     ImportFiles {
         origin: SystemImport,
         files: Vec<(FilePath, FileNode)>,
@@ -129,24 +127,6 @@ pub enum Action {
     },
     ClearSetting {
         key: Box<str>,
-    },
-    WriteNote {
-        note: NoteId,
-        state: Note,
-    },
-    DeleteNote {
-        note: NoteId,
-    },
-    StartConversation {
-        conversation: ConversationId,
-        title: Box<str>,
-    },
-    PostMessage {
-        conversation: ConversationId,
-        message: MessageId,
-        role: Role,
-        body: ContentRef,
-        reply_to: Option<MessageId>,
     },
 
     RequestCheckpoint {
@@ -174,9 +154,9 @@ pub enum Action {
         dropped: u64,
     },
 
-    /// Calls a tool: the command's operation is the call's id, and new.
+    /// Starts a tool call. Its id is the command's operation, which must be new.
     StartCall(ToolCall),
-    /// A call that is made and answered at once, with what it changed and what it did in its run.
+    /// A tool call that starts and ends at once, with the files it changed and its effect on its run.
     MakeCall {
         call: ToolCall,
         status: ToolStatus,
@@ -184,53 +164,53 @@ pub enum Action {
         edits: Vec<OutsideEdit>,
         also: Option<Box<RunAction>>,
     },
-    /// Something happens in the run that the command names.
+    /// A change in the run that the command names.
     Run(RunAction),
-    /// Takes back what was allowed for more than once.
+    /// Revokes a grant.
     Revoke {
         grant: GrantId,
     },
-    /// Something inside an open call asked for the network.
+    /// Records a network request that was made inside an open call.
     RecordRequest {
         call: OpId,
         request: ToolRequest,
     },
-    /// A dry run has ended: what it changed waits.
+    /// A dry run has ended: its changes wait to be accepted or discarded.
     HoldCall {
         report: ToolReport,
         changes: u64,
         code: Option<i32>,
     },
-    /// Closes the call that the operation is, with what it changed. A file that also changed in the log is merged;
-    /// if that fails, the log's version keeps the path and the call's goes beside it.
+    /// Ends the call that is this operation, with the files it changed. A file that also changed in the log is merged;
+    /// if that fails, the log's version keeps the path and the call's version gets another name next to it.
     FinishCall {
         status: ToolStatus,
         report: ToolReport,
         edits: Vec<OutsideEdit>,
     },
 
-    /// Takes an operation back, or brings it back if it is itself an undo. The shell supplies the events.
+    /// Undoes an operation; if it is itself an undo, redoes what it undid. The writer supplies its events.
     Undo {
         target: OpId,
         events: Vec<Event>,
         resolutions: Resolutions,
     },
-    /// Takes all of a run back that is not undone yet, as one operation: that with the id of the run. The shell
-    /// supplies the events of the run.
+    /// Undoes everything in a run that is not undone yet, as one operation with the id of the run. The writer supplies
+    /// the events of the run.
     UndoRun {
         run: RunId,
         events: Vec<Event>,
         resolutions: Resolutions,
     },
-    /// Lets a run go on from before a turn of a model, whether it is over or not. What its calls did since is taken
-    /// back. The shell supplies the events of the run.
+    /// Continues a run, ended or not, from before a turn of a model, and undoes what its calls did since. The writer
+    /// supplies the events of the run.
     RetryRun {
         run: RunId,
         to: Seq,
         events: Vec<Event>,
         resolutions: Resolutions,
     },
-    /// Returns files, windows, settings and notes to how they stood at a seq. The shell supplies that view.
+    /// Returns files, windows, settings and notes to their state at a seq. The writer supplies that view.
     Restore {
         seq: Seq,
         target: Arc<View>,

@@ -1,4 +1,4 @@
-//! A conflict as a value: what it is about, and both sides of it. It changes nothing until somebody chooses.
+//! A conflict as a value: its subject and both sides. Nothing changes until a choice is made.
 
 use serde::{Deserialize, Serialize};
 use shared_types::Subject;
@@ -9,7 +9,7 @@ use shared_types::payload::window::Window;
 /// One side of a conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum ConflictSide {
     Absent,
     File(FileNode),
     /// Several files at once.
@@ -19,11 +19,11 @@ pub enum State {
     Note(Note),
 }
 
-/// Two states that cannot both be: today's, and the one that an undo would put there.
+/// Two states that exclude each other: the current one, and the one that an undo would restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     pub subject: Subject,
-    pub today: State,
-    pub undone: State,
+    pub today: ConflictSide,
+    pub undone: ConflictSide,
     pub reason: String,
 }

@@ -1,12 +1,12 @@
-//! Deciding: a command and the present make events, or a typed refusal.
+//! Deciding: from a command and the current view to events, or to a typed refusal.
 //!
-//! One file per kind of action. All of them put what they want into a [`Draft`], which numbers the events and turns a
-//! long list of file changes into one `file.batch`.
+//! One file per kind of action. All of them fill a [`Draft`], which numbers the events and turns a long list of file
+//! changes into one `file.batch`.
 
 mod calls;
 mod capture;
 mod desktop;
-mod owed;
+mod effects;
 mod paths;
 mod plan;
 mod restore;
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shared_types::payload::file::{FileBatch, FileChange, FileEvent};
 use shared_types::payload::tool::ToolHold;
-use shared_types::payload::user::{UserCreate, UserRename};
+use shared_types::payload::user::UserCreate;
 use shared_types::{ContentHash, Event, EventId, Payload, RunId, Seq, Source, Taint};
 
 use crate::{Action, Command, Rejection, View};
@@ -29,7 +29,7 @@ use crate::{Action, Command, Rejection, View};
 /// An append holds at most this many events.
 pub const MAX_EVENTS: usize = 500;
 
-/// What a command leads to: events, and new contents that they name. No events means that all is as wanted already.
+/// The result of a command: events, and new contents that they name. No events means that it was a no-op.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[must_use = "a decision takes effect only when its events are appended"]
 pub struct Decision {
@@ -37,7 +37,7 @@ pub struct Decision {
     pub contents: Vec<(ContentHash, Vec<u8>)>,
 }
 
-/// Decides a command against the present.
+/// Decides a command against the current view.
 pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
     let mut draft = Draft::default();
     match &command.action {
@@ -47,13 +47,6 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
                 return Err(Rejection::AlreadySetUp);
             }
             draft.event(UserCreate { name: name.clone() });
-        }
-        Action::RenameUser { name } => {
-            check_text("a name", name, 200)?;
-            let prev = view.computer.owner.clone().unwrap_or_default();
-            if prev != *name {
-                draft.event(UserRename { name: name.clone(), prev });
-            }
         }
         Action::WriteFile { path, node, base } => paths::write(view, &mut draft, path, node, *base)?,
         Action::DeletePath { path } => paths::delete(view, &mut draft, path)?,
@@ -66,27 +59,21 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
         Action::CloseWindow { window } => desktop::close_window(view, &mut draft, *window)?,
         Action::SetSetting { key, value } => desktop::set_setting(view, &mut draft, key, value)?,
         Action::ClearSetting { key } => desktop::clear_setting(view, &mut draft, key)?,
-        Action::WriteNote { note, state } => desktop::write_note(view, &mut draft, *note, state)?,
-        Action::DeleteNote { note } => desktop::delete_note(view, &mut draft, *note)?,
-        Action::StartConversation { conversation, title } => {
-            desktop::start_conversation(view, &mut draft, *conversation, title)?;
-        }
-        Action::PostMessage { conversation, message, role, body, reply_to } => {
-            desktop::post_message(view, &mut draft, *conversation, *message, *role, *body, *reply_to)?;
-        }
         Action::RequestCheckpoint { effect, reason, message } => {
-            owed::request_checkpoint(view, &mut draft, *effect, *reason, message)?;
+            effects::request_checkpoint(view, &mut draft, *effect, *reason, message)?;
         }
         Action::RecordCheckpoint { effect, commit, seq, message } => {
-            owed::record_checkpoint(view, &mut draft, *effect, commit, *seq, message)?;
+            effects::record_checkpoint(view, &mut draft, *effect, commit, *seq, message)?;
         }
         Action::FailCheckpoint { effect, reason } => {
-            owed::fail_checkpoint(view, &mut draft, *effect, reason)?
+            effects::fail_checkpoint(view, &mut draft, *effect, reason)?
         }
         Action::RequestPurge { effect, hashes, reason } => {
-            owed::request_purge(view, &mut draft, *effect, hashes, reason)?;
+            effects::request_purge(view, &mut draft, *effect, hashes, reason)?;
         }
-        Action::RecordPurge { effect, dropped } => owed::record_purge(view, &mut draft, *effect, *dropped)?,
+        Action::RecordPurge { effect, dropped } => {
+            effects::record_purge(view, &mut draft, *effect, *dropped)?
+        }
         Action::StartCall(call) => calls::start(view, &mut draft, command, call)?,
         Action::MakeCall { call, status, report, edits, also } => {
             calls::start(view, &mut draft, command, call)?;
@@ -121,24 +108,24 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
     draft.finish(view, command, run_of(view, command))
 }
 
-/// The run that a command is part of. Whatever becomes of a call belongs to the run in which it was made.
+/// The run that a command is part of. A command that continues a call belongs to the run in which the call was made.
 fn run_of(view: &View, command: &Command) -> Option<RunId> {
-    let goes_on = matches!(
+    let continues_call = matches!(
         command.action,
         Action::RecordRequest { .. } | Action::HoldCall { .. } | Action::FinishCall { .. }
     );
-    match view.calls.get(&command.op).filter(|_| goes_on) {
+    match view.calls.get(&command.op).filter(|_| continues_call) {
         Some(call) => call.run,
         None => command.run_id,
     }
 }
 
-/// Events in the making.
+/// The events of a decision while it is being made.
 #[derive(Debug, Default)]
 struct Draft {
     payloads: Vec<Payload>,
     files: Vec<FileChange>,
-    /// What comes after the files.
+    /// The event that comes after the file changes.
     last: Option<Payload>,
     contents: Vec<(ContentHash, Vec<u8>)>,
 }
@@ -148,33 +135,35 @@ impl Draft {
         self.payloads.push(payload.into());
     }
 
-    /// Keeps new bytes and returns their hash.
+    /// Adds new bytes and returns their hash.
     fn content(&mut self, bytes: Vec<u8>) -> ContentHash {
         let hash = ContentHash::of(&bytes);
         self.contents.push((hash, bytes));
         hash
     }
 
-    /// The labels that a file keeps though whoever changes it has none: those of what may be left of labelled words. A
-    /// clean agent that writes a whole file has not read them, and the person who saves one has seen it; nobody knows
-    /// that of an edit that was found on disk. What was merged here holds something of everything that it was made of.
-    fn kept(&self, view: &View, command: &Command, change: &FileChange) -> Vec<Taint> {
+    /// The taint labels that a file keeps although the command has none, because the new content may hold tainted text:
+    /// an edit found on disk may have kept some of the old content, and a merged file holds a part of each of its
+    /// sources. An agent without taint that writes a whole file has not read the old content, and a person who saves a
+    /// file has seen it, so these two remove the labels.
+    fn kept_taint(&self, view: &View, command: &Command, change: &FileChange) -> Vec<Taint> {
         let FileChange::Write(write) = change else { return Vec::new() };
         let is_found = matches!(command.action, Action::CaptureEdits { .. } | Action::FinishCall { .. })
             && command.source != Source::Agent;
         let hash = write.node.content().map(|content| content.hash);
         let is_merged = self.contents.iter().any(|(made, _)| Some(*made) == hash);
-        let there = view.tainted.get(&write.path).filter(|_| is_found || is_merged);
-        let parts = command.contents.keys().filter(|_| is_merged).filter_map(|part| view.labelled.get(part));
-        let labels: BTreeSet<&Taint> = there.into_iter().chain(parts).flatten().collect();
+        let old = view.tainted_files.get(&write.path).filter(|_| is_found || is_merged);
+        let sources = command.contents.keys().filter(|_| is_merged);
+        let sources = sources.filter_map(|source| view.tainted_contents.get(source));
+        let labels: BTreeSet<&Taint> = old.into_iter().chain(sources).flatten().collect();
         labels.into_iter().filter(|label| !command.taint.contains(label)).cloned().collect()
     }
 
     fn finish(mut self, view: &View, command: &Command, run: Option<RunId>) -> Result<Decision, Rejection> {
-        // Those that keep nothing come first, in the order of the plan.
+        // Changes with the same kept labels stay together; those without labels come first, in the order of the plan.
         let mut files: BTreeMap<Vec<Taint>, Vec<FileChange>> = BTreeMap::new();
         for change in std::mem::take(&mut self.files) {
-            files.entry(self.kept(view, command, &change)).or_default().push(change);
+            files.entry(self.kept_taint(view, command, &change)).or_default().push(change);
         }
         let plain = |payload| (Vec::new(), payload);
         let mut payloads: Vec<(Vec<Taint>, Payload)> = self.payloads.into_iter().map(plain).collect();
@@ -221,8 +210,8 @@ fn event(command: &Command, seq: Seq, index: u64, payload: Payload) -> Event {
     }
 }
 
-/// The bits of an event's id: those of its command, stirred with its index, so that a decision repeated gives the
-/// same ids and no two events share one.
+/// The bits of an event's id: those of its command mixed with its index, so that a repeated decision gives the same
+/// ids and no two events share one.
 fn event_bits(command: &Command, index: u64) -> [u8; 10] {
     let bytes = command.id.as_bytes();
     let word = |range: std::ops::Range<usize>| {

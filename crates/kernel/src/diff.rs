@@ -1,13 +1,13 @@
-//! Diffs for people: the unified form of two texts.
+//! Unified diffs of two texts, for people to read.
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 
 use crate::merge::is_text;
 
-/// How two contents differ.
+/// The difference of two contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextDiff {
-    /// Hunks in unified form, and how many lines came and went.
+    /// Hunks in unified form, with the number of added and removed lines.
     Lines { unified: String, added: u32, removed: u32 },
     /// At least one side is not text.
     Binary,

@@ -1,13 +1,13 @@
-//! What the computer owes the world: effects, their kinds, and how far each can be taken back.
+//! Effects: work outside the kernel that an event requests, and whether it can be undone.
 
 use serde::{Deserialize, Serialize};
 use shared_types::payload::checkpoint::{CheckpointEvent, CheckpointRequest};
 use shared_types::payload::system::{SystemEvent, SystemPurge};
-use shared_types::{ContentHash, EffectId, Event, Payload, Reversal};
+use shared_types::{ContentHash, EffectId, Event, Payload, Reversibility};
 
 use crate::View;
 
-/// Something to be done outside the kernel, once its event is durable.
+/// Work outside the kernel that starts once its event is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
     pub id: EffectId,
@@ -19,21 +19,21 @@ pub struct Effect {
 pub enum EffectKind {
     /// Commit the workspace to the checkpoint repository.
     MakeCheckpoint { message: Box<str> },
-    /// Drop bytes for good.
+    /// Delete bytes for good.
     DropContents { hashes: Vec<ContentHash> },
 }
 
 impl EffectKind {
-    pub fn reversal(&self) -> Reversal {
+    pub fn reversibility(&self) -> Reversibility {
         match self {
-            // A commit can be left alone or dropped; nothing of the person's depends on it.
-            Self::MakeCheckpoint { .. } => Reversal::Compensable,
-            Self::DropContents { .. } => Reversal::Final,
+            // A commit can be ignored or removed; no user data depends on it.
+            Self::MakeCheckpoint { .. } => Reversibility::Compensable,
+            Self::DropContents { .. } => Reversibility::Final,
         }
     }
 }
 
-/// The effect that an event asks for, if it asks for one.
+/// The effect that an event requests, if any.
 pub(crate) fn requested(payload: &Payload) -> Option<Effect> {
     match payload {
         Payload::Checkpoint(CheckpointEvent::Request(CheckpointRequest { effect, message, .. })) => {
@@ -60,7 +60,7 @@ pub(crate) fn requested(payload: &Payload) -> Option<Effect> {
     }
 }
 
-/// What to start now that this event is durable. The view already holds it as pending; this only wakes the runner.
+/// The effects to start now that this event is durable. The view holds them as pending; this only wakes the runner.
 pub fn react(view: &View, event: &Event) -> Vec<Effect> {
     requested(&event.payload).into_iter().filter(|effect| view.pending.contains(&effect.id)).collect()
 }

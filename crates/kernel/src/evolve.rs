@@ -1,5 +1,5 @@
-//! The one function that changes a view. It is total: every event that was recorded can be applied, it never
-//! refuses, never merges and never looks outside.
+//! The one function that changes a view. It is total: it applies every recorded event, refuses none, merges nothing and
+//! reads nothing else.
 
 mod runs;
 
@@ -20,7 +20,7 @@ use crate::effect::requested;
 use crate::view::{Call, CallState};
 use crate::{Conversation, View};
 
-/// Applies one event. Live and replay share it.
+/// Applies one event, live and in a replay.
 pub fn evolve(view: &mut View, event: &Event) {
     view.seq = event.seq;
     view.changes += 1;
@@ -54,7 +54,7 @@ pub fn evolve(view: &mut View, event: &Event) {
         Payload::Checkpoint(CheckpointEvent::Create(p)) => {
             view.pending.remove(&p.effect);
             view.computer.checkpoint = Some((p.commit.clone(), p.seq));
-            // What was written while the commit was made is not in it, so at least that is still to be saved.
+            // Changes made while the commit was written are not in it, so they still count as unsaved.
             let newer = view.computer.last_file_change.filter(|(seq, _)| *seq > p.seq);
             view.computer.unsaved = u64::from(newer.is_some());
             view.computer.unsaved_since = newer.map(|_| event.ts);
@@ -85,7 +85,7 @@ pub fn evolve(view: &mut View, event: &Event) {
         }
         Payload::Tool(ToolEvent::Result(p)) => {
             if let Some(call) = view.calls.remove(&event.op) {
-                runs::heard(view, event, call.task);
+                runs::add_taint(view, event, call.task);
                 runs::call_ended(view, event, call.task, p.report.millis);
             }
         }
@@ -133,39 +133,39 @@ fn evolve_files(view: &mut View, event: &FileEvent, taint: &[Taint]) {
 
 fn write(view: &mut View, p: &FileWrite, taint: &[Taint]) {
     view.files.set(&p.path, p.node.clone());
-    // Empty files are all alike, and say nothing.
+    // Empty content carries no text, so it gets no labels.
     let content = p.node.content().filter(|content| content.size > 0).map(|content| content.hash);
     let mut labels = taint.to_vec();
     if let Some(hash) = content {
-        let known = view.labelled.get(&hash).cloned().unwrap_or_default();
+        let known = view.tainted_contents.get(&hash).cloned().unwrap_or_default();
         labels.extend(known.iter().filter(|label| !taint.contains(label)).cloned());
         if labels.len() > known.len() {
-            view.labelled.insert(hash, labels.clone());
+            view.tainted_contents.insert(hash, labels.clone());
         }
     }
-    label(view, &p.path, labels);
+    set_taint(view, &p.path, labels);
 }
 
 fn delete(view: &mut View, p: &FileDelete) {
     view.files.remove(&p.path);
-    label(view, &p.path, Vec::new());
+    set_taint(view, &p.path, Vec::new());
 }
 
-/// A file keeps its labels wherever it goes.
+/// A moved file keeps its taint labels.
 fn rename(view: &mut View, p: &FileMove, taint: &[Taint]) {
     view.files.remove(&p.from);
     view.files.set(&p.to, p.node.clone());
-    let mut labels = view.tainted.get(&p.from).cloned().unwrap_or_default();
+    let mut labels = view.tainted_files.get(&p.from).cloned().unwrap_or_default();
     labels.extend(taint.iter().filter(|label| !labels.contains(label)).cloned().collect::<Vec<_>>());
-    label(view, &p.from, Vec::new());
-    label(view, &p.to, labels);
+    set_taint(view, &p.from, Vec::new());
+    set_taint(view, &p.to, labels);
 }
 
-fn label(view: &mut View, path: &FilePath, labels: Vec<Taint>) {
+fn set_taint(view: &mut View, path: &FilePath, labels: Vec<Taint>) {
     if !labels.is_empty() {
-        view.tainted.insert(path.clone(), labels);
-    } else if view.tainted.contains(path) {
-        view.tainted.remove(path);
+        view.tainted_files.insert(path.clone(), labels);
+    } else if view.tainted_files.contains(path) {
+        view.tainted_files.remove(path);
     }
 }
 

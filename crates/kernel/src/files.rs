@@ -1,6 +1,6 @@
-//! The files slice: what stands at every path, and how much lies below every folder.
+//! The files slice: the node at every path, and the number of nodes below every folder.
 //!
-//! The counts are derived from the nodes and no part of the hash; they answer "is this a folder?" without a walk.
+//! The counts are derived from the nodes and no part of the hash; they answer "is this a folder?" without a scan.
 
 use hashbrown::HashMap;
 use shared_types::FilePath;
@@ -41,12 +41,12 @@ impl Files {
         self.nodes.sorted()
     }
 
-    /// How many nodes lie below a path, at any depth.
+    /// The number of nodes below a path, at any depth.
     pub fn count_below(&self, path: &FilePath) -> u32 {
         self.below.get(path.as_str()).copied().unwrap_or_default()
     }
 
-    /// The path itself and everything below it, sorted. A walk over all nodes: for gestures on folders only.
+    /// The path itself and everything below it, sorted. It scans all nodes, so it is for actions on folders only.
     pub fn within(&self, folder: &FilePath) -> Vec<(&FilePath, &FileNode)> {
         if self.count_below(folder) == 0 {
             return self.nodes.entry(folder).into_iter().collect();

@@ -1,8 +1,8 @@
 //! The pure model of one user's computer.
 //!
-//! [`decide`] is the only way to make an event, [`evolve`] the only way to change a [`View`], [`react`] says what is
-//! owed to the world. None of them reads a clock, a disk or a random number: time, ids and contents come in with the
-//! command, so that the server, a replay on another machine and the browser reach the same state.
+//! [`decide`] is the only way to make an event, [`evolve`] the only way to change a [`View`], and [`react`] returns the
+//! effects that an event starts. None of them reads a clock, a disk or a random number: time, ids and contents come in
+//! with the command, so that the server, a replay on another machine and the browser reach the same state.
 
 pub mod command;
 pub mod conflict;
@@ -20,7 +20,7 @@ mod slice;
 pub mod view;
 
 pub use command::{Action, Base, Choice, Command, Contents, OutsideEdit, Resolutions};
-pub use conflict::{Conflict, State};
+pub use conflict::{Conflict, ConflictSide};
 pub use decide::{Decision, MAX_EVENTS, RunAction, decide};
 pub use effect::{Effect, EffectKind, react};
 pub use evolve::evolve;

@@ -1,21 +1,20 @@
 //! Three-way merge of text, line by line.
 //!
-//! Two changes that overlap or touch are a conflict unless they are the same change: nothing is woven together that
-//! the two sides did not clearly mean.
+//! Two changes that overlap or touch are a conflict unless they are equal: a merge never guesses.
 
 use std::ops::Range;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-/// Larger texts are not merged: the person decides.
+/// Larger texts are not merged; the person decides.
 pub const MERGE_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// A stretch of a merge.
+/// A section of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// What both sides leave alone, change alike, or only one of them changed.
-    Settled(Vec<u8>),
-    /// The same place, changed by both and not alike.
+    /// Lines that no side changed, only one side changed, or both changed in the same way.
+    Merged(Vec<u8>),
+    /// Lines that the two sides changed differently.
     Clash { base: Vec<u8>, ours: Vec<u8>, theirs: Vec<u8> },
 }
 
@@ -29,9 +28,9 @@ pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     }
     let mut merged = Vec::with_capacity(ours.len().max(theirs.len()));
     for piece in pieces(base, ours, theirs)? {
-        let Piece::Settled(lines) = piece else { return None };
-        // A last line without its newline may only stand at the very end; elsewhere it would swallow the line after
-        // it, so that the merge is given up.
+        let Piece::Merged(lines) = piece else { return None };
+        // A line without a newline is allowed only at the end; elsewhere it would be joined with the next line, so the
+        // merge fails.
         if !lines.is_empty() && merged.last().is_some_and(|byte| *byte != b'\n') {
             return None;
         }
@@ -40,7 +39,7 @@ pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     Some(merged)
 }
 
-/// The merge stretch by stretch, in the order of the text; nothing if one of the three is not text.
+/// The sections of a merge in the order of the text; none if one of the three is not text.
 pub fn pieces(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<Piece>> {
     if ![base, ours, theirs].into_iter().all(is_text) {
         return None;
@@ -51,11 +50,11 @@ pub fn pieces(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut done = 0;
     while let Some(start) = [&ours, &theirs].into_iter().filter_map(Side::next).min() {
-        // All changes that overlap or touch, one drawing in the next.
+        // All changes that overlap or touch each other, directly or through another.
         let mut place = start..start;
         let (first_ours, first_theirs) = (ours.at, theirs.at);
-        while ours.draw_in(&mut place) || theirs.draw_in(&mut place) {}
-        settle(&mut pieces, &lines[done..place.start]);
+        while ours.extend_over(&mut place) || theirs.extend_over(&mut place) {}
+        push_merged(&mut pieces, &lines[done..place.start]);
         let (mine, other) = (ours.lines(first_ours, &place), theirs.lines(first_theirs, &place));
         match (mine, other) {
             (Some(mine), Some(other)) if mine != other => pieces.push(Piece::Clash {
@@ -63,25 +62,25 @@ pub fn pieces(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<Piece>> {
                 ours: mine.concat(),
                 theirs: other.concat(),
             }),
-            (Some(lines), _) | (None, Some(lines)) => settle(&mut pieces, lines),
+            (Some(lines), _) | (None, Some(lines)) => push_merged(&mut pieces, lines),
             (None, None) => {}
         }
         done = place.end;
     }
-    settle(&mut pieces, &lines[done..]);
+    push_merged(&mut pieces, &lines[done..]);
     Some(pieces)
 }
 
-/// Adds lines that nobody has to choose about, to those before them if there are any.
-fn settle(pieces: &mut Vec<Piece>, lines: &[&[u8]]) {
+/// Adds merged lines, to the last section if that is merged too.
+fn push_merged(pieces: &mut Vec<Piece>, lines: &[&[u8]]) {
     match pieces.last_mut() {
         _ if lines.is_empty() => {}
-        Some(Piece::Settled(before)) if before.ends_with(b"\n") => before.extend(lines.concat()),
-        Some(Piece::Settled(_) | Piece::Clash { .. }) | None => pieces.push(Piece::Settled(lines.concat())),
+        Some(Piece::Merged(before)) if before.ends_with(b"\n") => before.extend(lines.concat()),
+        Some(Piece::Merged(_) | Piece::Clash { .. }) | None => pieces.push(Piece::Merged(lines.concat())),
     }
 }
 
-/// One side's lines, how they came from the base, and how far the merge has come with them.
+/// The lines of one side, its hunks against the base, and the next hunk to merge.
 struct Side<'a> {
     lines: Vec<&'a [u8]>,
     hunks: Vec<Hunk>,
@@ -93,13 +92,13 @@ impl<'a> Side<'a> {
         Self { lines: imara_diff::sources::byte_lines(side).collect(), hunks: hunks(base, side), at: 0 }
     }
 
-    /// Where the next change begins.
+    /// The start of the next hunk.
     fn next(&self) -> Option<usize> {
         Some(self.hunks.get(self.at)?.before.start)
     }
 
-    /// Widens the place by the next change, if that touches it.
-    fn draw_in(&mut self, place: &mut Range<usize>) -> bool {
+    /// Extends the range over the next hunk, if that touches it.
+    fn extend_over(&mut self, place: &mut Range<usize>) -> bool {
         let Some(hunk) = self.hunks.get(self.at).filter(|hunk| touches(&hunk.before, place)) else {
             return false;
         };
@@ -108,7 +107,8 @@ impl<'a> Side<'a> {
         true
     }
 
-    /// What this side has in that place, if it changed it: its changes since `first`, and the lines between them.
+    /// This side's lines for a range of the base, if it changed the range: its hunks since `first`, and the lines
+    /// between.
     fn lines(&self, first: usize, place: &Range<usize>) -> Option<&[&'a [u8]]> {
         let drawn = &self.hunks[first..self.at];
         let (first, last) = (drawn.first()?, drawn.last()?);
@@ -176,9 +176,9 @@ mod tests {
     }
 
     #[test]
-    fn what_clashes_stands_between_what_is_settled() {
+    fn clashes_are_separate_from_merged_lines() {
         let (base, ours, theirs) = ("a\nb\nc\nd\ne\n", "A\nb\nmine\nd\ne\n", "a\nb\nyours\nd\nE\n");
-        let settled = |text: &str| Piece::Settled(text.into());
+        let merged = |text: &str| Piece::Merged(text.into());
         let clash = |base: &str, ours: &str, theirs: &str| Piece::Clash {
             base: base.into(),
             ours: ours.into(),
@@ -186,24 +186,24 @@ mod tests {
         };
         assert_eq!(
             pieces(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()),
-            Some(vec![settled("A\nb\n"), clash("c\n", "mine\n", "yours\n"), settled("d\nE\n")])
+            Some(vec![merged("A\nb\n"), clash("c\n", "mine\n", "yours\n"), merged("d\nE\n")])
         );
-        // A change of several lines draws in every smaller one that it touches.
+        // A large change includes every smaller one that it touches.
         assert_eq!(
             pieces(b"a\nb\nc\nd\n", b"A\nb\nC\nd\n", b"x\ny\nz\nd\n"),
-            Some(vec![clash("a\nb\nc\n", "A\nb\nC\n", "x\ny\nz\n"), settled("d\n")])
+            Some(vec![clash("a\nb\nc\n", "A\nb\nC\n", "x\ny\nz\n"), merged("d\n")])
         );
         assert_eq!(pieces(b"", b"x\n", b"y"), Some(vec![clash("", "x\n", "y")]));
     }
 
     #[test]
-    fn what_is_not_text_is_never_merged() {
+    fn binary_files_are_never_merged() {
         assert_eq!(merge(b"a\0\nb\nc\n", b"A\0\nb\nc\n", b"a\0\nb\nC\n"), None);
         assert_eq!(merge(b"a\nb\nc\xff\n", b"A\nb\nc\xff\n", b"a\nb\nC\n"), None);
     }
 
     #[test]
-    fn a_missing_last_newline_swallows_nothing() {
+    fn a_missing_last_newline_joins_no_lines() {
         check("a\nb\nc", "A\nb\nc", "a\nb\nc\nd\n", Some("A\nb\nc\nd\n"));
         check("a\nb\nc\nd", "a\nb\nc\nd", "x\nb\nc\nd", Some("x\nb\nc\nd"));
     }

@@ -1,4 +1,4 @@
-//! Which file went where in an operation, so that both ends of a move stay together (ADR 0025).
+//! The moves of an operation, so that an undo treats both ends of a move together (ADR 0025).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,37 +7,38 @@ use shared_types::{ContentHash, FilePath};
 
 use crate::operation::NetMap;
 
-/// Pairs that an undo tells of one by one. More than that are told of by folders, so that an event stays small.
-const ONE_BY_ONE: usize = 500;
+/// An undo event lists up to this many moves one by one. More are listed by folder, so that the event stays small.
+const MAX_LISTED: usize = 500;
 
-/// Where a file went and where it came from, in this order.
+/// A move: the path that a file went to, and the path it came from, in this order.
 type Pair<P> = (P, P);
 
-/// Where files went in an operation, and where they came from.
+/// All moves of an operation.
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
     pairs: BTreeSet<Pair<FilePath>>,
-    /// Places that the operation left empty, or only passed through. Elsewhere something else stands now.
+    /// Source paths that the operation left empty, or that a file only passed through. At other source paths the
+    /// operation put another file.
     free: BTreeSet<FilePath>,
 }
 
 impl Moves {
-    /// From what happened, and from what an undo told of itself.
+    /// Finds the moves in file changes. `listed` are those that an undo event lists itself.
     pub(crate) fn of<'c>(
         changes: impl Iterator<Item = &'c FileChange>,
-        told: &[&Pair<FilePath>],
+        listed: &[&Pair<FilePath>],
         files: &NetMap<FilePath, FileNode>,
     ) -> Self {
-        let seen = seen(changes).into_iter().map(|(to, from)| (to.clone(), from.clone()));
-        let pairs: BTreeSet<_> = seen.chain(told.iter().flat_map(|pair| spread(pair, files))).collect();
+        let seen = shown_moves(changes).into_iter().map(|(to, from)| (to.clone(), from.clone()));
+        let pairs: BTreeSet<_> = seen.chain(listed.iter().flat_map(|pair| spread(pair, files))).collect();
         let is_free = |path: &&FilePath| files.get(*path).is_none_or(|net| net.after.is_none());
         let free = pairs.iter().map(|(_, from)| from).filter(is_free).cloned().collect();
         Self { pairs, free }
     }
 
-    /// The moves that these changes take back, and that cannot be seen in them, because what went back is not quite what
-    /// had come: where each file is now, and where it was. `files` is what the operation did.
-    pub(crate) fn untold(
+    /// The moves that these changes revert but do not show, because a file was edited between the move and its undo:
+    /// the path of each file now, and before. `files` is the net effect of the operation.
+    pub(crate) fn not_shown_by(
         &self,
         changes: &[FileChange],
         files: &NetMap<FilePath, FileNode>,
@@ -50,51 +51,57 @@ impl Moves {
                 FileChange::Move(p) => changed.extend([&p.from, &p.to]),
             }
         }
-        let seen = seen(changes.iter());
-        // Nothing changes at a place that was only passed, and yet it leads from one end to the other.
+        let seen = shown_moves(changes.iter());
+        // A path that a file only passed through does not change, but it connects the two ends.
         let went = |path: &FilePath| changed.contains(path) || !files.contains_key(path);
         let back = self.pairs.iter().filter(|(to, from)| went(to) && went(from));
-        let untold = back.filter(|(to, from)| !seen.contains(&(from, to)));
-        let pairs: BTreeSet<_> = untold.map(|(to, from)| (from.clone(), to.clone())).collect();
-        let pairs = if pairs.len() > ONE_BY_ONE { pairs.iter().map(by_folders).collect() } else { pairs };
+        let hidden = back.filter(|(to, from)| !seen.contains(&(from, to)));
+        let pairs: BTreeSet<_> = hidden.map(|(to, from)| (from.clone(), to.clone())).collect();
+        let pairs = if pairs.len() > MAX_LISTED { pairs.iter().map(by_folders).collect() } else { pairs };
         pairs.into_iter().collect()
     }
 
-    /// Takes these paths out of the targets, and whatever has to stay with them: a file that does not go back to where it
-    /// came from must not be taken away from where it is, and one that stays where it went is not made a second time. A
-    /// place where something else stands now is not tied to where its own file went: both can be there.
-    pub(crate) fn leave<T>(&self, targets: &mut BTreeMap<FilePath, T>, stays: impl Fn(&FilePath) -> bool) {
-        let mut next: BTreeMap<(&FilePath, Way), Vec<&FilePath>> = BTreeMap::new();
+    /// Removes these paths from the targets, with the other ends of their moves: a file that is not restored at its
+    /// source must not be removed from its destination, and a file that stays at its destination must not be created a
+    /// second time at its source. A source path where the operation put another file is independent of its old file:
+    /// both can exist.
+    pub(crate) fn leave_out<T>(
+        &self,
+        targets: &mut BTreeMap<FilePath, T>,
+        stays: impl Fn(&FilePath) -> bool,
+    ) {
+        let mut next: BTreeMap<(&FilePath, Direction), Vec<&FilePath>> = BTreeMap::new();
         for (to, from) in &self.pairs {
-            next.entry((from, Way::Forth)).or_default().push(to);
+            next.entry((from, Direction::Forth)).or_default().push(to);
             if self.free.contains(from) {
-                next.entry((to, Way::Back)).or_default().push(from);
+                next.entry((to, Direction::Back)).or_default().push(from);
             }
         }
         targets.retain(|path, _| !stays(path));
-        let mut left: Vec<(&FilePath, Way)> = next.keys().copied().filter(|(path, _)| stays(path)).collect();
-        while let Some((path, way)) = left.pop() {
-            for end in next.remove(&(path, way)).into_iter().flatten() {
-                // Through a place that is as it was a file only passed; whatever else did so is another.
+        let mut left: Vec<(&FilePath, Direction)> =
+            next.keys().copied().filter(|(path, _)| stays(path)).collect();
+        while let Some((path, direction)) = left.pop() {
+            for end in next.remove(&(path, direction)).into_iter().flatten() {
+                // A path without a target was only passed through: follow the same file in the same direction.
                 match targets.remove(end) {
-                    Some(_) => left.extend([(end, Way::Back), (end, Way::Forth)]),
-                    None => left.push((end, way)),
+                    Some(_) => left.extend([(end, Direction::Back), (end, Direction::Forth)]),
+                    None => left.push((end, direction)),
                 }
             }
         }
     }
 }
 
-/// Along moves: to where a file came from, or to where it went.
+/// A direction along moves: to the source or to the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
+enum Direction {
     Back,
     Forth,
 }
 
-/// The moves that changes show: told as such, or seen by a file that was found at one path and left at another. A command
-/// that moves one file over another tells of no move.
-fn seen<'c>(changes: impl Iterator<Item = &'c FileChange>) -> BTreeSet<Pair<&'c FilePath>> {
+/// The moves that changes show: move events, and a content that disappears at one path and appears at another. A
+/// command that moves one file over another leaves no move event.
+fn shown_moves<'c>(changes: impl Iterator<Item = &'c FileChange>) -> BTreeSet<Pair<&'c FilePath>> {
     let mut moves = BTreeSet::new();
     let mut found: HashMap<Identity<'_>, Vec<&FilePath>> = HashMap::new();
     let mut left = Vec::new();
@@ -121,7 +128,7 @@ fn seen<'c>(changes: impl Iterator<Item = &'c FileChange>) -> BTreeSet<Pair<&'c 
     moves
 }
 
-/// What tells a file from others wherever it is; empty ones are all alike.
+/// What identifies a file at any path. Empty files have no identity.
 type Identity<'c> = (Option<ContentHash>, Option<&'c str>);
 
 fn identity(node: &FileNode) -> Option<Identity<'_>> {
@@ -132,7 +139,7 @@ fn identity(node: &FileNode) -> Option<Identity<'_>> {
     }
 }
 
-/// The highest folders that a file went between under the same name: `a` and `b` for `a/x/y` and `b/x/y`.
+/// The topmost folders of a move that keeps the path below them: `a` and `b` for `a/x/y` and `b/x/y`.
 fn by_folders((to, from): &Pair<FilePath>) -> Pair<FilePath> {
     let (mut to, mut from) = (to.clone(), from.clone());
     while to.name() == from.name()
@@ -143,7 +150,7 @@ fn by_folders((to, from): &Pair<FilePath>) -> Pair<FilePath> {
     (to, from)
 }
 
-/// The files that a pair speaks of: the two, or those below them that changed.
+/// The files that a pair stands for: its two paths, or the changed files below them.
 fn spread(pair: &Pair<FilePath>, files: &NetMap<FilePath, FileNode>) -> BTreeSet<Pair<FilePath>> {
     let (to, from) = pair;
     let went = below(files, to).filter_map(|path| Some((path.clone(), path.rebase(to, from)?.ok()?)));
@@ -155,7 +162,7 @@ fn spread(pair: &Pair<FilePath>, files: &NetMap<FilePath, FileNode>) -> BTreeSet
     pairs
 }
 
-/// The path itself and all below it.
+/// The path itself and all paths below it.
 fn below<'f>(
     files: &'f NetMap<FilePath, FileNode>,
     folder: &'f FilePath,

@@ -1,6 +1,6 @@
-//! What an operation did, taken as a whole: the first state before it and the last state after it, key by key.
+//! The net effect of an operation: the state before it and the state after it, key by key.
 //!
-//! Every reversible event carries what was there before, so this reads the operation's own events and no others.
+//! Every reversible event carries the previous state, so this needs only the operation's own events.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,38 +14,39 @@ use shared_types::{Event, FilePath, NoteId, OpId, Payload, WindowId};
 
 use crate::moves::Moves;
 
-/// Before and after, for one key. Where something else changed it between two parts of the operation, the way back
-/// must not take that with it.
+/// The state of one key before and after an operation. If something else changed the key between two changes of the
+/// operation, an undo must keep that change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Net<V> {
+pub(crate) struct NetChange<V> {
     pub(crate) before: Option<V>,
     pub(crate) after: Option<V>,
-    /// What one part left, and what the next one found instead.
+    /// For each change by something else: the state before and after it.
     between: Vec<(Option<V>, Option<V>)>,
 }
 
-impl<V: PartialEq> Net<V> {
-    fn matters(&self) -> bool {
-        self.is_torn() || self.before != self.after
+impl<V: PartialEq> NetChange<V> {
+    fn has_effect(&self) -> bool {
+        self.is_interleaved() || self.before != self.after
     }
 
-    pub(crate) fn is_torn(&self) -> bool {
+    /// Whether something else changed the key during the operation.
+    pub(crate) fn is_interleaved(&self) -> bool {
         !self.between.is_empty()
     }
 
-    /// What each part found and what it left, the last one first.
-    pub(crate) fn parts_back(&self) -> impl Iterator<Item = (Option<&V>, Option<&V>)> {
+    /// The operation's own changes of the key, each as before and after, the last one first.
+    pub(crate) fn changes_backwards(&self) -> impl Iterator<Item = (Option<&V>, Option<&V>)> {
         let found = self.between.iter().rev().map(|(_, found)| found).chain([&self.before]);
         let left = [&self.after].into_iter().chain(self.between.iter().rev().map(|(left, _)| left));
         found.zip(left).map(|(found, left)| (found.as_ref(), left.as_ref()))
     }
 }
 
-pub(crate) type NetMap<K, V> = BTreeMap<K, Net<V>>;
+pub(crate) type NetMap<K, V> = BTreeMap<K, NetChange<V>>;
 
-fn note<K: Ord, V: PartialEq>(map: &mut NetMap<K, V>, key: K, before: Option<V>, after: Option<V>) {
+fn add_net<K: Ord, V: PartialEq>(map: &mut NetMap<K, V>, key: K, before: Option<V>, after: Option<V>) {
     match map.entry(key) {
-        Entry::Vacant(slot) => drop(slot.insert(Net { before, after, between: Vec::new() })),
+        Entry::Vacant(slot) => drop(slot.insert(NetChange { before, after, between: Vec::new() })),
         Entry::Occupied(slot) => {
             let net = slot.into_mut();
             let left = std::mem::replace(&mut net.after, after);
@@ -56,21 +57,21 @@ fn note<K: Ord, V: PartialEq>(map: &mut NetMap<K, V>, key: K, before: Option<V>,
     }
 }
 
-/// How an operation stands to undo.
+/// Whether an operation is an undo or a redo.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// It did something of its own.
+pub(crate) enum OperationKind {
+    /// Neither.
     Ordinary,
-    /// It took `root` back, and these steps of it if that is a run.
+    /// It undid `root`, and these steps if that is a run.
     Undo { root: OpId, steps: Vec<OpId> },
-    /// It brought `root` back, and these steps.
+    /// It redid `root`, and these steps.
     Redo { root: OpId, steps: Vec<OpId> },
 }
 
 /// The net effect of an operation on everything that can be undone.
 #[derive(Debug)]
 pub(crate) struct Operation {
-    pub(crate) kind: Kind,
+    pub(crate) kind: OperationKind,
     pub(crate) files: NetMap<FilePath, FileNode>,
     pub(crate) moves: Moves,
     pub(crate) windows: NetMap<WindowId, Window>,
@@ -82,14 +83,14 @@ pub(crate) struct Operation {
 impl Operation {
     pub(crate) fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut op = Self {
-            kind: Kind::Ordinary,
+            kind: OperationKind::Ordinary,
             files: BTreeMap::new(),
             moves: Moves::default(),
             windows: BTreeMap::new(),
             settings: BTreeMap::new(),
             notes: BTreeMap::new(),
         };
-        let (mut changes, mut told) = (Vec::new(), Vec::new());
+        let (mut changes, mut listed) = (Vec::new(), Vec::new());
         for event in events {
             if let Payload::File(event) = &event.payload {
                 changes.push(event.changes());
@@ -98,17 +99,17 @@ impl Operation {
                 RevertEvent::Undo(Undo { moves, .. }) | RevertEvent::Redo(Redo { moves, .. }),
             ) = &event.payload
             {
-                told.extend(moves);
+                listed.extend(moves);
             }
             op.add(&event.payload);
         }
         let changes = || changes.iter().flat_map(|changes| changes.iter());
         changes().for_each(|change| add_change(&mut op.files, change));
-        op.files.retain(|_, net| net.matters());
-        op.moves = Moves::of(changes(), &told, &op.files);
-        op.windows.retain(|_, net| net.matters());
-        op.settings.retain(|_, net| net.matters());
-        op.notes.retain(|_, net| net.matters());
+        op.files.retain(|_, net| net.has_effect());
+        op.moves = Moves::of(changes(), &listed, &op.files);
+        op.windows.retain(|_, net| net.has_effect());
+        op.settings.retain(|_, net| net.has_effect());
+        op.notes.retain(|_, net| net.has_effect());
         op
     }
 
@@ -119,26 +120,28 @@ impl Operation {
     fn add(&mut self, payload: &Payload) {
         match payload {
             Payload::Window(WindowEvent::Set(p)) => {
-                note(&mut self.windows, p.window, p.prev.clone(), Some(p.state.clone()));
+                add_net(&mut self.windows, p.window, p.prev.clone(), Some(p.state.clone()));
             }
             Payload::Window(WindowEvent::Close(p)) => {
-                note(&mut self.windows, p.window, Some(p.prev.clone()), None)
+                add_net(&mut self.windows, p.window, Some(p.prev.clone()), None)
             }
             Payload::Setting(SettingEvent::Set(p)) => {
-                note(&mut self.settings, p.key.clone(), p.prev.as_ref().map(json), Some(json(&p.value)));
+                add_net(&mut self.settings, p.key.clone(), p.prev.as_ref().map(json), Some(json(&p.value)));
             }
             Payload::Setting(SettingEvent::Clear(p)) => {
-                note(&mut self.settings, p.key.clone(), Some(json(&p.prev)), None);
+                add_net(&mut self.settings, p.key.clone(), Some(json(&p.prev)), None);
             }
             Payload::Note(NoteEvent::Write(p)) => {
-                note(&mut self.notes, p.note, p.prev.clone(), Some(p.state.clone()));
+                add_net(&mut self.notes, p.note, p.prev.clone(), Some(p.state.clone()));
             }
-            Payload::Note(NoteEvent::Delete(p)) => note(&mut self.notes, p.note, Some(p.prev.clone()), None),
+            Payload::Note(NoteEvent::Delete(p)) => {
+                add_net(&mut self.notes, p.note, Some(p.prev.clone()), None);
+            }
             Payload::Revert(RevertEvent::Undo(p)) => {
-                self.kind = Kind::Undo { root: p.root, steps: p.steps.clone() };
+                self.kind = OperationKind::Undo { root: p.root, steps: p.steps.clone() };
             }
             Payload::Revert(RevertEvent::Redo(p)) => {
-                self.kind = Kind::Redo { root: p.root, steps: p.steps.clone() };
+                self.kind = OperationKind::Redo { root: p.root, steps: p.steps.clone() };
             }
             Payload::File(_)
             | Payload::Revert(RevertEvent::Restore(_))
@@ -162,16 +165,16 @@ fn json(value: &serde_json::Value) -> Box<str> {
 
 fn add_change(files: &mut NetMap<FilePath, FileNode>, change: &FileChange) {
     match change {
-        FileChange::Write(p) => note(files, p.path.clone(), p.prev.clone(), Some(p.node.clone())),
-        FileChange::Delete(p) => note(files, p.path.clone(), Some(p.prev.clone()), None),
+        FileChange::Write(p) => add_net(files, p.path.clone(), p.prev.clone(), Some(p.node.clone())),
+        FileChange::Delete(p) => add_net(files, p.path.clone(), Some(p.prev.clone()), None),
         FileChange::Move(p) => {
-            note(files, p.from.clone(), Some(p.node.clone()), None);
-            note(files, p.to.clone(), None, Some(p.node.clone()));
+            add_net(files, p.from.clone(), Some(p.node.clone()), None);
+            add_net(files, p.to.clone(), None, Some(p.node.clone()));
         }
     }
 }
 
-/// What a run of events did to one path, taken as a whole.
+/// The net effect of some events on one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEffect {
     pub path: FilePath,
@@ -184,11 +187,11 @@ pub fn file_effects<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<File
     net_files(events)
         .into_iter()
         .filter(|(_, net)| net.before != net.after)
-        .map(|(path, Net { before, after, .. })| FileEffect { path, before, after })
+        .map(|(path, NetChange { before, after, .. })| FileEffect { path, before, after })
         .collect()
 }
 
-/// What stands at every path that some events touched, once they have happened.
+/// The node after some events at every path that they touched.
 pub fn touched_files<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<(FilePath, Option<FileNode>)> {
     net_files(events).into_iter().map(|(path, net)| (path, net.after)).collect()
 }

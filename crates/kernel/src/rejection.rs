@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 use shared_types::{
-    AskId, ContentHash, ConversationId, EffectId, FilePath, GrantId, NoteId, OpId, PathError, RunId, Seq,
-    TaskId, WindowId,
+    AskId, ContentHash, EffectId, FilePath, GrantId, OpId, PathError, RunId, Seq, TaskId, WindowId,
 };
 use thiserror::Error;
 
@@ -27,7 +26,7 @@ pub enum Rejection {
     BadPath { reason: PathError },
     #[error("the link {path} would point out of the workspace")]
     LinkLeaves { path: FilePath },
-    #[error("{path} is not as you last saw it; read it again, then repeat the change")]
+    #[error("{path} has changed since you last read it; read it again, then repeat the change")]
     Stale { path: FilePath, expected: Option<ContentHash>, actual: Option<ContentHash> },
     #[error("{what} is {size} bytes, the limit is {limit}")]
     TooLarge { what: &'static str, size: u64, limit: u64 },
@@ -35,17 +34,13 @@ pub enum Rejection {
     Invalid { what: &'static str, reason: String },
     #[error("{0} paths of the import are taken; import into another folder", paths.len())]
     Taken { paths: Vec<FilePath> },
-    #[error("this computer belongs to somebody already")]
+    #[error("this computer has an owner already")]
     AlreadySetUp,
     #[error("window {window} is not open")]
     NoWindow { window: WindowId },
-    #[error("note {note} does not exist")]
-    NoNote { note: NoteId },
     #[error("setting {key} is not set")]
     NoSetting { key: Box<str> },
-    #[error("conversation {conversation} does not exist")]
-    NoConversation { conversation: ConversationId },
-    #[error("effect {effect} is not owed")]
+    #[error("effect {effect} is not pending")]
     NotOwed { effect: EffectId },
     #[error("operation {op} does not exist")]
     NoOperation { op: OpId },
@@ -53,7 +48,7 @@ pub enum Rejection {
     AlreadyUndone { op: OpId },
     #[error("operation {op} is not undone, or something else undid it since")]
     NotUndone { op: OpId },
-    #[error("nothing of it can be undone")]
+    #[error("nothing in this operation can be undone")]
     NotReversible { op: OpId },
     #[error("call {call} is not open")]
     NoSuchCall { call: OpId },
@@ -61,7 +56,7 @@ pub enum Rejection {
     CallTaken { call: OpId },
     #[error("call {call} is not finished; stop, accept or discard it first")]
     CallIsOpen { call: OpId },
-    #[error("call {call} has ended; what it changed waits to be accepted or discarded")]
+    #[error("call {call} has ended; its changes wait to be accepted or discarded")]
     CallIsHeld { call: OpId },
     #[error("run {run} does not exist")]
     NoRun { run: RunId },
@@ -69,25 +64,25 @@ pub enum Rejection {
     RunTaken { run: RunId },
     #[error("this run is over")]
     RunIsOver { run: RunId },
-    #[error("this run is paused; let it go on first")]
+    #[error("this run is paused; resume it first")]
     RunIsPaused { run: RunId },
-    #[error("this is not possible in this run now: {what}")]
+    #[error("not possible in this run now: {what}")]
     RunIsBusy { run: RunId, what: &'static str },
     #[error("task {task} does not exist")]
     NoTask { task: TaskId },
     #[error("task {task} exists already")]
     TaskTaken { task: TaskId },
-    #[error("this agent is done, and hears nothing any more")]
+    #[error("this agent has finished and reads no more messages")]
     TaskIsOver { task: TaskId },
-    #[error("task {task} cannot end: somebody works for it, or a call is open")]
+    #[error("task {task} cannot end: one of its helpers is working, or a call is open")]
     TaskIsBusy { task: TaskId },
-    #[error("task {task} has not heard yet what the person said last")]
+    #[error("task {task} has not read the person's last message yet")]
     NotHeard { task: TaskId },
     #[error("question {ask} is not open; it may be answered already")]
     NoAsk { ask: AskId },
     #[error("grant {grant} does not exist; it may be revoked already")]
     NoGrant { grant: GrantId },
-    #[error("{} later change(s) stand in the way; nothing was changed", conflicts.len())]
+    #[error("{} later change(s) are in conflict; nothing was changed", conflicts.len())]
     Conflicts { conflicts: Vec<Conflict> },
     #[error("the log has no event {seq} yet")]
     NotYet { seq: Seq },

@@ -1,4 +1,4 @@
-//! What is kept in mind of a run: how far it is, who works in it, what it waits for and what it has taken.
+//! The state of a run: its phase, its agents, its open questions and what it has used.
 
 use std::collections::HashMap;
 
@@ -10,38 +10,38 @@ use shared_types::{AskId, Event, OpId, Payload, RunId, Seq, Taint, TaskId, Times
 
 use crate::View;
 
-/// Agents of one run.
-pub const TASKS: usize = 200;
+/// The most agents that one run may have.
+pub const MAX_TASKS: usize = 200;
 
-/// A run. Those that are over are kept for a while, for lists.
+/// A run. Ended runs are kept for a while, for lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     pub title: Box<str>,
-    /// Where the log says that it began, and when.
+    /// The event that started it, and its time.
     pub seq: Seq,
     pub started: Timestamp,
     /// The model that the person chose for all roles.
     pub model: Option<Box<str>>,
     pub budget: Budget,
-    pub phase: Phase,
+    pub phase: RunPhase,
     pub spent: Spent,
-    /// In the order in which they began.
+    /// In the order in which they started.
     pub tasks: Vec<Task>,
-    /// What it waits for.
+    /// Open questions.
     pub asks: Vec<Ask>,
-    /// Milliseconds in which it worked, up to `ticking`.
+    /// Milliseconds of work up to `clock_since`.
     pub worked: u64,
-    /// Since when its clock runs, if it runs.
-    pub ticking: Option<Timestamp>,
-    /// When it last went back to before a turn. Whatever was thought before that counts no more.
+    /// The start of the current stretch of work, if the run is working.
+    pub clock_since: Option<Timestamp>,
+    /// The event that last rewound it. Results that were computed before that are refused.
     pub rewound: Seq,
-    /// Calls that were wanted in turns that count no more.
-    pub void: Vec<OpId>,
+    /// Calls that were requested in turns that a rewind removed.
+    pub void_calls: Vec<OpId>,
 }
 
-/// How far a run is. Whether it waits for the person is told by what it asks.
+/// The phase of a run. Whether it waits for the person follows from its open questions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
+pub enum RunPhase {
     Working,
     Paused(PauseReason),
     Cancelled,
@@ -49,7 +49,7 @@ pub enum Phase {
     Completed,
 }
 
-impl Phase {
+impl RunPhase {
     pub fn is_over(&self) -> bool {
         match self {
             Self::Working | Self::Paused(_) => false,
@@ -58,14 +58,14 @@ impl Phase {
     }
 }
 
-/// What was taken.
+/// What a run or an agent has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spent {
     pub steps: u64,
     pub tokens: u64,
     /// Millionths of a dollar.
     pub micros: u64,
-    /// Steps whose price nobody knows.
+    /// Steps without a known price.
     pub unpriced: u64,
 }
 
@@ -75,7 +75,7 @@ impl Spent {
         self.add_failed(tokens, micros);
     }
 
-    /// What a turn took that came to nothing.
+    /// Adds the cost of a turn that failed.
     pub(crate) fn add_failed(&mut self, tokens: u64, micros: Option<u64>) {
         self.tokens = self.tokens.saturating_add(tokens);
         self.micros = self.micros.saturating_add(micros.unwrap_or_default());
@@ -83,11 +83,11 @@ impl Spent {
     }
 }
 
-/// What all runs of a day took together.
+/// What all runs used on one day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Day {
+pub struct DaySpent {
     pub spent: Spent,
-    /// Milliseconds in which runs worked, each counted for itself.
+    /// Milliseconds of work, added up over all runs.
     pub worked: u64,
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn day_of(moment: Timestamp) -> i64 {
     moment.millis().div_euclid(24 * 60 * 60 * 1000)
 }
 
-/// The work of one agent.
+/// One agent of a run, and its work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub id: TaskId,
@@ -105,36 +105,36 @@ pub struct Task {
     pub title: Box<str>,
     pub state: TaskState,
     pub spent: Spent,
-    /// Milliseconds in which its model answered and its calls ran; those that ran at once count once.
+    /// Milliseconds of model turns and calls; times that overlap count once.
     pub worked: u64,
-    /// Up to when that is counted.
+    /// The time up to which `worked` is counted.
     pub counted: Timestamp,
-    /// What it had taken when the person last let the run go on beyond a bound: its own bounds count from there.
-    pub allowed: (Spent, u64),
-    /// The newest thing that the person said to it.
-    pub told: Seq,
-    /// Where untrusted words in its transcript came from.
+    /// What it had used when the person last resumed the run after its budget ran out: its own limits count from there.
+    pub spent_at_resume: (Spent, u64),
+    /// The person's last message to it.
+    pub last_steer: Seq,
+    /// The taint labels of its transcript.
     pub taint: Vec<Taint>,
 }
 
 impl Task {
-    /// Counts something that took so long and is over now.
+    /// Adds work that took `millis` and ended `now`.
     pub(crate) fn work(&mut self, millis: u64, now: Timestamp) {
         let since = now.millis().saturating_sub(self.counted.millis());
         self.worked = self.worked.saturating_add(millis.min(u64::try_from(since).unwrap_or_default()));
         self.counted = self.counted.max(now);
     }
 
-    /// What it has taken of its own bounds, with the milliseconds in which it worked.
-    pub fn taken(&self) -> (Spent, u64) {
-        let (spent, worked) = self.allowed;
-        let taken = Spent {
+    /// What it has used of its own limits, with the milliseconds of work.
+    pub fn spent_of_limits(&self) -> (Spent, u64) {
+        let (spent, worked) = self.spent_at_resume;
+        let used = Spent {
             steps: self.spent.steps.saturating_sub(spent.steps),
             tokens: self.spent.tokens.saturating_sub(spent.tokens),
             micros: self.spent.micros.saturating_sub(spent.micros),
             unpriced: self.spent.unpriced.saturating_sub(spent.unpriced),
         };
-        (taken, self.worked.saturating_sub(worked))
+        (used, self.worked.saturating_sub(worked))
     }
 }
 
@@ -146,7 +146,7 @@ pub enum TaskState {
     Cancelled,
 }
 
-/// Something that the person has to say.
+/// An open question to the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {
     pub id: AskId,
@@ -168,25 +168,25 @@ impl Run {
     }
 
     /// Whether an agent waits for the person.
-    pub fn waits(&self) -> bool {
+    pub fn waits_for_person(&self) -> bool {
         self.questions().next().is_some()
     }
 
-    /// What only the person can answer.
+    /// The open questions that only the person can answer.
     pub fn questions(&self) -> impl Iterator<Item = &Ask> {
         self.asks.iter().filter(|ask| ask.about.needs_answer())
     }
 
-    /// Whether its clock is to run: a call of it runs, or somebody works who waits neither for the person nor for a
-    /// helper.
+    /// Whether its clock runs: one of its calls is running, or an agent is working that waits neither for the person
+    /// nor for a helper.
     fn is_busy(&self, has_calls: bool) -> bool {
         match self.phase {
-            Phase::Working => {
+            RunPhase::Working => {
                 has_calls || self.tasks.is_empty() || self.tasks.iter().any(|t| self.is_active(t))
             }
-            // What was begun before goes on.
-            Phase::Paused(_) => has_calls,
-            Phase::Cancelled | Phase::Failed(_) | Phase::Completed => false,
+            // Calls that started before the pause still run.
+            RunPhase::Paused(_) => has_calls,
+            RunPhase::Cancelled | RunPhase::Failed(_) | RunPhase::Completed => false,
         }
     }
 
@@ -197,49 +197,49 @@ impl Run {
             && !self.tasks.iter().any(|helper| helper.parent == Some(task.id) && is_working(helper))
     }
 
-    /// Brings the clock up to date, after something has changed.
+    /// Updates the clock after a change.
     pub(crate) fn tick(&mut self, now: Timestamp, has_calls: bool) {
         self.worked = self.worked_until(now);
-        self.ticking = self.is_busy(has_calls).then_some(now);
+        self.clock_since = self.is_busy(has_calls).then_some(now);
     }
 
-    /// Milliseconds in which it worked.
+    /// Milliseconds of work until `now`.
     pub fn worked_until(&self, now: Timestamp) -> u64 {
-        let running = self.ticking.map_or(0, |since| now.millis().saturating_sub(since.millis()));
+        let running = self.clock_since.map_or(0, |since| now.millis().saturating_sub(since.millis()));
         self.worked.saturating_add(u64::try_from(running).unwrap_or_default())
     }
 }
 
-/// When each operation of a run began: a call with the turn that wanted it, however much later it was made. What is of the
-/// run itself is told event by event.
+/// The event at which each operation of a run counts as started: for a call, the turn that requested it, even if it ran
+/// much later. Events of the run itself count one by one.
 #[derive(Debug)]
-pub struct Begun(HashMap<OpId, Seq>);
+pub struct OperationStarts(HashMap<OpId, Seq>);
 
-impl Begun {
+impl OperationStarts {
     /// `events` are all of the run, in order.
     pub fn of(id: RunId, events: &[Event]) -> Self {
         let own = OpId::from_bytes(*id.as_bytes());
-        let mut begun = HashMap::new();
+        let mut starts = HashMap::new();
         for event in events {
             if let Payload::Llm(LlmEvent::Reply(p)) = &event.payload {
-                begun.extend(p.calls.iter().map(|wanted| (wanted.call, event.seq)));
+                starts.extend(p.calls.iter().map(|wanted| (wanted.call, event.seq)));
             }
             if event.op != own {
-                begun.entry(event.op).or_insert(event.seq);
+                starts.entry(event.op).or_insert(event.seq);
             }
         }
-        Self(begun)
+        Self(starts)
     }
 
-    /// When that began which an event is part of.
+    /// The start of the operation that an event is part of.
     pub fn of_event(&self, event: &Event) -> Seq {
         self.0.get(&event.op).copied().unwrap_or(event.seq)
     }
 }
 
-/// Which events of a run count no more, since it went back to before them. `events` are all of the run, in order.
-pub fn gone(id: RunId, events: &[Event]) -> impl Fn(&Event) -> bool + use<> {
-    let begun = Begun::of(id, events);
+/// Tells which events of a run were removed by a rewind. `events` are all events of the run, in order.
+pub fn is_rewound(id: RunId, events: &[Event]) -> impl Fn(&Event) -> bool + use<> {
+    let starts = OperationStarts::of(id, events);
     let rewinds: Vec<(Seq, Seq)> = events
         .iter()
         .filter_map(|event| {
@@ -247,27 +247,27 @@ pub fn gone(id: RunId, events: &[Event]) -> impl Fn(&Event) -> bool + use<> {
             Some((p.to, event.seq))
         })
         .collect();
-    move |event| rewinds.iter().any(|(to, at)| *to <= begun.of_event(event) && event.seq < *at)
+    move |event| rewinds.iter().any(|(to, at)| *to <= starts.of_event(event) && event.seq < *at)
 }
 
 impl View {
-    /// What all runs have taken on the day of a moment, with the time since which they work.
-    pub fn taken_on_day(&self, now: Timestamp) -> Day {
+    /// What all runs have used on the day of `now`, including work that is still running.
+    pub fn spent_on_day(&self, now: Timestamp) -> DaySpent {
         let mut day = self.spending.get(&day_of(now)).copied().unwrap_or_default();
         let since = self.runs.iter().map(|(_, run)| run.worked_until(now).saturating_sub(run.worked));
         day.worked = day.worked.saturating_add(since.sum());
         day
     }
 
-    /// Why a run cannot be over yet, in words; nothing, if nothing is pending in it.
-    pub fn pending_in(&self, id: RunId) -> Option<&'static str> {
+    /// Why a run cannot end yet, in words; none if nothing is unfinished.
+    pub fn unfinished_in(&self, id: RunId) -> Option<&'static str> {
         let run = self.runs.get(&id)?;
         if run.tasks.iter().any(|task| task.state == TaskState::Working) {
-            return Some("an agent still works");
+            return Some("an agent is still working");
         }
         if self.calls.iter().any(|(_, call)| call.run == Some(id)) {
-            return Some("a call is not answered yet");
+            return Some("a call has no result yet");
         }
-        (!run.asks.is_empty()).then_some("the person was asked something")
+        (!run.asks.is_empty()).then_some("a question to the person is open")
     }
 }

@@ -1,8 +1,8 @@
-//! A keyed part of the state with a hash of its content that costs nothing until somebody asks for it.
+//! A map that is one part of the view, with a hash that is computed only when it is needed.
 //!
 //! The hash is a sum over entries, each hashed with its key, so it does not depend on order or history. A change only
-//! notes what the entry was when the hash was last computed; [`Slice::sum`] then folds in the entries that differ.
-//! When so much changed that a fresh sum is cheaper, the notes are dropped.
+//! remembers the entry's value at the last sum; [`Slice::sum`] then updates the sum for the entries that differ. When
+//! so much has changed that a new sum is cheaper, the remembered values are dropped.
 
 use std::hash::Hash;
 
@@ -11,7 +11,7 @@ use hashbrown::hash_map::EntryRef;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// Entries up to this size are encoded without asking for memory.
+/// Entries up to this size are encoded without an allocation.
 const ENTRY_ROOM: usize = 512;
 
 /// A sum of SHA-256 values modulo 2^256, in four little-endian words.
@@ -47,7 +47,7 @@ impl SetSum {
 }
 
 fn entry_hash<K: Serialize, V: Serialize>(key: &K, value: &V, room: &mut [u8]) -> [u64; 4] {
-    // Keys and values are plain data; postcard's encoding of them is canonical and fails only for want of room.
+    // Keys and values are plain data; their postcard encoding is canonical and fails only if the buffer is too small.
     let digest = match postcard::to_slice(&(key, value), room) {
         Ok(bytes) => Sha256::digest(bytes),
         Err(_) => Sha256::digest(postcard::to_stdvec(&(key, value)).unwrap_or_default()),
@@ -59,39 +59,39 @@ fn entry_hash<K: Serialize, V: Serialize>(key: &K, value: &V, room: &mut [u8]) -
     words
 }
 
-/// How the kept sum relates to the entries.
+/// How the stored sum relates to the entries.
 #[derive(Debug, Clone)]
-enum Kept<K, V> {
-    /// The sum is right but for these keys, with what they held when it was computed.
+enum SumState<K, V> {
+    /// The sum is right except for these keys, with their values at the time of the sum.
     Except(HashMap<K, Option<V>>),
-    /// Too much has changed: the next sum starts afresh.
+    /// Too much has changed: the next sum is computed from all entries.
     Stale,
 }
 
-/// A map with a lazily kept hash.
+/// A map with a lazily computed hash.
 #[derive(Debug, Clone)]
 pub struct Slice<K, V> {
     entries: HashMap<K, V>,
     sum: SetSum,
-    kept: Kept<K, V>,
+    state: SumState<K, V>,
 }
 
 impl<K, V> Default for Slice<K, V> {
     fn default() -> Self {
-        Self { entries: HashMap::new(), sum: SetSum::default(), kept: Kept::Except(HashMap::new()) }
+        Self { entries: HashMap::new(), sum: SetSum::default(), state: SumState::Except(HashMap::new()) }
     }
 }
 
 impl<K: Hash + Eq + Clone + Serialize, V: Clone + Serialize> Slice<K, V> {
-    /// Notes beyond this share of the entries are not worth keeping.
-    const NOTES_SHARE: usize = 4;
-    const NOTES_FREE: usize = 64;
+    /// Remembering more changed entries than this share of all is slower than a new sum.
+    const CHANGED_SHARE: usize = 4;
+    const CHANGED_FREE: usize = 64;
 
     pub fn get<Q: Hash + hashbrown::Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
         self.entries.get(key)
     }
 
-    /// The key as it is kept, with its value.
+    /// The stored key with its value.
     pub fn entry<Q: Hash + hashbrown::Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(&K, &V)> {
         self.entries.get_key_value(key)
     }
@@ -124,10 +124,10 @@ impl<K: Hash + Eq + Clone + Serialize, V: Clone + Serialize> Slice<K, V> {
     }
 
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let Kept::Except(notes) = &mut self.kept else { return self.entries.insert(key, value) };
+        let SumState::Except(changed) = &mut self.state else { return self.entries.insert(key, value) };
         let old = self.entries.insert(key.clone(), value);
-        notes.entry(key).or_insert_with(|| old.clone());
-        self.drop_notes_if_many();
+        changed.entry(key).or_insert_with(|| old.clone());
+        self.drop_changed_if_many();
         old
     }
 
@@ -140,36 +140,36 @@ impl<K: Hash + Eq + Clone + Serialize, V: Clone + Serialize> Slice<K, V> {
                 None
             }
         };
-        if let Kept::Except(notes) = &mut self.kept {
-            notes.entry_ref(key).or_insert_with(|| old.clone());
-            self.drop_notes_if_many();
+        if let SumState::Except(changed) = &mut self.state {
+            changed.entry_ref(key).or_insert_with(|| old.clone());
+            self.drop_changed_if_many();
         }
         old
     }
 
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         let old = self.entries.remove(key)?;
-        if let Kept::Except(notes) = &mut self.kept {
-            notes.entry_ref(key).or_insert_with(|| Some(old.clone()));
-            self.drop_notes_if_many();
+        if let SumState::Except(changed) = &mut self.state {
+            changed.entry_ref(key).or_insert_with(|| Some(old.clone()));
+            self.drop_changed_if_many();
         }
         Some(old)
     }
 
-    fn drop_notes_if_many(&mut self) {
-        if let Kept::Except(notes) = &self.kept
-            && notes.len() > Self::NOTES_FREE + self.entries.len() / Self::NOTES_SHARE
+    fn drop_changed_if_many(&mut self) {
+        if let SumState::Except(changed) = &self.state
+            && changed.len() > Self::CHANGED_FREE + self.entries.len() / Self::CHANGED_SHARE
         {
-            self.kept = Kept::Stale;
+            self.state = SumState::Stale;
         }
     }
 
-    /// The hash of all entries; costs what changed since the last time, at most all entries.
+    /// The hash of all entries. The cost depends on the changes since the last call, at most on all entries.
     pub(crate) fn sum(&mut self) -> SetSum {
         let mut room = [0; ENTRY_ROOM];
-        match std::mem::replace(&mut self.kept, Kept::Except(HashMap::new())) {
-            Kept::Except(notes) => {
-                for (key, old) in notes {
+        match std::mem::replace(&mut self.state, SumState::Except(HashMap::new())) {
+            SumState::Except(changed) => {
+                for (key, old) in changed {
                     if let Some(old) = old {
                         self.sum.subtract(entry_hash(&key, &old, &mut room));
                     }
@@ -178,7 +178,7 @@ impl<K: Hash + Eq + Clone + Serialize, V: Clone + Serialize> Slice<K, V> {
                     }
                 }
             }
-            Kept::Stale => {
+            SumState::Stale => {
                 self.sum = SetSum::default();
                 for (key, value) in &self.entries {
                     self.sum.add(entry_hash(key, value, &mut room));
@@ -188,9 +188,9 @@ impl<K: Hash + Eq + Clone + Serialize, V: Clone + Serialize> Slice<K, V> {
         self.sum
     }
 
-    /// A slice that holds these entries, its sum not yet computed.
+    /// A slice with these entries, whose sum is not computed yet.
     pub(crate) fn from_entries(entries: HashMap<K, V>) -> Self {
-        Self { entries, sum: SetSum::default(), kept: Kept::Stale }
+        Self { entries, sum: SetSum::default(), state: SumState::Stale }
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_kept_sum_equals_a_fresh_one(steps in prop::collection::vec((any::<u8>(), any::<Option<u32>>(), any::<bool>()), 0..400)) {
+        fn the_updated_sum_equals_a_new_one(steps in prop::collection::vec((any::<u8>(), any::<Option<u32>>(), any::<bool>()), 0..400)) {
             let mut slice = Slice::default();
             for (key, value, ask) in steps {
                 match value {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_tells_different_states_apart_and_forgets_history() {
+    fn the_sum_depends_on_the_entries_and_not_on_their_history() {
         let mut a = Slice::default();
         a.insert(1u8, 1u32);
         let one = a.sum();

@@ -1,6 +1,6 @@
-//! The present: all state of one user's computer, in slices, each with its own hash.
+//! The current state of one user's computer, in slices, each with its own hash.
 //!
-//! A `View` holds no history; that stays in the log. Only [`evolve`](crate::evolve) changes it.
+//! A `View` holds no history; that is in the log. Only [`evolve`](crate::evolve) changes it.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -17,10 +17,10 @@ use thiserror::Error;
 
 use crate::effect::EffectKind;
 use crate::files::Files;
-use crate::run::{Day, Run};
+use crate::run::{DaySpent, Run};
 use crate::slice::Slice;
 
-/// What is kept in mind of a conversation; its messages are in the log.
+/// A conversation. Its messages are in the log. Only older logs hold conversations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     pub title: Box<str>,
@@ -28,12 +28,12 @@ pub struct Conversation {
     pub last: Seq,
 }
 
-/// A tool that was called and has not been answered yet.
+/// A tool call that has no result yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     pub tool: Box<str>,
     pub title: Box<str>,
-    /// Where the log says that it was called.
+    /// The event that started it.
     pub seq: Seq,
     pub network: bool,
     /// The run that it belongs to, and the agent that made it.
@@ -42,11 +42,11 @@ pub struct Call {
     pub state: CallState,
 }
 
-/// How far an open call has come.
+/// The state of an open call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallState {
     Running,
-    /// It was a dry run and has ended; what it changed waits.
+    /// A dry run that has ended; its changes wait to be accepted or discarded.
     Held,
 }
 
@@ -54,12 +54,12 @@ pub enum CallState {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Computer {
     pub owner: Option<Box<str>>,
-    /// The newest checkpoint: its commit and the seq it holds.
+    /// The newest checkpoint: its commit, and the seq up to which it holds the workspace.
     pub checkpoint: Option<(Box<str>, Seq)>,
-    /// Operations on files since that checkpoint, and when the first of them was.
+    /// The number of operations on files since that checkpoint, and the time of the first.
     pub unsaved: u64,
     pub unsaved_since: Option<Timestamp>,
-    /// The newest event on files since then, and its operation.
+    /// The newest file event since then, and its operation.
     pub last_file_change: Option<(Seq, OpId)>,
 }
 
@@ -74,35 +74,35 @@ pub struct View {
     pub settings: Slice<Box<str>, Box<str>>,
     pub notes: Slice<NoteId, Note>,
     pub conversations: Slice<ConversationId, Conversation>,
-    /// Operations that are undone now, with the operation that undid them.
+    /// Operations that are currently undone, with the operation that undid them.
     pub undone: Slice<OpId, OpId>,
-    /// Effects that are owed. On open all of them start again, with the same id.
+    /// Requested effects without a result. When the computer opens, all of them start again with the same id.
     pub pending: Slice<EffectId, EffectKind>,
-    /// Calls that are open, by their operation.
+    /// Open calls, by their operation.
     pub calls: Slice<OpId, Call>,
-    /// Runs that are not over, and the newest of those that are.
+    /// Runs that have not ended, and the newest ended ones.
     pub runs: Slice<RunId, Run>,
-    /// What the person allowed agents for more than once.
+    /// What agents may do without asking again.
     pub grants: Slice<GrantId, Grant>,
-    /// Files whose content was written by somebody who had read untrusted words, with the labels.
-    pub tainted: Slice<FilePath, Vec<Taint>>,
-    /// Contents that were ever written under labels: they carry them wherever they come back, by a copy or an undo.
-    pub labelled: Slice<ContentHash, Vec<Taint>>,
-    /// What runs took, by day since the epoch, for the newest days.
-    pub spending: Slice<i64, Day>,
+    /// Tainted files with their labels: an author of the content had read untrusted text.
+    pub tainted_files: Slice<FilePath, Vec<Taint>>,
+    /// Contents that were ever written with taint labels. They keep them when they return by a copy or an undo.
+    pub tainted_contents: Slice<ContentHash, Vec<Taint>>,
+    /// What all runs used, by day since the epoch, for the newest days.
+    pub spending: Slice<i64, DaySpent>,
     pub computer: Computer,
 }
 
-/// The slices that only some views have. They came later than the others: a view in which they are empty has the hash,
-/// and the snapshot, that it always had.
+/// The stored names of slices that were added later. A slice that is empty is left out of the hash and the snapshot, so
+/// that older views keep theirs.
 const CALLS: &str = "calls";
 const RUNS: &str = "runs";
 const GRANTS: &str = "grants";
 const SPENDING: &str = "spending";
-const TAINTED: &str = "tainted";
-const LABELLED: &str = "labelled";
+const TAINTED_FILES: &str = "tainted";
+const TAINTED_CONTENTS: &str = "labelled";
 
-/// Raised whenever what a view hashes changes: a root that another version recorded says nothing about this one's.
+/// Raised when the hash of a view changes: roots of different versions cannot be compared.
 pub const VIEW_VERSION: u32 = 4;
 
 /// One slice as bytes, with its hash.
@@ -113,7 +113,7 @@ pub struct SliceBytes {
     pub bytes: Vec<u8>,
 }
 
-/// Why a snapshot cannot be used. Snapshots are disposable: the caller replays from an earlier one, or from nothing.
+/// Why a snapshot cannot be used. Snapshots are disposable: the caller replays from an earlier one, or from the start.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum SnapshotError {
     #[error("the snapshot has no {0} slice")]
@@ -123,12 +123,12 @@ pub enum SnapshotError {
 }
 
 impl View {
-    /// The last event that this view has seen.
+    /// The last event that was applied.
     pub fn seq(&self) -> Seq {
         self.seq
     }
 
-    /// How many changes were applied since this view was empty or read from a snapshot.
+    /// The number of changes since this view was empty or read from a snapshot.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -137,7 +137,7 @@ impl View {
         self.settings.get(key).and_then(|text| serde_json::from_str(text).ok())
     }
 
-    /// The hash of every slice, by name, always in this order; of those that came later only if they hold anything.
+    /// The hash of every slice, by name, always in this order. Slices that were added later are left out while empty.
     pub fn roots(&mut self) -> Vec<(&'static str, RootHash)> {
         let computer = Sha256::digest(postcard::to_stdvec(&self.computer).unwrap_or_default());
         let mut roots = vec![
@@ -157,11 +157,18 @@ impl View {
                 })*
             };
         }
-        later!(CALLS => calls, RUNS => runs, GRANTS => grants, SPENDING => spending, TAINTED => tainted, LABELLED => labelled);
+        later!(
+            CALLS => calls,
+            RUNS => runs,
+            GRANTS => grants,
+            SPENDING => spending,
+            TAINTED_FILES => tainted_files,
+            TAINTED_CONTENTS => tainted_contents
+        );
         roots
     }
 
-    /// The hash of everything.
+    /// The hash of the whole view.
     pub fn root(&mut self) -> RootHash {
         let mut hasher = Sha256::new();
         hasher.update(b"choir view 1\n");
@@ -172,7 +179,7 @@ impl View {
         RootHash(hasher.finalize().into())
     }
 
-    /// The view as bytes, slice by slice; equal views give equal bytes.
+    /// The view as bytes, slice by slice. Equal views give equal bytes.
     pub fn to_slices(&mut self) -> Vec<SliceBytes> {
         let roots = self.roots();
         let bytes = |name: &str| match name {
@@ -187,14 +194,14 @@ impl View {
             RUNS => encode_sorted(&self.runs),
             GRANTS => encode_sorted(&self.grants),
             SPENDING => encode_sorted(&self.spending),
-            TAINTED => encode_sorted(&self.tainted),
-            LABELLED => encode_sorted(&self.labelled),
+            TAINTED_FILES => encode_sorted(&self.tainted_files),
+            TAINTED_CONTENTS => encode_sorted(&self.tainted_contents),
             _ => postcard::to_stdvec(&self.computer).unwrap_or_default(),
         };
         roots.into_iter().map(|(name, root)| SliceBytes { name, root, bytes: bytes(name) }).collect()
     }
 
-    /// The view behind such bytes. Its root must then be compared with the recorded one.
+    /// Decodes a view. The caller must compare its root with the recorded one.
     pub fn from_slices<'a>(
         seq: Seq,
         slice: impl Fn(&'static str) -> Option<&'a [u8]>,
@@ -228,13 +235,13 @@ impl View {
             runs: later!(RUNS),
             grants: later!(GRANTS),
             spending: later!(SPENDING),
-            tainted: later!(TAINTED),
-            labelled: later!(LABELLED),
+            tainted_files: later!(TAINTED_FILES),
+            tainted_contents: later!(TAINTED_CONTENTS),
             computer: read("computer", slice("computer"))?,
         })
     }
 
-    /// How many entries a snapshot would hold.
+    /// About how many entries a snapshot would hold.
     pub fn weight(&self) -> usize {
         self.files.len()
             + self.windows.len()

@@ -1,5 +1,5 @@
-//! Outside edits become events: what the disk holds is compared with the ledger, and all that differs is submitted
-//! as one operation of the person's. Nothing that was edited outside is ever overwritten unseen.
+//! Outside edits become events: the disk is compared with the ledger, and all differences are submitted as one
+//! operation of the person. An outside edit is never overwritten before it is recorded.
 
 mod gather;
 mod own;
@@ -15,34 +15,34 @@ use shared_types::{CommandId, FilePath, OpId};
 use crate::error::ProjectError;
 use crate::identify::identify;
 use crate::ledger::{Known, Ledger};
-use crate::scan::{CacheEntry, Looked, Scan, SkipReason};
+use crate::scan::{CacheEntry, Scan, SkipReason, UnfinishedScan};
 use crate::views::Views;
-use crate::workspace::{Kind, Observed, Workspace};
-use gather::Gathered;
+use crate::workspace::{Observed, ObservedKind, Workspace};
+use gather::GatheredContents;
 
-/// How often a file that changes under the reader is read again.
+/// How often a file is read again that changes while it is read.
 const ATTEMPTS: usize = 3;
 
-/// What to look at.
+/// The paths to compare.
 #[derive(Debug, Clone)]
 pub enum Extent {
     Everything,
     Paths(BTreeSet<FilePath>),
 }
 
-/// Ids for one capture, minted by whoever has a clock and randomness.
+/// Ids for one capture, minted by the caller.
 #[derive(Debug, Clone, Copy)]
 pub struct CaptureIds {
     pub command: CommandId,
     pub op: OpId,
 }
 
-/// What a capture found.
+/// The result of a capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
-    /// Paths whose content, kind or mode differed from what was put there last.
+    /// The number of paths whose content, kind or mode differed from the ledger.
     pub edits: usize,
-    /// The operation that records them, if the log did not hold them already.
+    /// The operation that recorded them, unless the log held them already.
     pub op: Option<OpId>,
     pub skipped: Vec<(String, SkipReason)>,
 }
@@ -56,34 +56,34 @@ pub(crate) struct Capture<'a> {
 }
 
 /// One difference between the disk and the ledger.
-struct Found {
+struct Difference {
     path: FilePath,
     base: Option<FileNode>,
     now: Option<CacheEntry>,
 }
 
-impl Found {
+impl Difference {
     fn node(&self) -> Option<&FileNode> {
         self.now.as_ref().map(|entry| &entry.node)
     }
 
-    /// False if only the stat is new and the ledger has to learn it.
+    /// False if only the stat is new and has to be recorded in the ledger.
     fn is_edit(&self) -> bool {
         self.base.as_ref() != self.node()
     }
 }
 
-/// What reading a path came to.
-enum Taken {
+/// The result of reading a path.
+enum ReadOutcome {
     Is(CacheEntry),
     Gone,
-    /// It does not come to rest, or this user may not read it. It is looked at again the next time.
+    /// It keeps changing, or this user may not read it. The next capture tries again.
     Unreadable,
 }
 
 impl Capture<'_> {
-    /// Compares the disk with the ledger and records what differs. Paths in `wanted` are never ignored: the log is
-    /// about to write there.
+    /// Compares the disk with the ledger and records the differences. Paths in `wanted` are never ignored: the
+    /// projector is about to write there.
     pub(crate) fn run(
         &self,
         extent: &Extent,
@@ -91,15 +91,15 @@ impl Capture<'_> {
         ids: CaptureIds,
     ) -> Result<Captured, ProjectError> {
         let ledger = Ledger::new(self.views);
-        let looked = match extent {
-            Extent::Everything => Looked::everywhere(self.workspace)?,
-            Extent::Paths(paths) => Looked::at(self.workspace, paths)?,
+        let unfinished = match extent {
+            Extent::Everything => UnfinishedScan::everywhere(self.workspace)?,
+            Extent::Paths(paths) => UnfinishedScan::at(self.workspace, paths)?,
         };
-        let known = ledger.known(looked.scope())?;
-        let mut scan = looked.finish(known.paths().chain(wanted));
-        let mut gathered = Gathered::default();
+        let known = ledger.known(unfinished.scope())?;
+        let mut scan = unfinished.finish(known.paths().chain(wanted));
+        let mut gathered = GatheredContents::default();
         let mut found = self.differences(&mut scan, &known, &mut gathered)?;
-        self.recognise_own(&mut found)?;
+        self.skip_projected(&mut found)?;
         let submitted = self.submit(&found, gathered, ids)?;
         if !found.is_empty() {
             self.views.transaction(|| {
@@ -114,8 +114,8 @@ impl Capture<'_> {
         &self,
         scan: &mut Scan,
         known: &Known,
-        gathered: &mut Gathered,
-    ) -> Result<Vec<Found>, ProjectError> {
+        gathered: &mut GatheredContents,
+    ) -> Result<Vec<Difference>, ProjectError> {
         let mut found = Vec::new();
         let total = scan.entries.len() as u64;
         for (index, (path, seen)) in scan.entries.iter().enumerate() {
@@ -127,57 +127,62 @@ impl Capture<'_> {
             }
             let before = known.get(path);
             match self.take(path, seen, before.as_ref(), gathered)? {
-                Taken::Is(now) => {
-                    found.push(Found { path: path.clone(), base: before.map(|e| e.node), now: Some(now) });
+                ReadOutcome::Is(now) => {
+                    found.push(Difference {
+                        path: path.clone(),
+                        base: before.map(|e| e.node),
+                        now: Some(now),
+                    });
                 }
-                Taken::Gone => {}
-                Taken::Unreadable => scan.skipped.push((path.to_string(), SkipReason::Unreadable)),
+                ReadOutcome::Gone => {}
+                ReadOutcome::Unreadable => scan.skipped.push((path.to_string(), SkipReason::Unreadable)),
             }
         }
         for path in known.paths().filter(|path| scan.covers(path) && scan.get(path).is_none()) {
             let Some(entry) = known.get(path).filter(|entry| !self.is_held_folder(path, entry)) else {
                 continue;
             };
-            found.push(Found { path: path.clone(), base: Some(entry.node), now: None });
+            found.push(Difference { path: path.clone(), base: Some(entry.node), now: None });
         }
         Ok(found)
     }
 
-    /// A folder of its own that has something in it now is not listed by a scan, and is still there.
+    /// A scan lists only empty folders, so a recorded folder that is not empty now still exists.
     fn is_held_folder(&self, path: &FilePath, entry: &CacheEntry) -> bool {
         entry.node == FileNode::Folder
-            && matches!(self.workspace.observe(path), Ok(Some(Observed { kind: Kind::Folder, .. })))
+            && matches!(self.workspace.observe(path), Ok(Some(Observed { kind: ObservedKind::Folder, .. })))
     }
 
-    /// Reads what differs into the log's store. A file that only looks new costs its reading and nothing else.
+    /// Reads a file that differs and stages its content in the log. A file with only a new stat is read and not staged.
     fn take(
         &self,
         path: &FilePath,
         seen: &Observed,
         before: Option<&CacheEntry>,
-        gathered: &mut Gathered,
-    ) -> Result<Taken, ProjectError> {
+        gathered: &mut GatheredContents,
+    ) -> Result<ReadOutcome, ProjectError> {
         for _ in 0..ATTEMPTS {
             let entry = match identify(self.workspace, path, seen, before) {
                 Ok(Some(entry)) => entry,
-                Ok(None) => return Ok(Taken::Gone),
-                Err(_) => return Ok(Taken::Unreadable),
+                Ok(None) => return Ok(ReadOutcome::Gone),
+                Err(_) => return Ok(ReadOutcome::Unreadable),
             };
             let content = match entry.node.content() {
                 Some(content) if before.is_none_or(|b| b.node != entry.node) => content,
-                Some(_) | None => return Ok(Taken::Is(entry)),
+                Some(_) | None => return Ok(ReadOutcome::Is(entry)),
             };
             if gathered.has(&content.hash) || self.log.has_content(&content.hash)? {
-                return Ok(Taken::Is(entry));
+                return Ok(ReadOutcome::Is(entry));
             }
-            let Ok(mut file) = self.workspace.open_file(path) else { return Ok(Taken::Unreadable) };
+            let Ok(mut file) = self.workspace.open_file(path) else { return Ok(ReadOutcome::Unreadable) };
             let staged = self.log.stage(&mut file)?;
-            // What is recorded was there as a whole: a file that changed between the two readings is read again.
+            // Only a content that existed as a whole is recorded: a file that changed between the two reads is read
+            // again.
             if staged.content() == content {
                 gathered.add(self.log, staged)?;
-                return Ok(Taken::Is(entry));
+                return Ok(ReadOutcome::Is(entry));
             }
         }
-        Ok(Taken::Unreadable)
+        Ok(ReadOutcome::Unreadable)
     }
 }

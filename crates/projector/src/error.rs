@@ -1,4 +1,4 @@
-//! Why a projection or a capture stopped. Nothing is lost by it: the position stays, and the next try goes on there.
+//! Why a projection or a capture stopped. Nothing is lost: the position stays, and the next attempt continues there.
 
 use event_log::writer::SubmitError;
 use event_log::{ContentError, ReadError};
@@ -8,7 +8,7 @@ use crate::scan::ScanError;
 use crate::views::ViewsError;
 use crate::workspace::{DiskError, OpenError};
 
-/// The typed reason.
+/// Why a projection or a capture stopped.
 #[derive(Debug, Error)]
 pub enum ProjectError {
     #[error(transparent)]

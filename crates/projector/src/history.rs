@@ -1,38 +1,42 @@
-//! The log as the projector reads it: a batch after a position, and what was put at paths.
+//! How the projector reads the log: batches after a position, and the changes at paths.
 
 use std::ops::ControlFlow;
 
-use event_log::{EventLog, Head, ReadError, understand};
+use event_log::{EventLog, Head, ReadError, decode_event};
 use shared_types::payload::file::{FileChange, FileEvent, FileNode};
 use shared_types::{Event, FilePath, Payload, Seq, StoredEvent};
 
-/// Events that are projected together at most, and changes after which a batch is full.
+/// The most events of a batch, and the number of changes at which it is full.
 const BATCH_EVENTS: usize = 1000;
 const BATCH_CHANGES: usize = 10_000;
 
-/// Events in a row, and the place of the last one that was read, whether it is among them or not.
+/// Some events, and the last event that was read, which may have been filtered out.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) events: Vec<Event>,
     pub(crate) through: Head,
 }
 
-/// Which events a batch holds; the others are passed over.
+/// Which events a batch holds; the others are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Of {
+pub(crate) enum EventFilter {
     All,
     Files,
 }
 
 /// The next batch, or none at the end of the log.
-pub(crate) fn read_batch(log: &dyn EventLog, after: Seq, of: Of) -> Result<Option<Batch>, ReadError> {
+pub(crate) fn read_batch(
+    log: &dyn EventLog,
+    after: Seq,
+    of: EventFilter,
+) -> Result<Option<Batch>, ReadError> {
     let mut events = Vec::new();
     let mut through = Head { seq: after, ..Head::default() };
     let mut changes = 0;
     let mut failure = None;
     log.scan(after.next(), &mut |stored| {
-        if of == Of::All || is_of_files(stored) {
-            match understand(log, stored) {
+        if of == EventFilter::All || is_of_files(stored) {
+            match decode_event(log, stored) {
                 Ok(event) => {
                     changes += change_count(&event);
                     events.push(event);
@@ -48,7 +52,7 @@ pub(crate) fn read_batch(log: &dyn EventLog, after: Seq, of: Of) -> Result<Optio
         if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     match failure {
-        // What could be read is projected; the next call meets the failure again.
+        // Events before the error are projected; the next call returns the error.
         Some(e) if through.seq == after => Err(e),
         Some(_) | None => Ok((through.seq > after).then_some(Batch { events, through })),
     }
@@ -62,7 +66,7 @@ fn change_count(event: &Event) -> usize {
     if let Payload::File(FileEvent::Batch(batch)) = &event.payload { batch.changes.len() } else { 1 }
 }
 
-/// The place of the event at a seq.
+/// The event at a seq, with its hash.
 pub(crate) fn head_at(log: &dyn EventLog, seq: Seq) -> Result<Head, ReadError> {
     let mut head = Head::default();
     if seq > Seq::ZERO {
@@ -74,13 +78,13 @@ pub(crate) fn head_at(log: &dyn EventLog, seq: Seq) -> Result<Head, ReadError> {
     Ok(head)
 }
 
-/// True if the log has this very event at its place. One that cannot be read counts as the right one: whoever follows
-/// the log meets the fault and names it.
+/// Whether the log holds exactly this event at its seq. An event that cannot be read counts as the same: reading the
+/// batch reports the error.
 pub(crate) fn holds(log: &dyn EventLog, place: Head) -> bool {
     place.seq <= log.head().seq && head_at(log, place.seq).map_or(true, |found| found == place)
 }
 
-/// Visits what was put at every path, or taken away there, change by change, from a seq on.
+/// Visits every change of a path, with its new node, from a seq on.
 pub(crate) fn each_change(
     log: &dyn EventLog,
     from: Seq,
@@ -91,7 +95,7 @@ pub(crate) fn each_change(
         if !is_of_files(stored) {
             return ControlFlow::Continue(());
         }
-        match understand(log, stored) {
+        match decode_event(log, stored) {
             Ok(Event { payload: Payload::File(file), .. }) => {
                 file.changes().iter().for_each(|change| visit_change(change, visit));
                 ControlFlow::Continue(())
@@ -122,7 +126,7 @@ mod tests {
     use std::sync::Arc;
 
     use event_log::MemoryLog;
-    use event_log::writer::{Intent, Mode, Options, Submission, Writer};
+    use event_log::writer::{ChangeRequest, Mode, Options, Submission, Writer};
     use kernel::Action;
     use shared_types::{Actor, CommandId, OpId, Source, Timestamp, UserId};
 
@@ -141,7 +145,7 @@ mod tests {
                 run_id: None,
                 cause: None,
                 taint: Vec::new(),
-                intent: Intent::Do(action),
+                change: ChangeRequest::Do(action),
                 contents: Vec::new(),
             };
             writer.submit(submission, Mode::Commit).unwrap();
@@ -165,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_of_files_passes_over_all_else_and_goes_as_far() {
+    fn a_batch_of_files_skips_other_events_and_advances_past_them() {
         let log = log_of(vec![set(1), folder(), set(2)]);
-        let all = read_batch(&*log, Seq::ZERO, Of::All).unwrap().unwrap();
-        let files = read_batch(&*log, Seq::ZERO, Of::Files).unwrap().unwrap();
+        let all = read_batch(&*log, Seq::ZERO, EventFilter::All).unwrap().unwrap();
+        let files = read_batch(&*log, Seq::ZERO, EventFilter::Files).unwrap().unwrap();
         assert_eq!((all.events.len(), files.events.len()), (3, 1));
         assert_eq!((files.through, files.events[0].seq), (all.through, Seq(2)));
-        let rest = read_batch(&*log, Seq(2), Of::Files).unwrap().unwrap();
+        let rest = read_batch(&*log, Seq(2), EventFilter::Files).unwrap().unwrap();
         assert_eq!((rest.events.len(), rest.through), (0, all.through));
-        assert!(read_batch(&*log, Seq(3), Of::Files).unwrap().is_none());
+        assert!(read_batch(&*log, Seq(3), EventFilter::Files).unwrap().is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! What a path holds, as a node: by the ledger where its stat can be trusted, by reading where not.
+//! The node at a path on disk: from the ledger if its stat can be trusted, otherwise by reading the file.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 
 use crate::scan::{CacheEntry, is_trusted};
-use crate::workspace::{DiskError, Kind, Observed, Workspace, hash_file};
+use crate::workspace::{DiskError, Observed, ObservedKind, Workspace, hash_file};
 
 /// The wall clock for the stat cache; it never reaches an event.
 pub(crate) fn now_ns() -> i64 {
@@ -14,7 +14,7 @@ pub(crate) fn now_ns() -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// What stands at a path, with the stat to remember it by. A thing that the log cannot hold counts as nothing.
+/// The node that was observed at a path, with its stat. Something that the log cannot hold counts as nothing.
 pub(crate) fn identify(
     workspace: &Workspace,
     path: &FilePath,
@@ -28,20 +28,20 @@ pub(crate) fn identify(
     }
     let checked_at_ns = now_ns();
     let (node, stat) = match &seen.kind {
-        Kind::File { .. } => match hash_file(workspace, path) {
+        ObservedKind::File { .. } => match hash_file(workspace, path) {
             Ok((content, stat)) => (FileNode::file(content, stat.permissions()), stat),
             Err(e) if e.is_absence() => return Ok(None),
             Err(e) => return Err(e),
         },
-        Kind::Symlink { target } => (FileNode::Symlink { target: target.clone() }, seen.stat),
-        Kind::Folder => (FileNode::Folder, seen.stat),
-        Kind::Other => return Ok(None),
+        ObservedKind::Symlink { target } => (FileNode::Symlink { target: target.clone() }, seen.stat),
+        ObservedKind::Folder => (FileNode::Folder, seen.stat),
+        ObservedKind::Other => return Ok(None),
     };
     Ok(Some(CacheEntry { node, stat, checked_at_ns }))
 }
 
-/// The same for a path nobody has looked at yet.
-pub(crate) fn look(
+/// The same for a path that was not observed yet.
+pub(crate) fn read_node(
     workspace: &Workspace,
     path: &FilePath,
     known: Option<&CacheEntry>,

@@ -1,4 +1,4 @@
-//! Events in words, for lists that a person reads.
+//! Short descriptions of events, for lists.
 
 use shared_types::payload::capability::CapabilityEvent;
 use shared_types::payload::file::FileEvent;
@@ -11,7 +11,7 @@ use shared_types::payload::tool::{StopReason, ToolHold, ToolStatus};
 use shared_types::payload::window::{WindowMode, WindowSet};
 use shared_types::{OpId, Payload};
 
-/// The end of an id, which tells operations apart; its beginning is only the time.
+/// The last digits of an id, which differ between operations; the first digits are only the time.
 pub fn short(op: &OpId) -> String {
     let text = op.to_string();
     text[text.len() - 8..].to_owned()
@@ -52,7 +52,7 @@ pub fn label(payload: &Payload) -> String {
         Payload::Capability(CapabilityEvent::Grant(p)) => {
             format!("allow {}: {}", p.grant.tool, p.grant.pattern)
         }
-        Payload::Capability(CapabilityEvent::Revoke(_)) => "take a permission back".into(),
+        Payload::Capability(CapabilityEvent::Revoke(_)) => "revoke a permission".into(),
         Payload::Revert(RevertEvent::Undo(p)) if !p.steps.is_empty() => {
             format!("undo run {}", short(&p.root))
         }
@@ -74,20 +74,20 @@ pub fn label(payload: &Payload) -> String {
 fn of_run(event: &RunEvent) -> String {
     match event {
         RunEvent::Start(p) => p.title.to_string(),
-        RunEvent::Steer(_) => "say something to an agent".into(),
+        RunEvent::Steer(_) => "message to an agent".into(),
         RunEvent::Pause(p) => match &p.why {
             PauseReason::Person => "pause".into(),
             PauseReason::TakenOver => "take over".into(),
             PauseReason::Budget(why) | PauseReason::Model(why) => format!("paused: {why}"),
         },
-        RunEvent::Resume(_) => "go on".into(),
-        RunEvent::Wake(_) => "take up again".into(),
+        RunEvent::Resume(_) => "resume".into(),
+        RunEvent::Wake(_) => "continue after a restart".into(),
         RunEvent::Ask(p) => match &p.about {
             AskKind::Approval { tool, title, .. } if title.starts_with(&**tool) => format!("asks to {title}"),
             AskKind::Approval { tool, title, .. } => format!("asks to {tool}: {title}"),
             AskKind::Question { text, .. } => format!("asks: {text}"),
             AskKind::Interrupted { title, .. } => format!("asks whether to repeat: {title}"),
-            AskKind::Outgoing { title, .. } => format!("holds, before it goes out: {title}"),
+            AskKind::Outgoing { title, .. } => format!("waits in the outbox: {title}"),
         },
         RunEvent::Answer(p) => match &p.reply {
             Reply::Allow(Scope::Once) => "allow once".into(),
@@ -95,7 +95,7 @@ fn of_run(event: &RunEvent) -> String {
             Reply::Allow(Scope::Always) => "allow always".into(),
             Reply::Deny(why) => format!("deny: {why}"),
             Reply::Words(words) => format!("answer: {words}"),
-            Reply::Silence => "goes out".into(),
+            Reply::Silence => "sent from the outbox".into(),
         },
         RunEvent::Rewind(_) => "try again from an earlier step".into(),
         RunEvent::Cancel(_) => "stop the run".into(),
@@ -108,12 +108,12 @@ fn of_task(event: &TaskEvent) -> String {
     match event {
         TaskEvent::Start(p) => format!("{}: {}", p.role, p.title),
         TaskEvent::Message(p) => match p.kind {
-            MessageKind::Finding => "tells what it found".into(),
+            MessageKind::Finding => "reports a finding".into(),
             MessageKind::Question => "asks its requester".into(),
             MessageKind::Answer => "answers".into(),
-            MessageKind::Progress => "tells how far it is".into(),
-            MessageKind::Completion => "tells that it is done".into(),
-            MessageKind::Failure => "tells that it failed".into(),
+            MessageKind::Progress => "reports progress".into(),
+            MessageKind::Completion => "reports completion".into(),
+            MessageKind::Failure => "reports failure".into(),
         },
         TaskEvent::End(p) => match &p.outcome {
             TaskOutcome::Done => "done".into(),
@@ -124,7 +124,7 @@ fn of_task(event: &TaskEvent) -> String {
     }
 }
 
-/// What came of a dry run that waits.
+/// The result of a dry run whose changes wait.
 fn held(hold: &ToolHold) -> String {
     let many =
         if hold.changes == 1 { "1 change waits".into() } else { format!("{} changes wait", hold.changes) };

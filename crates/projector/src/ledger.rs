@@ -1,12 +1,12 @@
-//! What the projector last put on disk, path by path, what it is about to put there, and what it still owes.
+//! The ledger: what the projector last wrote at each path, what it is about to write, and the writes that are pending.
 //!
-//! Own writes are recognised by this ledger's content, never by timing. An intent is recorded before the disk is
-//! touched, so that after an unclean stop it is known which paths may hold half of a batch. What could not be put on
-//! disk is owed: the position goes on, and it is tried again.
+//! The projector recognises its own writes by the content of this ledger, never by timing. An intent is recorded
+//! before the disk is touched, so that after an unclean stop it is known which paths may be half written. A write that
+//! failed is pending: the position advances, and the write is retried.
 
 mod intents;
 mod known;
-mod owed;
+mod pending;
 
 use rusqlite::OptionalExtension;
 use shared_types::FilePath;
@@ -14,7 +14,7 @@ use shared_types::payload::file::FileNode;
 
 pub(crate) use intents::Intent;
 pub(crate) use known::Known;
-pub(crate) use owed::{Owed, Reason};
+pub(crate) use pending::{PendingReason, PendingWrite};
 
 use crate::scan::CacheEntry;
 use crate::views::{Views, ViewsError};
@@ -56,7 +56,7 @@ impl<'v> Ledger<'v> {
         self.views.map(statement.execute(row)).map(drop)
     }
 
-    /// Sets or removes, as the disk has it.
+    /// Sets or removes the entry of a path.
     pub(crate) fn record(&self, path: &FilePath, entry: Option<&CacheEntry>) -> Result<(), ViewsError> {
         match entry {
             Some(entry) => self.put(path, entry),
@@ -69,7 +69,7 @@ impl<'v> Ledger<'v> {
 }
 
 fn text(node: &FileNode) -> String {
-    // Plain data has no failure here.
+    // Plain data always encodes.
     serde_json::to_string(node).unwrap_or_default()
 }
 

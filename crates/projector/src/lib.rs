@@ -1,7 +1,7 @@
-//! From events to SQLite read models and workspace files, and from outside edits back to events.
+//! The projector: from events to SQLite read models and workspace files, and from outside edits back to events.
 //!
-//! Everything here is a projection of the log: it follows behind, is idempotent by its positions, and is rebuilt from
-//! nothing to the same content. No append ever waits for it, and it never writes outside the workspace.
+//! Everything here is a projection of the log: it follows the log, is idempotent by its positions, and can be rebuilt
+//! from nothing to the same content. No append waits for it, and it never writes outside the workspace.
 
 mod capture;
 mod error;
@@ -24,5 +24,5 @@ pub mod workspace;
 pub use capture::{CaptureIds, Captured, Extent};
 pub use error::ProjectError;
 pub use label::{label, short};
-pub use projector::{CaughtUp, Lag, Mint, Phase, Progress, Projector};
+pub use projector::{CaughtUp, Lag, Mint, Progress, ProgressPhase, Projector};
 pub use views::{Position, READ_MODELS, Views, ViewsError};

@@ -1,8 +1,8 @@
-//! From desired nodes to files on disk, a batch at a time: check, intend, write, one `syncfs`, advance.
+//! From desired nodes to files on disk, a batch at a time: check, record intents, write, one `syncfs`, advance.
 //!
-//! Before a path is written, the disk must still hold what was put there last. If it does not, somebody edited it
-//! outside: it is not written, and the caller captures that edit first. A path that cannot be written does not hold
-//! up the others; in the end it is owed.
+//! A path is written only if the disk still holds what the projector put there last. If not, the path was edited
+//! outside: it is not written, and the caller captures that edit first. A path that cannot be written does not stop
+//! the others; after some attempts it becomes a pending write.
 
 mod write;
 
@@ -13,49 +13,49 @@ use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 
 use crate::error::ProjectError;
-use crate::identify::look;
-use crate::ledger::{Ledger, Reason};
+use crate::identify::read_node;
+use crate::ledger::{Ledger, PendingReason};
 use crate::projector::Progress;
 use crate::scan::CacheEntry;
 use crate::views::{Position, Views};
 use crate::workspace::Workspace;
 
-/// What should stand at some paths.
+/// The wanted node at each path; none for a path that should be empty.
 pub(crate) type Desired = BTreeMap<FilePath, Option<FileNode>>;
 
-/// What happens to a batch in which something is in the way.
+/// What to do with a batch in which a path is blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
-    /// The position stays: the caller captures what is in the way and tries again.
-    Wait,
-    /// The position goes on, and what is in the way is owed.
+pub(crate) enum WhenBlocked {
+    /// The position stays: the caller captures the blocking paths and tries again.
+    Retry,
+    /// The position advances, and the blocked paths become pending writes.
     Postpone,
 }
 
-/// What a batch could not do.
+/// The paths that a batch could not write.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
-    /// Edited outside, so not touched.
+pub(crate) struct Unwritten {
+    /// Edited outside, so not written.
     pub(crate) edited: BTreeSet<FilePath>,
-    /// Something that is not the projector's stands in the way, or the disk refuses; in words.
+    /// Blocked by something that is not the projector's, or refused by the disk; with the reason.
     blocked: BTreeMap<FilePath, String>,
     unavailable: BTreeSet<FilePath>,
 }
 
-impl Left {
-    /// Paths that a capture may clear.
-    pub(crate) fn in_the_way(&self) -> BTreeSet<FilePath> {
+impl Unwritten {
+    /// Paths that a capture may unblock.
+    pub(crate) fn to_capture(&self) -> BTreeSet<FilePath> {
         self.edited.iter().chain(self.blocked.keys()).cloned().collect()
     }
 
-    fn reason(&self, path: &FilePath) -> Option<Reason> {
+    fn reason(&self, path: &FilePath) -> Option<PendingReason> {
         if self.unavailable.contains(path) {
-            return Some(Reason::Unavailable);
+            return Some(PendingReason::Unavailable);
         }
         if self.edited.contains(path) {
-            return Some(Reason::Blocked("it is being edited".into()));
+            return Some(PendingReason::Blocked("it is being edited".into()));
         }
-        self.blocked.get(path).cloned().map(Reason::Blocked)
+        self.blocked.get(path).cloned().map(PendingReason::Blocked)
     }
 }
 
@@ -66,26 +66,26 @@ struct Step {
     new: Option<FileNode>,
 }
 
-/// A batch on its way to the disk.
+/// A batch that is being written to the disk.
 pub(crate) struct Materialize<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) views: &'a Views,
     pub(crate) log: &'a dyn EventLog,
     pub(crate) progress: Progress<'a>,
     pub(crate) desired: &'a Desired,
-    /// Where the disk is when all of it is there; none for what is owed.
+    /// The position of the disk after the batch; none for pending writes.
     pub(crate) through: Option<Head>,
 }
 
 impl Materialize<'_> {
     /// Brings the disk to the desired state and advances the position.
-    pub(crate) fn run(&self, patience: Patience) -> Result<Left, ProjectError> {
+    pub(crate) fn run(&self, when_blocked: WhenBlocked) -> Result<Unwritten, ProjectError> {
         let ledger = Ledger::new(self.views);
-        let mut left = Left::default();
+        let mut unwritten = Unwritten::default();
         let mut records = Vec::new();
-        let steps = self.steps(&ledger, &mut left, &mut records)?;
-        if patience == Patience::Wait && !left.edited.is_empty() {
-            return Ok(left);
+        let steps = self.steps(&ledger, &mut unwritten, &mut records)?;
+        if when_blocked == WhenBlocked::Retry && !unwritten.edited.is_empty() {
+            return Ok(unwritten);
         }
         if !steps.is_empty() {
             self.views.durable_transaction(|| {
@@ -94,36 +94,36 @@ impl Materialize<'_> {
                     Ok::<_, ProjectError>(ledger.intend(&step.path, old, step.new.as_ref())?)
                 })
             })?;
-            self.write(&ledger, steps, &mut left, &mut records)?;
+            self.write(&ledger, steps, &mut unwritten, &mut records)?;
         }
-        let done = patience == Patience::Postpone || left.in_the_way().is_empty();
+        let done = when_blocked == WhenBlocked::Postpone || unwritten.to_capture().is_empty();
         self.views.transaction(|| {
             for (path, entry) in &records {
                 ledger.record(path, entry.as_ref())?;
             }
             ledger.clear_intents()?;
             if done {
-                self.advance(&ledger, &left)?;
+                self.advance(&ledger, &unwritten)?;
             }
             Ok::<_, ProjectError>(())
         })?;
-        Ok(left)
+        Ok(unwritten)
     }
 
-    /// Compares what is wanted with the ledger and the disk. What is there already only has to be recorded.
+    /// Compares the wanted nodes with the ledger and the disk. A node that is on disk already only has to be recorded.
     fn steps(
         &self,
         ledger: &Ledger<'_>,
-        left: &mut Left,
+        unwritten: &mut Unwritten,
         records: &mut Vec<(FilePath, Option<CacheEntry>)>,
     ) -> Result<Vec<Step>, ProjectError> {
         let mut steps = Vec::new();
         for (path, wanted) in self.desired {
             let known = ledger.get(path)?;
-            let found = match look(self.workspace, path, known.as_ref()) {
+            let found = match read_node(self.workspace, path, known.as_ref()) {
                 Ok(found) => found,
                 Err(e) => {
-                    left.blocked.insert(path.clone(), e.to_string());
+                    unwritten.blocked.insert(path.clone(), e.to_string());
                     continue;
                 }
             };
@@ -134,21 +134,21 @@ impl Materialize<'_> {
                     records.push((path.clone(), found));
                 }
             } else if wanted.is_none() && was.is_none() {
-                // What stands there is not the projector's: a capture will find it, or the rules ignore it.
+                // The node on disk is not the projector's: a capture will find it, or the rules ignore it.
             } else if is == was || is_implied_folder(is, was) {
                 if self.through.is_none() && self.is_unavailable(wanted.as_ref())? {
-                    left.unavailable.insert(path.clone());
+                    unwritten.unavailable.insert(path.clone());
                 } else {
                     steps.push(Step { path: path.clone(), old: found, new: wanted.clone() });
                 }
             } else {
-                left.edited.insert(path.clone());
+                unwritten.edited.insert(path.clone());
             }
         }
         Ok(steps)
     }
 
-    /// What is owed for want of its bytes is not begun again and again.
+    /// Pending writes without their bytes are not started again and again.
     fn is_unavailable(&self, wanted: Option<&FileNode>) -> Result<bool, ProjectError> {
         match wanted.and_then(FileNode::content) {
             Some(content) => Ok(!self.log.has_content(&content.hash)?),
@@ -156,12 +156,12 @@ impl Materialize<'_> {
         }
     }
 
-    fn advance(&self, ledger: &Ledger<'_>, left: &Left) -> Result<(), ProjectError> {
-        let owes = ledger.owes()?;
+    fn advance(&self, ledger: &Ledger<'_>, unwritten: &Unwritten) -> Result<(), ProjectError> {
+        let has_pending = ledger.has_pending()?;
         for (path, wanted) in self.desired {
-            match left.reason(path) {
-                Some(reason) => ledger.owe(path, wanted.as_ref(), &reason)?,
-                None if owes => ledger.pay(path)?,
+            match unwritten.reason(path) {
+                Some(reason) => ledger.add_pending(path, wanted.as_ref(), &reason)?,
+                None if has_pending => ledger.remove_pending(path)?,
                 None => {}
             }
         }
@@ -172,7 +172,7 @@ impl Materialize<'_> {
     }
 }
 
-/// A folder on disk that the ledger does not list is only there because of what is in it.
+/// A folder on disk that is not in the ledger exists only because of the files in it.
 fn is_implied_folder(is: Option<&FileNode>, was: Option<&FileNode>) -> bool {
     is == Some(&FileNode::Folder) && was.is_none()
 }

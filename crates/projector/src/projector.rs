@@ -1,5 +1,5 @@
-//! The projector of one computer: it follows the log into the read models and onto the disk, and carries outside
-//! edits back. One thread owns it; an append never waits for it.
+//! The projector of one computer: it applies events to the read models and to the disk, and records outside edits. One
+//! thread owns it; an append never waits for it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,26 +14,26 @@ use shared_types::{Event, FilePath, Payload, Seq};
 
 use crate::capture::{Capture, CaptureIds, Captured, Extent};
 use crate::error::ProjectError;
-use crate::history::{Of, head_at, holds, read_batch};
-use crate::ledger::{Ledger, Owed, Reason};
-use crate::materialize::{Desired, Left, Materialize, Patience};
-use crate::recover::{Stop, recover};
+use crate::history::{EventFilter, head_at, holds, read_batch};
+use crate::ledger::{Ledger, PendingReason, PendingWrite};
+use crate::materialize::{Desired, Materialize, Unwritten, WhenBlocked};
+use crate::recover::{StopCause, recover};
 use crate::views::{Position, Views};
 use crate::workspace::Workspace;
 use crate::{reconcile, rows};
 
-/// How often outside edits may get in the way of one batch before it goes on without them, and how often one call
-/// follows what its own captures added.
+/// How often one batch is retried because of outside edits before it continues without these paths, and how often one
+/// call applies the events that its own captures added.
 const ATTEMPTS: usize = 3;
-/// Paths that are owed and tried together at most.
-const OWED_BATCH: usize = 10_000;
+/// How many pending writes are retried together.
+const PENDING_BATCH: usize = 10_000;
 
 /// What the projector is doing, for a progress bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// Comparing the workspace with what is known of it.
+pub enum ProgressPhase {
+    /// Comparing the workspace with the ledger.
     Scanning,
-    /// Bringing the read models up to date.
+    /// Updating the read models.
     Indexing,
     /// Writing files.
     Writing,
@@ -50,27 +50,27 @@ pub struct Lag {
 }
 
 impl Lag {
-    /// Events that are in the log and not everywhere else.
+    /// The number of events that are not projected yet.
     pub fn events(&self) -> u64 {
         self.head.0.saturating_sub(self.rows.0.min(self.disk.0))
     }
 }
 
-/// What a run of the projector could not do.
+/// The result of catching up: what could not be written, and what was captured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaughtUp {
     /// Files whose bytes were purged or are damaged, so that they could not be written.
     pub unavailable: Vec<FilePath>,
-    /// Paths where something stands in the way, with what it is. They are tried again every time.
+    /// Paths that something else blocks, with the reason. They are retried with every call.
     pub blocked: Vec<(FilePath, String)>,
-    /// Outside edits that were found on the way and are in the log now.
+    /// Outside edits that were found and recorded meanwhile.
     pub captured: usize,
 }
 
 /// Mints the ids of a capture.
 pub type Mint = Box<dyn Fn() -> CaptureIds + Send>;
-/// Told how far a phase is: done and total.
-pub type Progress<'a> = &'a (dyn Fn(Phase, u64, u64) + 'a);
+/// Receives the progress of a phase: done and total.
+pub type Progress<'a> = &'a (dyn Fn(ProgressPhase, u64, u64) + 'a);
 
 /// The projector.
 pub struct Projector {
@@ -88,7 +88,7 @@ impl std::fmt::Debug for Projector {
 }
 
 impl Projector {
-    /// Opens the read models in `state` (a `.choir` folder) and the workspace, and settles what an unclean stop left.
+    /// Opens the read models in `state` (a `.choir` folder) and the workspace, and recovers from an unclean stop.
     pub fn open(
         log: Arc<dyn EventLog>,
         writer: Writer,
@@ -99,29 +99,32 @@ impl Projector {
         let views = Views::open(state)?;
         let workspace = Workspace::open(workspace, &state.join("tmp"))?;
         let projector = Self { log, writer, views, workspace, mint };
-        projector.healing(|| projector.settle())?;
+        projector.rebuilding_if_damaged(|| projector.recover())?;
         Ok(projector)
     }
 
-    fn settle(&self) -> Result<(), ProjectError> {
-        // A position that the log does not have belongs to another history, as after a backup was put back.
-        let is_strange =
+    fn recover(&self) -> Result<(), ProjectError> {
+        // A position that the log does not hold belongs to another history, for example after a backup was restored.
+        let is_foreign =
             |of| Ok::<_, ProjectError>(self.views.position(of)?.is_some_and(|at| !holds(&*self.log, at)));
-        if is_strange(Position::Rows)? {
+        if is_foreign(Position::Rows)? {
             self.views.reset_rows()?;
         }
-        if is_strange(Position::Disk)? {
+        if is_foreign(Position::Disk)? {
             self.views.reset_disk()?;
         }
         self.workspace.clean_scratch()?;
-        recover(&self.workspace, &self.views, &*self.log, Stop::Unclean)
+        recover(&self.workspace, &self.views, &*self.log, StopCause::Unclean)
     }
 
-    /// Read models are disposable: where they turn out to be damaged, they start from nothing and the work again.
-    fn healing<T>(&self, work: impl Fn() -> Result<T, ProjectError>) -> Result<T, ProjectError> {
+    /// Runs `work`. Read models are disposable: if they turn out to be damaged, they are emptied and `work` runs again.
+    fn rebuilding_if_damaged<T>(
+        &self,
+        work: impl Fn() -> Result<T, ProjectError>,
+    ) -> Result<T, ProjectError> {
         match work() {
             Err(ProjectError::Views(e)) if e.is_damage() => {
-                self.views.start_anew()?;
+                self.views.recreate()?;
                 work()
             }
             done => done,
@@ -143,7 +146,7 @@ impl Projector {
 
     /// Records outside edits as one operation.
     pub fn capture(&self, extent: &Extent, progress: Progress<'_>) -> Result<Captured, ProjectError> {
-        self.healing(|| self.capture_once(extent, &BTreeSet::new(), progress))
+        self.rebuilding_if_damaged(|| self.capture_once(extent, &BTreeSet::new(), progress))
     }
 
     fn capture_once(
@@ -152,8 +155,8 @@ impl Projector {
         wanted: &BTreeSet<FilePath>,
         progress: Progress<'_>,
     ) -> Result<Captured, ProjectError> {
-        self.know_the_disk(progress)?;
-        let scanning = |done, total| progress(Phase::Scanning, done, total);
+        self.ensure_disk_known(progress)?;
+        let scanning = |done, total| progress(ProgressPhase::Scanning, done, total);
         let capture = Capture {
             workspace: &self.workspace,
             views: &self.views,
@@ -164,32 +167,32 @@ impl Projector {
         capture.run(extent, wanted, (self.mint)())
     }
 
-    /// Brings the read models and the disk to what is the newest event now. What others append meanwhile is for the
-    /// next call.
+    /// Brings the read models and the disk to the newest event of now. Events that are appended meanwhile are left to
+    /// the next call.
     pub fn catch_up(&self, progress: Progress<'_>) -> Result<CaughtUp, ProjectError> {
-        self.healing(|| self.catch_up_once(progress))
+        self.rebuilding_if_damaged(|| self.catch_up_once(progress))
     }
 
     fn catch_up_once(&self, progress: Progress<'_>) -> Result<CaughtUp, ProjectError> {
-        self.know_the_disk(progress)?;
+        self.ensure_disk_known(progress)?;
         let mut captured = 0;
         for _ in 0..ATTEMPTS {
             let before = captured;
             let head = self.log.head().seq;
             self.catch_up_rows(head, progress)?;
             captured += self.catch_up_disk(head, progress)?;
-            captured += self.pay_owed(progress)?;
-            // A capture on the way appends, so there is something new to follow.
+            captured += self.retry_pending(progress)?;
+            // A capture appends events, which have to be applied too.
             if captured == before {
                 break;
             }
         }
         let mut done = CaughtUp { captured, ..CaughtUp::default() };
-        self.each_owed(&mut |batch| {
-            for owed in batch {
-                match owed.reason {
-                    Reason::Unavailable => done.unavailable.push(owed.path),
-                    Reason::Blocked(reason) => done.blocked.push((owed.path, reason)),
+        self.each_pending(&mut |batch| {
+            for write in batch {
+                match write.reason {
+                    PendingReason::Unavailable => done.unavailable.push(write.path),
+                    PendingReason::Blocked(reason) => done.blocked.push((write.path, reason)),
                 }
             }
             Ok(())
@@ -197,25 +200,25 @@ impl Projector {
         Ok(done)
     }
 
-    /// Computes all read models again from the first event.
+    /// Computes all read models again, from the first event.
     pub fn rebuild(&self, progress: Progress<'_>) -> Result<(), ProjectError> {
-        self.healing(|| {
+        self.rebuilding_if_damaged(|| {
             self.views.reset_rows()?;
             self.catch_up_rows(self.log.head().seq, progress)
         })
     }
 
-    /// Settles what a failed batch left, and if nothing is known of the disk compares all of it with the present.
-    fn know_the_disk(&self, progress: Progress<'_>) -> Result<(), ProjectError> {
+    /// Recovers from a failed batch. If nothing is known about the disk, compares all of it with the current view.
+    fn ensure_disk_known(&self, progress: Progress<'_>) -> Result<(), ProjectError> {
         if self.views.position(Position::Disk)?.is_some() {
-            return recover(&self.workspace, &self.views, &*self.log, Stop::Failure);
+            return recover(&self.workspace, &self.views, &*self.log, StopCause::Failure);
         }
         let (seq, files) = self.writer.inspect(|view| {
             let files: Vec<(FilePath, FileNode)> =
                 view.files.iter().map(|(path, node)| (path.clone(), node.clone())).collect();
             (view.seq(), files)
         })?;
-        let scanning = |done, total| progress(Phase::Scanning, done, total);
+        let scanning = |done, total| progress(ProgressPhase::Scanning, done, total);
         let (at, files) = (head_at(&*self.log, seq)?, files.into_iter().collect());
         reconcile::reconcile(&self.workspace, &self.views, &*self.log, at, files, &scanning)
     }
@@ -226,7 +229,7 @@ impl Projector {
             if from >= to {
                 return Ok(());
             }
-            let Some(batch) = read_batch(&*self.log, from, Of::All)? else { return Ok(()) };
+            let Some(batch) = read_batch(&*self.log, from, EventFilter::All)? else { return Ok(()) };
             self.views.transaction(|| {
                 for event in &batch.events {
                     rows::apply(&self.views, &*self.log, event)?;
@@ -234,13 +237,13 @@ impl Projector {
                 Ok::<_, ProjectError>(self.views.set_position(Position::Rows, batch.through)?)
             })?;
             if batch.events.iter().any(is_purge) {
-                self.views.checkpoint()?;
+                self.views.wal_checkpoint()?;
             }
-            progress(Phase::Indexing, batch.through.seq.0, to.0.max(batch.through.seq.0));
+            progress(ProgressPhase::Indexing, batch.through.seq.0, to.0.max(batch.through.seq.0));
         }
     }
 
-    /// Brings events to the disk. Returns how many outside edits were captured on the way.
+    /// Applies events to the disk. Returns how many outside edits were captured meanwhile.
     fn catch_up_disk(&self, to: Seq, progress: Progress<'_>) -> Result<usize, ProjectError> {
         let mut captured = 0;
         let mut attempts = 0;
@@ -249,45 +252,45 @@ impl Projector {
             if from >= to {
                 return Ok(captured);
             }
-            // Read again after every capture: what it appended may change what should stand there.
-            let Some(batch) = read_batch(&*self.log, from, Of::Files)? else { return Ok(captured) };
+            // Read again after every capture: the events that it appended may change the wanted nodes.
+            let Some(batch) = read_batch(&*self.log, from, EventFilter::Files)? else { return Ok(captured) };
             let desired: Desired = touched_files(&batch.events).into_iter().collect();
             attempts += 1;
-            let patience = if attempts < ATTEMPTS { Patience::Wait } else { Patience::Postpone };
-            let left = self.materialize(&desired, Some(batch.through), patience, progress)?;
-            if patience == Patience::Postpone || left.in_the_way().is_empty() {
+            let when_blocked = if attempts < ATTEMPTS { WhenBlocked::Retry } else { WhenBlocked::Postpone };
+            let unwritten = self.materialize(&desired, Some(batch.through), when_blocked, progress)?;
+            if when_blocked == WhenBlocked::Postpone || unwritten.to_capture().is_empty() {
                 attempts = 0;
             } else {
-                captured += self.capture_in_the_way(&left, progress)?;
+                captured += self.capture_blocking(&unwritten, progress)?;
             }
         }
     }
 
-    /// Tries again what could not be put on disk before.
-    fn pay_owed(&self, progress: Progress<'_>) -> Result<usize, ProjectError> {
+    /// Retries what could not be written before.
+    fn retry_pending(&self, progress: Progress<'_>) -> Result<usize, ProjectError> {
         let mut captured = 0;
-        self.each_owed(&mut |batch| {
-            let mut desired: Desired = batch.into_iter().map(|owed| (owed.path, owed.node)).collect();
-            let left = self.materialize(&desired, None, Patience::Wait, progress)?;
-            if left.in_the_way().is_empty() {
+        self.each_pending(&mut |batch| {
+            let mut desired: Desired = batch.into_iter().map(|write| (write.path, write.node)).collect();
+            let unwritten = self.materialize(&desired, None, WhenBlocked::Retry, progress)?;
+            if unwritten.to_capture().is_empty() {
                 return Ok(());
             }
-            captured += self.capture_in_the_way(&left, progress)?;
-            // What was edited is in the log now, and the events say what becomes of it.
-            desired.retain(|path, _| !left.edited.contains(path));
-            self.materialize(&desired, None, Patience::Postpone, progress).map(drop)
+            captured += self.capture_blocking(&unwritten, progress)?;
+            // Edited paths are in the log now, and its events decide about them.
+            desired.retain(|path, _| !unwritten.edited.contains(path));
+            self.materialize(&desired, None, WhenBlocked::Postpone, progress).map(drop)
         })?;
         Ok(captured)
     }
 
-    /// Visits all that is owed, a batch at a time.
-    fn each_owed(
+    /// Visits all pending writes, a batch at a time.
+    fn each_pending(
         &self,
-        visit: &mut dyn FnMut(Vec<Owed>) -> Result<(), ProjectError>,
+        visit: &mut dyn FnMut(Vec<PendingWrite>) -> Result<(), ProjectError>,
     ) -> Result<(), ProjectError> {
         let mut after: Option<FilePath> = None;
         loop {
-            let batch = Ledger::new(&self.views).owed(after.as_ref(), OWED_BATCH)?;
+            let batch = Ledger::new(&self.views).pending(after.as_ref(), PENDING_BATCH)?;
             let Some(last) = batch.last() else { return Ok(()) };
             after = Some(last.path.clone());
             visit(batch)?;
@@ -298,16 +301,16 @@ impl Projector {
         &self,
         desired: &Desired,
         through: Option<Head>,
-        patience: Patience,
+        when_blocked: WhenBlocked,
         progress: Progress<'_>,
-    ) -> Result<Left, ProjectError> {
+    ) -> Result<Unwritten, ProjectError> {
         let (workspace, views, log) = (&self.workspace, &self.views, &*self.log);
-        Materialize { workspace, views, log, progress, desired, through }.run(patience)
+        Materialize { workspace, views, log, progress, desired, through }.run(when_blocked)
     }
 
-    /// Records what stands in the way of a batch, even where the rules would ignore it.
-    fn capture_in_the_way(&self, left: &Left, progress: Progress<'_>) -> Result<usize, ProjectError> {
-        let paths = left.in_the_way();
+    /// Captures the paths that block a batch, even if the rules ignore them.
+    fn capture_blocking(&self, unwritten: &Unwritten, progress: Progress<'_>) -> Result<usize, ProjectError> {
+        let paths = unwritten.to_capture();
         Ok(self.capture_once(&Extent::Paths(paths.clone()), &paths, progress)?.edits)
     }
 }

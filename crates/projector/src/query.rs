@@ -1,4 +1,4 @@
-//! Questions to the read models: operations, runs, history of paths, search.
+//! Queries of the read models: operations, runs, history of paths, search.
 
 mod runs;
 
@@ -41,13 +41,13 @@ pub struct OperationFilter {
     pub source: Option<String>,
     /// A family of events, or `work`: everything but the arrangement of windows.
     pub family: Option<String>,
-    /// Words in the label.
+    /// Text that the label contains.
     pub text: Option<String>,
-    /// Only those that ended before this seq.
+    /// Only operations that ended before this seq.
     pub before: Option<Seq>,
 }
 
-/// One thing in a folder.
+/// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Child {
     pub path: String,
@@ -56,7 +56,7 @@ pub struct Child {
     pub ts: i64,
 }
 
-/// A file that was found.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     pub path: String,
@@ -76,7 +76,7 @@ const OPERATION: &str =
     "SELECT op, first, last, ts, source, actor, family, label, events, files, reversible, undone_by,
      status, code, network, run, task FROM operations LEFT JOIN calls USING (op)";
 
-/// Families that a bare undo takes: the person's work, not the arrangement of windows.
+/// The families that a bare undo covers: the person's work, without window changes.
 const WORK: &str = "('file', 'setting', 'note', 'restore', 'system', 'tool')";
 
 fn operation_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
@@ -102,7 +102,7 @@ fn operation_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
 
 fn call_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<CallRow>> {
     let Some(status) = row.get::<_, Option<String>>(12)? else { return Ok(None) };
-    // The column holds only what `CallStatus` wrote.
+    // The column holds only names of `CallStatus`.
     let status = CallStatus::parse(&status).unwrap_or(CallStatus::Failed);
     Ok(Some(CallRow { status, code: row.get(13)?, network: row.get(14)? }))
 }
@@ -140,7 +140,7 @@ impl Views {
         self.operations("ORDER BY last DESC LIMIT ?1", [count])
     }
 
-    /// A page of the operations that pass, newest first, and how many pass.
+    /// A page of the operations that match, newest first, and the number of all that match.
     pub fn page(
         &self,
         filter: &OperationFilter,
@@ -163,7 +163,7 @@ impl Views {
         Ok((rows, total.unsigned_abs()))
     }
 
-    /// What is in a folder, by name; folders that only exist through what is in them are there too.
+    /// The entries of a folder, by name, with folders that exist only through the files in them.
     pub fn children(&self, folder: Option<&FilePath>) -> Result<Vec<Child>, ViewsError> {
         let prefix = folder.map_or(String::new(), |folder| format!("{folder}/"));
         let mut statement = self.prepare(
@@ -194,7 +194,7 @@ impl Views {
         Ok(found.into_values().collect())
     }
 
-    /// What a bare undo takes: the person's newest operation on their work that is not undone and is no undo itself.
+    /// The operation that a bare undo takes: the person's newest work that is not undone and not an undo itself.
     pub fn undoable(&self) -> Result<Option<OperationRow>, ViewsError> {
         let tail = format!(
             "WHERE source = 'user' AND reversible = 1 AND undone_by IS NULL AND reverts IS NULL AND family IN {WORK}
@@ -203,7 +203,7 @@ impl Views {
         Ok(self.operations(&tail, [])?.pop())
     }
 
-    /// What a bare redo takes: the person's newest undo of their work that is still in effect.
+    /// The operation that a bare redo takes: the person's newest undo of their work that is still in effect.
     pub fn redoable(&self) -> Result<Option<OperationRow>, ViewsError> {
         let tail = format!(
             "WHERE source = 'user' AND op IN (
@@ -213,8 +213,7 @@ impl Views {
         Ok(self.operations(&tail, [])?.pop())
     }
 
-    /// Operations whose id begins so, for people who type only the start of it, or its end, or the start of the eight
-    /// digits at its end that lists show.
+    /// Operations whose id starts or ends with a text, or whose last eight digits, which lists show, start with it.
     pub fn matching(&self, part: &str) -> Result<Vec<OpId>, ViewsError> {
         let mut statement = self.prepare(
             "SELECT op FROM operations WHERE lower(hex(op)) LIKE ?1 || '%' OR lower(hex(op)) LIKE '%' || ?1
@@ -237,7 +236,7 @@ impl Views {
         Ok(seqs.into_iter().map(|seq| Seq(seq.unsigned_abs())).collect())
     }
 
-    /// Files whose path or text holds all the words, best first.
+    /// Files whose path or text contains all the words, best match first.
     pub fn search(&self, words: &str, count: u32) -> Result<Vec<Hit>, ViewsError> {
         let words = words.replace('\0', " ");
         let quoted = words.split_whitespace().map(|word| format!("\"{}\"", word.replace('"', "\"\"")));
@@ -255,7 +254,7 @@ impl Views {
         self.map(rows.and_then(Iterator::collect))
     }
 
-    /// Files whose path holds a text, the shortest first.
+    /// Files whose path contains a text, shortest path first.
     pub fn named(&self, text: &str, count: u32) -> Result<Vec<Hit>, ViewsError> {
         if text.trim().is_empty() {
             return Ok(Vec::new());

@@ -1,5 +1,5 @@
-//! What an interrupted batch left: a path with an open intent holds the old content, the new one, or, after a power
-//! cut, torn bytes of the new one. Torn bytes are projected again; anything else is somebody's edit and stays.
+//! Recovery after an interrupted batch. A path with an open intent holds the old content, the new one, or, after a
+//! power cut, a torn version of the new one. Torn files are written again; anything else is an outside edit and stays.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -9,26 +9,26 @@ use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 
 use crate::error::ProjectError;
-use crate::identify::look;
+use crate::identify::read_node;
 use crate::ledger::{Intent, Ledger};
 use crate::views::Views;
 use crate::workspace::Workspace;
 
 /// How the batch was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum StopCause {
     /// The process ended, perhaps with the machine.
     Unclean,
     /// A step failed in this process, so no file is torn.
     Failure,
 }
 
-/// Settles every open intent.
+/// Resolves every open intent.
 pub(crate) fn recover(
     workspace: &Workspace,
     views: &Views,
     log: &dyn EventLog,
-    stop: Stop,
+    stop: StopCause,
 ) -> Result<(), ProjectError> {
     let ledger = Ledger::new(views);
     if !ledger.has_intents()? {
@@ -41,7 +41,7 @@ pub(crate) fn recover(
         .filter(|intent| intent.new == Some(FileNode::Folder))
         .map(|intent| &intent.path)
         .collect();
-    // Folders made for a file that did not come, or left by one that went, are nobody's; the batch makes them again.
+    // Empty folders that the batch made or left are removed; the batch makes them again.
     let keeps = |folder: &FilePath| wanted.contains(folder) || matches!(ledger.has(folder), Ok(true));
     for intent in &intents {
         if matches!(workspace.observe(&intent.path), Ok(None)) {
@@ -49,12 +49,13 @@ pub(crate) fn recover(
         }
     }
     for intent in intents.iter().cloned() {
-        // What cannot be looked at now keeps what the ledger said of it.
-        let Ok(found) = look(workspace, &intent.path, None) else { continue };
+        // A path that cannot be read now keeps its entry in the ledger.
+        let Ok(found) = read_node(workspace, &intent.path, None) else { continue };
         let is = found.as_ref().map(|entry| &entry.node);
         let is_own = is == intent.old.as_ref() || is == intent.new.as_ref();
-        // The position did not pass this batch, so what is torn and taken for the projector's own is written again.
-        if is_own || stop == Stop::Unclean && is_torn(workspace, log, &intent, is) {
+        // The position is still before this batch, so a torn file that the ledger records as the projector's is
+        // rewritten.
+        if is_own || stop == StopCause::Unclean && is_torn(workspace, log, &intent, is) {
             records.push((intent.path, found));
         }
     }
@@ -67,8 +68,8 @@ pub(crate) fn recover(
     })
 }
 
-/// True if the file holds nothing but bytes of the new content, with holes of zeros: what a file system leaves when
-/// it renamed a file before writing all of it.
+/// Whether the file holds only bytes of the new content and zeros: a file system leaves that when it renamed a file
+/// before all of it was written.
 fn is_torn(workspace: &Workspace, log: &dyn EventLog, intent: &Intent, is: Option<&FileNode>) -> bool {
     let (Some(FileNode::File { .. }), Some(new)) = (is, intent.new.as_ref().and_then(FileNode::content))
     else {

@@ -1,4 +1,4 @@
-//! From one event to the rows of the read models. Applying the same events again from nothing gives the same rows.
+//! Applies one event to the rows of the read models. Applying the same events to empty tables gives the same rows.
 
 mod calls;
 mod files;
@@ -16,12 +16,12 @@ use shared_types::{ContentHash, ContentRef, Event, OpId, Payload};
 use crate::error::ProjectError;
 use crate::views::Views;
 
-/// Texts beyond this size are found by name only.
+/// Larger files are found by name only.
 const INDEX_LIMIT: u64 = 1024 * 1024;
 
 /// Applies one event; the caller holds the transaction.
 pub(crate) fn apply(views: &Views, log: &dyn EventLog, event: &Event) -> Result<(), ProjectError> {
-    operations::note(views, event)?;
+    operations::add(views, event)?;
     match &event.payload {
         Payload::File(change) => files::apply(views, log, event, change),
         Payload::Message(message) => messages::apply(views, log, event, message),
@@ -50,7 +50,7 @@ pub(crate) fn apply(views: &Views, log: &dyn EventLog, event: &Event) -> Result<
         Payload::Llm(llm) => Ok(runs::apply_llm(views, event, llm)?),
         Payload::Revert(RevertEvent::Undo(p)) => set_undone(views, p.root, &p.steps, Some(event.op)),
         Payload::Revert(RevertEvent::Redo(p)) => set_undone(views, p.root, &p.steps, None),
-        Payload::System(SystemEvent::Purge(p)) => forget(views, &p.hashes),
+        Payload::System(SystemEvent::Purge(p)) => purge(views, &p.hashes),
         Payload::System(SystemEvent::Purged(_) | SystemEvent::Import(_))
         | Payload::Checkpoint(CheckpointEvent::Request(_) | CheckpointEvent::Fail(_))
         | Payload::Revert(RevertEvent::Restore(_))
@@ -71,13 +71,13 @@ fn set_undone(views: &Views, root: OpId, steps: &[OpId], by: Option<OpId>) -> Re
     Ok(())
 }
 
-/// Takes purged words out of the read models too.
-fn forget(views: &Views, hashes: &[ContentHash]) -> Result<(), ProjectError> {
+/// Removes purged text from the read models too.
+fn purge(views: &Views, hashes: &[ContentHash]) -> Result<(), ProjectError> {
     for hash in hashes {
-        messages::forget(views, hash)?;
-        files::forget(views, hash)?;
+        messages::purge(views, hash)?;
+        files::purge(views, hash)?;
     }
-    // A search index only marks what was deleted, now or earlier; rewriting it lets go of the words themselves.
+    // A search index only marks deleted rows; rewriting it removes the words themselves.
     views.map(views.conn.execute_batch(
         "INSERT INTO messages_text (messages_text) VALUES ('optimize');
          INSERT INTO files_text (files_text) VALUES ('optimize');",
@@ -85,7 +85,7 @@ fn forget(views: &Views, hashes: &[ContentHash]) -> Result<(), ProjectError> {
     Ok(())
 }
 
-/// The text behind a content, if it is small enough, is text and is still there.
+/// The text of a content, if it is small enough, is text and still exists.
 fn text_of(log: &dyn EventLog, content: ContentRef) -> Result<Option<String>, ProjectError> {
     if content.size > INDEX_LIMIT {
         return Ok(None);
@@ -95,7 +95,7 @@ fn text_of(log: &dyn EventLog, content: ContentRef) -> Result<Option<String>, Pr
         Ok(_) | Err(ContentError::Missing(_) | ContentError::Purged(_) | ContentError::Damaged(_)) => {
             Ok(None)
         }
-        // A log that cannot be read now must not leave rows without their text for good.
+        // If the log cannot be read now, the batch fails: the row must not stay without its text.
         Err(e @ ContentError::Storage(_)) => Err(e.into()),
     }
 }

@@ -1,9 +1,9 @@
-//! What is on disk, as the log would record it: files, links that stay inside, and empty folders.
+//! Scanning the disk for everything that the log could record: files, links that stay inside, and empty folders.
 //!
-//! A scan reads no content. It leaves out what the user's ignore rules name, except paths that the log already
-//! holds: those are never ignored. What it cannot record (a fifo, a name that is not UTF-8, a link that leaves) it
-//! lists with the reason. It knows nothing of events; whoever compares it with the log asks [`Scan::covers`] before
-//! taking an absence for a deletion.
+//! A scan reads no content. It leaves out ignored paths, except those that the log already holds: they are never
+//! ignored. It lists what cannot be recorded (a fifo, a name that is not UTF-8, a link that leaves) with the reason.
+//! It does not know events; a caller that compares it with the log must ask [`Scan::covers`] before it takes an absent
+//! path for a deleted one.
 
 mod rules;
 mod scope;
@@ -21,10 +21,10 @@ pub(crate) use scope::Scope;
 pub(crate) use stat_cache::is_unchanged;
 pub use stat_cache::{CacheEntry, is_trusted};
 
-use crate::workspace::{Kind, Observed, Workspace};
+use crate::workspace::{Observed, ObservedKind, Workspace};
 use walk::Walk;
 
-/// With more touched paths than this, one look at everything is cheaper.
+/// With more touched paths than this, a full scan is cheaper.
 const MANY: usize = 4_000;
 
 /// Why something on disk is not in a scan's entries.
@@ -42,35 +42,35 @@ pub enum SkipReason {
     LinkLeaves,
     #[error("it is on another file system")]
     OtherFileSystem,
-    #[error("it cannot be read, or it changed while it was looked at")]
+    #[error("it cannot be read, or it changed while it was read")]
     Unreadable,
 }
 
-/// Why there is no scan.
+/// Why a scan failed.
 #[derive(Debug, Error)]
 pub enum ScanError {
     #[error("the workspace's top folder cannot be read")]
     Root { source: io::Error },
 }
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Debug)]
 pub struct Scan {
     /// Files, links and empty folders, by path.
     pub entries: Vec<(FilePath, Observed)>,
-    /// What is there but cannot be recorded; the path is for people, not for opening.
+    /// What exists but cannot be recorded; the path is for display, not for opening.
     pub skipped: Vec<(String, SkipReason)>,
     scope: Scope,
 }
 
 impl Scan {
-    /// True if the scan looked at this path and could see it: if the path is not among the entries then, there is
-    /// nothing at it that the log could hold.
+    /// Whether the scan covers this path: then, if it is not among the entries, nothing is there that the log could
+    /// hold.
     pub fn covers(&self, path: &FilePath) -> bool {
         self.scope.covers(path)
     }
 
-    /// What was seen at a path.
+    /// The observation at a path.
     pub fn get(&self, path: &FilePath) -> Option<&Observed> {
         let at = self.entries.binary_search_by(|(seen, _)| seen.cmp(path)).ok()?;
         self.entries.get(at).map(|(_, seen)| seen)
@@ -82,28 +82,28 @@ pub fn scan<'k>(
     workspace: &Workspace,
     known: impl IntoIterator<Item = &'k FilePath>,
 ) -> Result<Scan, ScanError> {
-    Ok(Looked::everywhere(workspace)?.finish(known))
+    Ok(UnfinishedScan::everywhere(workspace)?.finish(known))
 }
 
-/// Scans only what was touched: the named paths, all below them, and the folders above them as far as these have
-/// become empty. Of `known`, only what is at or below a touched path, or directly above one, matters. A touched rule
-/// file counts as its whole folder.
+/// Scans only the touched paths: they, everything below them, and the folders above them that have become empty. Of
+/// `known`, only paths at, below or directly above a touched path matter. A touched ignore file counts as its whole
+/// folder.
 pub fn scan_paths<'t, 'k>(
     workspace: &Workspace,
     touched: impl IntoIterator<Item = &'t FilePath>,
     known: impl IntoIterator<Item = &'k FilePath>,
 ) -> Result<Scan, ScanError> {
-    Ok(Looked::at(workspace, touched)?.finish(known))
+    Ok(UnfinishedScan::at(workspace, touched)?.finish(known))
 }
 
-/// A look at the disk, to which only the paths that the log holds in its [`Scope`] have to be added.
-pub(crate) struct Looked<'w> {
+/// A scan that still needs the paths that the log holds in its [`Scope`].
+pub(crate) struct UnfinishedScan<'w> {
     workspace: &'w Workspace,
     walk: Walk<'w>,
     scope: Scope,
 }
 
-impl<'w> Looked<'w> {
+impl<'w> UnfinishedScan<'w> {
     pub(crate) fn everywhere(workspace: &'w Workspace) -> Result<Self, ScanError> {
         let mut walk = Walk::new(workspace);
         walk.top().map_err(|errno| ScanError::Root { source: errno.into() })?;
@@ -126,20 +126,20 @@ impl<'w> Looked<'w> {
         if starts.len() > MANY {
             return Self::everywhere(workspace);
         }
-        let mut look = Look {
+        let mut scan = PathScan {
             workspace,
             rules: IgnoreRules::new(workspace),
             walk: Walk::new(workspace),
             below: HashSet::new(),
             folders: BTreeSet::new(),
         };
-        // In order, so that a folder is walked before what is in it is asked for.
+        // In order, so that a folder is scanned before the paths in it.
         for start in starts.into_iter().collect::<BTreeSet<_>>() {
-            if !scope::holds(&look.below, &start) {
-                look.at(&start);
+            if !scope::holds(&scan.below, &start) {
+                scan.at(&start);
             }
         }
-        let Look { mut walk, below, folders, rules, .. } = look;
+        let PathScan { mut walk, below, folders, rules, .. } = scan;
         for folder in folders.iter().filter(|folder| !scope::holds(&below, folder)) {
             walk.surface(folder, rules.inside(folder.parent()));
         }
@@ -147,18 +147,18 @@ impl<'w> Looked<'w> {
         Ok(Self { workspace, walk, scope })
     }
 
-    /// The paths that this look speaks for.
+    /// The paths that this scan covers.
     pub(crate) fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// Adds the known paths that the walk passed over, and puts everything in order.
+    /// Adds the known paths that the walk skipped, and sorts everything.
     pub(crate) fn finish<'k>(self, known: impl IntoIterator<Item = &'k FilePath>) -> Scan {
         let Self { workspace, mut walk, mut scope } = self;
         if !walk.ignored.is_empty() || !walk.hollow.is_empty() {
             for path in known {
-                let passed_over = walk.is_ignored(path) || walk.hollow.contains(path);
-                if !passed_over || !scope.covers(path) {
+                let was_skipped = walk.is_ignored(path) || walk.hollow.contains(path);
+                if !was_skipped || !scope.covers(path) {
                     continue;
                 }
                 match workspace.observe(path) {
@@ -178,8 +178,8 @@ impl<'w> Looked<'w> {
     }
 }
 
-/// A look at some paths only.
-struct Look<'w> {
+/// A scan of some paths only.
+struct PathScan<'w> {
     workspace: &'w Workspace,
     rules: IgnoreRules<'w>,
     walk: Walk<'w>,
@@ -187,8 +187,8 @@ struct Look<'w> {
     folders: BTreeSet<FilePath>,
 }
 
-impl Look<'_> {
-    /// Goes down to a path and looks at the first thing on the way that is not just a folder above it.
+impl PathScan<'_> {
+    /// Descends to a path and scans the first node on the way that is not merely a folder above it.
     fn at(&mut self, start: &FilePath) {
         let mut way = start.ancestors().collect::<Vec<_>>();
         way.reverse();
@@ -199,13 +199,13 @@ impl Look<'_> {
                 Err(error) if error.is_absence() => None,
                 Err(_) => return self.walk.lost(path, SkipReason::Unreadable),
             };
-            let is_dir = seen.as_ref().is_some_and(|seen| seen.kind == Kind::Folder);
+            let is_dir = seen.as_ref().is_some_and(|seen| seen.kind == ObservedKind::Folder);
             if is_dir && path != *start && !self.rules.matches_one(&path, true) {
                 self.folders.insert(path);
                 continue;
             }
             let ignored = seen.is_some() && self.rules.matches_one(&path, is_dir);
-            // Of an ignored folder, only the touched part was asked for.
+            // Of an ignored folder, only the touched path is covered.
             self.below.insert(if ignored { start.clone() } else { path.clone() });
             match seen {
                 Some(_) if ignored => {

@@ -1,15 +1,15 @@
-//! Comparing what is projected with what the log says it should be.
+//! Compares the projections with what the log says.
 
 use std::collections::BTreeMap;
 
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use kernel::View;
 use rusqlite::types::Value;
 use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 
 use crate::error::ProjectError;
-use crate::identify::look;
+use crate::identify::read_node;
 use crate::rows;
 use crate::views::{READ_MODELS, Views, ViewsError};
 use crate::workspace::Workspace;
@@ -30,13 +30,13 @@ pub struct FileDifference {
     pub found: Option<FileNode>,
 }
 
-/// Read models computed from the whole log.
+/// Computes read models from the whole log.
 pub fn computed_rows(log: &dyn EventLog) -> Result<Views, ProjectError> {
     let views = Views::temporary()?;
     let mut failure: Option<ProjectError> = None;
     views.transaction(|| {
         log.scan(shared_types::Seq(1), &mut |stored| {
-            let applied = understand(log, stored)
+            let applied = decode_event(log, stored)
                 .map_err(ProjectError::from)
                 .and_then(|event| rows::apply(&views, log, &event));
             match applied {
@@ -52,7 +52,7 @@ pub fn computed_rows(log: &dyn EventLog) -> Result<Views, ProjectError> {
     Ok(views)
 }
 
-/// The first difference between the rows that are and those that should be, table by table.
+/// The first difference between two read models, table by table.
 pub fn first_row_difference(found: &Views, expected: &Views) -> Result<Option<RowDifference>, ViewsError> {
     for (table, columns) in READ_MODELS {
         let sql = format!("SELECT {columns} FROM {table} ORDER BY {columns}");
@@ -90,7 +90,7 @@ fn render(row: Option<&rusqlite::Row<'_>>) -> Option<String> {
     Some(text)
 }
 
-/// The first path whose bytes on disk are not those of the log, reading every file; paths in `excused` may differ.
+/// The first path whose bytes on disk differ from the log. Reads every file; paths in `excused` may differ.
 pub fn first_file_difference(
     workspace: &Workspace,
     view: &View,
@@ -101,7 +101,7 @@ pub fn first_file_difference(
     let total = expected.len() as u64;
     for (index, (path, node)) in expected.into_iter().enumerate() {
         progress(index as u64, total);
-        let found = look(workspace, path, None)?.map(|entry| entry.node);
+        let found = read_node(workspace, path, None)?.map(|entry| entry.node);
         if found.as_ref() != Some(node) && !excused(path) {
             return Ok(Some(FileDifference { path: path.clone(), expected: Some(node.clone()), found }));
         }

@@ -1,5 +1,5 @@
-//! `views.sqlite`: read models, search index and the projector's own notes. Disposable: all of it is rebuilt from the
-//! log, so a file that is damaged or of another format is put aside and made anew.
+//! `views.sqlite`: read models, search index and the projector's ledger. Disposable: all of it can be rebuilt from the
+//! log, so a file that is damaged or has another format is replaced by a new one.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use shared_types::{ChainHash, Seq};
 use thiserror::Error;
 
-/// How long to wait for somebody else who holds the file.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for another process that has locked the file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Raised whenever the tables change; older files are rebuilt.
-const FORMAT: i64 = 5;
+/// Raised whenever the tables or their texts change; older files are rebuilt.
+const FORMAT: i64 = 6;
 
-/// Tables that are computed from events and must be equal after a rebuild, with the columns to compare in order.
+/// Tables that are computed from events and must be equal after a rebuild, with the columns to compare.
 pub const READ_MODELS: &[(&str, &str)] = &[
     ("files", "path, kind, hash, size, mode, target, seq, op"),
     (
@@ -96,12 +96,12 @@ pub enum ViewsError {
     },
 }
 
-/// How far each part has come.
+/// The parts of the projection, each with its own position in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     /// The read models.
     Rows,
-    /// The workspace on disk. Absent as long as nothing is known of what is there.
+    /// The workspace on disk. It has no position while nothing is known about the disk.
     Disk,
 }
 
@@ -122,7 +122,7 @@ pub struct Views {
 }
 
 impl ViewsError {
-    /// True if the file's own structure is broken. All of it can be computed again.
+    /// Whether the file's own structure is damaged. All of it can be computed again.
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Sqlite { source, .. } if is_unusable(source))
     }
@@ -131,7 +131,7 @@ impl ViewsError {
 impl Views {
     pub const FILE: &'static str = "views.sqlite";
 
-    /// Opens the read models in a `.choir` folder, making them anew if they are missing, old or damaged.
+    /// Opens the read models in a `.choir` folder, or makes new ones if they are missing, old or damaged.
     pub fn open(folder: &Path) -> Result<Self, ViewsError> {
         let path = folder.join(Self::FILE);
         match Self::connect(&path) {
@@ -144,13 +144,13 @@ impl Views {
         }
     }
 
-    /// Opens them to read only, beside the process that keeps them.
+    /// Opens them for reading only, while another process writes them.
     pub fn open_read_only(folder: &Path) -> Result<Self, ViewsError> {
         let path = folder.join(Self::FILE);
         let connect = || {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let conn = Connection::open_with_flags(&path, flags)?;
-            conn.busy_timeout(PATIENCE)?;
+            conn.busy_timeout(BUSY_TIMEOUT)?;
             let found: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
             if found == FORMAT { Ok(conn) } else { Err(old_format()) }
         };
@@ -160,14 +160,14 @@ impl Views {
         }
     }
 
-    /// Read models to compare with, in a file without a name that is gone when it is closed.
+    /// Read models to compare with, in an unnamed temporary file.
     pub fn temporary() -> Result<Self, ViewsError> {
         Self::connect(Path::new(""))
             .map_err(|source| ViewsError::Sqlite { path: "(temporary)".into(), source })
     }
 
-    /// Empties a file whose damage only showed while it was in use, so that everything in it is computed again.
-    pub(crate) fn start_anew(&self) -> Result<(), ViewsError> {
+    /// Empties a file that turned out to be damaged, so that everything in it is computed again.
+    pub(crate) fn recreate(&self) -> Result<(), ViewsError> {
         let reset = || {
             self.conn.flush_prepared_statement_cache();
             if !self.conn.is_autocommit() {
@@ -183,7 +183,7 @@ impl Views {
 
     fn connect(path: &Path) -> rusqlite::Result<Self> {
         let conn = Connection::open(path)?;
-        conn.busy_timeout(PATIENCE)?;
+        conn.busy_timeout(BUSY_TIMEOUT)?;
         conn.set_prepared_statement_cache_capacity(64);
         prepare_file(&conn)?;
         Ok(Self { path: path.to_owned(), conn })
@@ -203,7 +203,7 @@ impl Views {
         self.map(statement.execute((of.name(), at.seq.0 as i64, at.hash.as_bytes()))).map(drop)
     }
 
-    /// Forgets all rows, so that they are computed again; what is known of the disk stays.
+    /// Deletes all rows, so that they are computed again; the ledger stays.
     pub(crate) fn reset_rows(&self) -> Result<(), ViewsError> {
         let mut script = String::new();
         for (table, _) in READ_MODELS {
@@ -215,7 +215,7 @@ impl Views {
         self.transaction(|| self.map(self.conn.execute_batch(&script)))
     }
 
-    /// Forgets what is known of the disk, so that the whole workspace is compared again.
+    /// Deletes the ledger, so that the whole workspace is compared again.
     pub(crate) fn reset_disk(&self) -> Result<(), ViewsError> {
         let script = "DELETE FROM disk; DELETE FROM intents; DELETE FROM owed;
                       DELETE FROM position WHERE name = 'disk';";
@@ -228,13 +228,13 @@ impl Views {
         work: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
         self.map(self.conn.execute_batch("BEGIN IMMEDIATE"))?;
-        let _open = Open(&self.conn);
+        let _open = OpenTransaction(&self.conn);
         let value = work()?;
         self.map(self.conn.execute_batch("COMMIT"))?;
         Ok(value)
     }
 
-    /// The same, and it survives a power cut when this returns.
+    /// The same, durable when this returns.
     pub(crate) fn durable_transaction<T, E: From<ViewsError>>(
         &self,
         work: impl FnOnce() -> Result<T, E>,
@@ -245,8 +245,8 @@ impl Views {
         result
     }
 
-    /// Leaves nothing of what was deleted in the write-ahead log; a reader that is in the way keeps it for now.
-    pub(crate) fn checkpoint(&self) -> Result<(), ViewsError> {
+    /// A WAL checkpoint, which removes deleted data from the write-ahead log. An active reader can delay that.
+    pub(crate) fn wal_checkpoint(&self) -> Result<(), ViewsError> {
         self.map(self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
     }
 
@@ -259,10 +259,10 @@ impl Views {
     }
 }
 
-/// A transaction, which is rolled back unless it was committed, also when somebody panics.
-struct Open<'c>(&'c Connection);
+/// A transaction that is rolled back unless it was committed, also in a panic.
+struct OpenTransaction<'c>(&'c Connection);
 
-impl Drop for Open<'_> {
+impl Drop for OpenTransaction<'_> {
     fn drop(&mut self) {
         if !self.0.is_autocommit() {
             let _ = self.0.execute_batch("ROLLBACK");
@@ -270,7 +270,7 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Settings and tables. A file of another format is an error that says so.
+/// Sets up the connection and the tables. A file with another format is an error.
 fn prepare_file(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384;
@@ -281,7 +281,7 @@ fn prepare_file(conn: &Connection) -> rusqlite::Result<()> {
     match (found, tables) {
         (FORMAT, _) => Ok(()),
         (0, 0) => {
-            let _open = Open(conn);
+            let _open = OpenTransaction(conn);
             conn.execute_batch(&format!("BEGIN; {SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;"))
         }
         _ => Err(old_format()),

@@ -1,9 +1,9 @@
-//! Notices that something in the workspace changed, and says where. It does not say what changed: that is for a scan
-//! to find out, so a lost, doubled or late notice costs time but never truth.
+//! Watches the workspace and reports where something changed. A scan then finds out what changed, so a lost, doubled or
+//! late notification costs time and never correctness.
 //!
-//! The system's thread only adds paths to a set; memory is bounded, since too many of them become
-//! [`Touched::Everything`]. Nothing under the computer's own folder is watched or reported. New folders are watched
-//! again from [`Watch::next`] before it returns: the scan that follows sees what was made in them before.
+//! The notification thread only adds paths to a set; memory is bounded, since too many paths become
+//! [`Touched::Everything`]. Nothing below the computer's own folder is watched or reported. [`Watch::next`] starts to
+//! watch new folders before it returns: the scan that follows sees files that were made in them earlier.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,12 +17,12 @@ use notify::{Config, ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watche
 use shared_types::FilePath;
 use thiserror::Error;
 
-/// However busy the disk is, changes are handed on after this time.
+/// Changes are reported after this time even if more keep coming.
 const LONGEST: Duration = Duration::from_secs(2);
-/// More paths than this are not worth naming one by one.
+/// More paths than this are not reported one by one.
 const MANY: usize = 20_000;
 
-/// Why the workspace cannot be watched, or not all of it.
+/// Why the workspace, or a part of it, cannot be watched.
 #[derive(Debug, Error)]
 pub enum WatchError {
     #[error(
@@ -65,20 +65,20 @@ pub enum Touched {
     Nothing,
     /// At these paths, or below them.
     Paths(BTreeSet<FilePath>),
-    /// Notices were lost: look at everything.
+    /// Notifications were lost: scan everything.
     Everything,
 }
 
-/// What came since the last call.
+/// The changes since the last call.
 #[derive(Debug, Default)]
 struct Pending {
     paths: BTreeSet<FilePath>,
-    /// Folders that appeared and may not be watched yet.
+    /// New folders that may not be watched yet.
     folders: BTreeSet<FilePath>,
     everything: bool,
-    trouble: Option<WatchError>,
+    error: Option<WatchError>,
     released: bool,
-    when: Option<Gathered>,
+    when: Option<GatheredChanges>,
 }
 
 impl Pending {
@@ -88,19 +88,19 @@ impl Pending {
 
     fn changed(&mut self) {
         let now = Instant::now();
-        self.when = Some(Gathered { first: self.when.map_or(now, |when| when.first), last: now });
+        self.when = Some(GatheredChanges { first: self.when.map_or(now, |when| when.first), last: now });
     }
 }
 
-/// When the first and the newest of the changes came that wait to be handed on.
+/// The times of the first and the newest change that are not reported yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gathered {
+pub struct GatheredChanges {
     pub first: Instant,
     pub last: Instant,
 }
 
-impl Gathered {
-    /// How long to wait until nothing has come for `quiet`, but for `longest` at most since the first.
+impl GatheredChanges {
+    /// How long to wait until there was no change for `quiet`, but at most `longest` since the first.
     pub fn left(&self, quiet: Duration, longest: Duration) -> Duration {
         quiet.saturating_sub(self.last.elapsed()).min(longest.saturating_sub(self.first.elapsed()))
     }
@@ -119,7 +119,7 @@ impl Shared {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The path inside the workspace, if it is one that the log could hold.
+    /// The path inside the workspace, if the log could hold it.
     fn inside(&self, path: &Path) -> Option<FilePath> {
         if path.starts_with(&self.reserved) {
             return None;
@@ -128,12 +128,12 @@ impl Shared {
         FilePath::from_bytes(below.as_os_str().as_encoded_bytes()).ok()
     }
 
-    fn lost(&self, trouble: Option<WatchError>) {
+    fn lost(&self, error: Option<WatchError>) {
         let mut pending = self.lock();
         pending.everything = true;
         pending.changed();
-        if trouble.is_some() {
-            pending.trouble = trouble;
+        if error.is_some() {
+            pending.error = error;
         }
         self.news.notify_all();
     }
@@ -180,7 +180,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches everything below `root` but what is below `reserved`, which may also be elsewhere.
+    /// Watches everything below `root` except what is below `reserved`, which may also be elsewhere.
     pub fn start(root: &Path, reserved: &Path) -> Result<Self, WatchError> {
         let failed = |source| WatchError::Io { path: root.to_owned(), source };
         let root = fs::canonicalize(root).map_err(failed)?;
@@ -195,34 +195,34 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Waits up to `patience` for a change, then until nothing new has come for `quiet`, so that what an editor
-    /// does in a few steps is seen as one; but never for more than two seconds after the first change.
-    pub fn next(&self, patience: Duration, quiet: Duration) -> Touched {
-        self.next_when(patience, &|gathered| gathered.left(quiet, LONGEST))
+    /// Waits up to `timeout` for a change, then until there was no new one for `quiet`, so that the few steps of an
+    /// editor are reported as one; but at most two seconds after the first change.
+    pub fn next(&self, timeout: Duration, quiet: Duration) -> Touched {
+        self.next_when(timeout, &|gathered| gathered.left(quiet, LONGEST))
     }
 
-    /// Waits up to `patience` for a change, then for as long as `left` says. It is asked again whenever something
-    /// new came or the time is over; at zero, all that was gathered is handed on.
-    pub fn next_when(&self, patience: Duration, left: &dyn Fn(Gathered) -> Duration) -> Touched {
-        let Some(mut pending) = self.collect(patience, left) else { return Touched::Nothing };
-        // Where notices were lost, folders may have come unnoticed too.
+    /// Waits up to `timeout` for a change, then for as long as `left` returns. `left` is called again after each new
+    /// change and when the time is over; at zero, the gathered changes are returned.
+    pub fn next_when(&self, timeout: Duration, left: &dyn Fn(GatheredChanges) -> Duration) -> Touched {
+        let Some(mut pending) = self.collect(timeout, left) else { return Touched::Nothing };
+        // If notifications were lost, new folders may have been missed too.
         let added = if pending.everything { self.add_all() } else { self.add_folders(&pending.folders) };
-        if let Err(trouble) = added {
+        if let Err(error) = added {
             pending.everything = true;
-            pending.trouble = Some(trouble);
+            pending.error = Some(error);
         }
-        if pending.trouble.is_some() {
-            self.shared.lock().trouble = pending.trouble;
+        if pending.error.is_some() {
+            self.shared.lock().error = pending.error;
         }
         if pending.everything { Touched::Everything } else { Touched::Paths(pending.paths) }
     }
 
-    /// Why some of the workspace is not watched at the moment, if so. Told once.
-    pub fn take_trouble(&self) -> Option<WatchError> {
-        self.shared.lock().trouble.take()
+    /// Why a part of the workspace is not watched at the moment. Returned once.
+    pub fn take_error(&self) -> Option<WatchError> {
+        self.shared.lock().error.take()
     }
 
-    /// Something that ends all waiting, for good: what was gathered is handed on at once.
+    /// A function that ends all waiting, now and later: gathered changes are returned at once.
     pub fn releaser(&self) -> impl FnOnce() + Send + 'static + use<> {
         let shared = Arc::clone(&self.shared);
         move || {
@@ -231,7 +231,7 @@ impl Watch {
         }
     }
 
-    fn collect(&self, patience: Duration, left: &dyn Fn(Gathered) -> Duration) -> Option<Pending> {
+    fn collect(&self, timeout: Duration, left: &dyn Fn(GatheredChanges) -> Duration) -> Option<Pending> {
         let wait = |pending, time| {
             let woken = self.shared.news.wait_timeout(pending, time);
             woken.unwrap_or_else(PoisonError::into_inner).0
@@ -242,7 +242,7 @@ impl Watch {
             if pending.released {
                 return None;
             }
-            let left = patience.checked_sub(called.elapsed())?;
+            let left = timeout.checked_sub(called.elapsed())?;
             pending = wait(pending, left);
         }
         loop {
@@ -254,8 +254,8 @@ impl Watch {
         }
     }
 
-    /// The top folder is watched by itself and each folder in it with all below it, so that the computer's own
-    /// folder, where every append writes, costs nothing.
+    /// Watches the top folder alone and each folder in it recursively, so that the computer's own folder, where every
+    /// append writes, costs nothing.
     fn add_all(&self) -> Result<(), WatchError> {
         let root = &self.shared.root;
         let failed = |source| WatchError::Io { path: root.clone(), source };
@@ -282,8 +282,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Watches a folder that appeared, with all below it; the library does so itself below watched folders, but gives
-    /// up on a whole tree when a part of it vanishes meanwhile.
+    /// Watches a new folder recursively. The library does so itself below watched folders, but gives up on a whole
+    /// tree when a part of it disappears meanwhile.
     fn add_new(&self, folder: &FilePath) -> Result<Added, WatchError> {
         const ATTEMPTS: usize = 8;
         let path = self.shared.root.join(folder.as_str());

@@ -1,7 +1,7 @@
-//! The user's folder on disk, and the only way by which the projector touches it.
+//! The user's folder on disk. The projector touches it only through this module.
 //!
-//! Invariants: everything is reached through directory file descriptors, one part at a time, and no symbolic link is
-//! ever followed, so nothing outside the root can be read or changed, whatever happens on disk at the same time. A
+//! Invariants: every path is opened through directory file descriptors, one part at a time, and no symbolic link is
+//! ever followed, so nothing outside the root can be read or changed, even if the disk changes at the same time. A
 //! file is never changed in place: it is written in the scratch folder and renamed. Nothing is durable before
 //! [`Workspace::sync`]. This module knows paths and nodes, but no events and no database.
 
@@ -27,11 +27,11 @@ pub use error::{DiskError, OpenError};
 pub use expected::Expected;
 pub(crate) use folder::open_for_reading;
 pub use hash::hash_file;
-pub use stat::{Kind, Observed, Stat};
+pub use stat::{Observed, ObservedKind, Stat};
 
 use folder::{ATTEMPTS, Missing};
 
-/// An open workspace. It stays the same folder, even if that is renamed meanwhile.
+/// An open workspace. It stays the same folder, even if the folder is renamed.
 #[derive(Debug)]
 pub struct Workspace {
     root: OwnedFd,
@@ -40,8 +40,8 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Opens the folder `root`, which must exist, and `scratch`, which is made if it does not; both must be on one
-    /// file system. `scratch` may be inside `root`, under its reserved name.
+    /// Opens the folder `root`, which must exist, and `scratch`, which is made if it does not exist; both must be on
+    /// the same file system. `scratch` may be inside `root`, under its reserved name.
     pub fn open(root: &Path, scratch: &Path) -> Result<Self, OpenError> {
         let failed = |errno: Errno| OpenError::Root { path: root.to_owned(), source: errno.into() };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -56,7 +56,7 @@ impl Workspace {
         Ok(Self { root: top, scratch: drafts, device })
     }
 
-    /// What stands at a path, if anything.
+    /// What is at a path, if anything.
     pub fn observe(&self, path: &FilePath) -> Result<Option<Observed>, DiskError> {
         let Some(above) = self.above(path, Missing::Stop)? else { return Ok(None) };
         for _ in 0..ATTEMPTS {
@@ -71,7 +71,7 @@ impl Workspace {
             }
             match readlinkat(&above, path.name(), Vec::new()) {
                 Ok(target) => return Ok(Some(Observed { stat, kind: link_kind(target.as_bytes()) })),
-                // It is no link any more.
+                // It is not a link any more.
                 Err(Errno::INVAL | Errno::NOENT) => {}
                 Err(errno) => return Err(DiskError::of(path, errno)),
             }
@@ -79,7 +79,7 @@ impl Workspace {
         Err(DiskError::Busy { path: path.clone() })
     }
 
-    /// Opens a regular file for reading; anything else is refused and cannot make the caller wait.
+    /// Opens a regular file for reading. Anything else is refused without blocking.
     pub fn open_file(&self, path: &FilePath) -> Result<File, DiskError> {
         let missing = || DiskError::Missing { path: path.clone() };
         let above = self.above(path, Missing::Stop)?.ok_or_else(missing)?;
@@ -88,7 +88,7 @@ impl Workspace {
             errno => DiskError::of(path, errno),
         };
         let is_file = |raw: &rustix::fs::Stat| Stat::of(raw).file_type() == FileType::RegularFile;
-        // To open some devices is to act on them, so look first; look again at what was really opened.
+        // Opening some devices has effects, so the type is checked first, and again on the opened file.
         let seen = statat(&above, path.name(), AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
         if !is_file(&seen) {
             return Err(DiskError::NotAFile { path: path.clone() });
@@ -101,26 +101,26 @@ impl Workspace {
         Ok(File::from(file))
     }
 
-    /// Makes everything that was placed and removed so far durable, in one go.
+    /// Makes all changes so far durable, with one call.
     pub fn sync(&self) -> Result<(), DiskError> {
         syncfs(&self.root).map_err(|errno| DiskError::Sync { source: errno.into() })
     }
 
-    /// The workspace's own folder, opened anew for reading its entries.
+    /// The workspace's own folder, opened for reading its entries.
     pub(crate) fn open_root(&self) -> Result<OwnedFd, Errno> {
         open_for_reading(self.root.as_fd(), ".")
     }
 
-    /// The device that the workspace is on; what has another is a mount inside it.
+    /// The device of the workspace; a folder with another device is a mount.
     pub(crate) fn device(&self) -> u64 {
         self.device
     }
 }
 
 /// A link with this target, if the target is text.
-pub(crate) fn link_kind(target: &[u8]) -> Kind {
+pub(crate) fn link_kind(target: &[u8]) -> ObservedKind {
     match std::str::from_utf8(target) {
-        Ok(target) => Kind::Symlink { target: target.into() },
-        Err(_) => Kind::Other,
+        Ok(target) => ObservedKind::Symlink { target: target.into() },
+        Err(_) => ObservedKind::Other,
     }
 }

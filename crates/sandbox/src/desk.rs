@@ -18,7 +18,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event_log::EventLog;
-use kernel::run::{Phase, Run, Task, TaskState};
+use kernel::run::{Run, RunPhase, Task, TaskState};
 use models::Gateway;
 use projector::Views;
 use ractor::{Actor, ActorRef};
@@ -171,7 +171,7 @@ impl Desk {
             let goes_on = |run: &Run| {
                 let asks = |task: &Task| run.questions().any(|ask| ask.task == task.id);
                 let works = |task: &Task| task.state == TaskState::Working && !asks(task);
-                run.phase == Phase::Working && (run.tasks.is_empty() || run.tasks.iter().any(works))
+                run.phase == RunPhase::Working && (run.tasks.is_empty() || run.tasks.iter().any(works))
             };
             view.runs.iter().any(|(_, run)| goes_on(run))
         };

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use event_log::{EventLog, ReadError, understand};
+use event_log::{EventLog, ReadError, decode_event};
 use projector::Extent;
-use projector::watch::{Gathered, Touched, Watch};
+use projector::watch::{GatheredChanges, Touched, Watch};
 use shared_types::{Actor, OpId, Payload, Seq};
 
 use computer::Computer;
@@ -73,7 +73,7 @@ fn end_on_signals(computer: Weak<Computer>) -> Result<(), Failure> {
 }
 
 /// How long to wait for more of what another program does in a few steps.
-pub(crate) fn settle(gathered: Gathered) -> Duration {
+pub(crate) fn settle(gathered: GatheredChanges) -> Duration {
     gathered.left(QUIET, LONGEST)
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn settle(gathered: Gathered) -> Duration {
 pub(crate) fn record_edits(
     computer: &Computer,
     watch: &Watch,
-    settle: &dyn Fn(Gathered) -> Duration,
+    settle: &dyn Fn(GatheredChanges) -> Duration,
     tell: &dyn Fn(Notice),
 ) {
     computer.at_end(watch.releaser());
@@ -91,7 +91,7 @@ pub(crate) fn record_edits(
             Touched::Paths(paths) => Extent::Paths(paths),
             Touched::Everything => Extent::Everything,
         };
-        if let Some(trouble) = watch.take_trouble() {
+        if let Some(trouble) = watch.take_error() {
             tell(Notice::Trouble(trouble.to_string()));
         }
         // What was recorded is on disk already; saying so before the next edit keeps that one whole.
@@ -150,7 +150,7 @@ fn captures(computer: &Computer, after: Seq, through: Seq) -> Result<Vec<Notice>
             return ControlFlow::Break(());
         }
         if stored.actor == Actor::CAPTURE.as_str() {
-            let edits = match understand(&**computer.log(), stored).map(|event| event.payload) {
+            let edits = match decode_event(&**computer.log(), stored).map(|event| event.payload) {
                 Ok(Payload::File(file)) => file.changes().len(),
                 Ok(_) => 0,
                 Err(e) => {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use event_log::{EventLog, SqliteLog};
 use futures_util::future::join_all;
 use hypervisor::identity::User;
-use kernel::run::Phase;
+use kernel::run::RunPhase;
 use shared_types::UserId;
 
 use crate::desk::{Desk, blocking};
@@ -170,7 +170,7 @@ fn has_open_runs(place: &Place) -> Result<bool, Failure> {
     }
     let log = SqliteLog::open_read_only(&place.state)?;
     let view = event_log::replay::view_at(&log, log.head().seq)?;
-    Ok(view.runs.iter().any(|(_, run)| run.phase == Phase::Working))
+    Ok(view.runs.iter().any(|(_, run)| run.phase == RunPhase::Working))
 }
 
 fn open(place: &Place, user: UserId, name: &str) -> Result<Computer, Failure> {

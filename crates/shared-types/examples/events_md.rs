@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use shared_types::{Payload, Reversal, payload::TypeInfo};
+use shared_types::{Payload, Reversibility, payload::TypeInfo};
 
 fn main() -> std::io::Result<()> {
     print!("{HEAD}");
@@ -11,10 +11,10 @@ fn main() -> std::io::Result<()> {
         println!("\n## {}\n", doc.trim());
         println!("| type | v | undo | when |\n|---|---|---|---|");
         for info in types {
-            let undo = match info.reversal {
-                Reversal::Reversible => "reversible",
-                Reversal::Compensable => "compensable",
-                Reversal::Final => "final",
+            let undo = match info.reversibility {
+                Reversibility::Reversible => "reversible",
+                Reversibility::Compensable => "compensable",
+                Reversibility::Final => "final",
             };
             println!("| `{}` | {} | {undo} | {} |", info.name, info.version, one_line(info.doc));
         }

@@ -1,14 +1,14 @@
-//! References to bytes by their hash. Events never carry bytes, only what names and measures them.
+//! References to bytes by their hash. Events never carry bytes, only hash and size.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ContentHash;
 
-/// Bytes up to this size live in the log's own database, in the same transaction as the event that names them;
-/// larger ones live in the blob store and are durable before the append.
+/// Bytes up to this size are stored in the log's database, in the same transaction as the event that names them; larger
+/// ones are stored as blobs and are durable before the append.
 pub const INLINE_LIMIT: usize = 64 * 1024;
 
-/// The name and the size of some bytes.
+/// The hash and the size of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContentRef {
@@ -17,7 +17,7 @@ pub struct ContentRef {
 }
 
 impl ContentRef {
-    /// Names the given bytes.
+    /// The reference to these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self { hash: ContentHash::of(bytes), size: bytes.len() as u64 }
     }

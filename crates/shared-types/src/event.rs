@@ -1,7 +1,7 @@
-//! The envelope: one for the log, the wire, the desktop and exports.
+//! The event envelope: the same in the log, on the wire, in the desktop and in exports.
 //!
-//! [`StoredEvent`] holds an event exactly as it was recorded; it is what travels and what the chain covers, so
-//! fields and types that this version does not know survive. [`Event`] is the same event understood.
+//! [`StoredEvent`] holds an event exactly as it was recorded. This form is sent and covered by the chain of hashes,
+//! so fields and types that this version does not know survive. [`Event`] is the same event decoded.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,7 +30,7 @@ impl Timestamp {
     }
 }
 
-/// Who in general made an event happen.
+/// The kind of author of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -60,7 +60,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// Why a short label is refused.
+/// Why a label is refused.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[error("{0:?} is not a label: expected 1 to 128 printable ASCII characters without comma, quote or space")]
 pub struct LabelError(String);
@@ -83,7 +83,7 @@ macro_rules! label {
 
         impl $name {
             pub fn parse(text: &str) -> Result<Self, LabelError> {
-                // The usual one needs no memory of its own.
+                // The most frequent label needs no allocation.
                 if text == Self::$often.as_str() {
                     return Ok(Self::$often);
                 }
@@ -111,11 +111,11 @@ macro_rules! label {
 }
 
 label! {
-    /// Who in particular: a person's client, an agent, a part of the system.
+    /// The author of an event: a person's client, an agent, a part of the system.
     Actor, often CLI
 }
 label! {
-    /// A label of untrusted origin: a web page, mail, an import, a networked command.
+    /// A taint label: the untrusted origin of some text, such as a web page, mail, an import or a networked command.
     Taint, often IMPORT
 }
 
@@ -126,11 +126,11 @@ impl Actor {
     pub const CLI: Self = Self(Cow::Borrowed("cli"));
     /// The part that turns outside edits of the workspace into events.
     pub const CAPTURE: Self = Self(Cow::Borrowed("capture"));
-    /// The part that makes checkpoints by itself.
+    /// The part that makes automatic checkpoints.
     pub const CHECKPOINTS: Self = Self(Cow::Borrowed("checkpoints"));
-    /// The part that settles commands which an unclean stop left open.
+    /// The part that ends commands which a crash left open.
     pub const CELLS: Self = Self(Cow::Borrowed("cells"));
-    /// The harness that runs agents, where no agent in particular is meant.
+    /// The harness that runs agents, for events of no particular agent.
     pub const CHOIR: Self = Self(Cow::Borrowed("choir"));
 }
 
@@ -138,13 +138,13 @@ impl Taint {
     pub const IMPORT: Self = Self(Cow::Borrowed("import"));
     /// A command that could reach the network.
     pub const COMMAND: Self = Self(Cow::Borrowed("command"));
-    /// A page of the web.
+    /// A web page.
     pub const WEB: Self = Self(Cow::Borrowed("web"));
-    /// The answer of a tool that somebody else runs.
+    /// The answer of an external MCP tool.
     pub const MCP: Self = Self(Cow::Borrowed("mcp"));
 }
 
-/// An event as it was recorded, borrowed from a row or owned.
+/// An event as it was recorded, borrowed from a database row or owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent<'a> {
     pub seq: Seq,
@@ -175,13 +175,13 @@ impl StoredEvent<'_> {
         }
     }
 
-    /// The link that follows `previous`: SHA-256 over it and every stored field in table order, each with its
-    /// length before it. The user's id is the log's address and stays outside.
+    /// The chain hash after `previous`: SHA-256 over it and every stored field in table order, each with its length
+    /// before it. The user's id is the log's address and not part of it.
     pub fn link(&self, previous: &ChainHash) -> ChainHash {
         self.link_into(previous, &mut Vec::with_capacity(256 + self.payload.len()))
     }
 
-    /// The same with a buffer of the caller's, for those who link many events.
+    /// The same with the caller's buffer, for many events.
     pub fn link_into(&self, previous: &ChainHash, bytes: &mut Vec<u8>) -> ChainHash {
         bytes.clear();
         bytes.extend_from_slice(previous.as_bytes());
@@ -207,20 +207,8 @@ impl StoredEvent<'_> {
         ChainHash(Sha256::digest(&*bytes).into())
     }
 
-    /// Understands the event. A type or a version that is not known here becomes [`Payload::Unknown`].
+    /// Decodes the event. An unknown type or version becomes [`Payload::Unknown`].
     pub fn decode(&self) -> Result<Event, DecodeError> {
-        self.decode_by(Payload::decode)
-    }
-
-    /// Understands as much of the event as a desktop needs.
-    pub fn glance(&self) -> Result<Event, DecodeError> {
-        self.decode_by(Payload::glance)
-    }
-
-    fn decode_by(
-        &self,
-        payload: impl FnOnce(&str, u16, &str) -> Result<Payload, DecodeError>,
-    ) -> Result<Event, DecodeError> {
         let label = |e: LabelError| DecodeError::envelope(&self.name, e.to_string());
         let taint = match &*self.taint {
             "" => Vec::new(),
@@ -236,20 +224,20 @@ impl StoredEvent<'_> {
             run_id: self.run_id,
             cause: self.cause,
             taint,
-            payload: payload(&self.name, self.version, &self.payload)?,
+            payload: Payload::decode(&self.name, self.version, &self.payload)?,
         })
     }
 }
 
-/// Room for the texts of an event on its way into a log, to be used again for the next one.
+/// Buffers for encoding an event, reused for the next one.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct StoreBuffers {
     payload: Vec<u8>,
     taint: String,
     link: Vec<u8>,
 }
 
-/// An event understood: what the kernel works with.
+/// A decoded event: what the kernel works with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub seq: Seq,
@@ -265,14 +253,14 @@ pub struct Event {
 }
 
 impl Event {
-    /// The form that is recorded, linked to the event before it.
+    /// Encodes the event as it is recorded, chained to the event before it.
     pub fn store(&self, previous: &ChainHash) -> StoredEvent<'static> {
-        self.store_into(previous, &mut Scratch::default()).into_owned()
+        self.store_into(previous, &mut StoreBuffers::default()).into_owned()
     }
 
-    /// The same with room of the caller's, for those who store many events.
-    pub fn store_into<'a>(&'a self, previous: &ChainHash, scratch: &'a mut Scratch) -> StoredEvent<'a> {
-        let Scratch { payload, taint, link } = scratch;
+    /// The same with the caller's buffers, for many events.
+    pub fn store_into<'a>(&'a self, previous: &ChainHash, buffers: &'a mut StoreBuffers) -> StoredEvent<'a> {
+        let StoreBuffers { payload, taint, link } = buffers;
         let (name, version) = self.payload.encode_into(payload);
         taint.clear();
         for label in &self.taint {
@@ -293,7 +281,7 @@ impl Event {
             run_id: self.run_id,
             cause: self.cause,
             taint: Cow::Borrowed(taint),
-            // JSON is UTF-8 by its making.
+            // serde_json writes UTF-8.
             payload: String::from_utf8_lossy(payload),
             hash: ChainHash::default(),
         };
@@ -302,7 +290,7 @@ impl Event {
     }
 }
 
-/// The JSON form of a stored event. The payload is carried as it is, unread.
+/// The JSON form of a stored event. The payload is copied unparsed.
 #[derive(Serialize, Deserialize)]
 struct Wire<'a> {
     id: EventId,

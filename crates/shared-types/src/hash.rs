@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-/// A text that should have been 64 hex digits and was not.
+/// The error for a text that is not 64 hex digits.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[error("not a SHA-256 hash: expected 64 lower-case hex digits")]
 pub struct HashError;
@@ -20,7 +20,7 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
 
 fn decode_hex(text: &[u8]) -> Result<[u8; 32], HashError> {
     let digits: &[u8; 64] = text.try_into().map_err(|_| HashError)?;
-    // Without branches and tables, so that the compiler takes many digits at a time.
+    // Without branches and tables, so that the compiler can vectorize it.
     let mut nibbles = [0; 64];
     let mut all_hex = true;
     for (nibble, digit) in nibbles.iter_mut().zip(digits) {
@@ -70,12 +70,12 @@ macro_rules! digest {
                 &self.0
             }
 
-            /// The digest behind 64 hex digits.
+            /// Parses 64 hex digits.
             pub fn parse(text: &str) -> Result<Self, HashError> {
                 decode_hex(text.as_bytes()).map(Self)
             }
 
-            /// The first digits, for people.
+            /// The first digits, for display.
             pub fn short(&self) -> String {
                 self.to_string()[..12].to_owned()
             }
@@ -126,11 +126,11 @@ macro_rules! digest {
 }
 
 digest! {
-    /// Names bytes: files, messages, lists.
+    /// The hash of a content: a file, a message, a list.
     ContentHash
 }
 digest! {
-    /// One link of the log's chain; the default value precedes the first event.
+    /// The hash of an event in the log's chain; the default value comes before the first event.
     ChainHash
 }
 digest! {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hex_round_trips_and_refuses_everything_else() {
+    fn hex_round_trips_and_other_texts_are_refused() {
         let hash = ContentHash::of(b"choir");
         assert_eq!(ContentHash::parse(&hash.to_string()), Ok(hash));
         for bad in ["", "abc", &"g".repeat(64), &"A".repeat(64), &"0".repeat(65)] {

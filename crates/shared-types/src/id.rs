@@ -1,4 +1,4 @@
-//! Ids as newtypes. Those that are minted are UUIDv7, built from a time and bits that the caller supplies.
+//! Ids as newtypes. Minted ids are UUIDv7, built from a time and random bits that the caller supplies.
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,7 +41,7 @@ macro_rules! uuid_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// Mints a UUIDv7 from a time and bits of the caller's.
+            /// Mints a UUIDv7 from a time and random bits.
             pub fn mint(at: Timestamp, bits: [u8; 10]) -> Self {
                 let millis = u64::try_from(at.millis()).unwrap_or_default();
                 Self(Builder::from_unix_timestamp_millis(millis, &bits).into_uuid())
@@ -103,7 +103,7 @@ uuid_id! {
     EventId
 }
 uuid_id! {
-    /// One operation: a gesture, a tool call, a run step. The unit of undo.
+    /// One operation: a user action, a tool call or a run step. The unit of undo.
     OpId
 }
 uuid_id! {
@@ -115,19 +115,19 @@ uuid_id! {
     RunId
 }
 uuid_id! {
-    /// The work of one agent in a run. It is begun by a call, whose id it takes; the first one takes the run's.
+    /// The work of one agent in a run. It has the id of the call that started it; the first task has the run's.
     TaskId
 }
 uuid_id! {
-    /// Something that a run asks the person. It is raised by a call, whose id it takes, where there is one.
+    /// A question of a run to the person. It has the id of the call that raised it, if there is one.
     AskId
 }
 uuid_id! {
-    /// Something that the person allowed for more than once.
+    /// A lasting permission for agents.
     GrantId
 }
 uuid_id! {
-    /// One effect that is owed.
+    /// One requested effect.
     EffectId
 }
 uuid_id! {
@@ -151,7 +151,7 @@ uuid_id! {
     NoteId
 }
 
-/// The place of an event in its user's log: gapless from 1. Zero is the place before the first event.
+/// The number of an event in its user's log: from 1 without gaps. Zero is before the first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);

@@ -1,7 +1,7 @@
-//! What every part of ChoirOS agrees on: ids, hashes, paths, the event envelope and its typed payloads.
+//! The types that all crates share: ids, hashes, paths, the event envelope and its typed payloads.
 //!
-//! This crate knows nothing of storage, time or randomness; it compiles for native and for wasm, and everything
-//! above it depends on it. Adding a family of events is one file under `payload/` and one line in [`payload`].
+//! This crate does not know storage, time or randomness; it compiles for native and for wasm, and all other crates may
+//! depend on it. A new family of events is one file under `payload/` and one line in [`payload`].
 
 pub mod content;
 pub mod event;
@@ -16,7 +16,7 @@ pub mod subject;
 pub mod wire;
 
 pub use content::{ContentRef, INLINE_LIMIT};
-pub use event::{Actor, Event, Scratch, Source, StoredEvent, Taint, Timestamp};
+pub use event::{Actor, Event, Source, StoreBuffers, StoredEvent, Taint, Timestamp};
 pub use hash::{ChainHash, ContentHash, RootHash};
 pub use id::{
     AskId, CommandId, ConversationId, EffectId, EventId, GrantId, IdError, MessageId, NoteId, OpId, RunId,
@@ -24,5 +24,5 @@ pub use id::{
 };
 pub use name::EventName;
 pub use path::{FilePath, PathError};
-pub use payload::{Payload, Reversal};
+pub use payload::{Payload, Reversibility};
 pub use subject::Subject;

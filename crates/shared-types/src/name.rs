@@ -22,12 +22,12 @@ pub struct EventName(Cow<'static, str>);
 impl EventName {
     pub const MAX_LEN: usize = 64;
 
-    /// A name that is known to be normal, from the table of payloads.
+    /// A name from the table of payloads, which is normalised already.
     pub(crate) const fn known(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
 
-    /// Normalises a name as people and older systems write it. Mixed case is refused, not guessed at.
+    /// Normalises a name as people and older systems write it. Refuses mixed case instead of guessing.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let refuse = || NameError(text.chars().take(80).collect());
         let has_upper = text.bytes().any(|b| b.is_ascii_uppercase());
@@ -53,7 +53,7 @@ impl EventName {
         self.0.split('.').next().unwrap_or_default()
     }
 
-    /// The subject under which such an event travels.
+    /// The NATS subject of such an event.
     pub fn subject(&self, user: &UserId, source: Source) -> String {
         format!("choiros.{user}.{source}.{self}")
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_name_is_refused() {
+    fn other_texts_are_refused() {
         for bad in
             ["", ".", "file.", ".write", "file..write", "fileWrite", "file write", "file.*", "fìle", "1file"]
         {

@@ -1,4 +1,4 @@
-//! Paths inside a workspace. A `FilePath` cannot name anything outside it, nor the computer's own state.
+//! Paths inside a workspace. A `FilePath` cannot name anything outside it, nor the computer's own state in `.choir`.
 
 use std::fmt;
 
@@ -6,23 +6,23 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Why a text is not a path of the workspace.
+/// Why a text is not a valid path in the workspace.
 #[derive(Debug, Error, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathError {
     #[error("the path is empty")]
     Empty,
-    #[error("the path is absolute; name it from the top of the workspace")]
+    #[error("the path is absolute; use a path relative to the workspace")]
     Absolute,
     #[error("the path leaves the workspace: '.' and '..' are not names")]
     Escapes,
-    #[error("the path has an empty part, or ends in a slash")]
+    #[error("the path has an empty part or ends with a slash")]
     EmptyPart,
-    #[error("the path is too long: 255 bytes a part and 3,072 in all are the limit")]
+    #[error("the path is too long: the limits are 255 bytes for a part and 3,072 in all")]
     TooLong,
     #[error("the path holds a NUL character")]
     Nul,
-    #[error("'.choir' is where the computer keeps its own state, in any spelling")]
+    #[error("'.choir', in any spelling, is reserved for the computer's own state")]
     Reserved,
     #[error("the path is not UTF-8, so it cannot be recorded")]
     NotUtf8,
@@ -42,7 +42,7 @@ impl FilePath {
         Ok(Self(text.into()))
     }
 
-    /// The same for bytes as a file system gives them.
+    /// Parses the bytes of a path from the file system.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PathError> {
         Self::parse(std::str::from_utf8(bytes).map_err(|_| PathError::NotUtf8)?)
     }
@@ -65,16 +65,16 @@ impl FilePath {
 
     /// Every folder above this path, nearest first.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> {
-        self.above().map(|folder| Self(folder.into()))
+        self.ancestor_texts().map(|folder| Self(folder.into()))
     }
 
-    /// The same as text, which costs nothing.
-    pub fn above(&self) -> impl Iterator<Item = &str> {
+    /// The same as text, without allocations.
+    pub fn ancestor_texts(&self) -> impl Iterator<Item = &str> {
         let ends = self.0.rmatch_indices('/');
         ends.map(|(end, _)| &self.0[..end])
     }
 
-    /// True for the folder itself and for all below it.
+    /// Whether this is the folder itself or a path below it.
     pub fn is_within(&self, folder: &Self) -> bool {
         match self.0.strip_prefix(folder.as_str()) {
             Some(rest) => rest.is_empty() || rest.starts_with('/'),
@@ -82,7 +82,7 @@ impl FilePath {
         }
     }
 
-    /// This path with its leading `from` replaced by `to`.
+    /// This path with the prefix `from` replaced by `to`.
     pub fn rebase(&self, from: &Self, to: &Self) -> Option<Result<Self, PathError>> {
         if !self.is_within(from) {
             return None;
@@ -94,7 +94,7 @@ impl FilePath {
         Self::parse(&format!("{}/{name}", self.0))
     }
 
-    /// The folder that holds the user's own git repository, if this path is a part of one.
+    /// The `.git` folder of the user's own repository, if this path is inside one.
     pub fn repository(&self) -> Option<Self> {
         let mut end = 0;
         for part in self.parts() {
@@ -108,8 +108,8 @@ impl FilePath {
     }
 }
 
-/// True if a symbolic link at `link` with this target points into the workspace and not at its reserved part.
-/// The check is lexical: it holds whatever else is on the disk.
+/// Whether a symbolic link at `link` points into the workspace and not into `.choir`. The check is lexical: it does not
+/// depend on the disk.
 pub fn link_stays_inside(link: &FilePath, target: &str) -> bool {
     if target.is_empty()
         || target.starts_with('/')
@@ -141,7 +141,7 @@ fn check(text: &str) -> Result<(), PathError> {
     if text.len() > FilePath::MAX_LEN {
         return Err(PathError::TooLong);
     }
-    // Bytes are quicker to split than text, and paths are checked again on every replay.
+    // Splitting bytes is faster than splitting text, and every replay checks all paths again.
     for part in text.as_bytes().split(|byte| *byte == b'/') {
         match part {
             b"" => return Err(PathError::EmptyPart),
@@ -154,8 +154,8 @@ fn check(text: &str) -> Result<(), PathError> {
     if text.as_bytes().contains(&0) { Err(PathError::Nul) } else { Ok(()) }
 }
 
-/// File systems differ in what they take for the same name: some fold case, some drop trailing dots and spaces,
-/// some ignore zero-width characters, some give a second name after a colon. All of them are `.choir` here.
+/// Whether any file system could take the name for `.choir`: some fold case, some drop trailing dots and spaces, some
+/// ignore zero-width characters, some accept a stream name after a colon.
 fn is_reserved(part: &str) -> bool {
     let first = part.as_bytes()[0];
     if first != b'.' && first < 0x80 {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_paths_are_taken_as_they_are() {
+    fn ordinary_paths_are_accepted_unchanged() {
         for good in
             ["a", "src/main.rs", "ünï/code.md", ".gitignore", "a b/c", "..a", "a..", ".choirignore", "x\\y"]
         {

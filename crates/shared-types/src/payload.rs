@@ -1,8 +1,6 @@
-//! The typed payloads, one family a file, and the table that joins them.
+//! The typed payloads, one file per family, and the table that joins them.
 //!
 //! To add a family: write `payload/NAME.rs` with [`events!`] and name it once in [`families!`] below.
-
-mod glance;
 
 use std::borrow::Cow;
 
@@ -11,19 +9,19 @@ use thiserror::Error;
 
 use crate::EventName;
 
-/// What can be done about something once it has happened.
+/// Whether something can be undone once it has happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Reversal {
-    /// Undo brings back what was there before.
+pub enum Reversibility {
+    /// Undo restores the state before it.
     Reversible,
-    /// It cannot be taken back, but something else makes up for it.
+    /// It cannot be undone, but something else compensates for it.
     Compensable,
-    /// It stays done.
+    /// It cannot be undone.
     Final,
 }
 
-/// Why a stored event cannot be understood.
+/// Why a stored event cannot be decoded.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[error("the {part} of a {name} event is not what this version expects: {reason}")]
 pub struct DecodeError {
@@ -38,19 +36,19 @@ impl DecodeError {
     }
 }
 
-/// One event type, for the documentation and for the desktop.
+/// One event type, for the documentation.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeInfo {
     pub name: &'static str,
     pub version: u16,
-    pub reversal: Reversal,
+    pub reversibility: Reversibility,
     pub doc: &'static str,
 }
 
-/// Declares the events of one family: name, version, payload and what undo can do about it.
+/// Declares the events of one family: name, version, reversibility and payload.
 macro_rules! events {
     ($(#[doc = $family_doc:literal])* $family:ident {
-        $($(#[doc = $doc:literal])* $name:literal v $version:literal $reversal:ident => $variant:ident($payload:ty),)*
+        $($(#[doc = $doc:literal])* $name:literal v $version:literal $reversibility:ident => $variant:ident($payload:ty),)*
     }) => {
         $(#[doc = $family_doc])*
         #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +62,7 @@ macro_rules! events {
                 $(crate::payload::TypeInfo {
                     name: $name,
                     version: $version,
-                    reversal: crate::payload::Reversal::$reversal,
+                    reversibility: crate::payload::Reversibility::$reversibility,
                     doc: concat!($($doc, "\n"),*),
                 },)*
             ];
@@ -105,16 +103,16 @@ macro_rules! families {
     ($($module:ident::$family:ident => $variant:ident, $($prefix:literal)|+;)*) => {
         $(pub mod $module;)*
 
-        /// Every payload that this version understands, and those it only carries.
+        /// A payload of a known type, or an unknown one that is kept unparsed.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Payload {
             $($variant($module::$family),)*
-            /// A type, or a version of a type, that was written by newer software.
+            /// A type or a version of newer software.
             Unknown(UnknownPayload),
         }
 
         impl Payload {
-            /// Understands a stored payload.
+            /// Decodes a stored payload.
             pub fn decode(name: &str, version: u16, json: &str) -> Result<Self, DecodeError> {
                 let decoded = match family_of(name) {
                     $($($prefix)|+ => $module::$family::decode(name, version, json).map(|p| p.map(Self::$variant)),)*
@@ -123,7 +121,7 @@ macro_rules! families {
                 decoded.map_or_else(|| unknown(name, version, json), |payload| payload.map_err(|e| unreadable(name, &e)))
             }
 
-            /// Name and version, and the JSON that is recorded in place of what the buffer held.
+            /// Writes the JSON that is recorded into the buffer, which is cleared first, and returns name and version.
             pub(crate) fn encode_into(&self, json: &mut Vec<u8>) -> (Cow<'_, str>, u16) {
                 json.clear();
                 let (info, encoded) = match self {
@@ -133,7 +131,7 @@ macro_rules! families {
                         return (Cow::Borrowed(p.name.as_str()), p.version);
                     }
                 };
-                // Payload structs are plain data with string keys, for which serde_json has no failure.
+                // Payload structs are plain data with string keys, which serde_json always encodes.
                 debug_assert!(encoded.is_ok());
                 (Cow::Borrowed(info.name), info.version)
             }
@@ -145,11 +143,11 @@ macro_rules! families {
                 }
             }
 
-            /// What undo can do about it. Nothing is known of the unknown, so it stays.
-            pub fn reversal(&self) -> Reversal {
+            /// Whether it can be undone. An unknown payload cannot.
+            pub fn reversibility(&self) -> Reversibility {
                 match self {
-                    $(Self::$variant(event) => event.info().reversal,)*
-                    Self::Unknown(_) => Reversal::Final,
+                    $(Self::$variant(event) => event.info().reversibility,)*
+                    Self::Unknown(_) => Reversibility::Final,
                 }
             }
 
@@ -197,7 +195,7 @@ fn unknown(name: &str, version: u16, json: &str) -> Result<Payload, DecodeError>
     Ok(Payload::Unknown(UnknownPayload { name: parsed, version, json: json.into() }))
 }
 
-/// A payload that is carried unread.
+/// A payload that is kept unparsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownPayload {
     pub name: EventName,

@@ -1,4 +1,4 @@
-//! Schemas of the types that write themselves as plain text or numbers. All others have theirs by derive.
+//! JSON schemas of the types that serialize as plain text or numbers. All other types derive theirs.
 
 use std::borrow::Cow;
 
@@ -32,8 +32,8 @@ schema! {
     }
     RunId => { "type": "string", "format": "uuid", "description": "One run of agents." }
     TaskId => { "type": "string", "format": "uuid", "description": "The work of one agent in a run." }
-    AskId => { "type": "string", "format": "uuid", "description": "Something that a run asks the person." }
-    GrantId => { "type": "string", "format": "uuid", "description": "Something allowed for more than once." }
+    AskId => { "type": "string", "format": "uuid", "description": "A question of a run to the person." }
+    GrantId => { "type": "string", "format": "uuid", "description": "A lasting permission for agents." }
     NoteId => { "type": "string", "format": "uuid", "description": "One note of an agent's memory." }
     WindowId => { "type": "string", "format": "uuid", "description": "One window." }
     TerminalId => { "type": "string", "format": "uuid", "description": "One terminal." }
@@ -47,7 +47,7 @@ schema! {
         "type": "integer",
         "format": "uint64",
         "minimum": 0,
-        "description": "The place of an event in the log, from 1; zero is before the first."
+        "description": "The number of an event in the log, from 1; zero is before the first."
     }
     Timestamp => { "type": "integer", "format": "int64", "description": "Milliseconds since 1970." }
     UserId => { "type": "string", "pattern": "^[a-z0-9-]{1,64}$", "description": "One user." }

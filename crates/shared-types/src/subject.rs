@@ -1,4 +1,4 @@
-//! What a conflict is about, and what a side is chosen for.
+//! The subject of a conflict or a change: what a person chooses a side for.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FilePath, NoteId, WindowId};
 
-/// What a conflict, or a change, is about.
+/// The subject of a conflict or a change.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
     File(FilePath),
-    /// A git repository of the user's inside the workspace: never merged, taken or kept as a whole.
+    /// A git repository of the user inside the workspace: never merged, only taken or kept as a whole.
     Repository(FilePath),
     Setting(Box<str>),
     Window(WindowId),

@@ -1,7 +1,6 @@
-//! Every event type has a frozen fixture, and every fixture decodes, for good.
+//! Every event type has a frozen fixture, and every fixture decodes for ever.
 //!
-//! A new type gets its fixture with `FREEZE=1 cargo test -p shared-types`, which writes what is missing and never
-//! changes what is there.
+//! `FREEZE=1 cargo test -p shared-types` writes the fixtures of new types and never changes existing ones.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its sample has failed")]
 
@@ -168,7 +167,7 @@ fn agent_samples() -> Vec<Payload> {
         RunResume { budget: Some(Budget { steps: Some(80), ..budget }) }.into(),
         RunRewind {
             to: Seq(41),
-            again: vec![WorksAgain { task, taint: vec![Taint::parse("import").unwrap()] }],
+            again: vec![ResumedTask { task, taint: vec![Taint::parse("import").unwrap()] }],
             gone: vec![other],
             void: vec![call],
         }
@@ -202,7 +201,7 @@ fn agent_samples() -> Vec<Payload> {
             seen: Seq(41),
             reply: ContentRef::of(b"{}"),
             ended: shared_types::payload::llm::ReplyEnd::Whole,
-            calls: vec![WantedCall { call, tool: "write".into() }],
+            calls: vec![RequestedCall { call, tool: "write".into() }],
             tokens,
             micros: Some(1234),
             millis: 900,
@@ -286,7 +285,7 @@ fn every_fixture_decodes_to_what_it_was_and_still_hashes_the_same() {
     }
 }
 
-/// What a call came to is written in these words, and no others.
+/// The stored form of every tool status.
 #[test]
 fn every_end_of_a_call_reads_as_it_is_written() {
     let stopped = |why| ToolStatus::Stopped { why };
@@ -312,7 +311,7 @@ fn every_end_of_a_call_reads_as_it_is_written() {
     assert_eq!(serde_json::from_str::<ToolReport>("{}").unwrap(), ToolReport::default());
 }
 
-/// The frozen fixture is of before there was a code.
+/// The frozen fixture is older than the field `code`.
 #[test]
 fn what_a_dry_run_exited_with_is_kept_and_may_be_absent() {
     let hold = |code| ToolHold { report: ToolReport::default(), changes: 1, code };
@@ -324,7 +323,7 @@ fn what_a_dry_run_exited_with_is_kept_and_may_be_absent() {
     }
 }
 
-/// The words in which runs are written, beyond those of the fixtures.
+/// Stored forms of runs that the fixtures do not cover.
 #[test]
 fn every_word_of_a_run_reads_as_it_is_written() {
     fn same<T>(cases: impl IntoIterator<Item = (T, &'static str)>)
@@ -387,11 +386,11 @@ fn every_word_of_a_run_reads_as_it_is_written() {
     assert_eq!(serde_json::from_str::<Budget>("{}").unwrap(), Budget::default());
     assert_eq!(serde_json::from_str::<Tokens>("{}").unwrap().total(), 0);
     let most = Tokens { input: u64::MAX, cache_read: u64::MAX, cache_write: 1, output: 1 };
-    assert_eq!(most.total(), u64::MAX, "a count that somebody made up breaks nothing");
+    assert_eq!(most.total(), u64::MAX, "absurd counts do not overflow");
 }
 
-/// The undo of a run names the operations that went with it, and what it moved and changed; any other is written as
-/// it always was.
+/// The undo of a run names its operations and the files that it moved and changed; any other undo is stored as it
+/// always was.
 #[test]
 fn an_undo_names_the_steps_of_a_run_and_what_goes_together() {
     let op = OpId::from_bytes([1; 16]);

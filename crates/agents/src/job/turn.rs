@@ -6,7 +6,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use kernel::RunAction;
 use models::chat::{AnswerForm, Delta, Listener, Request, Stop, Usage};
 use models::{BYTES_OF_A_TOKEN, Chosen, ErrorClass, Meter, ModelError, Taken, Turn, WorstCase};
-use shared_types::payload::llm::{LlmFail, LlmReply, ReplyEnd, Tokens, WantedCall};
+use shared_types::payload::llm::{LlmFail, LlmReply, ReplyEnd, RequestedCall, Tokens};
 use shared_types::payload::run::PauseReason;
 use shared_types::{Seq, TaskId};
 
@@ -225,8 +225,8 @@ impl Job {
             .reply
             .calls
             .iter()
-            .map(|call| WantedCall { call: self.ground().new_op(), tool: tool_name(&call.tool).into() });
-        let (calls, usage): (Vec<WantedCall>, _) = (wanted.collect(), turn.reply.usage);
+            .map(|call| RequestedCall { call: self.ground().new_op(), tool: tool_name(&call.tool).into() });
+        let (calls, usage): (Vec<RequestedCall>, _) = (wanted.collect(), turn.reply.usage);
         let ended = match turn.reply.stop {
             Stop::Refusal => ReplyEnd::Refused,
             Stop::Length => ReplyEnd::Cut,

@@ -1,7 +1,7 @@
 //! What agents do to each other and to the run: hand work on, report, ask, finish.
 
 use kernel::RunAction;
-use kernel::run::{TASKS, TaskState};
+use kernel::run::{MAX_TASKS, TaskState};
 use shared_types::payload::run::{AskKind, RunAsk};
 use shared_types::payload::task::{MessageKind, TaskMessage, TaskStart};
 use shared_types::{ContentRef, FilePath, TaskId};
@@ -31,8 +31,10 @@ impl Job {
         to: Role,
         task: String,
     ) -> Result<Result<Came, String>, GroundError> {
-        if self.history.run().is_some_and(|run| run.tasks.len() >= TASKS) {
-            return Ok(Err(format!("this run has had {TASKS} agents, and may have no more; {WHAT_IS_LEFT}")));
+        if self.history.run().is_some_and(|run| run.tasks.len() >= MAX_TASKS) {
+            return Ok(Err(format!(
+                "this run has had {MAX_TASKS} agents, and may have no more; {WHAT_IS_LEFT}"
+            )));
         }
         let title = one_line(&task);
         let (instruction, contents) = self.words(task).await?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use archive::{ImportError, Interrupted, adopt, finish_interrupted};
 use event_log::conformance::sample;
-use event_log::writer::Intent;
+use event_log::writer::ChangeRequest;
 use event_log::{ContentError, EventLog, SqliteLog};
 use kernel::{Action, Base, Choice, Resolutions};
 use shared_types::payload::UnknownPayload;
@@ -49,10 +49,10 @@ fn the_adopted_computer_is_the_exported_one() {
     let target = sample::read(&*ada.log, Seq(2))[0].op;
     let (undo, write) = (sample::op(), sample::op());
     for computer in [&ada, &bob] {
-        computer.submit(undo, Intent::Undo { target, resolutions: go_through() }).unwrap();
+        computer.submit(undo, ChangeRequest::Undo { target, resolutions: go_through() }).unwrap();
         computer.keep(b"new");
         let action = Action::WriteFile { path: path("new"), node: node(b"new"), base: Base::Any };
-        computer.submit(write, Intent::Do(action)).unwrap();
+        computer.submit(write, ChangeRequest::Do(action)).unwrap();
     }
     assert_eq!(bob.root(), ada.root());
     assert_eq!(bob.export().1.contents, ada.export().1.contents);

@@ -2,7 +2,7 @@
 
 use archive::{plan_import, stage_contents};
 use event_log::conformance::sample;
-use event_log::writer::{Intent, SubmitError};
+use event_log::writer::{ChangeRequest, SubmitError};
 use event_log::{EventLog, read_content};
 use kernel::{Action, Rejection};
 use shared_types::payload::file::FileNode;
@@ -32,7 +32,7 @@ fn files_arrive_below_a_folder_as_one_operation_that_can_be_undone() {
 
     let op = sample::op();
     let action = Action::ImportFiles { origin: plan.origin, files: plan.files };
-    bob.submit(op, Intent::Do(action)).unwrap();
+    bob.submit(op, ChangeRequest::Do(action)).unwrap();
     let view = event_log::replay::view_from_nothing(&*bob.log, bob.head()).unwrap();
     assert_eq!(view.files.get(&path("from/ada/large.bin")), Some(&node(&large())));
     assert_eq!(view.files.get(&path("from/ada/empty")), Some(&node(b"")));
@@ -40,7 +40,7 @@ fn files_arrive_below_a_folder_as_one_operation_that_can_be_undone() {
     assert_eq!(view.files.get(&path("mine")), Some(&node(b"first\n")));
     assert_eq!(read_content(&*bob.log, &ContentHash::of(&large())).unwrap(), large());
 
-    bob.submit(sample::op(), Intent::Undo { target: op, resolutions: Default::default() }).unwrap();
+    bob.submit(sample::op(), ChangeRequest::Undo { target: op, resolutions: Default::default() }).unwrap();
     let mut after = event_log::replay::view_from_nothing(&*bob.log, bob.head()).unwrap();
     let mut earlier = event_log::replay::view_from_nothing(&*bob.log, Seq(2)).unwrap();
     assert_eq!(earlier.root(), before);
@@ -58,7 +58,7 @@ fn paths_that_are_taken_are_refused_and_the_computer_stays() {
     stage_contents(&verified, &*bob.log, &|_, _| {}).unwrap();
     let plan = plan_import(&verified, None).unwrap();
     let action = Action::ImportFiles { origin: plan.origin, files: plan.files };
-    let refused = bob.submit(sample::op(), Intent::Do(action));
+    let refused = bob.submit(sample::op(), ChangeRequest::Do(action));
     assert!(
         matches!(refused, Err(SubmitError::Rejected(Rejection::Taken { paths })) if paths == [path("large.bin")])
     );

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use archive::{Archive, ImportError, Limits, Manifest, Verified, export};
 use event_log::conformance::sample;
 use event_log::replay::view_from_nothing;
-use event_log::writer::{Intent, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, SubmitError, Writer};
 use event_log::{EventLog, Head, SqliteLog};
 use kernel::{Action, Base};
 use sha2::{Digest, Sha256};
@@ -62,7 +62,7 @@ impl Computer {
         self.thread.join().unwrap();
     }
 
-    pub(crate) fn submit(&self, op: OpId, intent: Intent) -> Result<Outcome, SubmitError> {
+    pub(crate) fn submit(&self, op: OpId, change: ChangeRequest) -> Result<Outcome, SubmitError> {
         let submission = Submission {
             command: sample::command(),
             op,
@@ -71,7 +71,7 @@ impl Computer {
             run_id: None,
             cause: None,
             taint: Vec::new(),
-            intent,
+            change,
             contents: Vec::new(),
         };
         self.writer.submit(submission, Mode::Commit)
@@ -79,7 +79,7 @@ impl Computer {
 
     pub(crate) fn run(&self, action: Action) -> OpId {
         let op = sample::op();
-        self.submit(op, Intent::Do(action)).unwrap();
+        self.submit(op, ChangeRequest::Do(action)).unwrap();
         op
     }
 
@@ -162,7 +162,9 @@ pub(crate) fn lived_in(state_dir: &Path) -> Computer {
     };
     let files = files.collect();
     computer.run(Action::ImportFiles { origin, files });
-    computer.submit(sample::op(), Intent::Undo { target: second, resolutions: Default::default() }).unwrap();
+    computer
+        .submit(sample::op(), ChangeRequest::Undo { target: second, resolutions: Default::default() })
+        .unwrap();
     computer.log.purge(&[ContentHash::of(b"a pasted secret")]).unwrap();
     computer
 }

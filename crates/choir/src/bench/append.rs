@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use anyhow::Context;
 use event_log::SqliteLog;
-use event_log::writer::{Intent, Mode, Options, Submission, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Submission, Writer};
 use kernel::{Action, Base};
 use shared_types::payload::file::FileNode;
 use shared_types::{Actor, CommandId, ContentRef, OpId, Source};
@@ -136,7 +136,7 @@ fn submission(dice: &mut Dice, number: usize) -> anyhow::Result<Submission> {
         run_id: None,
         cause: None,
         taint: Vec::new(),
-        intent: Intent::Do(action),
+        change: ChangeRequest::Do(action),
         contents,
     })
 }

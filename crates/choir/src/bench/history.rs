@@ -12,11 +12,10 @@ use event_log::{Append, EventLog, SqliteLog};
 use kernel::command::OutsideEdit;
 use kernel::{Action, Base, Command, Contents, Resolutions, View, decide, evolve};
 use shared_types::payload::file::FileNode;
-use shared_types::payload::message::Role;
+use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
 use shared_types::payload::window::{Rect, Window, WindowMode};
 use shared_types::{
-    Actor, CommandId, ContentHash, ContentRef, ConversationId, Event, FilePath, MessageId, OpId, Source,
-    Timestamp, UserId, WindowId,
+    Actor, CommandId, ContentHash, ContentRef, Event, FilePath, OpId, Source, Timestamp, UserId, WindowId,
 };
 
 /// Commands that are appended with one flush.
@@ -24,7 +23,6 @@ const GROUP: usize = 2000;
 /// Different contents; the log only names them, so their number does not change what is measured.
 const CONTENTS: usize = 8192;
 const CONTENT_SIZE: usize = 200;
-const CONVERSATIONS: u64 = 200;
 const WINDOWS: u64 = 40;
 const SETTINGS: u64 = 300;
 
@@ -174,7 +172,7 @@ impl Life {
                 self.named[number] = to.clone();
                 Action::MovePath { from: path, to }
             }
-            80..130 => self.message(),
+            80..130 => self.tool_call(),
             130..160 => self.setting(),
             160..190 => self.window(),
             190..200 if self.last_is_writes() => Action::Undo {
@@ -202,20 +200,13 @@ impl Life {
         Action::CaptureEdits { edits }
     }
 
-    fn message(&mut self) -> Action {
-        let conversation =
-            ConversationId::mint(Timestamp::from_millis(self.dice.below(CONVERSATIONS) as i64), [0; 10]);
-        if !self.view.conversations.contains(&conversation) {
-            return Action::StartConversation { conversation, title: "About the parser".into() };
-        }
-        let message = MessageId::mint(now(), self.dice.bits());
-        Action::PostMessage {
-            conversation,
-            message,
-            role: Role::Person,
-            body: self.content(),
-            reply_to: None,
-        }
+    /// A command that ran and changed no file.
+    fn tool_call(&mut self) -> Action {
+        let (tool, title) = ("exec".into(), "cargo test -p parser".into());
+        let call = ToolCall { tool, title, input: self.content(), network: false, task: None };
+        let report = ToolReport { output: Some(self.content()), ..ToolReport::default() };
+        let status = ToolStatus::Exited { code: 0 };
+        Action::MakeCall { call, status, report, edits: Vec::new(), also: None }
     }
 
     fn setting(&mut self) -> Action {

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use event_log::writer::{Intent, Mode, Options, Submission, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Submission, Writer};
 use kernel::command::OutsideEdit;
 use kernel::{Action, Resolutions};
 use shared_types::payload::file::FileNode;
@@ -80,19 +80,20 @@ impl Computer {
             let now = Some(FileNode::file(content, FileNode::DEFAULT_MODE));
             edits.push(OutsideEdit { path: path.clone(), base: Some(node.clone()), now });
         }
-        let change = self.submission(Intent::Do(Action::CaptureEdits { edits }), contents);
+        let change = self.submission(ChangeRequest::Do(Action::CaptureEdits { edits }), contents);
         let target = change.op;
         let changed = self.writer.submit(change, Mode::Commit)?;
         anyhow::ensure!(changed.decision.events.len() == FILES, "the operation changes ten files");
 
-        let undo = self.submission(Intent::Undo { target, resolutions: Resolutions::default() }, Vec::new());
+        let undo =
+            self.submission(ChangeRequest::Undo { target, resolutions: Resolutions::default() }, Vec::new());
         let (undone, time) = timed(|| self.writer.submit(undo, Mode::Commit));
         anyhow::ensure!(undone?.decision.events.len() == FILES + 1, "the undo brings ten files back");
         self.times.push(milliseconds(time));
         Ok(())
     }
 
-    fn submission(&mut self, intent: Intent, contents: Vec<(ContentHash, Vec<u8>)>) -> Submission {
+    fn submission(&mut self, change: ChangeRequest, contents: Vec<(ContentHash, Vec<u8>)>) -> Submission {
         Submission {
             command: CommandId::mint(now(), self.dice.bits()),
             op: OpId::mint(now(), self.dice.bits()),
@@ -101,7 +102,7 @@ impl Computer {
             run_id: None,
             cause: None,
             taint: Vec::new(),
-            intent,
+            change,
             contents,
         }
     }

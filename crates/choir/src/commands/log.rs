@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use event_log::{EventLog, ReadError, Subscription, understand};
+use event_log::{EventLog, ReadError, Subscription, decode_event};
 use shared_types::payload::file::FileChange;
 use shared_types::{Event, FilePath, Payload, Seq, StoredEvent, Timestamp};
 
@@ -120,7 +120,7 @@ impl Filter {
         if !(by_name && by_time && by_op) {
             return Ok(None);
         }
-        let event = understand(log, stored)?;
+        let event = decode_event(log, stored)?;
         Ok(self.path.as_ref().is_none_or(|path| touches(&event, path)).then_some(event))
     }
 }

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use shared_types::payload::tool::ToolEvent;
-use shared_types::{Event, OpId, Payload, Reversal, Seq};
+use shared_types::{Event, OpId, Payload, Reversibility, Seq};
 
 use super::Context;
 use crate::cli::Show;
@@ -18,7 +18,7 @@ pub(crate) fn run(context: &Context, args: &Show) -> Result<()> {
     let op = find(&log, &args.op)?;
     let stored = log.operation(op).map_err(Failure::from)?;
     let events: Vec<Event> =
-        stored.iter().map(|s| understand(&log, s)).collect::<Result<_, _>>().map_err(Failure::from)?;
+        stored.iter().map(|s| decode_event(&log, s)).collect::<Result<_, _>>().map_err(Failure::from)?;
     let Some(first) = events.first() else {
         bail!(Failure::new(Code::NotFound, format!("there is no operation {}", args.op)));
     };
@@ -62,9 +62,9 @@ fn ending(events: &[Event]) -> Option<String> {
 
 fn undo_words(events: &[Event]) -> &'static str {
     let is_mark = |event: &Event| matches!(event.payload, Payload::Revert(_));
-    if events.iter().any(|e| e.payload.reversal() == Reversal::Reversible && !is_mark(e)) {
+    if events.iter().any(|e| e.payload.reversibility() == Reversibility::Reversible && !is_mark(e)) {
         "can be undone"
-    } else if events.iter().any(|e| e.payload.reversal() == Reversal::Compensable) {
+    } else if events.iter().any(|e| e.payload.reversibility() == Reversibility::Compensable) {
         "cannot be undone, only made up for"
     } else {
         "stays done"

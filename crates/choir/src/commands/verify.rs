@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use event_log::{EventLog, ReadError, SqliteLog, understand};
+use event_log::{EventLog, ReadError, SqliteLog, decode_event};
 use kernel::{VIEW_VERSION, View, evolve};
 use projector::Views;
 use projector::verify::{computed_rows, first_file_difference, first_row_difference};
@@ -94,7 +94,7 @@ fn replay(log: &SqliteLog, bar: &Bar) -> (Option<View>, Vec<Check>) {
     let mut wrong: Option<(Seq, Seq, RootHash, RootHash)> = None;
     let mut failure: Option<ReadError> = None;
     let scanned = log.scan(Seq(1), &mut |stored| {
-        match understand(log, stored) {
+        match decode_event(log, stored) {
             Ok(event) => evolve(&mut view, &event),
             Err(e) => {
                 failure = Some(e);

@@ -73,7 +73,9 @@ fn write_with_a_base_never_overwrites_what_was_not_seen() {
     let hash = seen[0]["changes"][0]["after"]["file"]["hash"].as_str().unwrap().to_owned();
     home.feed(&["write", "a", "--base", &hash], b"two\n").exits(0);
     let standing = home.standing();
-    home.feed(&["write", "a", "--base", &hash], b"three\n").exits(3).says("a is not as you last saw it");
+    home.feed(&["write", "a", "--base", &hash], b"three\n")
+        .exits(3)
+        .says("a has changed since you last read it");
     home.feed(&["write", "a", "--new"], b"four\n").exits(3).says("there is already something at a");
     assert_eq!(home.standing(), standing);
 }

@@ -10,11 +10,11 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use isolation::layer::{self, Entry, EntryKind, Visit};
 use kernel::{OutsideEdit, file_effects};
 use projector::scan::IgnoreRules;
-use projector::workspace::{Kind, Observed, Workspace};
+use projector::workspace::{Observed, ObservedKind, Workspace};
 use shared_types::path::link_stays_inside;
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, Event, FilePath, OpId};
@@ -189,7 +189,7 @@ fn base(
             return ControlFlow::Break(());
         }
         if stored.op != call {
-            match understand(&**computer.log(), stored) {
+            match decode_event(&**computer.log(), stored) {
                 Ok(event) => events.push(event),
                 Err(e) => failure = Some(e),
             }
@@ -274,7 +274,7 @@ impl Reader<'_> {
     /// Finds what the log does not hold at and below a path.
     fn trash(&mut self, path: &FilePath, gone: &FilePath) {
         let Ok(Some(seen)) = self.lower.observe(path) else { return };
-        let is_folder = seen.kind == Kind::Folder;
+        let is_folder = seen.kind == ObservedKind::Folder;
         // What is neither in the log nor ignored is somebody's who is not heard yet.
         if !self.base.holds(path) && self.rules.is_ignored(path, is_folder) {
             self.changes.ignored.push(Step::Trash { path: path.clone(), gone: gone.clone() });
@@ -294,7 +294,7 @@ impl Reader<'_> {
         match (kind, below) {
             (EntryKind::Special, _) => false,
             // What the folder below holds shows through, so only what is in it is placed.
-            (EntryKind::Folder, Some(Observed { kind: Kind::Folder, .. })) => false,
+            (EntryKind::Folder, Some(Observed { kind: ObservedKind::Folder, .. })) => false,
             (EntryKind::Folder | EntryKind::OpaqueFolder, _) => {
                 self.changes.ignored.push(Step::Place { path: path.clone() });
                 true
@@ -336,7 +336,9 @@ impl Reader<'_> {
 
     fn link(&mut self, path: &FilePath) {
         match self.layer.observe(path) {
-            Ok(Some(Observed { kind: Kind::Symlink { target }, .. })) if link_stays_inside(path, &target) => {
+            Ok(Some(Observed { kind: ObservedKind::Symlink { target }, .. }))
+                if link_stays_inside(path, &target) =>
+            {
                 self.edits.insert(path.clone(), Some(FileNode::Symlink { target }));
             }
             Ok(Some(_)) => self.leave_out(path, "it is a link that leaves the workspace"),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::ReadPolicy;
-use event_log::writer::{Intent, Mode};
+use event_log::writer::{ChangeRequest, Mode};
 use kernel::{Action, Call, CallState};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{Actor, OpId};
@@ -69,6 +69,6 @@ pub(crate) fn interrupt(computer: &Computer, op: OpId, call: &Call) -> Result<()
     let read_policy = ReadPolicy::nothing();
     let agent = call.run.zip(call.task).map(|(run, task)| ByAgent { run, task, read_policy, left: None });
     let caller = Caller { op, agent, ..Caller::system(Actor::CELLS) };
-    computer.submit(&caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
+    computer.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
     Ok(())
 }

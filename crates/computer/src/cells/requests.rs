@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use event_log::writer::{Intent, Mode, Submission, Writer};
+use event_log::writer::{ChangeRequest, Mode, Submission, Writer};
 use isolation::proxy::{ProxiedRequest, Verdict};
 use kernel::Action;
 use shared_types::payload::tool::{RequestVerdict, ToolRequest};
@@ -26,7 +26,7 @@ pub(super) fn teller(writer: Writer, op: OpId) -> impl Fn(ProxiedRequest) + Send
             run_id: None,
             cause: None,
             taint: Vec::new(),
-            intent: Intent::Do(Action::RecordRequest { call: op, request: requested(request) }),
+            change: ChangeRequest::Do(Action::RecordRequest { call: op, request: requested(request) }),
             contents: Vec::new(),
         };
         if let Err(e) = writer.submit(submission, Mode::Commit) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use event_log::EventLog;
-use event_log::writer::{Intent, Mode};
+use event_log::writer::{ChangeRequest, Mode};
 use isolation::proxy::{HostRules, Proxy};
 use isolation::{Access, Cell, Command, Exit};
 use kernel::{Action, CallState};
@@ -55,7 +55,8 @@ impl Computer {
             network: command.network != RunNetwork::None,
             task: caller.agent.as_ref().map(|agent| agent.task),
         });
-        let started = self.submit(caller, Intent::Do(action), vec![(arguments.hash, json)], Mode::Commit)?;
+        let started =
+            self.submit(caller, ChangeRequest::Do(action), vec![(arguments.hash, json)], Mode::Commit)?;
         if started.resent {
             return Ok(None);
         }
@@ -114,7 +115,7 @@ impl Computer {
             return Ok(BTreeSet::new());
         };
         Ok(self.writer().inspect(move |view| {
-            let seen = view.tainted.iter().filter(|(path, _)| read_policy.may_read(path));
+            let seen = view.tainted_files.iter().filter(|(path, _)| read_policy.may_read(path));
             seen.flat_map(|(_, labels)| labels.iter().cloned()).collect()
         })?)
     }
@@ -243,10 +244,10 @@ impl Computer {
         let code = if let ToolStatus::Exited { code } = status { Some(code) } else { None };
         let answer = Caller { command: crate::ids::command(), ..caller.clone() };
         let would = Action::FinishCall { status, report: report.clone(), edits: changes.edits };
-        let outcome = self.submit(&answer, Intent::Do(would), Vec::new(), Mode::Preview)?;
+        let outcome = self.submit(&answer, ChangeRequest::Do(would), Vec::new(), Mode::Preview)?;
         let done = self.describe(caller.op, &outcome, Mode::Preview);
         let hold = Action::HoldCall { report: report.clone(), changes: total, code };
-        self.submit(&answer, Intent::Do(hold), Vec::new(), Mode::Commit)?;
+        self.submit(&answer, ChangeRequest::Do(hold), Vec::new(), Mode::Commit)?;
         Ok(Ran { op: caller.op, status: None, code, report, done })
     }
 
@@ -275,7 +276,7 @@ impl Computer {
         self.log().store(changes.contents)?;
         let caller = Caller { op: call, ..Caller::system(Actor::CELLS) };
         let would = Action::FinishCall { status, report, edits: changes.edits };
-        let outcome = self.submit(&caller, Intent::Do(would), Vec::new(), Mode::Preview)?;
+        let outcome = self.submit(&caller, ChangeRequest::Do(would), Vec::new(), Mode::Preview)?;
         Ok(self.describe(call, &outcome, Mode::Preview))
     }
 
@@ -344,7 +345,8 @@ impl Computer {
         ignored::plan(&self.place, caller.op, &changes.ignored)?;
         let action = Action::FinishCall { status: status.clone(), report, edits: changes.edits };
         let answer = Caller { command: crate::ids::command(), ..caller.clone() };
-        let done = self.change(&answer, Intent::Do(action), changes.contents, Mode::Commit, &|_, _, _| ())?;
+        let done =
+            self.change(&answer, ChangeRequest::Do(action), changes.contents, Mode::Commit, &|_, _, _| ())?;
         let mut ran = self.ran(caller.op)?;
         ran.done = done;
         // The result is durable; what is left to do is done again at the next start if it fails now.

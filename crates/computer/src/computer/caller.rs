@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::ReadPolicy;
-use event_log::writer::Intent;
+use event_log::writer::ChangeRequest;
 use shared_types::{Actor, CommandId, OpId, RunId, Source, Taint, TaskId};
 
 use crate::ids;
@@ -62,12 +62,13 @@ impl Caller {
     }
 
     /// The run that something is part of: that of the agent who does it, or the one that the person lets go back.
-    pub(super) fn run_of(&self, intent: &Intent) -> Option<RunId> {
-        match intent {
-            Intent::RetryRun { run, .. } => Some(*run),
-            Intent::Do(_) | Intent::Undo { .. } | Intent::UndoRun { .. } | Intent::Restore { .. } => {
-                self.agent.as_ref().map(|agent| agent.run)
-            }
+    pub(super) fn run_of(&self, change: &ChangeRequest) -> Option<RunId> {
+        match change {
+            ChangeRequest::RetryRun { run, .. } => Some(*run),
+            ChangeRequest::Do(_)
+            | ChangeRequest::Undo { .. }
+            | ChangeRequest::UndoRun { .. }
+            | ChangeRequest::Restore { .. } => self.agent.as_ref().map(|agent| agent.run),
         }
     }
 }

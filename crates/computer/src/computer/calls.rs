@@ -1,6 +1,6 @@
 //! What is known of the call of a tool, gathered from the events of its operation.
 
-use event_log::{EventLog, read_content, understand};
+use event_log::{EventLog, decode_event, read_content};
 use shared_types::payload::tool::{ToolCall, ToolEvent, ToolStatus};
 use shared_types::wire::{CallDetails, Done, Ran};
 use shared_types::{Event, INLINE_LIMIT, OpId, Payload};
@@ -56,7 +56,7 @@ impl Computer {
     pub(super) fn call(&self, op: OpId) -> Result<Option<CallDetails>, Failure> {
         let log = &**self.log();
         let events: Result<Vec<Event>, _> =
-            log.operation(op)?.iter().map(|stored| understand(log, stored)).collect();
+            log.operation(op)?.iter().map(|stored| decode_event(log, stored)).collect();
         Ok(call_details(log, &events?))
     }
 

@@ -4,8 +4,8 @@
 use std::sync::PoisonError;
 
 use event_log::replay::view_at;
-use event_log::writer::{Intent, Mode};
-use event_log::{EventLog, understand};
+use event_log::writer::{ChangeRequest, Mode};
+use event_log::{EventLog, decode_event};
 use kernel::{Action, Effect, EffectKind, touched_files};
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::{FileEvent, FileNode};
@@ -70,7 +70,7 @@ impl Computer {
     }
 
     fn settle(&self, action: Action) -> Result<(), Failure> {
-        self.submit(&Caller::system(Actor::CHECKPOINTS), Intent::Do(action), Vec::new(), Mode::Commit)
+        self.submit(&Caller::system(Actor::CHECKPOINTS), ChangeRequest::Do(action), Vec::new(), Mode::Commit)
             .map(drop)
     }
 
@@ -144,7 +144,7 @@ impl Computer {
                 return std::ops::ControlFlow::Break(());
             }
             if stored.name.starts_with("file.") {
-                match understand(&*self.log, stored) {
+                match decode_event(&*self.log, stored) {
                     Ok(event) => events.push(event),
                     Err(e) => failure = Some(e),
                 }
@@ -176,7 +176,7 @@ impl Computer {
     ) -> Result<Done, Failure> {
         let effect = ids::effect();
         let action = Action::RequestCheckpoint { effect, reason, message: message.into() };
-        let outcome = self.submit(caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
+        let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
         let mut done = self.describe(caller.op, &outcome, Mode::Commit);
         let notes = self.run_owed(progress)?;
         self.project(progress)?;
@@ -266,7 +266,7 @@ impl Computer {
             return Err(Failure::new(Code::Refused, message));
         }
         let action = Action::RequestPurge { effect: ids::effect(), hashes: named, reason: reason.into() };
-        let outcome = self.submit(caller, Intent::Do(action), Vec::new(), Mode::Commit)?;
+        let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
         let mut done = self.describe(caller.op, &outcome, Mode::Commit);
         self.project(progress)?;
         done.notes.extend(self.run_owed(progress)?);
@@ -297,7 +297,7 @@ impl Computer {
         for seq in seqs {
             let mut found = Ok(());
             self.log.scan(seq, &mut |stored| {
-                match understand(&*self.log, stored) {
+                match decode_event(&*self.log, stored) {
                     Ok(event) => {
                         if let Payload::File(file) = &event.payload {
                             hashes.extend(file.changes().iter().flat_map(|change| contents_at(change, path)));

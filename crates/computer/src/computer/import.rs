@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use event_log::writer::{Intent, Mode};
+use event_log::writer::{ChangeRequest, Mode};
 use kernel::Action;
 use shared_types::{FilePath, Taint};
 
@@ -42,7 +42,7 @@ impl Computer {
             .map_err(refused)?;
         let caller = Caller { taint: vec![Taint::IMPORT], ..caller.clone() };
         let action = Action::ImportFiles { origin, files };
-        let mut done = self.change(&caller, Intent::Do(action), Vec::new(), Mode::Commit, progress)?;
+        let mut done = self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?;
         done.notes.extend(left_out.iter().map(|path| format!("{path} stayed behind: its bytes were purged")));
         Ok(done)
     }

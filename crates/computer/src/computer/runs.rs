@@ -15,7 +15,7 @@ mod story;
 mod texts;
 
 use event_log::EventLog;
-use event_log::writer::{Intent, Mode, Submission};
+use event_log::writer::{ChangeRequest, Mode, Submission};
 use kernel::{Action, Rejection, RunAction};
 use shared_types::payload::capability::CapabilityEvent;
 use shared_types::payload::run::{Budget, PauseReason, Reply, RunEvent, RunResume, RunStart, RunSteer};
@@ -237,8 +237,8 @@ impl Computer {
             Some(revoked.id)
         };
         let grant: GrantId = self.target(caller, revoked, || self.grant_named(grant))?;
-        let intent = Intent::Do(Action::Revoke { grant });
-        let outcome = self.submit(caller, intent, Vec::new(), Mode::Commit)?;
+        let change = ChangeRequest::Do(Action::Revoke { grant });
+        let outcome = self.submit(caller, change, Vec::new(), Mode::Commit)?;
         Ok(self.describe(caller.op, &outcome, Mode::Commit))
     }
 
@@ -258,7 +258,7 @@ impl Computer {
             run_id: Some(run),
             cause: None,
             taint: Vec::new(),
-            intent: Intent::Do(Action::Run(action)),
+            change: ChangeRequest::Do(Action::Run(action)),
             contents,
         };
         self.writer.submit(submission, Mode::Commit)?;

@@ -1,4 +1,4 @@
-//! Appending: places, refusals, resends.
+//! Appending: seqs, refusals, resends.
 
 use shared_types::Seq;
 
@@ -107,7 +107,7 @@ pub fn a_resend_gets_the_first_answer_and_adds_nothing(harness: &mut dyn Harness
     drop(log);
     now_and_after_reopening(harness, |log| {
         assert_eq!(append_one(&**log, sent.clone()).expect("the first answer"), first);
-        // A caller that has seen the log grow may place its events anew; the command is still the same.
+        // A caller that has seen the log grow may renumber its events; the command is still the same.
         let mut moved = append(log.head().seq, 2);
         moved.command = sent.command;
         assert_eq!(append_one(&**log, moved).expect("the first answer"), first);

@@ -22,7 +22,7 @@ pub fn a_scan_visits_the_events_from_a_place_on(harness: &mut dyn Harness) {
     });
 }
 
-pub fn a_scan_stops_when_it_is_told(harness: &mut dyn Harness) {
+pub fn a_scan_stops_when_the_visitor_breaks(harness: &mut dyn Harness) {
     let log = harness.log();
     fill(&*log, 50);
     let mut seen = Vec::new();
@@ -99,7 +99,7 @@ pub fn the_chain_links_every_event_to_the_one_before(harness: &mut dyn Harness) 
     });
 }
 
-pub fn what_is_not_understood_is_kept_as_it_is(harness: &mut dyn Harness) {
+pub fn unknown_event_types_are_stored_unchanged(harness: &mut dyn Harness) {
     let log = harness.log();
     let json = "{ \"zebra\" : 1.0, \"naïve\":\"\\u0000 \u{1f600}\",\"a\":[ ] }";
     let payload = Payload::Unknown(shared_types::payload::UnknownPayload {
@@ -119,6 +119,6 @@ pub fn what_is_not_understood_is_kept_as_it_is(harness: &mut dyn Harness) {
     now_and_after_reopening(harness, |log| {
         let events = read_checked(&**log);
         assert_eq!(events[0].payload, json, "byte for byte");
-        assert_eq!(crate::understand(&**log, &events[0]).expect("carried"), sent);
+        assert_eq!(crate::decode_event(&**log, &events[0]).expect("carried"), sent);
     });
 }

@@ -1,4 +1,4 @@
-//! Contents: every size, wrong hashes, what is not here.
+//! Contents: every size, wrong hashes, missing and purged ones.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use super::sample::{append_one, naming, read_checked};
 use super::{Harness, now_and_after_reopening};
 use crate::{AppendError, ContentError, EventLog, Staged, read_content};
 
-/// Bytes without a pattern that storage could fold.
+/// Bytes that storage cannot compress.
 pub(super) fn noise(size: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -109,7 +109,7 @@ pub fn missing_and_purged_are_told_apart(harness: &mut dyn Harness) {
             let found = log.content(&hash).err();
             assert!(matches!(found, Some(ContentError::Purged(h)) if h == hash), "{found:?}");
         }
-        let missing = ContentHash::of(b"nobody knows");
+        let missing = ContentHash::of(b"never stored");
         assert!(matches!(log.content(&missing).err(), Some(ContentError::Missing(h)) if h == missing));
         assert_eq!(read_content(&**log, &kept.hash).expect("readable"), b"no secret");
         assert_eq!(read_checked(&**log).len(), 3, "the chain still verifies");

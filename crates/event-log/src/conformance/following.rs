@@ -1,4 +1,4 @@
-//! Writers that race, and followers that watch them.
+//! Racing writers, and subscriptions that follow them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use super::{Harness, now_and_after_reopening};
 use crate::{EventLog, Subscription};
 
 const WRITERS: usize = 4;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What each writer appends: forty events in groups of groups.
+/// The appends of each writer, by group: forty events in all.
 fn groups() -> Vec<Vec<u64>> {
     (0..5).map(|_| vec![1, 4, 1, 2]).collect()
 }
@@ -42,7 +42,7 @@ fn follow(log: &Arc<dyn EventLog>, after: Seq, last: Seq) -> Vec<StoredEvent<'st
     let mut subscription = Subscription::new(Arc::clone(log), after);
     let mut seen = Vec::new();
     while subscription.position() < last {
-        let news = subscription.next(PATIENCE).expect("readable");
+        let news = subscription.next(TIMEOUT).expect("readable");
         assert!(!news.is_empty(), "the writers stopped short of {last}");
         seen.extend(news);
     }
@@ -74,7 +74,7 @@ pub fn followers_see_every_event_once_while_writers_race(harness: &mut dyn Harne
     assert_eq!(follow(&log, Seq(0), last), read_checked(&*log), "the past is followed in the same way");
 }
 
-pub fn a_follower_without_news_comes_back_in_time(harness: &mut dyn Harness) {
+pub fn waiting_for_events_ends_at_the_timeout(harness: &mut dyn Harness) {
     let log = harness.log();
     fill(&*log, 3);
     let mut subscription = Subscription::new(Arc::clone(&log), Seq(3));
@@ -83,10 +83,10 @@ pub fn a_follower_without_news_comes_back_in_time(harness: &mut dyn Harness) {
     assert!(start.elapsed() >= Duration::from_millis(30));
     assert_eq!(log.wait(Seq(3), Duration::from_millis(5)), Seq(3));
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| subscription.next(PATIENCE).expect("readable"));
+        let waiting = scope.spawn(|| subscription.next(TIMEOUT).expect("readable"));
         append_one(&*log, append(Seq(3), 1)).expect("taken");
         assert_eq!(waiting.join().expect("ends well").len(), 1);
     });
-    assert!(start.elapsed() < PATIENCE, "an append wakes whoever waits");
-    assert_eq!(log.wait(Seq(0), PATIENCE), Seq(4), "what is here already needs no waiting");
+    assert!(start.elapsed() < TIMEOUT, "an append wakes the waiting threads");
+    assert_eq!(log.wait(Seq(0), TIMEOUT), Seq(4), "what is here already needs no waiting");
 }

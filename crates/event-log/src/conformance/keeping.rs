@@ -1,4 +1,4 @@
-//! What is kept and what may go: collections, and batches whose lists name many contents.
+//! Garbage collection of contents, and batches whose lists name many contents.
 
 use shared_types::payload::file::{FileBatch, FileChange, FileEvent};
 use shared_types::{ContentHash, ContentRef, EventName, Payload, Seq};
@@ -6,7 +6,7 @@ use shared_types::{ContentHash, ContentRef, EventName, Payload, Seq};
 use super::contents::{keep, noise};
 use super::sample::{append_one, command, event, naming, op, read_checked, write};
 use super::{Harness, now_and_after_reopening};
-use crate::{Append, EventLog, read_content, understand};
+use crate::{Append, EventLog, decode_event, read_content};
 
 /// Appends a batch, with its list staged as any content.
 fn append_batch(
@@ -94,7 +94,7 @@ pub fn a_batch_of_a_hundred_thousand_files_is_one_event(harness: &mut dyn Harnes
         let events = read_checked(&**log);
         assert_eq!(events.len(), 2);
         assert!(events[1].payload.len() < 200, "the event itself is small");
-        let understood = understand(&**log, &events[1]).expect("understood");
+        let understood = decode_event(&**log, &events[1]).expect("understood");
         let Payload::File(FileEvent::Batch(found)) = understood.payload else { panic!("not a batch") };
         assert!(found == batch, "every change comes back");
         assert_eq!(log.collect().expect("collected"), (0, 0));

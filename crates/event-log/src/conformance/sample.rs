@@ -1,4 +1,4 @@
-//! Events, appends and racing writers to test with. Ids are counted, so a failure repeats.
+//! Sample events, appends and racing writers. Ids come from a counter, so a failure can be repeated.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +74,7 @@ pub fn naming(after: Seq, content: ContentRef, inline: Option<(ContentHash, Vec<
     }
 }
 
-/// The one answer of an append that stands alone.
+/// Appends a group of one and returns its answer.
 pub fn append_one(log: &dyn EventLog, append: Append) -> Result<Appended, AppendError> {
     log.append(&[append]).pop().expect("one append has one answer")
 }
@@ -87,7 +87,7 @@ pub fn fill(log: &dyn EventLog, count: u64) {
     }
 }
 
-/// All events from a place on.
+/// All events from a seq on.
 pub fn read(log: &dyn EventLog, from: Seq) -> Vec<StoredEvent<'static>> {
     let mut events = Vec::new();
     log.scan(from, &mut |event| {
@@ -98,7 +98,7 @@ pub fn read(log: &dyn EventLog, from: Seq) -> Vec<StoredEvent<'static>> {
     events
 }
 
-/// Reads the whole log, checks places and chain without the log's own help, and returns the events.
+/// Reads the whole log, checks seqs and chain independently of the log, and returns the events.
 pub fn read_checked(log: &dyn EventLog) -> Vec<StoredEvent<'static>> {
     let events = read(log, Seq(1));
     let mut previous = ChainHash::default();
@@ -112,8 +112,8 @@ pub fn read_checked(log: &dyn EventLog) -> Vec<StoredEvent<'static>> {
     events
 }
 
-/// One writer among others: appends its groups one after the other, each until it is taken, and returns the ids
-/// of its events in order. `groups` holds, for each group, the number of events of each of its appends.
+/// One of several racing writers: appends its groups in order, retries each until it is accepted, and returns the
+/// ids of its events in order. `groups` holds, for each group, the number of events of each of its appends.
 pub fn contend(log: &dyn EventLog, groups: &[Vec<u64>]) -> Vec<EventId> {
     let mut acknowledged = Vec::new();
     for sizes in groups {

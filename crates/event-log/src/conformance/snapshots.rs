@@ -1,4 +1,4 @@
-//! Snapshots: the newest at or before a place, with its slices as they were saved.
+//! Snapshots: the newest at or before a seq, with its slices as they were saved.
 
 use shared_types::{RootHash, Seq};
 
@@ -12,7 +12,7 @@ fn snapshot(seq: u64) -> Snapshot {
         root: RootHash([seq as u8 + size as u8; 32]),
         bytes: vec![seq as u8; size],
     };
-    // Not in the order of their names, which a backend must not impose.
+    // Not sorted by name: a backend must keep the order of the slices.
     let slices = vec![slice("settings", 10), slice("files", 300_000), slice("empty", 0)];
     Snapshot { seq: Seq(seq), root: RootHash([seq as u8; 32]), version: seq as u32, slices }
 }

@@ -1,7 +1,7 @@
-//! Taking in a log that was written elsewhere: its rows exactly as they were stored, links and all.
+//! Adopting a log that was written elsewhere: its rows exactly as they were stored, with their hashes.
 //!
-//! Only an empty log adopts. Rows go in by transactions of bounded size, so a failure leaves a log that is whole but
-//! too short: whoever adopts does so in a folder that nobody uses yet, and throws it away.
+//! Only an empty log adopts. Rows are inserted in transactions of bounded size, so a failure leaves a log that is valid
+//! but too short: the caller adopts into a new folder and deletes that folder on failure.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::{SqliteLog, existing, read, schema};
 use crate::error::Cause;
 use crate::{Head, LogLock, OpenError};
 
-/// What one transaction holds at most.
+/// Limits of one transaction.
 const EVENTS: usize = 5_000;
 const BYTES: usize = 8 << 20;
 
@@ -23,7 +23,7 @@ const BYTES: usize = 8 << 20;
 pub enum AdoptError {
     #[error("the log is not empty: it is at event {0}")]
     NotEmpty(Seq),
-    #[error("event {found} stands in the place of event {place}")]
+    #[error("found event {found} where event {place} was expected")]
     Misplaced { found: Seq, place: Seq },
     #[error("the hash of event {0} does not follow from the event before it")]
     Unlinked(Seq),
@@ -34,7 +34,7 @@ pub enum AdoptError {
 }
 
 impl SqliteLog {
-    /// Takes in all events, checking places and links, and returns the newest. Contents come apart from them, by
+    /// Inserts all events, checks their seqs and hashes, and returns the new head. Contents are added separately, with
     /// [`store`](crate::EventLog::store) and [`stage`](crate::EventLog::stage).
     pub fn adopt(
         &self,
@@ -67,12 +67,12 @@ impl SqliteLog {
             }
         }
         writer.insert_linked(&waiting).map_err(storage)?;
-        writer.checkpoint().map_err(storage)?;
+        writer.wal_checkpoint().map_err(storage)?;
         self.signal.set(writer.head());
         Ok(head)
     }
 
-    /// Where the log of a folder ends, for whoever holds its lock; before the first event if there is no log.
+    /// The head of the log in a folder, for the holder of its lock; before the first event if there is no log.
     pub fn head_of(folder: &Path, _lock: &LogLock) -> Result<Head, OpenError> {
         let path = match existing(folder) {
             Err(OpenError::Missing(_)) => return Ok(Head::default()),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_taken_in_as_they_were_stored() {
+    fn rows_are_adopted_as_they_were_stored() {
         let place = tempfile::tempdir().unwrap();
         let first = made(&place.path().join("first"));
         sample::fill(&first, 25);

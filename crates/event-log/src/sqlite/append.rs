@@ -1,29 +1,29 @@
 //! The one connection that writes, and the group commit.
 //!
-//! An append is checked to the end before the first row of it is written, so a refused one leaves no trace in the
-//! group's transaction. `head` moves only with a commit that succeeded; after one that did not, the connection is
-//! rolled back and the next group starts from the same head.
+//! An append is checked completely before its first row is written, so a refused one leaves no trace in the group's
+//! transaction. `head` moves only with a successful commit; after a failed one the connection is rolled back and the
+//! next group starts from the same head.
 
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use shared_types::{Scratch, StoredEvent};
+use shared_types::{StoreBuffers, StoredEvent};
 
 use super::{contents, read, row};
 use crate::check::check;
 use crate::{Append, AppendError, Appended, Head};
 
-/// The writer's connection with the head that it last made durable.
+/// The connection that writes, with the last durable head.
 #[derive(Debug)]
 pub(super) struct Writer {
     conn: Connection,
     head: Head,
-    scratch: Scratch,
+    buffers: StoreBuffers,
 }
 
 impl Writer {
     pub(super) fn new(conn: Connection, head: Head) -> Self {
-        Self { conn, head, scratch: Scratch::default() }
+        Self { conn, head, buffers: StoreBuffers::default() }
     }
 
     pub(super) fn head(&self) -> Head {
@@ -32,8 +32,8 @@ impl Writer {
 
     /// Appends a group with one flush.
     pub(super) fn append(&mut self, group: &[Append]) -> Vec<Result<Appended, AppendError>> {
-        let (head, scratch) = (self.head, &mut self.scratch);
-        match in_transaction(&self.conn, |conn| insert_group(conn, head, scratch, group)) {
+        let (head, buffers) = (self.head, &mut self.buffers);
+        match in_transaction(&self.conn, |conn| insert_group(conn, head, buffers, group)) {
             Ok((head, answers)) => {
                 self.head = head;
                 answers
@@ -42,7 +42,7 @@ impl Writer {
         }
     }
 
-    /// Inserts events that follow the head and bring their own links, with one flush.
+    /// Inserts events that follow the head and carry their own hashes, with one flush.
     pub(super) fn insert_linked(&mut self, events: &[StoredEvent<'_>]) -> rusqlite::Result<()> {
         in_transaction(&self.conn, |conn| {
             let mut statement = conn.prepare_cached(row::INSERT)?;
@@ -54,7 +54,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Any other change, durable when this returns.
+    /// Any other change to the database, durable when this returns.
     pub(super) fn change<T>(
         &mut self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -62,7 +62,7 @@ impl Writer {
         in_transaction(&self.conn, work)
     }
 
-    /// A change that may be lost in a power cut, though never in part, and that therefore waits for no flush.
+    /// A change without a flush: a power cut may lose it as a whole, never in part.
     pub(super) fn change_unflushed<T>(
         &mut self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -73,8 +73,8 @@ impl Writer {
         result
     }
 
-    /// Moves the write-ahead log into the database and empties it. False if a reader was in the way.
-    pub(super) fn checkpoint(&mut self) -> rusqlite::Result<bool> {
+    /// A WAL checkpoint: moves the write-ahead log into the database and empties it. False if a reader prevented that.
+    pub(super) fn wal_checkpoint(&mut self) -> rusqlite::Result<bool> {
         let busy: i64 = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
         Ok(busy == 0)
     }
@@ -94,7 +94,7 @@ fn in_transaction<T>(
     }
     run(conn, "BEGIN IMMEDIATE")?;
     let result = work(conn).and_then(|value| run(conn, "COMMIT").map(|()| value));
-    // SQLite may have rolled back by itself, which a full disk makes it do.
+    // SQLite may have rolled back by itself, for example on a full disk.
     if result.is_err() && !conn.is_autocommit() {
         let _ = run(conn, "ROLLBACK");
     }
@@ -106,7 +106,7 @@ type Answers = Vec<Result<Appended, AppendError>>;
 fn insert_group(
     conn: &Connection,
     mut head: Head,
-    scratch: &mut Scratch,
+    buffers: &mut StoreBuffers,
     group: &[Append],
 ) -> rusqlite::Result<(Head, Answers)> {
     let mut events = conn.prepare_cached(row::INSERT)?;
@@ -124,19 +124,19 @@ fn insert_group(
         };
         let ends = (row::number(answer.first), row::number(answer.last));
         if commands.execute((append.command.as_bytes(), ends.0, ends.1))? == 0 {
-            // A resend that knows the newest seq: its first answer stands.
+            // A resend that knows the newest seq: its first answer is still valid.
             answers.push(Ok(read::answer(conn, append.command)?.unwrap_or(answer)));
             continue;
         }
         for event in &append.events {
-            let stored = event.store_into(&head.hash, scratch);
+            let stored = event.store_into(&head.hash, buffers);
             row::insert(&mut events, &stored)?;
             head = Head { seq: stored.seq, hash: stored.hash };
         }
         named.extend(append.contents.iter().map(|(hash, bytes)| (hash, bytes)));
         answers.push(Ok(answer));
     }
-    // In the order of their index, which is then walked once and not at random.
+    // Sorted by hash, so that the index is walked once instead of at random.
     named.sort_unstable_by_key(|(hash, _)| *hash);
     let mut insert_content = conn.prepare_cached(contents::INSERT)?;
     for (hash, bytes) in named {

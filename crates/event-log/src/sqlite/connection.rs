@@ -1,4 +1,4 @@
-//! Connections to `state.sqlite`: one that writes, and a few that read beside it.
+//! Connections to `state.sqlite`: one that writes, and a few that read at the same time.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::schema;
 
-/// How long a connection waits for another process, or for a reader that keeps a checkpoint from ending.
+/// How long a connection waits for another process, or for a reader that holds up a WAL checkpoint.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// `synchronous=FULL` flushes every commit: an acknowledged append survives a power cut. The automatic checkpoint
-/// is for connections without a checkpointer. `mmap_size` stays zero because mapped pages count as the process's memory and a read
-/// error in them kills it.
+/// `synchronous=FULL` flushes every commit: an acknowledged append survives a power cut. The automatic WAL checkpoint
+/// is for connections without a `WalCheckpointer`. `mmap_size` stays zero because mapped pages count as the process's
+/// memory and a read error in them kills it.
 pub(super) const WRITER: &str = "
     PRAGMA page_size = 4096;
     PRAGMA journal_mode = WAL;
@@ -45,24 +45,24 @@ pub(super) fn open_writer(path: &Path) -> rusqlite::Result<Connection> {
     Ok(conn)
 }
 
-/// How the disk lets a reader work.
+/// How a reader can open the database on this disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Beside a writer, under SQLite's locks.
+    /// Next to a writer, with SQLite's locks.
     Shared,
-    /// On a disk that cannot be written, where a crash left a write-ahead log: SQLite cannot make its index there,
-    /// so it keeps one in memory, which it does for a connection that has the file to itself.
+    /// On a read-only disk where a crash left a write-ahead log. SQLite cannot create the WAL index there, so it keeps
+    /// one in memory, which requires exclusive access to the file.
     Alone,
-    /// On a disk that cannot be written, where all there is stands in the database.
+    /// On a read-only disk without a write-ahead log.
     Immutable,
 }
 
-/// Connections that only read, opened when needed and kept for the next one.
+/// Connections that only read, opened when needed and kept for reuse.
 #[derive(Debug)]
 pub(super) struct ReadPool {
     path: PathBuf,
     access: Access,
-    /// The schema's version, where it is older than today's and cannot be brought up.
+    /// The schema version of a log that is older than this program and may not be migrated.
     version: i64,
     idle: Mutex<Vec<Connection>>,
 }
@@ -70,13 +70,13 @@ pub(super) struct ReadPool {
 impl ReadPool {
     const KEPT: usize = 4;
 
-    /// Reads beside the writer of this process.
+    /// Readers next to the writer of this process.
     pub(super) fn beside_writer(path: &Path) -> Self {
         let idle = Mutex::default();
         Self { path: path.to_owned(), access: Access::Shared, version: schema::KNOWN, idle }
     }
 
-    /// Reads whatever lies there, also on a disk that cannot be written.
+    /// Readers without a writer in this process, also on a read-only disk.
     pub(super) fn alone(path: &Path) -> Result<Self, crate::OpenError> {
         let mut access = Access::Shared;
         let mut opened = open_reader(path, access);
@@ -95,7 +95,7 @@ impl ReadPool {
         self.version
     }
 
-    /// Lends a connection. It comes back unless `work` panics.
+    /// Lends a connection, which returns to the pool unless `work` panics.
     pub(super) fn with<T, E: From<rusqlite::Error>>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, E>,
@@ -117,7 +117,7 @@ impl ReadPool {
     }
 }
 
-/// True if SQLite failed because it could not make its files beside the database.
+/// Whether SQLite failed because it could not create its files next to the database.
 fn wants_to_write(error: &rusqlite::Error) -> bool {
     [Some(ErrorCode::CannotOpen), Some(ErrorCode::ReadOnly)].contains(&error.sqlite_error_code())
 }
@@ -138,7 +138,7 @@ fn open_reader(path: &Path, access: Access) -> rusqlite::Result<Connection> {
     conn.busy_timeout(BUSY)?;
     conn.set_prepared_statement_cache_capacity(32);
     conn.execute_batch(READER)?;
-    // SQLite opens the files only now; a disk that does not allow it must be known here.
+    // SQLite opens the files only with the first query, so a disk that does not allow it shows here.
     conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(conn)
 }
@@ -149,7 +149,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// The only name under which SQLite believes that a file never changes.
+/// The `immutable=1` URI: with it SQLite assumes that the file never changes.
 fn immutable_uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {

@@ -1,9 +1,9 @@
-//! Small contents in the database, and what was purged.
+//! Small contents in the database, and the list of purged hashes.
 
 use rusqlite::{Connection, OptionalExtension};
 use shared_types::ContentHash;
 
-/// The bytes behind a hash as they are stored, unchecked.
+/// The stored bytes behind a hash, unchecked.
 pub(super) fn bytes(conn: &Connection, hash: &ContentHash) -> rusqlite::Result<Option<Vec<u8>>> {
     let mut statement = conn.prepare_cached("SELECT bytes FROM contents WHERE hash = ?1")?;
     statement.query_row([hash.as_bytes()], |row| row.get(0)).optional()
@@ -29,7 +29,7 @@ pub(super) fn insert(conn: &Connection, hash: &ContentHash, bytes: &[u8]) -> rus
     conn.prepare_cached(INSERT)?.execute((hash.as_bytes(), bytes)).map(drop)
 }
 
-/// Removes a row; the database overwrites what it held. Returns whether it was there.
+/// Removes a row; the database overwrites its bytes. Returns whether it existed.
 pub(super) fn delete(conn: &Connection, hash: &ContentHash) -> rusqlite::Result<bool> {
     Ok(conn.prepare_cached("DELETE FROM contents WHERE hash = ?1")?.execute([hash.as_bytes()])? > 0)
 }

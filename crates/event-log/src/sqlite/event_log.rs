@@ -1,4 +1,4 @@
-//! The contract of a log, kept with SQLite and blobs.
+//! [`EventLog`] on SQLite and blobs.
 
 use std::collections::HashMap;
 use std::io::{self, Cursor, Read};
@@ -9,15 +9,15 @@ use shared_types::{CommandId, ContentHash, ContentRef, OpId, RunId, Seq, StoredE
 use thiserror::Error;
 
 use super::{Access, SqliteLog, contents, read, schema, snapshots};
-use crate::check::check_ahead;
-use crate::content::{Intake, take_in};
+use crate::check::check_early;
+use crate::content::{ReadStart, read_start};
 use crate::disk::remove_file;
-use crate::references::spare_named;
+use crate::references::keep_named;
 use crate::{Append, AppendError, Appended, ContentError, EventLog, Head, ReadError, Snapshot, Staged};
 
-/// Why bytes that were purged are not gone from the disk yet.
+/// Why purged bytes are still on the disk.
 #[derive(Debug, Clone, Copy, Error)]
-#[error("somebody is reading the log, so the bytes are still in its write-ahead log; purge them once more")]
+#[error("the log is being read, so the bytes are still in its write-ahead log; purge them once more")]
 struct ReaderInTheWay;
 
 impl EventLog for SqliteLog {
@@ -28,7 +28,7 @@ impl EventLog for SqliteLog {
     fn head(&self) -> Head {
         match self.access {
             Access::Writing { .. } => self.signal.get(),
-            Access::Reading => self.look(),
+            Access::Reading => self.refresh_head(),
         }
     }
 
@@ -68,10 +68,10 @@ impl EventLog for SqliteLog {
         self.read(|conn| read::run(conn, run, head))
     }
 
-    fn wait(&self, after: Seq, patience: Duration) -> Seq {
+    fn wait(&self, after: Seq, timeout: Duration) -> Seq {
         match self.access {
-            Access::Writing { .. } => self.signal.wait(after, patience),
-            Access::Reading => self.watch(after, patience),
+            Access::Writing { .. } => self.signal.wait(after, timeout),
+            Access::Reading => self.poll(after, timeout),
         }
     }
 
@@ -80,19 +80,19 @@ impl EventLog for SqliteLog {
     }
 
     fn stage(&self, bytes: &mut dyn Read) -> Result<Staged, ContentError> {
-        match take_in(bytes).map_err(ContentError::from_read)? {
-            Intake::Small(bytes) => Ok(Staged::Inline { content: ContentRef::of(&bytes), bytes }),
-            Intake::Large(start) => {
+        match read_start(bytes).map_err(ContentError::from_read)? {
+            ReadStart::Small(bytes) => Ok(Staged::Inline { content: ContentRef::of(&bytes), bytes }),
+            ReadStart::Large(start) => {
                 self.must_be_writing().map_err(ContentError::storage)?;
-                Ok(Staged::Blob { content: self.blobs.put(start, bytes, &self.expected)? })
+                Ok(Staged::Blob { content: self.blobs.put(start, bytes, &self.early)? })
             }
         }
     }
 
     fn store(&self, contents: Vec<(ContentHash, Vec<u8>)>) -> Result<(), ContentError> {
-        check_ahead(&contents)?;
+        check_early(&contents)?;
         let mut writer = self.writer().map_err(ContentError::storage)?;
-        self.expected.lock().extend(contents.iter().map(|(hash, _)| *hash));
+        self.early.lock().extend(contents.iter().map(|(hash, _)| *hash));
         let insert = |conn: &_| contents.iter().try_for_each(|(hash, b)| contents::insert(conn, hash, b));
         writer.change(insert).map_err(ContentError::storage)
     }
@@ -117,7 +117,7 @@ impl EventLog for SqliteLog {
     ) -> Result<Box<dyn Read + Send>, ContentError> {
         match self.blobs.open_range(hash, range.clone())? {
             Some(reader) => Ok(Box::new(reader)),
-            // Small, and checked as a whole.
+            // Small enough to be checked as a whole.
             None => {
                 let mut whole = self.content(hash)?;
                 io::copy(&mut (&mut whole).take(range.start), &mut io::sink())
@@ -156,11 +156,11 @@ impl EventLog for SqliteLog {
         for (hash, in_row) in hashes.iter().zip(in_rows) {
             count += u64::from(self.blobs.remove(hash)? || in_row);
         }
-        // Backups of older versions hold the same bytes.
+        // Backups of older schema versions hold the same bytes.
         for backup in schema::backups(&self.path) {
             remove_file(&backup).map_err(ContentError::storage)?;
         }
-        if writer.checkpoint().map_err(ContentError::storage)? {
+        if writer.wal_checkpoint().map_err(ContentError::storage)? {
             Ok(count)
         } else {
             Err(ContentError::storage(ReaderInTheWay))
@@ -173,12 +173,12 @@ impl EventLog for SqliteLog {
             unnamed.insert(hash, size);
         })?;
 
-        // Most of the log is read while others may append; only what they added is read with the door closed.
-        let next = spare_named(self, Seq(1), &mut unnamed)?;
+        // Most of the log is read while others may append; only the events they added are read under the lock.
+        let next = keep_named(self, Seq(1), &mut unnamed)?;
         let mut writer = self.writer().map_err(ContentError::storage)?;
-        spare_named(self, next, &mut unnamed)?;
+        keep_named(self, next, &mut unnamed)?;
 
-        let expected = self.expected.lock();
+        let expected = self.early.lock();
         unnamed.retain(|hash, _| !expected.contains(hash));
         let delete_rows =
             |conn: &_| unnamed.keys().try_for_each(|hash| contents::delete(conn, hash).map(drop));

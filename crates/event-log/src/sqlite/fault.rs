@@ -1,11 +1,11 @@
-//! What goes wrong inside SQLite, sorted by what it means for the log.
+//! Errors of SQLite, sorted by what they mean for the log.
 
 use rusqlite::ErrorCode;
 use shared_types::{Seq, UserId};
 
 use crate::{OpenError, ReadError};
 
-/// Why something could not be read.
+/// Why a read failed.
 #[derive(Debug)]
 pub(super) enum Fault {
     Broken { seq: Seq, reason: String },
@@ -17,7 +17,7 @@ impl Fault {
         Self::Broken { seq, reason: reason.into() }
     }
 
-    /// An error of SQLite while the event at `seq` was to be read: damage is damage of that event.
+    /// An SQLite error while the event at `seq` was read: a damaged database is a break at that event.
     pub(super) fn at(seq: Seq, error: rusqlite::Error) -> Self {
         if is_damage(&error) { Self::broken(seq, error.to_string()) } else { Self::Sql(error) }
     }
@@ -43,7 +43,7 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// True if the database's own structure is not what SQLite wrote.
+/// Whether the database's own structure is damaged.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     [Some(ErrorCode::DatabaseCorrupt), Some(ErrorCode::NotADatabase)].contains(&error.sqlite_error_code())
 }

@@ -1,4 +1,4 @@
-//! Reading events: in order with the chain checked, by operation, by run, and the head.
+//! Reading events: in order with the chain checked, by operation, by run; and the head.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::{Appended, Head};
 const UNLINKED: &str = "its hash does not follow from the event before it";
 const MISSING: &str = "the event is missing";
 
-/// Visits events from `from` on. `head` is a seq that is known to exist: an end before it is a break.
+/// Visits events from `from` on. `head` is a seq that must exist: a log that ends before it is broken.
 pub(super) fn scan(
     conn: &Connection,
     from: Seq,
@@ -41,7 +41,7 @@ pub(super) fn scan(
     if next <= head { Err(Fault::broken(next, MISSING)) } else { Ok(()) }
 }
 
-/// The link that the event at `place` follows; none if the log ends before that.
+/// The hash of the event before `place`; none if the log ends earlier.
 fn hash_before(conn: &Connection, place: Seq, head: Seq) -> Result<Option<ChainHash>, Fault> {
     let before = Seq(place.0 - 1);
     match hash_at(conn, before) {
@@ -50,7 +50,7 @@ fn hash_before(conn: &Connection, place: Seq, head: Seq) -> Result<Option<ChainH
     }
 }
 
-/// The link of one event, unchecked; before the first it is all zeros.
+/// The stored hash of one event, unchecked; all zeros before the first.
 pub(super) fn hash_at(conn: &Connection, seq: Seq) -> Result<ChainHash, Fault> {
     if seq == Seq::ZERO {
         return Ok(ChainHash::default());
@@ -75,7 +75,7 @@ pub(super) fn run(conn: &Connection, run: RunId, head: Seq) -> Result<Vec<Stored
     selected(conn, row::OF_RUN, run.as_bytes(), head)
 }
 
-/// The events that have this id, each checked against the one before it in the log.
+/// The events that an index selects, each checked against the event before it in the log.
 fn selected(
     conn: &Connection,
     sql: &str,
@@ -107,23 +107,23 @@ pub(super) fn answer(conn: &Connection, command: CommandId) -> rusqlite::Result<
     Ok(range.and_then(|(first, last)| Some(Appended { first: row::seq(first)?, last: row::seq(last)? })))
 }
 
-/// Where the log ends, by the index alone: true also when the event there is broken.
+/// The last seq by the index alone, also when that event is broken.
 pub(super) fn last_seq(conn: &Connection) -> rusqlite::Result<Seq> {
     let last: Option<i64> =
         conn.prepare_cached("SELECT max(seq) FROM events")?.query_row([], |row| row.get(0))?;
     Ok(last.and_then(row::seq).unwrap_or_default())
 }
 
-/// The newest event, readable and linked to the one before it; and signs that none before it are gone.
+/// The newest event, checked against the one before it. Also checks for signs of missing events.
 pub(super) fn checked_head(conn: &Connection) -> Result<Head, Fault> {
     let last = last_seq(conn).map_err(|e| Fault::at(Seq(1), e))?;
     let first: Option<i64> = conn.query_row("SELECT min(seq) FROM events", [], |row| row.get(0))?;
     if first.is_some_and(|first| first != 1) {
         return Err(Fault::broken(Seq(1), MISSING));
     }
-    let told: Option<i64> = conn.query_row("SELECT max(seq) FROM snapshots", [], |row| row.get(0))?;
-    if told.and_then(row::seq).is_some_and(|told| told > last) {
-        return Err(Fault::broken(last.next(), "the event is missing, and there is a snapshot past it"));
+    let snapshot: Option<i64> = conn.query_row("SELECT max(seq) FROM snapshots", [], |row| row.get(0))?;
+    if snapshot.and_then(row::seq).is_some_and(|snapshot| snapshot > last) {
+        return Err(Fault::broken(last.next(), "the event is missing: there is a snapshot of a later one"));
     }
     let mut head = Head::default();
     if last > Seq::ZERO {

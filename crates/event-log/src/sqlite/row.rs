@@ -1,4 +1,4 @@
-//! Rows of table `events`, in its own order of columns. Whatever a row holds that cannot be is a break.
+//! Rows of table `events`, in the order of its columns. A row with an impossible value is a break of the chain.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use shared_types::{ChainHash, EventId, OpId, RunId, Seq, Source, StoredEvent, Ti
 
 use super::fault::Fault;
 
-/// All columns from a place on, in order.
+/// All columns of the events from a seq on, in order.
 pub(super) const FROM: &str = "SELECT seq, id, ts, source, name, version, op, actor, run_id, cause, taint, payload, \
                                hash FROM events WHERE seq >= ?1 ORDER BY seq";
 pub(super) const OF_OPERATION: &str = "SELECT seq, id, ts, source, name, version, op, actor, run_id, cause, taint, \
@@ -19,12 +19,12 @@ pub(super) const INSERT: &str = "INSERT INTO events (seq, id, ts, source, name, 
                                  taint, payload, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
                                  ?13)";
 
-/// A seq as SQLite counts. No log comes near the end of either type.
+/// A seq as an SQLite integer. No log comes near the limit of either type.
 pub(super) fn number(seq: Seq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }
 
-/// A seq that SQLite stored.
+/// A seq from an SQLite integer.
 pub(super) fn seq(value: i64) -> Option<Seq> {
     u64::try_from(value).ok().map(Seq)
 }
@@ -48,7 +48,7 @@ pub(super) fn insert(statement: &mut CachedStatement<'_>, event: &StoredEvent<'_
     Ok(())
 }
 
-/// Borrows an event from its row. `place` names it if its own seq is what is broken.
+/// Borrows an event from its row. `place` is its expected seq, for errors.
 pub(super) fn event<'r>(row: &'r Row<'_>, place: Seq) -> Result<StoredEvent<'r>, Fault> {
     let columns = Columns { row, place };
     Ok(StoredEvent {

@@ -1,7 +1,7 @@
-//! The tables of `state.sqlite`, as a list of steps from nothing to today.
+//! The tables of `state.sqlite`, as a list of migration steps.
 //!
-//! A step, once released, is never changed; a new version is a new step at the end. The number of steps taken is
-//! SQLite's `user_version`. Before an existing database takes one, a backup of it is made and flushed.
+//! A released step is never changed; a new version is a new step at the end. The number of steps taken is SQLite's
+//! `user_version`. Before an existing database is migrated, a backup of it is made and flushed.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -50,14 +50,13 @@ const STEPS: [&str; 3] = [
     "CREATE INDEX events_by_run ON events (run_id) WHERE run_id IS NOT NULL;",
 ];
 
-/// What an older log that may not be changed lacks, as empty tables of the connection's own. Without an index it is
-/// read all the same.
+/// Empty temporary tables for those that an older, read-only log lacks. A missing index needs none.
 const STAND_INS: [&str; 3] = ["", "CREATE TEMP TABLE purged (hash BLOB PRIMARY KEY);", ""];
 
-/// The version that this program writes.
+/// The schema version that this program writes.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;
 
-/// The version of a database; zero for one whose creation was never finished.
+/// The schema version of a database; zero if its creation was not finished.
 pub(super) fn version(conn: &Connection) -> Result<i64, OpenError> {
     let found = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(open_error)?;
     if found > KNOWN {
@@ -70,7 +69,7 @@ fn steps_after(version: i64) -> impl Iterator<Item = (i64, &'static str)> {
     (1..).zip(STEPS).filter(move |(number, _)| *number > version)
 }
 
-/// All steps and the user's id at once: a crash leaves either a whole log or none.
+/// All steps and the user's id in one transaction: a crash leaves either a complete log or none.
 pub(super) fn create(conn: &mut Connection, user: &UserId) -> rusqlite::Result<()> {
     let transaction = conn.transaction()?;
     for (_, sql) in steps_after(0) {
@@ -81,7 +80,7 @@ pub(super) fn create(conn: &mut Connection, user: &UserId) -> rusqlite::Result<(
     transaction.commit()
 }
 
-/// Brings an older database up to today, after a backup.
+/// Migrates an older database to the current version, after a backup.
 pub(super) fn migrate(conn: &mut Connection, path: &Path, from: i64) -> Result<(), OpenError> {
     if from == KNOWN {
         return Ok(());
@@ -104,7 +103,7 @@ pub(super) fn stand_in(conn: &Connection, version: i64) -> rusqlite::Result<()> 
         .try_for_each(|(_, sql)| conn.execute_batch(sql))
 }
 
-/// Where the database of an older version is kept.
+/// The path of the backup of an older version.
 fn backup_path(path: &Path, version: i64) -> PathBuf {
     path.with_extension(format!("sqlite.v{version}.backup"))
 }
@@ -127,7 +126,7 @@ fn back_up(conn: &Connection, target: &Path) -> Result<(), OpenError> {
     target.parent().map_or(Ok(()), sync_folder).map_err(storage)
 }
 
-/// The backups that lie beside a database. They hold bytes that a purge must reach too.
+/// The backups next to a database. A purge must reach their bytes too.
 pub(super) fn backups(path: &Path) -> Vec<PathBuf> {
     (1..KNOWN).map(|version| backup_path(path, version)).filter(|backup| backup.exists()).collect()
 }

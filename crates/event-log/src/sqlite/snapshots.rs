@@ -1,4 +1,4 @@
-//! Snapshots: one row a slice, and one without a name for the whole, which holds the version of the view.
+//! Snapshots: one row per slice, and one without a name for the whole, which holds the version of the view.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 use shared_types::{RootHash, Seq};
@@ -42,7 +42,7 @@ pub(super) fn list(conn: &Connection) -> rusqlite::Result<Vec<Snapshot>> {
     statement.query_map([WHOLE], bare)?.collect()
 }
 
-/// A snapshot without its slices. The first ones say no version.
+/// A snapshot without its slices. The oldest rows hold no version.
 fn bare(row: &Row<'_>) -> rusqlite::Result<Snapshot> {
     let version: Vec<u8> = row.get(2)?;
     Ok(Snapshot {

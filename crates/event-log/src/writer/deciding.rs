@@ -1,4 +1,5 @@
-//! From a submission to a decision: the log and the bytes that the kernel, which reads nothing, has to be given.
+//! From a submission to a decision. The kernel reads nothing, so the writer adds the events, views and contents that
+//! deciding needs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,19 +9,19 @@ use shared_types::payload::file::FileNode;
 use shared_types::payload::run::AskKind;
 use shared_types::{ContentHash, ContentRef, Event, OpId, RunId, StoredEvent, Timestamp};
 
-use super::groups::State;
-use super::{Intent, Submission, SubmitError};
+use super::groups::WriterThread;
+use super::{ChangeRequest, Submission, SubmitError};
 use crate::replay::view_at;
-use crate::{read_content, understand};
+use crate::{decode_event, read_content};
 
-impl State {
+impl WriterThread {
     pub(super) fn decide(&mut self, submission: &Submission) -> Result<Decision, SubmitError> {
         if self.view.seq() < self.log.head().seq {
             self.reload();
         }
         let ts = (self.options.clock)().millis().max(self.last_ts);
         self.last_ts = ts;
-        let action = self.action(&submission.intent)?;
+        let action = self.action(&submission.change)?;
         self.check_ids(&action, submission.op, submission.run_id)?;
         self.check_contents(&action, &submission.contents)?;
         let mut command = Command {
@@ -47,15 +48,15 @@ impl State {
                 }
                 other => {
                     let decision = other?;
-                    self.check_brought_back(&command.action, &decision)?;
+                    self.check_restored_contents(&command.action, &decision)?;
                     return Ok(decision);
                 }
             }
         }
     }
 
-    /// Going back must not bring back files whose bytes were purged since.
-    fn check_brought_back(&self, action: &Action, decision: &Decision) -> Result<(), SubmitError> {
+    /// Undo and restore must not bring back files whose bytes were purged since.
+    fn check_restored_contents(&self, action: &Action, decision: &Decision) -> Result<(), SubmitError> {
         if !matches!(
             action,
             Action::Undo { .. } | Action::UndoRun { .. } | Action::RetryRun { .. } | Action::Restore { .. }
@@ -79,22 +80,23 @@ impl State {
         Ok(read_content(&*self.log, hash)?)
     }
 
-    fn action(&self, intent: &Intent) -> Result<Action, SubmitError> {
-        Ok(match intent {
-            Intent::Do(action) => action.clone(),
-            Intent::Undo { target, resolutions } => {
-                let events = self.understood(&self.log.operation(*target)?)?;
+    /// Completes a change from the log.
+    fn action(&self, change: &ChangeRequest) -> Result<Action, SubmitError> {
+        Ok(match change {
+            ChangeRequest::Do(action) => action.clone(),
+            ChangeRequest::Undo { target, resolutions } => {
+                let events = self.decode_all(&self.log.operation(*target)?)?;
                 Action::Undo { target: *target, events, resolutions: resolutions.clone() }
             }
-            Intent::UndoRun { run, resolutions } => {
-                let events = self.understood(&self.log.run(*run)?)?;
+            ChangeRequest::UndoRun { run, resolutions } => {
+                let events = self.decode_all(&self.log.run(*run)?)?;
                 Action::UndoRun { run: *run, events, resolutions: resolutions.clone() }
             }
-            Intent::RetryRun { run, to, resolutions } => {
-                let events = self.understood(&self.log.run(*run)?)?;
+            ChangeRequest::RetryRun { run, to, resolutions } => {
+                let events = self.decode_all(&self.log.run(*run)?)?;
                 Action::RetryRun { run: *run, to: *to, events, resolutions: resolutions.clone() }
             }
-            Intent::Restore { seq } => {
+            ChangeRequest::Restore { seq } => {
                 if *seq > self.view.seq() {
                     return Err(Rejection::NotYet { seq: *seq }.into());
                 }
@@ -103,12 +105,12 @@ impl State {
         })
     }
 
-    fn understood(&self, stored: &[StoredEvent<'_>]) -> Result<Vec<Event>, SubmitError> {
-        Ok(stored.iter().map(|event| understand(&*self.log, event)).collect::<Result<_, _>>()?)
+    fn decode_all(&self, stored: &[StoredEvent<'_>]) -> Result<Vec<Event>, SubmitError> {
+        Ok(stored.iter().map(|event| decode_event(&*self.log, event)).collect::<Result<_, _>>()?)
     }
 
-    /// A call is an operation of its own, and a run has an id of its own. The kernel knows the open ones; what is over
-    /// only the log knows.
+    /// The ids of a new call and of a new run must be unused. The kernel knows the open ones; the log knows those that
+    /// have ended.
     fn check_ids(&self, action: &Action, call: OpId, run: Option<RunId>) -> Result<(), SubmitError> {
         if matches!(action, Action::StartCall(_) | Action::MakeCall { .. })
             && !self.log.operation(call)?.is_empty()
@@ -123,7 +125,7 @@ impl State {
         Ok(())
     }
 
-    /// No event may name bytes that are not here.
+    /// No event may name contents that are not stored.
     fn check_contents(&self, action: &Action, given: &[(ContentHash, Vec<u8>)]) -> Result<(), SubmitError> {
         let given: HashSet<_> = given.iter().map(|(hash, _)| *hash).collect();
         let check = |content: ContentRef| {
@@ -160,7 +162,7 @@ fn named_in_run(action: &RunAction) -> Option<ContentRef> {
     }
 }
 
-/// The contents that an action brings in from outside.
+/// The contents that an action names and the caller must have supplied or stored.
 fn named_contents(action: &Action) -> Vec<ContentRef> {
     match action {
         Action::WriteFile { node, .. } => node.content().into_iter().collect(),
@@ -180,18 +182,13 @@ fn named_contents(action: &Action) -> Vec<ContentRef> {
             report.output.into_iter().chain(files).collect()
         }
         Action::ImportFiles { files, .. } => files.iter().filter_map(|(_, node)| node.content()).collect(),
-        Action::WriteNote { state, .. } => vec![state.body],
-        Action::PostMessage { body, .. } => vec![*body],
         Action::CreateUser { .. }
-        | Action::RenameUser { .. }
         | Action::DeletePath { .. }
         | Action::MovePath { .. }
         | Action::SetWindow { .. }
         | Action::CloseWindow { .. }
         | Action::SetSetting { .. }
         | Action::ClearSetting { .. }
-        | Action::DeleteNote { .. }
-        | Action::StartConversation { .. }
         | Action::RequestCheckpoint { .. }
         | Action::RecordCheckpoint { .. }
         | Action::FailCheckpoint { .. }

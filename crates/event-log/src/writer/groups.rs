@@ -10,55 +10,58 @@ use kernel::{Action, Decision, RunAction, View, evolve, react};
 use shared_types::{CommandId, ContentHash, Event, INLINE_LIMIT};
 
 use super::replies::{Answer, Replies};
-use super::{Intent, Look, Mode, Options, Outcome, Reply, Request, Submission, SubmitError};
+use super::{ChangeRequest, Inspection, Mode, Options, Outcome, Reply, Request, Submission, SubmitError};
 use crate::replay::{SnapshotNeed, snapshot_need, snapshot_of, view_at};
-use crate::{Append, AppendError, Appended, ContentError, EventLog, understand};
+use crate::{Append, AppendError, Appended, ContentError, EventLog, decode_event};
 
-/// Requests that wait for one flush at most.
+/// The largest group: requests that share one flush.
 const GROUP: usize = 512;
-/// Nobody asked for this long: there is time for a snapshot.
+/// After this long without a request the thread has time to save a snapshot.
 const IDLE: Duration = Duration::from_millis(20);
 
-pub(super) struct State {
+/// Everything that the writer's thread owns.
+pub(super) struct WriterThread {
     pub(super) log: Arc<dyn EventLog>,
     pub(super) view: View,
     pub(super) options: Options,
     pub(super) last_ts: i64,
     replies: Replies,
-    /// The changes that the newest snapshot holds, as the view counts them.
+    /// `View::changes` at the newest snapshot.
     saved: u64,
-    /// How many took part in the last two groups.
-    took_part: [usize; 2],
+    /// The number of members of the last two groups.
+    group_sizes: [usize; 2],
 }
 
-/// Submissions that were decided and wait for the flush. Those that change something have an append, in order.
+/// Submissions that are decided and wait for the flush. Each that changes something has an append, in the same order.
 #[derive(Default)]
 struct Group {
     members: Vec<Member>,
     appends: Vec<Append>,
-    /// Those who want to see the present. Nobody is shown what is not durable, and nobody who writes is kept from
-    /// sharing the flush by somebody who only looks.
-    looks: Vec<Look>,
+    /// Inspections run after the flush: they must not see events that are not durable, and ending the group for them
+    /// would cost the writers an extra flush.
+    inspections: Vec<Inspection>,
 }
 
 impl Group {
     fn is_full(&self) -> bool {
-        self.members.len() + self.looks.len() >= GROUP
+        self.members.len() + self.inspections.len() >= GROUP
     }
 
-    /// Whether something that the log will hold only after the flush could matter to this submission.
-    fn concerns(&self, submission: &Submission) -> bool {
+    /// Whether the submission may depend on events of this group, which the log holds only after the flush.
+    fn may_affect(&self, submission: &Submission) -> bool {
         let has = |is: &dyn Fn(&Event) -> bool| self.appends.iter().flat_map(|append| &append.events).any(is);
-        match &submission.intent {
-            Intent::Do(Action::StartCall(_) | Action::MakeCall { .. }) => {
+        match &submission.change {
+            ChangeRequest::Do(Action::StartCall(_) | Action::MakeCall { .. }) => {
                 has(&|event| event.op == submission.op)
             }
-            Intent::Do(Action::Run(RunAction::Start(_))) => has(&|event| event.run_id == submission.run_id),
-            Intent::Do(_) => false,
-            Intent::Undo { .. }
-            | Intent::UndoRun { .. }
-            | Intent::RetryRun { .. }
-            | Intent::Restore { .. } => !self.appends.is_empty(),
+            ChangeRequest::Do(Action::Run(RunAction::Start(_))) => {
+                has(&|event| event.run_id == submission.run_id)
+            }
+            ChangeRequest::Do(_) => false,
+            ChangeRequest::Undo { .. }
+            | ChangeRequest::UndoRun { .. }
+            | ChangeRequest::RetryRun { .. }
+            | ChangeRequest::Restore { .. } => !self.appends.is_empty(),
         }
     }
 }
@@ -66,13 +69,13 @@ impl Group {
 struct Member {
     submission: Box<Submission>,
     reply: Reply,
-    /// Whether one of the appends is this member's, and how many of its contents the submission brought.
+    /// How many contents the submission brought to its append; none for a no-op, which has no append.
     brought: Option<usize>,
 }
 
-impl State {
+impl WriterThread {
     pub(super) fn new(log: Arc<dyn EventLog>, view: View, options: Options, replies: Replies) -> Self {
-        Self { log, view, options, replies, saved: 0, last_ts: i64::MIN, took_part: [0; 2] }
+        Self { log, view, options, replies, saved: 0, last_ts: i64::MIN, group_sizes: [0; 2] }
     }
 
     pub(super) fn run(&mut self, requests: &Receiver<Request>) {
@@ -94,7 +97,7 @@ impl State {
         }
     }
 
-    /// The first request of a group. While nobody asks, there is time for a snapshot.
+    /// Waits for the first request of a group, and saves a snapshot that is due while none comes.
     fn next(&mut self, requests: &Receiver<Request>) -> Option<Request> {
         match snapshot_need(&self.view, self.saved) {
             SnapshotNeed::None => {}
@@ -107,26 +110,27 @@ impl State {
         requests.recv().ok()
     }
 
-    /// One more for the group. Writers who ask again as soon as they are answered fall into two groups, of which one
-    /// is answered while the other is flushed: a flush for a few who are early would keep the others waiting.
+    /// One more request for the group. Callers that submit again as soon as they get a reply form two groups: one gets
+    /// its replies while the other is flushed. So a group smaller than usual first hands out pending replies, instead
+    /// of flushing for the few requests that came early.
     fn more(&self, requests: &Receiver<Request>, members: usize) -> Option<Request> {
-        let half = self.took_part.iter().sum::<usize>() / 2;
+        let half = self.group_sizes.iter().sum::<usize>() / 2;
         loop {
             match requests.try_recv() {
-                Err(TryRecvError::Empty) if members < half && self.replies.give_next() => {}
+                Err(TryRecvError::Empty) if members < half && self.replies.send_next() => {}
                 other => return other.ok(),
             }
         }
     }
 
-    /// Decides what waits, in order. False if something waits for the group to be committed first.
+    /// Decides the waiting requests in order. False if one of them needs the group to be committed first.
     fn take_all(&mut self, waiting: &mut VecDeque<Request>, group: &mut Group) -> bool {
         while let Some(request) = waiting.pop_front() {
             match request {
                 Request::Inspect(look) if group.members.is_empty() => look(&mut self.view),
-                Request::Inspect(look) => group.looks.push(look),
-                // What is decided from the log is decided when the log holds all that the view has seen.
-                Request::Submit { submission, mode, reply } if group.concerns(&submission) => {
+                Request::Inspect(look) => group.inspections.push(look),
+                // A decision that reads the log needs a log that holds everything the view has seen.
+                Request::Submit { submission, mode, reply } if group.may_affect(&submission) => {
                     waiting.push_front(Request::Submit { submission, mode, reply });
                     return false;
                 }
@@ -141,7 +145,7 @@ impl State {
         true
     }
 
-    /// Decides a submission. It comes back if it needs bytes that another of the group brings along.
+    /// Decides a submission. Returns it if it needs contents that another member of the group brings.
     fn take(
         &mut self,
         mut submission: Box<Submission>,
@@ -166,15 +170,15 @@ impl State {
             return Ok(());
         }
         if decision.events.is_empty() {
-            // What is as wanted only through events of this group is acknowledged with them.
+            // No-ops that depend on this group are acknowledged with it.
             if group.members.is_empty() {
-                reply(self.nothing_to_do(submission.command));
+                reply(self.no_op(submission.command));
             } else {
                 group.members.push(Member { submission, reply, brought: None });
             }
             return Ok(());
         }
-        let merged = match self.small_ones(decision.contents) {
+        let merged = match self.stage_large(decision.contents) {
             Ok(merged) => merged,
             Err(error) => {
                 reply(Err(error.into()));
@@ -198,8 +202,8 @@ impl State {
         Ok(())
     }
 
-    /// Makes blobs of the larger contents and returns the others, which travel with the append.
-    fn small_ones(
+    /// Stages the larger contents as blobs and returns the small ones, which go into the append.
+    fn stage_large(
         &self,
         mut contents: Vec<(ContentHash, Vec<u8>)>,
     ) -> Result<Vec<(ContentHash, Vec<u8>)>, ContentError> {
@@ -209,29 +213,30 @@ impl State {
         Ok(contents)
     }
 
-    /// Appends the group. What has to be decided again goes back to the front of those that wait.
+    /// Appends the group. Submissions that must be decided again return to the front of the queue.
     fn commit(&mut self, group: Group, waiting: &mut VecDeque<Request>) {
-        let Group { members, appends, looks } = group;
+        let Group { members, appends, inspections } = group;
         if members.is_empty() {
             return;
         }
-        self.took_part = [self.took_part[1], members.len()];
+        self.group_sizes = [self.group_sizes[1], members.len()];
         let answers = self.log.append(&appends);
-        let mut appended = appends.into_iter().zip(answers);
+        let mut answered = appends.into_iter().zip(answers);
         let mut again = Vec::new();
         let mut replies = Vec::with_capacity(members.len());
+        // False after the first append that failed or repeated an older one: later decisions are void.
         let mut clean = true;
         for Member { mut submission, reply, brought } in members {
-            let Some((brought, (append, answer))) = brought.and_then(|n| Some((n, appended.next()?))) else {
+            let Some((brought, (append, answer))) = brought.and_then(|n| Some((n, answered.next()?))) else {
                 match clean {
-                    true => replies.push((reply, self.nothing_to_do(submission.command))),
+                    true => replies.push((reply, self.no_op(submission.command))),
                     false => again.push((submission, reply)),
                 }
                 continue;
             };
             match answer {
-                Ok(place) if place.first == append.expected.next() => {
-                    replies.push(self.acknowledge(reply, append, place));
+                Ok(appended) if appended.first == append.expected.next() => {
+                    replies.push(self.acknowledge(reply, append, appended));
                 }
                 Ok(first) => {
                     clean = false;
@@ -252,7 +257,7 @@ impl State {
         if !clean {
             self.reload();
         }
-        looks.into_iter().for_each(|look| look(&mut self.view));
+        inspections.into_iter().for_each(|look| look(&mut self.view));
         for (submission, reply) in again.into_iter().rev() {
             waiting.push_front(Request::Submit { submission, mode: Mode::Commit, reply });
         }
@@ -269,11 +274,11 @@ impl State {
     }
 
     /// The answer to a command that changes nothing.
-    fn nothing_to_do(&self, command: CommandId) -> Result<Outcome, SubmitError> {
+    fn no_op(&self, command: CommandId) -> Result<Outcome, SubmitError> {
         self.first_answer(command).unwrap_or_else(|| Ok(Outcome::default()))
     }
 
-    /// The answer this command got before, if it is a resend.
+    /// The recorded answer, if the command is a resend.
     fn first_answer(&self, command: CommandId) -> Option<Result<Outcome, SubmitError>> {
         match self.log.answer(command) {
             Ok(None) => None,
@@ -289,7 +294,7 @@ impl State {
             if stored.seq > appended.last {
                 return ControlFlow::Break(());
             }
-            match understand(&*self.log, stored) {
+            match decode_event(&*self.log, stored) {
                 Ok(event) => events.push(event),
                 Err(e) => failure = Some(e),
             }
@@ -305,8 +310,8 @@ impl State {
         }
     }
 
-    /// Back to what the log holds. If even reading fails, the view stays at an older seq, and appends are refused by
-    /// their seq until reading works again.
+    /// Returns the view to what the log holds. If reading fails, the view stays at an older seq, and the log refuses
+    /// appends for their seq until reading works again.
     pub(super) fn reload(&mut self) {
         if let Ok(view) = view_at(&*self.log, self.log.head().seq) {
             self.view = view;
@@ -314,7 +319,7 @@ impl State {
         }
     }
 
-    /// A snapshot only makes opening quicker: one that cannot be saved is tried again later.
+    /// A snapshot only speeds up opening, so a failure is ignored and tried again later.
     fn save_snapshot(&mut self) {
         if self.log.save_snapshot(&snapshot_of(&mut self.view)).is_ok() {
             self.saved = self.view.changes();

@@ -1,8 +1,8 @@
-//! Answers on their way to the callers.
+//! The queue of replies to callers.
 //!
-//! Waking a caller is a system call, and waking those of a large group takes as long as its flush. So a second thread
-//! wakes them too, and the writer helps it only while nobody asks for anything. Every answer is given, the first
-//! ones first; the thread ends after the last.
+//! Waking a caller is a system call, and waking a large group takes as long as its flush. So a second thread sends
+//! replies too, and the writer helps only while its mailbox is empty. Replies are sent in order, all of them; the
+//! thread ends after the last.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,12 +10,12 @@ use std::thread::JoinHandle;
 
 use super::{Outcome, Reply, SubmitError};
 
-/// So few are quicker to wake than to hand over.
-const AT_ONCE: usize = 8;
+/// Up to this many replies are sent faster than they are handed over.
+const SEND_DIRECTLY: usize = 8;
 
 pub(super) type Answer = (Reply, Result<Outcome, SubmitError>);
 
-/// The answers to be given, with the thread that gives them; dropping this waits for it.
+/// The pending replies and the thread that sends them. Dropping this waits for the thread.
 pub(super) struct Replies {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
@@ -23,12 +23,12 @@ pub(super) struct Replies {
 
 #[derive(Default)]
 struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     filled: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     answers: VecDeque<Answer>,
     closed: bool,
 }
@@ -41,26 +41,26 @@ impl Replies {
         Ok(Self { queue, thread: Some(thread) })
     }
 
-    /// Hands a group over, to be answered after all before it.
+    /// Queues the replies of a group.
     pub(super) fn send(&self, group: Vec<Answer>) {
-        let quick = group.len() <= AT_ONCE;
+        let quick = group.len() <= SEND_DIRECTLY;
         self.queue.lock().answers.extend(group);
         if quick {
-            while self.give_next() {}
+            while self.send_next() {}
         } else {
             self.queue.filled.notify_one();
         }
     }
 
-    /// Gives one answer, if there are any left to give.
-    pub(super) fn give_next(&self) -> bool {
+    /// Sends the next reply. False if none is pending.
+    pub(super) fn send_next(&self) -> bool {
         let next = self.queue.lock().answers.pop_front();
         next.map(|(reply, answer)| reply(answer)).is_some()
     }
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,7 +71,7 @@ impl Queue {
     }
 
     fn wait(&self) -> Option<Answer> {
-        let idle = |state: &mut State| state.answers.is_empty() && !state.closed;
+        let idle = |state: &mut QueueState| state.answers.is_empty() && !state.closed;
         let state = self.filled.wait_while(self.lock(), idle);
         state.unwrap_or_else(PoisonError::into_inner).answers.pop_front()
     }

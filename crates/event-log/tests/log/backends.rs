@@ -1,4 +1,4 @@
-//! The conformance suite for every backend of this crate, and what the other tests share.
+//! The conformance suite for every backend of this crate, and the test logs that other tests use.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl OnDisk {
 
     pub(crate) fn close(&mut self) {
         let log = self.log.take().map(Arc::try_unwrap);
-        assert!(log.is_none_or(|log| log.is_ok()), "somebody still holds the log");
+        assert!(log.is_none_or(|log| log.is_ok()), "another handle still holds the log");
     }
 }
 

@@ -1,12 +1,12 @@
-//! Calls of tools through the writer: an open call survives a snapshot and a reopening, its contents must be here,
-//! and a resend is answered as the first time.
+//! Tool calls through the writer: an open call survives a snapshot and a reopening, its contents must be stored, and a
+//! resend gets the first answer.
 
 use std::sync::Arc;
 
 use event_log::conformance::Harness;
 use event_log::replay::{snapshot_of, view_at, view_from_nothing};
-use event_log::writer::{Intent, Mode, Options, Outcome, Submission, SubmitError, Writer};
-use event_log::{EventLog, understand};
+use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::{EventLog, decode_event};
 use kernel::{Action, CallState, OutsideEdit, Rejection};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::tool::{ToolCall, ToolEvent, ToolReport, ToolStatus};
@@ -29,12 +29,12 @@ fn submission(command: u8, action: Action, contents: &[&[u8]]) -> Submission {
         run_id: None,
         cause: None,
         taint: Vec::new(),
-        intent: Intent::Do(action),
+        change: ChangeRequest::Do(action),
         contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
     }
 }
 
-/// Submits to a writer of its own, which has ended when this returns.
+/// Submits to a new writer, which has ended when this returns.
 fn submit(log: &Arc<dyn EventLog>, submission: Submission) -> Result<Outcome, SubmitError> {
     let options = Options { clock: Box::new(|| Timestamp::from_millis(1_700_000_000_000)), effects: None };
     let (writer, thread) = Writer::start(Arc::clone(log), options).unwrap();
@@ -56,7 +56,7 @@ fn finish() -> Action {
     Action::FinishCall { status: ToolStatus::Exited { code: 0 }, report, edits }
 }
 
-fn lives_through_a_reopening(harness: &mut dyn Harness) {
+fn survives_a_reopening(harness: &mut dyn Harness) {
     submit(&harness.log(), submission(1, start(), &[b"{}"])).unwrap();
     let mut view = view_at(&*harness.log(), Seq(1)).unwrap();
     harness.log().save_snapshot(&snapshot_of(&mut view)).unwrap();
@@ -80,20 +80,20 @@ fn lives_through_a_reopening(harness: &mut dyn Harness) {
     let stored = log.operation(call()).unwrap();
     let names: Vec<&str> = stored.iter().map(|event| &*event.name).collect();
     assert_eq!(names, ["tool.call", "file.write", "tool.result"]);
-    let Payload::Tool(ToolEvent::Result(result)) = understand(&*log, &stored[2]).unwrap().payload else {
+    let Payload::Tool(ToolEvent::Result(result)) = decode_event(&*log, &stored[2]).unwrap().payload else {
         panic!("{:?}", stored[2])
     };
     assert_eq!(result.report.output, Some(ContentRef::of(b"done\n")));
 }
 
 #[test]
-fn an_open_call_lives_through_a_reopening() {
-    lives_through_a_reopening(&mut InMemory::new());
-    lives_through_a_reopening(&mut OnDisk::new());
+fn an_open_call_survives_a_reopening() {
+    survives_a_reopening(&mut InMemory::new());
+    survives_a_reopening(&mut OnDisk::new());
 }
 
 #[test]
-fn no_call_names_bytes_that_are_not_here() {
+fn no_call_names_bytes_that_are_not_stored() {
     let log = InMemory::new().log();
     let lacks = |answer: Result<Outcome, SubmitError>, bytes: &[u8]| {
         let Err(SubmitError::NoContent(hash)) = answer else { panic!("{answer:?}") };
@@ -109,7 +109,7 @@ fn no_call_names_bytes_that_are_not_here() {
 }
 
 #[test]
-fn a_resend_is_answered_as_the_first_time_and_another_call_of_the_same_id_refused() {
+fn a_resend_gets_the_first_answer_and_another_call_of_the_same_id_is_refused() {
     let log = InMemory::new().log();
     let first = submit(&log, submission(1, start(), &[b"{}"])).unwrap();
     let again = submit(&log, submission(1, start(), &[b"{}"])).unwrap();
@@ -123,7 +123,24 @@ fn a_resend_is_answered_as_the_first_time_and_another_call_of_the_same_id_refuse
     assert_eq!(rejection, Rejection::CallTaken { call: call() });
 }
 
-/// Two who change the same file at once fall into one group, and the second needs the bytes that the first brings.
+/// The cause of a submission is stored with each of its events, also on disk and for the next process.
+#[test]
+fn the_cause_of_a_submission_is_stored_with_its_events() {
+    for harness in [&mut InMemory::new() as &mut dyn Harness, &mut OnDisk::new()] {
+        let first = submit(&harness.log(), submission(1, start(), &[b"{}"])).unwrap();
+        let cause = Some(first.decision.events[0].id);
+        let answer = Submission { cause, ..submission(2, finish(), &[b"done\n", b"made\n"]) };
+        let second = submit(&harness.log(), answer).unwrap();
+        assert!(second.decision.events.len() > 1);
+        assert!(second.decision.events.iter().all(|event| event.cause == cause));
+        harness.reopen();
+        let stored = harness.log().operation(call()).unwrap();
+        let causes: Vec<_> = stored.iter().map(|event| event.cause).collect();
+        assert_eq!(causes, [vec![None], vec![cause; stored.len() - 1]].concat());
+    }
+}
+
+/// Two edits of the same file fall into one group, and the second needs the bytes that the first brings.
 #[test]
 fn an_edit_is_merged_with_one_that_waits_for_the_same_flush() {
     let harness = OnDisk::new();
@@ -138,7 +155,7 @@ fn an_edit_is_merged_with_one_that_waits_for_the_same_flush() {
         edits: vec![OutsideEdit { path: path.clone(), base, now: Some(node(now)) }],
     };
     writer.submit(submission(1, edit(None, old), &[old]), Mode::Commit).unwrap();
-    // The writer's thread is held up, so that both wait for it.
+    // The writer's thread is blocked until both submissions wait for it.
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let busy = writer.clone();
     let holding = std::thread::spawn(move || busy.inspect(move |_| held.recv().is_err()));

@@ -1,4 +1,4 @@
-//! Bytes that change under the log: the event is named, and everything before it is still readable.
+//! Damaged bytes: the error names the event, and everything before it is still readable.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ fn closed_log() -> (OnDisk, Vec<StoredEvent<'static>>) {
     (disk, events)
 }
 
-/// Everything that can be read from the start, and where it ended if that was not the end.
+/// All events that can be read from the start, and the error if reading stopped early.
 fn read_until_break(log: &dyn EventLog) -> (Vec<StoredEvent<'static>>, Option<ReadError>) {
     let mut events = Vec::new();
     let result = log.scan(Seq(1), &mut |event| {
@@ -54,7 +54,7 @@ fn a_changed_column_is_named_with_its_event() {
         "id = x'00'",
         "ts = ts + 1",
         "source = 'agent'",
-        "source = 'nobody'",
+        "source = 'unknown'",
         "name = 'file.delete'",
         "version = 2",
         "version = 65537",
@@ -138,9 +138,9 @@ fn reading_from_the_middle_and_by_operation_finds_the_break_too() {
     assert_eq!(log.operation(events[0].op).unwrap(), events[..10]);
 
     let mut subscription = Subscription::new(log, Seq(100));
-    let patience = std::time::Duration::from_secs(5);
-    assert_eq!(subscription.next(patience).unwrap(), events[100..120], "what stands before comes first");
-    let refused = subscription.next(patience).unwrap_err();
+    let timeout = std::time::Duration::from_secs(5);
+    assert_eq!(subscription.next(timeout).unwrap(), events[100..120], "what stands before comes first");
+    let refused = subscription.next(timeout).unwrap_err();
     assert!(matches!(refused, ReadError::Broken { seq: Seq(121), .. }), "{refused:?}");
 }
 
@@ -171,7 +171,7 @@ fn a_flipped_byte_anywhere_never_shows_a_wrong_event() {
         fs::write(&file, &flipped).unwrap();
         let log = match SqliteLog::open_read_only(&disk.path()) {
             Ok(log) => log,
-            // The header, the schema and the user's id are needed to open anything.
+            // The log does not open without its header, schema and user id.
             Err(OpenError::Damaged(_) | OpenError::TooNew { .. } | OpenError::User(_)) => continue,
             Err(OpenError::Storage(_) | OpenError::Missing(_)) if place < 4096 => continue,
             Err(other) => panic!("a flip at {place}: {other:?}"),

@@ -1,5 +1,5 @@
-//! Disks that are full or cannot be written. Each test runs itself again in a mount namespace of its own, so that
-//! its small disks vanish with it, whatever happens.
+//! Full and read-only disks. Each test runs itself again in its own mount namespace, so that its small disks always
+//! disappear with it.
 
 use std::error::Error;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::backends::user;
 
 const INSIDE: &str = "EVENT_LOG_TEST_HAS_OWN_MOUNTS";
 
-/// Runs `body` where it may mount. Where nobody may, it says so and the test shows nothing.
+/// Runs `body` where it may mount. Where mounting is not allowed, it prints that and the test is skipped.
 fn with_own_mounts(test: &str, body: fn()) {
     if std::env::var_os(INSIDE).is_some() {
         return body();
@@ -27,7 +27,7 @@ fn with_own_mounts(test: &str, body: fn()) {
         tried.is_ok_and(|output| output.status.success())
     };
     let Some(options) = options.iter().find(allowed) else {
-        println!("skipped: this machine lets nobody mount, with or without a user namespace");
+        println!("skipped: this machine does not allow mounts, with or without a user namespace");
         return;
     };
     let this = std::env::current_exe().unwrap();
@@ -120,7 +120,7 @@ fn a_log_on_a_full_disk_can_be_opened() {
     });
 }
 
-/// All that an error says, down to its first cause.
+/// The messages of an error and all its causes.
 fn chain(error: &dyn Error) -> String {
     let causes = std::iter::successors(Some(error), |error: &&dyn Error| (*error).source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -139,7 +139,7 @@ fn a_disk_that_cannot_be_written_is_read() {
         let blob = log.stage(&mut large.as_slice()).unwrap().content();
         append_one(&log, naming(Seq(100), blob, None)).unwrap();
         let events = read_checked(&log);
-        // As a crash leaves it: the newest events only in the write-ahead log, with and without its index.
+        // The state after a crash: the newest events only in the write-ahead log, with and without its index.
         for (copy, files) in [(&crashed, &["", "-wal"][..]), (&beside, &["", "-wal", "-shm"][..])] {
             fs::create_dir(copy).unwrap();
             for suffix in files {

@@ -1,4 +1,4 @@
-//! What a crash leaves, who may write, and that what was purged is gone.
+//! Recovery after crashes, the writer's lock, and purges.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn a_truncated_write_ahead_log_opens_to_a_consistent_beginning() {
 }
 
 #[test]
-fn a_second_writer_is_refused_and_told_who_has_it() {
+fn a_second_writer_is_refused_with_the_owners_process_id() {
     let mut disk = OnDisk::new();
     let refused = SqliteLog::open(&disk.path()).unwrap_err();
     let me = Some(std::process::id());
@@ -66,7 +66,7 @@ fn a_log_is_made_once_and_only_opened_where_it_is() {
     assert!(matches!(SqliteLog::open_read_only(nowhere.path()), Err(OpenError::Missing(_))));
     assert_eq!(fs::read_dir(nowhere.path()).unwrap().count(), 0, "looking leaves nothing behind");
 
-    // A crash in the middle of making one.
+    // A crash while the log was being created.
     fs::write(nowhere.path().join(SqliteLog::FILE), b"").unwrap();
     assert!(matches!(SqliteLog::open(nowhere.path()), Err(OpenError::Missing(_))));
     assert_eq!(SqliteLog::create(nowhere.path(), user()).unwrap().user(), &user());
@@ -131,7 +131,7 @@ fn a_blob_whose_source_fails_leaves_nothing() {
     disk.log().each_content(&mut |hash, _| panic!("{hash} should not be here")).unwrap();
 }
 
-/// True if the bytes stand in any file below a folder.
+/// Whether any file below a folder contains the bytes.
 fn on_disk(folder: &Path, needle: &[u8]) -> bool {
     fs::read_dir(folder).unwrap().any(|entry| {
         let path = entry.unwrap().path();
@@ -147,13 +147,13 @@ fn purged_bytes_are_gone_from_every_file() {
     let disk = OnDisk::new();
     let log = disk.log();
     let secret = b"correct horse battery staple".repeat(20);
-    let large = [vec![0; 70_000], b"tell nobody about this one".to_vec()].concat();
+    let large = [vec![0; 70_000], b"a secret for one reader".to_vec()].concat();
     let small = ContentRef::of(&secret);
     append_one(&*log, naming(Seq(0), small, Some((small.hash, secret)))).unwrap();
     let blob = log.stage(&mut large.as_slice()).unwrap().content();
     append_one(&*log, naming(Seq(1), blob, None)).unwrap();
-    assert!(on_disk(&disk.path(), b"correct horse") && on_disk(&disk.path(), b"tell nobody"));
+    assert!(on_disk(&disk.path(), b"correct horse") && on_disk(&disk.path(), b"a secret for"));
     assert_eq!(log.purge(&[small.hash, blob.hash]).unwrap(), 2);
-    assert!(!on_disk(&disk.path(), b"correct horse") && !on_disk(&disk.path(), b"tell nobody"));
+    assert!(!on_disk(&disk.path(), b"correct horse") && !on_disk(&disk.path(), b"a secret for"));
     assert_eq!(read_checked(&*log).len(), 2);
 }

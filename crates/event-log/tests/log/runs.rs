@@ -6,9 +6,9 @@ use std::sync::mpsc;
 
 use event_log::conformance::Harness;
 use event_log::replay::{snapshot_of, view_at, view_from_nothing};
-use event_log::writer::{Intent, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, SubmitError, Writer};
 use event_log::{EventLog, read_content};
-use kernel::run::Phase;
+use kernel::run::RunPhase;
 use kernel::{Action, Base, OutsideEdit, Rejection, Resolutions, RunAction};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::{Budget, RunStart};
@@ -38,7 +38,7 @@ fn writer(log: &Arc<dyn EventLog>) -> (Writer, std::thread::JoinHandle<()>) {
     Writer::start(Arc::clone(log), options).unwrap()
 }
 
-fn submission(command: u8, run_id: Option<RunId>, intent: Intent, contents: &[&[u8]]) -> Submission {
+fn submission(command: u8, run_id: Option<RunId>, change: ChangeRequest, contents: &[&[u8]]) -> Submission {
     Submission {
         command: CommandId::from_bytes([command; 16]),
         op: op(command),
@@ -47,13 +47,13 @@ fn submission(command: u8, run_id: Option<RunId>, intent: Intent, contents: &[&[
         run_id,
         cause: None,
         taint: Vec::new(),
-        intent,
+        change,
         contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
     }
 }
 
 fn in_run(command: u8, action: RunAction) -> Submission {
-    submission(command, Some(run()), Intent::Do(Action::Run(action)), &[b"{}"])
+    submission(command, Some(run()), ChangeRequest::Do(Action::Run(action)), &[b"{}"])
 }
 
 fn start() -> RunAction {
@@ -76,7 +76,7 @@ fn edits(name: &str) -> Action {
     Action::CaptureEdits { edits: vec![OutsideEdit { path, base: None, now: Some(node(name)) }] }
 }
 
-/// An agent turns one text into another.
+/// An agent replaces one text with another.
 fn edit(command: u8, from: Option<&str>, to: &str) -> Submission {
     let (tool, title, input) = ("write".into(), "a".into(), ContentRef::of(b"{}"));
     let path = FilePath::parse("a").unwrap();
@@ -87,14 +87,14 @@ fn edit(command: u8, from: Option<&str>, to: &str) -> Submission {
         edits: vec![OutsideEdit { path, base: from.map(node), now: Some(node(to)) }],
         also: None,
     };
-    submission(command, Some(run()), Intent::Do(action), &[b"{}", to.as_bytes()])
+    submission(command, Some(run()), ChangeRequest::Do(action), &[b"{}", to.as_bytes()])
 }
 
 /// The person writes.
 fn write(command: u8, text: &str) -> Submission {
     let path = FilePath::parse("a").unwrap();
     let action = Action::WriteFile { path, node: node(text), base: Base::Any };
-    submission(command, None, Intent::Do(action), &[text.as_bytes()])
+    submission(command, None, ChangeRequest::Do(action), &[text.as_bytes()])
 }
 
 fn ended(command: u8) -> [Submission; 2] {
@@ -111,10 +111,10 @@ fn ended(command: u8) -> [Submission; 2] {
 }
 
 fn undo_run(command: u8) -> Submission {
-    submission(command, None, Intent::UndoRun { run: run(), resolutions: Resolutions::default() }, &[])
+    submission(command, None, ChangeRequest::UndoRun { run: run(), resolutions: Resolutions::default() }, &[])
 }
 
-/// Submits all of them one after the other, to a writer of its own.
+/// Submits all of them in order to a new writer.
 fn submit_all(log: &Arc<dyn EventLog>, submissions: impl IntoIterator<Item = Submission>) {
     let (writer, thread) = writer(log);
     for submission in submissions {
@@ -146,7 +146,7 @@ fn whole_run() -> Vec<Submission> {
     all
 }
 
-fn goes_back_as_one(harness: &mut dyn Harness) {
+fn is_undone_as_one(harness: &mut dyn Harness) {
     submit_all(&harness.log(), whole_run());
     harness.reopen();
     let log = harness.log();
@@ -162,8 +162,12 @@ fn goes_back_as_one(harness: &mut dyn Harness) {
     let again = writer.submit(undo_run(21), Mode::Commit);
     let whole = OpId::from_bytes(*run().as_bytes());
     assert!(matches!(again, Err(SubmitError::Rejected(Rejection::AlreadyUndone { op })) if op == whole));
-    let step =
-        submission(22, None, Intent::Undo { target: op(13), resolutions: Resolutions::default() }, &[]);
+    let step = submission(
+        22,
+        None,
+        ChangeRequest::Undo { target: op(13), resolutions: Resolutions::default() },
+        &[],
+    );
     let step = writer.submit(step, Mode::Commit);
     assert!(
         matches!(step, Err(SubmitError::Rejected(Rejection::AlreadyUndone { op: taken })) if taken == op(13))
@@ -175,7 +179,7 @@ fn goes_back_as_one(harness: &mut dyn Harness) {
     assert_eq!(view_from_nothing(&*log, log.head().seq).unwrap().root(), view.root());
 
     let target = undone.decision.events[0].op;
-    let redo = submission(23, None, Intent::Undo { target, resolutions: Resolutions::default() }, &[]);
+    let redo = submission(23, None, ChangeRequest::Undo { target, resolutions: Resolutions::default() }, &[]);
     writer.submit(redo, Mode::Commit).unwrap();
     assert_eq!(text(&log), AFTER);
     drop(writer);
@@ -183,18 +187,18 @@ fn goes_back_as_one(harness: &mut dyn Harness) {
 }
 
 #[test]
-fn a_run_goes_back_as_one_operation() {
-    goes_back_as_one(&mut InMemory::new());
-    goes_back_as_one(&mut OnDisk::new());
+fn a_run_is_undone_as_one_operation() {
+    is_undone_as_one(&mut InMemory::new());
+    is_undone_as_one(&mut OnDisk::new());
 }
 
-/// All that is sent at once falls into one group; the undo waits until the log holds what comes before it.
+/// Submissions that are sent together fall into one group; the undo waits until the log holds the events before it.
 #[test]
 fn an_undo_sees_what_waits_for_the_same_flush() {
     let log = InMemory::new().log();
     let (writer, thread) = writer(&log);
     let (sender, answers) = mpsc::channel();
-    // The thread of the writer is held until everything waits for it.
+    // The writer's thread is blocked until all submissions wait for it.
     let (open, gate) = mpsc::channel::<()>();
     let held = writer.clone();
     let holding = std::thread::spawn(move || held.inspect(move |_| gate.recv().unwrap()).unwrap());
@@ -215,7 +219,7 @@ fn an_undo_sees_what_waits_for_the_same_flush() {
 }
 
 #[test]
-fn somebody_who_looks_sees_what_is_durable_and_parts_nobody_from_the_same_flush() {
+fn an_inspection_sees_only_durable_events_and_does_not_split_the_group() {
     let log = InMemory::new().log();
     let (writer, thread) = writer(&log);
     let (open, gate) = mpsc::channel::<()>();
@@ -237,13 +241,13 @@ fn somebody_who_looks_sees_what_is_durable_and_parts_nobody_from_the_same_flush(
 }
 
 #[test]
-fn somebody_who_looks_while_an_append_fails_sees_what_the_log_holds() {
+fn an_inspection_during_a_failed_append_sees_what_the_log_holds() {
     let log = InMemory::new().log();
-    // Somebody else writes once, between the first one's decision and its append.
+    // Another append comes once, between the first decision and its append.
     let (other, is_due) = (Arc::clone(&log), AtomicBool::new(true));
     let clock = move || {
         if is_due.swap(false, Ordering::Relaxed) {
-            submit_all(&other, [submission(1, None, Intent::Do(edits("b")), &[b"b"])]);
+            submit_all(&other, [submission(1, None, ChangeRequest::Do(edits("b")), &[b"b"])]);
         }
         Timestamp::from_millis(1_700_000_000_000)
     };
@@ -267,7 +271,7 @@ fn somebody_who_looks_while_an_append_fails_sees_what_the_log_holds() {
 }
 
 #[test]
-fn two_calls_of_one_id_that_come_together_are_told_apart() {
+fn of_two_calls_with_one_id_in_a_group_the_second_is_refused() {
     let log = InMemory::new().log();
     submit_all(&log, [in_run(11, start()), in_run(12, first_task())]);
     let (writer, thread) = writer(&log);
@@ -291,7 +295,7 @@ fn two_calls_of_one_id_that_come_together_are_told_apart() {
 }
 
 #[test]
-fn the_id_of_a_run_is_used_once_also_when_nobody_remembers_it() {
+fn the_id_of_a_run_is_used_once_even_after_the_run_is_forgotten() {
     let log = InMemory::new().log();
     let (writer, thread) = writer(&log);
     let other = |n: u8, command, action| Submission {
@@ -315,7 +319,7 @@ fn the_id_of_a_run_is_used_once_also_when_nobody_remembers_it() {
 }
 
 #[test]
-fn a_run_lives_through_a_snapshot_and_a_reopening() {
+fn a_run_survives_a_snapshot_and_a_reopening() {
     for harness in [&mut InMemory::new() as &mut dyn Harness, &mut OnDisk::new()] {
         submit_all(&harness.log(), whole_run().into_iter().take(6));
         let log = harness.log();
@@ -328,12 +332,12 @@ fn a_run_lives_through_a_snapshot_and_a_reopening() {
         assert_eq!(opened.changes(), 0, "it was read from the snapshot");
         assert_eq!(opened.root(), view.root());
         let known = opened.runs.get(&run()).unwrap();
-        assert_eq!((known.phase.clone(), known.tasks.len()), (Phase::Working, 1));
+        assert_eq!((known.phase.clone(), known.tasks.len()), (RunPhase::Working, 1));
     }
 }
 
 #[test]
-fn no_event_of_a_run_names_bytes_that_are_not_here() {
+fn no_event_of_a_run_names_bytes_that_are_not_stored() {
     let log = InMemory::new().log();
     let (writer, thread) = writer(&log);
     let lacks = |submission: Submission, bytes: &[u8]| {

@@ -1,10 +1,10 @@
-//! Calls of tools: opened, held, closed. The id of a call is that of its operation, so a call is one thing to undo.
+//! Tool calls: started, held, ended. The id of a call is that of its operation, so a call is undone as one.
 
 use shared_types::OpId;
 use shared_types::payload::tool::{ToolCall, ToolHold, ToolReport, ToolRequest, ToolResult, ToolStatus};
 
 use super::capture::{Winner, capture};
-use super::runs::check_goes_on;
+use super::runs::check_working;
 use super::{Draft, check_text};
 use crate::command::{Command, Contents, OutsideEdit};
 use crate::view::{Call, CallState};
@@ -12,7 +12,7 @@ use crate::{Rejection, View};
 
 /// A title is one line of a list.
 const TITLE_LIMIT: u64 = 500;
-/// Sentences of a report beyond these are cut: a call must end, whatever there is to say about it.
+/// Longer notes are cut, and more notes are left out, so that a call can always end.
 const NOTE_LENGTH: usize = 1000;
 const NOTES: usize = 100;
 
@@ -32,7 +32,7 @@ pub(super) fn start(
         return Err(Rejection::CallTaken { call: command.op });
     }
     match (command.run_id, call.task) {
-        (Some(run), Some(task)) => check_goes_on(view, run, task, command.op)?,
+        (Some(run), Some(task)) => check_working(view, run, task, command.op)?,
         (None, None) => {}
         (Some(_), None) | (None, Some(_)) => {
             let reason = "a run's calls are made by its agents, and an agent's in its run".into();
@@ -43,7 +43,7 @@ pub(super) fn start(
     Ok(())
 }
 
-/// Whether an operation of this id is known to have happened. A view holds no history: the writer asks the log.
+/// Whether the view knows an operation with this id. A view holds no history, so the writer also asks the log.
 fn is_used(view: &View, op: OpId) -> bool {
     view.calls.contains(&op)
         || view.undone.contains(&op)
@@ -89,7 +89,7 @@ pub(super) fn finish(
     answer(view, draft, status, report, edits, contents)
 }
 
-/// What a call came to, whether it was open or is made at once.
+/// Records the result of a call that was open or is made at once.
 pub(super) fn answer(
     view: &View,
     draft: &mut Draft,
@@ -120,14 +120,14 @@ fn open(view: &View, call: OpId) -> Result<&Call, Rejection> {
     view.calls.get(&call).ok_or(Rejection::NoSuchCall { call })
 }
 
-/// The report as it is recorded, with what there is to say about clashes.
+/// The report as it is recorded: with the notes about clashes, within the limits.
 fn bounded(report: &ToolReport, clashes: Vec<String>) -> ToolReport {
     let mut limits = report.limits.clone();
     limits.sort_unstable();
     limits.dedup();
     let total = report.notes.len() + clashes.len();
-    let said = report.notes.iter().map(|note| &**note).chain(clashes.iter().map(String::as_str));
-    let mut notes: Vec<Box<str>> = said.take(NOTES).map(cut).collect();
+    let all = report.notes.iter().map(|note| &**note).chain(clashes.iter().map(String::as_str));
+    let mut notes: Vec<Box<str>> = all.take(NOTES).map(cut).collect();
     if total > NOTES {
         notes.push(format!("{} more notes are left out", total - NOTES).into());
     }

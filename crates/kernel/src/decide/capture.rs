@@ -1,6 +1,6 @@
-//! Edits made outside the log become events: those found on disk, and those of a command that ran on a copy. Nothing
-//! is lost: where the log changed the same file meanwhile, the two are merged, and where that fails both versions are
-//! kept side by side.
+//! Edits made outside the log become events: those found on disk, and those of a command that ran on a copy of the
+//! workspace. Nothing is lost: where the log changed the same file meanwhile, the two are merged, and where that fails
+//! both versions are kept.
 
 mod aside;
 
@@ -13,16 +13,16 @@ use super::reversal::{Merged, merge_nodes};
 use crate::command::{Contents, OutsideEdit};
 use crate::{Rejection, View};
 
-/// Whose version keeps the path where two cannot be merged.
+/// Which version keeps the path if two cannot be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Winner {
-    /// The edit's: it is on disk already, before the eyes of the person who made it.
+    /// The edit's: it is on disk already, where the person sees it.
     Edit,
-    /// The log's: the person went on working while something else made the edit.
+    /// The log's: the person continued to work while a command made the edit.
     Log,
 }
 
-/// Plans the edits. What the log's winning put aside is told in sentences.
+/// Plans the edits. Returns a note for each version that was renamed or left out because the log's version won.
 pub(super) fn capture(
     view: &View,
     draft: &mut Draft,
@@ -56,9 +56,9 @@ pub(super) fn capture(
     if !missing.is_empty() {
         return Err(Rejection::Missing { hashes: missing });
     }
-    let told = match winner {
+    let notes = match winner {
         Winner::Edit => {
-            clashes.into_iter().for_each(|edit| settle(view, &mut targets, edit));
+            clashes.into_iter().for_each(|edit| take_edit(view, &mut targets, edit));
             make_room(view, &mut targets);
             Vec::new()
         }
@@ -70,12 +70,12 @@ pub(super) fn capture(
         }
     }
     draft.files = plan(view, targets)?;
-    Ok(told)
+    Ok(notes)
 }
 
-/// The disk's version takes the path and the log's goes beside it. What was deleted outside but changed in the log
-/// simply stays. A repository is taken as the disk has it: stray files inside would break it.
-fn settle(view: &View, targets: &mut Targets, edit: &OutsideEdit) {
+/// The disk's version gets the path, and the log's version is kept under another name. A file that was deleted on disk
+/// but changed in the log stays. A git repository is taken as it is on disk: extra files inside would break it.
+fn take_edit(view: &View, targets: &mut Targets, edit: &OutsideEdit) {
     if edit.now.is_none() && edit.path.repository().is_none() {
         return;
     }
@@ -85,28 +85,28 @@ fn settle(view: &View, targets: &mut Targets, edit: &OutsideEdit) {
     }
 }
 
-/// Keeps what stood at a path under a free name beside it. A folder holds nothing of its own, and in a repository
-/// nothing is put beside.
+/// Keeps the node of a path under a free name in the same folder. A folder has no content to keep, and a git repository
+/// gets no extra files.
 fn keep_beside(view: &View, targets: &mut Targets, path: &FilePath, node: &FileNode) {
     if *node == FileNode::Folder || path.repository().is_some() {
         return;
     }
     for beside in names_beside(path, node.content()) {
-        let stands = match targets.get(&beside) {
+        let there = match targets.get(&beside) {
             Some(target) => target.as_ref(),
             None => view.files.get(&beside),
         };
-        if stands == Some(node) {
+        if there == Some(node) {
             return;
         }
-        if stands.is_none() && view.files.count_below(&beside) == 0 {
+        if there.is_none() && view.files.count_below(&beside) == 0 {
             targets.insert(beside, Some(node.clone()));
             return;
         }
     }
 }
 
-/// Names that say whose version this is, shortened where they would be too long.
+/// Candidates for the name of a conflicting version, shortened where they would be too long.
 fn names_beside(path: &FilePath, content: Option<ContentRef>) -> impl Iterator<Item = FilePath> {
     let tag = content.map_or_else(|| "other".into(), |content| content.hash.to_string()[..8].to_owned());
     let (stem, extension) = match path.name().rsplit_once('.') {
@@ -125,8 +125,8 @@ fn names_beside(path: &FilePath, content: Option<ContentRef>) -> impl Iterator<I
     })
 }
 
-/// On disk a file may have replaced a folder or the other way round while the log put something new there. The disk
-/// is what the person sees, so what stands in its way in the log moves aside.
+/// On disk a file may have replaced a folder, or a folder a file, while the log put something new there. The person
+/// sees the disk, so the log's nodes that are in the way are moved.
 fn make_room(view: &View, targets: &mut Targets) {
     let arrivals: Vec<(FilePath, FileNode)> =
         targets.iter().filter_map(|(path, node)| Some((path.clone(), node.clone()?))).collect();
@@ -145,7 +145,7 @@ fn make_room(view: &View, targets: &mut Targets) {
     }
 }
 
-/// Moves what the log has below a path, and the disk does not know of, into a folder beside it.
+/// Moves the log's nodes below a path that are unknown on disk into a new folder next to it.
 fn move_aside(view: &View, targets: &mut Targets, path: &FilePath) {
     let is_free = |beside: &FilePath| view.files.get(beside).is_none() && view.files.count_below(beside) == 0;
     let aside = names_beside(path, None).find(is_free).filter(|_| path.repository().is_none());

@@ -1,21 +1,19 @@
-//! Windows, settings, notes and conversations.
+//! Windows, settings and notes.
 
 use serde_json::Value;
-use shared_types::payload::message::{ConversationStart, MessagePost, Role};
 use shared_types::payload::note::{Note, NoteDelete, NoteWrite};
 use shared_types::payload::setting::{SettingClear, SettingSet};
 use shared_types::payload::window::{Window, WindowClose, WindowSet};
-use shared_types::{ContentRef, ConversationId, MessageId, NoteId, WindowId};
+use shared_types::{NoteId, WindowId};
 
 use super::{Draft, check_size, check_text};
 use crate::{Rejection, View};
 
 const TITLE_LIMIT: u64 = 1024;
 const SETTING_LIMIT: u64 = 16 * 1024;
-/// Readers of JSON give up at some depth; what is recorded must stay far from it.
+/// JSON parsers refuse deep nesting, so recorded values stay far below their limit.
 const SETTING_DEPTH: usize = 32;
-const BODY_LIMIT: u64 = 16 * 1024 * 1024;
-/// No desktop is larger than this, and nothing is drawn outside it.
+/// The limit of a window's position and size, in pixels.
 const COORDINATE_LIMIT: u32 = 1 << 20;
 
 pub(super) fn set_window(
@@ -89,7 +87,7 @@ pub(super) fn clear_setting(view: &View, draft: &mut Draft, key: &str) -> Result
     Ok(())
 }
 
-/// Settings are compared as the text that is kept: numbers can be equal in value and not in writing.
+/// Settings are compared by their stored text: equal numbers can have different texts.
 pub(super) fn put_setting(view: &View, draft: &mut Draft, key: &str, text: Option<&str>) {
     if view.settings.get(key).map(|today| &**today) == text {
         return;
@@ -101,57 +99,11 @@ pub(super) fn put_setting(view: &View, draft: &mut Draft, key: &str, text: Optio
     }
 }
 
-pub(super) fn write_note(
-    view: &View,
-    draft: &mut Draft,
-    note: NoteId,
-    state: &Note,
-) -> Result<(), Rejection> {
-    check_text("a note's title", &state.title, TITLE_LIMIT)?;
-    check_size("a note", state.body.size, BODY_LIMIT)?;
-    put_note(view, draft, note, Some(state.clone()));
-    Ok(())
-}
-
-pub(super) fn delete_note(view: &View, draft: &mut Draft, note: NoteId) -> Result<(), Rejection> {
-    view.notes.get(&note).ok_or(Rejection::NoNote { note })?;
-    put_note(view, draft, note, None);
-    Ok(())
-}
-
+/// No command writes notes any more; undo and restore still change the notes that older logs hold.
 pub(super) fn put_note(view: &View, draft: &mut Draft, note: NoteId, state: Option<Note>) {
     match (view.notes.get(&note).cloned(), state) {
         (prev, Some(state)) if prev.as_ref() != Some(&state) => draft.event(NoteWrite { note, state, prev }),
         (Some(prev), None) => draft.event(NoteDelete { note, prev }),
         (_, Some(_)) | (None, None) => {}
     }
-}
-
-pub(super) fn start_conversation(
-    view: &View,
-    draft: &mut Draft,
-    conversation: ConversationId,
-    title: &str,
-) -> Result<(), Rejection> {
-    check_text("a conversation's title", title, TITLE_LIMIT)?;
-    if view.conversations.contains(&conversation) {
-        return Err(Rejection::Invalid { what: "a conversation's id", reason: "it is taken".into() });
-    }
-    draft.event(ConversationStart { conversation, title: title.into() });
-    Ok(())
-}
-
-pub(super) fn post_message(
-    view: &View,
-    draft: &mut Draft,
-    conversation: ConversationId,
-    message: MessageId,
-    role: Role,
-    body: ContentRef,
-    reply_to: Option<MessageId>,
-) -> Result<(), Rejection> {
-    check_size("a message", body.size, BODY_LIMIT)?;
-    view.conversations.get(&conversation).ok_or(Rejection::NoConversation { conversation })?;
-    draft.event(MessagePost { conversation, message, role, body, reply_to });
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Gestures on paths: write, delete, move, and files that arrive from another computer.
+//! Actions on paths: write, delete, move, and import.
 
 use shared_types::payload::file::FileNode;
 use shared_types::payload::system::SystemImport;
@@ -25,7 +25,7 @@ fn check_base(view: &View, path: &FilePath, node: &FileNode, base: Base) -> Resu
     let is_folder = *node == FileNode::Folder;
     let (fits, expected) = match base {
         Base::Any => (true, None),
-        // A folder that is there only because of what is in it can be made.
+        // A folder that exists only through the files in it has no node yet, so it can be made.
         Base::Absent => {
             (view.files.get(path).is_none() && (is_folder || view.files.count_below(path) == 0), None)
         }

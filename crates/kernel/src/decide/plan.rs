@@ -1,7 +1,7 @@
-//! From what should stand at some paths to the changes that lead there.
+//! From the wanted nodes at some paths to the file changes that lead there.
 //!
-//! Every action on files ends here, so there is one place that keeps the tree a tree: nothing lies below a file, a
-//! file never replaces a folder that has something in it, links stay inside.
+//! Every action on files ends here, so one place keeps the tree valid: nothing is below a file, a file never replaces a
+//! folder that is not empty, and links stay inside the workspace.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use shared_types::payload::file::{FileChange, FileDelete, FileMove, FileNode, Fi
 
 use crate::{Rejection, View};
 
-/// What should stand at a path; nothing for a path that should be empty.
+/// The wanted node at each path; none for a path that should be empty.
 pub(super) type Targets = BTreeMap<FilePath, Option<FileNode>>;
 
 /// The changes that lead from the view to the targets: deletions, then moves, then writes.
@@ -36,14 +36,14 @@ pub(super) fn plan(view: &View, mut targets: Targets) -> Result<Vec<FileChange>,
     Ok(deletions.chain(moves).chain(writes).collect())
 }
 
-/// Finds files that went away at one path and appeared unchanged at another, and takes them out of both lists. Of
-/// several candidates, one with the same name is preferred.
+/// Finds files that disappear at one path and appear unchanged at another, and takes them out of both lists. Of several
+/// candidates it prefers one with the same name.
 fn pair_moves(
     view: &View,
     deleted: &mut Vec<(FilePath, FileNode)>,
     written: &mut Vec<FileWrite>,
 ) -> Vec<FileMove> {
-    // Empty files are all alike; only where one went and one came is it surely the same.
+    // All empty files are equal, so they are paired only if there is a single pair.
     let alone = deleted.len() == 1 && written.len() == 1;
     let mut sources: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, (_, node)) in deleted.iter().enumerate() {
@@ -77,8 +77,7 @@ fn pair_moves(
     moves
 }
 
-/// True if a file can come to this path before anything else has changed its shape, so that the tree is one after
-/// every single change.
+/// Whether a file can be moved to this path before the writes, so that the tree is valid after every single change.
 fn is_open(view: &View, path: &FilePath) -> bool {
     let is_folder = |above: FilePath| view.files.get(&above).is_none_or(|node| *node == FileNode::Folder);
     view.files.count_below(path) == 0 && path.ancestors().all(is_folder)
@@ -102,27 +101,27 @@ fn check_tree(view: &View, targets: &Targets) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// True if a node has no place in the tree as the targets leave it.
+/// Whether the tree that the targets lead to has no place for a node.
 pub(super) fn is_blocked(view: &View, targets: &Targets, path: &FilePath, node: &FileNode) -> bool {
     blocking_file(view, targets, path).is_some()
         || *node != FileNode::Folder && remains_below(view, targets, path)
 }
 
-/// What stands above a path, once the targets are reached, and is no folder.
+/// The file or link above a path in the tree that the targets lead to, if there is one.
 pub(super) fn blocking_file(view: &View, targets: &Targets, path: &FilePath) -> Option<FilePath> {
-    let stands_at = |above: &str| match targets.get(above) {
+    let node_at = |above: &str| match targets.get(above) {
         Some(target) => target.as_ref(),
         None => view.files.get_at(above),
     };
-    let blocks = |above: &str| stands_at(above).is_some_and(|node| *node != FileNode::Folder);
-    if !path.above().any(blocks) {
+    let blocks = |above: &str| node_at(above).is_some_and(|node| *node != FileNode::Folder);
+    if !path.ancestor_texts().any(blocks) {
         return None;
     }
     path.ancestors().find(|above| blocks(above.as_str()))
 }
 
-/// True if something below the path stays when the targets are reached. What the targets add below it is found by
-/// the check of its own ancestors.
+/// Whether nodes below the path remain in the tree that the targets lead to. Nodes that the targets add below it are
+/// found by the check of their own ancestors.
 fn remains_below(view: &View, targets: &Targets, path: &FilePath) -> bool {
     let below = view.files.count_below(path) as usize;
     if below == 0 {

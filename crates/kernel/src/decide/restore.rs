@@ -1,5 +1,5 @@
-//! Restore: files, windows, settings and notes as they stood at a seq. Never users, messages, calls or what
-//! is owed.
+//! Restore: returns files, windows, settings and notes to their state at a seq. It never touches users, messages, calls
+//! or pending effects.
 
 use std::collections::BTreeSet;
 use std::hash::Hash;
@@ -39,7 +39,7 @@ pub(super) fn restore(view: &View, draft: &mut Draft, seq: Seq, target: &View) -
     Ok(())
 }
 
-/// Every key whose value is another one in the target, in order.
+/// Every key whose value differs in the target, in order.
 fn differences<K, V>(today: &Slice<K, V>, target: &Slice<K, V>) -> Vec<(K, Option<V>)>
 where
     K: Hash + Eq + Ord + Clone + Serialize,

@@ -1,47 +1,47 @@
-//! Bringing one thing back to what it was before an operation, against today's state.
+//! Returning one file or value to its state before an operation, against the current state.
 
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, ContentRef, FilePath};
 
 use crate::Contents;
 use crate::merge::{MERGE_LIMIT, merge};
-use crate::operation::Net;
+use crate::operation::NetChange;
 
-/// What undoing means for one key.
+/// The effect of an undo on one key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome<V> {
-    /// It is as it was before already.
-    Nothing,
-    /// It becomes this.
+    /// It has its old value already.
+    Unchanged,
+    /// It gets this value, or is removed.
     Becomes(Option<V>),
-    /// Something changed it since, or in the middle.
-    Changed,
+    /// It was changed by something else, since or during the operation.
+    Conflict,
 }
 
-/// The plain rule: what nobody else touched goes back.
-pub(super) fn revert<V: PartialEq + Clone>(net: &Net<V>, today: Option<&V>) -> Outcome<V> {
-    if net.is_torn() {
-        Outcome::Changed
+/// The rule for values that cannot be merged: a value that only the operation changed gets its old value.
+pub(super) fn revert<V: PartialEq + Clone>(net: &NetChange<V>, today: Option<&V>) -> Outcome<V> {
+    if net.is_interleaved() {
+        Outcome::Conflict
     } else if today == net.before.as_ref() {
-        Outcome::Nothing
+        Outcome::Unchanged
     } else if today == net.after.as_ref() {
         Outcome::Becomes(net.before.clone())
     } else {
-        Outcome::Changed
+        Outcome::Conflict
     }
 }
 
-/// Files go back part by part, the last part first, so that what happened between two of them is spared as well as
-/// what happened since. New bytes go to `made`.
+/// Reverts a file. The operation's own changes are reverted one by one, the last one first, so that changes by others
+/// between them survive, like changes since. New bytes go to `made`.
 pub(super) fn revert_file(
     path: &FilePath,
-    net: &Net<FileNode>,
+    net: &NetChange<FileNode>,
     today: Option<&FileNode>,
     contents: &Contents,
     made: &mut Contents,
 ) -> Result<Outcome<FileNode>, Missing> {
     let mut node = today.cloned();
-    for (before, after) in net.parts_back() {
+    for (before, after) in net.changes_backwards() {
         if node.as_ref() == before {
             continue;
         }
@@ -56,10 +56,10 @@ pub(super) fn revert_file(
                 node = Some(merged);
             }
             Merged::Missing(hashes) => return Err(Missing(hashes)),
-            Merged::Clash => return Ok(Outcome::Changed),
+            Merged::Clash => return Ok(Outcome::Conflict),
         }
     }
-    Ok(if node.as_ref() == today { Outcome::Nothing } else { Outcome::Becomes(node) })
+    Ok(if node.as_ref() == today { Outcome::Unchanged } else { Outcome::Becomes(node) })
 }
 
 /// Contents that a merge needs.
@@ -73,7 +73,7 @@ pub(super) enum Merged {
     Clash,
 }
 
-/// The mode after two changes of it, unless they are different ones.
+/// The merged mode; none if both sides changed it differently.
 pub(super) fn merge_modes(base: u16, ours: u16, theirs: u16) -> Option<u16> {
     if ours == theirs || theirs == base {
         Some(ours)
@@ -84,7 +84,7 @@ pub(super) fn merge_modes(base: u16, ours: u16, theirs: u16) -> Option<u16> {
     }
 }
 
-/// Merges two changes of one file. Only regular files of text can be merged, and never a git repository's own.
+/// Merges two changes of one file. Only regular text files can be merged, and never those of a git repository.
 pub(super) fn merge_nodes<'c>(
     path: &FilePath,
     base: Option<&FileNode>,

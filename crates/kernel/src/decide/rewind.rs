@@ -1,16 +1,17 @@
-//! Going back to before a turn of a model: the run is again as it was, and what its calls did since is taken back.
+//! Rewinding a run to before a turn of a model: the run's state returns to that point, and what its calls did since is
+//! undone.
 
 use std::collections::BTreeSet;
 
 use shared_types::payload::llm::LlmEvent;
-use shared_types::payload::run::{RunRewind, WorksAgain};
-use shared_types::{Event, OpId, Payload, Reversal, RunId, Seq};
+use shared_types::payload::run::{ResumedTask, RunRewind};
+use shared_types::{Event, OpId, Payload, Reversibility, RunId, Seq};
 
 use super::Draft;
-use super::undo::{Mark, is_revert, take_back};
+use super::undo::{Mark, is_revert, revert_operation};
 use crate::command::Contents;
 use crate::operation::Operation;
-use crate::run::{Begun, Run, TaskState, gone};
+use crate::run::{OperationStarts, Run, TaskState, is_rewound};
 use crate::{Rejection, Resolutions, View, evolve};
 
 pub(super) fn retry(
@@ -30,16 +31,16 @@ pub(super) fn retry(
     if let Some(call) = view.calls.iter().filter(|(_, call)| call.run == Some(id)).map(|(op, _)| *op).min() {
         return Err(Rejection::CallIsOpen { call });
     }
-    let is_gone = gone(id, events);
+    let is_rewound = is_rewound(id, events);
     let is_turn = |event: &Event| matches!(event.payload, Payload::Llm(LlmEvent::Reply(_)));
-    if !events.iter().any(|event| event.seq == to && is_turn(event) && !is_gone(event)) {
-        let reason = format!("event {to} is no turn of a model that counts in this run");
+    if !events.iter().any(|event| event.seq == to && is_turn(event) && !is_rewound(event)) {
+        let reason = format!("event {to} is not a current model turn of this run");
         return Err(Rejection::Invalid { what: "a step", reason });
     }
-    let begun = Begun::of(id, events);
+    let starts = OperationStarts::of(id, events);
     let (since, before): (Vec<&Event>, Vec<&Event>) =
-        events.iter().partition(|event| begun.of_event(event) >= to);
-    let Some(then) = as_it_was(id, &before) else { return Err(Rejection::NoRun { run: id }) };
+        events.iter().partition(|event| starts.of_event(event) >= to);
+    let Some(then) = run_after(id, &before) else { return Err(Rejection::NoRun { run: id }) };
     let works = |task: &&crate::run::Task| task.state == TaskState::Working;
     let made: BTreeSet<OpId> = events.iter().map(|event| event.op).collect();
     let wanted = since.iter().filter_map(|event| {
@@ -52,7 +53,7 @@ pub(super) fn retry(
             .tasks
             .iter()
             .filter(works)
-            .map(|task| WorksAgain { task: task.id, taint: task.taint.clone() })
+            .map(|task| ResumedTask { task: task.id, taint: task.taint.clone() })
             .collect(),
         gone: run.tasks.iter().map(|task| task.id).filter(|task| then.task(*task).is_none()).collect(),
         void: wanted.flatten().filter(|call| !made.contains(call)).collect(),
@@ -65,20 +66,21 @@ pub(super) fn retry(
         return Ok(());
     }
     let mut known = BTreeSet::new();
-    let reversible = since.iter().filter(in_effect).filter(|e| e.payload.reversal() == Reversal::Reversible);
+    let reversible =
+        since.iter().filter(in_effect).filter(|e| e.payload.reversibility() == Reversibility::Reversible);
     let mut steps = reversible.map(|event| event.op).filter(|op| known.insert(*op));
-    // What can be taken back was done by some operation, so there is a first.
+    // The operation is not empty, so there is a first step.
     let Some(first) = steps.next() else { return Ok(()) };
     let mark = Mark::Undo { target: first, root: first, steps: steps.collect() };
-    take_back(view, draft, mark, &operation, resolutions, contents)
+    revert_operation(view, draft, mark, &operation, resolutions, contents)
 }
 
-/// The run as its events left it.
-fn as_it_was(id: RunId, events: &[&Event]) -> Option<Run> {
+/// The run after these events.
+fn run_after(id: RunId, events: &[&Event]) -> Option<Run> {
     let mut view = View::default();
-    let tells = |event: &&&Event| {
+    let is_of_run = |event: &&&Event| {
         matches!(event.payload, Payload::Run(_) | Payload::Task(_) | Payload::Llm(_) | Payload::Tool(_))
     };
-    events.iter().filter(tells).for_each(|event| evolve(&mut view, event));
+    events.iter().filter(is_of_run).for_each(|event| evolve(&mut view, event));
     view.runs.get(&id).cloned()
 }

@@ -1,4 +1,4 @@
-//! Runs, their agents, what models answered, what the person is asked and allows.
+//! Runs: their agents, model turns, questions to the person, and grants.
 
 use shared_types::payload::capability::{CapabilityGrant, CapabilityRevoke, Grant};
 use shared_types::payload::llm::{LlmFail, LlmReply};
@@ -10,35 +10,35 @@ use shared_types::payload::task::{TaskEnd, TaskMessage, TaskOutcome, TaskStart, 
 use shared_types::{AskId, ContentRef, GrantId, OpId, RunId, Seq, TaskId};
 
 use super::{Draft, check_text};
-use crate::run::{Ask, Phase, Run, TASKS, Task, TaskState};
+use crate::run::{Ask, MAX_TASKS, Run, RunPhase, Task, TaskState};
 use crate::{Rejection, View};
 
 const TITLE_LIMIT: u64 = 500;
 const REASON_LIMIT: u64 = 4000;
 
-/// What happens in a run.
+/// A change in a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunAction {
     Start(RunStart),
-    /// Says something to an agent, whatever the run is doing.
+    /// A message of the person to an agent, in any phase of the run.
     Steer(RunSteer),
     Pause(PauseReason),
     Resume(RunResume),
-    /// Lets a run go on that the person had taken over, and tells everybody who works what they did meanwhile.
+    /// Resumes a run that the person had taken over, and tells all working agents what the person did meanwhile.
     HandBack {
         resume: RunResume,
         words: ContentRef,
     },
-    /// Takes up a run that was under way when the server ended.
+    /// Continues a run that was working when the server stopped.
     Wake,
     Cancel,
-    /// Ends a run in which nothing is pending.
+    /// Ends a run that has nothing pending.
     Fail {
         reason: Box<str>,
     },
     Complete(RunComplete),
     Ask(RunAsk),
-    /// The same question anew: refused once it was answered.
+    /// Replaces an open question. Refused if it is answered already.
     AskAgain(RunAsk),
     Answer {
         ask: AskId,
@@ -46,23 +46,23 @@ pub enum RunAction {
     },
     StartTask(TaskStart),
     Tell(TaskMessage),
-    /// Ends the work of an agent for whom nobody works any more, and tells its requester.
+    /// Ends the task of an agent that has no working helpers, and reports to its requester.
     EndTask {
         end: TaskEnd,
         report: Option<TaskMessage>,
-        /// The newest event that it had been told of when it came to its end; nothing, if it is ended by somebody else.
+        /// The newest event that the agent had read when it finished; none if it is ended from outside.
         seen: Option<Seq>,
-        /// The newest event of the run that whoever ends it knew of.
+        /// The newest event of the run that the caller knew.
         known: Seq,
     },
     Trust(TaskId),
     RecordReply(LlmReply),
     RecordFailure {
         fail: LlmFail,
-        /// The newest event of the run that was known when the turn began.
+        /// The newest event of the run that the caller knew when the turn began.
         known: Seq,
     },
-    /// What a turn took that nobody waits for any more, however far the run is.
+    /// The cost of a turn whose result is not used any more, in any phase of the run.
     RecordLoss(LlmFail),
 }
 
@@ -80,10 +80,10 @@ pub(super) fn decide(
     }
     let run = view.runs.get(&id).ok_or(Rejection::NoRun { run: id })?;
     if let RunAction::RecordLoss(loss) = action {
-        return lose(draft, loss);
+        return record_loss(draft, loss);
     }
     if run.phase.is_over() {
-        // What was still under way when the person ended it has to be put away.
+        // Tasks that were working when the run ended can still be cancelled.
         let RunAction::EndTask {
             end: end @ TaskEnd { outcome: TaskOutcome::Cancelled, .. },
             report: None,
@@ -103,21 +103,21 @@ pub(super) fn decide(
             draft.event(steer.clone());
         }
         RunAction::Pause(why) => match run.phase {
-            Phase::Paused(_) => {}
-            Phase::Working | Phase::Cancelled | Phase::Failed(_) | Phase::Completed => {
+            RunPhase::Paused(_) => {}
+            RunPhase::Working | RunPhase::Cancelled | RunPhase::Failed(_) | RunPhase::Completed => {
                 draft.event(RunPause { why: why.clone() });
             }
         },
         RunAction::Resume(resume) => match run.phase {
-            Phase::Paused(_) => draft.event(resume.clone()),
-            Phase::Working | Phase::Cancelled | Phase::Failed(_) | Phase::Completed => {
+            RunPhase::Paused(_) => draft.event(resume.clone()),
+            RunPhase::Working | RunPhase::Cancelled | RunPhase::Failed(_) | RunPhase::Completed => {
                 if resume.budget.is_some_and(|budget| budget != run.budget) {
                     draft.event(resume.clone());
                 }
             }
         },
         RunAction::HandBack { resume, words } => {
-            if let Phase::Paused(_) = run.phase {
+            if let RunPhase::Paused(_) = run.phase {
                 let working = run.tasks.iter().filter(|task| task.state == TaskState::Working);
                 for task in working {
                     draft.event(RunSteer { task: Some(task.id), words: *words });
@@ -126,7 +126,7 @@ pub(super) fn decide(
             }
         }
         RunAction::Wake => {
-            if run.ticking.is_some() {
+            if run.clock_since.is_some() {
                 draft.event(RunWake {});
             }
         }
@@ -146,7 +146,7 @@ pub(super) fn decide(
             self::ask(run, draft, again)?;
         }
         RunAction::Answer { ask, reply } => answer(run, draft, id, *ask, reply)?,
-        RunAction::StartTask(_) if matches!(run.phase, Phase::Paused(_)) => {
+        RunAction::StartTask(_) if matches!(run.phase, RunPhase::Paused(_)) => {
             return Err(Rejection::RunIsPaused { run: id });
         }
         RunAction::StartTask(task) => start_task(run, draft, id, task)?,
@@ -157,8 +157,8 @@ pub(super) fn decide(
         }
         RunAction::EndTask { end, report, seen, known: newest } => {
             not_rewound(run, id, *newest)?;
-            // Whatever the person said has to be heard first.
-            if seen.is_some_and(|seen| run.task(end.task).is_some_and(|task| task.told > seen)) {
+            // The agent must read the person's last message before it ends.
+            if seen.is_some_and(|seen| run.task(end.task).is_some_and(|task| task.last_steer > seen)) {
                 return Err(Rejection::NotHeard { task: end.task });
             }
             if let Some(report) = report {
@@ -197,8 +197,8 @@ fn start(view: &View, draft: &mut Draft, id: RunId, start: &RunStart) -> Result<
     Ok(())
 }
 
-/// It was paid for, whatever has become of the run and the agent.
-fn lose(draft: &mut Draft, loss: &LlmFail) -> Result<(), Rejection> {
+/// The turn was paid for, so it is recorded in any state of the run and the agent.
+fn record_loss(draft: &mut Draft, loss: &LlmFail) -> Result<(), Rejection> {
     check_text("a reason", &loss.reason, REASON_LIMIT)?;
     draft.event(loss.clone());
     Ok(())
@@ -224,10 +224,10 @@ fn working(run: &Run, task: TaskId) -> Result<&Task, Rejection> {
     }
 }
 
-/// What was thought before a run went back is not said after it.
+/// Refuses a result that was computed before the run was rewound.
 fn not_rewound(run: &Run, id: RunId, seen: Seq) -> Result<(), Rejection> {
     if seen < run.rewound {
-        Err(Rejection::RunIsBusy { run: id, what: "it went back to an earlier step" })
+        Err(Rejection::RunIsBusy { run: id, what: "it was rewound to an earlier step" })
     } else {
         Ok(())
     }
@@ -239,15 +239,15 @@ fn start_task(run: &Run, draft: &mut Draft, id: RunId, task: &TaskStart) -> Resu
     if run.task(task.task).is_some() {
         return Err(Rejection::TaskTaken { task: task.task });
     }
-    if run.tasks.len() >= TASKS {
-        let (size, limit) = (run.tasks.len() as u64 + 1, TASKS as u64);
+    if run.tasks.len() >= MAX_TASKS {
+        let (size, limit) = (run.tasks.len() as u64 + 1, MAX_TASKS as u64);
         return Err(Rejection::TooLarge { what: "the number of agents in a run", size, limit });
     }
     match task.parent {
         Some(parent) => drop(working(run, parent)?),
         None if run.tasks.is_empty() && task.task.as_bytes() == id.as_bytes() => {}
         None => {
-            let reason = "only the first agent of a run is asked by nobody, and it has the run's id".into();
+            let reason = "only the first agent of a run has no requester, and it has the run's id".into();
             return Err(Rejection::Invalid { what: "a task", reason });
         }
     }
@@ -264,7 +264,7 @@ fn end_task(view: &View, draft: &mut Draft, run: &Run, end: &TaskEnd) -> Result<
     {
         return Err(Rejection::TaskIsBusy { task });
     }
-    // What it wanted to know nobody needs to know any more.
+    // The task's open questions end with it.
     draft.event(end.clone());
     Ok(())
 }
@@ -283,7 +283,7 @@ fn ask(run: &Run, draft: &mut Draft, ask: &RunAsk) -> Result<(), Rejection> {
             check_text("a question", text, 8000)?;
         }
     }
-    // What lies in the outbox may be held for longer; any other question is asked once.
+    // The hold of an outgoing call may be extended; any other question is asked once.
     let is_asked = |known: &Ask| known.about.needs_answer() || known.about == ask.about;
     if !run.ask(ask.ask).is_some_and(is_asked) {
         draft.event(ask.clone());
@@ -293,7 +293,7 @@ fn ask(run: &Run, draft: &mut Draft, ask: &RunAsk) -> Result<(), Rejection> {
 
 fn answer(run: &Run, draft: &mut Draft, id: RunId, ask: AskId, reply: &Reply) -> Result<(), Rejection> {
     let asked = run.ask(ask).ok_or(Rejection::NoAsk { ask })?;
-    if *reply == Reply::Silence && matches!(run.phase, Phase::Paused(_)) {
+    if *reply == Reply::Silence && matches!(run.phase, RunPhase::Paused(_)) {
         return Err(Rejection::RunIsPaused { run: id });
     }
     let grant = match (&asked.about, reply) {
@@ -334,7 +334,7 @@ fn answer(run: &Run, draft: &mut Draft, id: RunId, ask: AskId, reply: &Reply) ->
 }
 
 fn nothing_pending(view: &View, run: RunId) -> Result<(), Rejection> {
-    match view.pending_in(run) {
+    match view.unfinished_in(run) {
         Some(what) => Err(Rejection::RunIsBusy { run, what }),
         None => Ok(()),
     }
@@ -349,16 +349,16 @@ pub(super) fn revoke(view: &View, draft: &mut Draft, id: GrantId) -> Result<(), 
 }
 
 fn not_void(run: &Run, call: OpId) -> Result<(), Rejection> {
-    if run.void.contains(&call) { Err(Rejection::CallTaken { call }) } else { Ok(()) }
+    if run.void_calls.contains(&call) { Err(Rejection::CallTaken { call }) } else { Ok(()) }
 }
 
-/// Nothing new begins in a run that stands still or is over.
-pub(super) fn check_goes_on(view: &View, run: RunId, task: TaskId, call: OpId) -> Result<(), Rejection> {
+/// A call can start only in a working run, by a working agent.
+pub(super) fn check_working(view: &View, run: RunId, task: TaskId, call: OpId) -> Result<(), Rejection> {
     let found = view.runs.get(&run).ok_or(Rejection::NoRun { run })?;
     not_void(found, call)?;
     match &found.phase {
-        Phase::Working => working(found, task).map(drop),
-        Phase::Paused(_) => Err(Rejection::RunIsPaused { run }),
-        Phase::Cancelled | Phase::Failed(_) | Phase::Completed => Err(Rejection::RunIsOver { run }),
+        RunPhase::Working => working(found, task).map(drop),
+        RunPhase::Paused(_) => Err(Rejection::RunIsPaused { run }),
+        RunPhase::Cancelled | RunPhase::Failed(_) | RunPhase::Completed => Err(Rejection::RunIsOver { run }),
     }
 }

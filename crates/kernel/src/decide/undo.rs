@@ -1,21 +1,21 @@
-//! Undo and redo: the inverse of an operation, applied to today's state.
+//! Undo and redo: the inverse of an operation, applied to the current state.
 //!
-//! The cost is that of the operation, not of the log. Where something changed since, text is merged; where that
-//! fails, the conflict is returned with both sides, and nothing happens until the caller chooses.
+//! The cost depends on the operation, not on the log. Text that changed since is merged; where that fails, the conflict
+//! is returned with both sides, and nothing changes until the caller chooses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::payload::revert::{Redo, RevertEvent, Undo};
-use shared_types::{ContentHash, Event, FilePath, OpId, Payload, Reversal as Reversibility, RunId, Subject};
+use shared_types::{ContentHash, Event, FilePath, OpId, Payload, Reversibility, RunId, Subject};
 
 use super::plan::{Targets, plan};
 use super::reversal::{Missing, Outcome, merge_modes, revert, revert_file};
 use super::{Draft, desktop};
 use crate::command::Contents;
 use crate::moves::Moves;
-use crate::operation::{Kind, Net, Operation};
-use crate::{Choice, Conflict, Rejection, Resolutions, State, View};
+use crate::operation::{NetChange, Operation, OperationKind};
+use crate::{Choice, Conflict, ConflictSide, Rejection, Resolutions, View};
 
 pub(super) fn undo(
     view: &View,
@@ -33,14 +33,14 @@ pub(super) fn undo(
     }
     let operation = Operation::of(events);
     let mark = mark(view, target, &operation.kind)?;
-    if operation.is_empty() && operation.kind == Kind::Ordinary {
+    if operation.is_empty() && operation.kind == OperationKind::Ordinary {
         return Err(Rejection::NotReversible { op: target });
     }
-    take_back(view, draft, mark, &operation, resolutions, contents)
+    revert_operation(view, draft, mark, &operation, resolutions, contents)
 }
 
-/// A run goes back as one operation: that with the id of the run. What was taken back step by step before stays so,
-/// and is not of it.
+/// Undoes a run as one operation with the id of the run. Steps that were undone before stay undone and are no part of
+/// it.
 pub(super) fn undo_run(
     view: &View,
     draft: &mut Draft,
@@ -70,18 +70,18 @@ pub(super) fn undo_run(
         return Err(Rejection::NotReversible { op: root });
     }
     let mut known = BTreeSet::new();
-    let reversible = |event: &&Event| event.payload.reversal() == Reversibility::Reversible;
+    let reversible = |event: &&Event| event.payload.reversibility() == Reversibility::Reversible;
     let steps = events.iter().filter(in_effect).filter(reversible).map(|event| event.op);
     let steps = steps.filter(|op| known.insert(*op)).collect();
     let mark = Mark::Undo { target: root, root, steps };
-    take_back(view, draft, mark, &operation, resolutions, contents)
+    revert_operation(view, draft, mark, &operation, resolutions, contents)
 }
 
 pub(super) fn is_revert(event: &Event) -> bool {
     matches!(event.payload, Payload::Revert(RevertEvent::Undo(_) | RevertEvent::Redo(_)))
 }
 
-/// What is said of an operation that is taken back, or brought back.
+/// The undo or redo event, before its moves are known.
 #[derive(Debug)]
 pub(super) enum Mark {
     Undo { target: OpId, root: OpId, steps: Vec<OpId> },
@@ -97,8 +97,8 @@ impl Mark {
     }
 }
 
-/// Takes an operation back, and says so with this mark.
-pub(super) fn take_back(
+/// Reverts an operation and records that with this mark.
+pub(super) fn revert_operation(
     view: &View,
     draft: &mut Draft,
     mark: Mark,
@@ -117,7 +117,7 @@ pub(super) fn take_back(
         return Err(Rejection::Conflicts { conflicts: reversal.conflicts });
     }
     draft.files = reversal.plan(&operation.moves)?;
-    let moves = operation.moves.untold(&draft.files, &operation.files);
+    let moves = operation.moves.not_shown_by(&draft.files, &operation.files);
     draft.payloads.insert(place, mark.with(moves).into());
     let targets = reversal.targets.values().flatten();
     let named: BTreeSet<_> = targets.filter_map(FileNode::content).map(|content| content.hash).collect();
@@ -127,22 +127,24 @@ pub(super) fn take_back(
     Ok(())
 }
 
-/// What this does to the operation at the bottom: an undo takes it back, undoing an undo brings it back. The
-/// steps of a run go with it, but for those whose own undo or redo came between.
-fn mark(view: &View, target: OpId, kind: &Kind) -> Result<Mark, Rejection> {
+/// Whether this undoes or redoes the root operation: undoing an undo is a redo. The steps of a run are included,
+/// except those that were undone or redone on their own since.
+fn mark(view: &View, target: OpId, kind: &OperationKind) -> Result<Mark, Rejection> {
     let (root, steps) = match kind {
-        Kind::Ordinary => (target, [].as_slice()),
-        Kind::Undo { root, steps } | Kind::Redo { root, steps } => (*root, steps.as_slice()),
+        OperationKind::Ordinary => (target, [].as_slice()),
+        OperationKind::Undo { root, steps } | OperationKind::Redo { root, steps } => {
+            (*root, steps.as_slice())
+        }
     };
     match kind {
-        Kind::Ordinary | Kind::Redo { .. } => {
+        OperationKind::Ordinary | OperationKind::Redo { .. } => {
             if view.undone.contains(&root) {
                 return Err(Rejection::AlreadyUndone { op: root });
             }
             let steps = steps.iter().filter(|step| !view.undone.contains(*step)).copied().collect();
             Ok(Mark::Undo { target, root, steps })
         }
-        Kind::Undo { .. } => {
+        OperationKind::Undo { .. } => {
             if view.undone.get(&root) != Some(&target) {
                 return Err(Rejection::NotUndone { op: root });
             }
@@ -158,9 +160,9 @@ struct Reversal<'a> {
     resolutions: &'a Resolutions,
     contents: &'a Contents,
     targets: Targets,
-    /// Paths in conflict that stay as they are.
+    /// Paths in conflict that keep their current node.
     kept: BTreeSet<FilePath>,
-    /// New bytes, on the way back and at its end.
+    /// New bytes of merges, intermediate ones included.
     made: Contents,
     conflicts: Vec<Conflict>,
     missing: Vec<ContentHash>,
@@ -180,8 +182,8 @@ impl<'a> Reversal<'a> {
         }
     }
 
-    fn files(&mut self, files: &BTreeMap<FilePath, Net<FileNode>>) {
-        let mut repositories: BTreeMap<FilePath, Vec<(&FilePath, &Net<FileNode>)>> = BTreeMap::new();
+    fn files(&mut self, files: &BTreeMap<FilePath, NetChange<FileNode>>) {
+        let mut repositories: BTreeMap<FilePath, Vec<(&FilePath, &NetChange<FileNode>)>> = BTreeMap::new();
         for (path, net) in files {
             match path.repository() {
                 Some(repository) => repositories.entry(repository).or_default().push((path, net)),
@@ -193,13 +195,13 @@ impl<'a> Reversal<'a> {
         }
     }
 
-    fn file(&mut self, path: &FilePath, net: &Net<FileNode>) {
+    fn file(&mut self, path: &FilePath, net: &NetChange<FileNode>) {
         let today = self.view.files.get(path);
         let target = match revert_file(path, net, today, self.contents, &mut self.made) {
             Err(Missing(hashes)) => return self.missing.extend(hashes),
-            Ok(Outcome::Nothing) => return,
+            Ok(Outcome::Unchanged) => return,
             Ok(Outcome::Becomes(target)) => target,
-            Ok(Outcome::Changed) => {
+            Ok(Outcome::Conflict) => {
                 let sides = (node_state(today), node_state(net.before.as_ref()));
                 match self.choose(Subject::File(path.clone()), sides, reason(net, today)) {
                     Some(Choice::Take) => net.before.clone(),
@@ -213,15 +215,15 @@ impl<'a> Reversal<'a> {
         self.targets.insert(path.clone(), target);
     }
 
-    /// A repository goes back as a whole or not at all.
-    fn repository(&mut self, repository: FilePath, members: &[(&FilePath, &Net<FileNode>)]) {
+    /// A git repository is reverted as a whole or not at all.
+    fn repository(&mut self, repository: FilePath, members: &[(&FilePath, &NetChange<FileNode>)]) {
         let changed = members
             .iter()
-            .filter(|(path, net)| revert(net, self.view.files.get(path)) == Outcome::Changed)
+            .filter(|(path, net)| revert(net, self.view.files.get(path)) == Outcome::Conflict)
             .count();
         if changed > 0 {
-            let sides = (State::Several(changed as u64), State::Several(members.len() as u64));
-            let reason = "the repository was used since, and a repository is never merged".into();
+            let sides = (ConflictSide::Several(changed as u64), ConflictSide::Several(members.len() as u64));
+            let reason = "the repository was changed since, and repositories are never merged".into();
             if self.choose(Subject::Repository(repository), sides, reason) != Some(Choice::Take) {
                 self.kept.extend(members.iter().map(|(path, _)| (*path).clone()));
                 return;
@@ -235,38 +237,39 @@ impl<'a> Reversal<'a> {
     fn desktop(&mut self, draft: &mut Draft, operation: &Operation) {
         for (key, net) in &operation.settings {
             let today = self.view.settings.get(key);
-            let state = |text: Box<str>| State::Setting(serde_json::from_str(&text).unwrap_or_default());
+            let state =
+                |text: Box<str>| ConflictSide::Setting(serde_json::from_str(&text).unwrap_or_default());
             if let Some(text) = self.value(Subject::Setting(key.clone()), net, today, state) {
                 desktop::put_setting(self.view, draft, key, text.as_deref());
             }
         }
         for (window, net) in &operation.windows {
             let today = self.view.windows.get(window);
-            if let Some(state) = self.value(Subject::Window(*window), net, today, State::Window) {
+            if let Some(state) = self.value(Subject::Window(*window), net, today, ConflictSide::Window) {
                 desktop::put_window(self.view, draft, *window, state);
             }
         }
         for (note, net) in &operation.notes {
             let today = self.view.notes.get(note);
-            if let Some(state) = self.value(Subject::Note(*note), net, today, State::Note) {
+            if let Some(state) = self.value(Subject::Note(*note), net, today, ConflictSide::Note) {
                 desktop::put_note(self.view, draft, *note, state);
             }
         }
     }
 
-    /// What a plain value becomes, if it changes at all.
+    /// The new value of a setting, window or note, if it changes.
     fn value<V: PartialEq + Clone>(
         &mut self,
         subject: Subject,
-        net: &Net<V>,
+        net: &NetChange<V>,
         today: Option<&V>,
-        state: impl Fn(V) -> State,
+        state: impl Fn(V) -> ConflictSide,
     ) -> Option<Option<V>> {
         match revert(net, today) {
-            Outcome::Nothing => None,
+            Outcome::Unchanged => None,
             Outcome::Becomes(value) => Some(value),
-            Outcome::Changed => {
-                let side = |value: Option<&V>| value.cloned().map_or(State::Absent, &state);
+            Outcome::Conflict => {
+                let side = |value: Option<&V>| value.cloned().map_or(ConflictSide::Absent, &state);
                 let sides = (side(today), side(net.before.as_ref()));
                 let choice = self.choose(subject, sides, "it was changed since".into());
                 (choice == Some(Choice::Take)).then(|| net.before.clone())
@@ -277,7 +280,7 @@ impl<'a> Reversal<'a> {
     fn choose(
         &mut self,
         subject: Subject,
-        (today, undone): (State, State),
+        (today, undone): (ConflictSide, ConflictSide),
         reason: String,
     ) -> Option<Choice> {
         let choice = self.resolutions.choice(&subject);
@@ -287,21 +290,21 @@ impl<'a> Reversal<'a> {
         choice
     }
 
-    /// The changes that lead back. A path that cannot be put back because the tree has another shape now is a
-    /// conflict like any other.
+    /// The file changes of the undo. A path that cannot be restored because the tree has changed is a conflict like any
+    /// other.
     fn plan(&mut self, moves: &Moves) -> Result<Vec<FileChange>, Rejection> {
         let kept = std::mem::take(&mut self.kept);
-        moves.leave(&mut self.targets, |path| kept.contains(path));
+        moves.leave_out(&mut self.targets, |path| kept.contains(path));
         loop {
             let (path, in_the_way, today, reason) = match plan(self.view, self.targets.clone()) {
                 Err(Rejection::NotAFolder { path }) => {
                     let today = node_state(self.view.files.get(&path));
-                    (path.clone(), vec![path], today, "a file stands where a folder is needed")
+                    (path.clone(), vec![path], today, "a file is now where a folder is needed")
                 }
                 Err(Rejection::IsAFolder { path }) => {
                     let others = self.others_below(&path);
-                    let today = State::Several(others.len() as u64);
-                    (path, others, today, "a folder with other files stands there now")
+                    let today = ConflictSide::Several(others.len() as u64);
+                    (path, others, today, "a folder with other files is there now")
                 }
                 Ok(changes) if self.conflicts.is_empty() => return Ok(changes),
                 Ok(_) => return Err(Rejection::Conflicts { conflicts: std::mem::take(&mut self.conflicts) }),
@@ -315,7 +318,7 @@ impl<'a> Reversal<'a> {
             match self.choose(subject, (today, undone), reason.into()) {
                 Some(Choice::Take) => self.targets.extend(in_the_way.into_iter().map(|path| (path, None))),
                 Some(Choice::Keep) | None => {
-                    moves.leave(&mut self.targets, |path| path.is_within(&whole));
+                    moves.leave_out(&mut self.targets, |path| path.is_within(&whole));
                 }
             }
         }
@@ -327,8 +330,8 @@ impl<'a> Reversal<'a> {
     }
 }
 
-fn node_state(node: Option<&FileNode>) -> State {
-    node.cloned().map_or(State::Absent, State::File)
+fn node_state(node: Option<&FileNode>) -> ConflictSide {
+    node.cloned().map_or(ConflictSide::Absent, ConflictSide::File)
 }
 
 fn file_mode(node: &FileNode) -> Option<u16> {
@@ -338,9 +341,9 @@ fn file_mode(node: &FileNode) -> Option<u16> {
     }
 }
 
-fn reason(net: &Net<FileNode>, today: Option<&FileNode>) -> String {
-    if net.is_torn() {
-        return "something else changed it in between".into();
+fn reason(net: &NetChange<FileNode>, today: Option<&FileNode>) -> String {
+    if net.is_interleaved() {
+        return "something else changed it in the meantime".into();
     }
     let mode = |node: Option<&FileNode>| node.and_then(file_mode);
     if let (Some(base), Some(ours), Some(theirs)) =
@@ -351,7 +354,7 @@ fn reason(net: &Net<FileNode>, today: Option<&FileNode>) -> String {
     }
     match (&net.before, today) {
         (_, None) => "it was deleted or moved since".into(),
-        (None, Some(_)) => "it was changed since it was made".into(),
+        (None, Some(_)) => "it was changed since it was created".into(),
         (Some(_), Some(_)) if net.after.is_none() => "something else was put there since".into(),
         (Some(_), Some(_)) => "the same lines were changed since".into(),
     }

@@ -1,16 +1,16 @@
-//! Runs and their agents, as events leave them.
+//! Applying events to runs and their agents.
 
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::{PauseReason, RunEvent};
 use shared_types::payload::task::{TaskEvent, TaskOutcome};
 use shared_types::{Event, RunId, Seq, Taint, TaskId};
 
-use crate::run::{Ask, Day, Phase, Run, Spent, Task, TaskState, day_of};
+use crate::run::{Ask, DaySpent, Run, RunPhase, Spent, Task, TaskState, day_of};
 use crate::{Call, CallState, View};
 
-/// Runs that are over are kept up to this many.
+/// How many ended runs are kept.
 const KEPT_RUNS: usize = 50;
-/// Days for which spending is kept.
+/// The days for which spending is kept.
 const KEPT_DAYS: i64 = 62;
 
 pub(super) fn evolve(view: &mut View, event: &Event, run: &RunEvent) {
@@ -23,56 +23,56 @@ pub(super) fn evolve(view: &mut View, event: &Event, run: &RunEvent) {
                 started: event.ts,
                 model: p.model.clone(),
                 budget: p.budget,
-                phase: Phase::Working,
+                phase: RunPhase::Working,
                 spent: Spent::default(),
                 tasks: Vec::new(),
                 asks: Vec::new(),
                 worked: 0,
-                ticking: Some(event.ts),
+                clock_since: Some(event.ts),
                 rewound: Seq::ZERO,
-                void: Vec::new(),
+                void_calls: Vec::new(),
             };
             view.runs.insert(id, run);
         }
         RunEvent::Steer(p) => change(view, event, |run| {
             let first = TaskId::from_bytes(*id.as_bytes());
             if let Some(task) = run.task_mut(p.task.unwrap_or(first)) {
-                task.told = event.seq;
+                task.last_steer = event.seq;
             }
         }),
-        RunEvent::Pause(p) => change(view, event, |run| run.phase = Phase::Paused(p.why.clone())),
+        RunEvent::Pause(p) => change(view, event, |run| run.phase = RunPhase::Paused(p.why.clone())),
         RunEvent::Resume(p) => change(view, event, |run| {
-            if matches!(run.phase, Phase::Paused(PauseReason::Budget(_))) {
-                run.tasks.iter_mut().for_each(|task| task.allowed = (task.spent, task.worked));
+            if matches!(run.phase, RunPhase::Paused(PauseReason::Budget(_))) {
+                run.tasks.iter_mut().for_each(|task| task.spent_at_resume = (task.spent, task.worked));
             }
-            run.phase = Phase::Working;
+            run.phase = RunPhase::Working;
             run.budget = p.budget.unwrap_or(run.budget);
         }),
-        // Nobody worked while there was no server.
-        RunEvent::Wake(_) => change(view, event, |run| run.ticking = None),
+        // No time counts while the server was down.
+        RunEvent::Wake(_) => change(view, event, |run| run.clock_since = None),
         RunEvent::Ask(p) => change(view, event, |run| {
             run.asks.retain(|ask| ask.id != p.ask);
             run.asks.push(Ask { id: p.ask, task: p.task, about: p.about.clone() });
         }),
         RunEvent::Answer(p) => change(view, event, |run| run.asks.retain(|ask| ask.id != p.ask)),
         RunEvent::Rewind(p) => change(view, event, |run| {
-            run.phase = Phase::Working;
+            run.phase = RunPhase::Working;
             run.asks.clear();
             run.tasks.retain(|task| !p.gone.contains(&task.id));
             for again in &p.again {
                 if let Some(task) = run.task_mut(again.task) {
                     task.state = TaskState::Working;
                     task.taint.clone_from(&again.taint);
-                    // Whoever reads the run anew knows what it was told.
-                    task.told = Seq::ZERO;
+                    // The agent reads the run again from the start, steering included.
+                    task.last_steer = Seq::ZERO;
                 }
             }
             run.rewound = event.seq;
-            run.void.extend(&p.void);
+            run.void_calls.extend(&p.void);
         }),
-        RunEvent::Cancel(_) => end(view, event, Phase::Cancelled),
-        RunEvent::Fail(p) => end(view, event, Phase::Failed(p.reason.clone())),
-        RunEvent::Complete(_) => end(view, event, Phase::Completed),
+        RunEvent::Cancel(_) => end(view, event, RunPhase::Cancelled),
+        RunEvent::Fail(p) => end(view, event, RunPhase::Failed(p.reason.clone())),
+        RunEvent::Complete(_) => end(view, event, RunPhase::Completed),
     }
 }
 
@@ -88,12 +88,12 @@ pub(super) fn evolve_task(view: &mut View, event: &Event, task: &TaskEvent) {
                 spent: Spent::default(),
                 worked: 0,
                 counted: event.ts,
-                allowed: (Spent::default(), 0),
-                told: Seq::ZERO,
+                spent_at_resume: (Spent::default(), 0),
+                last_steer: Seq::ZERO,
                 taint: event.taint.clone(),
             });
         }),
-        TaskEvent::Message(p) => heard(view, event, Some(p.to)),
+        TaskEvent::Message(p) => add_taint(view, event, Some(p.to)),
         TaskEvent::End(p) => {
             change(view, event, |run| {
                 run.asks.retain(|ask| ask.task != p.task);
@@ -106,7 +106,7 @@ pub(super) fn evolve_task(view: &mut View, event: &Event, task: &TaskEvent) {
                 }
             });
             if p.outcome == TaskOutcome::Cancelled {
-                let_go(view);
+                drop_oldest_runs(view);
             }
         }
         TaskEvent::Trust(p) => change(view, event, |run| {
@@ -144,12 +144,12 @@ pub(super) fn evolve_llm(view: &mut View, event: &Event, llm: &LlmEvent) {
     }
 }
 
-/// A call began, or waits to be kept.
+/// A call started or is held: the run's clock is brought up to date.
 pub(super) fn call_changed(view: &mut View, event: &Event) {
     change(view, event, |_| ());
 }
 
-/// Counts the time that a call took as its agent's.
+/// Adds the duration of a call to its agent's work.
 pub(super) fn call_ended(view: &mut View, event: &Event, task: Option<TaskId>, millis: u64) {
     change(view, event, |run| {
         if let Some(task) = task.and_then(|task| run.task_mut(task)) {
@@ -158,8 +158,8 @@ pub(super) fn call_ended(view: &mut View, event: &Event, task: Option<TaskId>, m
     });
 }
 
-/// What an agent was told carries its labels into everything that the agent says from then on.
-pub(super) fn heard(view: &mut View, event: &Event, task: Option<TaskId>) {
+/// Adds the labels of what an agent read to its own: everything it writes from then on carries them.
+pub(super) fn add_taint(view: &mut View, event: &Event, task: Option<TaskId>) {
     let is_new = |known: &[Taint]| event.taint.iter().any(|label| !known.contains(label));
     let Some((run, task)) = event.run_id.zip(task) else { return };
     if view.runs.get(&run).and_then(|run| run.task(task)).is_none_or(|task| !is_new(&task.taint)) {
@@ -174,6 +174,7 @@ pub(super) fn heard(view: &mut View, event: &Event, task: Option<TaskId>) {
     });
 }
 
+/// Changes the run of an event, and counts the time that it worked until now.
 fn change(view: &mut View, event: &Event, with: impl FnOnce(&mut Run)) {
     let Some(id) = event.run_id else { return };
     let Some(mut run) = view.runs.get(&id).cloned() else { return };
@@ -188,19 +189,19 @@ fn change(view: &mut View, event: &Event, with: impl FnOnce(&mut Run)) {
     }
 }
 
-fn end(view: &mut View, event: &Event, phase: Phase) {
+fn end(view: &mut View, event: &Event, phase: RunPhase) {
     change(view, event, |run| {
         run.phase = phase;
         run.asks.clear();
     });
-    let_go(view);
+    drop_oldest_runs(view);
 }
 
-/// Lets go of the oldest runs that are over.
-fn let_go(view: &mut View) {
-    // One in which something is still being put away stays, however old it is.
-    let is_settled = |id: &RunId| view.pending_in(*id).is_none();
-    let over = view.runs.iter().filter(|(id, run)| run.phase.is_over() && is_settled(id));
+/// Drops the oldest of the ended runs.
+fn drop_oldest_runs(view: &mut View) {
+    // A run with unfinished tasks or calls stays.
+    let is_finished = |id: &RunId| view.unfinished_in(*id).is_none();
+    let over = view.runs.iter().filter(|(id, run)| run.phase.is_over() && is_finished(id));
     let mut over: Vec<_> = over.map(|(id, run)| (run.seq, *id)).collect();
     over.sort_unstable();
     let oldest: Vec<RunId> = over.iter().rev().skip(KEPT_RUNS).map(|(_, id)| *id).collect();
@@ -213,7 +214,7 @@ fn let_go(view: &mut View) {
     }
 }
 
-fn on_day(view: &mut View, event: &Event, add: impl FnOnce(&mut Day)) {
+fn on_day(view: &mut View, event: &Event, add: impl FnOnce(&mut DaySpent)) {
     let day = day_of(event.ts);
     let mut taken = view.spending.get(&day).copied().unwrap_or_default();
     add(&mut taken);

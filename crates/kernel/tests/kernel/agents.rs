@@ -1,4 +1,4 @@
-//! Short names for what happens in runs.
+//! Short names for the steps of runs.
 
 use kernel::{Action, RunAction};
 use shared_types::payload::llm::{LlmFail, LlmReply, Tokens};
@@ -16,7 +16,7 @@ pub(crate) fn run_id(n: u8) -> RunId {
     RunId::from_bytes([n; 16])
 }
 
-/// The operation that stands for a whole run.
+/// The operation with the id of the run.
 pub(crate) fn run_op(n: u8) -> OpId {
     OpId::from_bytes([n; 16])
 }
@@ -34,7 +34,7 @@ pub(crate) fn grant_id(n: u8) -> GrantId {
     GrantId::from_bytes([n; 16])
 }
 
-/// Something happens in run 1.
+/// A step in run 1.
 pub(crate) fn act(action: RunAction) -> Step {
     Step::from(Action::Run(action)).within(run_id(1))
 }
@@ -74,7 +74,7 @@ pub(crate) fn done(n: u8, outcome: TaskOutcome) -> Step {
     act(ends(n, outcome))
 }
 
-/// The work of an agent ends, and nobody is told.
+/// An agent ends without a report.
 pub(crate) fn ends(n: u8, outcome: TaskOutcome) -> RunAction {
     RunAction::EndTask {
         end: TaskEnd { task: task_id(n), outcome },
@@ -84,7 +84,7 @@ pub(crate) fn ends(n: u8, outcome: TaskOutcome) -> RunAction {
     }
 }
 
-/// The work of an agent ends, and it tells another so.
+/// An agent ends with a report to another.
 pub(crate) fn reports(n: u8, to: u8) -> RunAction {
     let (kind, body) = (MessageKind::Completion, ContentRef::of(b"words"));
     let report = TaskMessage { from: task_id(n), to: task_id(to), kind, body };
@@ -226,7 +226,7 @@ pub(crate) fn make(n: u8, edits: &[Edit<'_>], also: Option<RunAction>) -> Step {
     Step::from(action).within(run_id(1))
 }
 
-/// The step as one of another run.
+/// The step in another run.
 pub(crate) fn in_run(n: u8, step: Step) -> Step {
     step.within(run_id(n))
 }

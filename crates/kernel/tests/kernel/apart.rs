@@ -1,5 +1,5 @@
-//! A command that ran on a copy while the person went on: whatever the two did, the command can end, nothing of the
-//! person's is lost, and nothing of the command's.
+//! A command that ran on a copy while the person continued to work: the command can always end, and nothing of either
+//! is lost.
 
 use kernel::command::OutsideEdit;
 use kernel::{Action, View};
@@ -17,7 +17,7 @@ fn some(count: usize) -> impl Strategy<Value = Vec<Doing>> {
     prop::collection::vec(doings(), 0..count)
 }
 
-/// What leads from one tree to another, as a command is seen to have done it.
+/// The edits that lead from one tree to another, as they are found after a command.
 fn edits(before: &View, after: &View) -> Vec<OutsideEdit> {
     let mut paths: Vec<&FilePath> =
         before.files.iter().chain(after.files.iter()).map(|(path, _)| path).collect();
@@ -48,7 +48,7 @@ proptest! {
 
         let mut copy = shell.clone();
         command.iter().for_each(|doing| drop(copy.attempt(doing)));
-        // The person does anything but go on with the call itself.
+        // The person does anything except changing the call itself.
         let apart = |doing: &&Doing| !matches!(doing, Doing::Call(..) | Doing::Continue(..));
         person.iter().filter(apart).for_each(|doing| drop(shell.attempt(doing)));
 
@@ -59,7 +59,7 @@ proptest! {
         let (status, report) = (ToolStatus::Exited { code: 0 }, ToolReport::default());
         let step = Step { contents, ..Action::FinishCall { status, report, edits: edits.clone() }.into() };
         let Ok(events) = shell.run_in(op, step) else {
-            // Captures at random name bytes that nobody has; with those nothing can be merged.
+            // Random captures name bytes that do not exist; with those nothing can be merged.
             let known = |view: &View, shell: &Shell| view.files.iter().all(|(_, node)| {
                 node.content().is_none_or(|content| shell.content(&content.hash).is_some())
             });

@@ -9,7 +9,7 @@ use shared_types::{ChainHash, ContentRef, Seq, UserId};
 use crate::shell::Shell;
 use crate::steps::*;
 
-/// An import of so many files, all of one content.
+/// An import of `count` files with the same content.
 fn arrival(count: usize) -> Step {
     let node = FileNode::file(ContentRef::of(&text("1")), FileNode::DEFAULT_MODE);
     let files = (0..count).map(|n| (path(&format!("d/{n}")), node.clone())).collect();
@@ -31,7 +31,7 @@ fn one_more_and_all_changes_become_one_batch_with_its_list_in_the_decision() {
     let mut shell = Shell::new();
     shell.keep(text("1"));
     let op = shell.op();
-    let command = shell.command(op, arrival(MAX_EVENTS).action);
+    let command = shell.command(op, arrival(MAX_EVENTS).into_action());
     let decision = shell.decided(command).unwrap();
     let [_, batched] = &decision.events[..] else { panic!("an import and a batch were expected") };
     let Payload::File(FileEvent::Batch(batch)) = &batched.payload else { panic!("{batched:?}") };

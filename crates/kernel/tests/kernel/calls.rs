@@ -1,4 +1,4 @@
-//! Calls of tools: open until they are answered, with what they changed in the same append, undone like any operation.
+//! Tool calls: open until their result, with their changes in the same append, undone like any operation.
 
 use kernel::{Action, CallState, Choice, MAX_EVENTS, Rejection};
 use shared_types::payload::file::FileNode;
@@ -19,7 +19,7 @@ fn running(before: &[Step], meanwhile: &[Step]) -> (Shell, OpId) {
     (shell, op)
 }
 
-/// A command that ends with these edits makes these events and leads to this tree; undo takes back just that.
+/// A command that ends with these edits makes these events and leads to this tree; undo reverts exactly that.
 #[track_caller]
 fn ends(
     before: &[Step],
@@ -139,7 +139,7 @@ fn what_people_read_has_limits() {
     let host = invalid("a request's host", "it holds control characters");
     assert_eq!(shell.run_in(op, request(op, "a\r\nb")), Err(host));
 
-    // A call must end, however much there is to say.
+    // A call can end with any number of notes.
     let notes = vec![Box::from("ü".repeat(2000)); 150];
     let limits = vec![StopReason::Time, StopReason::Disk, StopReason::Time];
     let report = ToolReport { notes, limits, written: 7, ..ToolReport::default() };
@@ -173,7 +173,7 @@ fn what_was_thrown_away_changes_nothing() {
 }
 
 #[test]
-fn what_a_call_changed_stands_before_its_result() {
+fn the_changes_of_a_call_come_before_its_result() {
     let before = [write("a", "1"), write("b", "1"), write("c", "1")];
     let edits: [Edit<'_>; 4] = [
         ("a", Some(file("1")), Some(file("2"))),
@@ -192,7 +192,7 @@ fn different_lines_are_merged_without_a_word() {
     let edits = [("a", Some(file("1|2|3|4")), Some(file("1|2|3|four")))];
     let events = ["replace a: one|2|3|four", "exited 0"];
     ends(&[base], &[person], &edits, &["1|2|3|four"], &events, "a: one|2|3|four");
-    // Both did the same.
+    // Both made the same change.
     let edits = [("a", Some(file("1")), Some(file("2")))];
     ends(&[write("a", "1")], &[write("a", "2")], &edits, &["2"], &["exited 0"], "a: 2");
 }
@@ -210,7 +210,7 @@ fn where_both_changed_a_file_the_log_keeps_the_path_and_the_call_goes_beside() {
         &[&format!("write {kept}: call"), &note],
         &format!("{kept}: call; n/a.md: person"),
     );
-    // Both made a file of their own.
+    // Both created a file.
     let kept = beside("a", "call", "");
     let note = format!("exited 0; a changed meanwhile; the command's version is {kept}");
     ends(
@@ -276,17 +276,16 @@ fn what_has_no_place_in_the_tree_of_the_log_goes_beside() {
         "write d.conflict-other/a: 1",
         "write d.conflict-other/e/b: 2",
         "exited 0; d changed meanwhile; the command's folder was not made; \
-         something else stands in the way of d/a now; the command's version is d.conflict-other/a; \
-         something else stands in the way of d/e/b now; the command's version is d.conflict-other/e/b",
+         something else is in the way of d/a now; the command's version is d.conflict-other/a; \
+         something else is in the way of d/e/b now; the command's version is d.conflict-other/e/b",
     ];
     let tree = "d: person; d.conflict-other/a: 1; d.conflict-other/e/b: 2";
     ends(&[], &[write("d", "person")], &edits, &["1", "2"], &events, tree);
 
-    // The person put something into a folder that the command made a file of.
+    // The person put something into a folder that the command replaced by a file.
     let kept = beside("d", "call", "");
     let edits: [Edit<'_>; 2] = [("d", None, Some(file("call"))), ("d/a", Some(file("1")), None)];
-    let note =
-        format!("exited 0; something else stands in the way of d now; the command's version is {kept}");
+    let note = format!("exited 0; something else is in the way of d now; the command's version is {kept}");
     ends(
         &[write("d/a", "1")],
         &[write("d/b", "person")],
@@ -316,10 +315,10 @@ fn a_repository_stays_the_logs_as_a_whole() {
         ("p/a", Some(file("1")), Some(file("call"))),
     ];
     let events =
-        ["replace p/a: call", "exited 0; p/.git changed meanwhile; what the command did in it is left out"];
+        ["replace p/a: call", "exited 0; p/.git changed meanwhile; the command's changes in it are left out"];
     let tree = "p/.git/HEAD: person; p/.git/index: 1; p/a: call";
     ends(&before, &[write("p/.git/HEAD", "person")], &edits, &["call"], &events, tree);
-    // Without a clash it is taken like anything else.
+    // Without a conflict it is taken like anything else.
     let tree = "p/.git/HEAD: call; p/.git/index: call; p/.git/new: call; p/a: call";
     let events = [
         "replace p/.git/HEAD: call",
@@ -329,7 +328,7 @@ fn a_repository_stays_the_logs_as_a_whole() {
         "exited 0",
     ];
     ends(&before, &[], &edits, &["call"], &events, tree);
-    // What stays of a repository may stand in the way of something else.
+    // A repository that stays may block another path.
     let kept = beside("p", "call", "");
     let edits: [Edit<'_>; 4] = [
         ("p/.git/HEAD", Some(file("1")), None),
@@ -338,8 +337,8 @@ fn a_repository_stays_the_logs_as_a_whole() {
         ("p", None, Some(file("call"))),
     ];
     let note = format!(
-        "exited 0; p/.git changed meanwhile; what the command did in it is left out; \
-         something else stands in the way of p now; the command's version is {kept}"
+        "exited 0; p/.git changed meanwhile; the command's changes in it are left out; \
+         something else is in the way of p now; the command's version is {kept}"
     );
     ends(
         &before,

@@ -1,4 +1,4 @@
-//! Edits found on disk: taken as they are, merged with what the log did meanwhile, or kept beside it.
+//! Edits found on disk: taken as they are, merged with the log's changes, or kept under another name.
 
 use kernel::{Choice, Rejection};
 use shared_types::payload::file::FileNode;
@@ -80,10 +80,10 @@ fn a_clash_keeps_both_the_disk_at_the_path_and_the_log_beside() {
         let steps = [write(name, "1"), write(name, "log")];
         captures(&steps, &[(name, Some(file("1")), Some(file("disk")))], &["disk"], &sorted(&aside(name)));
     }
-    // Both made a file of their own.
+    // Both created a file.
     let both = sorted(&format!("{}: log; a: disk", beside("a", "log", "")));
     captures(&[write("a", "log")], &[("a", None, Some(file("disk")))], &["disk"], &both);
-    // A name that begins with a dot is no extension.
+    // A leading dot does not start an extension.
     let hidden = sorted(&format!("{}: log; .env: disk", beside(".env", "log", "")));
     captures(&[write(".env", "log")], &[(".env", None, Some(file("disk")))], &["disk"], &hidden);
     captures(&[link("l", "x")], &[("l", None, Some(link_node("y")))], &[], "l -> y; l.conflict-other -> x");
@@ -178,7 +178,7 @@ fn a_repository_is_taken_from_the_disk_without_stray_files() {
         &["gitdir"],
         ".git: gitdir",
     );
-    // As ordinary text these two edits would be merged.
+    // In an ordinary text file these two edits would be merged.
     let steps = [write(".git/log", "1|2|3|4"), write(".git/log", "one|2|3|4")];
     let edits: [Edit<'_>; 1] = [(".git/log", Some(file("1|2|3|4")), Some(file("1|2|3|four")))];
     captures(&steps, &edits, &["1|2|3|four"], ".git/log: 1|2|3|four");
@@ -188,11 +188,11 @@ fn a_repository_is_taken_from_the_disk_without_stray_files() {
 fn what_moved_on_disk_is_a_move() {
     let edits: [Edit<'_>; 2] = [("a", Some(file("1")), None), ("d/b", None, Some(file("1")))];
     makes([write("a", "1")], capture(&edits), &["move a to d/b"]);
-    // Of two that fit, the one with the same name.
+    // Of two candidates, the one with the same name.
     let edits: [Edit<'_>; 3] =
         [("x/a", Some(file("1")), None), ("y/b", Some(file("1")), None), ("z/b", None, Some(file("1")))];
     makes([write("x/a", "1"), write("y/b", "1")], capture(&edits), &["delete x/a", "move y/b to z/b"]);
-    // Empty files are all alike: nothing follows from their content, unless one went and one came.
+    // All empty files are equal, so they show a move only if there is a single pair.
     let edits: [Edit<'_>; 2] = [("a", Some(file("")), None), ("b", None, Some(file("")))];
     makes([write("a", "")], capture(&edits), &["move a to b"]);
     let edits: [Edit<'_>; 3] =

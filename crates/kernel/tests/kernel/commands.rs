@@ -1,4 +1,4 @@
-//! Commands at random, over few paths and keys so that they meet each other often.
+//! Random commands over few paths and keys, so that they often conflict.
 
 use std::collections::BTreeMap;
 
@@ -9,35 +9,34 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
-use shared_types::payload::message::Role;
 use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::payload::task::{MessageKind, TaskOutcome};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::payload::window::WindowMode;
-use shared_types::{ContentHash, ContentRef, Event, FilePath, MessageId, OpId, Seq, Taint};
+use shared_types::{ContentHash, ContentRef, Event, FilePath, OpId, Seq, Taint};
 
 use crate::agents::*;
 use crate::shell::{Shell, all};
 use crate::steps::*;
 
-/// Something to do, to be made concrete in the shell where it happens.
+/// A random action, made concrete in the shell where it runs.
 #[derive(Debug, Clone)]
 pub(crate) enum Doing {
     Step(Step),
     /// Continues an earlier operation.
     Continue(Index, Step),
-    /// Edits on disk: of what was known, and of something else.
+    /// Edits on disk, based on the current or on another node.
     Capture(Vec<Found>),
-    /// An open call goes on, is held or ends.
+    /// An open call makes a request, is held or ends.
     Call(Index, Going),
-    /// Renames on disk, all at once: of what is there, to anywhere.
+    /// Renames on disk, all at once, of existing files to any path.
     Shuffle(Vec<(Index, FilePath)>),
     Undo(Index, Option<Choice>),
     UndoRun(u8, Option<Choice>),
     Restore(Index),
 }
 
-/// A path, what was known there unless it is today's node, and what is there now.
+/// A path, the base unless it is the current node, and the node on disk.
 type Found = (FilePath, Option<Option<FileNode>>, Option<FileNode>);
 
 #[derive(Debug, Clone)]
@@ -115,13 +114,6 @@ fn desktop() -> impl Strategy<Value = Step> {
 
 fn others() -> impl Strategy<Value = Step> {
     let effects = || (0..3u8).prop_map(effect_id);
-    let post = |n| Action::PostMessage {
-        conversation: conversation_id(n),
-        message: MessageId::from_bytes([n; 16]),
-        role: Role::Agent,
-        body: ContentRef::of(b"hello"),
-        reply_to: None,
-    };
     let ask = |effect| Action::RequestCheckpoint {
         effect,
         reason: CheckpointReason::Automatic,
@@ -140,7 +132,7 @@ fn others() -> impl Strategy<Value = Step> {
     };
     prop_oneof![
         1 => (0..2u8).prop_map(|n| start(n, "Plans")),
-        1 => (0..2u8).prop_map(move |n| post(n).into()),
+        1 => (0..2u8).prop_map(|n| OldEvent::PostMessage(n, ContentRef::of(b"hello")).into()),
         1 => effects().prop_map(move |effect| ask(effect).into()),
         1 => (effects(), 0..20u64).prop_map(move |result| made(result).into()),
         1 => effects().prop_map(|effect| Action::FailCheckpoint { effect, reason: "r".into() }.into()),
@@ -148,11 +140,11 @@ fn others() -> impl Strategy<Value = Step> {
         1 => effects().prop_map(|effect| Action::RecordPurge { effect, dropped: 1 }.into()),
         3 => select(vec!["make", "rm -rf d", ""]).prop_map(call),
         1 => select(vec!["Ada", "Bo"]).prop_map(|name| Action::CreateUser { name: name.into() }.into()),
-        1 => select(vec!["Ada", "Bo"]).prop_map(|name| Action::RenameUser { name: name.into() }.into()),
+        1 => select(vec!["Ada", "Bo"]).prop_map(|name| OldEvent::RenameUser(name.into()).into()),
     ]
 }
 
-/// Whatever happens in two runs, whose first agents are 1 and 2; more often what leads on than what ends.
+/// Changes in two runs, whose first agents are 1 and 2; more often steps that continue a run than steps that end it.
 fn agents() -> impl Strategy<Value = Step> {
     let tasks = || 1..5u8;
     let asks = || 1..4u8;
@@ -253,12 +245,12 @@ impl Shell {
         if ops.is_empty() { None } else { Some(*index.get(&ops)) }
     }
 
-    /// Does it, whatever comes of it.
+    /// Tries it; it may be refused.
     pub(crate) fn attempt(&mut self, doing: &Doing) -> Result<Vec<Event>, Rejection> {
         match doing {
             Doing::Step(step) => self.run(step.clone()),
             Doing::Continue(op, step) => match self.pick(op) {
-                // An undo is one command; the operations that go on are the ordinary ones.
+                // An undo is one command; only ordinary operations are continued.
                 Some(op) if !self.is_revert(op) => self.run_in(op, step.clone()),
                 Some(_) | None => Ok(Vec::new()),
             },

@@ -7,7 +7,7 @@
 //!    vanishes from a file in an undo was put into that file by the operation that is undone, and a token that
 //!    appears in a file was removed from that file by it. So no edit of any other operation, earlier or later, is
 //!    touched. (A redo is the undo of an undo, and is held to the same.)
-//! 2. **What is in effect is there**: a token whose operation is not undone is somewhere in the tree, unless an
+//! 2. **Edits in effect are present**: a token whose operation is not undone is somewhere in the tree, unless an
 //!    operation that is not undone removed it. "Removed" means that there are fewer copies of it than before, so that
 //!    a move removes nothing. By 1 it is then in the file it was put into, or where a move took that file.
 //! 3. **A conflict changes nothing.**
@@ -37,18 +37,18 @@ enum Edit {
     Mode(u16),
     Delete,
     Move(&'static str),
-    /// As a command does it: the file goes to the second place, and what was there to the third.
+    /// As a command does it: the file moves to the second path, and the file there to the third.
     Push(&'static str, &'static str),
 }
 
 #[derive(Debug, Clone)]
 enum Act {
-    /// An edit of a file that makes it, if it is not there.
+    /// An edit of a file, which creates it if it does not exist.
     Edit(&'static str, Edit),
-    /// The same as a further part of an earlier operation.
+    /// The same as a part of an earlier operation.
     Continue(Index, &'static str, Edit),
     Undo(Index),
-    /// The undo of an operation; what conflicts stays as it is.
+    /// The undo of an operation; paths in conflict are kept.
     UndoKeeping(Index),
     Restore(Index),
 }
@@ -81,7 +81,7 @@ fn acts() -> impl Strategy<Value = Act> {
 
 type Tokens = BTreeMap<FilePath, BTreeSet<String>>;
 
-/// What changed between two trees: tokens by path that are in the second and not in the first.
+/// The difference between two trees: tokens by path that are in the second and not in the first.
 fn beyond(first: &Tokens, second: &Tokens) -> BTreeSet<(FilePath, String)> {
     let all = second.iter().flat_map(|(path, tokens)| tokens.iter().map(move |token| (path, token)));
     let new = all.filter(|(path, token)| !first.get(*path).is_some_and(|tokens| tokens.contains(*token)));
@@ -104,7 +104,7 @@ fn fewer(first: &Tokens, second: &Tokens) -> BTreeSet<String> {
     less.map(|(token, _)| token.to_owned()).collect()
 }
 
-/// What one operation did to the tokens.
+/// The effect of one operation on the tokens.
 #[derive(Debug, Clone, Default)]
 struct Did {
     gave: BTreeSet<(FilePath, String)>,
@@ -118,12 +118,12 @@ struct World {
     shell: Shell,
     count: usize,
     did: BTreeMap<OpId, Did>,
-    /// Who put a token, and who removed it.
+    /// The operations that added and removed each token.
     put: BTreeMap<String, OpId>,
     removed: BTreeMap<String, BTreeSet<OpId>>,
     /// Tokens about which the person decided otherwise.
     decided: BTreeSet<String>,
-    /// Operations that were ever undone or redone; none of them goes on.
+    /// Operations that were ever undone or redone; none of them is continued.
     reverted: BTreeSet<OpId>,
 }
 
@@ -133,7 +133,7 @@ impl World {
         let (decided, reverted) = Default::default();
         let mut world = Self { shell: Shell::new(), count: 0, did, put, removed, decided, reverted };
         for at in ["a", "b", "d/a"] {
-            // Lines that are all alike, between those that are not, make a diff choose.
+            // Equal lines between different ones make the diff ambiguous.
             let lines: Vec<String> =
                 (0..24).map(|n| if n % 4 == 3 { "-".into() } else { world.token() }).collect();
             let op = world.shell.op();
@@ -200,7 +200,7 @@ impl World {
         capture(&edits)
     }
 
-    /// Runs a command and notes what it did to the tokens, for its operation.
+    /// Runs a command and records its effect on the tokens, for its operation.
     fn noted(
         &mut self,
         run: impl FnOnce(&mut Shell) -> Result<Vec<Event>, Rejection>,
@@ -292,7 +292,7 @@ impl World {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// What is in effect is there.
+    /// Checks that edits in effect are present.
     fn check(&self) -> Result<(), TestCaseError> {
         let tokens = self.tokens();
         let here = copies(&tokens);

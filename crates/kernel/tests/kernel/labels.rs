@@ -1,4 +1,4 @@
-//! Labels of files: they stay as long as anything may be left of the words that brought them.
+//! Taint labels of files: they stay as long as the file may hold any of the tainted text.
 
 use kernel::Action;
 use shared_types::Taint;
@@ -7,7 +7,7 @@ use crate::shell::Shell;
 use crate::steps::*;
 
 fn labels(shell: &Shell, at: &str) -> Vec<String> {
-    let labels = shell.view.tainted.get(&path(at)).into_iter().flatten();
+    let labels = shell.view.tainted_files.get(&path(at)).into_iter().flatten();
     labels.map(|label| label.as_str().to_owned()).collect()
 }
 
@@ -38,7 +38,7 @@ fn an_edit_found_on_disk_leaves_the_labels() {
 fn what_is_merged_with_labelled_words_is_labelled() {
     let first = write("a", "1|2|3|4");
     let (mut shell, _) = Shell::after([first, stranger("a", "1|2|3|IMPORTANT")]);
-    // A clean agent began from the text before.
+    // An agent without taint started from the text before.
     let edit: [Edit<'_>; 1] = [("a", Some(file("1|2|3|4")), Some(file("one|2|3|4")))];
     for step in crate::agents::working() {
         shell.done(step);

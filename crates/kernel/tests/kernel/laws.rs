@@ -12,7 +12,7 @@ use crate::agents::run_id;
 use crate::commands::{Doing, doings};
 use crate::shell::{Shell, all};
 
-/// No node lies below anything but a folder, and the counts are those of a fresh count.
+/// Every node above another is a folder, and the counts equal a new count.
 pub(crate) fn check_counts(view: &View) -> Result<(), TestCaseError> {
     let mut below: BTreeMap<FilePath, u32> = BTreeMap::new();
     for (path, _) in view.files.iter() {
@@ -53,7 +53,7 @@ pub(crate) fn reopened(view: &mut View) -> View {
     View::from_slices(view.seq(), bytes).expect("a snapshot can be read")
 }
 
-/// So many cases, unless `PROPTEST_CASES` asks for more; what fails is printed, and no file is left beside the tests.
+/// This many cases, or `PROPTEST_CASES`; failures are printed and not saved to a file.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     let given = ProptestConfig::default();
     let cases = std::env::var_os("PROPTEST_CASES").map_or(cases, |_| given.cases);
@@ -67,14 +67,14 @@ fn many(count: usize) -> impl Strategy<Value = Vec<Doing>> {
 proptest! {
     #![proptest_config(config(1500))]
 
-    /// A replay of what was recorded, and a snapshot taken anywhere with the rest of the log, both lead to the root
-    /// that the live view had.
+    /// A replay of the recorded events, and any snapshot with the rest of the log, both lead to the root of the live
+    /// view.
     #[test]
     fn replay_equals_live(doings in many(40), cut in any::<Index>(), asks in any::<u64>()) {
         let mut shell = Shell::new();
         for (n, doing) in doings.iter().enumerate() {
             let _ = shell.attempt(doing);
-            // The root is kept as it goes, so it must not matter when somebody asks for it.
+            // The root is computed lazily, so it must not depend on when it is read.
             if asks >> (n % 64) & 1 == 1 {
                 shell.root();
             }
@@ -96,7 +96,7 @@ proptest! {
         check_tree(&opened)?;
     }
 
-    /// Whatever an undo did, and however its conflicts were settled, taking it back leads to what was there.
+    /// Undoing an undo returns to the state before it, for every choice in its conflicts.
     #[test]
     fn undo_then_redo_is_identity(doings in many(30), choice in prop::option::of(prop::bool::ANY)) {
         let mut shell = Shell::new();
@@ -146,7 +146,7 @@ proptest! {
         }
     }
 
-    /// After every single event the files are a tree, also in the middle of an operation.
+    /// After every single event the files are a valid tree, also in the middle of an operation.
     #[test]
     fn the_tree_stays_a_tree(doings in many(40)) {
         let mut shell = Shell::new();
@@ -161,7 +161,7 @@ proptest! {
         }
     }
 
-    /// A restore leads to exactly what stood at that seq, wherever that is, and touches nothing else.
+    /// A restore leads to exactly the state at that seq, and touches nothing else.
     #[test]
     fn a_restore_leads_to_any_moment(doings in many(25)) {
         let mut shell = Shell::new();

@@ -1,8 +1,8 @@
-//! Checkpoints and purges: asked for, owed, answered. What is owed is never forgotten and never answered twice.
+//! Checkpoints and purges: requested, pending, recorded. A pending effect is never forgotten and never recorded twice.
 
 use kernel::{Action, Effect, EffectKind, Rejection};
 use shared_types::payload::checkpoint::CheckpointReason;
-use shared_types::{ContentHash, Reversal, Seq};
+use shared_types::{ContentHash, Reversibility, Seq};
 
 use crate::shell::Shell;
 use crate::show::{makes, refuses};
@@ -130,8 +130,8 @@ fn the_runner_is_woken_once_for_each_request() {
         Effect { id: effect_id(3), kind: EffectKind::MakeCheckpoint { message: "before lunch".into() } },
     ];
     assert_eq!(shell.woken, wanted);
-    assert_eq!(wanted[0].kind.reversal(), Reversal::Compensable);
-    assert_eq!(wanted[1].kind.reversal(), Reversal::Final);
+    assert_eq!(wanted[0].kind.reversibility(), Reversibility::Compensable);
+    assert_eq!(wanted[1].kind.reversibility(), Reversibility::Final);
 }
 
 #[test]

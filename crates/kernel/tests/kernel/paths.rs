@@ -1,4 +1,4 @@
-//! Write, delete, move and import: what each makes, and everything it refuses.
+//! Write, delete, move and import: the events of each, and everything it refuses.
 
 use kernel::{Action, Base, Rejection};
 use shared_types::payload::file::FileNode;
@@ -14,7 +14,7 @@ fn hash(lines: &str) -> ContentHash {
 }
 
 #[test]
-fn a_write_makes_or_replaces_what_stands_at_a_path() {
+fn a_write_creates_or_replaces_the_node_at_a_path() {
     makes([], write("a", "1"), &["write a: 1"]);
     makes([], write("d/e/f", "1"), &["write d/e/f: 1"]);
     makes([], folder("d"), &["write d/"]);
@@ -168,7 +168,7 @@ fn an_import_is_refused_where_paths_are_taken() {
 fn the_envelope_of_an_event_is_that_of_its_command() {
     let mut shell = Shell::new();
     let op = shell.op();
-    let mut command = shell.command(op, delete("a").action);
+    let mut command = shell.command(op, delete("a").into_action());
     shell.done(write("a/b", "1"));
     shell.done(write("a/c", "1"));
     command.source = shared_types::Source::Agent;

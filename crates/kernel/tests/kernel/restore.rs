@@ -1,4 +1,4 @@
-//! Restore: files, windows, settings and notes as at a seq; everything else as it is.
+//! Restore: files, windows, settings and notes return to a seq; everything else stays.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn busy() -> Shell {
         set("k", json!({"a": 1.25})),
         forget_note(1),
         start(2, "More"),
-        Action::RenameUser { name: "Bo".into() }.into(),
+        OldEvent::RenameUser("Bo".into()).into(),
     ]);
     shell.undo(ops[10]).unwrap();
     shell.undo(ops[11]).unwrap();
@@ -126,7 +126,8 @@ fn a_restore_of_many_files_is_a_batch() {
 
 #[test]
 fn a_restore_leads_into_the_middle_of_an_operation() {
-    // The file z goes below what was a file, and what was below d takes its place: each step on the way is a tree.
+    // The file z moves below a former file, and a file takes the place of the folder d: every single step is a valid
+    // tree.
     let (mut shell, _) = Shell::after([write("a", "1"), write("z", "2"), write("d/x", "3"), write("q", "4")]);
     let from = shell.view.seq();
     shell.done(capture(&[

@@ -1,8 +1,8 @@
-//! Going back to before a turn of a model, and everything that is refused on the way.
+//! Rewinding a run to before a model turn, and everything that is refused.
 
-use kernel::run::{Phase, TaskState};
+use kernel::run::{RunPhase, TaskState};
 use kernel::{Action, Rejection, Resolutions, RunAction};
-use shared_types::payload::llm::WantedCall;
+use shared_types::payload::llm::RequestedCall;
 use shared_types::payload::task::TaskOutcome;
 use shared_types::{Event, OpId, Seq};
 
@@ -16,13 +16,13 @@ fn retry(shell: &mut Shell, to: Seq) -> Result<Vec<Event>, Rejection> {
     shell.run(in_run(1, Action::RetryRun { run, to, events, resolutions: Resolutions::default() }.into()))
 }
 
-/// A turn of an agent's model, and where it stands.
+/// A model turn of an agent, and its seq.
 fn turn(shell: &mut Shell, n: u8, wanted: &[OpId]) -> Seq {
     let seen = shell.view.seq();
     let mut said = reply(n);
-    let Action::Run(RunAction::RecordReply(recorded)) = &mut said.action else { panic!() };
+    let Act::Do(Action::Run(RunAction::RecordReply(recorded))) = &mut said.act else { panic!() };
     recorded.seen = seen;
-    recorded.calls = wanted.iter().map(|call| WantedCall { call: *call, tool: "exec".into() }).collect();
+    recorded.calls = wanted.iter().map(|call| RequestedCall { call: *call, tool: "exec".into() }).collect();
     shell.done(said);
     shell.view.seq()
 }
@@ -58,13 +58,13 @@ fn a_run_that_is_over_goes_on_from_before_a_turn_with_files_as_they_were() {
         [format!("rewind to {to}"), "undo".into(), "delete b".into(), "replace a: one|2|mine|4|5".into()];
     assert_eq!(shell.events(&events), expected);
     let run = shell.view.runs.get(&run_id(1)).unwrap();
-    assert_eq!((run.phase.clone(), run.tasks[0].state), (Phase::Working, TaskState::Working));
+    assert_eq!((run.phase.clone(), run.tasks[0].state), (RunPhase::Working, TaskState::Working));
     assert_eq!(run.spent.steps, 2, "what was taken was taken");
     assert!(gone.iter().all(|op| shell.view.undone.contains(op)) && !shell.view.undone.contains(&kept));
     assert_eq!(shell.at(shell.view.seq()).root(), shell.root(), "replay equals live");
     assert_eq!(reopened(&mut shell.view).root(), shell.root());
 
-    // The person can have the files back all the same.
+    // The person can still restore the files.
     shell.undo(events[0].op).unwrap();
     assert_eq!(shell.tree(), "a: one|2|mine|4|five; b: new");
     assert_eq!(shell.state(), before);
@@ -82,7 +82,7 @@ fn a_call_belongs_to_the_turn_that_wanted_it_however_late_it_was_made() {
     assert_eq!(shell.events(&events), [format!("rewind to {to}")], "nothing of it is taken back");
     assert_eq!(shell.tree(), "a: 1|2|3|4|5; b: new");
     let all = shell.events_in(run_id(1));
-    let is_gone = kernel::run::gone(run_id(1), &all);
+    let is_gone = kernel::run::is_rewound(run_id(1), &all);
     assert!(all.iter().filter(|event| event.op == late).all(|event| !is_gone(event)));
 }
 
@@ -97,7 +97,7 @@ fn helpers_that_began_since_are_forgotten_and_questions_are_closed() {
     let run = shell.view.runs.get(&run_id(1)).unwrap();
     assert_eq!(run.tasks.iter().map(|task| task.id).collect::<Vec<_>>(), [task_id(1)]);
     assert!(run.asks.is_empty());
-    assert_eq!(shell.view.pending_in(run_id(1)), Some("an agent still works"));
+    assert_eq!(shell.view.unfinished_in(run_id(1)), Some("an agent is still working"));
 }
 
 #[test]
@@ -106,17 +106,17 @@ fn what_was_thought_before_it_went_back_is_not_done_after() {
     let wanted = OpId::from_bytes([9; 16]);
     let to = turn(&mut shell, 1, &[wanted]);
     let mut late = reply(1);
-    let Action::Run(RunAction::RecordReply(recorded)) = &mut late.action else { panic!() };
+    let Act::Do(Action::Run(RunAction::RecordReply(recorded))) = &mut late.act else { panic!() };
     recorded.seen = shell.view.seq();
     let mut ending = done(1, TaskOutcome::Done);
-    let Action::Run(RunAction::EndTask { known, .. }) = &mut ending.action else { panic!() };
+    let Act::Do(Action::Run(RunAction::EndTask { known, .. })) = &mut ending.act else { panic!() };
     *known = shell.view.seq();
     let mut failing = no_reply(1, "cut off");
-    let Action::Run(RunAction::RecordFailure { known, .. }) = &mut failing.action else { panic!() };
+    let Act::Do(Action::Run(RunAction::RecordFailure { known, .. })) = &mut failing.act else { panic!() };
     *known = shell.view.seq();
     shell.done(pause());
     retry(&mut shell, to).unwrap();
-    let what = "it went back to an earlier step";
+    let what = "it was rewound to an earlier step";
     for late in [late, ending, failing] {
         assert_eq!(shell.run(late), Err(Rejection::RunIsBusy { run: run_id(1), what }));
     }
@@ -134,7 +134,7 @@ fn it_goes_back_only_to_a_turn_that_counts_and_only_while_nothing_is_under_way()
     shell.run_in(call, exit(&[])).unwrap();
     retry(&mut shell, first).unwrap();
     for to in [first, second, Seq(1), Seq(10_000)] {
-        let reason = format!("event {to} is no turn of a model that counts in this run");
+        let reason = format!("event {to} is not a current model turn of this run");
         assert_eq!(retry(&mut shell, to), Err(Rejection::Invalid { what: "a step", reason }));
     }
     shell.done(cancel());

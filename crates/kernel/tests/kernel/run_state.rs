@@ -1,4 +1,4 @@
-//! What is kept in mind of runs: grants, the clock, what was spent, labels, and how much of it.
+//! The state of runs in the view: grants, the clock, spending, taint labels, and their limits.
 
 use kernel::run::{Ask, Spent};
 use kernel::{Action, Rejection, RunAction};
@@ -15,7 +15,7 @@ use crate::steps::*;
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-fn nobody() -> OpId {
+fn some_call() -> OpId {
     OpId::from_bytes([9; 16])
 }
 
@@ -25,7 +25,7 @@ fn a_grant_holds_as_far_as_the_person_said() {
         [(Scope::Once, None), (Scope::Run, Some(Some(run_id(1)))), (Scope::Always, Some(None))]
     {
         let (mut shell, _) = Shell::after(working());
-        shell.done(ask(1, 1, approval(nobody())));
+        shell.done(ask(1, 1, approval(some_call())));
         shell.done(answer(1, Reply::Allow(scope)));
         let Some(run) = run else {
             assert!(shell.view.grants.is_empty());
@@ -44,7 +44,7 @@ fn a_grant_holds_as_far_as_the_person_said() {
 }
 
 #[test]
-fn the_clock_runs_only_while_a_run_works_and_waits_for_nobody() {
+fn the_clock_stops_while_a_run_waits_for_the_person() {
     let mut shell = Shell::new();
     let cases = [
         (begin("Bees"), 1_000, 0),
@@ -53,16 +53,16 @@ fn the_clock_runs_only_while_a_run_works_and_waits_for_nobody() {
         (pause(), 3_000, 2_000),
         (reply(1), 8_000, 2_000),
         (resume(None), 9_000, 2_000),
-        (ask(1, 1, question(nobody())), 9_500, 2_500),
-        (ask(2, 1, question(nobody())), 20_000, 2_500),
+        (ask(1, 1, question(some_call())), 9_500, 2_500),
+        (ask(2, 1, question(some_call())), 20_000, 2_500),
         (answer(1, Reply::Words("x".into())), 30_000, 2_500),
         (reply(1), 35_000, 2_500),
         (answer(2, Reply::Words("x".into())), 40_000, 2_500),
         (reply(1), 41_000, 3_500),
-        // A clock that was put back costs nothing, and gives nothing back.
+        // A clock that was set back adds nothing and removes nothing.
         (reply(1), 40_500, 3_500),
         (done(1, TaskOutcome::Done), 40_700, 3_700),
-        // Nobody is left who would work.
+        // No working agent is left.
         (complete(), 40_800, 3_700),
     ];
     for (step, at, worked) in cases {
@@ -72,17 +72,17 @@ fn the_clock_runs_only_while_a_run_works_and_waits_for_nobody() {
     }
     let run = shell.view.runs.get(&run_id(1)).unwrap();
     let later = Timestamp::from_millis(99_000);
-    assert_eq!((run.ticking, run.worked_until(later)), (None, 3_700));
-    assert_eq!(shell.view.taken_on_day(later).worked, 3_700);
-    assert_eq!(shell.view.taken_on_day(Timestamp::from_millis(DAY)).worked, 0);
+    assert_eq!((run.clock_since, run.worked_until(later)), (None, 3_700));
+    assert_eq!(shell.view.spent_on_day(later).worked, 3_700);
+    assert_eq!(shell.view.spent_on_day(Timestamp::from_millis(DAY)).worked, 0);
     let (going, _) = Shell::after([begin("Bees").at(1_000)]);
     let now = Timestamp::from_millis(1_700);
     assert_eq!(going.view.runs.get(&run_id(1)).unwrap().worked_until(now), 700);
-    assert_eq!(going.view.taken_on_day(now).worked, 700);
+    assert_eq!(going.view.spent_on_day(now).worked, 700);
 }
 
 #[test]
-fn the_clock_goes_on_while_somebody_works_though_another_waits_for_the_person() {
+fn the_clock_runs_while_one_agent_works_and_another_waits_for_the_person() {
     let mut shell = Shell::new();
     let then = |shell: &mut Shell, step: Step, at: i64, worked: u64| {
         let op = shell.done(step.at(at));
@@ -93,10 +93,10 @@ fn the_clock_goes_on_while_somebody_works_though_another_waits_for_the_person() 
     then(&mut shell, task(1, None, "conductor"), 0, 0);
     then(&mut shell, task(2, Some(1), "terminal"), 1_000, 1_000);
     then(&mut shell, task(3, Some(1), "writer"), 1_000, 1_000);
-    then(&mut shell, ask(1, 2, question(nobody())), 2_000, 2_000);
-    // The writer works.
-    then(&mut shell, ask(2, 3, question(nobody())), 3_000, 3_000);
-    // Nobody does: the first agent waits for the other two.
+    then(&mut shell, ask(1, 2, question(some_call())), 2_000, 2_000);
+    // The third agent works.
+    then(&mut shell, ask(2, 3, question(some_call())), 3_000, 3_000);
+    // No agent works: the first one waits for the other two.
     let call = then(&mut shell, call_by(2), 10_000, 3_000);
     // A call runs, also while the run is paused.
     then(&mut shell, pause(), 11_000, 4_000);
@@ -162,7 +162,7 @@ fn only_the_newest_runs_that_are_over_are_kept_with_their_grants() {
         for step in [
             begin("Bees"),
             first,
-            ask(n, n, approval(nobody())),
+            ask(n, n, approval(some_call())),
             answer(n, Reply::Allow(if n == 2 { Scope::Always } else { Scope::Run })),
             cancel(),
             crate::agents::done(n, TaskOutcome::Cancelled),
@@ -198,7 +198,7 @@ fn labels_travel_with_what_an_agent_is_told() {
     shell.run_in(again, exit(&[]).tainted(&web)).unwrap();
     assert_eq!(labels(&shell, 1), ["web"], "once is enough");
 
-    // What it says reaches who hears it, and the agents that it starts.
+    // Its labels reach the receivers of its messages and the agents that it starts.
     shell.done(tell(1, 2, MessageKind::Answer).tainted(&web));
     assert_eq!(labels(&shell, 2), ["web"]);
     shell.done(task(3, Some(1), "researcher").tainted(&web));
@@ -206,7 +206,7 @@ fn labels_travel_with_what_an_agent_is_told() {
     shell.run(make(3, &[], None).tainted(&Taint::IMPORT)).unwrap();
     assert_eq!(labels(&shell, 3), ["web", Taint::IMPORT.as_str()]);
 
-    // Saying something taints nobody but the hearer; the person clears one agent at a time.
+    // A message taints only its receiver; the person clears one agent at a time.
     shell.done(task(4, Some(1), "researcher"));
     shell.done(tell(4, 3, MessageKind::Progress).tainted(&web));
     assert_eq!(labels(&shell, 4), [""; 0]);
@@ -217,7 +217,7 @@ fn labels_travel_with_what_an_agent_is_told() {
 }
 
 #[test]
-fn labels_of_a_result_reach_the_agent_whoever_records_it() {
+fn labels_of_a_result_reach_its_agent_for_every_author() {
     let web = Taint::parse("web").unwrap();
     let (mut shell, op) = calling(working());
     let status = ToolStatus::Interrupted { reason: "the server ended".into() };
@@ -238,19 +238,19 @@ fn an_agent_does_not_end_before_it_has_heard_the_person() {
     assert_eq!(shell.run(end(seen)).unwrap_err(), Rejection::NotHeard { task: task_id(1) });
     let seen = Some(shell.view.seq());
     shell.done(end(seen));
-    // Then there is nobody who would hear it.
+    // Then no agent would read it.
     let late = shell.run(steer(None)).unwrap_err();
     assert_eq!(late, Rejection::TaskIsOver { task: task_id(1) });
 }
 
 #[test]
-fn a_call_in_the_outbox_goes_out_by_silence_and_holds_nobody_up() {
+fn a_call_in_the_outbox_is_sent_without_an_answer_and_blocks_no_agent() {
     let (mut shell, _) = Shell::after(working());
     let about = outgoing(OpId::from_bytes([9; 16]));
     shell.done(ask(1, 1, about.clone()));
     let run = shell.view.runs.get(&run_id(1)).unwrap();
-    assert!(!run.waits() && run.asks.len() == 1);
-    assert!(run.ticking.is_some(), "the clock of the run goes on");
+    assert!(!run.waits_for_person() && run.asks.len() == 1);
+    assert!(run.clock_since.is_some(), "the clock of the run goes on");
     for odd in [Reply::Words("yes".into()), Reply::Allow(Scope::Run), Reply::Allow(Scope::Always)] {
         let reason = "it does not fit what was asked".into();
         assert_eq!(shell.run(answer(1, odd)), Err(Rejection::Invalid { what: "an answer", reason }));
@@ -268,7 +268,7 @@ fn a_call_in_the_outbox_goes_out_by_silence_and_holds_nobody_up() {
 }
 
 #[test]
-fn nothing_leaves_the_outbox_of_a_run_that_stands_still_and_it_can_be_held_for_longer() {
+fn a_paused_run_sends_nothing_from_its_outbox_and_a_hold_can_be_extended() {
     let (mut shell, _) = Shell::after(working());
     let held = |millis| {
         let mut about = outgoing(OpId::from_bytes([9; 16]));
@@ -306,7 +306,7 @@ fn the_time_without_a_server_is_not_worked() {
         shell.view.runs.get(&run_id(1)).unwrap().worked_until(Timestamp::from_millis(now))
     };
     assert_eq!(worked(&shell, 91_000), 3_000);
-    // While it waits there is nothing to note.
+    // While it waits nothing is recorded.
     shell.done(pause().at(92_000));
     assert!(shell.run(wake().at(99_000)).unwrap().is_empty());
     assert_eq!(worked(&shell, 99_000), 4_000);
@@ -332,11 +332,11 @@ fn what_a_turn_took_that_came_to_nothing_is_counted_but_is_no_step() {
 }
 
 #[test]
-fn what_a_turn_took_that_nobody_waits_for_is_counted_however_far_the_run_is() {
+fn the_cost_of_an_abandoned_turn_is_counted_in_every_phase() {
     for phase in [RunAction::Pause(PauseReason::Person), RunAction::Cancel] {
         let (mut shell, _) = Shell::after(working());
         shell.done(act(phase));
-        let (task, model, reason) = (task_id(1), "small".into(), "nobody waits for it".into());
+        let (task, model, reason) = (task_id(1), "small".into(), "the turn was abandoned".into());
         let tokens = Tokens { input: 7, output: 3, ..Default::default() };
         let lost = LlmFail { task, model, reason, tokens, micros: Some(5) };
         shell.done(act(RunAction::RecordLoss(lost)));
@@ -350,7 +350,7 @@ fn what_a_turn_took_that_nobody_waits_for_is_counted_however_far_the_run_is() {
 fn going_on_at_a_bound_gives_every_agent_as_much_again() {
     let (mut shell, _) = Shell::after(working());
     shell.done(reply(1));
-    let taken = |shell: &Shell| shell.view.runs.get(&run_id(1)).unwrap().tasks[0].taken().0.steps;
+    let taken = |shell: &Shell| shell.view.runs.get(&run_id(1)).unwrap().tasks[0].spent_of_limits().0.steps;
     shell.done(pause());
     shell.done(resume(None));
     assert_eq!(taken(&shell), 1, "the person only wanted a pause");

@@ -1,6 +1,6 @@
-//! Runs: from an objective to its end, and everything that is refused on the way.
+//! Runs: from the objective to the end, and everything that is refused.
 
-use kernel::run::{Phase, TaskState};
+use kernel::run::{RunPhase, TaskState};
 use kernel::{Action, Rejection, RunAction, evolve};
 use shared_types::payload::run::{Budget, PauseReason, Reply, RunAsk, Scope};
 use shared_types::payload::task::{MessageKind, TaskEnd, TaskOutcome};
@@ -20,13 +20,13 @@ fn invalid(what: &'static str, reason: &str) -> Rejection {
     Rejection::Invalid { what, reason: reason.into() }
 }
 
-/// An event that no decision led to.
+/// An event that no decision made.
 fn foreign(shell: &mut Shell, op: OpId, payload: Payload) {
     let (last, seq) = (shell.log.last().unwrap().clone(), shell.view.seq().next());
     evolve(&mut shell.view, &Event { seq, op, payload, ..last });
 }
 
-fn phase(shell: &Shell) -> &Phase {
+fn phase(shell: &Shell) -> &RunPhase {
     &shell.view.runs.get(&run_id(1)).unwrap().phase
 }
 
@@ -43,7 +43,7 @@ fn a_run_goes_from_an_objective_to_its_end() {
         (&*run.title, run.seq, run.started, run.budget),
         ("Bees", events[0].seq, events[0].ts, budget)
     );
-    assert_eq!((run.phase.clone(), run.tasks.len(), run.asks.len()), (Phase::Working, 0, 0));
+    assert_eq!((run.phase.clone(), run.tasks.len(), run.asks.len()), (RunPhase::Working, 0, 0));
 
     let cases = [
         (task(1, None, "conductor"), "start conductor work"),
@@ -66,7 +66,7 @@ fn a_run_goes_from_an_objective_to_its_end() {
         assert_eq!(shell.events(&events), [shown]);
     }
     let run = shell.view.runs.get(&run_id(1)).unwrap();
-    assert_eq!(run.phase, Phase::Completed);
+    assert_eq!(run.phase, RunPhase::Completed);
     let states: Vec<_> =
         run.tasks.iter().map(|task| (task.id, task.parent, &*task.role, task.state)).collect();
     let first = (task_id(1), None, "conductor", TaskState::Done);
@@ -77,24 +77,24 @@ fn a_run_goes_from_an_objective_to_its_end() {
 
 #[test]
 fn what_is_so_already_makes_no_event() {
-    let nobody = OpId::from_bytes([9; 16]);
+    let some_call = OpId::from_bytes([9; 16]);
     makes(after(working(), [pause()]), pause(), &[]);
     makes(after(working(), [pause()]), act(RunAction::Pause(PauseReason::TakenOver)), &[]);
     makes(working(), resume(None), &[]);
     makes(working(), resume(Some(Budget::default())), &[]);
     makes(working(), trust(1), &[]);
-    makes(after(working(), [ask(1, 1, question(nobody))]), ask(1, 1, question(nobody)), &[]);
+    makes(after(working(), [ask(1, 1, question(some_call))]), ask(1, 1, question(some_call)), &[]);
 }
 
 #[test]
-fn a_budget_is_changed_while_a_run_works_or_stands_still() {
+fn a_budget_is_changed_while_a_run_works_or_is_paused() {
     let more = Budget { tokens: Some(7), ..Budget::default() };
     for given in [working(), after(working(), [pause()])] {
         let (mut shell, _) = Shell::after(given);
         let events = shell.run(resume(Some(more))).unwrap();
         assert_eq!(shell.events(&events), ["resume"]);
         let run = shell.view.runs.get(&run_id(1)).unwrap();
-        assert_eq!((run.budget, run.phase.clone()), (more, Phase::Working));
+        assert_eq!((run.budget, run.phase.clone()), (more, RunPhase::Working));
     }
 }
 
@@ -106,7 +106,7 @@ fn a_run_and_its_agents_have_ids_of_their_own() {
     refuses(delegating(), task(2, Some(1), "writer"), Rejection::TaskTaken { task: task_id(2) });
     let nameless = || Step { run: None, ..begin("Bees") };
     refuses([], nameless(), invalid("a run", "the command names none"));
-    let first = "only the first agent of a run is asked by nobody, and it has the run's id";
+    let first = "only the first agent of a run has no requester, and it has the run's id";
     refuses([begin("Bees")], task(2, None, "conductor"), invalid("a task", first));
     refuses(working(), task(2, None, "conductor"), invalid("a task", first));
 }
@@ -119,7 +119,7 @@ fn nothing_is_known_of_what_does_not_exist() {
         refuses([], step, no_run.clone());
     }
     let no_task = Rejection::NoTask { task: task_id(7) };
-    let nobody = OpId::from_bytes([9; 16]);
+    let some_call = OpId::from_bytes([9; 16]);
     for step in [
         task(2, Some(7), "writer"),
         steer(Some(7)),
@@ -130,7 +130,7 @@ fn nothing_is_known_of_what_does_not_exist() {
         trust(7),
         reply(7),
         no_reply(7, "x"),
-        ask(1, 7, question(nobody)),
+        ask(1, 7, question(some_call)),
         call_by(7),
         make(7, &[], None),
     ] {
@@ -173,20 +173,20 @@ fn nothing_happens_in_a_run_that_is_over() {
 }
 
 #[test]
-fn nothing_new_begins_in_a_run_that_stands_still() {
+fn nothing_new_starts_in_a_paused_run() {
     let paused = Rejection::RunIsPaused { run: run_id(1) };
     for step in [call_by(1), make(1, &[], None), task(2, Some(1), "writer")] {
         refuses(after(working(), [pause()]), step, paused.clone());
     }
     refuses([begin("Bees"), pause()], task(1, None, "conductor"), paused);
-    // What was under way comes to its end.
+    // Open calls can still end.
     let (mut shell, op) = calling(after(delegating(), [reply(1)]));
     shell.done(pause());
     for step in [reply(2), tell(2, 1, MessageKind::Progress), done(2, TaskOutcome::Done)] {
         shell.done(step);
     }
     shell.run_in(op, with(exit(&[("a", None, Some(file("1")))]), &["1"])).unwrap();
-    assert_eq!(*phase(&shell), Phase::Paused(PauseReason::Person));
+    assert_eq!(*phase(&shell), RunPhase::Paused(PauseReason::Person));
     assert_eq!(shell.tree(), "a: 1");
 }
 
@@ -195,18 +195,18 @@ fn a_run_ends_only_when_nothing_is_pending() {
     let busy = |what| Err(Rejection::RunIsBusy { run: run_id(1), what });
     for end in [complete(), fail("x")] {
         let (mut shell, _) = Shell::after(working());
-        assert_eq!(shell.run(end.clone()), busy("an agent still works"));
+        assert_eq!(shell.run(end.clone()), busy("an agent is still working"));
         let (mut shell, _) = Shell::after(delegating());
-        assert_eq!(shell.run(end.clone()), busy("an agent still works"));
+        assert_eq!(shell.run(end.clone()), busy("an agent is still working"));
 
-        // Only a log from another hand has these without an agent that works.
+        // Only a log of other software has these without a working agent.
         let (mut shell, op) = calling(working());
         let ended = TaskEnd { task: task_id(1), outcome: TaskOutcome::Done };
         foreign(&mut shell, op, ended.into());
-        assert_eq!(shell.run(end.clone()), busy("a call is not answered yet"));
+        assert_eq!(shell.run(end.clone()), busy("a call has no result yet"));
         shell.run_in(op, exit(&[])).unwrap();
         foreign(&mut shell, op, RunAsk { ask: ask_id(1), task: task_id(1), about: question(op) }.into());
-        assert_eq!(shell.run(end.clone()), busy("the person was asked something"));
+        assert_eq!(shell.run(end.clone()), busy("a question to the person is open"));
 
         let (mut shell, _) = Shell::after(after(working(), [done(1, TaskOutcome::Done)]));
         shell.done(end);
@@ -215,7 +215,7 @@ fn a_run_ends_only_when_nothing_is_pending() {
 }
 
 #[test]
-fn the_work_of_an_agent_ends_only_when_nobody_works_for_it() {
+fn an_agent_ends_only_when_no_helper_works_for_it() {
     let busy = Rejection::TaskIsBusy { task: task_id(1) };
     for outcome in [TaskOutcome::Done, TaskOutcome::Failed("x".into()), TaskOutcome::Cancelled] {
         refuses(delegating(), done(1, outcome.clone()), busy.clone());
@@ -227,13 +227,13 @@ fn the_work_of_an_agent_ends_only_when_nobody_works_for_it() {
     }
     let ended = || after(delegating(), [done(2, TaskOutcome::Done)]);
     let over = Rejection::TaskIsOver { task: task_id(2) };
-    let nobody = OpId::from_bytes([9; 16]);
+    let some_call = OpId::from_bytes([9; 16]);
     for step in [
         task(3, Some(2), "researcher"),
         steer(Some(2)),
         reply(2),
         no_reply(2, "x"),
-        ask(1, 2, question(nobody)),
+        ask(1, 2, question(some_call)),
         call_by(2),
         make(2, &[], None),
     ] {
@@ -249,7 +249,7 @@ fn what_was_under_way_when_the_person_ended_a_run_is_put_away() {
     shell.done(ask(1, 2, question(op)));
     let events = shell.run(cancel()).unwrap();
     assert_eq!(shell.events(&events), ["cancel"]);
-    assert!(shell.view.runs.get(&run_id(1)).unwrap().asks.is_empty(), "nobody needs to know any more");
+    assert!(shell.view.runs.get(&run_id(1)).unwrap().asks.is_empty(), "open questions end with their agent");
     assert_eq!(shell.run(reply(2)), Err(Rejection::RunIsOver { run: run_id(1) }));
 
     let stopped = |n| done(n, TaskOutcome::Cancelled);
@@ -261,7 +261,7 @@ fn what_was_under_way_when_the_person_ended_a_run_is_put_away() {
     assert!(result.iter().all(|event| event.run_id == Some(run_id(1))), "all of a call is of its run");
     shell.run(stopped(1)).unwrap();
     assert_eq!(shell.run(done(1, TaskOutcome::Done)), Err(Rejection::RunIsOver { run: run_id(1) }));
-    assert_eq!(*phase(&shell), Phase::Cancelled);
+    assert_eq!(*phase(&shell), RunPhase::Cancelled);
     assert_eq!(shell.at(shell.view.seq()).root(), shell.root(), "replay equals live");
 }
 
@@ -322,7 +322,7 @@ fn a_call_is_made_by_an_agent_in_its_run() {
     let (mut shell, op) = calling(working());
     let open = shell.view.calls.get(&op).unwrap().clone();
     assert_eq!((open.run, open.task), (Some(run_id(1)), Some(task_id(1))));
-    // Who settles it need not know the run, and cannot put it into another.
+    // The command that ends a call need not know its run, and cannot move it to another.
     let held = shell.run_in(op, hold(1)).unwrap();
     let asked = shell.run_in(op, request(op, "x").within(run_id(9))).unwrap();
     let over = shell.run_in(op, exit(&[])).unwrap();

@@ -1,7 +1,7 @@
-//! A shell in memory: what surrounds the kernel in the product, without disk, clock or chance.
+//! A test writer in memory: it does for the kernel what the product's writer does, without disk, clock or randomness.
 //!
-//! Every event goes through its stored form and back before it enters the log, so that a replay sees only what was
-//! recorded. Every decision is taken twice, since the same command on the same view must give the same answer.
+//! Every event is encoded and decoded before it enters the log, so that a replay sees only what was recorded. Every
+//! decision is made twice, since the same command on the same view must give the same answer.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use kernel::{
 };
 use shared_types::payload::file::{FileChange, FileEvent};
 use shared_types::{
-    Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, OpId, Payload, RootHash, RunId, Seq, Source,
-    Subject, Timestamp,
+    Actor, ChainHash, CommandId, ContentHash, ContentRef, Event, EventId, OpId, Payload, RootHash, RunId,
+    Seq, Source, Subject, Timestamp,
 };
 
-use crate::steps::{Step, path};
+use crate::steps::{Act, OldEvent, Step, path};
 
-/// The names of the slices that undo and restore are about.
+/// The names of the slices that undo and restore cover.
 const REVERSIBLE: [&str; 4] = ["files", "windows", "settings", "notes"];
 
 #[derive(Debug, Clone)]
 pub(crate) struct Shell {
     pub(crate) view: View,
-    /// What the log gave back for each event.
+    /// The recorded events, as decoded.
     pub(crate) log: Vec<Event>,
-    /// Effects that were woken by events, in order.
+    /// Effects that events started, in order.
     pub(crate) woken: Vec<Effect>,
     chain: ChainHash,
     contents: Contents,
@@ -45,7 +45,7 @@ impl Shell {
         }
     }
 
-    /// A shell in which these steps were taken, and the operation that each of them was.
+    /// A shell after these steps, and the operation of each.
     pub(crate) fn after(steps: impl IntoIterator<Item = Step>) -> (Self, Vec<OpId>) {
         let mut shell = Self::new();
         let ops = steps.into_iter().map(|step| shell.done(step)).collect();
@@ -77,7 +77,7 @@ impl Shell {
         self.contents.get(hash).map(Vec::as_slice)
     }
 
-    /// Bytes are dropped for good.
+    /// Deletes bytes for good.
     pub(crate) fn forget(&mut self, hash: &ContentHash) {
         self.contents.remove(hash);
     }
@@ -126,14 +126,36 @@ impl Shell {
     }
 
     pub(crate) fn run_in(&mut self, op: OpId, step: impl Into<Step>) -> Result<Vec<Event>, Rejection> {
-        let Step { action, contents, run, taint, ts, source } = step.into();
+        let Step { act, contents, run, taint, ts, source } = step.into();
         for bytes in contents {
             self.keep(bytes);
         }
+        let action = match act {
+            Act::Do(action) => action,
+            Act::Record(event) => return Ok(self.record_old(op, &event)),
+        };
         let command = self.command(op, action);
         let ts = ts.unwrap_or(command.ts);
         let decision = self.decided(Command { run_id: run, taint, ts, source, ..command })?;
         Ok(self.append(decision))
+    }
+
+    /// Appends an event as an older version recorded it.
+    fn record_old(&mut self, op: OpId, event: &OldEvent) -> Vec<Event> {
+        let Some(payload) = event.payload(&self.view) else { return Vec::new() };
+        let event = Event {
+            seq: self.view.seq().next(),
+            id: EventId::mint(self.now(), self.bits()),
+            ts: self.now(),
+            source: Source::User,
+            op,
+            actor: Actor::CLI,
+            run_id: None,
+            cause: None,
+            taint: Vec::new(),
+            payload,
+        };
+        self.append(Decision { events: vec![event], contents: Vec::new() })
     }
 
     /// Takes a step that must succeed, and names its operation.
@@ -235,7 +257,7 @@ impl Shell {
         self.view.root()
     }
 
-    /// The hashes of what undo and restore are about.
+    /// The hashes of the slices that undo and restore cover.
     pub(crate) fn state(&mut self) -> Vec<(&'static str, RootHash)> {
         reversible_roots(&mut self.view)
     }

@@ -1,6 +1,6 @@
-//! Events, trees and conflicts as short lines, the way the tables write them.
+//! Events, trees and conflicts as short lines, as the tables write them.
 
-use kernel::{Conflict, Rejection, State};
+use kernel::{Conflict, ConflictSide, Rejection};
 use shared_types::payload::capability::CapabilityEvent;
 use shared_types::payload::checkpoint::CheckpointEvent;
 use shared_types::payload::file::{FileChange, FileEvent, FileNode};
@@ -99,14 +99,14 @@ impl Shell {
         events.iter().map(|event| self.event(event)).collect()
     }
 
-    fn side(&self, state: &State) -> String {
+    fn side(&self, state: &ConflictSide) -> String {
         match state {
-            State::Absent => "nothing".into(),
-            State::File(node) => self.node(node).trim_start_matches([':', ' ']).to_owned(),
-            State::Several(count) => format!("{count} files"),
-            State::Setting(value) => value.to_string(),
-            State::Window(window) => window.title.to_string(),
-            State::Note(note) => note.title.to_string(),
+            ConflictSide::Absent => "nothing".into(),
+            ConflictSide::File(node) => self.node(node).trim_start_matches([':', ' ']).to_owned(),
+            ConflictSide::Several(count) => format!("{count} files"),
+            ConflictSide::Setting(value) => value.to_string(),
+            ConflictSide::Window(window) => window.title.to_string(),
+            ConflictSide::Note(note) => note.title.to_string(),
         }
     }
 

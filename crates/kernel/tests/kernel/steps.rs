@@ -1,19 +1,80 @@
 //! Short names for the steps of a table. In texts `|` stands for the end of a line.
 
 use kernel::command::OutsideEdit;
-use kernel::{Action, Base};
+use kernel::{Action, Base, View};
 use shared_types::payload::file::FileNode;
-use shared_types::payload::note::Note;
+use shared_types::payload::message::{ConversationStart, MessagePost, Role};
+use shared_types::payload::note::{Note, NoteDelete, NoteWrite};
 use shared_types::payload::tool::{RequestVerdict, ToolCall, ToolReport, ToolRequest, ToolStatus};
+use shared_types::payload::user::UserRename;
 use shared_types::payload::window::{Rect, Window, WindowMode};
 use shared_types::{
-    ContentRef, ConversationId, EffectId, FilePath, NoteId, OpId, RunId, Source, Taint, Timestamp, WindowId,
+    ContentRef, ConversationId, EffectId, FilePath, MessageId, NoteId, OpId, Payload, RunId, Source, Taint,
+    Timestamp, WindowId,
 };
 
-/// An action and the bytes that come with it; in a run, with labels and at a time, if the table says so.
+/// An event that no command makes any more. Logs still hold such events, so the kernel applies them for ever, and
+/// undo and restore still cover notes.
+#[derive(Debug, Clone)]
+pub(crate) enum OldEvent {
+    WriteNote(u8, Box<str>),
+    DeleteNote(u8),
+    StartConversation(u8, Box<str>),
+    PostMessage(u8, ContentRef),
+    RenameUser(Box<str>),
+}
+
+impl OldEvent {
+    /// The payload that an older version recorded on this view; nothing if there was nothing to change.
+    pub(crate) fn payload(&self, view: &View) -> Option<Payload> {
+        Some(match self {
+            Self::WriteNote(n, title) => {
+                let (note, state) = (note_id(*n), note_of(title));
+                let prev = view.notes.get(&note).cloned();
+                if prev.as_ref() == Some(&state) {
+                    return None;
+                }
+                NoteWrite { note, state, prev }.into()
+            }
+            Self::DeleteNote(n) => {
+                let note = note_id(*n);
+                NoteDelete { note, prev: view.notes.get(&note)?.clone() }.into()
+            }
+            Self::StartConversation(n, title) => {
+                let conversation = conversation_id(*n);
+                if view.conversations.contains(&conversation) {
+                    return None;
+                }
+                ConversationStart { conversation, title: title.clone() }.into()
+            }
+            Self::PostMessage(n, body) => MessagePost {
+                conversation: conversation_id(*n),
+                message: MessageId::from_bytes([*n; 16]),
+                role: Role::Agent,
+                body: *body,
+                reply_to: None,
+            }
+            .into(),
+            Self::RenameUser(name) => {
+                let prev = view.computer.owner.clone().unwrap_or_default();
+                UserRename { name: name.clone(), prev }.into()
+            }
+        })
+    }
+}
+
+/// What a step does: it submits an action, or appends an event as an older version recorded it.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    Do(Action),
+    Record(OldEvent),
+}
+
+/// One line of a table: an action and the bytes that come with it; in a run, with labels and at a time, if the table
+/// says so.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
-    pub(crate) action: Action,
+    pub(crate) act: Act,
     pub(crate) contents: Vec<Vec<u8>>,
     pub(crate) run: Option<RunId>,
     pub(crate) taint: Vec<Taint>,
@@ -23,11 +84,31 @@ pub(crate) struct Step {
 
 impl From<Action> for Step {
     fn from(action: Action) -> Self {
-        Self { action, contents: Vec::new(), run: None, taint: Vec::new(), ts: None, source: Source::User }
+        Act::Do(action).into()
+    }
+}
+
+impl From<OldEvent> for Step {
+    fn from(event: OldEvent) -> Self {
+        Act::Record(event).into()
+    }
+}
+
+impl From<Act> for Step {
+    fn from(act: Act) -> Self {
+        Self { act, contents: Vec::new(), run: None, taint: Vec::new(), ts: None, source: Source::User }
     }
 }
 
 impl Step {
+    /// The action of a step that submits one.
+    pub(crate) fn into_action(self) -> Action {
+        match self.act {
+            Act::Do(action) => action,
+            Act::Record(event) => panic!("{event:?} is recorded, not submitted"),
+        }
+    }
+
     pub(crate) fn within(self, run: RunId) -> Self {
         Self { run: Some(run), ..self }
     }
@@ -46,7 +127,7 @@ pub(crate) fn path(text: &str) -> FilePath {
     FilePath::parse(text).unwrap()
 }
 
-/// The bytes that a text of a table stands for.
+/// The bytes of a text in a table.
 pub(crate) fn text(lines: &str) -> Vec<u8> {
     match lines {
         "" => Vec::new(),
@@ -117,7 +198,7 @@ pub(crate) fn capture(edits: &[Edit<'_>]) -> Step {
     Action::CaptureEdits { edits: outside(edits) }.into()
 }
 
-/// A command is started.
+/// Starts a command.
 pub(crate) fn call(title: &str) -> Step {
     let input = ContentRef::of(title.as_bytes());
     Action::StartCall(ToolCall {
@@ -147,7 +228,7 @@ pub(crate) fn hold(changes: u64) -> Step {
     Action::HoldCall { report: ToolReport::default(), changes, code: Some(0) }.into()
 }
 
-/// A command ended in this way, with these edits.
+/// Ends a command with this status and these edits.
 pub(crate) fn end(status: ToolStatus, edits: &[Edit<'_>]) -> Step {
     Action::FinishCall { status, report: ToolReport::default(), edits: outside(edits) }.into()
 }
@@ -156,7 +237,7 @@ pub(crate) fn exit(edits: &[Edit<'_>]) -> Step {
     end(ToolStatus::Exited { code: 0 }, edits)
 }
 
-/// The same step with texts whose bytes come with it.
+/// The same step with the bytes of these texts.
 pub(crate) fn with(step: Step, texts: &[&str]) -> Step {
     Step { contents: texts.iter().map(|lines| text(lines)).collect(), ..step }
 }
@@ -195,11 +276,11 @@ pub(crate) fn note_of(title: &str) -> Note {
 }
 
 pub(crate) fn note(n: u8, title: &str) -> Step {
-    Action::WriteNote { note: note_id(n), state: note_of(title) }.into()
+    OldEvent::WriteNote(n, title.into()).into()
 }
 
 pub(crate) fn forget_note(n: u8) -> Step {
-    Action::DeleteNote { note: note_id(n) }.into()
+    OldEvent::DeleteNote(n).into()
 }
 
 pub(crate) fn conversation_id(n: u8) -> ConversationId {
@@ -207,7 +288,7 @@ pub(crate) fn conversation_id(n: u8) -> ConversationId {
 }
 
 pub(crate) fn start(n: u8, title: &str) -> Step {
-    Action::StartConversation { conversation: conversation_id(n), title: title.into() }.into()
+    OldEvent::StartConversation(n, title.into()).into()
 }
 
 pub(crate) fn effect_id(n: u8) -> EffectId {

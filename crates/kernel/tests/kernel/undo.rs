@@ -136,7 +136,7 @@ fn a_file_that_was_made_and_then_edited_is_a_conflict() {
     conflicts(
         [write("a", "1"), write("a", "1|2")],
         0,
-        &["a: 1|2 or nothing, it was changed since it was made"],
+        &["a: 1|2 or nothing, it was changed since it was created"],
         "a: 1|2",
         "",
     );
@@ -237,8 +237,8 @@ fn links_go_back_whole_or_not_at_all() {
 #[test]
 fn an_undo_needs_an_operation_with_something_to_undo() {
     let (mut shell, ops) = Shell::after([write("a", "1"), start(1, "Plans")]);
-    let nobody = shell.op();
-    assert_eq!(shell.undo(nobody), Err(Rejection::NoOperation { op: nobody }));
+    let unknown = shell.op();
+    assert_eq!(shell.undo(unknown), Err(Rejection::NoOperation { op: unknown }));
     assert_eq!(shell.undo(ops[1]), Err(Rejection::NotReversible { op: ops[1] }));
     let mut foreign = shell.events_of(ops[0]);
     foreign.extend(shell.events_of(ops[1]));
@@ -284,7 +284,7 @@ fn an_edit_of_the_same_lines_between_two_parts_is_a_conflict() {
     let Err(Rejection::Conflicts { conflicts }) = shell.undo(op) else { panic!("a conflict was expected") };
     assert_eq!(
         shell.conflict(&conflicts[0]),
-        "a: mine|2|three or 1|2|3, something else changed it in between"
+        "a: mine|2|three or 1|2|3, something else changed it in the meantime"
     );
     undoes_to(&mut shell.clone(), op, all(Choice::Keep), "a: mine|2|three");
     undoes_to(&mut shell, op, all(Choice::Take), "a: 1|2|3");

@@ -1,6 +1,6 @@
 //! Undo of windows, settings and notes.
 
-use kernel::{Choice, Rejection, State};
+use kernel::{Choice, ConflictSide, Rejection};
 use serde_json::json;
 use shared_types::Subject;
 
@@ -39,16 +39,16 @@ fn settings_windows_and_notes_are_taken_back() {
 
 #[test]
 fn a_later_change_of_the_same_thing_is_a_conflict() {
-    let state = |title: &str| State::Window(window_at(title, 0));
+    let state = |title: &str| ConflictSide::Window(window_at(title, 0));
     let cases = [
         (
             vec![set("k", 1), set("k", 2), set("k", 3)],
-            (Subject::Setting("k".into()), State::Setting(json!(3)), State::Setting(json!(1))),
+            (Subject::Setting("k".into()), ConflictSide::Setting(json!(3)), ConflictSide::Setting(json!(1))),
             vec![set("k", 1)],
         ),
         (
             vec![set("j", 0), set("k", 2), clear("k"), set("k", 3)],
-            (Subject::Setting("k".into()), State::Setting(json!(3)), State::Absent),
+            (Subject::Setting("k".into()), ConflictSide::Setting(json!(3)), ConflictSide::Absent),
             vec![set("j", 0)],
         ),
         (
@@ -58,12 +58,12 @@ fn a_later_change_of_the_same_thing_is_a_conflict() {
         ),
         (
             vec![window(1, "A"), window(1, "B"), close(1)],
-            (Subject::Window(window_id(1)), State::Absent, state("A")),
+            (Subject::Window(window_id(1)), ConflictSide::Absent, state("A")),
             vec![window(1, "A")],
         ),
         (
             vec![note(1, "A"), forget_note(1), note(1, "C")],
-            (Subject::Note(note_id(1)), State::Note(note_of("C")), State::Note(note_of("A"))),
+            (Subject::Note(note_id(1)), ConflictSide::Note(note_of("C")), ConflictSide::Note(note_of("A"))),
             vec![note(1, "A")],
         ),
     ];

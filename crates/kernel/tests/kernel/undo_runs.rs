@@ -1,4 +1,4 @@
-//! Undo of a whole run: one operation, whatever the run did in how many steps and whoever edited between them.
+//! Undo of a whole run as one operation, for any number of steps and any edits between them.
 
 use kernel::{Action, Choice, Rejection, Resolutions};
 use proptest::prelude::*;
@@ -165,7 +165,7 @@ fn a_conflict_with_the_person_is_theirs_to_settle() {
     assert_eq!(conflicts.len(), 1);
     assert_eq!(
         shell.conflict(&conflicts[0]),
-        "a: ONE|2|3|mine|5|6|seven or 1|2|3|4|5|6|7, something else changed it in between"
+        "a: ONE|2|3|mine|5|6|seven or 1|2|3|4|5|6|7, something else changed it in the meantime"
     );
     assert_eq!((shell.root(), shell.view.seq()), before);
     for (choice, tree) in [(Choice::Keep, "a: ONE|2|3|mine|5|6|seven"), (Choice::Take, "a: 1|2|3|4|5|6|7")] {
@@ -207,8 +207,8 @@ fn contents_that_are_gone_are_named_and_intermediate_ones_never_asked_for() {
     assert_eq!(shell.undo_run(run_id(1)), Err(Rejection::Missing { hashes: vec![lost] }));
 }
 
-/// What each hand does to the lines of one file: the run has the even ones, the person the odd ones, with a line
-/// between any two of them that nobody touches.
+/// Edits of the lines of one file: the run edits the even ones, the person the odd ones, with an untouched line between
+/// any two of them.
 #[derive(Debug, Clone)]
 enum Turn {
     Run(usize, u8),
@@ -264,7 +264,7 @@ proptest! {
         end(&mut shell);
         let wanted = format!("a: {}", lines(&alone));
 
-        // Undone step by step, the newest first, for some of them: whatever conflicts, the run's undo goes on from.
+        // Some steps are undone one by one, the newest first; the run's undo continues from there, after any conflict.
         let mut some = shell.clone();
         for (op, _) in steps.iter().rev().zip(&singly).take_while(|(_, undo)| **undo) {
             some.undo(*op).expect("the newest step goes back cleanly");

@@ -25,7 +25,7 @@ fn what_was_moved_and_edited_since_stays_or_goes_back_as_a_whole() {
     conflicts(
         [write("d/a", "1"), write("d/b", "2"), rename("d", "x"), write("x/a", "edited")],
         2,
-        &["x/a: edited or nothing, it was changed since it was made"],
+        &["x/a: edited or nothing, it was changed since it was created"],
         "d/b: 2; x/a: edited",
         "d/a: 1; d/b: 2",
     );
@@ -43,7 +43,7 @@ fn what_was_moved_is_not_lost_when_its_old_place_is_kept() {
     conflicts(
         [write("d/a", "1"), rename("d/a", "b"), write("d", "new")],
         1,
-        &["d: new or nothing, a file stands where a folder is needed"],
+        &["d: new or nothing, a file is now where a folder is needed"],
         "b: 1; d: new",
         "d/a: 1",
     );
@@ -186,7 +186,7 @@ fn what_was_overwritten_goes_back_though_a_file_that_began_like_it_stays() {
     conflicts(
         [write("config", "{}"), with(both, &["set"]), write("cache", "{1}")],
         1,
-        &["cache: {1} or nothing, it was changed since it was made"],
+        &["cache: {1} or nothing, it was changed since it was created"],
         "cache: {1}; config: {}",
         "config: {}",
     );
@@ -216,7 +216,7 @@ fn a_file_where_a_folder_is_needed_is_a_conflict() {
     conflicts(
         [write("d/a", "1"), write("d/b", "2"), delete("d"), write("d", "file")],
         2,
-        &["d: file or nothing, a file stands where a folder is needed"],
+        &["d: file or nothing, a file is now where a folder is needed"],
         "d: file",
         "d/a: 1; d/b: 2",
     );
@@ -227,7 +227,7 @@ fn a_folder_with_other_files_where_a_file_is_needed_is_a_conflict() {
     conflicts(
         [write("d", "1"), delete("d"), write("d/new", "2"), write("d/e/newer", "3")],
         1,
-        &["d: 2 files or 1, a folder with other files stands there now"],
+        &["d: 2 files or 1, a folder with other files is there now"],
         "d/e/newer: 3; d/new: 2",
         "d: 1",
     );
@@ -237,7 +237,7 @@ fn a_folder_with_other_files_where_a_file_is_needed_is_a_conflict() {
     conflicts(
         [write("d", "1"), with(replaced(), &["2"]), write("d/b", "3")],
         1,
-        &["d: 1 files or 1, a folder with other files stands there now"],
+        &["d: 1 files or 1, a folder with other files is there now"],
         "d/; d/a: 2; d/b: 3",
         "d: 1",
     );
@@ -255,7 +255,7 @@ fn every_place_that_is_in_the_way_is_listed() {
             write("d", "x"),
         ],
         3,
-        &["d: x or nothing, a file stands where a folder is needed"],
+        &["d: x or nothing, a file is now where a folder is needed"],
         "d: x",
         "d/a: 1; d/b/c: 2",
     );
@@ -269,8 +269,8 @@ fn every_place_that_is_in_the_way_is_listed() {
         ],
         2,
         &[
-            "top/d: x or nothing, a file stands where a folder is needed",
-            "top/e: y or nothing, a file stands where a folder is needed",
+            "top/d: x or nothing, a file is now where a folder is needed",
+            "top/e: y or nothing, a file is now where a folder is needed",
         ],
         "top/d: x; top/e: y",
         "top/d/a: 1; top/e/a: 2",
@@ -333,7 +333,7 @@ fn a_repository_that_was_used_since_is_one_conflict_and_never_merged() {
         committed().into_iter().chain(later),
         4,
         &[
-            "p/.git (a git repository): 2 files or 3 files, the repository was used since, and a repository is never merged",
+            "p/.git (a git repository): 2 files or 3 files, the repository was changed since, and repositories are never merged",
         ],
         "p/.git/HEAD: ref: main; p/.git/log: 0|1|2|3|4; p/.git/main: c3; p/.git/objects/c2: commit; p/a: 1",
         "p/.git/HEAD: ref: main; p/.git/log: 1|2|3; p/.git/main: c1; p/a: 1",
@@ -346,7 +346,7 @@ fn what_was_moved_out_of_a_repository_is_not_lost_when_the_repository_is_kept() 
         [write("p/.git/x", "1"), rename("p/.git/x", "y"), write("p/.git/x", "new")],
         1,
         &[
-            "p/.git (a git repository): 1 files or 1 files, the repository was used since, and a repository is never merged",
+            "p/.git (a git repository): 1 files or 1 files, the repository was changed since, and repositories are never merged",
         ],
         "p/.git/x: new; y: 1",
         "p/.git/x: 1",
@@ -390,7 +390,7 @@ fn a_repository_is_not_put_back_in_part_where_the_tree_changed() {
     conflicts(
         steps,
         3,
-        &["p/.git (a git repository): x or nothing, a file stands where a folder is needed"],
+        &["p/.git (a git repository): x or nothing, a file is now where a folder is needed"],
         "p/.git/refs: x; p/a: 1",
         "p/.git/HEAD: h; p/.git/refs/a: 1; p/a: 1",
     );

@@ -1,4 +1,4 @@
-//! Small contents on their way into the log.
+//! Small contents that a capture collects for the log.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use shared_types::ContentHash;
 
 use crate::error::ProjectError;
 
-/// They are handed to the log whenever this much has gathered, so that memory stays bounded.
+/// The contents are stored in the log when they reach this size, so that memory stays bounded.
 const FLUSH_AT: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct GatheredContents {
     pub(super) contents: Vec<(ContentHash, Vec<u8>)>,
     hashes: BTreeSet<ContentHash>,
     bytes: usize,
 }
 
-impl Gathered {
+impl GatheredContents {
     pub(super) fn has(&self, hash: &ContentHash) -> bool {
         self.hashes.contains(hash)
     }

@@ -1,22 +1,22 @@
-//! Handing edits to the writer.
+//! Submitting captured edits to the writer.
 
 use event_log::ContentError;
-use event_log::writer::{Intent, Mode, Submission, SubmitError};
+use event_log::writer::{ChangeRequest, Mode, Submission, SubmitError};
 use kernel::Action;
 use kernel::command::OutsideEdit;
 use shared_types::payload::file::FileNode;
 use shared_types::{Actor, ContentHash, Source};
 
-use super::gather::Gathered;
-use super::{Capture, CaptureIds, Found};
+use super::gather::GatheredContents;
+use super::{Capture, CaptureIds, Difference};
 use crate::error::ProjectError;
 
 impl Capture<'_> {
-    /// True if there was something to record.
+    /// Submits the edits. False if there was nothing to record.
     pub(super) fn submit(
         &self,
-        found: &[Found],
-        gathered: Gathered,
+        found: &[Difference],
+        gathered: GatheredContents,
         ids: CaptureIds,
     ) -> Result<bool, ProjectError> {
         let mut edits: Vec<OutsideEdit> = found
@@ -36,25 +36,25 @@ impl Capture<'_> {
                 run_id: None,
                 cause: None,
                 taint: Vec::new(),
-                intent: Intent::Do(Action::CaptureEdits { edits: edits.clone() }),
+                change: ChangeRequest::Do(Action::CaptureEdits { edits: edits.clone() }),
                 contents: gathered.contents.clone(),
             };
             match self.writer.submit(submission, Mode::Commit) {
                 Ok(outcome) => return Ok(outcome.appended.is_some()),
-                // A merge needs bytes that are gone. Without a base the two versions are kept side by side.
-                Err(SubmitError::Content(e)) if self.give_up_merging(&mut edits, gone(&e))? => {}
+                // A merge needs bytes that are missing. Without a base, both versions are kept.
+                Err(SubmitError::Content(e)) if self.drop_bases(&mut edits, missing_content(&e))? => {}
                 Err(e) => return Err(e.into()),
             }
         }
     }
 
-    /// Drops the base of every edit whose merge needs this content. False if there is none.
-    fn give_up_merging(
+    /// Removes the base of every edit whose merge needs the missing content. False if there is none.
+    fn drop_bases(
         &self,
         edits: &mut [OutsideEdit],
-        gone: Option<ContentHash>,
+        missing: Option<ContentHash>,
     ) -> Result<bool, ProjectError> {
-        let Some(gone) = gone else { return Ok(false) };
+        let Some(missing) = missing else { return Ok(false) };
         let paths: Vec<_> = edits.iter().map(|edit| edit.path.clone()).collect();
         let today: Vec<Option<FileNode>> = self
             .writer
@@ -62,7 +62,7 @@ impl Capture<'_> {
         let mut found = false;
         for (edit, today) in edits.iter_mut().zip(today) {
             let needs = |node: &Option<FileNode>| {
-                node.as_ref().and_then(FileNode::content).is_some_and(|content| content.hash == gone)
+                node.as_ref().and_then(FileNode::content).is_some_and(|content| content.hash == missing)
             };
             if edit.base.is_some() && edit.now.is_some() && (needs(&edit.base) || needs(&today)) {
                 edit.base = None;
@@ -73,7 +73,7 @@ impl Capture<'_> {
     }
 }
 
-fn gone(error: &ContentError) -> Option<ContentHash> {
+fn missing_content(error: &ContentError) -> Option<ContentHash> {
     match error {
         ContentError::Missing(hash) | ContentError::Purged(hash) | ContentError::Damaged(hash) => Some(*hash),
         ContentError::Storage(_) => None,

@@ -1,4 +1,4 @@
-//! What is about to be put on disk.
+//! Write intents: the changes that are about to be made on disk.
 
 use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
@@ -6,7 +6,7 @@ use shared_types::payload::file::FileNode;
 use super::{Ledger, node, text};
 use crate::views::ViewsError;
 
-/// A change that may have been interrupted.
+/// A change of one path that may have been interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Intent {
     pub(crate) path: FilePath,

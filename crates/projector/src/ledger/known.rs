@@ -1,5 +1,5 @@
-//! A part of the ledger in memory, in the order of its paths. Nodes stay as they are stored until one is needed: of a
-//! large workspace, hardly any is.
+//! A part of the ledger in memory, sorted by path. Nodes are decoded only when they are needed: in a large workspace,
+//! few are.
 
 use rusqlite::{Params, Row};
 use shared_types::FilePath;
@@ -9,7 +9,7 @@ use crate::scan::{CacheEntry, Scope, is_unchanged};
 use crate::views::ViewsError;
 use crate::workspace::Stat;
 
-/// What is known of one path.
+/// The entry of one path.
 #[derive(Debug)]
 struct Line {
     path: FilePath,
@@ -18,7 +18,7 @@ struct Line {
     checked_at_ns: i64,
 }
 
-/// Paths with what was last put or seen there.
+/// Paths with the nodes that were last written or read there.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     lines: Vec<Line>,
@@ -29,7 +29,7 @@ impl Known {
         self.lines.iter().map(|line| &line.path)
     }
 
-    /// True if a path that looks like this still holds what it held.
+    /// Whether a path with this stat still holds its recorded node.
     pub(crate) fn is_trusted(&self, path: &FilePath, now: &Stat) -> bool {
         self.line(path).is_some_and(|line| is_unchanged(&line.stat, line.checked_at_ns, now))
     }
@@ -46,7 +46,7 @@ impl Known {
 }
 
 impl Ledger<'_> {
-    /// What is known of the paths that a look covers, and of no others.
+    /// The entries of all paths that a scan covers.
     pub(crate) fn known(&self, scope: &Scope) -> Result<Known, ViewsError> {
         let mut known = Known::default();
         match &scope.below {
@@ -77,7 +77,7 @@ impl Ledger<'_> {
     }
 }
 
-/// A line that cannot be understood is not known.
+/// An entry that cannot be decoded counts as unknown.
 fn line(row: &Row<'_>) -> rusqlite::Result<Option<Line>> {
     let (path, stat) = (row.get_ref(0)?.as_str()?, row.get_ref(2)?.as_blob()?);
     let (Ok(path), Some(stat)) = (FilePath::parse(path), unpack(stat)) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The steps of a batch, on the disk.
+//! Writing the steps of a batch to the disk.
 
 use std::io::Read;
 
@@ -6,26 +6,26 @@ use event_log::ContentError;
 use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 
-use super::{Left, Materialize, Step};
+use super::{Materialize, Step, Unwritten};
 use crate::error::ProjectError;
 use crate::identify::now_ns;
 use crate::ledger::Ledger;
-use crate::projector::Phase;
+use crate::projector::ProgressPhase;
 use crate::scan::CacheEntry;
 use crate::workspace::{DiskError, Expected};
 
-/// Why one step did not happen.
-enum Failure {
-    /// Somebody changed the path a moment ago.
+/// Why one step failed.
+enum StepError {
+    /// The path was changed a moment ago.
     Edited,
     Blocked(DiskError),
-    /// The bytes are not there.
+    /// The bytes are missing.
     Unavailable,
-    /// Nothing can be written at the moment.
+    /// Nothing can be written now.
     Fatal(ProjectError),
 }
 
-impl From<DiskError> for Failure {
+impl From<DiskError> for StepError {
     fn from(error: DiskError) -> Self {
         match error {
             DiskError::Changed { .. } => Self::Edited,
@@ -49,7 +49,7 @@ impl From<DiskError> for Failure {
     }
 }
 
-impl From<ContentError> for Failure {
+impl From<ContentError> for StepError {
     fn from(error: ContentError) -> Self {
         match error {
             ContentError::Missing(_) | ContentError::Purged(_) | ContentError::Damaged(_) => {
@@ -61,49 +61,49 @@ impl From<ContentError> for Failure {
 }
 
 impl Materialize<'_> {
-    /// Removes, then places, then syncs. What fails by itself is left; what makes the rest hopeless is an error, and
-    /// the open intents tell the next call what happened.
+    /// Removes, then places, then syncs. A path that fails alone is reported in `unwritten`; an error that concerns the
+    /// whole disk is returned, and the open intents tell the next call which paths were affected.
     pub(super) fn write(
         &self,
         ledger: &Ledger<'_>,
         steps: Vec<Step>,
-        left: &mut Left,
+        unwritten: &mut Unwritten,
         records: &mut Vec<(FilePath, Option<CacheEntry>)>,
     ) -> Result<(), ProjectError> {
         let total = steps.len() as u64;
         let (mut done, often) = (0, (total / 100).max(1));
-        let mut tell = || {
+        let mut report = || {
             if done % often == 0 {
-                (self.progress)(Phase::Writing, done, total);
+                (self.progress)(ProgressPhase::Writing, done, total);
             }
             done += 1;
         };
         let (places, removals): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| step.new.is_some());
-        // What is deepest goes first, so that a folder is empty when its turn comes.
+        // Deepest paths first, so that a folder is empty when it is removed.
         for step in removals.into_iter().rev().chain(places) {
-            tell();
+            report();
             let outcome = match &step.new {
                 None => self.remove(ledger, &step).map(|()| None),
                 Some(node) => self.place(&step, node).map(Some),
             };
             match outcome {
                 Ok(entry) => records.push((step.path, entry)),
-                Err(Failure::Edited) => drop(left.edited.insert(step.path)),
-                Err(Failure::Unavailable) => drop(left.unavailable.insert(step.path)),
-                Err(Failure::Blocked(e)) => drop(left.blocked.insert(step.path, e.to_string())),
-                Err(Failure::Fatal(e)) => return Err(e),
+                Err(StepError::Edited) => drop(unwritten.edited.insert(step.path)),
+                Err(StepError::Unavailable) => drop(unwritten.unavailable.insert(step.path)),
+                Err(StepError::Blocked(e)) => drop(unwritten.blocked.insert(step.path, e.to_string())),
+                Err(StepError::Fatal(e)) => return Err(e),
             }
         }
-        (self.progress)(Phase::Syncing, 0, 1);
+        (self.progress)(ProgressPhase::Syncing, 0, 1);
         self.workspace.sync()?;
-        (self.progress)(Phase::Syncing, 1, 1);
+        (self.progress)(ProgressPhase::Syncing, 1, 1);
         Ok(())
     }
 
-    fn remove(&self, ledger: &Ledger<'_>, step: &Step) -> Result<(), Failure> {
+    fn remove(&self, ledger: &Ledger<'_>, step: &Step) -> Result<(), StepError> {
         match self.workspace.remove(&step.path, expected(step)) {
             Ok(()) => {}
-            // A folder of its own that still has something in it, or a path that cannot be: nothing to remove.
+            // A folder that is not empty, or a path that cannot exist: nothing to remove.
             Err(DiskError::FolderInTheWay { .. }) => return Ok(()),
             Err(e) if e.is_absence() => return Ok(()),
             Err(e) => return Err(e.into()),
@@ -117,7 +117,7 @@ impl Materialize<'_> {
         Ok(())
     }
 
-    fn place(&self, step: &Step, node: &FileNode) -> Result<CacheEntry, Failure> {
+    fn place(&self, step: &Step, node: &FileNode) -> Result<CacheEntry, StepError> {
         let mut content: Option<Box<dyn Read + Send>> = match node.content() {
             Some(content) => Some(self.log.content(&content.hash)?),
             None => None,

@@ -1,4 +1,4 @@
-//! Questions about runs: the list of them, and the operations of one.
+//! Queries of runs: the list of runs, and the operations of one.
 
 use shared_types::wire::RunState;
 use shared_types::{RunId, Seq};
@@ -11,25 +11,25 @@ use crate::views::{Views, ViewsError};
 pub struct RunRow {
     pub run: RunId,
     pub title: String,
-    /// Where the log says that it began.
+    /// The event that started it.
     pub first: Seq,
     pub started: i64,
     pub ended: Option<i64>,
     pub state: RunState,
     /// Why it is paused or failed.
     pub reason: Option<String>,
-    /// Turns of models.
+    /// Model turns.
     pub steps: u64,
     pub tokens: u64,
-    /// Millionths of a dollar, as far as prices are known.
+    /// Millionths of a dollar, for steps with a known price.
     pub micros: u64,
-    /// Steps whose price nobody knows.
+    /// Steps without a known price.
     pub unpriced: u64,
-    /// Agents that took part.
+    /// The number of agents.
     pub tasks: u64,
-    /// Questions that wait for the person.
+    /// The number of open questions to the person.
     pub asks: u64,
-    /// Whether all of it is taken back.
+    /// Whether the whole run is undone.
     pub undone: bool,
 }
 
@@ -37,7 +37,7 @@ const RUN: &str =
     "SELECT run, title, first, started, ended, state, reason, steps, tokens, micros, unpriced, tasks,
      undone_by, (SELECT count(*) FROM asks WHERE asks.run = runs.run) FROM runs";
 
-/// The word of table `runs` for a state. That somebody waits is told by table `asks`.
+/// The name of a state in table `runs`. Whether the run waits for the person follows from table `asks`.
 pub(crate) fn state_word(state: RunState) -> &'static str {
     match state {
         RunState::Running | RunState::Waiting => "running",
@@ -54,7 +54,7 @@ fn state(word: &str, asks: u64) -> RunState {
         "cancelled" => RunState::Cancelled,
         "failed" => RunState::Failed,
         "completed" => RunState::Completed,
-        // The column holds only what `state_word` wrote.
+        // The column holds only names of `state_word`.
         _ if asks > 0 => RunState::Waiting,
         _ => RunState::Running,
     }
@@ -88,7 +88,7 @@ impl Views {
         Ok(self.map(rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>))?.pop())
     }
 
-    /// The newest runs that began before a seq, newest first.
+    /// The newest runs that started before a seq, newest first.
     pub fn runs(&self, before: Option<Seq>, count: u32) -> Result<Vec<RunRow>, ViewsError> {
         let mut statement = self.prepare(&format!("{RUN} WHERE first < ?1 ORDER BY first DESC LIMIT ?2"))?;
         let before = before.and_then(|seq| i64::try_from(seq.0).ok()).unwrap_or(i64::MAX);
@@ -96,7 +96,7 @@ impl Views {
         self.map(rows)
     }
 
-    /// The operations of a run in the order in which they began, with that of the run itself.
+    /// The operations of a run in the order in which they started, with the run's own operation.
     pub fn operations_of(&self, run: RunId) -> Result<Vec<OperationRow>, ViewsError> {
         self.operations("WHERE run = ?1 ORDER BY first", [run.as_bytes()])
     }

@@ -1,4 +1,4 @@
-//! The `calls` table: how far the call of a tool has come, by its operation.
+//! The `calls` table: the state of each tool call, by its operation.
 
 use shared_types::Event;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};

@@ -72,8 +72,8 @@ fn remove(views: &Views, event: &Event, path: &FilePath) -> Result<(), ProjectEr
     Ok(())
 }
 
-/// Takes the words of purged files away; they are still found by their names.
-pub(super) fn forget(views: &Views, hash: &ContentHash) -> Result<(), ProjectError> {
+/// Removes the text of purged files from the index; they are still found by their names.
+pub(super) fn purge(views: &Views, hash: &ContentHash) -> Result<(), ProjectError> {
     let mut holders = views.prepare("SELECT id, path FROM files WHERE hash = ?1")?;
     let rows = holders.query_map([hash.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)));
     let found: Vec<(i64, String)> = views.map(rows.and_then(Iterator::collect))?;
@@ -83,7 +83,7 @@ pub(super) fn forget(views: &Views, hash: &ContentHash) -> Result<(), ProjectErr
     Ok(())
 }
 
-/// Replaces what the search index has of a file.
+/// Replaces the entry of a file in the search index.
 fn index(views: &Views, id: i64, path: &str, body: &str) -> Result<(), ViewsError> {
     let mut insert =
         views.prepare("INSERT OR REPLACE INTO files_text (rowid, path, body) VALUES (?1, ?2, ?3)")?;

@@ -1,4 +1,4 @@
-//! The `conversations`, `messages` and `messages_text` tables.
+//! The `conversations`, `messages` and `messages_text` tables. Only older logs hold conversations.
 
 use event_log::EventLog;
 use shared_types::payload::message::{MessageEvent, Role};
@@ -54,8 +54,8 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Takes the words of purged messages away.
-pub(super) fn forget(views: &Views, hash: &ContentHash) -> Result<(), ProjectError> {
+/// Removes the text of purged messages.
+pub(super) fn purge(views: &Views, hash: &ContentHash) -> Result<(), ProjectError> {
     for sql in [
         "DELETE FROM messages_text WHERE rowid IN (SELECT seq FROM messages WHERE hash = ?1)",
         "UPDATE messages SET body = NULL WHERE hash = ?1",

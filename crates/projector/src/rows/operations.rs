@@ -1,15 +1,15 @@
-//! The `operations` table: one row a gesture, with a label that a person understands.
+//! The `operations` table: one row per operation, with a label for people.
 
 use shared_types::payload::file::FileEvent;
 use shared_types::payload::revert::RevertEvent;
 use shared_types::payload::tool::ToolEvent;
-use shared_types::{Event, OpId, Payload, Reversal, RunId, TaskId};
+use shared_types::{Event, OpId, Payload, Reversibility, RunId, TaskId};
 
 use crate::label::label;
 use crate::views::{Views, ViewsError};
 
 /// Adds an event to the row of its operation.
-pub(super) fn note(views: &Views, event: &Event) -> Result<(), ViewsError> {
+pub(super) fn add(views: &Views, event: &Event) -> Result<(), ViewsError> {
     let files = match &event.payload {
         Payload::File(FileEvent::Batch(batch)) => batch.count as i64,
         Payload::File(FileEvent::Write(_) | FileEvent::Delete(_) | FileEvent::Move(_)) => 1,
@@ -48,7 +48,7 @@ pub(super) fn note(views: &Views, event: &Event) -> Result<(), ViewsError> {
         | Payload::Unknown(_) => None,
     };
     let task = if let Payload::Tool(ToolEvent::Call(p)) = &event.payload { p.task } else { None };
-    let reversible = i64::from(event.payload.reversal() == Reversal::Reversible);
+    let reversible = i64::from(event.payload.reversibility() == Reversibility::Reversible);
     let name = event.payload.name();
     let mut upsert = views.prepare(
         "INSERT INTO operations (

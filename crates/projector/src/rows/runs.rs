@@ -1,4 +1,4 @@
-//! The `runs` and `asks` tables: how far each run has come, what it took, and whom it waits for.
+//! The `runs` and `asks` tables: the state of each run, what it used, and its open questions.
 
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::{PauseReason, RunEvent};
@@ -70,7 +70,7 @@ pub(super) fn apply_llm(views: &Views, event: &Event, llm: &LlmEvent) -> Result<
         LlmEvent::Fail(p) if p.tokens.total() > 0 => (0, p.tokens.total(), p.micros),
         LlmEvent::Fail(_) => return Ok(()),
     };
-    // A sum beyond what SQLite counts stays at the most that it does.
+    // Sums saturate at SQLite's largest integer.
     let mut update = views.prepare(
         "UPDATE runs SET steps = steps + ?5, tokens = min(tokens, 9223372036854775807 - ?2) + ?2,
             micros = min(micros, 9223372036854775807 - ?3) + ?3, unpriced = unpriced + ?4 WHERE run = ?1",
@@ -81,7 +81,7 @@ pub(super) fn apply_llm(views: &Views, event: &Event, llm: &LlmEvent) -> Result<
     views.map(update.execute((id.as_bytes(), tokens, micros, unpriced, steps))).map(drop)
 }
 
-/// If the operation is one that stands for a run.
+/// Marks a run as undone, if the operation is that of a run.
 pub(super) fn set_undone(views: &Views, root: OpId, by: Option<OpId>) -> Result<(), ViewsError> {
     let mut update = views.prepare("UPDATE runs SET undone_by = ?2 WHERE run = ?1")?;
     views.map(update.execute((root.as_bytes(), by.as_ref().map(OpId::as_bytes)))).map(drop)

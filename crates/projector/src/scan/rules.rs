@@ -1,9 +1,9 @@
-//! Which paths the user wants left alone: `.gitignore` and `.choirignore` files inside the workspace, and nothing
-//! else (no global configuration, no folders above, no `.git/info/exclude`).
+//! Ignore rules: the `.gitignore` and `.choirignore` files inside the workspace, and nothing else (no global
+//! configuration, no folders above, no `.git/info/exclude`).
 //!
-//! The nearest rule that matches wins, as in git; `.choirignore` has the last word over every `.gitignore`. What is
-//! below an ignored folder is ignored. A `.gitignore` says nothing about a `.git` folder, as in git: half a
-//! repository is worse than none. Rule files are read through the workspace, so a link in their place is no rule.
+//! The nearest matching rule wins, as in git; `.choirignore` overrides every `.gitignore`. Everything below an ignored
+//! folder is ignored. A `.gitignore` does not apply inside a `.git` folder, as in git: a partial repository would be
+//! broken. Rule files are read through the workspace, so a link in their place is not followed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,11 +24,11 @@ pub(crate) const CHOIR: &str = ".choirignore";
 /// A rule file that is larger than this is cut off.
 const MAX_RULES: u64 = 1 << 20;
 
-/// The rules that hold in one folder: its own, then those of the folders above it.
+/// The rules for one folder: its own, then those of the folders above it.
 #[derive(Debug)]
 pub(crate) struct FolderRules {
     above: Option<Arc<FolderRules>>,
-    /// How much of a path below this folder is the folder.
+    /// The length of this folder's own path, with the slash.
     prefix: usize,
     git: Gitignore,
     choir: Gitignore,
@@ -40,7 +40,7 @@ impl FolderRules {
         Arc::new(Self { above: None, prefix: 0, git: Gitignore::empty(), choir: Gitignore::empty() })
     }
 
-    /// The rules inside a folder: those given, and what its own files add.
+    /// The rules inside a folder: these, and those of its own files.
     pub(crate) fn enter(self: &Arc<Self>, fd: BorrowedFd<'_>, folder: Option<&str>) -> Arc<Self> {
         let (git, choir) = (load(fd, GIT), load(fd, CHOIR));
         if git.is_empty() && choir.is_empty() {
@@ -50,7 +50,7 @@ impl FolderRules {
         Arc::new(Self { above: Some(Arc::clone(self)), prefix, git, choir })
     }
 
-    /// Whether these rules match a path directly; what the folders above it say is not asked.
+    /// Whether these rules match the path itself, without its parent folders.
     pub(crate) fn match_one(&self, path: &str, is_dir: bool, in_repository: bool) -> bool {
         let mut git = Match::None;
         let mut level = Some(self);
@@ -70,7 +70,7 @@ impl FolderRules {
     }
 }
 
-/// The matcher of one file; lines that are no pattern are passed over, as git does.
+/// The matcher of one file. Lines that are not patterns are skipped, as in git.
 fn load(folder: BorrowedFd<'_>, name: &str) -> Gitignore {
     let Some(text) = read(folder, name) else { return Gitignore::empty() };
     let mut builder = GitignoreBuilder::new(".");
@@ -91,7 +91,7 @@ fn read(folder: BorrowedFd<'_>, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Answers for single paths, from the rules that are on disk when a folder is first asked about.
+/// The rules for single paths, as they are on disk when a folder is first needed.
 #[derive(Debug)]
 pub struct IgnoreRules<'w> {
     workspace: &'w Workspace,
@@ -103,20 +103,20 @@ impl<'w> IgnoreRules<'w> {
         Self { workspace, folders: RefCell::default() }
     }
 
-    /// True if the path, or a folder above it, is ignored. Whether it is known to the log is the caller's question.
+    /// Whether the path or a folder above it is ignored. The caller checks whether the log holds the path.
     pub fn is_ignored(&self, path: &FilePath, is_dir: bool) -> bool {
         let mut above = path.ancestors().collect::<Vec<_>>();
         above.reverse();
         above.iter().any(|folder| self.matches_one(folder, true)) || self.matches_one(path, is_dir)
     }
 
-    /// The same without asking about the folders above.
+    /// The same without the folders above.
     pub(crate) fn matches_one(&self, path: &FilePath, is_dir: bool) -> bool {
         let rules = self.inside(path.parent());
         rules.match_one(path.as_str(), is_dir, path.repository().is_some())
     }
 
-    /// The rules that hold for what is directly in a folder; `None` is the workspace itself.
+    /// The rules for the entries of a folder; `None` is the workspace itself.
     pub(crate) fn inside(&self, folder: Option<FilePath>) -> Arc<FolderRules> {
         if let Some(known) = self.folders.borrow().get(&folder) {
             return Arc::clone(known);

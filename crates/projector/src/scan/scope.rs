@@ -1,18 +1,17 @@
-//! Which paths a scan speaks for. That a path is missing from a scan means that it is gone only if the scan looked
-//! at its place and could see it.
+//! The paths that a scan covers. A path that is missing from a scan counts as deleted only if the scan covers it.
 
 use std::collections::HashSet;
 
 use shared_types::FilePath;
 
-/// What was looked at.
+/// The paths that a scan covers.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
     /// Whole folders and single paths; `None` is the whole workspace.
     pub(crate) below: Option<HashSet<FilePath>>,
-    /// Folders that were looked at for themselves only.
+    /// Folders that were scanned without their entries.
     pub(crate) folders: HashSet<FilePath>,
-    /// What could not be seen, and all below it.
+    /// Paths that could not be read, with all below them.
     pub(crate) unseen: HashSet<FilePath>,
 }
 
@@ -26,7 +25,7 @@ impl Scope {
     }
 }
 
-/// True if the set holds the path or a folder above it.
+/// Whether the set holds the path or a folder above it.
 pub(crate) fn holds(set: &HashSet<FilePath>, path: &FilePath) -> bool {
     if set.is_empty() {
         return false;

@@ -1,32 +1,32 @@
-//! When a file need not be read again, as git decides it. Pure: the caller keeps the entries and the clock.
+//! Decides when a file need not be read again, as git does. Pure: the caller keeps the entries and the clock.
 
 use shared_types::payload::file::FileNode;
 
 use crate::workspace::Stat;
 
-/// File systems stamp with the tick of the kernel's clock, which is coarser than the nanoseconds they store.
+/// File times come from the tick of the kernel's clock, which is coarser than the nanoseconds they are stored in.
 const TICK_NS: i64 = 100_000_000;
-/// Some store whole seconds only, or even pairs of them.
+/// Some file systems store whole or even seconds only.
 const COARSE_TICK_NS: i64 = 3_000_000_000;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// What was at a path when it was last read.
+/// The node at a path when it was last read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheEntry {
     pub stat: Stat,
     pub node: FileNode,
-    /// The wall clock, in nanoseconds since 1970, from before the content was read.
+    /// The wall clock before the content was read, in nanoseconds since 1970.
     pub checked_at_ns: i64,
 }
 
-/// True if a file that looks like `now` still holds what the entry says. A file that was changed at about the time
-/// it was checked can be changed once more within the same tick of the clock, and look the same: such an entry is
-/// never trusted, and the file is to be read again.
+/// Whether a file with the stat `now` still holds the entry's node. A file that was changed at about the time of the
+/// check can change again within the same tick of the clock and keep its stat: such an entry is never trusted, and the
+/// file is read again.
 pub fn is_trusted(entry: &CacheEntry, now: &Stat) -> bool {
     is_unchanged(&entry.stat, entry.checked_at_ns, now)
 }
 
-/// The same for the parts of an entry.
+/// The same for the fields of an entry.
 pub(crate) fn is_unchanged(then: &Stat, checked_at_ns: i64, now: &Stat) -> bool {
     let quiet_before = checked_at_ns.saturating_sub(tick(now));
     then == now && now.mtime_ns < quiet_before && now.ctime_ns < quiet_before

@@ -1,7 +1,7 @@
-//! The walk itself: one open and one stat per folder, one stat per file, nothing read but rule files and links.
+//! The walk over folders: one open and one stat per folder, one stat per file; only ignore files and links are read.
 //!
-//! Folders are opened relative to the folder they were found in and never through a link, so a folder that is
-//! swapped for a link during the walk leads nowhere. Mounts inside the workspace are not entered.
+//! Folders are opened relative to their parent and never through a link, so a folder that is replaced by a link during
+//! the walk is not followed. Mounts inside the workspace are not entered.
 
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -17,10 +17,10 @@ use shared_types::{FilePath, PathError};
 use super::SkipReason;
 use super::rules::FolderRules;
 use super::scope::holds;
-use crate::workspace::{Kind, Observed, Stat, Workspace, link_kind, open_for_reading};
+use crate::workspace::{Observed, ObservedKind, Stat, Workspace, link_kind, open_for_reading};
 
 const BUFFER: usize = 64 * 1024;
-/// Below this depth a folder is reached from the top again, so that a deep tree cannot use up all descriptors.
+/// Deeper folders are opened from the top again, so that a deep tree does not use up all file descriptors.
 const HELD_DEPTH: usize = 64;
 
 /// A folder that is still to be read.
@@ -45,14 +45,14 @@ pub(super) struct Walk<'w> {
     workspace: &'w Workspace,
     stack: Vec<Pending>,
     buffer: Vec<u8>,
-    /// The path of the entry at hand; its beginning is the folder that is being read.
+    /// The path of the current entry; it starts with the folder that is being read.
     text: String,
-    /// Only the first folder is read, and only until something visible is found.
+    /// Only the first folder is read, and only until an entry is found that is not ignored.
     shallow: bool,
     pub(super) entries: Vec<(FilePath, Observed)>,
     pub(super) skipped: Vec<(String, SkipReason)>,
     pub(super) ignored: HashSet<FilePath>,
-    /// Folders with nothing in them but what is ignored or skipped.
+    /// Folders with only ignored or skipped entries.
     pub(super) hollow: HashSet<FilePath>,
     pub(super) unseen: HashSet<FilePath>,
 }
@@ -83,14 +83,14 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// Walks one folder, where the given rules hold for what is directly above it.
+    /// Walks one folder; `rules` are those of its parent.
     pub(super) fn below(&mut self, path: FilePath, rules: Arc<FolderRules>) {
         let in_repository = path.repository().is_some();
         self.stack.push(Pending { path, above: None, rules, depth: 0, in_repository });
         self.rest();
     }
 
-    /// Looks at what is directly in a folder, to see whether it is empty for the log; nothing in it is reported.
+    /// Reads the entries of a folder only to find out whether it is empty for the log; reports none of them.
     pub(super) fn surface(&mut self, path: &FilePath, rules: Arc<FolderRules>) {
         let mut look = Walk::new(self.workspace);
         look.shallow = true;
@@ -100,27 +100,29 @@ impl<'w> Walk<'w> {
         self.unseen.extend(look.unseen.into_iter().filter(|lost| lost == path));
     }
 
-    /// Takes something that was observed apart from the walk.
+    /// Adds an observation that was made outside the walk.
     pub(super) fn found(&mut self, path: FilePath, seen: Observed) {
         match &seen.kind {
-            Kind::Symlink { target } if !link_stays_inside(&path, target) => {
+            ObservedKind::Symlink { target } if !link_stays_inside(&path, target) => {
                 self.skipped.push((path.to_string(), SkipReason::LinkLeaves));
             }
-            Kind::File { .. } | Kind::Symlink { .. } | Kind::Folder => self.entries.push((path, seen)),
-            Kind::Other if seen.stat.file_type() == FileType::Symlink => {
+            ObservedKind::File { .. } | ObservedKind::Symlink { .. } | ObservedKind::Folder => {
+                self.entries.push((path, seen))
+            }
+            ObservedKind::Other if seen.stat.file_type() == FileType::Symlink => {
                 self.skipped.push((path.to_string(), SkipReason::NotUtf8));
             }
-            Kind::Other => self.skipped.push((path.to_string(), SkipReason::Special)),
+            ObservedKind::Other => self.skipped.push((path.to_string(), SkipReason::Special)),
         }
     }
 
-    /// Notes that a path could not be seen.
+    /// Records that a path could not be read.
     pub(super) fn lost(&mut self, path: FilePath, reason: SkipReason) {
         self.skipped.push((path.to_string(), reason));
         self.unseen.insert(path);
     }
 
-    /// True if the path is ignored by a rule that the walk came upon.
+    /// Whether a rule that the walk found ignores the path.
     pub(super) fn is_ignored(&self, path: &FilePath) -> bool {
         holds(&self.ignored, path)
     }
@@ -159,7 +161,7 @@ impl<'w> Walk<'w> {
         self.text.push('/');
         match self.read_folder(&Current { fd: Arc::new(fd), rules, depth, in_repository }) {
             Ok(Contents::Nothing) => {
-                self.entries.push((path, Observed { stat: Stat::of(&raw), kind: Kind::Folder }));
+                self.entries.push((path, Observed { stat: Stat::of(&raw), kind: ObservedKind::Folder }));
             }
             Ok(Contents::Hidden) => {
                 self.hollow.insert(path);
@@ -198,7 +200,7 @@ impl<'w> Walk<'w> {
         outcome.map(|()| contents)
     }
 
-    /// One entry of a folder; `text` is the folder and is left with the entry's name behind it.
+    /// Handles one entry of a folder; `text` is the folder's path, to which the entry's name is appended.
     fn entry(&mut self, folder: &Current, name: &CStr, kind: FileType) -> Contents {
         let Ok(text) = name.to_str() else {
             self.skip_name(name, SkipReason::NotUtf8);
@@ -218,7 +220,7 @@ impl<'w> Walk<'w> {
         };
         let mut kind = kind;
         if kind == FileType::Unknown {
-            // Some file systems do not say it in the listing.
+            // Some file systems do not return the type in the listing.
             match statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(raw) => kind = FileType::from_raw_mode(raw.st_mode),
                 Err(Errno::NOENT) => return Contents::Nothing,
@@ -254,8 +256,8 @@ impl<'w> Walk<'w> {
             Ok(Observed { stat, kind })
         });
         match looked {
-            // A folder took the place of a file a moment ago: the next look will walk it.
-            Ok(seen) if seen.kind == Kind::Folder => self.lost(path, SkipReason::Unreadable),
+            // A folder replaced a file a moment ago: the next scan walks it.
+            Ok(seen) if seen.kind == ObservedKind::Folder => self.lost(path, SkipReason::Unreadable),
             Ok(seen) => {
                 let before = self.entries.len();
                 self.found(path, seen);
@@ -273,7 +275,7 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// What a folder holds, for the log.
+/// Whether a folder holds anything for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Contents {
     Nothing,

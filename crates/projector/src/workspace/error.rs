@@ -1,4 +1,4 @@
-//! What can go wrong between the projector and the disk, by kind, with the path in every message.
+//! Errors between the projector and the disk, with the path in every message.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub enum OpenError {
     OtherFileSystem { root: PathBuf, scratch: PathBuf },
 }
 
-/// Why something in the workspace could not be looked at or changed.
+/// Why a path in the workspace could not be read or changed.
 #[derive(Debug, Error)]
 pub enum DiskError {
     #[error("{path}: '{at}' is a symbolic link, and links are never followed")]
@@ -29,11 +29,11 @@ pub enum DiskError {
     NotAFile { path: FilePath },
     #[error("{path}: there is nothing here")]
     Missing { path: FilePath },
-    #[error("{path}: a folder that is not empty stands here")]
+    #[error("{path}: a folder that is not empty is here")]
     FolderInTheWay { path: FilePath },
     #[error("{path}: the link's target '{target}' leaves the workspace")]
     LinkLeaves { path: FilePath, target: Box<str> },
-    #[error("{path}: a file was to be written, but its content was not given")]
+    #[error("{path}: a file should be written, but its content was not given")]
     NoContent { path: FilePath },
     #[error("{path}: the content has {found} bytes instead of {expected}")]
     WrongSize { path: FilePath, expected: u64, found: u64 },
@@ -41,7 +41,7 @@ pub enum DiskError {
     Content { path: FilePath, source: io::Error },
     #[error("{path}: it was changed a moment ago")]
     Changed { path: FilePath },
-    #[error("{path}: it keeps changing; try again when whoever writes it is done")]
+    #[error("{path}: it keeps changing; try again when it is no longer being written")]
     Busy { path: FilePath },
     #[error("{path}: the disk is full, or its quota is used up")]
     Full { path: FilePath },
@@ -73,7 +73,7 @@ impl DiskError {
         }
     }
 
-    /// The same for an error that came through the standard library.
+    /// The same for an error of the standard library.
     pub(crate) fn of_io(path: &FilePath, error: io::Error) -> Self {
         match Errno::from_io_error(&error) {
             Some(errno) => Self::of(path, errno),
@@ -81,7 +81,7 @@ impl DiskError {
         }
     }
 
-    /// True if the path cannot exist, because something above it is not a folder.
+    /// Whether the path cannot exist, because something above it is not a folder.
     pub fn is_absence(&self) -> bool {
         matches!(self, Self::LinkInPath { .. } | Self::NotAFolder { .. } | Self::Missing { .. })
     }

@@ -1,5 +1,5 @@
-//! What has to stand at a path still when something else takes its place. Whoever changes the disk looked at it first;
-//! this is the second look, right before the change, so that an edit made in between is not overwritten.
+//! The node that must still be at a path when it is replaced. The projector reads the disk before it decides to change
+//! it; this is the second check, right before the change, so that an edit in between is not overwritten.
 
 use std::os::fd::BorrowedFd;
 
@@ -9,18 +9,18 @@ use shared_types::FilePath;
 
 use super::{DiskError, Stat};
 
-/// What was seen at a path before it was decided to change it. That it is gone, or that an empty folder took a free
-/// place, never counts as an edit: nothing is lost with it. A folder that is not empty is never removed.
+/// What was seen at a path before the decision to change it. A path that disappeared, or an empty folder at a free
+/// path, never counts as an edit, because nothing is lost. A folder that is not empty is never removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// Whatever is there may go.
+    /// Anything may be replaced.
     Anything,
     Nothing,
     Seen(Stat),
 }
 
 impl Expected {
-    /// What is there now, or that it is something else than what was seen.
+    /// The current stat, or an error if it differs from what was seen.
     pub(super) fn check(self, above: BorrowedFd<'_>, path: &FilePath) -> Result<Option<Stat>, DiskError> {
         let now = match statat(above, path.name(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(raw) => Some(Stat::of(&raw)),

@@ -1,5 +1,5 @@
-//! The way down to a path, one folder at a time. Every step opens the next folder relative to the last and refuses
-//! links, so that no change on disk, however timed, leads the way out of the workspace.
+//! Descending to a path, one folder at a time. Every step opens the next folder relative to the last and refuses links,
+//! so that no change on disk, at any time, leads out of the workspace.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -9,23 +9,23 @@ use shared_types::FilePath;
 
 use super::{DiskError, Workspace};
 
-/// How often a step is tried again while somebody changes the same place.
+/// How often a step is retried while the same path is being changed.
 pub(super) const ATTEMPTS: usize = 8;
 
-/// A folder that holds a path's last part: the workspace itself, or one below it.
+/// The parent folder of a path: the workspace itself, or a folder below it.
 #[derive(Debug)]
-pub(super) struct Above<'w> {
+pub(super) struct ParentFolder<'w> {
     top: BorrowedFd<'w>,
     below: Option<OwnedFd>,
 }
 
-impl AsFd for Above<'_> {
+impl AsFd for ParentFolder<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.below.as_ref().map_or(self.top, AsFd::as_fd)
     }
 }
 
-/// What to do about a folder on the way that does not exist.
+/// What to do if a folder on the way does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     Stop,
@@ -33,9 +33,13 @@ pub(super) enum Missing {
 }
 
 impl Workspace {
-    /// The folder that holds the last part of `path`, or `None` if it does not exist and is not to be made.
-    pub(super) fn above(&self, path: &FilePath, missing: Missing) -> Result<Option<Above<'_>>, DiskError> {
-        let mut above = Above { top: self.root.as_fd(), below: None };
+    /// The parent folder of `path`, or `None` if it does not exist and should not be made.
+    pub(super) fn above(
+        &self,
+        path: &FilePath,
+        missing: Missing,
+    ) -> Result<Option<ParentFolder<'_>>, DiskError> {
+        let mut above = ParentFolder { top: self.root.as_fd(), below: None };
         let Some((folders, _)) = path.as_str().rsplit_once('/') else { return Ok(Some(above)) };
         let mut end = 0;
         for part in folders.split('/') {
@@ -54,7 +58,7 @@ impl Workspace {
         Ok(Some(above))
     }
 
-    /// The names directly in a folder, as far as they are text; none if there is no folder.
+    /// The UTF-8 names in a folder; none if there is no folder.
     pub fn names(&self, path: &FilePath) -> Result<Vec<String>, DiskError> {
         let failed = |errno| DiskError::of(path, errno);
         let Some(folder) = self.open_folder(path)? else { return Ok(Vec::new()) };
@@ -92,13 +96,13 @@ pub(crate) fn open_for_reading<P: rustix::path::Arg>(
     openat(above, name, flags, Mode::empty())
 }
 
-/// One step down. `O_PATH` asks for no permission but to pass through.
+/// One step down. `O_PATH` needs only the permission to pass through.
 fn step(above: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(above, name, flags, Mode::empty())
 }
 
-/// Makes a folder and steps into it, also when somebody else made or removed it in between.
+/// Makes a folder and opens it, also if another process made or removed it in between.
 pub(super) fn make(above: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     for _ in 0..ATTEMPTS {
         match mkdirat(above, name, Mode::from_raw_mode(0o777)) {

@@ -1,5 +1,5 @@
-//! The hash of a file on disk, of one state of it: a file that changes under the reader is read again, and one that
-//! does not come to rest is refused.
+//! The hash of a file on disk, of one state of it: a file that changes while it is read is read again, and one that
+//! keeps changing is refused.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -16,8 +16,8 @@ const CHUNK: usize = 256 * 1024;
 const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The hash and size of the file at a path, and the stat under which they are true. For a stat cache, read the clock
-/// before the call: a change after that moment must not hide behind it.
+/// The hash and size of the file at a path, and the stat for which they are valid. For a stat cache, read the clock
+/// before the call, so that a later change is not missed.
 pub fn hash_file(workspace: &Workspace, path: &FilePath) -> Result<(ContentRef, Stat), DiskError> {
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
@@ -37,7 +37,7 @@ fn hash_once(path: &FilePath, mut file: File) -> Result<Option<(ContentRef, Stat
     let mut buffer = vec![0; room];
     let mut hasher = Sha256::new();
     let mut size = 0;
-    // A file that grows faster than it is read must not hold the reader for ever.
+    // A file that grows faster than it is read must not keep the reader for ever.
     while size <= before.size {
         match file.read(&mut buffer) {
             Ok(0) => break,

@@ -1,5 +1,5 @@
-//! Putting a node at a path. A file is complete before it gets its name: whoever looks sees the old bytes or the
-//! new ones, and whoever holds the old file open keeps it.
+//! Placing a node at a path. A file is complete before it gets its name: other processes see the old bytes or the new
+//! ones, and a process that has the old file open keeps it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,12 +13,12 @@ use shared_types::payload::file::FileNode;
 use super::folder::{ATTEMPTS, Missing};
 use super::scratch::Draft;
 use super::swap::{Swapped, keep_both};
-use super::{DiskError, Expected, Kind, Observed, Stat, Workspace};
+use super::{DiskError, Expected, Observed, ObservedKind, Stat, Workspace};
 
 const CHUNK: usize = 64 * 1024;
 
 impl Workspace {
-    /// Puts a node at a path, in place of the file, link or empty folder that is expected there, and makes the folders
+    /// Places a node at a path, replacing the file, link or empty folder that is expected there, and makes the folders
     /// above it. Durable only after [`Workspace::sync`].
     pub fn place(
         &self,
@@ -69,7 +69,7 @@ impl Workspace {
         let before = Stat::of(&before);
         self.rename_into_place(path, draft, &before, over)?;
         let after = self.observe(path)?.map_or(before, |seen| seen.stat);
-        Ok(Observed { stat: settled(before, after), kind: Kind::Symlink { target: target.into() } })
+        Ok(Observed { stat: settled(before, after), kind: ObservedKind::Symlink { target: target.into() } })
     }
 
     fn place_folder(&self, path: &FilePath, over: Expected) -> Result<Observed, DiskError> {
@@ -77,7 +77,7 @@ impl Workspace {
             let Some(above) = self.above(path, Missing::Create)? else { continue };
             match mkdirat(&above, path.name(), Mode::from_raw_mode(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
-                // The folder above went away after it was opened.
+                // The parent folder was removed after it was opened.
                 Err(Errno::NOENT) => continue,
                 Err(errno) => return Err(DiskError::of(path, errno)),
             }
@@ -87,7 +87,7 @@ impl Workspace {
                 Err(errno) => return Err(DiskError::of(path, errno)),
             };
             if FileType::from_raw_mode(raw.st_mode) == FileType::Directory {
-                return Ok(Observed { stat: Stat::of(&raw), kind: Kind::Folder });
+                return Ok(Observed { stat: Stat::of(&raw), kind: ObservedKind::Folder });
             }
             over.check(above.as_fd(), path)?;
             match unlinkat(&above, path.name(), AtFlags::empty()) {
@@ -128,7 +128,7 @@ impl Workspace {
                     return Ok(());
                 }
                 Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => clear_folder(above.as_fd(), path)?,
-                // The folder above, or what was to be replaced, went away after it was looked at.
+                // The parent folder, or the node to be replaced, was removed after it was checked.
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(DiskError::of(path, errno)),
             }
@@ -137,7 +137,7 @@ impl Workspace {
     }
 }
 
-/// Removes the empty folder that stands where a file should go.
+/// Removes the empty folder at a path that a file should get.
 fn clear_folder(above: BorrowedFd<'_>, path: &FilePath) -> Result<(), DiskError> {
     match unlinkat(above, path.name(), AtFlags::REMOVEDIR) {
         Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
@@ -146,8 +146,8 @@ fn clear_folder(above: BorrowedFd<'_>, path: &FilePath) -> Result<(), DiskError>
     }
 }
 
-/// The stat to remember. A rename moves only the change time; if anything else moved, somebody wrote to the file
-/// already, and the older stat makes the next scan look at the content.
+/// The stat to record. A rename changes only the ctime; if anything else differs, the file was written to since, and
+/// the older stat makes the next scan read the content.
 fn settled(before: Stat, after: Stat) -> Stat {
     if before.is_same_but_moved(&after) { after } else { before }
 }

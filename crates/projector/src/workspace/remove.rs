@@ -1,5 +1,5 @@
-//! Taking things away: a file, a link, an empty folder, and the empty folders that this leaves above it. Nothing
-//! here removes a folder with something in it.
+//! Removing a file, a link or an empty folder, and the empty folders that this leaves above it. A folder that is not
+//! empty is never removed.
 
 use std::os::fd::AsFd;
 
@@ -12,7 +12,7 @@ use super::swap::Swapped;
 use super::{DiskError, Expected, Workspace};
 
 impl Workspace {
-    /// Removes the file, link or empty folder that is expected at a path; that nothing is there is fine.
+    /// Removes the file, link or empty folder that is expected at a path, if it exists.
     pub fn remove(&self, path: &FilePath, expected: Expected) -> Result<(), DiskError> {
         let Some(above) = self.above(path, Missing::Stop)? else { return Ok(()) };
         for _ in 0..ATTEMPTS {
@@ -28,7 +28,7 @@ impl Workspace {
             }
             match unlinkat(&above, path.name(), AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => return Ok(()),
-                // POSIX says EPERM for a folder, Linux says EISDIR.
+                // POSIX returns EPERM for a folder, Linux EISDIR.
                 Err(Errno::ISDIR | Errno::PERM) => {}
                 Err(errno) => return Err(DiskError::of(path, errno)),
             }
@@ -37,7 +37,7 @@ impl Workspace {
                 Err(Errno::NOTEMPTY | Errno::EXIST) => {
                     return Err(DiskError::FolderInTheWay { path: path.clone() });
                 }
-                // No folder after all: either it just changed, or the first refusal was about permission.
+                // Not a folder: either it just changed, or the first error was about permission.
                 Err(Errno::NOTDIR) => {}
                 Err(errno) => return Err(DiskError::of(path, errno)),
             }
@@ -45,7 +45,7 @@ impl Workspace {
         Err(DiskError::Denied { path: path.clone() })
     }
 
-    /// Removes the empty folders above a path, from the nearest upwards, until one is not empty or is to be kept.
+    /// Removes the empty folders above a path, nearest first, until one is not empty or must be kept.
     pub fn prune(&self, path: &FilePath, keep: &dyn Fn(&FilePath) -> bool) -> Result<(), DiskError> {
         for folder in path.ancestors() {
             if keep(&folder) {
@@ -54,7 +54,7 @@ impl Workspace {
             let Some(above) = self.above(&folder, Missing::Stop)? else { continue };
             match unlinkat(&above, folder.name(), AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOENT) => {}
-                // Something is in it, or it is no folder at all; either way it stays.
+                // It is not empty, or not a folder: it stays.
                 Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => return Ok(()),
                 Err(errno) => return Err(DiskError::of(&folder, errno)),
             }

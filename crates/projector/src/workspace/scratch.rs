@@ -1,5 +1,5 @@
-//! Drafts: things made in the scratch folder before they are renamed into place. A draft that is not renamed
-//! removes itself; one that a crash left behind is removed by `clean_scratch` at the next start.
+//! Drafts: files and links made in the scratch folder before they are renamed into place. A draft that is not renamed
+//! is removed when it is dropped; `clean_scratch` removes those that a crash left at the next start.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -17,7 +17,7 @@ use super::{DiskError, Workspace};
 
 const PREFIX: &str = "place-";
 
-/// A file or a link in the scratch folder, removed when it goes out of scope unless it was renamed away.
+/// A file or a link in the scratch folder, removed on drop unless it was renamed.
 #[derive(Debug)]
 pub(super) struct Draft<'w> {
     scratch: BorrowedFd<'w>,
@@ -26,7 +26,7 @@ pub(super) struct Draft<'w> {
 }
 
 impl<'w> Draft<'w> {
-    /// A new empty file that only its owner can read, until its mode is set.
+    /// A new empty file that only its owner can read until its mode is set.
     pub(super) fn file(scratch: BorrowedFd<'w>) -> Result<(Self, File), Errno> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Self::make(scratch, |name| openat(scratch, name, flags, Mode::RUSR | Mode::WUSR).map(File::from))
@@ -36,7 +36,7 @@ impl<'w> Draft<'w> {
         Self::make(scratch, |name| symlinkat(target, scratch, name)).map(|(draft, ())| draft)
     }
 
-    /// What stands at a path, taken out of it.
+    /// The node at a path, moved into the scratch folder.
     pub(super) fn taken(scratch: BorrowedFd<'w>, above: BorrowedFd<'_>, from: &str) -> Result<Self, Errno> {
         Self::make(scratch, |name| keep_both(above, from, scratch, name)).map(|(draft, ())| draft)
     }
@@ -45,7 +45,7 @@ impl<'w> Draft<'w> {
         &self.name
     }
 
-    /// Called once the rename has happened.
+    /// To be called after the rename.
     pub(super) fn moved(mut self) {
         self.in_place = true;
     }
@@ -70,15 +70,15 @@ impl<'w> Draft<'w> {
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
         if !self.in_place {
-            // If this fails, the next start cleans up.
+            // If this fails, the next start removes it.
             let _ = unlinkat(self.scratch, self.name.as_str(), AtFlags::empty());
         }
     }
 }
 
 impl Workspace {
-    /// Removes the drafts that a crash left behind and says how many there were. Only for the one process that holds
-    /// the workspace, before it places anything.
+    /// Removes the drafts that a crash left and returns how many. Only the process that owns the workspace may call
+    /// this, before it places anything.
     pub fn clean_scratch(&self) -> Result<usize, DiskError> {
         let failed = |errno: Errno| DiskError::Scratch { source: errno.into() };
         let mut leftovers = Vec::new();
@@ -90,8 +90,8 @@ impl Workspace {
         }
         for name in &leftovers {
             match unlinkat(&self.scratch, name, AtFlags::empty()) {
-                // No draft is a folder: somebody's was taken out of its place by mistake, and the crash came before it
-                // went back. It stays for them to find.
+                // No draft is a folder. This is a user's folder that was swapped out while it changed, before a crash
+                // prevented moving it back. It stays here so that the user can find it.
                 Ok(()) | Err(Errno::NOENT | Errno::ISDIR | Errno::PERM) => {}
                 Err(errno) => return Err(failed(errno)),
             }
@@ -100,7 +100,7 @@ impl Workspace {
     }
 }
 
-/// Opens the scratch folder and makes it if it is missing; below the workspace no link is followed to it.
+/// Opens the scratch folder and makes it if it is missing. Inside the workspace no link is followed.
 pub(super) fn open(root: &OwnedFd, root_path: &Path, scratch: &Path) -> io::Result<OwnedFd> {
     let Ok(inside) = scratch.strip_prefix(root_path) else {
         DirBuilder::new().recursive(true).mode(0o700).create(scratch)?;
@@ -109,7 +109,7 @@ pub(super) fn open(root: &OwnedFd, root_path: &Path, scratch: &Path) -> io::Resu
     let mut folder = open_for_reading(root.as_fd(), ".")?;
     for part in inside.components() {
         let Component::Normal(name) = part else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path holds '.' or '..'"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path contains '.' or '..'"));
         };
         match mkdirat(&folder, name, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}

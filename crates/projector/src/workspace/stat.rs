@@ -1,9 +1,9 @@
-//! What stands at a path, as the file system tells it without reading a byte of content.
+//! What is at a path, as far as the file system reports it without reading content.
 
 use rustix::fs::FileType;
 use shared_types::payload::file::FileNode;
 
-/// The facts that a stat cache keeps: if all of them are the same, so is the content (see `scan::stat_cache`).
+/// The fields that a stat cache compares: if all are equal, the content is too (see `scan::stat_cache`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stat {
     pub size: u64,
@@ -34,22 +34,22 @@ impl Stat {
         (self.mode & 0o777) as u16
     }
 
-    /// True if it is the same thing: a rename moves only the change time.
+    /// Whether it is the same file, perhaps renamed: a rename changes only the ctime.
     pub(crate) fn is_same_but_moved(&self, now: &Self) -> bool {
         Self { ctime_ns: now.ctime_ns, ..*self } == *now
     }
 
-    /// What this is, if it is not a link: a link's target takes a second look at the disk.
-    pub(crate) fn kind(&self) -> Kind {
+    /// The kind, unless it is a link, whose target must be read from the disk.
+    pub(crate) fn kind(&self) -> ObservedKind {
         match self.file_type() {
-            FileType::RegularFile => Kind::File { size: self.size, mode: self.permissions() },
-            FileType::Directory => Kind::Folder,
+            FileType::RegularFile => ObservedKind::File { size: self.size, mode: self.permissions() },
+            FileType::Directory => ObservedKind::Folder,
             FileType::Symlink
             | FileType::Fifo
             | FileType::Socket
             | FileType::CharacterDevice
             | FileType::BlockDevice
-            | FileType::Unknown => Kind::Other,
+            | FileType::Unknown => ObservedKind::Other,
         }
     }
 }
@@ -58,9 +58,9 @@ fn nanoseconds(seconds: i64, rest: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }
 
-/// What kind of thing stands at a path.
+/// The kind of node at a path on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum ObservedKind {
     File {
         size: u64,
         mode: u16,
@@ -69,27 +69,33 @@ pub enum Kind {
         target: Box<str>,
     },
     Folder,
-    /// A socket, a fifo, a device, or a link whose target is not UTF-8: nothing that the log can hold.
+    /// A socket, a fifo, a device, or a link whose target is not UTF-8: the log cannot hold it.
     Other,
 }
 
-/// What was seen at a path at one moment.
+/// An observation of a path at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
     pub stat: Stat,
-    pub kind: Kind,
+    pub kind: ObservedKind,
 }
 
 impl Observed {
-    /// True if what was seen can be this node, as far as that shows without reading content.
+    /// Whether this may be the given node, judged without reading content.
     pub fn may_be(&self, node: &FileNode) -> bool {
         match (&self.kind, node) {
-            (Kind::File { size, mode }, FileNode::File { size: expected, mode: bits, .. }) => {
+            (ObservedKind::File { size, mode }, FileNode::File { size: expected, mode: bits, .. }) => {
                 size == expected && mode == bits
             }
-            (Kind::Symlink { target }, FileNode::Symlink { target: expected }) => target == expected,
-            (Kind::Folder, FileNode::Folder) => true,
-            (Kind::File { .. } | Kind::Symlink { .. } | Kind::Folder | Kind::Other, _) => false,
+            (ObservedKind::Symlink { target }, FileNode::Symlink { target: expected }) => target == expected,
+            (ObservedKind::Folder, FileNode::Folder) => true,
+            (
+                ObservedKind::File { .. }
+                | ObservedKind::Symlink { .. }
+                | ObservedKind::Folder
+                | ObservedKind::Other,
+                _,
+            ) => false,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Taking the place of what was seen without a moment in which somebody's save could get lost.
+//! Replacing a file without a moment in which an outside edit could get lost.
 //!
-//! A look before the change leaves a gap, however small. So the two change places in one step, and what came out is
-//! compared with what was seen; if it is something else, it goes back. Where the file system cannot do that, the look
-//! right before has to be enough.
+//! A check before the change always leaves a gap. So the draft and the file are exchanged in one atomic step, and the
+//! file that came out is compared with what was seen; if it differs, the two are exchanged back. Where the file system
+//! cannot do that, the check right before the change has to be enough.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -13,16 +13,16 @@ use shared_types::FilePath;
 use super::scratch::Draft;
 use super::{DiskError, Stat, Workspace};
 
-/// How a step ended that did not fail.
+/// The result of a swap that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Swapped {
     Done,
-    /// Something else than what was seen stands at the path, as before.
+    /// The path holds something else than what was seen, and is unchanged.
     Changed,
 }
 
 impl Workspace {
-    /// Lets a draft take the place of the file or link that was seen; the draft is then what stood there.
+    /// Exchanges a draft with the file or link that was seen; the draft then holds the old one.
     pub(super) fn swap_in(
         &self,
         draft: &Draft<'_>,
@@ -46,13 +46,13 @@ impl Workspace {
         }
         exchange()?;
         if out()?.ino != own.ino {
-            // They saved once more while their file was here: the newer one is theirs to keep.
+            // It was saved once more during the swap: the newer version wins.
             exchange()?;
         }
         Ok(Swapped::Changed)
     }
 
-    /// Takes the file or link that was seen out of its place; the draft that comes back is what stood there.
+    /// Moves the file or link that was seen into a draft, which is returned.
     pub(super) fn swap_out(
         &self,
         above: BorrowedFd<'_>,
@@ -68,7 +68,7 @@ impl Workspace {
         }
         match keep_both(scratch, taken.name(), above, path.name()) {
             Ok(()) => taken.moved(),
-            // They saved once more while their file was here: the newer one is theirs to keep.
+            // It was saved once more during the swap: the newer version wins.
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(failed(errno)),
         }
@@ -76,7 +76,7 @@ impl Workspace {
     }
 }
 
-/// Renames without replacing anything, if the file system can promise that.
+/// Renames without replacing anything, if the file system supports that.
 pub(super) fn keep_both(
     from: BorrowedFd<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! A workspace in a folder of its own, with an `outside` beside it that nothing may touch.
+//! A workspace in a temporary folder, next to a folder `outside` that must stay untouched.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use projector::scan::{Scan, SkipReason, scan};
-use projector::workspace::{DiskError, Expected, Kind, Observed, Workspace};
+use projector::workspace::{DiskError, Expected, Observed, ObservedKind, Workspace};
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentRef, FilePath};
 
@@ -99,7 +99,7 @@ impl Home {
         scan(&self.workspace, &known).unwrap()
     }
 
-    /// Fails if a draft was left behind, or if anything came to be outside.
+    /// Fails if a draft was left behind, or if anything was written outside.
     pub(crate) fn assert_clean(&self) {
         assert_eq!(names(&self.on_disk(".choir/tmp")), Vec::<String>::new(), "drafts were left behind");
         assert_eq!(names(&self.outside()), Vec::<String>::new(), "something was made outside");
@@ -124,10 +124,10 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 /// The entries as text: a folder ends in `/`, a link shows its target.
 pub(crate) fn listing(scan: &Scan) -> Vec<String> {
     let line = |(path, seen): &(FilePath, Observed)| match &seen.kind {
-        Kind::File { .. } => path.to_string(),
-        Kind::Folder => format!("{path}/"),
-        Kind::Symlink { target } => format!("{path} -> {target}"),
-        Kind::Other => format!("{path}?"),
+        ObservedKind::File { .. } => path.to_string(),
+        ObservedKind::Folder => format!("{path}/"),
+        ObservedKind::Symlink { target } => format!("{path} -> {target}"),
+        ObservedKind::Other => format!("{path}?"),
     };
     scan.entries.iter().map(line).collect()
 }

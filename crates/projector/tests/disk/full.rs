@@ -1,4 +1,4 @@
-//! A disk that is full or read-only: what was there stays, and no draft remains.
+//! A disk that is full or read-only: existing files stay, and no draft remains.
 
 use std::fs;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Another test that starts a process right now holds every open file for a moment, and with it the disk.
+/// Another test that starts a process inherits every open file for a moment, which keeps the disk busy.
 fn eventually(happens: impl Fn() -> bool) -> bool {
     (0..100).any(|round| {
         thread::sleep(Duration::from_millis(10) * u32::from(round > 0));
@@ -72,7 +72,7 @@ fn a_full_disk_leaves_the_old_file_and_no_draft() {
 }
 
 #[test]
-fn a_read_only_disk_says_so() {
+fn a_read_only_disk_is_reported_as_such() {
     let Some(disk) = SmallDisk::mount("readonly") else { return };
     let home = Home::at(disk.0.join("home"));
     home.place("x", "old", 0o644).unwrap();

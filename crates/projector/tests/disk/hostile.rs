@@ -1,4 +1,4 @@
-//! Things on disk that try to lead the projector out of the workspace, or to hold it.
+//! Hostile files that try to lead the projector out of the workspace, or to block it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use projector::scan::{SkipReason, scan};
-use projector::workspace::{DiskError, Expected, Kind, OpenError, Workspace, hash_file};
+use projector::workspace::{DiskError, Expected, ObservedKind, OpenError, Workspace, hash_file};
 use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
 
 use crate::fixture::{Home, at, listing, names, skips};
@@ -90,19 +90,19 @@ fn a_folder_that_is_swapped_for_a_link_all_the_time_leads_nowhere() {
 }
 
 #[test]
-fn a_fifo_or_a_socket_holds_nobody_up() {
+fn a_fifo_or_a_socket_blocks_nothing() {
     let home = Home::new();
     mkfifoat(CWD, home.on_disk("fifo"), Mode::RWXU).unwrap();
     let _socket = UnixListener::bind(home.on_disk("socket")).unwrap();
     for name in ["fifo", "socket"] {
-        assert_eq!(home.workspace.observe(&at(name)).unwrap().unwrap().kind, Kind::Other);
+        assert_eq!(home.workspace.observe(&at(name)).unwrap().unwrap().kind, ObservedKind::Other);
         assert!(matches!(home.workspace.open_file(&at(name)), Err(DiskError::NotAFile { .. })));
         assert!(matches!(hash_file(&home.workspace, &at(name)), Err(DiskError::NotAFile { .. })));
     }
     let found = home.scan();
     assert_eq!(skips(&found), [("fifo", SkipReason::Special), ("socket", SkipReason::Special)]);
     assert!(found.entries.is_empty());
-    // A fifo in the place of a rule file must not hold the scan either.
+    // A fifo instead of an ignore file must not block the scan either.
     mkfifoat(CWD, home.on_disk(".gitignore"), Mode::RWXU).unwrap();
     assert!(home.scan().entries.is_empty());
     home.place("fifo", "now a file", 0o644).unwrap();

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 
-use projector::workspace::{DiskError, Expected, Kind, hash_file};
+use projector::workspace::{DiskError, Expected, ObservedKind, hash_file};
 use shared_types::ContentRef;
 use shared_types::payload::file::FileNode;
 
@@ -14,7 +14,7 @@ use crate::fixture::{Home, at};
 fn a_file_is_placed_with_the_folders_above_it() {
     let home = Home::new();
     let seen = home.place("a/b/c.txt", "hello", 0o644).unwrap();
-    assert_eq!(seen.kind, Kind::File { size: 5, mode: 0o644 });
+    assert_eq!(seen.kind, ObservedKind::File { size: 5, mode: 0o644 });
     assert_eq!(home.read("a/b/c.txt"), "hello");
     assert_eq!(home.workspace.observe(&at("a/b/c.txt")).unwrap(), Some(seen.clone()));
     assert!(seen.may_be(&FileNode::file(ContentRef::of(b"hello"), 0o644)));
@@ -24,7 +24,7 @@ fn a_file_is_placed_with_the_folders_above_it() {
 }
 
 #[test]
-fn permission_bits_are_kept_whatever_the_umask() {
+fn permission_bits_do_not_depend_on_the_umask() {
     let home = Home::new();
     for mode in [0o600, 0o666, 0o755, 0o777, 0o400] {
         home.place("x", "x", mode).unwrap();
@@ -34,7 +34,7 @@ fn permission_bits_are_kept_whatever_the_umask() {
 }
 
 #[test]
-fn whoever_holds_the_old_file_open_keeps_the_old_bytes() {
+fn a_process_with_the_old_file_open_keeps_the_old_bytes() {
     let home = Home::new();
     home.place("x", "old", 0o644).unwrap();
     let mut held = File::open(home.on_disk("x")).unwrap();
@@ -47,7 +47,7 @@ fn whoever_holds_the_old_file_open_keeps_the_old_bytes() {
 #[test]
 fn every_kind_of_node_takes_the_place_of_every_other() {
     let home = Home::new();
-    let kinds: [(&str, &dyn Fn() -> Kind); 3] = [
+    let kinds: [(&str, &dyn Fn() -> ObservedKind); 3] = [
         ("file", &|| home.place("x", "text", 0o644).unwrap().kind),
         ("link", &|| home.place_link("x", "elsewhere").unwrap().kind),
         ("folder", &|| home.place_folder("x").unwrap().kind),
@@ -134,9 +134,9 @@ fn removing_is_fine_with_absence_and_prunes_upwards() {
 fn leftovers_of_a_crash_are_cleaned_and_nothing_else() {
     let home = Home::new();
     home.write(".choir/tmp/place-1-2", "half a file");
-    home.write(".choir/tmp/somebody-elses", "keep");
+    home.write(".choir/tmp/another-programs", "keep");
     assert_eq!(home.workspace.clean_scratch().unwrap(), 1);
-    assert_eq!(home.read(".choir/tmp/somebody-elses"), "keep");
+    assert_eq!(home.read(".choir/tmp/another-programs"), "keep");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
 use projector::scan::scan;
-use projector::workspace::Kind;
+use projector::workspace::ObservedKind;
 
 use crate::fixture::{Home, at, listing};
 
@@ -18,7 +18,7 @@ fn files_links_and_empty_folders_come_in_order() {
         [".hidden/x", "B/", "a", "b.txt", "b/c", "b/link -> ../a", "empty/inner/"]
     );
     let found = home.scan();
-    assert_eq!(found.get(&at("a")).unwrap().kind, Kind::File { size: 5, mode: 0o644 });
+    assert_eq!(found.get(&at("a")).unwrap().kind, ObservedKind::File { size: 5, mode: 0o644 });
     assert_eq!(found.get(&at("a")), home.workspace.observe(&at("a")).unwrap().as_ref());
     assert_eq!(found.get(&at("empty")), None);
 }

@@ -46,7 +46,7 @@ fn a_file_changed_at_about_the_time_of_the_check_is_read_again() {
         (fine, SECOND / 2, true),
         (whole, SECOND, false),
         (whole, 4 * SECOND, true),
-        // An old modification time that somebody set does not hide a fresh change.
+        // An old mtime that a program set does not hide a recent change.
         (Stat { mtime_ns: 1, ..fine }, 0, false),
     ] {
         let cached = entry(stat, 100 * SECOND + 7 + after);

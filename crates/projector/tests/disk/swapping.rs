@@ -1,5 +1,5 @@
-//! Somebody saves by renaming at the very moment in which the same path is replaced or removed: their save is never
-//! what goes away unseen.
+//! Another program saves by renaming at the very moment in which the same path is replaced or removed: its save is
+//! never lost.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +30,7 @@ fn save(home: &std::path::Path, seen: &AtomicU64, saved: &AtomicU64, stop: &Atom
     }
 }
 
-/// Ends the other side also when this one fails.
+/// Ends the other thread, also when this one fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -49,7 +49,7 @@ fn never_loses_a_save(change: impl Fn(&Home, Expected) -> Result<(), DiskError>)
         while seen.load(Ordering::SeqCst) < ROUNDS {
             let Some(found) = home.workspace.observe(&at("x")).unwrap() else { continue };
             let text = fs::read_to_string(home.on_disk("x")).unwrap_or_default();
-            // What was read is what was looked at, or the change below is refused.
+            // The content that was read belongs to this stat, or the change below is refused.
             if let Ok(version) = text.parse() {
                 seen.store(version, Ordering::SeqCst);
             }

@@ -1,4 +1,4 @@
-//! A scan of touched paths must say, about what it covers, exactly what a whole scan says.
+//! For the paths that it covers, a scan of touched paths must find exactly what a full scan finds.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn check(home: &Home, touched: &[&str], known: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn only_what_was_touched_is_looked_at() {
+fn only_touched_paths_are_scanned() {
     let home = Home::new();
     home.write("a/x", "x").write("a/y", "x").write("b/z", "x").write("b/c/d", "x").write("e", "x");
     check(&home, &["a/x"], &[], &["a/x"]);

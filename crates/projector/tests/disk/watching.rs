@@ -1,4 +1,4 @@
-//! What the watcher tells about changes that other programs make.
+//! What the watcher reports about changes that other programs make.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use shared_types::FilePath;
 
 use crate::fixture::{Home, at, listing};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_millis(60);
 
 fn start(home: &Home) -> Watch {
@@ -19,7 +19,7 @@ fn start(home: &Home) -> Watch {
 
 #[track_caller]
 fn paths(watch: &Watch) -> BTreeSet<FilePath> {
-    match watch.next(PATIENCE, QUIET) {
+    match watch.next(TIMEOUT, QUIET) {
         Touched::Paths(paths) => paths,
         other @ (Touched::Nothing | Touched::Everything) => panic!("{other:?}"),
     }
@@ -112,7 +112,7 @@ fn reading_and_scanning_are_not_changes() {
 }
 
 #[test]
-fn somebody_who_never_stops_writing_is_reported_all_the_same() {
+fn a_program_that_never_stops_writing_is_reported_too() {
     let home = Home::new();
     let watch = start(&home);
     let start = Instant::now();
@@ -138,7 +138,7 @@ fn a_flood_is_everything() {
     }
     let mut last = Touched::Nothing;
     while last != Touched::Everything {
-        last = watch.next(PATIENCE, QUIET);
+        last = watch.next(TIMEOUT, QUIET);
         assert_ne!(last, Touched::Nothing, "the flood went unnoticed");
     }
 }

@@ -1,6 +1,6 @@
-//! Calls of tools in the timeline: what their rows say while they run, wait and after they ended.
+//! Tool calls in the timeline: their rows while they run, while they wait, and after they ended.
 
-use event_log::writer::{Intent, SubmitError};
+use event_log::writer::{ChangeRequest, SubmitError};
 use kernel::{Action, OutsideEdit, Rejection};
 use projector::query::{OperationFilter, OperationRow};
 use shared_types::payload::file::FileNode;
@@ -14,7 +14,7 @@ pub(crate) fn start(computer: &Computer, title: &str, network: bool) -> OpId {
     let op = new_op();
     let (tool, input) = ("exec".into(), ContentRef::of(b"{}"));
     let action = Action::StartCall(ToolCall { tool, title: title.into(), input, network, task: None });
-    computer.submit_in(op, Source::User, Intent::Do(action), &[b"{}"]).unwrap();
+    computer.submit_in(op, Source::User, ChangeRequest::Do(action), &[b"{}"]).unwrap();
     op
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn end(
     contents: &[&[u8]],
 ) {
     let action = Action::FinishCall { status, report: ToolReport::default(), edits };
-    computer.submit_in(op, Source::User, Intent::Do(action), contents).unwrap();
+    computer.submit_in(op, Source::User, ChangeRequest::Do(action), contents).unwrap();
 }
 
 fn row(computer: &Computer, op: OpId) -> OperationRow {
@@ -41,7 +41,7 @@ fn arrival(path: &str, text: &[u8]) -> OutsideEdit {
 }
 
 #[test]
-fn a_row_says_how_far_a_command_has_come() {
+fn a_row_shows_the_state_of_a_command() {
     let computer = Computer::new();
     let op = start(&computer, "cargo test", true);
     let running = row(&computer, op);
@@ -50,7 +50,7 @@ fn a_row_says_how_far_a_command_has_come() {
     assert_eq!((running.call, running.reversible), (call(CallStatus::Running, None), false));
 
     let hold = Action::HoldCall { report: ToolReport::default(), changes: 1, code: Some(3) };
-    computer.submit_in(op, Source::User, Intent::Do(hold), &[]).unwrap();
+    computer.submit_in(op, Source::User, ChangeRequest::Do(hold), &[]).unwrap();
     assert_eq!(row(&computer, op).call, call(CallStatus::Held, Some(3)));
 
     end(&computer, op, ToolStatus::Exited { code: 101 }, vec![arrival("out/log", b"1")], &[b"1"]);
@@ -66,7 +66,7 @@ fn a_row_says_how_far_a_command_has_come() {
 }
 
 #[test]
-fn every_end_can_be_told_apart() {
+fn every_end_has_its_own_status() {
     let computer = Computer::new();
     let cases = [
         (ToolStatus::Exited { code: 0 }, CallStatus::Exited, Some(0)),
@@ -112,7 +112,7 @@ fn a_result_with_more_files_than_an_append_holds_reaches_the_disk() {
 }
 
 #[test]
-fn an_id_is_used_once_also_after_its_call_is_long_over() {
+fn an_id_is_used_once_even_after_its_call_has_ended() {
     let computer = Computer::new();
     let op = start(&computer, "ls", false);
     end(&computer, op, ToolStatus::Exited { code: 0 }, Vec::new(), &[]);
@@ -120,7 +120,7 @@ fn an_id_is_used_once_also_after_its_call_is_long_over() {
     let again = Action::StartCall(ToolCall { tool, title: "ls".into(), input, network: false, task: None });
     for taken in [op, computer.write("a", "1")] {
         computer.write("b", "2");
-        let refused = computer.submit_in(taken, Source::User, Intent::Do(again.clone()), &[]);
+        let refused = computer.submit_in(taken, Source::User, ChangeRequest::Do(again.clone()), &[]);
         let Err(SubmitError::Rejected(rejection)) = refused else { panic!("{refused:?}") };
         assert_eq!(rejection, Rejection::CallTaken { call: taken });
         computer.write("b", "3");

@@ -1,4 +1,4 @@
-//! One computer in a folder of its own: log, writer and projector, with ids and a clock that count.
+//! A test computer in a temporary folder: log, writer and projector, with ids and times from a counter.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -9,20 +9,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::JoinHandle;
 
-use event_log::writer::{Intent, Mode, Options, Outcome, Submission, SubmitError, Writer};
-use event_log::{EventLog, SqliteLog};
-use kernel::{Action, Base, Resolutions};
-use projector::{CaptureIds, Captured, CaughtUp, Extent, Phase, Projector, Views};
+use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::{Append, EventLog, SqliteLog};
+use kernel::{Action, Base, Resolutions, View};
+use projector::{CaptureIds, Captured, CaughtUp, Extent, ProgressPhase, Projector, Views};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use shared_types::payload::file::FileNode;
 use shared_types::{
-    Actor, CommandId, ContentHash, ContentRef, EffectId, FilePath, OpId, RootHash, RunId, Seq, Source,
-    Timestamp, UserId,
+    Actor, CommandId, ContentHash, ContentRef, EffectId, Event, EventId, FilePath, OpId, Payload, RootHash,
+    RunId, Seq, Source, Timestamp, UserId,
 };
 use tempfile::TempDir;
 
-/// Ids and times come from one counter, so that they are never the same and always in order.
+/// Ids and times come from one counter, so that they are unique and in order.
 static COUNTER: AtomicI64 = AtomicI64::new(1);
 
 fn count() -> (Timestamp, [u8; 10]) {
@@ -51,7 +51,7 @@ pub(crate) fn at(path: &str) -> FilePath {
     FilePath::parse(path).unwrap()
 }
 
-pub(crate) fn quietly(_: Phase, _: u64, _: u64) {}
+pub(crate) fn quietly(_: ProgressPhase, _: u64, _: u64) {}
 
 /// The parts that are open while the computer runs.
 struct Running {
@@ -104,7 +104,7 @@ impl Computer {
         self.running = Some(Running { projector, writer, log, thread });
     }
 
-    /// Ends everything without a further step of the projector.
+    /// Stops everything without another step of the projector.
     pub(crate) fn stop(&mut self) {
         let Running { projector, writer, log, thread } = self.running.take().unwrap();
         drop((projector, writer));
@@ -137,29 +137,33 @@ impl Computer {
         self.log().head().seq
     }
 
-    pub(crate) fn submit(&self, intent: Intent, contents: &[&[u8]]) -> Result<(OpId, Outcome), SubmitError> {
-        self.submit_as(Source::User, intent, contents)
+    pub(crate) fn submit(
+        &self,
+        change: ChangeRequest,
+        contents: &[&[u8]],
+    ) -> Result<(OpId, Outcome), SubmitError> {
+        self.submit_as(Source::User, change, contents)
     }
 
     pub(crate) fn submit_as(
         &self,
         source: Source,
-        intent: Intent,
+        change: ChangeRequest,
         contents: &[&[u8]],
     ) -> Result<(OpId, Outcome), SubmitError> {
         let op = new_op();
-        self.submit_in(op, source, intent, contents).map(|outcome| (op, outcome))
+        self.submit_in(op, source, change, contents).map(|outcome| (op, outcome))
     }
 
-    /// Submits as a part of an operation that has begun, or begins with this.
+    /// Submits as a part of a new or an existing operation.
     pub(crate) fn submit_in(
         &self,
         op: OpId,
         source: Source,
-        intent: Intent,
+        change: ChangeRequest,
         contents: &[&[u8]],
     ) -> Result<Outcome, SubmitError> {
-        self.submit_within(None, op, source, intent, contents)
+        self.submit_within(None, op, source, change, contents)
     }
 
     pub(crate) fn submit_within(
@@ -167,10 +171,22 @@ impl Computer {
         run_id: Option<RunId>,
         op: OpId,
         source: Source,
-        intent: Intent,
+        change: ChangeRequest,
         contents: &[&[u8]],
     ) -> Result<Outcome, SubmitError> {
-        let submission = Submission {
+        let submission = self.submission(run_id, op, source, change, contents);
+        self.running().writer.submit(submission, Mode::Commit)
+    }
+
+    fn submission(
+        &self,
+        run_id: Option<RunId>,
+        op: OpId,
+        source: Source,
+        change: ChangeRequest,
+        contents: &[&[u8]],
+    ) -> Submission {
+        Submission {
             command: new_command(),
             op,
             source,
@@ -178,14 +194,48 @@ impl Computer {
             run_id,
             cause: None,
             taint: Vec::new(),
-            intent,
+            change,
             contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
-        };
-        self.running().writer.submit(submission, Mode::Commit)
+        }
     }
 
     pub(crate) fn act(&self, action: Action) -> OpId {
-        self.submit(Intent::Do(action), &[]).unwrap().0
+        self.submit(ChangeRequest::Do(action), &[]).unwrap().0
+    }
+
+    /// Appends an event that no command makes any more, as an older version recorded it.
+    pub(crate) fn record(&self, payload: impl Into<Payload>, contents: &[&[u8]]) -> OpId {
+        let (ts, bits) = count();
+        let (op, expected) = (new_op(), self.head());
+        let event = Event {
+            seq: expected.next(),
+            id: EventId::mint(ts, bits),
+            ts,
+            source: Source::User,
+            op,
+            actor: Actor::CLI,
+            run_id: None,
+            cause: None,
+            taint: Vec::new(),
+            payload: payload.into(),
+        };
+        let contents = contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect();
+        let append = Append { command: new_command(), expected, events: vec![event], contents };
+        self.log().append(&[append]).remove(0).unwrap();
+        self.reload_writer();
+        op
+    }
+
+    /// Makes the writer read events that were appended without it: it does so when it decides something.
+    fn reload_writer(&self) {
+        let action = Action::SetSetting { key: "unused".into(), value: 1.into() };
+        let submission = self.submission(None, new_op(), Source::User, ChangeRequest::Do(action), &[]);
+        let _ = self.running().writer.submit(submission, Mode::Preview).unwrap();
+    }
+
+    /// The view of everything that the log holds.
+    pub(crate) fn view(&self) -> View {
+        event_log::replay::view_at(self.log(), self.head()).unwrap()
     }
 
     /// Writes a file through the log; the disk follows later.
@@ -196,7 +246,7 @@ impl Computer {
         let inline = staged.into_inline();
         let contents: Vec<&[u8]> = inline.iter().map(|(_, bytes)| bytes.as_slice()).collect();
         let action = Action::WriteFile { path: at(path), node, base: Base::Any };
-        self.submit(Intent::Do(action), &contents).unwrap().0
+        self.submit(ChangeRequest::Do(action), &contents).unwrap().0
     }
 
     pub(crate) fn place(&self, path: &str, node: FileNode) -> OpId {
@@ -212,10 +262,10 @@ impl Computer {
     }
 
     pub(crate) fn undo(&self, target: OpId) -> OpId {
-        self.submit(Intent::Undo { target, resolutions: Resolutions::default() }, &[]).unwrap().0
+        self.submit(ChangeRequest::Undo { target, resolutions: Resolutions::default() }, &[]).unwrap().0
     }
 
-    /// Drops bytes for good, as the command line does: asked for, done, answered.
+    /// Purges bytes as the command line does: request, delete, record.
     pub(crate) fn purge(&self, text: impl AsRef<[u8]>) {
         let hashes = vec![ContentHash::of(text.as_ref())];
         let effect = new_effect();
@@ -224,7 +274,7 @@ impl Computer {
         self.act(Action::RecordPurge { effect, dropped });
     }
 
-    /// Drops bytes behind everybody's back, as damage would.
+    /// Deletes bytes without a record, as damage would.
     pub(crate) fn log_purge(&self, hashes: &[ContentHash]) {
         assert_eq!(self.log().purge(hashes).unwrap(), hashes.len() as u64);
     }
@@ -238,11 +288,11 @@ impl Computer {
         self.projector().capture(&Extent::Paths(paths), &quietly).unwrap()
     }
 
-    /// Ends the projector's work at its n-th step on the disk, as a crash would. False if there are fewer steps.
+    /// Stops the projector at its n-th step on the disk, as a crash would. False if there are fewer steps.
     pub(crate) fn catch_up_until(&self, step: usize) -> bool {
         let steps = Cell::new(0);
         let stopping = |phase, _, _| {
-            if matches!(phase, Phase::Writing | Phase::Syncing) {
+            if matches!(phase, ProgressPhase::Writing | ProgressPhase::Syncing) {
                 steps.set(steps.get() + 1);
                 if steps.get() > step {
                     resume_unwind(Box::new("stopped"));
@@ -252,11 +302,11 @@ impl Computer {
         catch_unwind(AssertUnwindSafe(|| self.projector().catch_up(&stopping).unwrap())).is_err()
     }
 
-    /// Catches up and does something before the n-th file is written, if there are so many.
+    /// Catches up, and calls `work` before the n-th file is written, if there are that many.
     pub(crate) fn while_writing(&self, step: usize, work: &dyn Fn()) -> CaughtUp {
         let steps = Cell::new(0);
         let working = |phase, _, _| {
-            if phase == Phase::Writing {
+            if phase == ProgressPhase::Writing {
                 steps.set(steps.get() + 1);
                 if steps.get() == step {
                     work();
@@ -270,14 +320,14 @@ impl Computer {
         self.projector().catch_up(&quietly).unwrap()
     }
 
-    /// Everything that a command of the person's does around its own change.
+    /// Everything that a command of the person does around its own change.
     pub(crate) fn settle(&self) {
         self.capture();
         self.catch_up();
         assert_eq!(self.projector().lag().unwrap().events(), 0);
     }
 
-    /// Removes the read models, as somebody would who wonders what they are.
+    /// Deletes the read models, as a curious user might.
     pub(crate) fn forget_views(&self) {
         for suffix in ["", "-wal", "-shm"] {
             let _ = fs::remove_file(self.state().join(format!("{}{suffix}", Views::FILE)));
@@ -299,7 +349,7 @@ impl Computer {
         fs::write(self.state().join(Views::FILE), copy).unwrap();
     }
 
-    /// What the log says should stand at every path.
+    /// The node that the log has at every path.
     pub(crate) fn nodes(&self) -> BTreeMap<FilePath, FileNode> {
         let look = |view: &mut kernel::View| {
             view.files.iter().map(|(path, node)| (path.clone(), node.clone())).collect()
@@ -318,7 +368,7 @@ impl Computer {
         Some(String::from_utf8(bytes).unwrap())
     }
 
-    /// True if the log holds these bytes, whatever names them.
+    /// Whether the log stores these bytes.
     pub(crate) fn holds(&self, bytes: &[u8]) -> bool {
         self.log().has_content(&ContentHash::of(bytes)).unwrap()
     }
@@ -345,11 +395,11 @@ impl Computer {
         found
     }
 
-    /// The disk holds what the log says, byte for byte, and nothing else; the rows are those of a rebuild.
+    /// The disk holds exactly the files of the log, byte for byte, and the rows equal those of a rebuild.
     #[track_caller]
     pub(crate) fn assert_faithful(&self) {
         let mut expected = self.nodes();
-        // A folder that has something in it does not show by itself.
+        // A scan does not list a folder that is not empty.
         let paths: Vec<FilePath> = expected.keys().cloned().collect();
         expected.retain(|path, node| {
             *node != FileNode::Folder || !paths.iter().any(|other| other != path && other.is_within(path))

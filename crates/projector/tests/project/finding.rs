@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use kernel::Action;
-use shared_types::payload::message::Role;
+use shared_types::payload::message::{ConversationStart, MessagePost, Role};
 use shared_types::{ContentRef, ConversationId, FilePath, MessageId, Seq, Timestamp};
 
 use crate::computer::{Computer, at};
@@ -42,7 +41,7 @@ fn files_are_found_by_text_and_name_as_they_are_now() {
 }
 
 #[test]
-fn any_words_may_be_asked_for() {
+fn any_search_text_is_accepted() {
     let computer = Computer::new();
     computer.write("x", "a \"quoted\" AND NOT (bracketed) word* col:on\n");
     for words in
@@ -65,7 +64,7 @@ fn a_huge_or_binary_file_is_found_by_its_name_only() {
     finds(&computer, "huge", &["huge.txt"]);
 }
 
-/// True if the bytes stand anywhere in the read models' files.
+/// Whether the files of the read models contain the bytes.
 fn is_in_the_files(computer: &Computer, word: &str) -> bool {
     ["", "-wal"].iter().any(|suffix| {
         let path = computer.state().join(format!("{}{suffix}", projector::Views::FILE));
@@ -75,17 +74,17 @@ fn is_in_the_files(computer: &Computer, word: &str) -> bool {
 }
 
 #[test]
-fn a_purge_takes_the_words_out_of_the_read_models() {
+fn a_purge_removes_the_text_from_the_read_models() {
     let computer = Computer::new();
     let (secret, other) = ("the key is xyzzyplugh\n", "they said quuxfrobnicate\n");
     computer.write("notes", secret);
     computer.write("deleted", secret);
     let conversation = ConversationId::mint(Timestamp::from_millis(1), [1; 10]);
-    computer.act(Action::StartConversation { conversation, title: "a talk".into() });
+    computer.record(ConversationStart { conversation, title: "a talk".into() }, &[]);
     let message = MessageId::mint(Timestamp::from_millis(1), [2; 10]);
     let body = ContentRef::of(other.as_bytes());
-    let post = Action::PostMessage { conversation, message, role: Role::Person, body, reply_to: None };
-    computer.submit(event_log::writer::Intent::Do(post), &[other.as_bytes()]).unwrap();
+    let post = MessagePost { conversation, message, role: Role::Person, body, reply_to: None };
+    computer.record(post, &[other.as_bytes()]);
     finds(&computer, "xyzzyplugh", &["deleted", "notes"]);
     assert!(is_in_the_files(&computer, "xyzzyplugh") && is_in_the_files(&computer, "quuxfrobnicate"));
 

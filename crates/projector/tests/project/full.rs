@@ -1,4 +1,4 @@
-//! A disk that is full in the middle of a batch: the log has everything already, and the projector goes on when
+//! A disk that becomes full in the middle of a batch: the log has everything already, and the projector continues when
 //! there is room again.
 
 use std::fs;
@@ -82,7 +82,7 @@ fn a_full_disk_stops_the_projector_and_loses_nothing() {
         let failed = computer.projector().catch_up(&quietly);
         stopped += usize::from(failed.is_err());
         if failed.is_err() {
-            // Somebody looks for outside edits while the disk is full: what was written is the projector's own.
+            // A capture while the disk is full: the files that were written are the projector's own.
             if let Ok(captured) = computer.projector().capture(&Extent::Everything, &quietly) {
                 assert_eq!(captured.op, None, "with {room} KiB: its own writes were taken for edits");
             }
@@ -102,7 +102,7 @@ fn a_full_disk_stops_the_projector_and_loses_nothing() {
 }
 
 #[test]
-fn what_is_full_is_said_as_such() {
+fn a_full_disk_is_reported_as_such() {
     let Some(disk) = SmallDisk::mount("said") else { return };
     let computer = computer_on(&disk.0);
     computer.write("large", "x".repeat(2 << 20));

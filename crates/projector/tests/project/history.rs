@@ -1,13 +1,13 @@
 //! Random histories: everything that can happen to a computer, in any order.
 
-use event_log::writer::{Intent, SubmitError};
+use event_log::writer::{ChangeRequest, SubmitError};
 use kernel::{Action, Base, OutsideEdit, Resolutions, RunAction};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
-use shared_types::payload::message::Role;
-use shared_types::payload::note::Note;
+use shared_types::payload::message::{ConversationStart, MessagePost, Role};
+use shared_types::payload::note::{Note, NoteDelete, NoteWrite};
 use shared_types::payload::run::PauseReason;
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{
@@ -18,16 +18,16 @@ use crate::calling;
 use crate::computer::{Computer, at, new_effect};
 use crate::running;
 
-/// Paths that get in each other's way: some are files and folders by turns.
+/// Paths that conflict with each other: some are files and folders by turns.
 const PATHS: [&str; 9] = ["a", "a/b", "a/b/c", "d/x.md", "d/y.md", "d/e/z", "ü/ñ.txt", "f.rs", "a/link"];
 
-/// So many cases, or as many as `PROPTEST_CASES` says.
+/// This many cases, or `PROPTEST_CASES`.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(cases);
     ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() }
 }
 
-/// One thing that happens.
+/// One step of a history.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Write {
@@ -49,7 +49,7 @@ pub(crate) enum Step {
         from: usize,
         to: usize,
     },
-    /// A program that knows nothing of all this.
+    /// A program edits a file on disk.
     Edit {
         path: usize,
         text: usize,
@@ -78,13 +78,13 @@ pub(crate) enum Step {
         conversation: u8,
         text: usize,
     },
-    /// A command that ends at once, having seen what is there now or nothing at all.
+    /// A command that ends at once and saw either the current file or none.
     Run {
         path: usize,
         text: usize,
         saw: bool,
     },
-    /// Something happens in one of two runs.
+    /// A change in one of two runs.
     Agent {
         run: u8,
         turn: u8,
@@ -114,7 +114,7 @@ pub(crate) fn steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
     vec(step(), 1..length)
 }
 
-/// What the log alone is asked for, while the disk stays behind.
+/// Changes of the log only, while the disk stays behind.
 pub(crate) fn unprojected(length: usize) -> impl Strategy<Value = Vec<Step>> {
     vec(gesture(), 0..length)
 }
@@ -184,7 +184,7 @@ fn id_bits(kind: u8, number: u8) -> (Timestamp, [u8; 10]) {
     (Timestamp::from_millis(1), [kind, number, 0, 0, 0, 0, 0, 0, 0, 1])
 }
 
-/// Lets a history happen. What is refused changes nothing and is part of the history.
+/// Runs a history. Refused steps change nothing and are part of it.
 pub(crate) fn happen(computer: &mut Computer, steps: &[Step]) {
     for step in steps {
         one(computer, step);
@@ -200,7 +200,7 @@ fn one(computer: &mut Computer, step: &Step) {
             let inline: Vec<Vec<u8>> = staged.into_inline().into_iter().map(|(_, bytes)| bytes).collect();
             let contents: Vec<&[u8]> = inline.iter().map(Vec::as_slice).collect();
             let action = Action::WriteFile { path: at(PATHS[*path]), node, base: Base::Any };
-            refused(computer.submit_as(*source, Intent::Do(action), &contents));
+            refused(computer.submit_as(*source, ChangeRequest::Do(action), &contents));
         }
         Step::Link { path } => put(computer, *path, FileNode::Symlink { target: "f.rs".into() }),
         Step::Folder { path } => put(computer, *path, FileNode::Folder),
@@ -223,28 +223,34 @@ fn one(computer: &mut Computer, step: &Step) {
             let (ts, bits) = id_bits(1, *note);
             let bytes = small(*number);
             let state = Note { title: format!("note {number}").into(), body: ContentRef::of(&bytes) };
-            let action = Action::WriteNote { note: NoteId::mint(ts, bits), state };
-            refused(computer.submit_as(Source::Agent, Intent::Do(action), &[&bytes]));
+            let note = NoteId::mint(ts, bits);
+            let prev = computer.view().notes.get(&note).cloned();
+            computer.record(NoteWrite { note, state, prev }, &[&bytes]);
         }
         Step::Forget { note } => {
             let (ts, bits) = id_bits(1, *note);
-            act(computer, Action::DeleteNote { note: NoteId::mint(ts, bits) });
+            let note = NoteId::mint(ts, bits);
+            if let Some(prev) = computer.view().notes.get(&note).cloned() {
+                computer.record(NoteDelete { note, prev }, &[]);
+            }
         }
         Step::Say { conversation, text } => say(computer, *conversation, *text),
         Step::Run { path, text, saw } => run(computer, &at(PATHS[*path]), *text, *saw),
         Step::Agent { run, turn, path, text } => agent(computer, *run, *turn, PATHS[*path], *text),
         Step::UndoRun { run } => {
             let (run, resolutions) = (running::run_id(*run), Resolutions::default());
-            refused(computer.submit(Intent::UndoRun { run, resolutions }, &[]));
+            refused(computer.submit(ChangeRequest::UndoRun { run, resolutions }, &[]));
         }
         Step::Undo { back } => {
             if let Some(target) = operation_back(computer, *back) {
-                refused(computer.submit(Intent::Undo { target, resolutions: Resolutions::default() }, &[]));
+                refused(
+                    computer.submit(ChangeRequest::Undo { target, resolutions: Resolutions::default() }, &[]),
+                );
             }
         }
         Step::Restore { percent } => {
             let seq = Seq(computer.head().0 * percent / 100);
-            refused(computer.submit(Intent::Restore { seq }, &[]));
+            refused(computer.submit(ChangeRequest::Restore { seq }, &[]));
         }
         Step::Checkpoint => {
             let effect = new_effect();
@@ -274,7 +280,7 @@ fn refused<T>(outcome: Result<T, SubmitError>) {
 }
 
 fn act(computer: &Computer, action: Action) {
-    refused(computer.submit(Intent::Do(action), &[]));
+    refused(computer.submit(ChangeRequest::Do(action), &[]));
 }
 
 fn put(computer: &Computer, path: usize, node: FileNode) {
@@ -291,8 +297,8 @@ fn run(computer: &Computer, path: &FilePath, number: usize, saw: bool) {
     let edits = vec![OutsideEdit { path: path.clone(), base, now }];
     let inline: Vec<Vec<u8>> = staged.into_inline().into_iter().map(|(_, bytes)| bytes).collect();
     let contents: Vec<&[u8]> = inline.iter().map(Vec::as_slice).collect();
-    let intent = Intent::Do(Action::FinishCall { status, report, edits });
-    refused(computer.submit_in(op, Source::User, intent, &contents));
+    let change = ChangeRequest::Do(Action::FinishCall { status, report, edits });
+    refused(computer.submit_in(op, Source::User, change, &contents));
 }
 
 fn agent(computer: &Computer, run: u8, turn: u8, path: &str, number: usize) {
@@ -326,15 +332,16 @@ fn select_end(number: usize) -> RunAction {
 fn say(computer: &Computer, conversation: u8, number: usize) {
     let (ts, bits) = id_bits(2, conversation);
     let conversation = ConversationId::mint(ts, bits);
-    act(computer, Action::StartConversation { conversation, title: "a talk".into() });
+    if !computer.view().conversations.contains(&conversation) {
+        computer.record(ConversationStart { conversation, title: "a talk".into() }, &[]);
+    }
     let bytes = small(number);
     let message = MessageId::mint(Timestamp::from_millis(computer.head().0 as i64), [7; 10]);
     let (body, role) = (ContentRef::of(&bytes), Role::Person);
-    let action = Action::PostMessage { conversation, message, role, body, reply_to: None };
-    refused(computer.submit(Intent::Do(action), &[&bytes]));
+    computer.record(MessagePost { conversation, message, role, body, reply_to: None }, &[&bytes]);
 }
 
-/// What is still used is not purged, as on the command line.
+/// Contents in use are not purged, as on the command line.
 fn purge(computer: &Computer, bytes: &[u8]) {
     let hash = ContentHash::of(bytes);
     let used =
@@ -356,7 +363,7 @@ fn operation_back(computer: &Computer, back: usize) -> Option<OpId> {
     ops.into_iter().rev().nth(back)
 }
 
-/// Writes as a program does that wants just this file: whatever is in its way goes.
+/// Writes a file as a program would that removes anything in its way.
 fn edit(computer: &Computer, path: &str, bytes: &[u8]) {
     let mut above = computer.workspace();
     for part in path.split('/').collect::<Vec<_>>().split_last().unwrap().1 {

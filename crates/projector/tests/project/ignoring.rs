@@ -23,7 +23,7 @@ fn what_is_ignored_when_it_is_made_is_not_captured() {
 }
 
 #[test]
-fn what_the_log_holds_is_captured_whatever_the_rules_say() {
+fn paths_in_the_log_are_captured_even_if_ignored() {
     let computer = Computer::new();
     computer.edit("x.log", "one\n");
     computer.edit("target/kept", "one\n");

@@ -1,4 +1,4 @@
-//! How far the projector is behind, and that nobody waits for it.
+//! The lag of the projector, and that no append waits for it.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ fn an_append_does_not_wait_for_the_projector() {
     let computer = Computer::new();
     computer.settle();
     computer.write("first", "first\n");
-    // In the middle of its batch the projector stands still, and the log goes on.
+    // The projector stops in the middle of its batch, and the log continues.
     let standing = || {
         let start = Instant::now();
         for number in 0..20 {

@@ -217,7 +217,7 @@ fn readers_beside_the_projector_neither_change_nor_replace_anything() {
     drop(views);
     computer.stop();
     let views = projector::Views::open_read_only(&computer.state()).unwrap();
-    assert_eq!(views.search("three", 10).unwrap().len(), 1, "also when nobody keeps them");
+    assert_eq!(views.search("three", 10).unwrap().len(), 1, "also without a process that updates them");
     let other = Computer::new();
     fs::remove_file(views_file(&other)).unwrap();
     assert!(projector::Views::open_read_only(&other.state()).is_err());

@@ -1,5 +1,5 @@
-//! What stands in the way on disk: links, ignored files, folders with other people's things in them, bytes that are
-//! gone. Nothing is written through a link, nothing else waits, and it is tried again.
+//! Blocked writes: links, ignored files, folders with other files in them, missing bytes. Nothing is written through a
+//! link, the other paths do not wait, and blocked writes are retried.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -115,12 +115,12 @@ fn a_file_takes_the_place_of_a_folder_only_when_nothing_of_others_is_in_it() {
     computer.edit(".gitignore", "*.o\n");
     computer.write("d/x", "ours\n");
     computer.settle();
-    computer.edit("d/cache.o", "ignored, but somebody's\n");
+    computer.edit("d/cache.o", "ignored, but another program's\n");
     computer.delete("d");
     computer.write("d", "a file now\n");
     computer.write("free", "free\n");
     computer.catch_up();
-    assert_eq!(computer.read("d/cache.o").as_deref(), Some("ignored, but somebody's\n"));
+    assert_eq!(computer.read("d/cache.o").as_deref(), Some("ignored, but another program's\n"));
     assert_eq!(computer.read("free").as_deref(), Some("free\n"));
     assert!(computer.holds(b"a file now\n"));
 }

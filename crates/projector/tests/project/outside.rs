@@ -1,5 +1,5 @@
-//! Edits from outside: captured before the projector writes, merged with what the log did meanwhile, kept where the
-//! two clash. Nothing that somebody wrote is ever lost.
+//! Outside edits: captured before the projector writes, merged with the log's changes, and kept where the two
+//! conflict. No edit is ever lost.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -117,7 +117,7 @@ fn shapes_that_clash_keep_both() {
     let computer = with_file();
     computer.write("folder/x", "x\n");
     computer.settle();
-    // The log goes on below a folder that is a file on disk by now, and the other way round.
+    // The log changes files below a folder that is a file on disk by now, and the other way round.
     computer.write("folder/x", "newer\n");
     fs::remove_dir_all(computer.on_disk("folder")).unwrap();
     computer.edit("folder", "a file\n");
@@ -272,16 +272,17 @@ fn play(computer: &mut Computer, person: &Person, next: &Move) {
             let text = person.text(*line);
             let node = FileNode::file(shared_types::ContentRef::of(text.as_bytes()), 0o644);
             let action = kernel::Action::WriteFile { path: at(PATHS[*path]), node, base: kernel::Base::Any };
-            let _ = computer.submit(event_log::writer::Intent::Do(action), &[text.as_bytes()]);
+            let _ = computer.submit(event_log::writer::ChangeRequest::Do(action), &[text.as_bytes()]);
         }
         Move::Delete { path } => {
             let action = kernel::Action::DeletePath { path: at(PATHS[*path]) };
-            let _ = computer.submit(event_log::writer::Intent::Do(action), &[]);
+            let _ = computer.submit(event_log::writer::ChangeRequest::Do(action), &[]);
         }
         Move::Undo => {
             if let Some(row) = computer.views().undoable().unwrap() {
                 let resolutions = kernel::Resolutions::default();
-                let _ = computer.submit(event_log::writer::Intent::Undo { target: row.op, resolutions }, &[]);
+                let _ = computer
+                    .submit(event_log::writer::ChangeRequest::Undo { target: row.op, resolutions }, &[]);
             }
         }
         Move::Capture => drop(computer.capture()),
@@ -301,7 +302,7 @@ proptest! {
     #![proptest_config(config(60))]
 
     #[test]
-    fn nothing_that_somebody_wrote_is_lost(game in moves()) {
+    fn no_edit_is_ever_lost(game in moves()) {
         let mut computer = Computer::new();
         let person = Person::default();
         for next in &game {

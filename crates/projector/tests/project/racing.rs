@@ -1,5 +1,4 @@
-//! Somebody edits while the projector writes: between its look at a path and its rename, all the time, or without
-//! ever coming to rest.
+//! Outside edits while the projector writes: between its check of a path and its rename, all the time, and without end.
 
 use std::collections::BTreeMap;
 use std::fs;

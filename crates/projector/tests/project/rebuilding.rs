@@ -1,4 +1,4 @@
-//! Whatever happened: everything is rebuilt from the log to the same content, and an older projection catches up to
+//! After any history: everything is rebuilt from the log to the same content, and an older projection catches up with
 //! it without inventing anything.
 
 use std::fs;

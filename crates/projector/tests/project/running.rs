@@ -1,6 +1,6 @@
 //! Runs in the lists: how far each is, what it took, what belongs to it, and what its undo leaves.
 
-use event_log::writer::{Intent, SubmitError};
+use event_log::writer::{ChangeRequest, SubmitError};
 use kernel::{Action, OutsideEdit, Resolutions, RunAction};
 use projector::query::RunRow;
 use shared_types::payload::file::FileNode;
@@ -23,10 +23,10 @@ fn task_id(n: u8) -> TaskId {
     TaskId::from_bytes([n; 16])
 }
 
-/// Something happens in a run, in the operation that stands for it.
+/// A change in a run, in the run's own operation.
 pub(crate) fn act(computer: &Computer, run: u8, action: RunAction) -> Result<(), SubmitError> {
-    let (op, intent) = (OpId::from_bytes([run; 16]), Intent::Do(Action::Run(action)));
-    computer.submit_within(Some(run_id(run)), op, Source::Agent, intent, &[b"{}"]).map(drop)
+    let (op, change) = (OpId::from_bytes([run; 16]), ChangeRequest::Do(Action::Run(action)));
+    computer.submit_within(Some(run_id(run)), op, Source::Agent, change, &[b"{}"]).map(drop)
 }
 
 pub(crate) fn begin(title: &str) -> RunAction {
@@ -85,7 +85,7 @@ pub(crate) fn complete() -> RunAction {
     RunAction::Complete(RunComplete { summary: ContentRef::of(b"{}"), results: Vec::new() })
 }
 
-/// An agent puts a text at a path.
+/// An agent writes a text to a path.
 pub(crate) fn write(computer: &Computer, run: u8, path: &str, text: &[u8]) -> Result<OpId, SubmitError> {
     let op = new_op();
     let (tool, title, input) = ("write".into(), path.into(), ContentRef::of(b"{}"));
@@ -98,7 +98,13 @@ pub(crate) fn write(computer: &Computer, run: u8, path: &str, text: &[u8]) -> Re
         edits: vec![OutsideEdit { path: at(path), base, now }],
         also: None,
     };
-    computer.submit_within(Some(run_id(run)), op, Source::Agent, Intent::Do(action), &[b"{}", text])?;
+    computer.submit_within(
+        Some(run_id(run)),
+        op,
+        Source::Agent,
+        ChangeRequest::Do(action),
+        &[b"{}", text],
+    )?;
     Ok(op)
 }
 
@@ -197,8 +203,8 @@ fn the_operations_of_a_run_are_told_in_order_and_go_back_with_it() {
     let of_person = computer.views().operation(mine).unwrap().unwrap();
     assert_eq!((of_person.run, of_person.task), (None, None));
 
-    let intent = Intent::UndoRun { run: run_id(1), resolutions: Resolutions::default() };
-    let (undo, _) = computer.submit(intent, &[]).unwrap();
+    let change = ChangeRequest::UndoRun { run: run_id(1), resolutions: Resolutions::default() };
+    let (undo, _) = computer.submit(change, &[]).unwrap();
     let undone = |computer: &Computer| -> Vec<bool> {
         computer.settle();
         computer.assert_faithful();

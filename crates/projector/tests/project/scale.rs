@@ -1,4 +1,4 @@
-//! Many files: everything works, and a look at one path costs about one path.
+//! Many files: everything works, and a capture of one path costs about one path.
 
 use std::fs;
 use std::time::Instant;

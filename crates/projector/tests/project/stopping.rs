@@ -1,5 +1,5 @@
-//! Stopped between any two steps of a batch (after the intents, after each rename, after the sync, before the
-//! position goes on), with or without a power cut: the next opening comes to the same end.
+//! A stop between any two steps of a batch (after the intents, after each rename, after the sync, before the position
+//! advances), with or without a power cut: the next opening reaches the same state.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use shared_types::payload::file::FileNode;
 
 use crate::computer::Computer;
 
-/// A computer whose disk is behind by a batch in which everything happens.
+/// A computer whose disk is one batch behind, with every kind of change in it.
 fn behind() -> Computer {
     let computer = Computer::new();
     for path in
@@ -99,7 +99,7 @@ fn a_failed_batch_is_settled_in_the_same_process() {
     at_every_step(&|_| (), &|computer| {
         let head = computer.head();
         assert_eq!(computer.capture().op, None, "its own writes were taken for edits");
-        // The log goes on before the batch is tried again.
+        // The log continues before the batch is retried.
         computer.write("edited", "another text since\n");
         computer.settle();
         computer.assert_faithful();
@@ -138,7 +138,7 @@ fn torn_files_are_projected_again() {
 
 #[test]
 fn a_whole_edit_at_the_place_of_an_intent_is_kept() {
-    let edit = "somebody else wrote this after the stop\n";
+    let edit = "another program wrote this after the stop\n";
     let meanwhile = |computer: &mut Computer| computer.edit("edited", edit);
     at_every_step(&meanwhile, &|computer| {
         computer.restart();

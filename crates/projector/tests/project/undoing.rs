@@ -1,9 +1,10 @@
 //! Which operation a bare undo and a bare redo take, as a table of histories.
 
-use event_log::writer::Intent;
+use event_log::writer::ChangeRequest;
 use kernel::{Action, Base, OutsideEdit};
 use shared_types::payload::file::FileNode;
-use shared_types::payload::note::Note;
+use shared_types::payload::message::ConversationStart;
+use shared_types::payload::note::{Note, NoteWrite};
 use shared_types::payload::tool::ToolStatus;
 use shared_types::payload::window::{Rect, Window};
 use shared_types::{ContentRef, NoteId, OpId, Seq, Source, Timestamp, WindowId};
@@ -11,7 +12,7 @@ use shared_types::{ContentRef, NoteId, OpId, Seq, Source, Timestamp, WindowId};
 use crate::calling;
 use crate::computer::{Computer, at};
 
-/// A computer and the operations so far, by a letter each.
+/// A computer and its operations so far, each with a letter.
 struct Story {
     computer: Computer,
     ops: Vec<(char, OpId)>,
@@ -22,7 +23,7 @@ impl Story {
         self.ops.iter().find(|(known, _)| *known == letter).unwrap().1
     }
 
-    /// One word a step: `w:A` writes a file as operation A, `u:B=A` undoes A as operation B.
+    /// One word per step: `w:A` writes a file as operation A, `u:B=A` undoes A as operation B.
     fn step(&mut self, word: &str) {
         let (kind, rest) = word.split_once(':').unwrap();
         let letter = rest.chars().next().unwrap();
@@ -30,9 +31,9 @@ impl Story {
         let text = format!("{letter}\n");
         let write = |path: &str| {
             let node = FileNode::file(ContentRef::of(text.as_bytes()), 0o644);
-            Intent::Do(Action::WriteFile { path: at(path), node, base: Base::Any })
+            ChangeRequest::Do(Action::WriteFile { path: at(path), node, base: Base::Any })
         };
-        let submit = |intent| computer.submit(intent, &[text.as_bytes()]).unwrap().0;
+        let submit = |change| computer.submit(change, &[text.as_bytes()]).unwrap().0;
         let op = match kind {
             "w" => submit(write(&format!("file-{letter}"))),
             "agent" => {
@@ -45,22 +46,23 @@ impl Story {
                 computer.edit(&format!("edited-{letter}"), &text);
                 computer.capture().op.unwrap()
             }
-            "set" => submit(Intent::Do(Action::SetSetting {
+            "set" => submit(ChangeRequest::Do(Action::SetSetting {
                 key: "theme".into(),
                 value: letter.to_string().into(),
             })),
             "note" => {
                 let note = NoteId::mint(Timestamp::from_millis(1), [1; 10]);
                 let state = Note { title: "note".into(), body: ContentRef::of(text.as_bytes()) };
-                submit(Intent::Do(Action::WriteNote { note, state }))
+                let prev = computer.view().notes.get(&note).cloned();
+                computer.record(NoteWrite { note, state, prev }, &[text.as_bytes()])
             }
             "window" => {
                 let window = WindowId::mint(Timestamp::from_millis(1), [1; 10]);
-                submit(Intent::Do(Action::SetWindow { window, state: window_of(letter) }))
+                submit(ChangeRequest::Do(Action::SetWindow { window, state: window_of(letter) }))
             }
             "say" => {
                 let id = shared_types::ConversationId::mint(Timestamp::from_millis(1), [letter as u8; 10]);
-                submit(Intent::Do(Action::StartConversation { conversation: id, title: "talk".into() }))
+                computer.record(ConversationStart { conversation: id, title: "talk".into() }, &[])
             }
             "run" => {
                 let op = calling::start(computer, "touch", false);
@@ -78,7 +80,7 @@ impl Story {
             "wait" => calling::start(computer, "sleep 9", false),
             "restore" => {
                 let seq = Seq(computer.head().0 - 1);
-                submit(Intent::Restore { seq })
+                submit(ChangeRequest::Restore { seq })
             }
             "u" => computer.undo(self.op(rest.chars().last().unwrap())),
             other => panic!("{other}"),

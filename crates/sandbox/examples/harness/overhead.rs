@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use computer::Computer;
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use sandbox::desk::Desk;
 use scripted_model::{Server, Wire};
 use serde_json::json;
@@ -115,7 +115,7 @@ fn overheads(computer: &Computer) -> Result<Vec<i64>> {
     let mut last: HashMap<(Option<RunId>, TaskId), i64> = HashMap::new();
     let mut steps = Vec::new();
     log.scan(Seq(1), &mut |stored| {
-        if let Ok(event) = understand(log, stored)
+        if let Ok(event) = decode_event(log, stored)
             && let Payload::Llm(LlmEvent::Reply(p)) = &event.payload
             && let Some(before) = last.insert((event.run_id, p.task), event.ts.millis())
             && !p.calls.is_empty()

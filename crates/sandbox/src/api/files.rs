@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use axum::Json;
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use projector::Position;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -140,7 +140,7 @@ fn versions_of(desk: &Desk, path: &FilePath) -> Result<Vec<Version>, Failure> {
     for seq in seqs {
         let mut read = None;
         log.scan(seq, &mut |stored| {
-            read = Some(understand(log, stored));
+            read = Some(decode_event(log, stored));
             ControlFlow::Break(())
         })?;
         let Some(event) = read.transpose()? else { continue };

@@ -38,7 +38,7 @@ fn listed(desk: &Desk) -> Result<ModelList, Failure> {
         let text = |role: &String| view.setting(&role_setting(role))?.as_str().map(str::to_owned);
         let wanted: Vec<Option<String>> = names.iter().map(text).collect();
         let budget = |key: &str| serde_json::from_value::<Budget>(view.setting(key)?).ok();
-        (wanted, budget(RUN_BUDGET), budget(DAILY), view.taken_on_day(now).spent)
+        (wanted, budget(RUN_BUDGET), budget(DAILY), view.spent_on_day(now).spent)
     })?;
     let roles = roles.iter().zip(wanted).map(|(role, wanted)| RoleLine {
         role: role.clone(),

@@ -1,7 +1,7 @@
 //! The timeline: operations, what each did, and going back.
 
 use axum::Json;
-use event_log::{EventLog, ReadError, understand};
+use event_log::{EventLog, ReadError, decode_event};
 use kernel::Choice;
 use projector::query::{OperationFilter, OperationRow};
 use schemars::JsonSchema;
@@ -77,7 +77,7 @@ pub(super) fn detail(desk: &Desk, op: OpId) -> Result<OperationDetail, Failure> 
     };
     let log = &**desk.computer().log();
     let events: Result<Vec<_>, ReadError> =
-        log.operation(op)?.iter().map(|stored| understand(log, stored)).collect();
+        log.operation(op)?.iter().map(|stored| decode_event(log, stored)).collect();
     let events = events?;
     let (mut changes, mut total) = changes(log, &events, &|_| None, true);
     let (mut notes, call) = (other_changes(&events), call_details(log, &events));

@@ -13,7 +13,7 @@ use hypervisor::access::{About, Takes};
 pub(super) use hypervisor::body::Json as Body;
 use hypervisor::problem::Refusal;
 use kernel::Conflict;
-use kernel::conflict::State;
+use kernel::ConflictSide;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use shared_types::ContentHash;
@@ -84,18 +84,18 @@ pub(super) fn broken_body(error: axum::Error) -> ApiError {
 }
 
 fn clash(log: &dyn EventLog, conflict: &Conflict) -> Clash {
-    let text = |state: &State| match state {
-        State::Absent => None,
-        State::File(FileNode::File { hash, size, .. }) if *size <= SIDE_LIMIT => {
+    let text = |state: &ConflictSide| match state {
+        ConflictSide::Absent => None,
+        ConflictSide::File(FileNode::File { hash, size, .. }) if *size <= SIDE_LIMIT => {
             event_log::read_content(log, hash).ok().and_then(|bytes| String::from_utf8(bytes).ok())
         }
-        State::File(FileNode::File { size, .. }) => Some(format!("{size} bytes")),
-        State::File(FileNode::Symlink { target }) => Some(format!("a link to {target}")),
-        State::File(FileNode::Folder) => Some("a folder".into()),
-        State::Several(count) => Some(format!("{count} files")),
-        State::Setting(value) => Some(value.to_string()),
-        State::Window(window) => Some(window.title.to_string()),
-        State::Note(note) => Some(note.title.to_string()),
+        ConflictSide::File(FileNode::File { size, .. }) => Some(format!("{size} bytes")),
+        ConflictSide::File(FileNode::Symlink { target }) => Some(format!("a link to {target}")),
+        ConflictSide::File(FileNode::Folder) => Some("a folder".into()),
+        ConflictSide::Several(count) => Some(format!("{count} files")),
+        ConflictSide::Setting(value) => Some(value.to_string()),
+        ConflictSide::Window(window) => Some(window.title.to_string()),
+        ConflictSide::Note(note) => Some(note.title.to_string()),
     };
     Clash {
         subject: conflict.subject.clone(),

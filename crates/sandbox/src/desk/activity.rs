@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use projector::watch::Gathered;
+use projector::watch::GatheredChanges;
 
 use super::marks::Mark;
 use crate::hold;
@@ -45,7 +45,7 @@ impl Activity {
     }
 
     /// How long to wait for more before what was gathered is recorded.
-    pub(super) fn settle(&self, gathered: Gathered) -> Duration {
+    pub(super) fn settle(&self, gathered: GatheredChanges) -> Duration {
         let state = self.state();
         match state.finished {
             Some(finished) if finished >= gathered.first => ON_ITS_WAY.saturating_sub(finished.elapsed()),
@@ -107,7 +107,7 @@ mod tests {
     /// Whether edits that came a while ago wait on for the terminals.
     fn waits(activity: &Activity, ago: Duration) -> bool {
         let then = Instant::now().checked_sub(ago).unwrap();
-        !activity.settle(Gathered { first: then, last: then }).is_zero()
+        !activity.settle(GatheredChanges { first: then, last: then }).is_zero()
     }
 
     const WHILE: Duration = Duration::from_millis(500);
@@ -127,7 +127,7 @@ mod tests {
         shell.tell(Mark::Began);
         assert!(!waits(&activity, WHILE), "what came before the prompt does not wait for the next command");
         let now = Instant::now();
-        assert!(!activity.settle(Gathered { first: now, last: now }).is_zero());
+        assert!(!activity.settle(GatheredChanges { first: now, last: now }).is_zero());
         drop(shell);
         std::thread::sleep(ON_ITS_WAY);
         assert!(!waits(&activity, WHILE), "the terminal was closed");
@@ -140,6 +140,6 @@ mod tests {
         let _shell = activity.enter();
         let now = Instant::now();
         let first = now.checked_sub(LONGEST).unwrap();
-        assert!(activity.settle(Gathered { first, last: now }).is_zero());
+        assert!(activity.settle(GatheredChanges { first, last: now }).is_zero());
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use computer::Computer;
-use event_log::{EventLog, SqliteLog, understand};
+use event_log::{EventLog, SqliteLog, decode_event};
 use kernel::View;
 use projector::verify::first_file_difference;
 use projector::workspace::Workspace;
@@ -118,7 +118,7 @@ impl Stage<'_> {
         computer.project(&|_, _, _| ()).map_err(|e| e.to_string())?;
         let (log, place) = (&**computer.log(), self.place());
         let (mut view, mut unreadable) = (View::default(), None);
-        let scanned = log.scan(shared_types::Seq(1), &mut |stored| match understand(log, stored) {
+        let scanned = log.scan(shared_types::Seq(1), &mut |stored| match decode_event(log, stored) {
             Ok(event) => {
                 kernel::evolve(&mut view, &event);
                 ControlFlow::Continue(())

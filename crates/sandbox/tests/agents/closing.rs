@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use computer::Computer;
 use computer::protocol::Request;
-use event_log::{EventLog, SqliteLog, understand};
+use event_log::{EventLog, SqliteLog, decode_event};
 use sandbox::desk::Desk;
 use scripted_model::Wire;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
@@ -126,7 +126,7 @@ fn a_persons_own_command_is_answered_by_an_orderly_stop_and_says_that_it_was_one
     let log = SqliteLog::open_read_only(&place.state).unwrap();
     let mut newest = None;
     log.scan(Seq(1), &mut |stored| {
-        newest = Some(understand(&log, stored).unwrap());
+        newest = Some(decode_event(&log, stored).unwrap());
         ControlFlow::Continue(())
     })
     .unwrap();

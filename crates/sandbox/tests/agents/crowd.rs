@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use kernel::run::TASKS;
+use kernel::run::MAX_TASKS;
 use scripted_model::Wire;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
 use shared_types::wire::RunState;
@@ -19,7 +19,7 @@ fn one_too_many() -> String {
     let mut text = String::from(
         "about = \"Too many.\"\nobjective = \"All at once.\"\nbudget = { steps = 1000 }\n[[script.agent]]\nrole = \"conductor\"\n",
     );
-    for number in 0..TASKS {
+    for number in 0..MAX_TASKS {
         if number % OF_A_TURN == 0 {
             text.push_str(if number == 0 { "" } else { "]\n" });
             text.push_str("[[script.agent.step]]\ncalls = [\n");
@@ -30,7 +30,7 @@ fn one_too_many() -> String {
         );
     }
     text.push_str("]\n");
-    for _ in 0..=TASKS {
+    for _ in 0..=MAX_TASKS {
         text.push_str(
             "[[script.agent.step]]\ncalls = [ { tool = \"finish\", input = { summary = \"All.\" } } ]\n",
         );
@@ -49,13 +49,13 @@ fn a_run_that_wants_more_agents_than_it_may_have_is_told_so_and_comes_to_its_end
     let details = stage.details(&computer, stage.runs[0]);
     assert_eq!(
         (details.line.state, details.agents.len()),
-        (RunState::Completed, TASKS),
+        (RunState::Completed, MAX_TASKS),
         "{:?}",
         details.line
     );
     let is_told = |event: &Event| match &event.payload {
         Payload::Tool(ToolEvent::Result(result)) => match &result.status {
-            ToolStatus::Failed { reason } => reason.contains(&format!("this run has had {TASKS} agents")),
+            ToolStatus::Failed { reason } => reason.contains(&format!("this run has had {MAX_TASKS} agents")),
             _ => false,
         },
         _ => false,

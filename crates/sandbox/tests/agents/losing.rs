@@ -63,7 +63,7 @@ fn stop(stage: &Stage<'_>, computer: &Computer) {
     let run = stage.runs[0];
     ask(computer, RunRequest::Gesture { run: run.to_string(), gesture: RunGesture::Stop });
     until("the run does not end", || {
-        computer.writer().inspect(move |view| view.pending_in(run).is_none()).unwrap()
+        computer.writer().inspect(move |view| view.unfinished_in(run).is_none()).unwrap()
     });
 }
 
@@ -89,7 +89,7 @@ fn stopping_a_run_counts_what_the_turn_took_that_was_under_way() {
         let line = stage.details(computer, stage.runs[0]).line;
         assert_eq!((line.state, line.cost.steps), (RunState::Cancelled, 1));
         assert_eq!(line.cost.micros, 120 + lost.tokens.input);
-        let today = computer.writer().inspect(|view| view.taken_on_day(ids::now()).spent).unwrap();
+        let today = computer.writer().inspect(|view| view.spent_on_day(ids::now()).spent).unwrap();
         assert_eq!(today.micros, line.cost.micros);
     });
 }

@@ -10,7 +10,7 @@ use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
 use computer::Computer;
 use computer::place::Place;
 use computer::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
-use event_log::{EventLog, understand};
+use event_log::{EventLog, decode_event};
 use models::{Keys, Secret};
 use sandbox::desk::Desk;
 use scripted_model::{Recorded, Server, Wire};
@@ -292,8 +292,9 @@ impl<'a> Stage<'a> {
             return false;
         }
         let state = self.details(computer, run).line.state;
-        let inspected =
-            computer.writer().inspect(move |view| (!view.calls.is_empty(), view.pending_in(run).is_some()));
+        let inspected = computer
+            .writer()
+            .inspect(move |view| (!view.calls.is_empty(), view.unfinished_in(run).is_some()));
         let (is_busy, is_pending) = inspected.unwrap();
         match state {
             RunState::Paused => !is_busy,
@@ -335,7 +336,7 @@ impl<'a> Stage<'a> {
 }
 
 pub(crate) fn events_of(log: &dyn EventLog, run: RunId) -> Vec<Event> {
-    log.run(run).unwrap().iter().map(|stored| understand(log, stored).unwrap()).collect()
+    log.run(run).unwrap().iter().map(|stored| decode_event(log, stored).unwrap()).collect()
 }
 
 /// The same at every play, so that what comes of it can be compared.

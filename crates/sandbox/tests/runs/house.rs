@@ -6,7 +6,7 @@ use computer::ids;
 use computer::place::Place;
 use computer::protocol::{Answer, Done, Envelope, Request, RunAnswer, RunRequest};
 use event_log::EventLog;
-use event_log::writer::{Intent, Mode, Submission};
+use event_log::writer::{ChangeRequest, Mode, Submission};
 use kernel::{Action, Base, OutsideEdit, RunAction};
 use serde_json::{Value, json};
 use shared_types::payload::file::FileNode;
@@ -129,7 +129,7 @@ impl House {
             run_id: Some(run),
             cause: None,
             taint: Vec::new(),
-            intent: Intent::Do(action),
+            change: ChangeRequest::Do(action),
             contents,
         };
         let outcome = self.computer.writer().submit(submission, Mode::Commit).unwrap();

@@ -211,7 +211,7 @@ fn every_gesture_is_a_step_and_says_how_the_run_stands() {
     let labels: Vec<String> = house.details(run).steps.into_iter().map(|step| step.label).collect();
     assert_eq!(
         labels,
-        ["work", "pause", "go on", "take over", "stop the run"],
+        ["work", "pause", "resume", "take over", "stop the run"],
         "what is so already is no step"
     );
 }

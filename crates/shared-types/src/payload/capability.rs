@@ -1,40 +1,40 @@
-//! `capability.*`: what the person allowed agents for more than once.
+//! `capability.*`: lasting permissions for agents.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{GrantId, RunId};
 
-/// Something that agents may do without asking again. Every field is written: a snapshot holds it too.
+/// Something that agents may do without asking again. Every field is always written, because snapshots hold it too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grant {
     pub tool: Box<str>,
-    /// What of it: a pattern of paths, hosts or commands, as the rules have them.
+    /// What the tool may be used for: a pattern of paths, hosts or commands, as in the rules.
     pub pattern: Box<str>,
-    /// The one run in which it holds; in all of them, if absent.
+    /// The one run for which it is valid; all runs if absent.
     #[serde(default)]
     pub run: Option<RunId>,
 }
 
-/// The person allowed something for more than once.
+/// The person gave agents a lasting permission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapabilityGrant {
     pub id: GrantId,
     pub grant: Grant,
 }
 
-/// The person took it back.
+/// The person revoked it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapabilityRevoke {
     pub id: GrantId,
 }
 
 events! {
-    /// What the person allowed agents for more than once.
+    /// Lasting permissions for agents.
     CapabilityEvent {
-        /// The person allowed something for more than once.
+        /// The person gave agents a lasting permission.
         "capability.grant" v 1 Final => Grant(CapabilityGrant),
-        /// The person took it back.
+        /// The person revoked it.
         "capability.revoke" v 1 Final => Revoke(CapabilityRevoke),
     }
 }

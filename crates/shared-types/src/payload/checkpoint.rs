@@ -1,22 +1,22 @@
-//! `checkpoint.*`: git commits of the whole workspace. A request is owed until it is created or has failed.
+//! `checkpoint.*`: git commits of the whole workspace. A request is pending until it is created or has failed.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{EffectId, Seq};
 
-/// Why a checkpoint was asked for.
+/// Why a checkpoint was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckpointReason {
     /// The person asked.
     Manual,
-    /// Enough operations or enough time have passed.
+    /// There were enough operations, or enough time has passed.
     Automatic,
-    /// A restore is about to change everything.
+    /// Before a restore.
     Restore,
 }
 
-/// A checkpoint was asked for.
+/// A checkpoint was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CheckpointRequest {
     pub effect: EffectId,
@@ -24,7 +24,7 @@ pub struct CheckpointRequest {
     pub message: Box<str>,
 }
 
-/// A checkpoint was made: this commit holds the workspace as of that seq.
+/// A checkpoint was made: this commit holds the workspace at that seq.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CheckpointCreate {
     pub effect: EffectId,
@@ -43,7 +43,7 @@ pub struct CheckpointFail {
 events! {
     /// Git checkpoints of the workspace.
     CheckpointEvent {
-        /// A checkpoint was asked for; it is owed until one of the next two answers it.
+        /// A checkpoint was requested; it is pending until one of the next two events.
         "checkpoint.request" v 1 Final => Request(CheckpointRequest),
         /// A checkpoint was made.
         "checkpoint.create" v 1 Final => Create(CheckpointCreate),

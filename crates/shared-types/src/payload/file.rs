@@ -1,5 +1,5 @@
-//! `file.*`: what happens to the files of the workspace. Every change carries what was there before, so that its
-//! inverse needs no history.
+//! `file.*`: changes to the files of the workspace. Every change carries the previous state, so that its inverse needs
+//! no history.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ContentHash, ContentRef, FilePath};
 
-/// What stands at a path.
+/// The node at a path: a file, a link or a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -16,7 +16,7 @@ pub enum FileNode {
     File { hash: ContentHash, size: u64, mode: u16 },
     /// A symbolic link that stays inside the workspace.
     Symlink { target: Box<str> },
-    /// A folder that is kept even when nothing is in it. Folders above files need no node of their own.
+    /// A folder that exists even when it is empty. Folders above files need no node of their own.
     Folder,
 }
 
@@ -35,7 +35,7 @@ impl FileNode {
     }
 }
 
-/// A node appeared at a path or was replaced there.
+/// A node was created at a path or replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileWrite {
     pub path: FilePath,
@@ -44,14 +44,14 @@ pub struct FileWrite {
     pub prev: Option<FileNode>,
 }
 
-/// The node at a path went away.
+/// The node at a path was deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDelete {
     pub path: FilePath,
     pub prev: FileNode,
 }
 
-/// A node moved unchanged to a path where nothing was.
+/// A node moved unchanged to an empty path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMove {
     pub from: FilePath,
@@ -78,12 +78,12 @@ impl From<FileChange> for FileEvent {
     }
 }
 
-/// Many changes as one event: the list is content by hash, one JSON object a line.
+/// Many changes as one event: the list is content by hash, one JSON object per line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileBatch {
     pub list: ContentRef,
     pub count: u64,
-    /// The list itself, attached by whoever reads the event from a log; never a part of the stored form.
+    /// The list itself, attached by the reader of the log; not part of the stored form.
     #[serde(skip)]
     pub changes: Vec<FileChange>,
 }
@@ -93,17 +93,12 @@ impl FileBatch {
     pub fn of(changes: Vec<FileChange>) -> (Self, Vec<u8>) {
         let mut bytes = Vec::new();
         for change in &changes {
-            // Writing plain data to memory has no failure.
+            // Writing plain data to memory cannot fail.
             let _ = serde_json::to_writer(&mut bytes, change);
             bytes.push(b'\n');
         }
         let batch = Self { list: ContentRef::of(&bytes), count: changes.len() as u64, changes };
         (batch, bytes)
-    }
-
-    /// Changes of which nothing is known but that there were some.
-    pub(super) fn unread() -> Self {
-        Self { list: ContentRef { hash: ContentHash::default(), size: 0 }, count: 0, changes: Vec::new() }
     }
 
     /// Attaches the list.
@@ -128,19 +123,19 @@ pub struct BatchError(String);
 events! {
     /// Files, links and folders of the workspace.
     FileEvent {
-        /// A file, link or folder appeared at a path, or replaced what was there.
+        /// A file, link or folder was created at a path, or replaced the one that was there.
         "file.write" v 1 Reversible => Write(FileWrite),
-        /// What stood at a path went away.
+        /// The file, link or folder at a path was deleted.
         "file.delete" v 1 Reversible => Delete(FileDelete),
-        /// What stood at a path moved, unchanged, to a path where nothing was.
+        /// The file, link or folder at a path moved, unchanged, to an empty path.
         "file.move" v 1 Reversible => Move(FileMove),
-        /// More changes than fit an append, as a list that is content by hash.
+        /// More changes than fit into an append, as a list that is content by hash.
         "file.batch" v 1 Reversible => Batch(FileBatch),
     }
 }
 
 impl FileEvent {
-    /// The changes of this event, however many.
+    /// All changes of this event.
     pub fn changes(&self) -> Cow<'_, [FileChange]> {
         match self {
             Self::Write(p) => Cow::Owned(vec![FileChange::Write(p.clone())]),

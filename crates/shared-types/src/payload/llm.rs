@@ -1,15 +1,15 @@
-//! `llm.*`: what models answered, and what it cost.
+//! `llm.*`: replies of models and their cost.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ContentRef, OpId, Seq, TaskId};
 
-/// Tokens of a turn.
+/// The tokens of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Tokens {
-    /// Read anew.
+    /// Read without the cache.
     pub input: u64,
     pub cache_read: u64,
     pub cache_write: u64,
@@ -26,9 +26,9 @@ impl Tokens {
     }
 }
 
-/// A call that a model wants to be made, with the id that its operation will have.
+/// A tool call that a model requested, with the id that its operation will have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WantedCall {
+pub struct RequestedCall {
     pub call: OpId,
     pub tool: Box<str>,
 }
@@ -37,14 +37,14 @@ pub struct WantedCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplyEnd {
-    /// With everything said.
+    /// Complete.
     #[default]
     Whole,
-    /// Where it became too long.
+    /// Cut at the length limit.
     Cut,
-    /// The provider would not let it go on.
+    /// Refused by the provider.
     Refused,
-    /// Before it said anything.
+    /// Without any content.
     Empty,
 }
 
@@ -54,13 +54,13 @@ impl ReplyEnd {
     }
 }
 
-/// A model answered. Nothing acts on the answer before this is recorded.
+/// A model replied. The reply takes effect only after this is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LlmReply {
     pub task: TaskId,
-    /// Which model, by its name in the catalog.
+    /// The model's name in the catalog.
     pub model: Box<str>,
-    /// The newest event that it had been told of.
+    /// The newest event in its prompt.
     pub seen: Seq,
     /// The reply as JSON.
     pub reply: ContentRef,
@@ -68,37 +68,37 @@ pub struct LlmReply {
     pub ended: ReplyEnd,
     /// In the order of the reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<WantedCall>,
+    pub calls: Vec<RequestedCall>,
     pub tokens: Tokens,
     /// Millionths of a dollar, if the price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micros: Option<u64>,
     pub millis: u64,
-    /// How often it was asked.
+    /// The number of attempts.
     pub attempts: u32,
 }
 
-/// No model answered, though all means were tried, or nobody waited for its answer any more.
+/// No model replied after all retries, or the reply was not needed any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LlmFail {
     pub task: TaskId,
     pub model: Box<str>,
-    /// A sentence for the person.
+    /// The reason, for the person.
     pub reason: Box<str>,
-    /// What was taken nevertheless, by answers that made no sense or were let go of.
+    /// Tokens that were used nevertheless, by invalid or abandoned replies.
     #[serde(default, skip_serializing_if = "Tokens::is_none")]
     pub tokens: Tokens,
-    /// Millionths of a dollar, if anything was taken and its price is known.
+    /// Millionths of a dollar, if tokens were used and their price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micros: Option<u64>,
 }
 
 events! {
-    /// What models answered, and what it cost.
+    /// Replies of models and their cost.
     LlmEvent {
-        /// A model answered.
+        /// A model replied.
         "llm.reply" v 1 Final => Reply(LlmReply),
-        /// No model answered, though all means were tried, or nobody waited for its answer any more.
+        /// No model replied after all retries, or the reply was not needed any more.
         "llm.fail" v 1 Final => Fail(LlmFail),
     }
 }

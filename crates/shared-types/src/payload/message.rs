@@ -1,10 +1,11 @@
-//! `message.*`: what was said, in conversations. The words are content by hash, so that a pasted secret can be purged.
+//! `message.*`: conversations and their messages, in older logs. No command makes these events any more. The text of a
+//! message is content by hash, so that a pasted secret can be purged.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ContentRef, ConversationId, MessageId};
 
-/// Whose words a message holds.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -13,7 +14,7 @@ pub enum Role {
     System,
 }
 
-/// A conversation began.
+/// A conversation started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationStart {
     pub conversation: ConversationId,
@@ -32,11 +33,11 @@ pub struct MessagePost {
 }
 
 events! {
-    /// Conversations and what was said in them.
+    /// Conversations and their messages. Only older logs hold them; nothing records them any more.
     MessageEvent {
-        /// A conversation began.
+        /// A conversation started.
         "message.start" v 1 Final => Start(ConversationStart),
-        /// Somebody said something.
+        /// A message was added to a conversation.
         "message.post" v 1 Final => Post(MessagePost),
     }
 }

@@ -1,10 +1,10 @@
-//! `note.*`: the memory of agents, in notes that the person can read, undo and delete.
+//! `note.*`: notes of agents, in older logs. No command makes them any more, but undo and restore still cover them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ContentRef, NoteId};
 
-/// What is kept of a note.
+/// The state of a note.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Note {
     pub title: Box<str>,
@@ -28,7 +28,7 @@ pub struct NoteDelete {
 }
 
 events! {
-    /// What agents remember.
+    /// Notes of agents. Only older logs hold them; nothing but undo and restore records them any more.
     NoteEvent {
         /// A note was written or changed.
         "note.write" v 1 Reversible => Write(NoteWrite),

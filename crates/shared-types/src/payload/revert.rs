@@ -1,27 +1,27 @@
-//! `undo`, `redo`, `restore`: marks on operations. What they change stands beside them as ordinary events of the
-//! same operation, so that replay never merges anything.
+//! `undo`, `redo`, `restore`: marks on operations. Their changes are recorded as ordinary events of the same operation,
+//! so that replay never merges anything.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{FilePath, OpId, Seq};
 
-/// An operation was taken back.
+/// An operation was undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
     /// The operation whose inverse was applied.
     pub target: OpId,
     /// The ordinary operation at the bottom of a chain of undo and redo.
     pub root: OpId,
-    /// If that is a run: its operations that were taken back with it.
+    /// If that is a run: its operations that were undone with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<OpId>,
-    /// Pairs of paths between which a file went back and is another one now, so that no `file.move` tells of it. Both
-    /// ends of such a pair go, or neither does.
+    /// Pairs of paths between which a file was moved back and also changed, so that there is no `file.move` event for
+    /// it. An undo of this undo treats both ends of a pair together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<(FilePath, FilePath)>,
 }
 
-/// An undo was taken back.
+/// An undo was undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redo {
     /// The undo operation whose inverse was applied.
@@ -31,25 +31,25 @@ pub struct Redo {
     /// If that is a run: its operations that are in effect again with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<OpId>,
-    /// As those of an undo.
+    /// As in an undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<(FilePath, FilePath)>,
 }
 
-/// The computer returned to a moment.
+/// The computer returned to its state at a seq.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restore {
     pub seq: Seq,
 }
 
 events! {
-    /// Going back.
+    /// Undo, redo and restore.
     RevertEvent {
-        /// An operation was taken back.
+        /// An operation was undone.
         "undo" v 1 Reversible => Undo(Undo),
-        /// An undo was taken back.
+        /// An undo was undone.
         "redo" v 1 Reversible => Redo(Redo),
-        /// Files, windows, settings and notes returned to how they were at a seq.
+        /// Files, windows, settings and notes returned to their state at a seq.
         "restore" v 1 Reversible => Restore(Restore),
     }
 }

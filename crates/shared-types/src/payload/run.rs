@@ -1,32 +1,32 @@
-//! `run.*`: an objective that agents work on. Which run an event belongs to stands in its envelope, here as everywhere.
+//! `run.*`: an objective that agents work on. The run of an event is in its envelope, for all event types.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{AskId, ContentRef, FilePath, OpId, Seq, Taint, TaskId, Timestamp};
 
-/// What a run may take, from its start. What is absent is not bounded. Every field is written, since a snapshot, which
-/// has no names of fields, holds it too.
+/// The limits of a run, counted from its start. An absent limit is none. Every field is always written, because
+/// snapshots hold it too and have no field names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Budget {
-    /// Turns of models.
+    /// Model turns.
     pub steps: Option<u64>,
-    /// Seconds in which it works; while it waits for the person the clock stands still.
+    /// Seconds of work; the clock stops while the run waits for the person.
     pub seconds: Option<u64>,
     pub tokens: Option<u64>,
     /// Millionths of a dollar.
     pub micros: Option<u64>,
 }
 
-/// Somebody stated an objective.
+/// A run was started with an objective.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStart {
     /// One line for lists.
     pub title: Box<str>,
     /// The objective in the person's words.
     pub objective: ContentRef,
-    /// Files that the person put beside it.
+    /// Files that the person attached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<FilePath>,
     /// The model that the person chose for all roles.
@@ -36,50 +36,50 @@ pub struct RunStart {
     pub budget: Budget,
 }
 
-/// The person said something while agents worked.
+/// The person sent a message to a working agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSteer {
-    /// Whom it is for; the first agent, if nobody in particular.
+    /// The agent that it is for; the first agent if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
     pub words: ContentRef,
 }
 
-/// Why a run stands still.
+/// Why a run is paused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {
-    /// The person wanted it.
+    /// The person paused it.
     Person,
-    /// The person works on it alone now.
+    /// The person took over and works alone.
     TakenOver,
-    /// Going on would go beyond what it may take; the sentence says which bound.
+    /// The next step would exceed the budget; the text says which limit.
     Budget(Box<str>),
-    /// No model answers; the sentence says why.
+    /// No model answers; the text says why.
     Model(Box<str>),
 }
 
-/// A run stands still: nothing new begins in it.
+/// A run was paused: nothing new starts in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPause {
     pub why: PauseReason,
 }
 
-/// A run goes on.
+/// A run was resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunResume {
-    /// What it may take from now on, if that has changed.
+    /// The new budget, if it changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
 }
 
-/// The server was started again, and takes a run up that was under way when it ended.
+/// The server was restarted and continues a run that was working when it stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RunWake {}
 
-/// What is asked.
+/// The subject of a question to the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -91,23 +91,23 @@ pub enum AskKind {
         /// The exact command, address or path.
         title: Box<str>,
         input: ContentRef,
-        /// Which rule asks.
+        /// The rule that requires the question.
         why: Box<str>,
-        /// What a grant for more than once would allow.
+        /// What a lasting permission would allow.
         pattern: Box<str>,
-        /// Whether it could not be taken back.
+        /// Whether the call cannot be undone.
         is_final: bool,
     },
-    /// An agent wants to know something.
+    /// A question of an agent.
     Question { call: OpId, text: Box<str>, choices: Vec<Box<str>> },
-    /// The server ended while this call ran, and it may have reached the outside. Is it to be made again?
+    /// The server stopped while this call ran, and the call may have reached the network. Should it run again?
     Interrupted { call: OpId, tool: Box<str>, title: Box<str> },
-    /// A call that is allowed and cannot be taken back lies in the outbox. Silence until then is a yes.
+    /// An allowed call that cannot be undone waits in the outbox. No answer until `until` means yes.
     Outgoing { call: OpId, tool: Box<str>, title: Box<str>, input: ContentRef, until: Timestamp },
 }
 
 impl AskKind {
-    /// Whether nothing goes on before the person has said something.
+    /// Whether the agent waits until the person answers.
     pub fn needs_answer(&self) -> bool {
         match self {
             Self::Approval { .. } | Self::Question { .. } | Self::Interrupted { .. } => true,
@@ -116,7 +116,7 @@ impl AskKind {
     }
 }
 
-/// An agent waits for the person.
+/// An agent asked the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunAsk {
     pub ask: AskId,
@@ -124,7 +124,7 @@ pub struct RunAsk {
     pub about: AskKind,
 }
 
-/// For how long an approval holds.
+/// How long an approval is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -134,18 +134,18 @@ pub enum Scope {
     Always,
 }
 
-/// What the person said.
+/// The person's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// Yes, once, in this run, or from now on.
+    /// Yes: once, in this run, or always.
     Allow(Scope),
-    /// No, and why.
+    /// No, with the reason.
     Deny(Box<str>),
-    /// An answer in words.
+    /// An answer as text.
     Words(Box<str>),
-    /// Nothing, until the time was up.
+    /// No answer until the time was up.
     Silence,
 }
 
@@ -157,25 +157,25 @@ pub struct RunAnswer {
     pub reply: Reply,
 }
 
-/// A run is again as it was before a turn of a model: whatever began with that turn or later counts no more, but for
-/// what it took. What its calls did to files is taken back beside it.
+/// A run was rewound to before a model turn: that turn and everything that started later do not count any more, except
+/// for their cost. What its calls did to files is undone in the same operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRewind {
-    /// The turn that is taken again.
+    /// The turn that is repeated.
     pub to: Seq,
-    /// Who works again, and the labels of each as they were.
-    pub again: Vec<WorksAgain>,
-    /// Agents that began since.
+    /// The agents that work again, with their taint labels at that point.
+    pub again: Vec<ResumedTask>,
+    /// Agents that were started since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<TaskId>,
-    /// Calls that were wanted since and not made. Nobody makes them any more.
+    /// Calls that were requested since and not made. They are never made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub void: Vec<OpId>,
 }
 
-/// An agent that works again.
+/// An agent that works again after a rewind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorksAgain {
+pub struct ResumedTask {
     pub task: TaskId,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taint: Vec<Taint>,
@@ -185,46 +185,46 @@ pub struct WorksAgain {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RunCancel {}
 
-/// A run came to nothing.
+/// A run failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunFail {
     pub reason: Box<str>,
 }
 
-/// A run came to its end, with nothing pending.
+/// A run was completed, with nothing unfinished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunComplete {
-    /// What the person is told.
+    /// The report to the person.
     pub summary: ContentRef,
-    /// What it made, for the person to open.
+    /// The files it made, for the person to open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<FilePath>,
 }
 
 events! {
-    /// Objectives, and what becomes of them.
+    /// Runs of agents.
     RunEvent {
-        /// Somebody stated an objective.
+        /// A run was started with an objective.
         "run.start" v 1 Final => Start(RunStart),
-        /// The person said something while agents worked.
+        /// The person sent a message to a working agent.
         "run.steer" v 1 Final => Steer(RunSteer),
-        /// A run stands still.
+        /// A run was paused.
         "run.pause" v 1 Final => Pause(RunPause),
-        /// A run goes on.
+        /// A run was resumed.
         "run.resume" v 1 Final => Resume(RunResume),
-        /// The server was started again and takes a run up; the time in between is nobody's.
+        /// The server was restarted and continues a run; the time in between does not count.
         "run.wake" v 1 Final => Wake(RunWake),
-        /// An agent waits for the person.
+        /// An agent asked the person.
         "run.ask" v 1 Final => Ask(RunAsk),
         /// The person answered.
         "run.answer" v 1 Final => Answer(RunAnswer),
-        /// A run is again as it was before a turn of a model.
+        /// A run was rewound to before a model turn.
         "run.rewind" v 1 Final => Rewind(RunRewind),
         /// The person ended a run.
         "run.cancel" v 1 Final => Cancel(RunCancel),
-        /// A run came to nothing.
+        /// A run failed.
         "run.fail" v 1 Final => Fail(RunFail),
-        /// A run came to its end, with nothing pending.
+        /// A run was completed, with nothing unfinished.
         "run.complete" v 1 Final => Complete(RunComplete),
     }
 }

@@ -1,9 +1,9 @@
-//! `setting.*`: preferences, one value a key. Secrets are never settings.
+//! `setting.*`: preferences, one value per key. Secrets are never settings.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A setting got a value.
+/// A setting was set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingSet {
     pub key: Box<str>,
@@ -12,7 +12,7 @@ pub struct SettingSet {
     pub prev: Option<Value>,
 }
 
-/// A setting went back to its default.
+/// A setting was cleared and has its default again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingClear {
     pub key: Box<str>,
@@ -22,9 +22,9 @@ pub struct SettingClear {
 events! {
     /// Preferences of the person.
     SettingEvent {
-        /// A setting got a value.
+        /// A setting was set.
         "setting.set" v 1 Reversible => Set(SettingSet),
-        /// A setting went back to its default.
+        /// A setting was cleared and has its default again.
         "setting.clear" v 1 Reversible => Clear(SettingClear),
     }
 }

@@ -1,10 +1,10 @@
-//! `system.*`: what was done to the computer as a whole.
+//! `system.*`: events about the computer as a whole.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ChainHash, ContentHash, EffectId, Seq, UserId};
 
-/// Bytes are to be dropped for good; their hashes stay, so the chain still verifies.
+/// A request to delete bytes for good; their hashes stay, so the chain still verifies.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SystemPurge {
     pub effect: EffectId,
@@ -12,15 +12,15 @@ pub struct SystemPurge {
     pub reason: Box<str>,
 }
 
-/// The bytes of a purge are gone.
+/// The bytes of a purge were deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemPurged {
     pub effect: EffectId,
-    /// How many of the named contents were still there.
+    /// How many of the named contents still existed.
     pub dropped: u64,
 }
 
-/// Files of another computer arrived.
+/// Files of another computer were imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemImport {
     pub user: UserId,
@@ -32,11 +32,11 @@ pub struct SystemImport {
 events! {
     /// The computer as a whole.
     SystemEvent {
-        /// Bytes are to be dropped for good, as after a pasted secret; owed until the next answers it.
+        /// Bytes are to be deleted for good, for example a pasted secret; pending until the next event.
         "system.purge" v 1 Final => Purge(SystemPurge),
-        /// The bytes of a purge are gone.
+        /// The bytes of a purge were deleted.
         "system.purged" v 1 Final => Purged(SystemPurged),
-        /// Files of another computer arrived; the operation's file events say which.
+        /// Files of another computer were imported; the operation's file events list them.
         "system.import" v 1 Final => Import(SystemImport),
     }
 }

@@ -1,14 +1,14 @@
-//! `task.*`: the agents of a run, and what they tell each other.
+//! `task.*`: the agents of a run and the messages between them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ContentRef, TaskId};
 
-/// An agent was given something to do.
+/// An agent was started with an instruction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskStart {
     pub task: TaskId,
-    /// Who asked for it; the first agent of a run was asked by the person.
+    /// The agent that requested it; none for the first agent of a run, which the person requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
     /// `conductor`, `writer`, `researcher`, `terminal`.
@@ -18,12 +18,12 @@ pub struct TaskStart {
     pub instruction: ContentRef,
 }
 
-/// What a message is.
+/// The kind of a message between agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum MessageKind {
-    /// Something was found out.
+    /// A finding.
     Finding,
     /// The requester has to answer.
     Question,
@@ -32,11 +32,11 @@ pub enum MessageKind {
     Progress,
     /// The work is done.
     Completion,
-    /// The work came to nothing.
+    /// The work failed.
     Failure,
 }
 
-/// An agent told another something.
+/// An agent sent a message to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskMessage {
     pub from: TaskId,
@@ -52,7 +52,7 @@ pub struct TaskMessage {
 pub enum TaskOutcome {
     Done,
     Failed(Box<str>),
-    /// Because the run was.
+    /// The run was cancelled.
     Cancelled,
 }
 
@@ -63,22 +63,22 @@ pub struct TaskEnd {
     pub outcome: TaskOutcome,
 }
 
-/// The person looked at what an agent has read, and trusts it.
+/// The person reviewed what an agent has read, and removed its taint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskTrust {
     pub task: TaskId,
 }
 
 events! {
-    /// The agents of a run, and what they tell each other.
+    /// The agents of a run and the messages between them.
     TaskEvent {
-        /// An agent was given something to do.
+        /// An agent was started with an instruction.
         "task.start" v 1 Final => Start(TaskStart),
-        /// An agent told another something.
+        /// An agent sent a message to another.
         "task.message" v 1 Final => Message(TaskMessage),
         /// The work of an agent ended.
         "task.end" v 1 Final => End(TaskEnd),
-        /// The person trusts what an agent has read.
+        /// The person trusts what an agent has read; its taint is removed.
         "task.trust" v 1 Final => Trust(TaskTrust),
     }
 }

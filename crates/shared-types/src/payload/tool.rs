@@ -1,28 +1,28 @@
-//! `tool.*`: commands, and any other tool, as transactions. One call is one operation: the operation's id is the
-//! call's, and what it changed stands in the same append as its result.
+//! `tool.*`: commands and other tool calls, as transactions. One call is one operation with the call's id, and its
+//! changes are in the same append as its result.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ContentRef, TaskId};
 
-/// A tool was called. It is open until a [`ToolResult`] answers it.
+/// A tool was called. The call is open until its [`ToolResult`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCall {
-    /// Which one: `exec` for a command.
+    /// The tool's name: `exec` for a command.
     pub tool: Box<str>,
     /// One line for people, such as the command line.
     pub title: Box<str>,
     /// Its arguments as JSON.
     pub input: ContentRef,
-    /// Whether it may reach the outside. Then it cannot be taken back as a whole, only what it did to files.
+    /// Whether it may use the network. Then only its changes to files can be undone.
     pub network: bool,
     /// The agent that called it, if the person did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
 }
 
-/// What became of a request.
+/// The decision about a network request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -31,7 +31,7 @@ pub enum RequestVerdict {
     Refused,
 }
 
-/// Something inside a call asked for the network.
+/// A network request was made inside a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolRequest {
@@ -41,12 +41,12 @@ pub struct ToolRequest {
     pub verdict: RequestVerdict,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Box<str>>,
-    /// Bytes that went out, and that came back.
+    /// Bytes sent and received.
     pub sent: u64,
     pub received: u64,
 }
 
-/// What ended a call before its own end: the person, or a limit.
+/// Why a call was stopped: by the person, or at a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -65,21 +65,21 @@ pub enum StopReason {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ToolStatus {
-    /// By itself.
+    /// The process exited.
     Exited { code: i32 },
-    /// By a signal of its own making.
+    /// The process was killed by a signal that the server did not send.
     Killed { signal: i32 },
-    /// By the person or a limit.
+    /// The person or a limit stopped it.
     Stopped { why: StopReason },
-    /// It could not be started, or what it did could not be taken.
+    /// It could not be started, or its changes could not be recorded.
     Failed { reason: Box<str> },
-    /// The server ended while it ran.
+    /// The server stopped while it ran.
     Interrupted { reason: Box<str> },
-    /// It was a dry run, and the person threw away what it did.
+    /// It was a dry run, and its changes were discarded.
     Discarded,
 }
 
-/// Read by its fields rather than through a copy of the whole value, which would cost the desktop ten kilobytes.
+/// Written by hand: serde's derive for tagged enums buffers the whole value, which adds ten kilobytes to the desktop.
 impl<'de> Deserialize<'de> for ToolStatus {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
@@ -106,38 +106,38 @@ impl<'de> Deserialize<'de> for ToolStatus {
     }
 }
 
-/// What is known of a call that has run.
+/// Facts about a call that has run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ToolReport {
-    /// What it printed, as far as that is kept.
+    /// Its output, up to a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<ContentRef>,
-    /// All that it printed, in bytes.
+    /// The size of its whole output, in bytes.
     pub written: u64,
     pub millis: u64,
-    /// Limits that were met.
+    /// Limits that it reached.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<StopReason>,
-    /// What could not be kept and why; what changed meanwhile, and where the call's version of it is.
+    /// What could not be recorded and why; files that changed meanwhile, and the name of the call's version.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Box<str>>,
 }
 
-/// A dry run ended; what it changed waits.
+/// A dry run ended; its changes wait to be accepted or discarded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolHold {
     pub report: ToolReport,
-    /// How many paths it changed.
+    /// The number of changed paths.
     pub changes: u64,
-    /// What it exited with; absent where that was not recorded yet.
+    /// Its exit code; absent in older events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
 }
 
-/// A call ended. The file events beside it, in the same append, are what it changed.
+/// A call ended. The file events in the same append are its changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResult {
@@ -146,15 +146,15 @@ pub struct ToolResult {
 }
 
 events! {
-    /// Commands and other tools; the operation's id is the call's.
+    /// Commands and other tool calls; the operation's id is the call's.
     ToolEvent {
-        /// A tool was called; it is open until a result answers it.
+        /// A tool was called; the call is open until its result.
         "tool.call" v 1 Final => Call(ToolCall),
-        /// Something inside a call asked for the network.
+        /// A network request was made inside a call.
         "tool.request" v 1 Final => Request(ToolRequest),
-        /// A dry run ended, with its exit `code`; what it changed waits to be accepted or discarded.
+        /// A dry run ended, with its exit `code`; its changes wait to be accepted or discarded.
         "tool.hold" v 1 Final => Hold(ToolHold),
-        /// A call ended; what it changed stands beside, in the same append.
+        /// A call ended; its changes are in the same append.
         "tool.result" v 1 Final => Result(ToolResult),
     }
 }

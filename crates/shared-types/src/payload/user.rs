@@ -1,4 +1,4 @@
-//! `user.*`: who owns this computer. Identity proper (passkeys, sessions) lives outside the log.
+//! `user.*`: the owner of this computer. Passkeys and sessions are kept outside the log.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ pub struct UserCreate {
     pub name: Box<str>,
 }
 
-/// The person changed how they are called.
+/// The owner's name changed. Only older logs hold this; nothing records it any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserRename {
     pub name: Box<str>,
@@ -16,11 +16,11 @@ pub struct UserRename {
 }
 
 events! {
-    /// The person this computer belongs to.
+    /// The owner of this computer.
     UserEvent {
         /// The computer was set up for a person.
         "user.create" v 1 Final => Create(UserCreate),
-        /// The person changed how they are called.
+        /// The owner's name changed. Only older logs hold this; nothing records it any more.
         "user.rename" v 1 Final => Rename(UserRename),
     }
 }

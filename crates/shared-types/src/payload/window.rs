@@ -1,11 +1,11 @@
-//! `window.*`: the windows of the desktop, as they stand when a gesture has ended.
+//! `window.*`: the windows of the desktop, recorded at the end of each mouse or keyboard action.
 
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 
 use crate::WindowId;
 
-/// Where a window is, in pixels of the desktop.
+/// The position and size of a window, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rect {
@@ -25,7 +25,7 @@ pub enum WindowMode {
     Maximized,
 }
 
-/// All that the desktop remembers of a window.
+/// The state of a window.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Window {
@@ -33,15 +33,15 @@ pub struct Window {
     pub title: Box<str>,
     pub rect: Rect,
     pub mode: WindowMode,
-    /// Its place in the stack; the highest is in front.
+    /// Its position in the stack; the highest is in front.
     pub z: u32,
-    /// What it shows, in the app's own terms: the path of a file or a folder, a page of the settings.
+    /// What it shows, in terms of the app: the path of a file or a folder, a page of the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shows: Option<Box<str>>,
 }
 
-/// Written by hand, because `shows` came later: events from before have no such field and must be written as they were,
-/// while a snapshot, which has no names of fields, needs every one of them.
+/// Written by hand, because `shows` was added later: in JSON an absent value is left out, so that older events keep
+/// their bytes, while a snapshot has no field names and needs every field.
 impl Serialize for Window {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let left_out = self.shows.is_none() && serializer.is_human_readable();
@@ -79,7 +79,7 @@ pub struct WindowClose {
 events! {
     /// Windows of the desktop.
     WindowEvent {
-        /// A window opened, moved, changed its size, its mode or its place in the stack.
+        /// A window opened, moved, or changed its size, its mode or its position in the stack.
         "window.set" v 1 Reversible => Set(WindowSet),
         /// A window closed.
         "window.close" v 1 Reversible => Close(WindowClose),

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use event_log::{EventLog, understand};
-use kernel::run::Phase;
+use event_log::{EventLog, decode_event};
+use kernel::run::RunPhase;
 use kernel::{RunAction, touched_files};
 use shared_types::payload::run::{PauseReason, RunResume};
 use shared_types::{ContentHash, FilePath, RunId, Source};
@@ -31,7 +31,7 @@ impl Computer {
     pub(super) fn is_taken_over(&self, run: RunId) -> Result<bool, Failure> {
         Ok(self.writer.inspect(move |view| {
             let phase = view.runs.get(&run).map(|run| &run.phase);
-            matches!(phase, Some(Phase::Paused(PauseReason::TakenOver)))
+            matches!(phase, Some(RunPhase::Paused(PauseReason::TakenOver)))
         })?)
     }
 
@@ -45,7 +45,7 @@ impl Computer {
             if stored.source != Source::User || !stored.name.starts_with("file.") {
                 return ControlFlow::Continue(());
             }
-            match understand(log, stored) {
+            match decode_event(log, stored) {
                 Ok(event) => {
                     events.push(event);
                     ControlFlow::Continue(())

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
-use event_log::writer::Intent;
-use kernel::run::{Begun, Phase};
+use event_log::writer::ChangeRequest;
+use kernel::run::{OperationStarts, RunPhase};
 use projector::query::RunRow;
 use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::payload::run::{RunComplete, RunEvent, RunStart};
@@ -95,7 +95,7 @@ impl Computer {
             _ => None,
         });
         // What it came to before it went back is not what it comes to.
-        let complete = complete.filter(|_| story.run.phase == Phase::Completed);
+        let complete = complete.filter(|_| story.run.phase == RunPhase::Completed);
         let shown = |content| texts::show(log, content).text;
         let all: Vec<&Event> = story.events.iter().filter(|event| steps::is_step(event)).collect();
         let earlier = all.len().saturating_sub(STEPS);
@@ -205,8 +205,8 @@ impl Computer {
             false => steps::calls(&self.story(run)?.events),
         };
         calls.reverse();
-        let intent = Intent::UndoRun { run, resolutions: resolutions(choices) };
-        let mut done = self.take_back(caller, intent, &calls, preview, progress)?;
+        let change = ChangeRequest::UndoRun { run, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, change, &calls, preview, progress)?;
         done.target = Some(operation_of(run));
         Ok(done)
     }
@@ -228,13 +228,13 @@ impl Computer {
                 format!("event {step} is no turn and no call of an agent in this run"),
             )
         })?;
-        let begun = Begun::of(run, &story.events);
+        let begun = OperationStarts::of(run, &story.events);
         let since: Vec<Event> =
             story.events.iter().filter(|event| begun.of_event(event) >= to).cloned().collect();
         let mut calls = steps::calls(&since);
         calls.reverse();
-        let intent = Intent::RetryRun { run, to, resolutions: resolutions(choices) };
-        let mut done = self.take_back(caller, intent, &calls, preview, progress)?;
+        let change = ChangeRequest::RetryRun { run, to, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, change, &calls, preview, progress)?;
         done.target = Some(operation_of(run));
         Ok(done)
     }
@@ -253,8 +253,8 @@ impl Computer {
             undone_by.ok_or_else(|| kernel::Rejection::NotUndone { op: root }.into())
         };
         let target = self.target(caller, reverted, undone)?;
-        let intent = Intent::Undo { target, resolutions: resolutions(choices) };
-        let mut done = self.take_back(caller, intent, &[target], preview, progress)?;
+        let change = ChangeRequest::Undo { target, resolutions: resolutions(choices) };
+        let mut done = self.take_back(caller, change, &[target], preview, progress)?;
         done.target = Some(root);
         Ok(done)
     }

@@ -3,7 +3,7 @@
 
 use event_log::read_content;
 use kernel::diff::{TextDiff, diff};
-use kernel::run::{Phase, Run};
+use kernel::run::{Run, RunPhase};
 use serde_json::Value;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::AskKind;
@@ -146,7 +146,7 @@ fn titled(about: &AskKind, exact: String) -> AskKind {
 /// Milliseconds after which a call leaves the outbox by itself.
 fn leaves_in(run: &Run, about: &AskKind) -> Option<u64> {
     match (about, &run.phase) {
-        (AskKind::Outgoing { until, .. }, Phase::Working) => {
+        (AskKind::Outgoing { until, .. }, RunPhase::Working) => {
             let left = until.millis().saturating_sub(ids::now().millis());
             Some(u64::try_from(left).unwrap_or_default())
         }
@@ -155,7 +155,11 @@ fn leaves_in(run: &Run, about: &AskKind) -> Option<u64> {
             | AskKind::Approval { .. }
             | AskKind::Question { .. }
             | AskKind::Interrupted { .. },
-            Phase::Working | Phase::Paused(_) | Phase::Cancelled | Phase::Failed(_) | Phase::Completed,
+            RunPhase::Working
+            | RunPhase::Paused(_)
+            | RunPhase::Cancelled
+            | RunPhase::Failed(_)
+            | RunPhase::Completed,
         ) => None,
     }
 }

@@ -74,7 +74,8 @@ pub(super) fn turn_of(events: &[Event], step: Seq) -> Option<Seq> {
 impl<'a> Teller<'a> {
     /// `events` are all of the run.
     pub(super) fn new(log: &'a dyn EventLog, events: &[Event], undone: HashSet<OpId>) -> Self {
-        let is_gone = events.first().and_then(|event| event.run_id).map(|run| kernel::run::gone(run, events));
+        let is_gone =
+            events.first().and_then(|event| event.run_id).map(|run| kernel::run::is_rewound(run, events));
         let gone = |event: &&Event| is_gone.as_ref().is_some_and(|is_gone| is_gone(event));
         let gone = events.iter().filter(gone).map(|event| event.seq).collect();
         let mut calls: HashMap<OpId, Came> = HashMap::new();

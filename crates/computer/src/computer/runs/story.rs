@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use event_log::{EventLog, understand};
-use kernel::run::{Phase, Run, Task, TaskState};
+use event_log::{EventLog, decode_event};
+use kernel::run::{Run, RunPhase, Task, TaskState};
 use kernel::{Call, View, evolve};
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::{PauseReason, RunEvent};
@@ -32,12 +32,12 @@ pub(crate) struct Story {
 pub(super) fn events_of(log: &dyn EventLog, run: RunId, after: Seq) -> Result<Vec<Event>, Failure> {
     if after == Seq::ZERO {
         let all = log.run(run)?;
-        return Ok(all.iter().map(|stored| understand(log, stored)).collect::<Result<_, _>>()?);
+        return Ok(all.iter().map(|stored| decode_event(log, stored)).collect::<Result<_, _>>()?);
     }
     let mut found = Vec::new();
     log.scan(after.next(), &mut |stored| {
         if stored.run_id == Some(run) {
-            found.push(understand(log, stored));
+            found.push(decode_event(log, stored));
         }
         ControlFlow::Continue(())
     })?;
@@ -133,9 +133,9 @@ impl Story {
             return words;
         }
         match &self.run.phase {
-            Phase::Paused(_) => return "paused".into(),
-            Phase::Cancelled | Phase::Failed(_) | Phase::Completed => return "stopped".into(),
-            Phase::Working => {}
+            RunPhase::Paused(_) => return "paused".into(),
+            RunPhase::Cancelled | RunPhase::Failed(_) | RunPhase::Completed => return "stopped".into(),
+            RunPhase::Working => {}
         }
         // Whoever has said something, or handed work on, and did nothing since waits for those who work for it.
         let newest = self.newest_of(task.id);
@@ -210,23 +210,23 @@ fn follow(view: &mut View, event: &Event) {
 
 pub(super) fn state(run: &Run) -> RunState {
     match &run.phase {
-        Phase::Working if !run.waits() => RunState::Running,
-        Phase::Working => RunState::Waiting,
-        Phase::Paused(_) => RunState::Paused,
-        Phase::Cancelled => RunState::Cancelled,
-        Phase::Failed(_) => RunState::Failed,
-        Phase::Completed => RunState::Completed,
+        RunPhase::Working if !run.waits_for_person() => RunState::Running,
+        RunPhase::Working => RunState::Waiting,
+        RunPhase::Paused(_) => RunState::Paused,
+        RunPhase::Cancelled => RunState::Cancelled,
+        RunPhase::Failed(_) => RunState::Failed,
+        RunPhase::Completed => RunState::Completed,
     }
 }
 
 pub(super) fn line(id: RunId, run: &Run, ended: Option<Timestamp>, undone: bool) -> RunLine {
     let reason = match &run.phase {
-        Phase::Paused(PauseReason::Person) => Some("you paused it".to_owned()),
-        Phase::Paused(PauseReason::TakenOver) => Some("you took over".to_owned()),
-        Phase::Paused(PauseReason::Budget(why) | PauseReason::Model(why)) | Phase::Failed(why) => {
+        RunPhase::Paused(PauseReason::Person) => Some("you paused it".to_owned()),
+        RunPhase::Paused(PauseReason::TakenOver) => Some("you took over".to_owned()),
+        RunPhase::Paused(PauseReason::Budget(why) | PauseReason::Model(why)) | RunPhase::Failed(why) => {
             Some(why.to_string())
         }
-        Phase::Working | Phase::Cancelled | Phase::Completed => None,
+        RunPhase::Working | RunPhase::Cancelled | RunPhase::Completed => None,
     };
     RunLine {
         run: id,

@@ -52,7 +52,7 @@ impl Open {
         };
         for (index, piece) in self.pieces.iter().enumerate() {
             match (piece, picks.get(index).copied().flatten()) {
-                (Piece::Settled(lines), _) => add(lines),
+                (Piece::Merged(lines), _) => add(lines),
                 (Piece::Clash { ours, .. }, Some(Pick::Mine) | None) => add(ours),
                 (Piece::Clash { theirs, .. }, Some(Pick::Theirs)) => add(theirs),
                 (Piece::Clash { ours, theirs, .. }, Some(Pick::Both)) => {
@@ -118,7 +118,7 @@ pub(super) fn Merging(document: Document, onclose: EventHandler<()>) -> Element 
         div { class: "part part-merge", tabindex: "0", "aria-label": "The merge",
             for (index, piece) in pieces.iter().enumerate() {
                 match piece {
-                    Piece::Settled(lines) => rsx! { Settled { key: "{index}", text: words(lines).into_owned(), first: index == 0, last: index + 1 == pieces.len() } },
+                    Piece::Merged(lines) => rsx! { Settled { key: "{index}", text: words(lines).into_owned(), first: index == 0, last: index + 1 == pieces.len() } },
                     Piece::Clash { base, ours, theirs } => rsx! {
                         Clash {
                             key: "{index}",

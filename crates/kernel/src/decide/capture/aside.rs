@@ -1,4 +1,4 @@
-//! Where the log wins, what an edit would have put at a path goes beside it, with a sentence that says where.
+//! The log's version wins: the version of a conflicting edit is kept under another name, with a note that says which.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::View;
 use crate::command::OutsideEdit;
 use crate::decide::plan::{Targets, blocking_file, is_blocked};
 
-/// Puts aside what clashes, and what the log's tree has no place for. Returns a sentence for each.
+/// Renames the versions of clashing edits and of edits that the log's tree has no place for. Returns a note for each.
 pub(super) fn put_aside(
     view: &View,
     targets: &mut Targets,
@@ -19,39 +19,39 @@ pub(super) fn put_aside(
 ) -> Vec<String> {
     let mut aside = Aside { view, targets, clashes, repositories: BTreeSet::new(), folders: BTreeMap::new() };
     aside.keep_repositories();
-    aside.leave_what_is_blocked(edits);
-    let mut said: Vec<String> = Vec::new();
+    aside.leave_out_blocked(edits);
+    let mut notes: Vec<String> = Vec::new();
     for repository in &aside.repositories {
-        said.push(format!("{repository} changed meanwhile; what the command did in it is left out"));
+        notes.push(format!("{repository} changed meanwhile; the command's changes in it are left out"));
     }
     let clashes = std::mem::take(&mut aside.clashes);
     for edit in clashes.into_iter().filter(|edit| edit.path.repository().is_none()) {
-        said.push(aside.settle(edit));
+        notes.push(aside.resolve(edit));
     }
-    said
+    notes
 }
 
 struct Aside<'a> {
     view: &'a View,
     targets: &'a mut Targets,
     clashes: Vec<&'a OutsideEdit>,
-    /// Git repositories that stay as the log has them.
+    /// Git repositories that keep the log's version.
     repositories: BTreeSet<FilePath>,
-    /// Where the files go that lie below what is a file in the log, by that file.
+    /// By the path of a file in the log: the folder for edits that need a folder at that path.
     folders: BTreeMap<FilePath, Option<FilePath>>,
 }
 
 impl<'a> Aside<'a> {
-    /// A repository stays as a whole: half of each side would be none of both.
+    /// A git repository keeps the log's version as a whole, because a mixture of both versions would be broken.
     fn keep_repositories(&mut self) {
         self.repositories.extend(self.clashes.iter().filter_map(|edit| edit.path.repository()));
         let kept = &self.repositories;
         self.targets.retain(|path, _| path.repository().is_none_or(|repository| !kept.contains(&repository)));
     }
 
-    /// An edit that finds a file where it needs a folder, or a folder with files where it needs a place, clashes
-    /// too. To leave one may block another, so this goes on until all the others have their place.
-    fn leave_what_is_blocked(&mut self, edits: &'a [OutsideEdit]) {
+    /// An edit also clashes if it needs a folder where the log has a file, or a file where the log has a folder with
+    /// files. Leaving one edit out may block another, so this repeats until no edit is blocked.
+    fn leave_out_blocked(&mut self, edits: &'a [OutsideEdit]) {
         loop {
             let blocked: Vec<&OutsideEdit> = edits.iter().filter(|edit| self.is_blocked(edit)).collect();
             if blocked.is_empty() {
@@ -70,13 +70,13 @@ impl<'a> Aside<'a> {
         node.is_some_and(|node| is_blocked(self.view, self.targets, &edit.path, node))
     }
 
-    /// The log keeps the path. What was deleted stays, a folder is not made, a file goes beside.
-    fn settle(&mut self, edit: &OutsideEdit) -> String {
+    /// The log keeps the path: a deletion and a new folder are left out, a file is kept under another name.
+    fn resolve(&mut self, edit: &OutsideEdit) -> String {
         let path = &edit.path;
         let meanwhile = match self.view.files.get(path) {
             Some(today) if Some(today) != edit.base.as_ref() => format!("{path} changed meanwhile"),
             None if edit.base.is_some() => format!("{path} was deleted meanwhile"),
-            Some(_) | None => format!("something else stands in the way of {path} now"),
+            Some(_) | None => format!("something else is in the way of {path} now"),
         };
         match &edit.now {
             None => format!("{meanwhile} and was not deleted"),
@@ -88,7 +88,7 @@ impl<'a> Aside<'a> {
         }
     }
 
-    /// Keeps a node under a free name, and says which.
+    /// Keeps a node under a free name and returns that name.
     fn keep(&mut self, path: &FilePath, node: &FileNode) -> Option<FilePath> {
         let place = match blocking_file(self.view, self.targets, path) {
             Some(above) => {
@@ -96,7 +96,7 @@ impl<'a> Aside<'a> {
                 path.rebase(&above, &folder)?.ok()?
             }
             None => {
-                let fits = |place: &FilePath| self.stands(place) == Some(node) || self.is_free(place);
+                let fits = |place: &FilePath| self.node_at(place) == Some(node) || self.is_free(place);
                 names_beside(path, node.content()).find(fits)?
             }
         };
@@ -113,7 +113,7 @@ impl<'a> Aside<'a> {
         folder
     }
 
-    fn stands(&self, place: &FilePath) -> Option<&FileNode> {
+    fn node_at(&self, place: &FilePath) -> Option<&FileNode> {
         match self.targets.get(place) {
             Some(target) => target.as_ref(),
             None => self.view.files.get(place),
@@ -123,7 +123,7 @@ impl<'a> Aside<'a> {
     fn is_free(&self, place: &FilePath) -> bool {
         let below = self.targets.range::<FilePath, _>(place..);
         let mut below = below.take_while(|(path, _)| path.as_str().starts_with(place.as_str()));
-        self.stands(place).is_none()
+        self.node_at(place).is_none()
             && self.view.files.count_below(place) == 0
             && !below.any(|(path, target)| path.is_within(place) && target.is_some())
     }

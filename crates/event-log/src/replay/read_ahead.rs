@@ -1,7 +1,7 @@
-//! Reading ahead: a thread scans the log, which checks the chain, while the caller understands what it read.
+//! Reading ahead: a thread scans the log, which checks the chain, while the caller decodes and applies the events.
 //!
-//! Events cross in chunks whose texts lie in one buffer, and the buffers go back and forth, so that a long log costs
-//! no allocation per event and no more memory than a few chunks.
+//! Events are passed in chunks that keep their texts in one buffer, and the buffers are reused, so that a long log
+//! costs no allocation per event and no more memory than a few chunks.
 
 use std::borrow::Cow;
 use std::mem;
@@ -13,13 +13,13 @@ use shared_types::{Seq, StoredEvent};
 
 use crate::{EventLog, ReadError};
 
-/// A chunk is handed over when it holds this many events or this much text.
+/// A chunk is full when it holds this many events or this much text.
 const CHUNK_EVENTS: usize = 64;
 const CHUNK_TEXT: usize = 64 * 1024;
-/// Chunks that wait for the caller at most.
+/// Chunks that may wait for the caller.
 const AHEAD: usize = 16;
 
-/// Visits the events of a range in order, until one cannot be understood or the log breaks or ends.
+/// Visits the events of a range in order, until one cannot be decoded or the log breaks or ends.
 pub(super) fn each_event(
     log: &dyn EventLog,
     from: Seq,
@@ -34,15 +34,15 @@ pub(super) fn each_event(
         let Ok(reader) = reader else {
             return Err(ReadError::Broken {
                 seq: from,
-                reason: "no thread could be started to read it".into(),
+                reason: "no thread could be started to read the log".into(),
             });
         };
-        give(chunks, &used, &mut visit)?;
+        visit_chunks(chunks, &used, &mut visit)?;
         reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-/// The reader's side. It stops early if the caller has gone.
+/// The reader's side. It stops early if the caller has stopped.
 fn read(
     log: &dyn EventLog,
     from: Seq,
@@ -65,12 +65,12 @@ fn read(
             Err(_) => ControlFlow::Break(()),
         }
     });
-    // What stands before a break is understood before the break is reported.
+    // The caller gets the events before a break before it gets the error.
     let _ = full.send(chunk);
     scanned
 }
 
-fn give(
+fn visit_chunks(
     chunks: Receiver<Chunk>,
     used: &Sender<Chunk>,
     visit: &mut dyn FnMut(&StoredEvent<'_>) -> Result<(), ReadError>,
@@ -83,14 +83,14 @@ fn give(
     Ok(())
 }
 
-/// Stored events whose texts stand one after another in a single buffer.
+/// Stored events with all their texts in a single buffer.
 #[derive(Default)]
 struct Chunk {
     texts: String,
     events: Vec<Packed>,
 }
 
-/// An event without its texts, and where each of them ends.
+/// An event without its texts, and the end of each text in the buffer.
 struct Packed {
     event: StoredEvent<'static>,
     name: usize,

@@ -1,4 +1,4 @@
-//! Effects that are asked for and answered: checkpoints and purges.
+//! Requests and results of effects: checkpoints and purges.
 
 use shared_types::payload::checkpoint::{
     CheckpointCreate, CheckpointFail, CheckpointReason, CheckpointRequest,
@@ -12,8 +12,8 @@ use crate::{EffectKind, Rejection, View};
 
 const MESSAGE_LIMIT: u64 = 4 * 1024;
 
-/// Only a result of its own kind settles what is owed.
-fn owed(view: &View, effect: EffectId, fits: fn(&EffectKind) -> bool) -> Result<(), Rejection> {
+/// Checks that an effect of the right kind is pending.
+fn check_pending(view: &View, effect: EffectId, fits: fn(&EffectKind) -> bool) -> Result<(), Rejection> {
     if view.pending.get(&effect).is_some_and(fits) { Ok(()) } else { Err(Rejection::NotOwed { effect }) }
 }
 
@@ -25,7 +25,7 @@ fn is_purge(kind: &EffectKind) -> bool {
     matches!(kind, EffectKind::DropContents { .. })
 }
 
-/// Records a request unless the very same is owed already.
+/// Records a request unless the same one is pending already.
 fn request(
     view: &View,
     draft: &mut Draft,
@@ -60,7 +60,7 @@ pub(super) fn record_checkpoint(
     seq: Seq,
     message: &str,
 ) -> Result<(), Rejection> {
-    owed(view, effect, is_checkpoint)?;
+    check_pending(view, effect, is_checkpoint)?;
     check_size("a checkpoint's message", message.len() as u64, MESSAGE_LIMIT)?;
     let is_commit = matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
     if !is_commit {
@@ -79,7 +79,7 @@ pub(super) fn fail_checkpoint(
     effect: EffectId,
     reason: &str,
 ) -> Result<(), Rejection> {
-    owed(view, effect, is_checkpoint)?;
+    check_pending(view, effect, is_checkpoint)?;
     let reason: String = reason.chars().take(1000).collect();
     draft.event(CheckpointFail { effect, reason: reason.into() });
     Ok(())
@@ -106,7 +106,7 @@ pub(super) fn record_purge(
     effect: EffectId,
     dropped: u64,
 ) -> Result<(), Rejection> {
-    owed(view, effect, is_purge)?;
+    check_pending(view, effect, is_purge)?;
     draft.event(SystemPurged { effect, dropped });
     Ok(())
 }

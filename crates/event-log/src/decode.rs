@@ -1,4 +1,4 @@
-//! From a stored event to one that the kernel can work with.
+//! Decoding: from a stored event to one that the kernel can work with.
 
 use shared_types::payload::file::FileEvent;
 use shared_types::{Event, Payload, StoredEvent};
@@ -6,8 +6,8 @@ use shared_types::{Event, Payload, StoredEvent};
 use crate::content::read_content;
 use crate::{EventLog, ReadError};
 
-/// Decodes an event; a `file.batch` gets its list attached from the log's contents.
-pub fn understand(log: &dyn EventLog, stored: &StoredEvent<'_>) -> Result<Event, ReadError> {
+/// Decodes an event and attaches the list of a `file.batch`, which is content of the log.
+pub fn decode_event(log: &dyn EventLog, stored: &StoredEvent<'_>) -> Result<Event, ReadError> {
     let seq = stored.seq;
     let mut event = stored.decode().map_err(|source| ReadError::Undecodable { seq, source })?;
     if let Payload::File(FileEvent::Batch(batch)) = &mut event.payload {
