@@ -22,7 +22,7 @@ mod transfer;
 use std::sync::Arc;
 
 use axum::http::Method;
-use hypervisor::access::Given;
+use hypervisor::access::ResponseKind;
 pub use hypervisor::access::{Access, Route};
 use shared_types::wire::Scope;
 
@@ -30,7 +30,7 @@ use crate::desk::Desk;
 
 /// All routes of a computer.
 pub fn routes() -> Vec<Route> {
-    use Access::Signed;
+    use Access::SignedIn as Signed;
     use Scope::{Read, Terminal, Write};
     vec![
         Route::get("/api/v1/state", Signed(Read), "The desktop, now or as it was", desktop::state),
@@ -44,9 +44,10 @@ pub fn routes() -> Vec<Route> {
         Route::post("/api/v1/folders", Signed(Write), "Makes a folder", files::make_folder),
         Route::get("/api/v1/search", Signed(Read), "Finds files by name and text", files::search),
         Route::get("/api/v1/versions", Signed(Read), "What a file was", files::versions),
-        Route::get("/api/v1/content", Signed(Read), "Bytes of a file", content::read).giving(Given::File),
+        Route::get("/api/v1/content", Signed(Read), "Bytes of a file", content::read)
+            .responds_with(ResponseKind::File),
         Route::new(Method::PUT, "/api/v1/content", Signed(Write), "Writes a file", content::write)
-            .with_file(),
+            .accepts_file(),
         Route::get("/api/v1/compare", Signed(Read), "Compares two moments", checkpoints::compare),
         Route::get("/api/v1/checkpoints", Signed(Read), "Lists checkpoints", checkpoints::list),
         Route::post("/api/v1/checkpoints", Signed(Write), "Makes a checkpoint", checkpoints::make),
@@ -58,8 +59,8 @@ pub fn routes() -> Vec<Route> {
         Route::post("/api/v1/redo", Signed(Write), "Redoes the latest", operations::redo_latest),
         Route::post("/api/v1/restore", Signed(Write), "Goes back to a moment", operations::restore),
         Route::get("/api/v1/export", Signed(Read), "Everything, as a zip", transfer::export)
-            .giving(Given::Bytes("application/zip")),
-        Route::post("/api/v1/import", Signed(Write), "Files of an export", transfer::import).with_file(),
+            .responds_with(ResponseKind::Bytes("application/zip")),
+        Route::post("/api/v1/import", Signed(Write), "Files of an export", transfer::import).accepts_file(),
         Route::get("/api/v1/commands", Signed(Read), "Commands that run or wait", commands::list),
         Route::post("/api/v1/commands", Signed(Write), "Runs a command in a cell", commands::start),
         Route::get("/api/v1/commands/{op}", Signed(Read), "What a command did", commands::show),

@@ -8,9 +8,9 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use event_log::EventLog;
 use http_body_util::LengthLimitError;
-use hypervisor::access::{About, Takes};
+use hypervisor::access::{DescribedExtractor, RouteDescription};
 pub(super) use hypervisor::body::Json as Body;
-pub(super) use hypervisor::problem::Refusal;
+pub(super) use hypervisor::problem::ApiError as Refusal;
 use kernel::Conflict;
 use kernel::conflict::State;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -107,9 +107,9 @@ impl From<Failure> for Refusal {
 #[derive(Debug)]
 pub struct Params<T>(pub T);
 
-impl<T: JsonSchema> Takes for Params<T> {
-    fn describe(about: &mut About) {
-        about.query = Some(SchemaGenerator::subschema_for::<T>);
+impl<T: JsonSchema> DescribedExtractor for Params<T> {
+    fn describe(description: &mut RouteDescription) {
+        description.query = Some(SchemaGenerator::subschema_for::<T>);
     }
 }
 
@@ -127,9 +127,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 #[derive(Debug)]
 pub struct Named<T>(pub T);
 
-impl<T: JsonSchema> Takes for Named<T> {
-    fn describe(about: &mut About) {
-        about.path = Some(SchemaGenerator::subschema_for::<T>);
+impl<T: JsonSchema> DescribedExtractor for Named<T> {
+    fn describe(description: &mut RouteDescription) {
+        description.path = Some(SchemaGenerator::subschema_for::<T>);
     }
 }
 

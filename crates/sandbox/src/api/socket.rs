@@ -11,8 +11,8 @@ use axum::{Extension, body::Bytes};
 use event_log::EventLog;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt, StreamExt};
-use hypervisor::access::{How, Principal};
-use hypervisor::front::Front;
+use hypervisor::access::{Credential, Principal};
+use hypervisor::server_state::ServerState;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::wire::{FromClient, FromServer, Scope, TerminalFrame};
@@ -41,14 +41,14 @@ pub(super) struct Since {
 pub(super) async fn connect(
     desk: Of,
     Extension(shell): Extension<Shell>,
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
     Params(since): Params<Since>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
-    let terminals = match &principal.how {
-        How::Session { .. } => true,
-        How::Token { scopes, .. } => scopes.contains(&Scope::Terminal),
+    let terminals = match &principal.credential {
+        Credential::Session { .. } => true,
+        Credential::Token { scopes, .. } => scopes.contains(&Scope::Terminal),
     };
     let upgrade = upgrade.map_err(|e| Refusal::new(e.status(), "not_a_websocket", e.body_text()))?;
     let desk = desk.0;
@@ -58,7 +58,7 @@ pub(super) async fn connect(
         // Whoever is signed out elsewhere is so here, at once.
         tokio::select! {
             () = tab.serve(since.since) => {}
-            () = principal.ended(&front.identity) => {}
+            () = principal.wait_until_invalid(&state.identity) => {}
         }
     }))
 }
