@@ -26,7 +26,7 @@ fn a_run_that_is_watched_is_followed_to_its_end() {
     for path in scenario.after.keys() {
         assert!(watched.out.contains(&format!("→ {path}")), "{path}: {watched:?}");
     }
-    assert!(!watched.out.contains("the model of this machine"), "another takes it: {watched:?}");
+    assert!(!watched.out.contains("using the local model"), "another takes it: {watched:?}");
     machine.judge(&scenario, &computer);
 }
 

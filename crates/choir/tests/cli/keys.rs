@@ -67,7 +67,7 @@ fn a_key_that_nothing_asks_for_is_kept_and_said_to_be_so() {
                     [mcp.t]\nurl = \"https://tracker.example/mcp\"\nkey = \"tracker\"\n";
         fs::write(machine.path("choir.toml"), toml).unwrap();
         let set = machine.set(&[known], SECRET).exits(0);
-        assert!(!set.out.contains("nothing asks"), "{set:?}");
+        assert!(!set.out.contains("no setting uses"), "{set:?}");
     }
     fs::write(machine.path("choir.toml"), "[mcp.t]\n").unwrap();
     machine.set(&["moonshot"], SECRET).exits(0);
