@@ -1,7 +1,7 @@
-//! Puts what the browser loads into the binary: the files that `cargo xtask web` left in `target/web`, as one table.
+//! Embeds the web bundle in the binary: the files that `cargo xtask web` wrote to `target/web`, as one table.
 //!
 //! Without them the table is empty and everything still builds; the server then says what to run. The files are
-//! copied first, so that a bundle which is being written anew never ends up in the binary by half.
+//! copied first, so that a bundle that is just being written is never embedded partially.
 
 use std::{
     env,
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     println!("cargo::rerun-if-env-changed=CHOIR_WEB");
     println!("cargo::rerun-if-env-changed=CARGO_TARGET_DIR");
-    // cargo runs this again and again for a folder that is not there, and compiles all that follows.
+    // For a missing folder cargo would run this script on every build and recompile the crate.
     fs::create_dir_all(&bundle)?;
     println!("cargo::rerun-if-changed={}", bundle.display());
 
@@ -44,7 +44,7 @@ fn bundle() -> Result<PathBuf, Box<dyn Error>> {
     Ok(target.join("web"))
 }
 
-/// Copies a folder and notes every file by its path in it, `/` between the parts.
+/// Copies a folder and collects the relative path of every file, with `/` as separator.
 fn copy(from: &Path, to: &Path, prefix: &str, names: &mut Vec<String>) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -61,7 +61,7 @@ fn copy(from: &Path, to: &Path, prefix: &str, names: &mut Vec<String>) -> Result
     Ok(())
 }
 
-/// The table in Rust; a compressed twin stands beside its original and not on a line of its own.
+/// The table as Rust code; a compressed file is in the row of its original.
 fn table(copies: &Path, names: &[String]) -> Result<String, Box<dyn Error>> {
     let mut text = String::from(
         "/// All files, by path.\n\

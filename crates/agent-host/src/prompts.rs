@@ -3,7 +3,7 @@
 use agents::history::History;
 use agents::roles;
 use agents::transcript::{self, Texts};
-use event_log::{EventLog, ReadError, read_content, decode_event};
+use event_log::{EventLog, ReadError, decode_event, read_content};
 use models::chat::Message;
 use shared_types::payload::llm::{LlmEvent, LlmReply};
 use shared_types::wire::StepParts;

@@ -21,9 +21,9 @@ use serde::Serialize;
 
 pub use memory::{Subject, probe_memory};
 
-/// What is measured.
+/// The benchmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum Benchmark {
     /// Commands through the writer, against bare group commit.
     Append,
     /// The whole log through `evolve`, against a bare scan of its table.
@@ -36,10 +36,10 @@ pub enum Which {
     Cell,
 }
 
-/// How thoroughly.
+/// The amount of data and rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// As the figures of `docs/performance.md` were taken; minutes.
+    /// As for the figures in `docs/performance.md`; takes minutes.
     Full,
     /// Small logs and few rounds: shows that the benchmarks work, in seconds.
     Quick,
@@ -47,7 +47,7 @@ pub enum Scale {
 
 /// One case, measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Line {
+pub struct CaseResult {
     pub bench: &'static str,
     pub case: String,
     pub ours: f64,
@@ -61,14 +61,14 @@ pub struct Line {
     pub ours_p99_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference_p99_ms: Option<f64>,
-    /// What the case must reach, where something is asked of it.
+    /// The target of the case, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bar: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub met: Option<bool>,
 }
 
-impl Line {
+impl CaseResult {
     fn new(
         bench: &'static str,
         case: impl Into<String>,
@@ -105,13 +105,18 @@ impl Line {
     }
 }
 
-/// Measures in a fresh folder, which the caller removes afterwards, and hands out each case as it is done.
-pub fn run(which: Which, scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> anyhow::Result<()> {
-    match which {
-        Which::Append => append::run(scale, folder, emit),
-        Which::Replay => replay::run(scale, folder, emit),
-        Which::Undo => undo::run(scale, folder, emit),
-        Which::Fanout => fanout::run(scale, folder, emit),
-        Which::Cell => cell::run(scale, folder, emit),
+/// Measures in a new folder, which the caller removes afterwards, and reports each case when it is done.
+pub fn run(
+    benchmark: Benchmark,
+    scale: Scale,
+    folder: &Path,
+    emit: &mut dyn FnMut(&CaseResult),
+) -> anyhow::Result<()> {
+    match benchmark {
+        Benchmark::Append => append::run(scale, folder, emit),
+        Benchmark::Replay => replay::run(scale, folder, emit),
+        Benchmark::Undo => undo::run(scale, folder, emit),
+        Benchmark::Fanout => fanout::run(scale, folder, emit),
+        Benchmark::Cell => cell::run(scale, folder, emit),
     }
 }

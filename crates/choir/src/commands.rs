@@ -1,8 +1,7 @@
-//! One file per command: from arguments to a request or a reading of the log, and from the answer to words.
+//! One file per command: turns arguments into a request or reads the log, and prints the result.
 
 mod approve;
 mod ask;
-mod attend;
 mod bench;
 mod checkpoint;
 mod content;
@@ -10,12 +9,12 @@ mod diff;
 mod doctor;
 mod export;
 mod files;
+mod follow_run;
 mod init;
 mod keys;
 mod link;
 mod log;
 mod mcp;
-mod minds;
 mod models;
 mod purge;
 mod replay;
@@ -23,6 +22,7 @@ mod revert;
 mod run;
 mod runs;
 mod search;
+mod services;
 mod show;
 mod status;
 mod up;
@@ -38,14 +38,14 @@ use event_log::{EventLog, SqliteLog};
 use shared_types::Seq;
 
 use crate::cli::{Cli, Command};
-use crate::render::{Bar, Style};
+use crate::render::{ProgressReport, Style};
 use agent_host::minds::Minds;
 use computer::failure::{Code, Failure};
 use computer::place::Place;
 use computer::protocol::{Answer, Done, Request, RunAnswer, RunRequest};
 use computer::session;
 
-/// What every command is given.
+/// The global options of every command.
 pub(crate) struct Context {
     pub(crate) dir: Option<PathBuf>,
     pub(crate) style: Style,
@@ -56,24 +56,24 @@ impl Context {
         Place::find(self.dir.as_deref())
     }
 
-    /// The log for reading only: beside its holder, on a read-only disk, or with a broken end.
+    /// Opens the log read-only. This works while another process holds it, on a read-only disk, and with a broken end.
     pub(crate) fn reading(&self) -> Result<SqliteLog> {
         Ok(SqliteLog::open_read_only(&self.place()?.state).map_err(Failure::from)?)
     }
 
     pub(crate) fn ask(&self, request: Request, body: &mut dyn Read) -> Result<Answer> {
-        let bar = Bar::new(self.style);
+        let bar = ProgressReport::new(self.style);
         let place = self.place()?;
-        Ok(session::ask(&place, request, body, &|phase, done, total| bar.tell(phase, done, total))?)
+        Ok(session::ask(&place, request, body, &|phase, done, total| bar.update(phase, done, total))?)
     }
 
-    /// What agents think with where this process is the one that they work in: as on the machine that `choir up`
-    /// serves, with its owner's keys.
+    /// The services for agents that work in this process: the same as in `choir up`, with the owner's
+    /// keys.
     pub(crate) fn minds(&self) -> Result<Minds> {
-        minds::of_this_machine()
+        services::of_this_machine()
     }
 
-    /// Asks about runs of agents.
+    /// Sends a request about runs of agents.
     pub(crate) fn about_runs(&self, request: RunRequest) -> Result<RunAnswer> {
         Ok(self.ask(Request::Runs(request), &mut std::io::empty())?.into_runs()?)
     }
@@ -83,7 +83,7 @@ impl Context {
     }
 }
 
-/// The event that the person names, or the newest. One that has not happened yet is not found.
+/// The given event, or the newest. An event after the end of the log is not found.
 fn moment(log: &dyn EventLog, named: Option<Seq>) -> Result<Seq> {
     let head = log.head().seq;
     match named {

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Runs the command line and says how it went.
+/// Runs the command line and returns its exit code.
 pub fn main() -> ExitCode {
     if let Some(code) = isolation::entry() {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));

@@ -1,5 +1,5 @@
-//! The model of this machine, put together: weights that are fetched when the person agrees, a process that is started
-//! when somebody asks it, and how quick it is, which is measured once.
+//! The local model: weights that are downloaded after the person agreed, a process that is started on demand, and a
+//! speed that is measured once.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,31 +14,32 @@ use models::{Catalog, ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelE
 use shared_types::wire::LocalModelLine;
 use tokio::sync::OnceCell;
 
-/// See the module. Cheap to clone.
+/// The local model of this machine. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Local {
+pub(crate) struct MachineModel {
     manifest: Manifest,
     store: Store,
     runner: Runner,
-    fetching: Arc<Mutex<Fetching>>,
-    /// What came of measuring it in this process, if that was tried.
+    fetching: Arc<Mutex<DownloadState>>,
+    /// The speed that this process measured, if it tried.
     measured: Arc<OnceCell<Option<Measured>>>,
 }
 
-/// How far the weights are.
+/// The state of the download.
 #[derive(Debug, Default)]
-enum Fetching {
+enum DownloadState {
     #[default]
-    Not,
-    Now {
+    Idle,
+    Running {
         done: u64,
         task: Option<tokio::task::AbortHandle>,
     },
     Failed(String),
 }
 
-impl Local {
-    /// Weights lie below the data folder, for all users of the machine. The process reads what the catalog promises.
+impl MachineModel {
+    /// Weights are stored below the data folder, for all users of the machine. Their context size comes from the
+    /// catalog.
     pub(crate) fn new(data: &Path, catalog: &Catalog) -> Self {
         let manifest = Manifest::qwen_coder();
         let store = Store::new(folder(data));
@@ -50,7 +51,7 @@ impl Local {
         Self { manifest, store, runner, fetching: Arc::default(), measured: Arc::default() }
     }
 
-    fn fetching(&self) -> MutexGuard<'_, Fetching> {
+    fn fetching(&self) -> MutexGuard<'_, DownloadState> {
         self.fetching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,7 +60,7 @@ impl Local {
         known.or_else(|| self.measured.get().cloned().flatten())
     }
 
-    /// What would be downloaded; nothing, if all of it is here.
+    /// What would be downloaded. `None` if all weights are present.
     pub(crate) fn offer(&self) -> Option<Offer> {
         match self.store.look(&self.manifest) {
             Availability::Here(_) => None,
@@ -67,12 +68,12 @@ impl Local {
         }
     }
 
-    /// Whether the person was not asked yet.
+    /// Whether the download can still be offered, because the person did not decline it.
     pub(crate) fn is_offered(&self) -> bool {
         matches!(self.status(), LocalStatus::Absent { .. })
     }
 
-    /// Downloads what the person agreed to while somebody waits for it, and measures the model then.
+    /// Downloads the weights that the person agreed to, and then measures the model. The caller waits for it.
     pub(crate) async fn bring(
         &self,
         consent: &Consent,
@@ -83,16 +84,16 @@ impl Local {
         Ok(())
     }
 
-    /// Whether there was anything to end. What came so far stays.
+    /// Stops a download. Returns whether one was running. What was downloaded so far is kept.
     fn end_fetching(&self) -> bool {
-        let Fetching::Now { task, .. } = std::mem::take(&mut *self.fetching()) else { return false };
+        let DownloadState::Running { task, .. } = std::mem::take(&mut *self.fetching()) else { return false };
         if let Some(task) = task {
             task.abort();
         }
         true
     }
 
-    /// How its process is, where all weights are here.
+    /// The state of the model's process. `None` unless all weights are present.
     fn standing(&self) -> LocalStatus {
         let status = self.runner.status().borrow().clone();
         match status {
@@ -106,7 +107,7 @@ impl Local {
         }
     }
 
-    /// Measures it, unless that was done on this machine or tried in this process. Nothing fails by it.
+    /// Measures the speed, unless this machine already did or this process already tried. A failure is ignored.
     async fn measure(&self) {
         if self.speed().is_some() {
             return;
@@ -119,25 +120,25 @@ impl Local {
     }
 }
 
-/// Where weights lie: with the machine's data, unless `CHOIR_WEIGHTS` names a folder.
+/// The folder of the weights: `CHOIR_WEIGHTS`, or a folder below the data folder.
 fn folder(data: &Path) -> PathBuf {
     std::env::var_os("CHOIR_WEIGHTS").map_or_else(|| data.join("models"), PathBuf::from)
 }
 
-/// How its process is started.
+/// The command that starts the model's process.
 fn options(store: &Store, manifest: &Manifest, catalog: &Catalog) -> Options {
     let context = catalog.local_context().and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or_default();
     Options { model: manifest.name.clone(), ..Options::new(store.path(manifest), context) }
 }
 
-impl LocalModel for Local {
+impl LocalModel for MachineModel {
     fn endpoint(&self) -> BoxFuture<'_, Result<LocalEndpoint, ModelError>> {
         Box::pin(async move {
             let failed = |message: String| {
                 ModelError::new(self.manifest.name.clone(), ErrorClass::Unavailable, message)
             };
             let lease = self.runner.acquire().await.map_err(|e| failed(e.to_string()))?;
-            // Weights that were brought by hand have no speed yet; the first who asks waits for it, before they are answered.
+            // Weights that were copied by hand have no speed yet, so the first request measures it before its answer.
             self.measure().await;
             let base_url = lease.base_url().parse().map_err(|_| failed("it listens nowhere".into()))?;
             Ok(LocalEndpoint { base_url, bearer: Some(Secret::new(lease.bearer())) })
@@ -152,14 +153,14 @@ impl LocalModel for Local {
             Availability::Declined(_) => LocalStatus::Declined,
         };
         match &*self.fetching() {
-            Fetching::Not => absent,
-            Fetching::Now { done, .. } => LocalStatus::Fetching { done: *done, bytes },
-            Fetching::Failed(reason) => LocalStatus::Failed { reason: reason.clone() },
+            DownloadState::Idle => absent,
+            DownloadState::Running { done, .. } => LocalStatus::Fetching { done: *done, bytes },
+            DownloadState::Failed(reason) => LocalStatus::Failed { reason: reason.clone() },
         }
     }
 }
 
-impl LocalHost for Local {
+impl LocalHost for MachineModel {
     fn line(&self) -> LocalModelLine {
         let status = self.status();
         let (here, fetching) = match &status {
@@ -182,30 +183,31 @@ impl LocalHost for Local {
 
     fn fetch(&self) {
         let mut fetching = self.fetching();
-        let Some(offer) = self.offer().filter(|_| !matches!(&*fetching, Fetching::Now { .. })) else {
+        let Some(offer) = self.offer().filter(|_| !matches!(&*fetching, DownloadState::Running { .. }))
+        else {
             return;
         };
-        *fetching = Fetching::Now { done: offer.done, task: None };
+        *fetching = DownloadState::Running { done: offer.done, task: None };
         let (own, told) = (self.clone(), Arc::clone(&self.fetching));
         let task = tokio::spawn(async move {
             let progress = move |progress: Progress| {
                 let (Progress::Downloading { done, .. } | Progress::Verifying { done, .. }) = progress;
                 let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Fetching::Now { done: known, .. } = &mut *told {
+                if let DownloadState::Running { done: known, .. } = &mut *told {
                     *known = done;
                 }
             };
             let came = own.store.fetch(&own.manifest, &Consent::to(&offer), progress).await;
             let is_here = came.is_ok();
             *own.fetching() = match came {
-                Ok(_) => Fetching::Not,
-                Err(error) => Fetching::Failed(error.to_string()),
+                Ok(_) => DownloadState::Idle,
+                Err(error) => DownloadState::Failed(error.to_string()),
             };
             if is_here {
                 own.measure().await;
             }
         });
-        if let Fetching::Now { task: handle, .. } = &mut *fetching {
+        if let DownloadState::Running { task: handle, .. } = &mut *fetching {
             *handle = Some(task.abort_handle());
         }
     }

@@ -1,4 +1,4 @@
-//! The `choir` binary: all of it is in the library, so that tests and examples can use the same parts.
+//! The `choir` binary. Its code is in the library, so that tests and examples can use it.
 
 use std::process::ExitCode;
 

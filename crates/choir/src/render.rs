@@ -1,4 +1,4 @@
-//! Words and colours for people, JSON lines for machines. Colours only on a terminal.
+//! Output: text with colours for people, JSON lines for scripts. Colours only on a terminal.
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
@@ -55,7 +55,7 @@ pub(crate) fn line(text: &str) {
         Ok(()) => {}
         Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         Err(e) => {
-            eprintln!("error: the output cannot be written: {e}");
+            eprintln!("error: cannot write the output: {e}");
             std::process::exit(1);
         }
     }
@@ -92,13 +92,13 @@ pub(crate) fn count(number: u64, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 
-/// What a change came to.
+/// Prints the result of a change.
 pub(crate) fn done(style: Style, verb: &str, done: &Done) {
     if style.is_json() {
         return json(done);
     }
     match (done.preview, done.op) {
-        (_, None) if done.notes.is_empty() => line("nothing to do: it is so already"),
+        (_, None) if done.notes.is_empty() => line("nothing to do"),
         (_, None) => {}
         (true, Some(_)) => line(&style.bold(&format!("would {verb} {}", count(done.total, "file change")))),
         (false, Some(op)) => {
@@ -116,7 +116,7 @@ pub(crate) fn done(style: Style, verb: &str, done: &Done) {
     }
 }
 
-/// Events in a row, in words.
+/// A range of events as text.
 pub(crate) fn span(first: Seq, last: Seq) -> String {
     if first == last { format!("event {first}") } else { format!("events {first}..{last}") }
 }
@@ -181,7 +181,7 @@ fn difference(before: &FileNode, after: &FileNode) -> String {
     }
 }
 
-/// A failure on standard error, with what can be done about each conflict.
+/// Prints a failure to standard error, with the choices for each conflict.
 pub(crate) fn failure(style: Style, failure: &Failure) {
     if style.is_json() {
         return json(&serde_json::json!({ "error": failure }));
@@ -192,7 +192,7 @@ pub(crate) fn failure(style: Style, failure: &Failure) {
     eprintln!("{word} {}", message.join("\n"));
     for conflict in &failure.conflicts {
         eprintln!("  {}: {}", safe(&conflict.subject.to_string()), conflict.reason);
-        eprintln!("    today:        {}", side(&conflict.today));
+        eprintln!("    current:      {}", side(&conflict.today));
         eprintln!("    the undo has: {}", side(&conflict.undone));
     }
     if let Some(Conflict { subject, .. }) = failure.conflicts.first() {
@@ -202,7 +202,9 @@ pub(crate) fn failure(style: Style, failure: &Failure) {
             Subject::Window(id) => format!("window:{id}"),
             Subject::Note(id) => format!("note:{id}"),
         };
-        eprintln!("  choose with --keep {name} (as it is today) or --take {name} (as the undo has it),");
+        eprintln!(
+            "  choose with --keep {name} (the current version) or --take {name} (the version of the undo),"
+        );
         eprintln!("  or for all of them with --keep-all or --take-all");
     }
 }
@@ -221,24 +223,24 @@ fn side(state: &ConflictSide) -> String {
     }
 }
 
-/// A progress bar that shows itself only when something takes longer than a second.
+/// A progress bar that appears after one second.
 #[derive(Debug)]
-pub(crate) struct Bar {
+pub(crate) struct ProgressReport {
     started: Instant,
     bar: RefCell<Option<ProgressBar>>,
     wanted: bool,
 }
 
-impl Bar {
-    const PATIENCE: Duration = Duration::from_secs(1);
+impl ProgressReport {
+    const DELAY: Duration = Duration::from_secs(1);
 
     pub(crate) fn new(style: Style) -> Self {
         let wanted = !style.is_json() && stderr().is_terminal();
         Self { started: Instant::now(), bar: RefCell::new(None), wanted }
     }
 
-    pub(crate) fn tell(&self, phase: &str, done: u64, total: u64) {
-        if !self.wanted || self.started.elapsed() < Self::PATIENCE {
+    pub(crate) fn update(&self, phase: &str, done: u64, total: u64) {
+        if !self.wanted || self.started.elapsed() < Self::DELAY {
             return;
         }
         let mut slot = self.bar.borrow_mut();
@@ -255,7 +257,7 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for ProgressReport {
     fn drop(&mut self) {
         if let Some(bar) = self.bar.borrow().as_ref() {
             bar.finish_and_clear();

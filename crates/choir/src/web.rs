@@ -1,14 +1,14 @@
-//! What the browser loads, as the binary carries it. It is empty if `cargo xtask web` did not run before the build.
+//! The web bundle embedded in the binary. It is empty if `cargo xtask web` did not run before the build.
 //!
-//! Everything under `assets/` has the hash of its content in its name and can be kept for ever. `index.html` cannot:
-//! its `{{nonce}}` is filled anew for every answer.
+//! Everything under `assets/` has the hash of its content in its name and can be cached forever. `index.html` cannot:
+//! its `{{nonce}}` is replaced in every response.
 
 /// Path, bytes, and the same bytes compressed with brotli.
 pub type File = (&'static str, &'static [u8], Option<&'static [u8]>);
 
 include!(concat!(env!("OUT_DIR"), "/web_assets.rs"));
 
-/// Answers `/` where there is no bundle.
+/// The page for `/` if there is no bundle.
 pub const MISSING: &str = "\
 <!doctype html>
 <html lang=\"en\">
@@ -29,7 +29,7 @@ pub fn find(path: &str) -> Option<(&'static [u8], Option<&'static [u8]>)> {
     ASSETS.get(at).map(|(_, bytes, small)| (*bytes, *small))
 }
 
-/// The page, if the binary carries one.
+/// The page, if the bundle is embedded.
 pub fn page() -> Option<&'static str> {
     find("index.html").and_then(|(bytes, _)| std::str::from_utf8(bytes).ok())
 }

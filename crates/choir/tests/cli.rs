@@ -1,4 +1,4 @@
-//! The real binary on real folders: what a person types, what they are told, and what the disk holds afterwards.
+//! The real binary on real folders: arguments in, output and files on disk out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "cli/agents.rs"]
@@ -21,8 +21,6 @@ mod help;
 mod history;
 #[path = "cli/holder.rs"]
 mod holder;
-#[path = "cli/home.rs"]
-mod home;
 #[path = "cli/input.rs"]
 mod input;
 #[path = "cli/keys.rs"]
@@ -49,6 +47,8 @@ mod scenario;
 mod servers;
 #[path = "cli/services.rs"]
 mod services;
+#[path = "cli/test_computer.rs"]
+mod test_computer;
 #[path = "cli/undo.rs"]
 mod undo;
 #[path = "cli/watching.rs"]

@@ -1,7 +1,7 @@
-//! Who may call what. Every route states it, and [`assemble`] is the only way from routes to a router, so there is
-//! no route without such a statement, and none without a description.
+//! Access control. Every [`Route`] carries its [`Access`] rule and its description, and [`build_router`] is the only
+//! way from routes to a router, so no route can exist without them.
 
-mod about;
+mod description;
 mod guard;
 mod origin;
 
@@ -22,42 +22,46 @@ use shared_types::UserId;
 use shared_types::wire::Scope;
 use thiserror::Error;
 
-pub use about::{About, Accepted, Described, Given, Gives, Shape, Taken, Takes};
+use guard::RouteGuard;
 
-use crate::front::Front;
-use crate::identity::{Holder, Identity, User};
-use crate::problem::Refusal;
-use crate::server::door;
+pub use description::{
+    Accepted, BodyKind, DescribedExtractor, DescribedHandler, DescribedResponse, ResponseKind,
+    RouteDescription, SchemaFn,
+};
 
-/// Bodies are at most so long, unless a route sets another limit itself, as `Route::with_file` does.
-pub const BODY: usize = 1 << 20;
+use crate::identity::{IdentityStore, User, VerifiedSession};
+use crate::problem::ApiError;
+use crate::server::middleware::handle;
+use crate::server_state::ServerState;
 
-/// A connection that lives on finds out that its session has run out within this time; that it was taken back, at
-/// once.
-const LOOK_AGAIN: Duration = Duration::from_secs(600);
+/// The default limit for request bodies. [`Route::accepts_file`] raises it.
+pub const MAX_BODY_BYTES: usize = 1 << 20;
+
+/// How often a long-lived connection checks whether its credential has expired. A revocation ends it at once.
+const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     Anyone,
-    /// Somebody who is signed in, by a session or by a token with this scope; only what is theirs is reached.
-    Signed(Scope),
-    /// The person who owns the machine, by a session.
+    /// A signed-in user, by a session or by a token with this scope. Handlers only reach that user's own data.
+    SignedIn(Scope),
+    /// The owner of the machine, by a session.
     Owner,
 }
 
-/// A route with its statement.
+/// A route with its access rule and its description.
 #[derive(Debug, Clone)]
 pub struct Route {
     pub method: Method,
     pub path: &'static str,
     pub access: Access,
-    pub about: About,
+    pub description: RouteDescription,
     pub handler: MethodRouter,
 }
 
-/// Bodies that are bytes of files may be large; everything else is bounded by the server.
-const FILE_LIMIT: usize = 4 << 30;
+/// The limit for request bodies that are files.
+const MAX_FILE_BYTES: usize = 4 << 30;
 
 impl Route {
     pub fn new<H, T>(
@@ -68,19 +72,19 @@ impl Route {
         handler: H,
     ) -> Self
     where
-        H: Handler<T, ()> + Described<T>,
+        H: Handler<T, ()> + DescribedHandler<T>,
         T: 'static,
     {
-        // Every method of the table has a filter.
+        // Every method that routes use has a filter.
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
-        // Innermost, so that the limit of the route holds also for a handler that reads the body as it comes.
-        let handler = on(filter, handler).layer(map_request(limited));
-        Self { method, path, access, about: About::of::<H, T>(summary), handler }
+        // This is the innermost layer, so the route's limit also applies to handlers that stream the body.
+        let handler = on(filter, handler).layer(map_request(limit_body));
+        Self { method, path, access, description: RouteDescription::of_handler::<H, T>(summary), handler }
     }
 
     pub fn get<H, T>(path: &'static str, access: Access, summary: &'static str, handler: H) -> Self
     where
-        H: Handler<T, ()> + Described<T>,
+        H: Handler<T, ()> + DescribedHandler<T>,
         T: 'static,
     {
         Self::new(Method::GET, path, access, summary, handler)
@@ -88,7 +92,7 @@ impl Route {
 
     pub fn post<H, T>(path: &'static str, access: Access, summary: &'static str, handler: H) -> Self
     where
-        H: Handler<T, ()> + Described<T>,
+        H: Handler<T, ()> + DescribedHandler<T>,
         T: 'static,
     {
         Self::new(Method::POST, path, access, summary, handler)
@@ -96,7 +100,7 @@ impl Route {
 
     pub fn put<H, T>(path: &'static str, access: Access, summary: &'static str, handler: H) -> Self
     where
-        H: Handler<T, ()> + Described<T>,
+        H: Handler<T, ()> + DescribedHandler<T>,
         T: 'static,
     {
         Self::new(Method::PUT, path, access, summary, handler)
@@ -104,158 +108,173 @@ impl Route {
 
     pub fn delete<H, T>(path: &'static str, access: Access, summary: &'static str, handler: H) -> Self
     where
-        H: Handler<T, ()> + Described<T>,
+        H: Handler<T, ()> + DescribedHandler<T>,
         T: 'static,
     {
         Self::new(Method::DELETE, path, access, summary, handler)
     }
 
-    /// States the answer, where its type does not.
+    /// Describes the response of a handler whose return type does not.
     #[must_use]
-    pub fn giving(mut self, answer: Given) -> Self {
-        self.about.answer = answer;
+    pub fn responds_with(mut self, response: ResponseKind) -> Self {
+        self.description.response = response;
         self
     }
 
-    /// Takes bytes of files.
-    pub fn with_file(self) -> Self {
-        let handler: MethodRouter = self.handler.layer(map_request(announced));
-        let handler = handler.layer(DefaultBodyLimit::max(FILE_LIMIT));
+    /// Raises the body limit to the size of a file.
+    #[must_use]
+    pub fn accepts_file(self) -> Self {
+        let handler: MethodRouter = self.handler.layer(map_request(check_content_length));
+        let handler = handler.layer(DefaultBodyLimit::max(MAX_FILE_BYTES));
         Self { handler, ..self }
     }
 }
 
-/// Refuses bytes of files before they are sent, where the caller says how many there are.
-async fn announced(request: Request) -> Result<Request, Refusal> {
+/// Refuses a file that is too large before its bytes are sent, if the client sends `Content-Length`.
+async fn check_content_length(request: Request) -> Result<Request, ApiError> {
     let length =
         request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > FILE_LIMIT) {
-        return Err(Refusal::too_large(format!("At most {} GiB can be sent at once.", FILE_LIMIT >> 30)));
+    if length.is_some_and(|length| length > MAX_FILE_BYTES) {
+        return Err(ApiError::too_large(format!(
+            "At most {} GiB can be sent at once.",
+            MAX_FILE_BYTES >> 30
+        )));
     }
     Ok(request)
 }
 
-async fn limited(request: Request) -> Request {
+async fn limit_body(request: Request) -> Request {
     request.with_limited_body()
 }
 
-/// Who calls.
+/// The authenticated user of a request, and the credential that proved it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     pub user: UserId,
     pub name: String,
     pub owner: bool,
-    pub how: How,
-    /// What the user's passkeys know them by.
+    pub credential: Credential,
+    /// The WebAuthn user handle.
     handle: [u8; 16],
 }
 
-/// What the caller showed.
+/// How a principal was authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
+pub enum Credential {
     Session { id: String },
     Token { id: String, scopes: Vec<Scope> },
 }
 
 impl Principal {
-    fn new(user: User, how: How) -> Self {
-        Self { user: user.id, name: user.name, owner: user.owner, how, handle: user.handle }
+    fn new(user: User, credential: Credential) -> Self {
+        Self { user: user.id, name: user.name, owner: user.owner, credential, handle: user.handle }
     }
 
     pub(crate) fn as_user(&self) -> User {
         User { id: self.user.clone(), name: self.name.clone(), owner: self.owner, handle: self.handle }
     }
 
-    /// The session, if it is one. Routes of the account let nothing else in.
-    pub(crate) fn holder(&self) -> Result<Holder, Refusal> {
-        match &self.how {
-            How::Session { id } => Ok(Holder { session: id.clone(), user: self.as_user() }),
-            How::Token { .. } => Err(Refusal::wrong_scope("A token cannot do this. Sign in with a browser.")),
+    /// The session of the principal. A token is refused: account routes need a session.
+    pub(crate) fn require_session(&self) -> Result<VerifiedSession, ApiError> {
+        match &self.credential {
+            Credential::Session { id } => Ok(VerifiedSession { id: id.clone(), user: self.as_user() }),
+            Credential::Token { .. } => {
+                Err(ApiError::wrong_scope("A token cannot do this. Sign in with a browser."))
+            }
         }
     }
 
-    /// Ends when what was shown is no longer good: taken back, or run out. For a connection that outlives its
-    /// request. Staying connected is no use of a session, so an idle one ends all the same.
-    pub async fn ended(&self, identity: &Identity) {
+    /// Waits until the credential is revoked or expires, for connections that outlive their request. An open
+    /// connection does not count as use of the session, so an idle session still expires.
+    pub async fn wait_until_invalid(&self, identity: &IdentityStore) {
         let mut revocations = identity.revocations();
-        while self.holds(identity) {
+        while self.is_valid(identity) {
             tokio::select! {
                 changed = revocations.changed() => if changed.is_err() { return },
-                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                () = tokio::time::sleep(EXPIRY_CHECK_INTERVAL) => {}
             }
         }
     }
 
-    fn holds(&self, identity: &Identity) -> bool {
-        let holds = match &self.how {
-            How::Session { id } => identity.session_holds(id),
-            How::Token { id, .. } => identity.token_holds(id),
+    fn is_valid(&self, identity: &IdentityStore) -> bool {
+        let valid = match &self.credential {
+            Credential::Session { id } => identity.is_session_valid(id),
+            Credential::Token { id, .. } => identity.is_token_valid(id),
         };
-        holds.unwrap_or(false)
+        valid.unwrap_or(false)
     }
 
-    /// Whether an access lets this caller in.
-    fn check(&self, access: Access) -> Result<(), Refusal> {
-        match (access, &self.how) {
-            (Access::Anyone, _) | (Access::Signed(_), How::Session { .. }) => Ok(()),
-            (Access::Owner, How::Session { .. }) if self.owner => Ok(()),
-            (Access::Owner, How::Session { .. }) => {
-                Err(Refusal::forbidden("Only the owner of this machine may do this."))
+    /// Checks whether an access rule admits this principal.
+    fn authorize(&self, access: Access) -> Result<(), ApiError> {
+        match (access, &self.credential) {
+            (Access::Anyone, _) | (Access::SignedIn(_), Credential::Session { .. }) => Ok(()),
+            (Access::Owner, Credential::Session { .. }) if self.owner => Ok(()),
+            (Access::Owner, Credential::Session { .. }) => {
+                Err(ApiError::forbidden("Only the owner of this machine may do this."))
             }
-            (Access::Signed(scope), How::Token { scopes, .. })
+            (Access::SignedIn(scope), Credential::Token { scopes, .. })
                 if scope != Scope::Account && scopes.contains(&scope) =>
             {
                 Ok(())
             }
-            (Access::Signed(_) | Access::Owner, How::Token { .. }) => {
-                Err(Refusal::wrong_scope("This token is not good for that. Make one with the right scope."))
-            }
+            (Access::SignedIn(_) | Access::Owner, Credential::Token { .. }) => Err(ApiError::wrong_scope(
+                "This token lacks the required scope. Create a token with the right scope.",
+            )),
         }
     }
 }
 
-impl Takes for Principal {}
+impl DescribedExtractor for Principal {}
 
 impl<S: Send + Sync> FromRequestParts<S> for Principal {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        parts.extensions.get().cloned().ok_or_else(Refusal::signed_out)
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        parts.extensions.get().cloned().ok_or_else(ApiError::signed_out)
     }
 }
 
-/// Finds what belongs to the principal, and only that, for the request: their own computer. Asked for routes that
-/// need a sign-in and are not about the account.
-pub type Attach = Arc<dyn Fn(Principal) -> Attaching + Send + Sync>;
+/// Loads the principal's own computer as request extensions. The guard calls it for every route that needs a sign-in,
+/// except for account routes.
+pub type ExtensionLoader = Arc<dyn Fn(Principal) -> ExtensionsFuture + Send + Sync>;
 
-/// What is put into the request, once it is there.
-pub type Attaching = Pin<Box<dyn Future<Output = Result<Extensions, Refusal>> + Send>>;
+/// Resolves to the extensions that are added to the request.
+pub type ExtensionsFuture = Pin<Box<dyn Future<Output = Result<Extensions, ApiError>> + Send>>;
 
-/// Why routes do not make a router.
+/// Why a router could not be built.
 #[derive(Debug, Error)]
-pub enum AssembleError {
-    #[error("{method} {path} is stated twice")]
-    Twice { method: Method, path: &'static str },
+pub enum BuildRouterError {
+    #[error("the route {method} {path} is declared twice")]
+    DuplicateRoute { method: Method, path: &'static str },
 }
 
-/// Makes the router: each route behind its guard, all of them behind the [`door`].
-pub fn assemble(routes: Vec<Route>, front: Arc<Front>, attach: Attach) -> Result<Router, AssembleError> {
-    let mut stated = BTreeSet::new();
+/// Builds the router: each route behind its guard, all of them behind the server's middleware.
+pub fn build_router(
+    routes: Vec<Route>,
+    state: Arc<ServerState>,
+    load_extensions: ExtensionLoader,
+) -> Result<Router, BuildRouterError> {
+    let mut declared = BTreeSet::new();
     let mut router = Router::new();
     for Route { method, path, access, handler, .. } in routes {
-        if !stated.insert((path, method.to_string())) {
-            return Err(AssembleError::Twice { method, path });
+        if !declared.insert((path, method.to_string())) {
+            return Err(BuildRouterError::DuplicateRoute { method, path });
         }
-        let post =
-            guard::Post { method, path, access, front: Arc::clone(&front), attach: Arc::clone(&attach) };
-        router = router.route(path, handler.layer(from_fn_with_state(Arc::new(post), guard::guard)));
+        let guard = RouteGuard {
+            method,
+            path,
+            access,
+            state: Arc::clone(&state),
+            load_extensions: Arc::clone(&load_extensions),
+        };
+        router = router.route(path, handler.layer(from_fn_with_state(Arc::new(guard), guard::guard)));
     }
     Ok(router
-        .fallback(|| async { Refusal::not_found() })
-        .method_not_allowed_fallback(|| async { Refusal::method_not_allowed() })
-        .layer(Extension(Arc::clone(&front)))
-        .layer(DefaultBodyLimit::max(BODY))
-        .layer(from_fn_with_state(front, door::door)))
+        .fallback(|| async { ApiError::not_found() })
+        .method_not_allowed_fallback(|| async { ApiError::method_not_allowed() })
+        .layer(Extension(Arc::clone(&state)))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(from_fn_with_state(state, handle)))
 }
 
 #[cfg(test)]

@@ -1,47 +1,56 @@
-//! The routes of identity, under `/api/v1/auth`, with those of the vault. Who may call each stands here and in
-//! [`keys`], in tables.
+//! The table of identity routes under `/api/v1/auth`, each with its access rule, and the vault routes of [`keys`].
 
 mod account;
-mod entering;
-mod inviting;
+mod invitations;
 mod passkeys;
+mod sign_in;
 
 use shared_types::wire::Scope;
 
-use crate::access::{Access, Given, Route};
+use crate::access::{Access, ResponseKind, Route};
 use crate::keys;
 
-/// Every route of identity, and of what is kept in the same store.
+/// All identity and vault routes.
 pub fn routes() -> Vec<Route> {
-    const ACCOUNT: Access = Access::Signed(Scope::Account);
+    const ACCOUNT: Access = Access::SignedIn(Scope::Account);
     use Access::{Anyone, Owner};
-    let mut routes = ceremonies();
+    let mut routes = passkey_routes();
     routes.extend(keys::routes());
     routes.extend([
-        Route::post("/api/v1/auth/link", Anyone, "Signs in by a link, once", entering::link)
-            .giving(Given::Nothing),
-        Route::post("/api/v1/auth/recover", Anyone, "Signs in by a recovery code", entering::recover)
-            .giving(Given::Nothing),
-        Route::post("/api/v1/auth/accept", Anyone, "Accepts an invitation", entering::accept)
-            .giving(Given::Nothing),
-        Route::post("/api/v1/auth/logout", ACCOUNT, "Signs out", entering::logout).giving(Given::Nothing),
+        Route::post("/api/v1/auth/link", Anyone, "Signs in with a single-use link", sign_in::link)
+            .responds_with(ResponseKind::Empty),
+        Route::post("/api/v1/auth/recover", Anyone, "Signs in with a recovery code", sign_in::recover)
+            .responds_with(ResponseKind::Empty),
+        Route::post("/api/v1/auth/accept", Anyone, "Accepts an invitation", sign_in::accept)
+            .responds_with(ResponseKind::Empty),
+        Route::post("/api/v1/auth/logout", ACCOUNT, "Signs out", sign_in::logout)
+            .responds_with(ResponseKind::Empty),
         Route::get("/api/v1/auth/sessions", ACCOUNT, "Lists sessions", account::sessions),
         Route::delete("/api/v1/auth/sessions/{id}", ACCOUNT, "Ends a session", account::revoke_session),
-        Route::post("/api/v1/auth/recovery", ACCOUNT, "Makes recovery codes", account::make_recovery_codes),
+        Route::post(
+            "/api/v1/auth/recovery",
+            ACCOUNT,
+            "Creates new recovery codes",
+            account::make_recovery_codes,
+        ),
         Route::get("/api/v1/auth/tokens", ACCOUNT, "Lists tokens", account::tokens),
-        Route::post("/api/v1/auth/tokens", ACCOUNT, "Makes a token for scripts", account::make_token),
-        Route::delete("/api/v1/auth/tokens/{id}", ACCOUNT, "Takes a token back", account::revoke_token),
+        Route::post("/api/v1/auth/tokens", ACCOUNT, "Creates an API token", account::make_token),
+        Route::delete("/api/v1/auth/tokens/{id}", ACCOUNT, "Revokes a token", account::revoke_token),
         Route::get("/api/v1/auth/audit", ACCOUNT, "Lists the audit trail", account::audit),
-        Route::get("/api/v1/auth/invitations", Owner, "Lists invitations", inviting::list),
-        Route::post("/api/v1/auth/invitations", Owner, "Invites a person", inviting::invite),
-        Route::delete("/api/v1/auth/invitations/{id}", Owner, "Withdraws an invitation", inviting::withdraw),
+        Route::get("/api/v1/auth/invitations", Owner, "Lists invitations", invitations::list),
+        Route::post("/api/v1/auth/invitations", Owner, "Invites a person", invitations::invite),
+        Route::delete(
+            "/api/v1/auth/invitations/{id}",
+            Owner,
+            "Withdraws an invitation",
+            invitations::withdraw,
+        ),
     ]);
     routes
 }
 
-/// Those of passkeys.
-fn ceremonies() -> Vec<Route> {
-    const ACCOUNT: Access = Access::Signed(Scope::Account);
+fn passkey_routes() -> Vec<Route> {
+    const ACCOUNT: Access = Access::SignedIn(Scope::Account);
     const LOGIN: [&str; 2] = ["/api/v1/auth/passkeys/login/start", "/api/v1/auth/passkeys/login/finish"];
     const REGISTER: [&str; 2] =
         ["/api/v1/auth/passkeys/register/start", "/api/v1/auth/passkeys/register/finish"];
@@ -49,10 +58,10 @@ fn ceremonies() -> Vec<Route> {
     vec![
         Route::get("/api/v1/auth/passkeys", ACCOUNT, "Lists passkeys", passkeys::list),
         Route::delete("/api/v1/auth/passkeys/{id}", ACCOUNT, "Removes a passkey", passkeys::remove),
-        Route::post(REGISTER[0], ACCOUNT, "Begins to add a passkey", passkeys::register_start),
-        Route::post(REGISTER[1], ACCOUNT, "Adds the passkey", passkeys::register_finish),
-        Route::post(LOGIN[0], Anyone, "Begins to sign in with a passkey", passkeys::login_start),
+        Route::post(REGISTER[0], ACCOUNT, "Starts to register a passkey", passkeys::register_start),
+        Route::post(REGISTER[1], ACCOUNT, "Registers the passkey", passkeys::register_finish),
+        Route::post(LOGIN[0], Anyone, "Starts to sign in with a passkey", passkeys::login_start),
         Route::post(LOGIN[1], Anyone, "Signs in with the passkey", passkeys::login_finish)
-            .giving(Given::Nothing),
+            .responds_with(ResponseKind::Empty),
     ]
 }

@@ -1,20 +1,20 @@
-//! Who there is and how they prove it: users, sessions, links, passkeys, recovery codes, tokens, invitations, and
-//! the audit trail of all of these, in `hypervisor.sqlite`.
+//! Users and their credentials: sessions, sign-in links, passkeys, recovery codes, tokens, invitations, and the audit
+//! trail of all of these, in `hypervisor.sqlite`.
 //!
-//! This file stands outside of every user's log: signing in is no event of a computer, and a restored computer does
-//! not bring old sessions back. No secret is in it, only what a secret can be compared with. It knows nothing of
-//! HTTP; the address and the browser come in as words for the lists that people read.
+//! The database is separate from every user's event log: signing in is not an event of a computer, and restoring a
+//! computer does not bring back old sessions. It stores hashes of secrets, never the secrets. This module knows nothing
+//! of HTTP; the client's address and browser are passed in as display text.
 
 mod audit;
 mod error;
 mod invitations;
+pub mod limits;
 mod links;
 mod passkeys;
 mod recovery;
 mod schema;
 mod secret;
 mod sessions;
-pub mod spans;
 mod tokens;
 mod users;
 
@@ -25,45 +25,45 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use shared_types::Timestamp;
 use tokio::sync::watch;
 
-pub(crate) use audit::What;
+pub(crate) use audit::AuditAction;
 pub use error::{IdentityError, OpenError};
 pub use invitations::{Invitation, NewInvitation};
 pub use passkeys::StoredPasskey;
-pub use secret::Secret;
-pub use sessions::{Holder, NewSession};
-pub use tokens::Bearer;
+pub use secret::RandomSecret;
+pub use sessions::{NewSession, VerifiedSession};
+pub use tokens::VerifiedToken;
 pub use users::User;
-pub(crate) use users::name as checked_name;
+pub(crate) use users::check_name;
 
-/// Where the time comes from. Tests move it.
+/// The source of the current time. Tests replace it.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// From where something is asked, in words for the audit trail and the list of sessions.
+/// The client behind a request, as display text for the audit trail and the list of sessions.
 #[derive(Debug, Clone, Default)]
-pub struct Caller {
+pub struct ClientInfo {
     pub address: String,
     pub browser: String,
 }
 
-/// The store. Clones share one connection; every call is short.
+/// The identity store. Clones share one connection; every call is short.
 #[derive(Clone)]
-pub struct Identity {
+pub struct IdentityStore {
     connection: Arc<Mutex<Connection>>,
-    /// Hashing a recovery code takes 19 MB: one at a time.
+    /// Serialises argon2, which takes 19 MB per hash.
     hashing: Arc<Mutex<()>>,
     clock: Clock,
-    /// Counts what was taken back, so that open connections know when to look again.
+    /// Counts revocations, so that open connections check their credential again.
     revocations: Arc<watch::Sender<u64>>,
 }
 
-impl std::fmt::Debug for Identity {
+impl std::fmt::Debug for IdentityStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Identity").finish_non_exhaustive()
+        f.debug_struct("IdentityStore").finish_non_exhaustive()
     }
 }
 
-impl Identity {
-    /// Opens the store in a folder, which is made if it is missing and is the owner's alone.
+impl IdentityStore {
+    /// Opens the store in a folder. A missing folder is created, accessible to this system user only.
     pub fn open(data: &Path, clock: Clock) -> Result<Self, OpenError> {
         let connection = schema::open(data)?;
         let identity = Self {
@@ -72,7 +72,7 @@ impl Identity {
             clock,
             revocations: Arc::new(watch::Sender::new(0)),
         };
-        identity.sweep().map_err(OpenError::Sweep)?;
+        identity.delete_expired().map_err(OpenError::DeleteExpired)?;
         Ok(identity)
     }
 
@@ -84,18 +84,17 @@ impl Identity {
         Arc::clone(&self.clock)
     }
 
-    /// Changes whenever a session or a token was taken back. A connection that lives on after its request looks
-    /// again then whether its holder still holds.
+    /// Changes whenever a session or a token is revoked. Long-lived connections then check their credential again.
     pub fn revocations(&self) -> watch::Receiver<u64> {
         self.revocations.subscribe()
     }
 
-    fn revoked(&self) {
+    fn notify_revocation(&self) {
         self.revocations.send_modify(|count| *count += 1);
     }
 
-    /// Forgets what has run out.
-    pub fn sweep(&self) -> Result<(), IdentityError> {
+    /// Deletes expired links, invitations, tokens and sessions.
+    pub fn delete_expired(&self) -> Result<(), IdentityError> {
         let now = self.now().millis();
         self.write(|tx| {
             tx.execute("DELETE FROM links WHERE expires <= ?1", [now])?;
@@ -103,7 +102,7 @@ impl Identity {
             tx.execute("DELETE FROM tokens WHERE expires <= ?1", [now])?;
             tx.execute(
                 "DELETE FROM sessions WHERE seen <= ?1 OR created <= ?2",
-                [now - spans::SESSION_IDLE, now - spans::SESSION_AT_MOST],
+                [now - limits::SESSION_IDLE_TIMEOUT, now - limits::SESSION_MAX_AGE],
             )?;
             Ok(())
         })
@@ -114,27 +113,30 @@ impl Identity {
         f(&connection)
     }
 
-    /// Reads, for others who keep something in the same store.
-    pub(crate) fn consult<T, E>(&self, f: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E>
+    /// Runs a read transaction, for modules that share the database.
+    pub(crate) fn read_transaction<T, E>(&self, f: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E>
     where
         E: From<rusqlite::Error>,
     {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        // One moment for all that is read, also beside another process that writes.
+        // A transaction gives all reads the same snapshot while another process writes.
         let tx = connection.transaction()?;
         f(&tx)
     }
 
-    /// Runs a transaction: all of it, with its audit line, or nothing.
+    /// Runs a write transaction: a change and its audit entry are committed together.
     fn write<T>(
         &self,
         f: impl FnOnce(&Transaction<'_>) -> Result<T, IdentityError>,
     ) -> Result<T, IdentityError> {
-        self.transact(f)
+        self.write_transaction(f)
     }
 
-    /// The same for others who keep something in the store.
-    pub(crate) fn transact<T, E>(&self, f: impl FnOnce(&Transaction<'_>) -> Result<T, E>) -> Result<T, E>
+    /// Runs a write transaction, for modules that share the database.
+    pub(crate) fn write_transaction<T, E>(
+        &self,
+        f: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E>
     where
         E: From<rusqlite::Error>,
     {
@@ -145,11 +147,11 @@ impl Identity {
         Ok(value)
     }
 
-    /// Empties the write-ahead log, where nobody else reads it just now.
-    pub(crate) fn forget_written(&self) {
+    /// Truncates the write-ahead log with a WAL checkpoint, unless another process is reading it.
+    pub(crate) fn truncate_wal(&self) {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
-            tracing::info!(%error, "the write-ahead log was not emptied");
+            tracing::info!(%error, "could not truncate the write-ahead log");
         }
     }
 }

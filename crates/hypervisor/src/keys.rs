@@ -1,7 +1,6 @@
-//! The routes of the vault: which keys of providers there are, a new one, one less. No route gives a secret out.
+//! The vault routes: list, set and clear the API keys of model providers. No route returns a secret.
 //!
-//! They are the account's: a person who is signed in calls them, and no token does, since no scope covers them. An
-//! agent has neither a session nor such a token.
+//! They are account routes: they need a session, and no token can call them. AI agents have no session.
 
 use std::sync::Arc;
 
@@ -14,33 +13,37 @@ use shared_types::wire::Scope;
 
 use crate::access::{Access, Principal, Route};
 use crate::body::{Confidential, Params};
-use crate::front::Front;
-use crate::identity::Caller;
-use crate::problem::Refusal;
-use crate::vault::{KeyEntry, KeyScope, Provider, Secret, VaultError};
+use crate::identity::ClientInfo;
+use crate::problem::ApiError;
+use crate::server_state::ServerState;
+use crate::vault::{KeyEntry, KeyScope, ProviderName, ProviderSecret, VaultError};
 
-const NOT_KEPT: [(HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
+const NO_STORE: [(HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
 
-/// Every route of the vault.
+/// All vault routes.
 pub fn routes() -> Vec<Route> {
-    const ACCOUNT: Access = Access::Signed(Scope::Account);
+    const ACCOUNT: Access = Access::SignedIn(Scope::Account);
     const ONE: &str = "/api/v1/keys/{provider}";
     vec![
-        Route::get("/api/v1/keys", ACCOUNT, "Lists the keys of model providers, without the keys", list),
-        Route::put(ONE, ACCOUNT, "Keeps a provider's key; the owner may share it with everybody here", set),
-        Route::delete(ONE, ACCOUNT, "Forgets a provider's key", clear),
+        Route::get(
+            "/api/v1/keys",
+            ACCOUNT,
+            "Lists the model providers that have a key, without the keys",
+            list,
+        ),
+        Route::put(ONE, ACCOUNT, "Sets a provider's key; the owner may share it with all users", set),
+        Route::delete(ONE, ACCOUNT, "Clears a provider's key", clear),
     ]
 }
 
-/// A body of `PUT /keys/{provider}`.
+/// The body of `PUT /keys/{provider}`.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewKey {
-    /// An API key. Bedrock takes an access key, too: its id, its secret and its session token if there is one, with a
-    /// colon between them.
+    /// An API key. Bedrock also takes an access key: id, secret and optional session token, separated by colons.
     #[schemars(with = "String", length(min = 1, max = 16384))]
-    secret: Secret,
-    /// For everybody on this machine. Only the owner may.
+    secret: ProviderSecret,
+    /// Shares the key with all users of this machine. Only the owner may do this.
     #[serde(default)]
     shared: bool,
 }
@@ -48,8 +51,8 @@ struct NewKey {
 /// Parameters of `DELETE /keys/{provider}`.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Which {
-    /// The one that everybody uses. Only the owner may.
+struct ClearKey {
+    /// Clears the shared key instead of the user's own. Only the owner may do this.
     #[serde(default)]
     shared: bool,
 }
@@ -59,59 +62,60 @@ const fn scope(shared: bool) -> KeyScope {
 }
 
 async fn list(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-) -> Result<([(HeaderName, &'static str); 1], Answer<Vec<KeyEntry>>), Refusal> {
-    let listed = front.vault.list(&principal.as_user()).map_err(|error| refusal(&principal, &error))?;
-    Ok((NOT_KEPT, Answer(listed)))
+) -> Result<([(HeaderName, &'static str); 1], Answer<Vec<KeyEntry>>), ApiError> {
+    let listed = state.vault.list(&principal.as_user()).map_err(|error| api_error(&principal, &error))?;
+    Ok((NO_STORE, Answer(listed)))
 }
 
 async fn set(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-    caller: Caller,
+    client: ClientInfo,
     Path(provider): Path<String>,
     Confidential(key): Confidential<NewKey>,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ApiError> {
     let set = || {
-        let provider = Provider::parse(&provider)?;
-        front.vault.set(&principal.as_user(), scope(key.shared), &provider, &key.secret, &caller)
+        let provider = ProviderName::parse(&provider)?;
+        state.vault.set(&principal.as_user(), scope(key.shared), &provider, &key.secret, &client)
     };
-    set().map(|()| StatusCode::NO_CONTENT).map_err(|error| refusal(&principal, &error))
+    set().map(|()| StatusCode::NO_CONTENT).map_err(|error| api_error(&principal, &error))
 }
 
 async fn clear(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-    caller: Caller,
+    client: ClientInfo,
     Path(provider): Path<String>,
-    Params(which): Params<Which>,
-) -> Result<StatusCode, Refusal> {
+    Params(params): Params<ClearKey>,
+) -> Result<StatusCode, ApiError> {
     let clear = || {
-        let provider = Provider::parse(&provider)?;
-        front.vault.clear(&principal.as_user(), scope(which.shared), &provider, &caller)
+        let provider = ProviderName::parse(&provider)?;
+        state.vault.clear(&principal.as_user(), scope(params.shared), &provider, &client)
     };
-    clear().map(|()| StatusCode::NO_CONTENT).map_err(|error| refusal(&principal, &error))
+    clear().map(|()| StatusCode::NO_CONTENT).map_err(|error| api_error(&principal, &error))
 }
 
-/// How an error is told. What to do about the master key is the owner's business, and where it lies too.
-fn refusal(principal: &Principal, error: &VaultError) -> Refusal {
-    let nothing = format!("Nothing was changed: {error}.");
+/// Maps a vault error to an HTTP error. Only the owner sees the path of the master key and how to fix it.
+fn api_error(principal: &Principal, error: &VaultError) -> ApiError {
+    let detail = format!("Nothing was changed: {error}.");
     match error {
-        VaultError::Invalid(_) => Refusal::invalid(nothing),
-        VaultError::NotOwner => Refusal::forbidden(&nothing),
-        VaultError::Missing => Refusal::new(StatusCode::NOT_FOUND, "not_found", nothing),
-        VaultError::Full { .. } => Refusal::new(StatusCode::CONFLICT, "full", nothing),
-        VaultError::Damaged { .. } => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", nothing),
+        VaultError::Invalid(_) => ApiError::invalid(detail),
+        VaultError::NotOwner => ApiError::forbidden(&detail),
+        VaultError::Missing => ApiError::new(StatusCode::NOT_FOUND, "not_found", detail),
+        VaultError::LimitReached { .. } => ApiError::new(StatusCode::CONFLICT, "full", detail),
+        VaultError::Corrupt { .. } => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", detail),
         VaultError::Locked(_) => {
             tracing::error!(error = error as &dyn std::error::Error, "vault");
-            let others = "Nothing was changed: the vault is locked. The owner of this machine can open it.";
-            let detail = if principal.owner { nothing } else { others.into() };
-            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "vault_locked", detail)
+            let for_others =
+                "Nothing was changed: the vault is locked. The owner of this machine can unlock it.";
+            let detail = if principal.owner { detail } else { for_others.into() };
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "vault_locked", detail)
         }
         VaultError::Store(_) | VaultError::Identity(_) => {
             tracing::error!(error = error as &dyn std::error::Error, "vault");
-            Refusal::internal()
+            ApiError::internal()
         }
     }
 }

@@ -1,18 +1,20 @@
-//! The control plane: who may reach which computer, and the web server in front of them.
+//! The control plane: accounts, access control, and the web server in front of the computers.
 //!
-//! [`identity`] knows who there is. [`access`] states for every route who may call it, and is the only way to a
-//! router. [`server`] listens. [`vault`] keeps the keys of model providers. A user's request reaches that user's computer and no other, because the computer is
-//! put into the request by the guard, from the principal it found.
+//! [`identity`] stores users and their credentials. [`access`] pairs every route with its access rule and builds the
+//! router. [`server`] listens and serves connections. [`vault`] stores the API keys of model providers.
+//!
+//! A request reaches the computer of its own user and no other: the route guard authenticates the principal, and the
+//! computer in the request is looked up from that principal.
 
 pub mod access;
 pub mod assets;
 pub mod auth;
 pub mod body;
 pub mod ceremonies;
-pub mod front;
 pub mod identity;
 pub mod keys;
 pub mod pages;
 pub mod problem;
 pub mod server;
+pub mod server_state;
 pub mod vault;

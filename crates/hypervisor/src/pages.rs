@@ -1,4 +1,4 @@
-//! What is there without an account: the page and its files, health, readiness, metrics.
+//! The public routes: the page and its files, health, readiness, metrics.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::access::{Access, Given, Principal, Route};
+use crate::access::{Access, Principal, ResponseKind, Route};
 use crate::assets::{self, Assets};
-use crate::front::Front;
-use crate::problem::Refusal;
-use crate::server::address::Address;
+use crate::problem::ApiError;
+use crate::server::address::ClientAddress;
 use crate::server::metrics::metric;
+use crate::server_state::ServerState;
 
-/// What the caller brings for these routes.
+/// What the public routes need from the embedding program.
 #[derive(Clone)]
 pub struct Pages {
     pub assets: Arc<dyn Assets>,
     pub version: &'static str,
-    /// Says what is not ready yet, if anything.
+    /// Returns an error that names what is not ready yet.
     pub ready: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
-    /// Adds its own lines to the metrics. It may block.
+    /// Appends further metrics. It may block.
     pub metrics: Arc<dyn Fn(&mut String) + Send + Sync>,
 }
 
@@ -34,14 +34,14 @@ impl fmt::Debug for Pages {
     }
 }
 
-/// The answer of `/health`.
+/// The response of `/health`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Health {
     status: &'static str,
     version: &'static str,
 }
 
-/// The answer of `/ready`.
+/// The response of `/ready`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Ready {
     status: &'static str,
@@ -50,46 +50,54 @@ struct Ready {
 pub fn routes(pages: Pages) -> Vec<Route> {
     use Access::Anyone;
     let Pages { assets, version, ready, metrics } = pages;
-    let file = move |Extension(front): Extension<Arc<Front>>, uri: Uri, headers: HeaderMap| async move {
-        assets::serve(&*assets, &front.site, uri.path(), &headers)
+    let file = move |Extension(state): Extension<Arc<ServerState>>, uri: Uri, headers: HeaderMap| async move {
+        assets::serve(&*assets, &state.site, uri.path(), &headers)
     };
     let health = move || async move { axum::Json(Health { status: "ok", version }) };
-    let measured = move |Extension(front): Extension<Arc<Front>>,
-                         address: Option<Extension<Address>>,
-                         who: Option<Extension<Principal>>| async move {
+    let metrics_handler = move |Extension(state): Extension<Arc<ServerState>>,
+                                address: Option<Extension<ClientAddress>>,
+                                principal: Option<Extension<Principal>>| async move {
         let address = address.map(|Extension(address)| address).unwrap_or_default();
-        // A proxy on this machine would make everyone look as if they were on it.
-        let near = address.0.is_loopback() && front.site.is_local();
-        if !near && !who.is_some_and(|Extension(who)| who.owner) {
-            return Refusal::forbidden("Metrics are for this machine and its owner.").into_response();
+        // With a public URL, a proxy on this machine would make every client look local.
+        let is_local = address.0.is_loopback() && state.site.is_local();
+        if !is_local && !principal.is_some_and(|Extension(principal)| principal.owner) {
+            return ApiError::forbidden("Only this machine and its owner may read the metrics.")
+                .into_response();
         }
-        // Stores and files are asked, which may take a while.
-        match tokio::task::spawn_blocking(move || measure(&front, &*metrics)).await {
+        // Collecting metrics reads databases and files.
+        match tokio::task::spawn_blocking(move || render_metrics(&state, &*metrics)).await {
             Ok(text) => ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response(),
-            Err(_) => Refusal::internal().into_response(),
+            Err(_) => ApiError::internal().into_response(),
         }
     };
     vec![
-        Route::get("/health", Anyone, "Whether the server runs", health),
-        Route::get("/ready", Anyone, "Whether it can work", move || async move { readiness(ready()) }),
-        Route::get("/metrics", Anyone, "Figures for Prometheus; for this machine and its owner", measured)
-            .giving(Given::Bytes("text/plain")),
-        Route::get("/", Anyone, "The page", file.clone()),
-        Route::get("/{*path}", Anyone, "Its files", file),
+        Route::get("/health", Anyone, "Whether the server is running", health),
+        Route::get("/ready", Anyone, "Whether the server is ready for requests", move || async move {
+            readiness(ready())
+        }),
+        Route::get(
+            "/metrics",
+            Anyone,
+            "Metrics for Prometheus; only for this machine and its owner",
+            metrics_handler,
+        )
+        .responds_with(ResponseKind::Bytes("text/plain")),
+        Route::get("/", Anyone, "The desktop's page", file.clone()),
+        Route::get("/{*path}", Anyone, "The files of the page", file),
     ]
 }
 
-fn readiness(ready: Result<(), String>) -> Result<axum::Json<Ready>, Refusal> {
+fn readiness(ready: Result<(), String>) -> Result<axum::Json<Ready>, ApiError> {
     match ready {
         Ok(()) => Ok(axum::Json(Ready { status: "ready" })),
-        Err(why) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", why)),
+        Err(reason) => Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", reason)),
     }
 }
 
-fn measure(front: &Front, more: &(dyn Fn(&mut String) + Send + Sync)) -> String {
+fn render_metrics(state: &ServerState, more: &(dyn Fn(&mut String) + Send + Sync)) -> String {
     let mut text = String::new();
-    front.metrics.write(&mut text);
-    if let Ok(users) = front.identity.users() {
+    state.metrics.write(&mut text);
+    if let Ok(users) = state.identity.users() {
         metric(&mut text, "choir_users", "gauge", "Accounts on this machine.", users.len() as u64);
     }
     more(&mut text);

@@ -1,4 +1,4 @@
-//! Why a request is not done, as `application/problem+json` with a code that does not change.
+//! HTTP errors as `application/problem+json`, with stable codes. `docs/errors.md` lists them.
 
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
@@ -9,15 +9,15 @@ use crate::identity::IdentityError;
 
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
-/// A problem on its way out.
+/// An HTTP error response.
 #[derive(Debug, Clone)]
-pub struct Refusal {
+pub struct ApiError {
     pub problem: Box<Problem>,
-    /// In seconds: when it is worth asking again.
+    /// The `Retry-After` header, in seconds.
     retry_after: Option<u64>,
 }
 
-impl Refusal {
+impl ApiError {
     pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
         let problem = Problem {
             kind: format!("https://choir.invalid/errors#{code}"),
@@ -32,7 +32,7 @@ impl Refusal {
     }
 
     pub fn signed_out() -> Self {
-        let detail = "Nobody is signed in here, or the session has ended. Sign in and try again.";
+        let detail = "You are not signed in, or the session has expired. Sign in and try again.";
         Self::new(StatusCode::UNAUTHORIZED, "signed_out", detail)
     }
 
@@ -45,7 +45,7 @@ impl Refusal {
     }
 
     pub fn wrong_origin() -> Self {
-        let detail = "The request comes from a page that is not ours. Nothing was done.";
+        let detail = "The request comes from a page of another site. Nothing was changed.";
         Self::new(StatusCode::FORBIDDEN, "wrong_origin", detail)
     }
 
@@ -54,7 +54,7 @@ impl Refusal {
     }
 
     pub fn method_not_allowed() -> Self {
-        let detail = "This address does not know this method.";
+        let detail = "This address does not support this method.";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
     }
 
@@ -64,8 +64,8 @@ impl Refusal {
 
     pub fn too_many(seconds: u64) -> Self {
         let detail = format!("Too many requests in a short time. Try again in {seconds} s.");
-        let refusal = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many", detail);
-        Self { retry_after: Some(seconds), ..refusal }
+        let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many", detail);
+        Self { retry_after: Some(seconds), ..error }
     }
 
     pub fn too_large(detail: impl Into<String>) -> Self {
@@ -73,7 +73,7 @@ impl Refusal {
     }
 
     pub fn internal() -> Self {
-        let detail = "The server failed at this. Its log says why; nothing was changed.";
+        let detail = "The server failed to do this. Its log says why; nothing was changed.";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
     }
 
@@ -82,23 +82,23 @@ impl Refusal {
     }
 }
 
-impl From<IdentityError> for Refusal {
+impl From<IdentityError> for ApiError {
     fn from(error: IdentityError) -> Self {
         match &error {
-            IdentityError::Refused => {
+            IdentityError::SignInRefused => {
                 Self::new(StatusCode::UNAUTHORIZED, "refused", format!("Not signed in: {error}."))
             }
             IdentityError::Missing(_) => {
                 Self::new(StatusCode::NOT_FOUND, "not_found", format!("Nothing was changed: {error}."))
             }
             IdentityError::Invalid(_) => Self::invalid(format!("Nothing was changed: {error}.")),
-            IdentityError::Full { .. } => {
+            IdentityError::LimitReached { .. } => {
                 Self::new(StatusCode::CONFLICT, "full", format!("Nothing was changed: {error}."))
             }
-            IdentityError::Known => {
+            IdentityError::PasskeyExists => {
                 Self::new(StatusCode::CONFLICT, "known_passkey", format!("Nothing was changed: {error}."))
             }
-            IdentityError::Randomness(_) | IdentityError::Store(_) | IdentityError::Damaged(_) => {
+            IdentityError::Randomness(_) | IdentityError::Store(_) | IdentityError::Corrupt(_) => {
                 tracing::error!(error = &error as &dyn std::error::Error, "identity store");
                 Self::internal()
             }
@@ -106,7 +106,7 @@ impl From<IdentityError> for Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, axum::Json(self.problem)).into_response();

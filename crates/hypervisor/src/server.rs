@@ -1,17 +1,17 @@
-//! The web server: where it listens, and what it refuses to do there.
+//! The web server: configuration, listening sockets, start and stop.
 //!
-//! On the loopback it listens under both numbers, so that `localhost` is always us and never another program. Beyond
-//! the loopback it listens only where people come over TLS.
+//! On the loopback interface it listens on both the IPv4 and the IPv6 address, so that no other program can answer for
+//! `localhost`. On other interfaces it listens only if clients connect over TLS.
 
 pub mod address;
 mod connections;
 mod cors;
-pub(crate) mod door;
 pub(crate) mod headers;
 pub mod metrics;
-mod pace;
+pub(crate) mod middleware;
 pub mod rates;
 pub mod site;
+mod timeouts;
 mod tls;
 
 use std::future::Future;
@@ -29,43 +29,43 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use url::Url;
 
-use crate::ceremonies::PasskeysError;
-use crate::front::Front;
-use crate::identity::{Clock, Identity, OpenError};
-use crate::vault::{KeySource, Vault};
+use crate::ceremonies::PasskeySetupError;
+use crate::identity::{Clock, IdentityStore, OpenError};
+use crate::server_state::ServerState;
+use crate::vault::{MasterKeySource, Vault};
 use address::Network;
 use connections::Connections;
-pub use pace::Patience;
 use rates::RateLimits;
 use site::{Site, SiteError, Transport};
+pub use timeouts::Timeouts;
 use tls::Certificate;
 pub use tls::{Tls, TlsError};
 
-/// The file that says on which port it is served.
-const PORT: &str = "port";
-/// How long requests that are under way may take to end after a stop.
-const ENDING: Duration = Duration::from_secs(5);
+/// The file that records the port of the last start, for `choir link`.
+const PORT_FILE: &str = "port";
+/// How long running requests may take to finish after a stop.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `[server]` of `choir.toml`, and where identity lives.
+/// `[server]` of `choir.toml`, and the data folder.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
     pub listen: SocketAddr,
-    /// What people type, where it is not `localhost`.
+    /// The address that users type, if it is not `localhost`.
     pub public_url: Option<Url>,
-    /// A certificate of our own, where no proxy with TLS stands in front.
+    /// The certificate to serve TLS with, if no proxy terminates TLS.
     pub tls: Option<Tls>,
-    /// Those whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` header is trusted.
     pub trusted_proxies: Vec<Network>,
-    /// The folder of `hypervisor.sqlite`.
+    /// The folder that holds `hypervisor.sqlite`.
     pub data: PathBuf,
-    /// Origins whose pages may call with a token.
+    /// Origins whose pages may call the API with a token.
     pub cors: Vec<String>,
     pub rates: RateLimits,
-    pub patience: Patience,
+    pub timeouts: Timeouts,
 }
 
 impl ServerConfig {
-    /// A server for this machine only.
+    /// A server that only this machine can reach.
     pub fn local(port: u16, data: PathBuf) -> Self {
         Self {
             listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port),
@@ -75,49 +75,49 @@ impl ServerConfig {
             data,
             cors: Vec::new(),
             rates: RateLimits::default(),
-            patience: Patience::default(),
+            timeouts: Timeouts::default(),
         }
     }
 
-    /// What is wrong with it, if anything.
+    /// Checks the configuration.
     pub fn check(&self) -> Result<(), ServerError> {
         if !self.listen.ip().is_loopback() && self.public_url.is_none() {
             return Err(match self.tls {
                 None => ServerError::Exposed(self.listen),
-                Some(_) => ServerError::Nameless(self.listen),
+                Some(_) => ServerError::NoPublicName(self.listen),
             });
         }
         self.site(self.listen.port())?;
         Ok(())
     }
 
-    /// What the place is called if it has this port.
+    /// The names of a server that listens on this port.
     pub fn site(&self, port: u16) -> Result<Site, SiteError> {
         let transport = if self.tls.is_some() { Transport::Tls } else { Transport::Plain };
         Site::new(port, transport, self.public_url.clone(), &self.cors)
     }
 }
 
-/// Why the server does not start.
+/// Why the server did not start, or stopped.
 #[derive(Debug, Error)]
 pub enum ServerError {
     #[error(
         "[server] listen = \"{0}\" can be reached from other machines without TLS: listen on 127.0.0.1, set tls to a \
-         certificate and its key, or set public_url to the https address of a proxy in front"
+         certificate and its key, or set public_url to the https address of a TLS proxy"
     )]
     Exposed(SocketAddr),
     #[error(
-        "[server] listen = \"{0}\" can be reached from other machines, and by which name is not known: set public_url \
-         to the https address that people type, with the name in the certificate"
+        "[server] listen = \"{0}\" can be reached from other machines, but the server does not know its public name: \
+         set public_url to the https address that users type, with the name in the certificate"
     )]
-    Nameless(SocketAddr),
+    NoPublicName(SocketAddr),
     #[error(transparent)]
     Tls(#[from] TlsError),
-    #[error("[server] is not right")]
+    #[error("[server] is not valid")]
     Site(#[from] SiteError),
-    #[error("[server] is not right")]
-    Passkeys(#[from] PasskeysError),
-    #[error("{address} cannot be listened on; another program may use the port")]
+    #[error("[server] is not valid")]
+    Passkeys(#[from] PasskeySetupError),
+    #[error("cannot listen on {address}; another program may use the port")]
     Listen {
         address: SocketAddr,
         #[source]
@@ -125,58 +125,58 @@ pub enum ServerError {
     },
     #[error("the identity store cannot be opened")]
     Identity(#[from] OpenError),
-    #[error("the server has stopped")]
+    #[error("the server stopped unexpectedly")]
     Serve(#[source] tokio::task::JoinError),
 }
 
-/// A server that has its port and does not answer yet.
+/// A server that has bound its port but does not accept connections yet.
 #[derive(Debug)]
 pub struct Server {
     listeners: Vec<TcpListener>,
     connections: Arc<Connections>,
-    front: Arc<Front>,
+    state: Arc<ServerState>,
 }
 
-/// The port on which this data was served last, for whoever makes a link beside the server.
+/// The port on which this data folder was served last. `choir link` puts it into the links it makes.
 pub fn last_port(data: &Path) -> Option<u16> {
-    std::fs::read_to_string(data.join(PORT)).ok()?.trim().parse().ok()
+    std::fs::read_to_string(data.join(PORT_FILE)).ok()?.trim().parse().ok()
 }
 
 impl Server {
-    /// Reads the certificate, takes the port and opens the identity store.
+    /// Reads the certificate, binds the port and opens the identity store.
     pub async fn bind(config: &ServerConfig, clock: Clock) -> Result<Self, ServerError> {
         config.check()?;
         let certificate = config.tls.clone().map(Certificate::load).transpose()?;
         let (listeners, port) = listen(config.listen).await?;
         let site = config.site(port)?;
-        let identity = Identity::open(&config.data, clock)?;
+        let identity = IdentityStore::open(&config.data, clock)?;
         if config.public_url.is_some() && config.tls.is_none() && config.trusted_proxies.is_empty() {
             tracing::warn!(
-                "public_url without trusted_proxies: all callers count as the proxy and share its rate"
+                "public_url without trusted_proxies: all clients count as the proxy and share its rate limit"
             );
         }
-        let vault = Vault::open(identity.clone(), KeySource::from_environment(&config.data));
-        let front = Front::new(identity, vault, site, config.rates, config.trusted_proxies.clone())?;
-        let connections = Connections::new(certificate, config.patience, config.trusted_proxies.clone());
-        // Only links that are made beside the server need it, and they can be told.
-        if let Err(error) = std::fs::write(config.data.join(PORT), port.to_string()) {
-            tracing::warn!(%error, "the port could not be noted for `choir link`");
+        let vault = Vault::open(identity.clone(), MasterKeySource::from_environment(&config.data));
+        let state = ServerState::new(identity, vault, site, config.rates, config.trusted_proxies.clone())?;
+        let connections = Connections::new(certificate, config.timeouts, config.trusted_proxies.clone());
+        // Only `choir link` needs the file, and it also takes the port as an option.
+        if let Err(error) = std::fs::write(config.data.join(PORT_FILE), port.to_string()) {
+            tracing::warn!(%error, "could not save the port for `choir link`");
         }
-        Ok(Self { listeners, connections: Arc::new(connections), front })
+        Ok(Self { listeners, connections: Arc::new(connections), state })
     }
 
-    /// What routes and their guards share.
-    pub fn front(&self) -> &Arc<Front> {
-        &self.front
+    /// The state that routes and their guards share.
+    pub fn state(&self) -> &Arc<ServerState> {
+        &self.state
     }
 
-    /// Answers until `stop` is done, and lets requests end that are under way.
+    /// Serves until `stop` resolves, then lets running requests finish.
     pub async fn serve(
         self,
         router: Router,
         stop: impl Future<Output = ()> + Send,
     ) -> Result<(), ServerError> {
-        let (stopping, stopped) = watch::channel(false);
+        let (stop_sender, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         for listener in self.listeners {
             let connections = Arc::clone(&self.connections);
@@ -186,43 +186,43 @@ impl Server {
             () = stop => {}
             Some(ended) = tasks.join_next() => return ended.map_err(ServerError::Serve),
         }
-        stopping.send_replace(true);
-        let ending = async {
+        stop_sender.send_replace(true);
+        let finish = async {
             while let Some(ended) = tasks.join_next().await {
                 ended.map_err(ServerError::Serve)?;
             }
             Ok(())
         };
-        tokio::time::timeout(ENDING, ending).await.unwrap_or(Ok(()))
+        tokio::time::timeout(SHUTDOWN_TIMEOUT, finish).await.unwrap_or(Ok(()))
     }
 }
 
-/// Listens on an address, and on both numbers of the loopback if it is one of them.
+/// Listens on an address. For a loopback address it listens on the other address family, too.
 async fn listen(address: SocketAddr) -> Result<(Vec<TcpListener>, u16), ServerError> {
     let failed = |address| move |source| ServerError::Listen { address, source };
     let first = TcpListener::bind(address).await.map_err(failed(address))?;
     let port = first.local_addr().map_err(failed(address))?.port();
     let mut listeners = vec![first];
-    let twin: Option<IpAddr> = match address.ip() {
+    let other_family: Option<IpAddr> = match address.ip() {
         ip if !ip.is_loopback() => None,
         IpAddr::V4(_) => Some(Ipv6Addr::LOCALHOST.into()),
         IpAddr::V6(_) => Some(Ipv4Addr::LOCALHOST.into()),
     };
-    if let Some(ip) = twin {
+    if let Some(ip) = other_family {
         let address = SocketAddr::new(ip, port);
         match TcpListener::bind(address).await {
             Ok(listener) => listeners.push(listener),
-            // Another program on our port would be taken for us by half of all browsers.
+            // Browsers may resolve `localhost` to either family, so they could reach another program on our port.
             Err(source) if source.kind() == ErrorKind::AddrInUse => {
                 return Err(ServerError::Listen { address, source });
             }
-            Err(error) => tracing::info!(%address, %error, "this machine has only one kind of address"),
+            Err(error) => tracing::info!(%address, %error, "this machine has only one address family"),
         }
     }
     Ok((listeners, port))
 }
 
-/// The clock of the machine.
+/// The system clock.
 pub fn clock() -> Clock {
     Arc::new(|| {
         let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();

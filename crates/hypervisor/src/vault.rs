@@ -1,16 +1,17 @@
-//! The keys of model providers, sealed: per user and provider, and some that the owner shares with everybody here.
+//! The encrypted API keys of model providers: one per user and provider, and keys that the owner shares with all users.
 //!
-//! They lie in `hypervisor.sqlite`, each sealed with the master key for one place (whose, for which provider), so a
-//! row that is moved does not open. The master key is not in there. Secrets come out by [`Vault::get`] and by a
-//! [`KeyReader`] for one user, and by no route. This knows nothing of HTTP and nothing of models.
+//! Entries are stored in `hypervisor.sqlite`, each sealed with the master key and bound to its [`EntryId`], so a row
+//! that was moved to another user or provider does not open. The master key is stored elsewhere. Secrets are returned
+//! by [`Vault::get`] and by the [`KeyReader`] of one user, and by no route. This module knows nothing of HTTP or of
+//! models.
 //!
-//! Without the right master key nothing is overwritten and nothing is dropped: entries can still be listed and
-//! cleared, and come back with the key.
+//! Without the right master key nothing is overwritten or dropped: entries can still be listed and cleared, and they
+//! become readable again when the key is back.
 
 mod entries;
 mod error;
 mod keyfile;
-mod master;
+mod master_key;
 mod provider;
 mod rotation;
 mod secret;
@@ -21,46 +22,47 @@ use rusqlite::Connection;
 use serde::Serialize;
 use shared_types::{Timestamp, UserId};
 
-pub use error::{Locked, VaultError};
-pub use keyfile::{KeySource, next_from_environment};
-pub use provider::Provider;
-pub use secret::Secret;
+pub use error::{MasterKeyError, VaultError};
+pub use keyfile::{MasterKeySource, next_from_environment};
+pub use provider::ProviderName;
+pub use secret::ProviderSecret;
 
-use crate::identity::{Caller, Identity, User, What, spans};
-use entries::Stored;
-use master::{Fingerprint, Master};
+use crate::identity::{AuditAction, ClientInfo, IdentityStore, User, limits};
+use entries::StoredEntry;
+use master_key::{Fingerprint, MasterKey};
 
-/// Whose an entry is.
+/// Who may use an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyScope {
-    /// The user's own, which goes before a shared one.
+    /// The user who set it. It takes precedence over a shared one.
     Own,
-    /// Set by the owner, used by everybody on this machine.
+    /// All users of this machine. Only the owner can set it.
     Shared,
 }
 
-/// What may be known of a key: never the key.
+/// The public properties of an entry, without the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct KeyEntry {
     pub provider: String,
     pub scope: KeyScope,
-    /// The last four letters, where they tell little; of a shared key only to the owner.
+    /// The last four characters, if the key is long enough. For a shared key only the owner sees them.
     pub hint: Option<String>,
     pub set: Timestamp,
-    /// Whether the master key that is there now opens it.
+    /// Whether the current master key opens it.
     pub readable: bool,
 }
 
-/// Where an entry lies; nobody's is everybody's.
+/// The identity of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct EntryId {
+    /// `None` for a shared entry.
     user: Option<String>,
     provider: String,
 }
 
-impl Place {
-    fn of(user: &UserId, scope: KeyScope, provider: &Provider) -> Self {
+impl EntryId {
+    fn new(user: &UserId, scope: KeyScope, provider: &ProviderName) -> Self {
         let user = match scope {
             KeyScope::Own => Some(user.to_string()),
             KeyScope::Shared => None,
@@ -77,8 +79,8 @@ impl Place {
         if self.user.is_some() { KeyScope::Own } else { KeyScope::Shared }
     }
 
-    /// What a sealed secret is bound to. No part can hold a NUL, so no two places look alike.
-    fn bound(&self) -> Vec<u8> {
+    /// The associated data that a sealed secret is bound to. No part can contain NUL, so it is unique for each entry.
+    fn associated_data(&self) -> Vec<u8> {
         let (kind, user) = match &self.user {
             Some(user) => ("user", user.as_str()),
             None => ("shared", ""),
@@ -86,8 +88,8 @@ impl Place {
         format!("choir.vault.1\0{kind}\0{user}\0{}", self.provider).into_bytes()
     }
 
-    /// In words for the audit trail.
-    fn words(&self) -> String {
+    /// The text for the audit trail.
+    fn audit_text(&self) -> String {
         match self.scope() {
             KeyScope::Own => self.provider.clone(),
             KeyScope::Shared => format!("{} (shared)", self.provider),
@@ -95,201 +97,224 @@ impl Place {
     }
 }
 
-/// The vault. Clones share the store and the master key once it was read.
+/// The vault. Clones share the store and the cached master key.
 #[derive(Debug, Clone)]
 pub struct Vault {
-    identity: Identity,
-    source: KeySource,
-    master: Arc<Mutex<Option<Master>>>,
+    identity: IdentityStore,
+    source: MasterKeySource,
+    /// The master key, once it was read.
+    master: Arc<Mutex<Option<MasterKey>>>,
 }
 
-/// Rotations by other processes while one thing is read: more there are not.
-const ATTEMPTS: usize = 10;
+/// Reads are repeated if another process rotates the master key meanwhile, at most this often.
+const MAX_READ_ATTEMPTS: usize = 10;
 
 impl Vault {
-    /// The vault in the store of an identity. The master key is read when it is first needed, so a machine without
-    /// one still starts.
-    pub fn open(identity: Identity, source: KeySource) -> Self {
+    /// Opens the vault in an identity store. The master key is read when it is first needed, so the server also starts
+    /// without one.
+    pub fn open(identity: IdentityStore, source: MasterKeySource) -> Self {
         let vault = Self { identity, source, master: Arc::default() };
-        if let Err(error) = vault.settle() {
+        if let Err(error) = vault.finish_rotation() {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "a rotation of the master key waits to be finished");
+            tracing::warn!(error, "could not finish an interrupted rotation of the master key");
         }
         vault
     }
 
-    /// Keeps a secret in place of the one before.
+    /// Stores a secret and replaces the previous one.
     pub fn set(
         &self,
-        who: &User,
+        user: &User,
         scope: KeyScope,
-        provider: &Provider,
-        secret: &Secret,
-        caller: &Caller,
+        provider: &ProviderName,
+        secret: &ProviderSecret,
+        client: &ClientInfo,
     ) -> Result<(), VaultError> {
-        let (place, now, secret) = (may(who, scope, provider)?, self.identity.now(), secret.checked()?);
+        let (entry_id, now, secret) =
+            (authorize(user, scope, provider)?, self.identity.now(), secret.checked()?);
         provider.check(&secret)?;
-        self.identity.transact(|tx| {
-            if entries::others(tx, &place)? >= spans::KEYS {
-                return Err(VaultError::Full { limit: spans::KEYS });
+        self.identity.write_transaction(|tx| {
+            if entries::count_others(tx, &entry_id)? >= limits::MAX_KEYS {
+                return Err(VaultError::LimitReached { limit: limits::MAX_KEYS });
             }
-            let sealed = self.for_writing(tx)?.seal(&place, &secret)?;
-            entries::put(tx, &place, &sealed, now)?;
-            Ok(self.identity.note(tx, now, &who.id, What::KeySet, caller, &place.words())?)
+            let sealed = self.master_for_writing(tx)?.seal(&entry_id, &secret)?;
+            entries::put(tx, &entry_id, &sealed, now)?;
+            Ok(self.identity.record_audit(
+                tx,
+                now,
+                &user.id,
+                AuditAction::KeySet,
+                client,
+                &entry_id.audit_text(),
+            )?)
         })
     }
 
-    /// Forgets a secret. It needs no master key.
+    /// Deletes a secret. This needs no master key.
     pub fn clear(
         &self,
-        who: &User,
+        user: &User,
         scope: KeyScope,
-        provider: &Provider,
-        caller: &Caller,
+        provider: &ProviderName,
+        client: &ClientInfo,
     ) -> Result<(), VaultError> {
-        let (place, now) = (may(who, scope, provider)?, self.identity.now());
-        self.identity.transact(|tx| {
-            if !entries::remove(tx, &place)? {
+        let (entry_id, now) = (authorize(user, scope, provider)?, self.identity.now());
+        self.identity.write_transaction(|tx| {
+            if !entries::remove(tx, &entry_id)? {
                 return Err(VaultError::Missing);
             }
-            Ok(self.identity.note(tx, now, &who.id, What::KeyCleared, caller, &place.words())?)
+            Ok(self.identity.record_audit(
+                tx,
+                now,
+                &user.id,
+                AuditAction::KeyCleared,
+                client,
+                &entry_id.audit_text(),
+            )?)
         })
     }
 
-    /// Forgets what the master key of today does not open, of everybody, and says how many that were. This is the way
-    /// on after a master key was lost, and only the owner's.
-    pub fn clear_unreadable(&self, who: &User, caller: &Caller) -> Result<usize, VaultError> {
-        if !who.owner {
+    /// Deletes all entries, of all users, that the current master key does not open. Returns their number. This is how
+    /// the owner recovers after losing a master key.
+    pub fn clear_unreadable(&self, user: &User, client: &ClientInfo) -> Result<usize, VaultError> {
+        if !user.owner {
             return Err(VaultError::NotOwner);
         }
         let now = self.identity.now();
-        self.identity.transact(|tx| {
-            let master = match entries::fingerprint(tx)?.map(|print| self.for_reading(&print)) {
-                Some(Ok(master)) => Some(master),
-                None | Some(Err(Locked::WrongMaster(_) | Locked::NoMaster(_))) => None,
-                // A key that is there and cannot be read is not lost.
-                Some(Err(locked)) => return Err(locked.into()),
-            };
-            let opens = |stored: &Stored| {
-                master.as_ref().is_some_and(|master| master.open(&stored.place, &stored.sealed).is_ok())
+        self.identity.write_transaction(|tx| {
+            let master =
+                match entries::fingerprint(tx)?.map(|fingerprint| self.master_for_reading(&fingerprint)) {
+                    Some(Ok(master)) => Some(master),
+                    None | Some(Err(MasterKeyError::Wrong(_) | MasterKeyError::Missing(_))) => None,
+                    // A key file that exists but cannot be read is not lost.
+                    Some(Err(error)) => return Err(error.into()),
+                };
+            let opens = |stored: &StoredEntry| {
+                master.as_ref().is_some_and(|master| master.open(&stored.entry_id, &stored.sealed).is_ok())
             };
             let lost: Vec<_> = entries::all(tx)?.into_iter().filter(|stored| !opens(stored)).collect();
             for stored in &lost {
-                entries::remove(tx, &stored.place)?;
-                let words = stored.place.words();
-                let of = stored.place.user.as_deref().and_then(|user| UserId::parse(user).ok());
-                let of = of.as_ref().unwrap_or(&who.id);
-                self.identity.note(tx, now, of, What::KeyCleared, caller, &format!("{words}, unreadable"))?;
+                entries::remove(tx, &stored.entry_id)?;
+                let detail = format!("{}, unreadable", stored.entry_id.audit_text());
+                let affected = stored.entry_id.user.as_deref().and_then(|user| UserId::parse(user).ok());
+                let affected = affected.as_ref().unwrap_or(&user.id);
+                self.identity.record_audit(tx, now, affected, AuditAction::KeyCleared, client, &detail)?;
             }
             Ok(lost.len())
         })
     }
 
-    /// What a user may know of: their own keys and the shared ones. It needs no master key.
-    pub fn list(&self, who: &User) -> Result<Vec<KeyEntry>, VaultError> {
-        let (stored, master) = self.look(|connection| entries::visible(connection, &who.id))?;
+    /// The entries that a user can see: their own and the shared ones. This needs no master key.
+    pub fn list(&self, user: &User) -> Result<Vec<KeyEntry>, VaultError> {
+        let (stored, master) = self.read_with_master(|connection| entries::visible(connection, &user.id))?;
         let master = master.and_then(Result::ok);
-        let entry = |Stored { place, sealed, set }: Stored| {
-            let opened = master.as_ref().and_then(|master| master.open(&place, &sealed).ok());
-            let scope = place.scope();
-            let shown = scope == KeyScope::Own || who.owner;
-            let hint = opened.as_ref().filter(|_| shown).and_then(Secret::hint);
-            KeyEntry { provider: place.provider, scope, hint, set, readable: opened.is_some() }
+        let entry = |StoredEntry { entry_id, sealed, set }: StoredEntry| {
+            let opened = master.as_ref().and_then(|master| master.open(&entry_id, &sealed).ok());
+            let scope = entry_id.scope();
+            let shown = scope == KeyScope::Own || user.owner;
+            let hint = opened.as_ref().filter(|_| shown).and_then(ProviderSecret::hint);
+            KeyEntry { provider: entry_id.provider, scope, hint, set, readable: opened.is_some() }
         };
         Ok(stored.into_iter().map(entry).collect())
     }
 
-    /// What a user's requests to a provider go out with: their own key, else the shared one.
-    pub fn get(&self, user: &UserId, provider: &Provider) -> Result<Option<Secret>, VaultError> {
+    /// The key for a user's requests to a provider: their own, else the shared one.
+    pub fn get(&self, user: &UserId, provider: &ProviderName) -> Result<Option<ProviderSecret>, VaultError> {
         let find = |connection: &Connection| entries::find(connection, user, provider.as_str());
-        let (Some(stored), Some(master)) = self.look(find)? else { return Ok(None) };
-        let damaged = |_| VaultError::Damaged { provider: provider.to_string() };
-        master?.open(&stored.place, &stored.sealed).map(Some).map_err(damaged)
+        let (Some(stored), Some(master)) = self.read_with_master(find)? else { return Ok(None) };
+        let corrupt = |_| VaultError::Corrupt { provider: provider.to_string() };
+        master?.open(&stored.entry_id, &stored.sealed).map(Some).map_err(corrupt)
     }
 
-    /// A user's keys, for whoever sends their requests.
+    /// Access to one user's keys, for the model clients.
     pub fn reader(&self, user: &UserId) -> KeyReader {
         KeyReader { vault: self.clone(), user: user.clone() }
     }
 
-    /// Whether the master key opens what is there, and what to do if not.
+    /// Checks that the master key opens the entries. The error says how to fix it.
     pub fn check(&self) -> Result<(), VaultError> {
-        match self.look(entries::is_empty)? {
+        match self.read_with_master(entries::is_empty)? {
             (false, Some(master)) => Ok(master.map(drop)?),
             (true, _) | (false, None) => Ok(()),
         }
     }
 
-    /// Reads something together with the key that opens it, if anything was ever sealed.
-    fn look<T>(
+    /// Reads from the store, together with the master key that sealed its entries. The key is `None` if nothing was
+    /// ever sealed.
+    fn read_with_master<T>(
         &self,
         read: impl Fn(&Connection) -> Result<T, VaultError>,
-    ) -> Result<(T, Option<Result<Master, Locked>>), VaultError> {
+    ) -> Result<(T, Option<Result<MasterKey, MasterKeyError>>), VaultError> {
         let mut attempt = 1;
         loop {
-            let (value, print) = self.identity.consult(|connection| {
+            let (value, fingerprint) = self.identity.read_transaction(|connection| {
                 Ok::<_, VaultError>((read(connection)?, entries::fingerprint(connection)?))
             })?;
-            match print.map(|print| self.for_reading(&print)) {
-                // Between the store and the file, another process may have rotated both.
-                Some(Err(Locked::WrongMaster(_) | Locked::NoMaster(_))) if attempt < ATTEMPTS => attempt += 1,
+            match fingerprint.map(|fingerprint| self.master_for_reading(&fingerprint)) {
+                // Another process may have rotated the key between reading the store and the file.
+                Some(Err(MasterKeyError::Wrong(_) | MasterKeyError::Missing(_)))
+                    if attempt < MAX_READ_ATTEMPTS =>
+                {
+                    attempt += 1
+                }
                 master => return Ok((value, master)),
             }
         }
     }
 
-    /// The key with which the store was sealed.
-    fn for_reading(&self, print: &Fingerprint) -> Result<Master, Locked> {
-        let mut kept = self.master.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(master) = kept.as_ref().filter(|master| master.fingerprint() == *print) {
+    /// The master key with this fingerprint.
+    fn master_for_reading(&self, fingerprint: &Fingerprint) -> Result<MasterKey, MasterKeyError> {
+        let mut cached = self.master.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(master) = cached.as_ref().filter(|master| master.fingerprint() == *fingerprint) {
             return Ok(master.clone());
         }
         let master = match &self.source {
-            KeySource::Folder(folder) => keyfile::find(folder, print)?,
-            KeySource::Given(text) => keyfile::given(text)?,
+            MasterKeySource::Folder(folder) => keyfile::find(folder, fingerprint)?,
+            MasterKeySource::Value(text) => keyfile::parse_value(text)?,
         };
-        if master.fingerprint() != *print {
-            return Err(keyfile::wrong_given());
+        if master.fingerprint() != *fingerprint {
+            return Err(keyfile::wrong_value());
         }
-        *kept = Some(master.clone());
+        *cached = Some(master.clone());
         Ok(master)
     }
 
-    /// The key to seal with, under the store's write lock. It is made if nothing is sealed yet; where something is, it
-    /// is the one that opens it, or nothing is written.
-    fn for_writing(&self, connection: &Connection) -> Result<Master, VaultError> {
-        let standing = entries::standing(connection)?;
-        let is_right = |master: &Master| standing.empty || standing.fingerprint == Some(master.fingerprint());
+    /// The master key to seal with. Call it under the store's write lock. It creates a key if nothing is sealed yet;
+    /// otherwise it returns the key that opens the existing entries, or fails.
+    fn master_for_writing(&self, connection: &Connection) -> Result<MasterKey, VaultError> {
+        let seal_state = entries::seal_state(connection)?;
+        let is_right =
+            |master: &MasterKey| seal_state.empty || seal_state.fingerprint == Some(master.fingerprint());
         let master = match &self.source {
-            KeySource::Given(text) => {
-                Some(keyfile::given(text)?).filter(is_right).ok_or_else(keyfile::wrong_given)?
+            MasterKeySource::Value(text) => {
+                Some(keyfile::parse_value(text)?).filter(is_right).ok_or_else(keyfile::wrong_value)?
             }
-            KeySource::Folder(folder) => {
-                keyfile::settle(folder, &standing)?;
+            MasterKeySource::Folder(folder) => {
+                keyfile::finish_rotation(folder, &seal_state)?;
                 match keyfile::current(folder)? {
                     Some(master) if is_right(&master) => master,
                     Some(_) => return Err(keyfile::wrong(folder).into()),
-                    None if !standing.empty => return Err(keyfile::missing(folder).into()),
+                    None if !seal_state.empty => return Err(keyfile::missing(folder).into()),
                     None => keyfile::create(folder)?,
                 }
             }
         };
-        if standing.fingerprint != Some(master.fingerprint()) {
+        if seal_state.fingerprint != Some(master.fingerprint()) {
             entries::put_fingerprint(connection, &master.fingerprint())?;
         }
         Ok(master)
     }
 }
 
-/// The place that somebody may change.
-fn may(who: &User, scope: KeyScope, provider: &Provider) -> Result<Place, VaultError> {
-    if scope == KeyScope::Shared && !who.owner {
+/// Checks that a user may change an entry of this scope, and returns its id.
+fn authorize(user: &User, scope: KeyScope, provider: &ProviderName) -> Result<EntryId, VaultError> {
+    if scope == KeyScope::Shared && !user.owner {
         return Err(VaultError::NotOwner);
     }
-    Ok(Place::of(&who.id, scope, provider))
+    Ok(EntryId::new(&user.id, scope, provider))
 }
 
-/// One user's keys and no other's. Cheap to clone; every reading gives what is there at that moment.
+/// Reads one user's keys and no other's. Cheap to clone; every call reads the current key.
 #[derive(Debug, Clone)]
 pub struct KeyReader {
     vault: Vault,
@@ -297,15 +322,15 @@ pub struct KeyReader {
 }
 
 impl KeyReader {
-    /// The key for a provider, or why there is none.
-    pub fn read(&self, provider: &str) -> Result<Option<Secret>, VaultError> {
-        self.vault.get(&self.user, &Provider::parse(provider)?)
+    /// The key for a provider.
+    pub fn read(&self, provider: &str) -> Result<Option<ProviderSecret>, VaultError> {
+        self.vault.get(&self.user, &ProviderName::parse(provider)?)
     }
 
-    /// The key for a provider, if it can be had. What stands in the way is in the log.
-    pub fn get(&self, provider: &str) -> Option<Secret> {
+    /// The key for a provider. Errors are logged and count as no key.
+    pub fn get(&self, provider: &str) -> Option<ProviderSecret> {
         self.read(provider).unwrap_or_else(|error| {
-            tracing::error!(error = &error as &dyn std::error::Error, "a provider's key cannot be read");
+            tracing::error!(error = &error as &dyn std::error::Error, "cannot read a provider's key");
             None
         })
     }

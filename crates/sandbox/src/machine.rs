@@ -7,13 +7,15 @@ use axum::http::{Extensions, HeaderName, header};
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
 use event_log::EventLog;
-use hypervisor::access::{Access, AssembleError, Attach, Given, How, Principal, Route, assemble};
+use hypervisor::access::{
+    Access, BuildRouterError, Credential, ExtensionLoader, Principal, ResponseKind, Route, build_router,
+};
 use hypervisor::assets::Assets;
 use hypervisor::auth;
-use hypervisor::front::Front;
 use hypervisor::identity::{Clock, IdentityError, User};
 use hypervisor::pages::{self, Pages};
 use hypervisor::server::{self, Server, ServerConfig, ServerError};
+use hypervisor::server_state::ServerState;
 use shared_types::UserId;
 use shared_types::wire::{Me, Scope};
 use thiserror::Error;
@@ -32,7 +34,7 @@ pub enum MachineError {
     #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]
-    Assemble(#[from] AssembleError),
+    Assemble(#[from] BuildRouterError),
     #[error(transparent)]
     Computer(#[from] Failure),
 }
@@ -94,23 +96,24 @@ impl Machine {
         let MachineConfig { server, idle_close, models, services, mcp, rules, outside } = config;
         let data = server.data.clone();
         let server = Server::bind(server, clock).await?;
-        let vault = server.front().vault.clone();
+        let vault = server.state().vault.clone();
         let minds = Minds { outside: outside.clone(), ..Minds::new(models.as_ref())? };
         let minds = minds.with_services(services)?.with_tools(mcp.as_ref())?;
         let minds = minds.with_rules(rules.as_ref())?.with_keys(crate::keys_of_each(&vault));
         let registry = Arc::new(Registry::new(&data, minds));
-        let owner = server.front().identity.ensure_owner(owner, name)?;
+        let owner = server.state().identity.ensure_owner(owner, name)?;
         registry.desk(&owner.id, &owner.name).await?;
         let pages = Pages { assets, version, ready: Arc::new(|| Ok(())), metrics: metrics(&registry) };
         let me = move |principal: Principal, Extension(shell): Extension<Shell>| async move {
             me(principal, &shell, version)
         };
-        let mut routes = vec![Route::get("/api/v1/me", Access::Signed(Scope::Read), "Who is signed in", me)];
+        let mut routes =
+            vec![Route::get("/api/v1/me", Access::SignedIn(Scope::Read), "Who is signed in", me)];
         routes.extend(api::routes());
         routes.extend(auth::routes());
         routes.extend(pages::routes(pages));
         describe(&mut routes);
-        let router = assemble(routes, Arc::clone(server.front()), attach(server.front(), &registry))?;
+        let router = build_router(routes, Arc::clone(server.state()), attach(server.state(), &registry))?;
         Ok(Self { server, registry, idle_close: *idle_close, router, owner })
     }
 
@@ -126,7 +129,7 @@ impl Machine {
 
     /// The port that was taken.
     pub fn port(&self) -> u16 {
-        self.server.front().site.port()
+        self.server.state().site.port()
     }
 
     /// The owner's computer.
@@ -136,13 +139,13 @@ impl Machine {
 
     /// A link that signs the owner in, once, within five minutes.
     pub fn link(&self) -> Result<String, MachineError> {
-        let secret = self.server.front().identity.make_link(&self.owner.id)?;
-        Ok(self.server.front().site.sign_in_link(&secret))
+        let secret = self.server.state().identity.make_link(&self.owner.id)?;
+        Ok(self.server.state().site.sign_in_link(&secret))
     }
 
     /// Answers until `stop` is done; then every computer is closed.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send) -> Result<(), MachineError> {
-        let (registry, users) = (Arc::clone(&self.registry), self.server.front().identity.users()?);
+        let (registry, users) = (Arc::clone(&self.registry), self.server.state().identity.users()?);
         let waking = tokio::spawn(async move { registry.wake(&users).await });
         let tending = async {
             match self.idle_close {
@@ -172,35 +175,35 @@ fn describe(routes: &mut Vec<Route>) {
     let told: Arc<OnceLock<String>> = Arc::clone(&document);
     let tell = move || async move { (KIND, told.get().cloned().unwrap_or_default()).into_response() };
     let route = Route::get("/api/v1/openapi.json", Access::Anyone, "This document", tell);
-    routes.push(route.giving(Given::Bytes("application/json")));
+    routes.push(route.responds_with(ResponseKind::Bytes("application/json")));
     let _ = document.set(format!("{:#}\n", api::openapi::document(routes)));
 }
 
 /// Puts the principal's own computer into the request, and whether they may have a shell: the owner, while there is
 /// nobody else.
-fn attach(front: &Arc<Front>, registry: &Arc<Registry>) -> Attach {
-    let (front, registry) = (Arc::clone(front), Arc::clone(registry));
+fn attach(state: &Arc<ServerState>, registry: &Arc<Registry>) -> ExtensionLoader {
+    let (state, registry) = (Arc::clone(state), Arc::clone(registry));
     Arc::new(move |principal| {
-        let (front, registry) = (Arc::clone(&front), Arc::clone(&registry));
+        let (state, registry) = (Arc::clone(&state), Arc::clone(&registry));
         Box::pin(async move {
             let mut attached = Extensions::new();
-            if !is_alone(&front) {
+            if !is_alone(&state) {
                 // Also those that were started before somebody else came.
                 registry.desks().iter().for_each(|desk| desk.terminals().end_shells());
             }
-            let session = matches!(principal.how, How::Session { .. });
-            let may = principal.owner && session && front.site.is_local();
-            attached.insert(Shell(Arc::new(move || may && is_alone(&front))));
+            let session = matches!(principal.credential, Credential::Session { .. });
+            let may = principal.owner && session && state.site.is_local();
+            attached.insert(Shell(Arc::new(move || may && is_alone(&state))));
             let desk = registry.desk(&principal.user, &principal.name).await;
-            let desk = desk.map_err(|failure| api::problem::ApiError::from(failure).0)?;
+            let desk = desk.map_err(|failure| api::problem::RouteError::from(failure).0)?;
             attached.insert(desk);
             Ok(attached)
         })
     })
 }
 
-fn is_alone(front: &Front) -> bool {
-    front.identity.users().is_ok_and(|users| users.len() == 1)
+fn is_alone(state: &ServerState) -> bool {
+    state.identity.users().is_ok_and(|users| users.len() == 1)
 }
 
 fn metrics(registry: &Arc<Registry>) -> Arc<dyn Fn(&mut String) + Send + Sync> {

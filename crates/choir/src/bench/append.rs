@@ -13,9 +13,9 @@ use shared_types::{Actor, CommandId, ContentRef, OpId, Source};
 
 use super::closed_loop::{Round, closed_loop};
 use super::figures::{median, rounded};
-use super::history::{Dice, now, path, user};
+use super::history::{Prng, now, path, user};
 use super::reference::{GroupCommit, Rows, recorded_rows};
-use super::{Line, Scale};
+use super::{CaseResult, Scale};
 
 const PATHS: u64 = 1000;
 const FILE_SIZE: usize = 200;
@@ -26,7 +26,7 @@ struct Case {
     commands: usize,
 }
 
-pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> anyhow::Result<()> {
+pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&CaseResult)) -> anyhow::Result<()> {
     let (rounds, share) = match scale {
         Scale::Full => (9, 1),
         Scale::Quick => (2, 20),
@@ -39,11 +39,11 @@ pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> a
 }
 
 impl Case {
-    fn measure(&self, rounds: usize, folder: &Path) -> anyhow::Result<Line> {
+    fn measure(&self, rounds: usize, folder: &Path) -> anyhow::Result<CaseResult> {
         let rows = self.record(&folder.join("recorded"))?;
         let (mut ours, mut reference) = (Vec::new(), Vec::new());
         for round in 0..rounds {
-            // Whoever goes first may find the disk in another mood, so they take turns in that too.
+            // The order may matter to the disk, so they take turns in going first.
             for first in [true, false] {
                 let place = folder.join("round");
                 if (round % 2 == 0) == first {
@@ -58,13 +58,13 @@ impl Case {
         let p99 = |all: &[Round]| median(all.iter().map(|round| round.p99_ms).collect());
         let plural = if self.writers == 1 { "writer" } else { "writers" };
         let case = format!("{} {plural}", self.writers);
-        let mut line = Line::new("append", case, rate(&ours), rate(&reference), "events/s")
+        let mut line = CaseResult::new("append", case, rate(&ours), rate(&reference), "events/s")
             .p99(p99(&ours), p99(&reference));
         // What slows the machine for a while slows both of a round, so they are compared round by round.
         let by_round = ours.iter().zip(&reference).map(|(ours, other)| ours.per_second / other.per_second);
         line.ratio = rounded(median(by_round.collect()));
         let met = line.ratio >= 0.9 && line.p99_ratio.is_some_and(|ratio| ratio <= 2.0);
-        // Nobody asks anything of a single writer, who waits for every flush alone.
+        // A single writer has no target: it waits for every flush alone.
         Ok(if self.writers == 1 { line } else { line.bar(BAR, met) })
     }
 
@@ -111,12 +111,12 @@ impl Case {
 
     /// Mostly small files, each with bytes of its own, and some settings.
     fn submissions(&self) -> anyhow::Result<Vec<Submission>> {
-        let mut dice = Dice::new(self.writers as u64);
+        let mut dice = Prng::new(self.writers as u64);
         (0..self.commands).map(|number| submission(&mut dice, number)).collect()
     }
 }
 
-fn submission(dice: &mut Dice, number: usize) -> anyhow::Result<Submission> {
+fn submission(dice: &mut Prng, number: usize) -> anyhow::Result<Submission> {
     let mut contents = Vec::new();
     let action = if number.is_multiple_of(10) {
         let key = format!("bench.setting-{}", dice.below(100)).into();

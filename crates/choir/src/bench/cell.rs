@@ -1,4 +1,4 @@
-//! Cells: what walls cost against the bare tools that build some of them, and what a large workspace costs against an
+//! Cells: the cost of sandboxing against bare tools, and the cost of a large workspace against an
 //! empty one. Lower is better here.
 
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use shared_types::wire::{Ran, RunCommand};
 
 use super::figures::{median, milliseconds};
 use super::history::user;
-use super::{Line, Scale};
+use super::{CaseResult, Scale};
 
 const SMALL: usize = 10;
 
-pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> anyhow::Result<()> {
+pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&CaseResult)) -> anyhow::Result<()> {
     let (rounds, many) = match scale {
         Scale::Full => (60, 100_000),
         Scale::Quick => (5, 1_000),
@@ -31,7 +31,7 @@ pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> a
     if let Some(line) = against(&cold, "jail: exec true, the first", rounds, &empty, bwrap)? {
         emit(&line);
     }
-    // As a server keeps it, which runs one command after the other.
+    // Like a server, which runs one command after the other.
     let jail = Jail::of_this_program();
     jail.keep_warm();
     if let Some(line) = against(&jail, "jail: exec true", rounds, &empty, bwrap)? {
@@ -66,7 +66,7 @@ fn fill(folder: &Path, count: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A cell over a folder, from nothing to nothing.
+/// Creates a cell over a folder, runs a command in it, and removes it.
 fn cell(backend: &dyn Backend, workspace: &Path) -> anyhow::Result<Duration> {
     let scratch = tempfile::tempdir_in(workspace.parent().context("no folder")?)?;
     let layer = |name: &str| scratch.path().join(name);
@@ -82,21 +82,21 @@ fn cell(backend: &dyn Backend, workspace: &Path) -> anyhow::Result<Duration> {
     Ok(elapsed)
 }
 
-/// Ours and a bare tool by turns; `None` where the tool is not installed.
+/// Measures ours and a bare tool in turns. `None` if the tool is not installed.
 fn against(
     backend: &dyn Backend,
     case: &str,
     rounds: usize,
     workspace: &Path,
     bare: impl Fn(usize) -> Option<Duration>,
-) -> anyhow::Result<Option<Line>> {
+) -> anyhow::Result<Option<CaseResult>> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         ours.push(milliseconds(cell(backend, workspace)?));
         let Some(time) = bare(round) else { return Ok(None) };
         theirs.push(milliseconds(time));
     }
-    Ok(Some(Line::new("cell", case, median(ours), median(theirs), "ms")))
+    Ok(Some(CaseResult::new("cell", case, median(ours), median(theirs), "ms")))
 }
 
 fn timed(program: &mut Program) -> Option<Duration> {
@@ -109,7 +109,7 @@ fn bwrap(_: usize) -> Option<Duration> {
     timed(Program::new("bwrap").args(["--unshare-all", "--ro-bind", "/", "/", "true"]))
 }
 
-/// The plainest bundle that a runtime takes: its own defaults over the host's programs.
+/// A minimal bundle for a container runtime: its defaults over the host's programs.
 fn bundle(folder: &Path) -> anyhow::Result<PathBuf> {
     let bundle = folder.join("bundle");
     for name in ["usr", "proc", "dev"] {
@@ -129,7 +129,7 @@ fn bundle(folder: &Path) -> anyhow::Result<PathBuf> {
     let mut spec: serde_json::Value = serde_json::from_slice(&std::fs::read(&config)?)?;
     spec["process"]["args"] = serde_json::json!(["true"]);
     spec["process"]["terminal"] = false.into();
-    // A limit can only be lowered by whoever has not the right to raise it.
+    // Without privileges a limit can only be lowered.
     spec["process"]["rlimits"] = serde_json::json!([]);
     let programs = serde_json::json!({ "destination": "/usr", "type": "bind", "source": "/usr", "options": ["rbind", "ro"] });
     spec["mounts"].as_array_mut().context("a bundle without mounts")?.push(programs);
@@ -149,24 +149,24 @@ fn runc(bundle: &Path, round: usize) -> Option<Duration> {
     )
 }
 
-fn start(jail: &Jail, rounds: usize, empty: &Path, full: &Path, many: usize) -> anyhow::Result<Line> {
+fn start(jail: &Jail, rounds: usize, empty: &Path, full: &Path, many: usize) -> anyhow::Result<CaseResult> {
     let (mut large, mut small) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         large.push(milliseconds(cell(jail, full)?));
         small.push(milliseconds(cell(jail, empty)?));
     }
     let case = format!("start over {many} files");
-    let line = Line::new("cell", case, median(large), median(small), "ms");
+    let line = CaseResult::new("cell", case, median(large), median(small), "ms");
     let met = line.ratio <= 1.2;
     Ok(line.bar("within 20% of an empty workspace", met))
 }
 
 /// A computer over a folder of files.
-struct House {
+struct BenchComputer {
     computer: Computer,
 }
 
-impl House {
+impl BenchComputer {
     fn new(folder: &Path, files: usize) -> anyhow::Result<Self> {
         fill(folder, files)?;
         let (computer, _) = Computer::create(&Place::at(folder), user()?, "Bench", &|_, _, _| ())?;
@@ -192,46 +192,49 @@ impl House {
     }
 }
 
-/// From the end of a command to its changes in the log and on the disk: what accepting a dry run does.
-fn capture(folder: &Path, rounds: usize, many: usize) -> anyhow::Result<Line> {
-    let houses = [House::new(&folder.join("many"), many)?, House::new(&folder.join("few"), SMALL)?];
+/// The time from the end of a command to its changes in the log and on disk, measured by accepting a dry run.
+fn capture(folder: &Path, rounds: usize, many: usize) -> anyhow::Result<CaseResult> {
+    let computers =
+        [BenchComputer::new(&folder.join("many"), many)?, BenchComputer::new(&folder.join("few"), SMALL)?];
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..rounds {
-        for (house, times) in houses.iter().zip(&mut times) {
+        for (computer, times) in computers.iter().zip(&mut times) {
             let script = format!("for i in 0 1 2 3 4 5 6 7 8 9; do echo {round} >> d0/f$i.txt; done");
-            let held = house.sh(script, true)?;
+            let held = computer.sh(script, true)?;
             ensure!(held.done.total == SMALL as u64, "{} changes", held.done.total);
-            let (_, elapsed) = house.ask(Request::Accept { call: held.op.to_string() })?;
+            let (_, elapsed) = computer.ask(Request::Accept { call: held.op.to_string() })?;
             times.push(milliseconds(elapsed));
         }
     }
     let [large, small] = times;
-    let line = Line::new("cell", format!("capture {SMALL} of {many}"), median(large), median(small), "ms");
+    let line =
+        CaseResult::new("cell", format!("capture {SMALL} of {many}"), median(large), median(small), "ms");
     let met = line.ours < 50.0;
     Ok(line.bar("ours < 50 ms", met))
 }
 
-/// Undo of a command that deleted a thousand files, against putting them there by hand.
-fn undo(folder: &Path, rounds: usize) -> anyhow::Result<Line> {
+/// Undo of a command that deleted a thousand files, against writing them directly.
+fn undo(folder: &Path, rounds: usize) -> anyhow::Result<CaseResult> {
     const FILES: usize = 1_000;
-    let house = House::new(&folder.join("undo"), FILES)?;
+    let computer = BenchComputer::new(&folder.join("undo"), FILES)?;
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for round in 0..rounds {
-        let ran = house.sh("rm -rf d*".into(), false)?;
+        let ran = computer.sh("rm -rf d*".into(), false)?;
         ensure!(ran.done.total == FILES as u64, "{} changes", ran.done.total);
-        ours.push(milliseconds(house.undo(ran.op)?));
+        ours.push(milliseconds(computer.undo(ran.op)?));
         let by_hand = folder.join(format!("by-hand-{round}"));
         let started = Instant::now();
         fill(&by_hand, FILES)?;
         rustix::fs::syncfs(std::fs::File::open(&by_hand)?)?;
         bare.push(milliseconds(started.elapsed()));
     }
-    let line = Line::new("cell", format!("undo rm -rf {FILES} files"), median(ours), median(bare), "ms");
+    let line =
+        CaseResult::new("cell", format!("undo rm -rf {FILES} files"), median(ours), median(bare), "ms");
     let met = line.ours < 500.0;
     Ok(line.bar("ours < 500 ms", met))
 }
 
-impl House {
+impl BenchComputer {
     fn undo(&self, op: OpId) -> anyhow::Result<Duration> {
         let choices = Choices::default();
         Ok(self.ask(Request::Undo { target: Some(op.to_string()), choices, preview: false })?.1)

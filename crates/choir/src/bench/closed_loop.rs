@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::figures::p99_ms;
 
-/// What a round of a closed loop showed.
+/// The result of one round of a closed loop.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
     pub(super) per_second: f64,

@@ -11,7 +11,7 @@ use anyhow::Context;
 use computer::protocol::{Answer, Envelope, Request};
 use futures_util::{SinkExt, StreamExt};
 use hypervisor::assets::{Asset, Assets};
-use hypervisor::identity::{Caller, Identity};
+use hypervisor::identity::{ClientInfo, IdentityStore};
 use hypervisor::server::{ServerConfig, clock};
 use sandbox::machine::{Machine, MachineConfig};
 use shared_types::wire::{DesktopAction, NewToken, Scope};
@@ -23,7 +23,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, accept_async, connect_a
 
 use super::figures::{median, milliseconds, p99_ms};
 use super::history::user;
-use super::{Line, Scale};
+use super::{CaseResult, Scale};
 
 const BAR: &str = "p99 of ours < 50 ms";
 const BAR_MS: f64 = 50.0;
@@ -32,15 +32,15 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 type Client = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-struct Nothing;
+struct NoAssets;
 
-impl Assets for Nothing {
+impl Assets for NoAssets {
     fn get(&self, _: &str) -> Option<Asset> {
         None
     }
 }
 
-pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> anyhow::Result<()> {
+pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&CaseResult)) -> anyhow::Result<()> {
     let (sockets, events) = match scale {
         Scale::Full => (100, 300),
         Scale::Quick => (10, 20),
@@ -49,8 +49,9 @@ pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> a
     let ours = runtime.block_on(ours(folder, sockets, events))?;
     let reference = runtime.block_on(reference(sockets, events))?;
     let middle = |times: &[Duration]| median(times.iter().copied().map(milliseconds).collect());
-    let line = Line::new("fanout", format!("{sockets} sockets"), middle(&ours), middle(&reference), "ms")
-        .p99(p99_ms(ours), p99_ms(reference));
+    let line =
+        CaseResult::new("fanout", format!("{sockets} sockets"), middle(&ours), middle(&reference), "ms")
+            .p99(p99_ms(ours), p99_ms(reference));
     let met = line.ours_p99_ms.is_some_and(|p99| p99 < BAR_MS);
     emit(&line.bar(BAR, met));
     Ok(())
@@ -92,11 +93,12 @@ async fn collect(clients: Vec<Client>, sent: &Sent, events: usize) -> anyhow::Re
 
 async fn ours(folder: &Path, sockets: usize, events: usize) -> anyhow::Result<Vec<Duration>> {
     let config = MachineConfig::new(ServerConfig::local(0, folder.join("machine")));
-    let machine = Machine::start(&config, clock(), &user()?, "Bench", Arc::new(Nothing), "bench").await?;
+    let machine = Machine::start(&config, clock(), &user()?, "Bench", Arc::new(NoAssets), "bench").await?;
     let (port, desk) = (machine.port(), machine.desk().await?);
-    let identity = Identity::open(&config.server.data, clock())?;
+    let identity = IdentityStore::open(&config.server.data, clock())?;
     let wish = NewToken { name: "bench".into(), scopes: vec![Scope::Read], days: Some(1) };
-    let token = identity.make_token(&user()?, &wish, &Caller::default())?.secret.context("a new token")?;
+    let token =
+        identity.make_token(&user()?, &wish, &ClientInfo::default())?.secret.context("a new token")?;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(machine.serve(async {
         let _ = stopped.await;

@@ -1,8 +1,8 @@
-//! From many measurements to one figure.
+//! Statistics over measurements.
 
 use std::time::{Duration, Instant};
 
-/// The middle one; the mean of the two in the middle of an even number.
+/// The median.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     match values.len() {
@@ -12,7 +12,7 @@ pub(super) fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The time within which 99 of 100 were done.
+/// The 99th percentile.
 pub(super) fn p99_ms(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     let index = (times.len() * 99).div_ceil(100).saturating_sub(1);
@@ -30,7 +30,7 @@ pub(super) fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (result, start.elapsed())
 }
 
-/// As many digits as mean something: whole numbers from a thousand on, three decimals below ten.
+/// Rounds to meaningful digits: whole numbers from a thousand on, three decimals below ten.
 pub(super) fn rounded(value: f64) -> f64 {
     let unit = match value.abs() {
         v if v >= 1000.0 => 1.0,

@@ -1,4 +1,4 @@
-//! Logs as life would have made them, built quickly: decided by the kernel, appended in large groups.
+//! Realistic logs, built quickly: decided by the kernel, appended in large groups.
 //!
 //! Everything follows from a counter, so two runs measure the same log.
 
@@ -26,11 +26,11 @@ const CONTENT_SIZE: usize = 200;
 const WINDOWS: u64 = 40;
 const SETTINGS: u64 = 300;
 
-/// Numbers that look random and are the same every time.
+/// A deterministic generator of pseudo-random numbers.
 #[derive(Debug, Clone)]
-pub(super) struct Dice(u64);
+pub(super) struct Prng(u64);
 
-impl Dice {
+impl Prng {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -78,10 +78,10 @@ pub(super) fn path(number: u64) -> anyhow::Result<FilePath> {
     Ok(FilePath::parse(&format!("projects/project-{project}/src/module_{module}/file_{number}.rs"))?)
 }
 
-/// A log of at least so many events over so many paths, with the snapshots that its writer would have left.
+/// Builds a log with at least this many events and paths, with the snapshots that its writer would have made.
 pub(super) fn build(folder: &Path, events: u64, paths: u64) -> anyhow::Result<Arc<SqliteLog>> {
     let log = SqliteLog::create(folder, user()?)?;
-    let mut life = Life::new(paths)?;
+    let mut life = SimulatedUser::new(paths)?;
     let mut saved = 0;
     let due = |view: &View, saved| snapshot_need(view, saved) != SnapshotNeed::None;
     while life.view.seq().0 < events {
@@ -101,9 +101,9 @@ pub(super) fn build(folder: &Path, events: u64, paths: u64) -> anyhow::Result<Ar
 }
 
 /// A person and their agents at work.
-struct Life {
+struct SimulatedUser {
     view: View,
-    dice: Dice,
+    dice: Prng,
     paths: u64,
     /// The path of each number as it is called now; moves give new names.
     named: Vec<FilePath>,
@@ -114,9 +114,9 @@ struct Life {
     last: Vec<Event>,
 }
 
-impl Life {
+impl SimulatedUser {
     fn new(paths: u64) -> anyhow::Result<Self> {
-        let mut dice = Dice::new(7);
+        let mut dice = Prng::new(7);
         let contents = (0..CONTENTS).map(|_| dice.text(CONTENT_SIZE));
         Ok(Self {
             view: View::default(),
@@ -130,7 +130,7 @@ impl Life {
         })
     }
 
-    /// The next command that leads to something, decided and applied.
+    /// The next command that makes an event, decided and applied.
     fn step(&mut self) -> anyhow::Result<Option<Append>> {
         let action = self.action()?;
         let ts = now();

@@ -1,4 +1,4 @@
-//! The memory that opening a log takes, seen from a process of its own.
+//! The memory that opening a log takes, measured in a separate process.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use event_log::writer::{Options, Writer};
 use super::history::now;
 use super::reference::{bare_scan, open_reader};
 
-/// Whose memory is asked for.
+/// What the memory probe measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// A computer opened and ready for commands.
@@ -34,8 +34,8 @@ impl Subject {
     }
 }
 
-/// Does it in this process and prints the most memory that was ever resident, in megabytes. This is what
-/// `choir bench --probe-memory DIR --probe-subject SUBJECT` runs, hidden from people.
+/// Runs the probe in this process and prints its peak resident memory, in megabytes. This is what
+/// the hidden `choir bench --probe-memory DIR --probe-subject SUBJECT` runs.
 pub fn probe_memory(folder: &Path, subject: Subject) -> anyhow::Result<()> {
     match subject {
         Subject::Ours => {

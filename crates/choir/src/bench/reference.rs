@@ -23,7 +23,7 @@ const INSERT_CONTENT: &str = "INSERT OR IGNORE INTO contents (hash, bytes) VALUE
 const MAILBOX: usize = 1024;
 const GROUP: usize = 512;
 
-/// The rows that one command leads to.
+/// The rows of one command.
 #[derive(Debug, Clone)]
 pub(super) struct Rows {
     event: Vec<Value>,
@@ -70,7 +70,7 @@ impl GroupCommit {
         let (mailbox, requests) = mpsc::sync_channel(MAILBOX);
         let thread = std::thread::Builder::new().name("reference".into()).spawn(move || {
             if let Err(error) = serve(&conn, &requests, rows) {
-                // Whoever waits sees the closed channel.
+                // The waiting thread sees the closed channel.
                 eprintln!("the reference stopped: {error}");
             }
         })?;

@@ -12,20 +12,20 @@ use super::figures::{median, milliseconds, timed};
 use super::history::{build, now};
 use super::memory::{self, Subject};
 use super::reference::{bare_scan, open_reader, open_writer};
-use super::{Line, Scale};
+use super::{CaseResult, Scale};
 
 const BAR: &str = "ratio >= 0.4";
 const OPEN_BAR: &str = "ours <= 10 ms";
 const MEMORY_BAR: &str = "ours < 100 MB";
 
-pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> anyhow::Result<()> {
+pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&CaseResult)) -> anyhow::Result<()> {
     let (share, opens) = match scale {
         Scale::Full => (1, 41),
         Scale::Quick => (100, 5),
     };
     let small = folder.join("small");
     let log = build(&small, 1_500, 1_000)?;
-    // Of so few the time from open to ready is asked, which the next line has.
+    // For so few events only the time from open to ready has a target, in the next line.
     emit(&replay("1500 events", &small, &*log, 41)?);
     drop(log);
     emit(&open(&small, opens)?);
@@ -41,12 +41,12 @@ pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> a
     Ok(())
 }
 
-fn replay(case: &str, folder: &Path, log: &dyn EventLog, rounds: usize) -> anyhow::Result<Line> {
+fn replay(case: &str, folder: &Path, log: &dyn EventLog, rounds: usize) -> anyhow::Result<CaseResult> {
     let head = log.head().seq;
     let rate = |seconds: f64| head.0 as f64 / seconds;
     let (mut ours, mut reference) = (Vec::new(), Vec::new());
     let conn = open_reader(folder)?;
-    // Once without a clock, so that both find the file in the system's cache.
+    // One round is not measured, so that both sides find the file in the page cache.
     bare_scan(&conn)?;
     for _ in 0..rounds {
         let (scanned, time) = timed(|| bare_scan(&conn));
@@ -56,16 +56,16 @@ fn replay(case: &str, folder: &Path, log: &dyn EventLog, rounds: usize) -> anyho
         anyhow::ensure!(root?.0 == head, "the replay reaches the head");
         ours.push(rate(time.as_secs_f64()));
     }
-    Ok(Line::new("replay", case, median(ours), median(reference), "events/s"))
+    Ok(CaseResult::new("replay", case, median(ours), median(reference), "events/s"))
 }
 
-fn with_bar(line: Line) -> Line {
+fn with_bar(line: CaseResult) -> CaseResult {
     let met = line.ratio >= 0.4;
     line.bar(BAR, met)
 }
 
-/// From a closed log to one that takes commands; against opening the database and scanning it.
-fn open(folder: &Path, rounds: usize) -> anyhow::Result<Line> {
+/// The time from a closed log to one that accepts commands, against opening and scanning the database.
+fn open(folder: &Path, rounds: usize) -> anyhow::Result<CaseResult> {
     let (mut ours, mut reference) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let (scanned, time) = timed(|| bare_scan(&open_writer(folder)?));
@@ -81,15 +81,15 @@ fn open(folder: &Path, rounds: usize) -> anyhow::Result<Line> {
         drop(writer);
         thread.join().map_err(|_| anyhow::anyhow!("the writer panicked"))?;
     }
-    let line = Line::new("replay", "open 1500", median(ours), median(reference), "ms");
+    let line = CaseResult::new("replay", "open 1500", median(ours), median(reference), "ms");
     let met = line.ours <= 10.0;
     Ok(line.bar(OPEN_BAR, met))
 }
 
-fn open_memory(folder: &Path) -> anyhow::Result<Line> {
+fn open_memory(folder: &Path) -> anyhow::Result<CaseResult> {
     let ours = memory::measure(folder, Subject::Ours)?;
     let reference = memory::measure(folder, Subject::Reference)?;
-    let line = Line::new("replay", "memory 1M", ours, reference, "MB");
+    let line = CaseResult::new("replay", "memory 1M", ours, reference, "MB");
     let met = line.ours < 100.0;
     Ok(line.bar(MEMORY_BAR, met))
 }

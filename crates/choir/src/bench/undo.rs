@@ -11,14 +11,14 @@ use shared_types::payload::file::FileNode;
 use shared_types::{Actor, CommandId, ContentHash, ContentRef, FilePath, OpId, Source};
 
 use super::figures::{median, milliseconds, timed};
-use super::history::{Dice, build, now};
-use super::{Line, Scale};
+use super::history::{Prng, build, now};
+use super::{CaseResult, Scale};
 
 const FILES: usize = 10;
 const FILE_SIZE: usize = 2_000;
 const BAR: &str = "ratio <= 2, ours < 50 ms";
 
-pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> anyhow::Result<()> {
+pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&CaseResult)) -> anyhow::Result<()> {
     let (share, rounds) = match scale {
         Scale::Full => (1, 101),
         Scale::Quick => (20, 11),
@@ -41,7 +41,7 @@ pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> a
         computers.into_iter().map(|computer| (computer.case, median(computer.times))).collect();
     let reference = times.first().map_or(f64::NAN, |(_, time)| *time);
     for (case, time) in times {
-        let line = Line::new("undo", case, time, reference, "ms");
+        let line = CaseResult::new("undo", case, time, reference, "ms");
         let met = line.ratio <= 2.0 && line.ours < 50.0;
         emit(&line.bar(BAR, met));
     }
@@ -51,7 +51,7 @@ pub(super) fn run(scale: Scale, folder: &Path, emit: &mut dyn FnMut(&Line)) -> a
 struct Computer {
     case: &'static str,
     writer: Writer,
-    dice: Dice,
+    dice: Prng,
     /// Files that the history wrote and that are edited and undone here.
     files: Vec<(FilePath, FileNode)>,
     times: Vec<f64>,
@@ -67,7 +67,7 @@ impl Computer {
             let chosen = sorted.into_iter().step_by(step).take(FILES);
             chosen.map(|(path, node)| (path.clone(), node.clone())).collect()
         })?;
-        Ok(Self { case, writer, dice: Dice::new(events), files, times: Vec::new() })
+        Ok(Self { case, writer, dice: Prng::new(events), files, times: Vec::new() })
     }
 
     fn change_and_undo(&mut self) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! The arguments of the commands about agents.
+//! The arguments of the agent commands.
 
 use std::path::PathBuf;
 
@@ -10,26 +10,26 @@ use super::Revert;
 
 #[derive(Debug, Args)]
 pub struct Ask {
-    /// What is to be done, in your words
+    /// The objective, in your own words
     #[arg(required = true, value_name = "OBJECTIVE")]
     pub objective: Vec<String>,
-    /// A model of the catalog, for all agents of this run
+    /// A model from the catalog, for all agents of this run
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// What it may take: dollars, or steps=, tokens=, seconds= and dollars= joined by commas
+    /// The budget: dollars, or steps=, tokens=, seconds= and dollars= separated by commas
     #[arg(long, value_name = "BUDGET", value_parser = budget)]
     pub budget: Option<Budget>,
-    /// A file for the agents to look at (again for more)
+    /// A file for the agents to read (repeatable)
     #[arg(long, value_name = "PATH")]
     pub attach: Vec<PathBuf>,
-    /// Print every step as it happens, and ask here for what needs your word
+    /// Print every step as it happens, and ask questions here
     #[arg(short, long)]
     pub watch: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Mcp {
-    /// Only this server, with what it says of each tool
+    /// Only this server, with the description of each tool
     pub name: Option<String>,
 }
 
@@ -41,11 +41,11 @@ pub struct Models {
 
 #[derive(Debug, Subcommand)]
 pub enum ModelsAction {
-    /// Download the model that runs on this machine; it says first what and how much that is
+    /// Download the local model; shows its name and size first
     #[command(after_help = "Example:\n  choir models fetch\n\n\
-        A download that broke off goes on where it stopped. CHOIR_WEIGHTS names another folder for it.")]
+        An interrupted download resumes where it stopped. CHOIR_WEIGHTS sets another folder for it.")]
     Fetch,
-    /// Do not want that download, and not be asked about it again
+    /// Decline that download and do not be asked again
     #[command(after_help = "Example:\n  choir models decline")]
     Decline,
 }
@@ -53,15 +53,15 @@ pub enum ModelsAction {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Runs {
-    /// The run to look into: its id, or four or more digits of it
+    /// The run to inspect: its id, or four or more digits of it
     pub run: Option<String>,
-    /// What went in and came out of this step of it
+    /// Show the input and output of this step
     #[arg(long, value_name = "SEQ", requires = "run")]
     pub step: Option<Seq>,
     /// Only runs (or steps, of one run) before this event
     #[arg(long, value_name = "SEQ", conflicts_with = "step")]
     pub before: Option<Seq>,
-    /// Print every step as it happens, and ask here for what needs your word
+    /// Print every step as it happens, and ask questions here
     #[arg(short, long, requires = "run", conflicts_with_all = ["step", "before"])]
     pub watch: bool,
     #[command(subcommand)]
@@ -70,59 +70,59 @@ pub struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub enum RunsAction {
-    /// End a run; what it did stays, until it is undone
+    /// Stop a run; its changes stay until they are undone
     #[command(after_help = "Example:\n  choir runs stop 3f2a9c1b")]
     Stop { run: String },
-    /// Let a run stand still
+    /// Pause a run
     #[command(after_help = "Example:\n  choir runs pause 3f2a9c1b")]
     Pause {
         run: String,
-        /// You work on it alone now; agents are told what you changed when they go on
+        /// Work on it yourself; when the run resumes, agents learn what you changed
         #[arg(long)]
         take_over: bool,
     },
-    /// Let a run go on, with another budget if you like
+    /// Resume a run, optionally with another budget
     #[command(after_help = "Examples:\n  choir runs resume 3f2a9c1b --watch\n  \
         choir runs resume 3f2a9c1b --budget steps=200")]
     Resume {
         run: String,
-        /// What it may take from its start on: dollars, or steps=, tokens=, seconds= and dollars=
+        /// The budget, counted from the start of the run: dollars, or steps=, tokens=, seconds= and dollars=
         #[arg(long, value_name = "BUDGET", value_parser = budget)]
         budget: Option<Budget>,
-        /// Print every step as it happens, and ask here for what needs your word
+        /// Print every step as it happens, and ask questions here
         #[arg(short, long)]
         watch: bool,
     },
-    /// Say something to the agents while they work
+    /// Send a message to the agents while they work
     #[command(after_help = "Example:\n  choir runs steer 3f2a9c1b 'Leave the tests alone'")]
     Steer {
         run: String,
         #[arg(required = true)]
         words: Vec<String>,
-        /// To this agent (four or more digits of its id) instead of the first one
+        /// Send it to this agent (four or more digits of its id) instead of the first one
         #[arg(long, value_name = "TASK")]
         task: Option<String>,
     },
-    /// Trust what an agent has read: the labels of untrusted words are cleared
+    /// Trust what an agent has read: clears its taint labels
     #[command(after_help = "Example:\n  choir runs trust 3f2a9c1b 9c1b3f2a")]
     Trust { run: String, task: String },
-    /// Take back all that a run did to files, as one operation
+    /// Undo all file changes of a run, as one operation
     #[command(after_help = "Examples:\n  choir runs undo 3f2a9c1b --preview\n  \
         choir runs undo 3f2a9c1b --keep notes.md")]
     Undo(RevertRun),
-    /// Let a run go on from before a step, another time; what its calls did to files since is taken back
+    /// Retry a run from a step on; file changes made since that step are undone
     #[command(after_help = "Examples:\n  choir runs 3f2a9c1b      # lists its steps\n  \
         choir runs retry 3f2a9c1b 4711 --watch")]
     Retry {
         #[command(flatten)]
         of: RevertRun,
-        /// The turn or the call to begin with: the number before it in the list of steps
+        /// The turn or tool call to start from: its number in the list of steps
         step: Seq,
-        /// Print every step as it happens, and ask here for what needs your word
+        /// Print every step as it happens, and ask questions here
         #[arg(short, long)]
         watch: bool,
     },
-    /// Bring back what was taken back
+    /// Redo the undone file changes of a run
     #[command(after_help = "Example:\n  choir runs redo 3f2a9c1b")]
     Redo(RevertRun),
 }
@@ -134,22 +134,22 @@ pub struct RevertRun {
     /// Only show what would change
     #[arg(long)]
     pub preview: bool,
-    /// In a conflict, leave this file as it is today
+    /// In a conflict, keep the current version of this file
     #[arg(long, value_name = "PATH")]
     pub keep: Vec<String>,
-    /// In a conflict, put this file back, over later changes
+    /// In a conflict, restore this file over later changes
     #[arg(long, value_name = "PATH")]
     pub take: Vec<String>,
-    /// Leave everything in conflict as it is today
+    /// Keep the current version of everything in conflict
     #[arg(long, conflicts_with = "take_all")]
     pub keep_all: bool,
-    /// Put everything in conflict back, over later changes
+    /// Restore everything in conflict over later changes
     #[arg(long)]
     pub take_all: bool,
 }
 
 impl RevertRun {
-    /// The same as for an operation.
+    /// The same choices as for an operation.
     pub(crate) fn as_revert(&self) -> Revert {
         let Self { run, preview, keep, take, keep_all, take_all } = self;
         Revert {
@@ -165,7 +165,7 @@ impl RevertRun {
 
 #[derive(Debug, Args)]
 pub struct Approve {
-    /// The question: its id, or four or more digits of it (default: list what waits)
+    /// The question: its id, or four or more digits of it (default: list pending questions)
     pub ask: Option<String>,
     /// Allow it for the rest of this run
     #[arg(long, group = "word")]
@@ -173,10 +173,10 @@ pub struct Approve {
     /// Allow it from now on, in every run
     #[arg(long, group = "word")]
     pub always: bool,
-    /// Allow it this once, the only question there is
+    /// Allow it once; needs no id if only one question is pending
     #[arg(long, group = "word")]
     pub once: bool,
-    /// Do not allow it, and say why
+    /// Deny it, with a reason
     #[arg(long, value_name = "WHY", group = "word")]
     pub deny: Option<String>,
     /// Answer a question
@@ -185,15 +185,15 @@ pub struct Approve {
     /// List what agents may do without asking
     #[arg(long, conflicts_with_all = ["word", "ask", "revoke"])]
     pub grants: bool,
-    /// Take such a permission back
+    /// Revoke such a permission
     #[arg(long, value_name = "GRANT", conflicts_with_all = ["word", "ask"])]
     pub revoke: Option<String>,
-    /// Then print every step as it happens, and ask here for what needs your word
+    /// Then print every step as it happens, and ask questions here
     #[arg(short, long)]
     pub watch: bool,
 }
 
-/// A budget in words.
+/// Parses a budget.
 fn budget(text: &str) -> Result<Budget, String> {
     let mut budget = Budget::default();
     for part in text.split(',').map(str::trim) {
@@ -210,7 +210,7 @@ fn budget(text: &str) -> Result<Budget, String> {
             (slot, Some(number)) => *slot = Some(number),
             (_, None) => {
                 return Err(format!(
-                    "{part:?} is no budget; for example 0.50 or steps=40,tokens=200000,seconds=600"
+                    "{part:?} is not a budget; for example 0.50 or steps=40,tokens=200000,seconds=600"
                 ));
             }
         }
@@ -218,7 +218,7 @@ fn budget(text: &str) -> Result<Budget, String> {
     Ok(budget)
 }
 
-/// Dollars as millionths, exactly.
+/// Parses dollars into millionths, exactly.
 fn micros(text: &str) -> Option<u64> {
     let text = text.trim().trim_start_matches('$');
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));

@@ -1,17 +1,17 @@
-//! The arguments of the commands about the server and its keys.
+//! The arguments of the server and key commands.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Where a machine keeps its computers.
+/// The data folder and the port of a server.
 #[derive(Debug, Clone, Args)]
 pub struct Data {
-    /// The folder of all computers and of who may use them
+    /// The data folder: all computers and user accounts
     #[arg(long, value_name = "DIR", env = "CHOIR_DATA")]
     pub data: Option<PathBuf>,
-    /// The port on this machine
-    #[arg(long, value_name = "PORT", env = "CHOIR_PORT", help = "The port on this machine (default: 8080)")]
+    /// The port to listen on (default: 8080)
+    #[arg(long, value_name = "PORT", env = "CHOIR_PORT")]
     pub port: Option<u16>,
 }
 
@@ -19,10 +19,10 @@ pub struct Data {
 pub struct Up {
     #[command(flatten)]
     pub data: Data,
-    /// The address to listen on; beyond this machine only with --public-url
+    /// The address to listen on; listens on this machine only unless TLS or --public-url is configured
     #[arg(long, value_name = "IP", env = "CHOIR_LISTEN")]
     pub listen: Option<std::net::IpAddr>,
-    /// The https address that people type, where a proxy with TLS stands in front
+    /// The https address that users type, if a TLS proxy is in front of the server
     #[arg(long, value_name = "URL", env = "CHOIR_PUBLIC_URL")]
     pub public_url: Option<url::Url>,
     /// Do not open a browser
@@ -32,17 +32,17 @@ pub struct Up {
 
 #[derive(Debug, Args)]
 pub struct Link {
-    /// The folder of all computers and of who may use them
+    /// The data folder: all computers and user accounts
     #[arg(long, value_name = "DIR", env = "CHOIR_DATA")]
     pub data: Option<PathBuf>,
-    /// The port in the link (default: the one that was served last)
+    /// The port in the link (default: the port of the last `choir up`)
     #[arg(long, value_name = "PORT", env = "CHOIR_PORT")]
     pub port: Option<u16>,
 }
 
 #[derive(Debug, Args)]
 pub struct Keys {
-    /// The folder of all computers and of who may use them
+    /// The data folder: all computers and user accounts
     #[arg(long, value_name = "DIR", env = "CHOIR_DATA", global = true)]
     pub data: Option<PathBuf>,
     #[command(subcommand)]
@@ -51,7 +51,7 @@ pub struct Keys {
 
 #[derive(Debug, Subcommand)]
 pub enum KeysAction {
-    /// Keep a provider's key, read from standard input or typed without an echo
+    /// Set a provider's key, read from standard input or typed without echo
     #[command(
         after_help = "Examples:\n  choir keys set anthropic\n  choir keys set bedrock < bedrock.key\n\n\
         Bedrock takes an API key, or an access key: ID:SECRET or ID:SECRET:SESSION_TOKEN. Its region is in choir.toml."
@@ -59,25 +59,25 @@ pub enum KeysAction {
     Set {
         /// anthropic, bedrock, openai, zai, moonshot (Kimi), or another name of a-z, 0-9 and '-'
         provider: String,
-        /// For everybody on this machine who has no key of their own
+        /// Share it with all users of this machine who have no key of their own
         #[arg(long)]
         shared: bool,
     },
-    /// Forget a provider's key
+    /// Clear a provider's key
     #[command(after_help = "Examples:\n  choir keys clear anthropic\n  choir keys clear zai --shared")]
     Clear {
         #[arg(required_unless_present = "unreadable")]
         provider: Option<String>,
-        /// The one that everybody uses
+        /// Clear the shared key
         #[arg(long)]
         shared: bool,
-        /// All that the master key does not open, of everybody: the way on after it was lost for good
+        /// Clear all keys, of all users, that the master key cannot open, for example after it was lost
         #[arg(long, conflicts_with_all = ["provider", "shared"])]
         unreadable: bool,
     },
-    /// Seal all keys with a new master key
+    /// Encrypt all keys with a new master key
     #[command(after_help = "Example:\n  choir keys rotate\n\n\
-        The new one is made, or taken from CHOIR_NEXT_MASTER_KEY. Where the old one comes from CHOIR_MASTER_KEY, \n\
-        start everything with the new one afterwards.")]
+        The new key is generated, or taken from CHOIR_NEXT_MASTER_KEY. If the old key comes from CHOIR_MASTER_KEY, \n\
+        restart everything with the new one afterwards.")]
     Rotate,
 }

@@ -1,4 +1,4 @@
-//! `choir approve`: what agents ask, and what they may do without asking.
+//! `choir approve`: lists and answers the questions of agents, and lists and revokes grants.
 
 use std::process::ExitCode;
 
@@ -9,10 +9,10 @@ use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::wire::{RunLine, RunQuestion};
 
 use super::Context;
-use super::attend::{Attention, attend};
-use super::runs::{line_of, other, short, tell_change};
+use super::follow_run::{FollowMode, follow_run};
+use super::runs::{line_of, print_change, short, unexpected_answer};
 use crate::cli::Approve;
-use crate::render::{Bar, Style, done, json, line, safe};
+use crate::render::{ProgressReport, Style, done, json, line, safe};
 
 pub(crate) fn run(context: &Context, args: &Approve) -> Result<ExitCode> {
     if args.grants {
@@ -27,26 +27,26 @@ pub(crate) fn run(context: &Context, args: &Approve) -> Result<ExitCode> {
     let request = RunRequest::Answer { ask: args.ask.clone(), reply };
     if !args.watch {
         let answered = line_of(context.about_runs(request)?)?;
-        tell_change(context, "answered", &answered)?;
+        print_change(context, "answered", &answered)?;
         return Ok(ExitCode::SUCCESS);
     }
     watched(context, |context| line_of(context.about_runs(request)?))
 }
 
-/// Does something to a run and follows it from there, in this process if no other holds the computer.
+/// Changes a run and follows it from there, hosting it in this process if no other process holds the computer.
 pub(crate) fn watched(context: &Context, act: impl FnOnce(&Context) -> Result<RunLine>) -> Result<ExitCode> {
-    let bar = Bar::new(context.style);
-    let tell = |phase: &str, done, total| bar.tell(phase, done, total);
+    let bar = ProgressReport::new(context.style);
+    let tell = |phase: &str, done, total| bar.update(phase, done, total);
     let host = Host::unless_held(&context.place()?, &context.minds()?, &tell)?;
     drop(bar);
-    let ended = act(context).and_then(|run| attend(context, &run, Attention::Everything, host.is_some()));
+    let ended = act(context).and_then(|run| follow_run(context, &run, FollowMode::AllSteps, host.is_some()));
     if let Some(host) = host {
         host.close();
     }
     ended
 }
 
-/// What the person said, if anything.
+/// The answer in the arguments, if any.
 fn reply(args: &Approve) -> Option<Reply> {
     match args {
         Approve { deny: Some(why), .. } => Some(Reply::Deny(why.as_str().into())),
@@ -59,19 +59,21 @@ fn reply(args: &Approve) -> Option<Reply> {
 }
 
 fn list(context: &Context) -> Result<()> {
-    let RunAnswer::Questions(open) = context.about_runs(RunRequest::Questions)? else { return Err(other()) };
+    let RunAnswer::Questions(open) = context.about_runs(RunRequest::Questions)? else {
+        return Err(unexpected_answer());
+    };
     if context.style.is_json() {
         open.questions.iter().for_each(json);
         return Ok(());
     }
     if open.questions.is_empty() {
-        line("nothing waits for you");
+        line("no pending questions");
     }
     open.questions.iter().for_each(|question| show(context.style, question));
     Ok(())
 }
 
-/// A question with all that is needed to answer it.
+/// Prints a question with everything needed to answer it.
 pub(crate) fn show(style: Style, question: &RunQuestion) {
     let id = short(question.ask);
     let who = format!("{} in run {}", safe(&question.role), short(question.run));
@@ -83,9 +85,9 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
                 safe(tool),
                 style.bold(&exact(title))
             ));
-            line(&format!("  why it asks: {}", safe(why)));
+            line(&format!("  reason: {}", safe(why)));
             if *is_final {
-                line(&format!("  {}", style.paint("31", "this cannot be taken back")));
+                line(&format!("  {}", style.paint("31", "this cannot be undone")));
             }
             show_input(style, question);
             line(&style.dim(&format!(
@@ -103,20 +105,17 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
         AskKind::Interrupted { tool, title, .. } => {
             let what = format!("{}: {}", safe(tool), exact(title));
             line(&format!(
-                "{} {who} was interrupted while this ran, and it may have reached the outside:",
+                "{} {who} was interrupted during this call, which may already have had an effect outside:",
                 style.bold(&id)
             ));
             line(&format!("    {what}"));
             show_input(style, question);
-            line(
-                &style
-                    .dim(&format!("  choir approve {id} lets the agent make it again, --deny WHY does not")),
-            );
+            line(&style.dim(&format!("  choir approve {id} lets the agent repeat it, --deny WHY does not")));
         }
         AskKind::Outgoing { tool, title, .. } => {
             let when = match question.leaves_in {
                 Some(left) => format!("in {} s", left.div_ceil(1000)),
-                None => "after the run goes on".to_owned(),
+                None => "after the run resumes".to_owned(),
             };
             line(&format!(
                 "{} {who} is about to {}: {}",
@@ -126,19 +125,19 @@ pub(crate) fn show(style: Style, question: &RunQuestion) {
             ));
             line(&format!(
                 "  {}",
-                style.paint("31", &format!("it goes out {when} and cannot be taken back then"))
+                style.paint("31", &format!("it is sent {when} and cannot be undone after that"))
             ));
             show_input(style, question);
-            line(&style.dim(&format!("  choir approve {id} lets it go now, --deny WHY calls it off")));
+            line(&style.dim(&format!("  choir approve {id} sends it now, --deny WHY cancels it")));
         }
     }
     if !question.taint.is_empty() {
         let from: Vec<_> = question.taint.iter().map(|label| safe(label.as_str())).collect();
-        line(&format!("  it has read untrusted words from: {}", from.join(", ")));
+        line(&format!("  it has read untrusted content from: {}", from.join(", ")));
     }
 }
 
-/// What a call would change, or else what it is given.
+/// Prints the diff of a call, or else its input.
 fn show_input(style: Style, question: &RunQuestion) {
     match (&question.diff, &question.input) {
         (Some(diff), _) => diff.lines().for_each(|text| line(&format!("    {}", coloured(style, text)))),
@@ -158,7 +157,9 @@ fn coloured(style: Style, text: &str) -> String {
 }
 
 fn grants(context: &Context) -> Result<()> {
-    let RunAnswer::Grants(list) = context.about_runs(RunRequest::Grants)? else { return Err(other()) };
+    let RunAnswer::Grants(list) = context.about_runs(RunRequest::Grants)? else {
+        return Err(unexpected_answer());
+    };
     if context.style.is_json() {
         list.grants.iter().for_each(json);
         return Ok(());

@@ -8,11 +8,11 @@ use computer::protocol::RunRequest;
 use sandbox::host::Host;
 use shared_types::wire::{RunLine, StartRun};
 
-use super::attend::{Attention, attend};
+use super::follow_run::{FollowMode, follow_run};
 use super::runs::line_of;
-use super::{Context, minds};
+use super::{Context, services};
 use crate::cli::Ask;
-use crate::render::{Bar, json, line, safe};
+use crate::render::{ProgressReport, json, line, safe};
 
 pub(crate) fn run(context: &Context, args: &Ask) -> Result<ExitCode> {
     let place = context.place()?;
@@ -25,10 +25,10 @@ pub(crate) fn run(context: &Context, args: &Ask) -> Result<ExitCode> {
         model: args.model.clone(),
         budget: args.budget.unwrap_or_default(),
     };
-    let (bar, minds) = (Bar::new(context.style), context.minds()?);
-    let host = Host::unless_held(&place, &minds, &|phase, done, total| bar.tell(phase, done, total))?;
+    let (bar, minds) = (ProgressReport::new(context.style), context.minds()?);
+    let host = Host::unless_held(&place, &minds, &|phase, done, total| bar.update(phase, done, total))?;
     drop(bar);
-    let ended = minds::tell(context, &minds, args.model.as_deref())
+    let ended = services::announce_model(context, &minds, args.model.as_deref())
         .and_then(|()| follow(context, start, args.watch, host.is_some()));
     if let Some(host) = host {
         host.close();
@@ -38,28 +38,30 @@ pub(crate) fn run(context: &Context, args: &Ask) -> Result<ExitCode> {
 
 fn follow(context: &Context, start: StartRun, watch: bool, hosted: bool) -> Result<ExitCode> {
     let started = line_of(context.about_runs(RunRequest::Start(start))?)?;
-    let attention = match (watch, hosted) {
-        (true, _) => Attention::Everything,
-        (false, true) => Attention::TheEnd,
+    let mode = match (watch, hosted) {
+        (true, _) => FollowMode::AllSteps,
+        (false, true) => FollowMode::ResultOnly,
         (false, false) => {
-            tell_started(context, &started);
+            print_started(context, &started);
             return Ok(ExitCode::SUCCESS);
         }
     };
     if !context.style.is_json() {
         line(&format!("{} {}", context.style.bold(&short(&started)), safe(&started.title)));
     }
-    attend(context, &started, attention, hosted)
+    follow_run(context, &started, mode, hosted)
 }
 
-fn tell_started(context: &Context, started: &RunLine) {
+fn print_started(context: &Context, started: &RunLine) {
     if context.style.is_json() {
         return json(&serde_json::json!({ "run": started }));
     }
     let id = short(started);
     line(&format!("{} {}", context.style.bold(&id), safe(&started.title)));
     line(
-        &context.style.dim(&format!("  choir runs {id} --watch    follows it; choir runs stop {id} ends it")),
+        &context
+            .style
+            .dim(&format!("  follow with: choir runs {id} --watch    stop with: choir runs stop {id}")),
     );
 }
 

@@ -55,7 +55,7 @@ fn list(context: &Context) -> Result<()> {
         return Ok(());
     }
     if rows.is_empty() {
-        line("no checkpoint yet; make one with: choir checkpoint -m 'why'");
+        line("no checkpoint yet; create one with: choir checkpoint -m 'why'");
     }
     for row in &rows {
         line(&format!(
@@ -80,11 +80,13 @@ fn find(rows: &[CheckpointRow], part: &str) -> Result<Seq> {
         [seq] => Ok(*seq),
         [] => bail!(Failure::new(
             Code::NotFound,
-            format!("there is no checkpoint {part}; choir checkpoint list shows them (four digits or more)")
+            format!(
+                "there is no checkpoint {part} (four digits or more); list them with: choir checkpoint list"
+            )
         )),
         _ => bail!(Failure::new(
             Code::BadRequest,
-            format!("several checkpoints begin with {part}; give more digits")
+            format!("several checkpoints match {part}; give more digits")
         )),
     }
 }

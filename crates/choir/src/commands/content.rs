@@ -22,7 +22,7 @@ pub(crate) fn run(context: &Context, args: &Cat) -> Result<()> {
             let mut out = stdout().lock();
             match copy(&mut bytes, &mut out).and_then(|_| out.flush()) {
                 Ok(()) => Ok(()),
-                // Whoever read this has seen enough.
+                // The reader closed the pipe.
                 Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
                 Err(e) => Err(Failure::from(ContentError::from_read(e)).into()),
             }

@@ -1,4 +1,4 @@
-//! `choir diff`: the files of two moments, compared.
+//! `choir diff`: compares the files at two events.
 
 use anyhow::{Result, bail};
 use event_log::EventLog;

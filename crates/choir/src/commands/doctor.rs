@@ -1,4 +1,4 @@
-//! `choir doctor`: the machine, the configuration and the computer, with what to do about what is wrong.
+//! `choir doctor`: checks the machine, the configuration and the computer, and says how to fix problems.
 
 mod services;
 
@@ -20,7 +20,7 @@ use hypervisor::server::{ServerError, Tls};
 use sandbox::machine::MachineConfig;
 use sandbox::startup::{data_folder, server_settings};
 
-/// One finding.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Finding {
     what: &'static str,
@@ -99,7 +99,7 @@ fn machine() -> Vec<Finding> {
             "watching",
             format!("only {count} folders can be watched: sysctl fs.inotify.max_user_watches=1048576"),
         ),
-        None => ok("watching", "the limit is not told on this system"),
+        None => ok("watching", "the limit of this system is unknown"),
     };
     vec![
         ok("choir", format!("{} with SQLite {}", env!("CARGO_PKG_VERSION"), rusqlite::version())),
@@ -108,14 +108,14 @@ fn machine() -> Vec<Finding> {
     ]
 }
 
-/// What this machine has to keep commands apart from everything else.
+/// The sandboxing features of this machine.
 fn cells(config: &Config, state: &Path) -> Vec<Finding> {
     let probe = config.cells.backend(state).probe();
     let finding = |check: &isolation::Check| match &check.finding {
         isolation::Finding::Works(detail) => ok("cells", format!("{}: {detail}", check.what)),
         isolation::Finding::Weaker(detail) => ok("cells", format!("{}: weaker: {detail}", check.what)),
         isolation::Finding::Missing(detail) => {
-            bad("cells", format!("{}: {detail}; no command will be run unprotected", check.what))
+            bad("cells", format!("{}: {detail}; no command will run without a sandbox", check.what))
         }
     };
     probe.checks.iter().map(finding).collect()
@@ -131,13 +131,13 @@ fn computer(place: &Place) -> Vec<Finding> {
     }
     findings.push(match socket::connect(place) {
         Ok(Some(_)) => ok("holder", "another process holds the computer and answers"),
-        Ok(None) => ok("holder", "nobody; commands open the computer themselves"),
-        Err(e) => bad("holder", format!("the socket cannot be reached: {e}")),
+        Ok(None) => ok("holder", "none; commands open the computer themselves"),
+        Err(e) => bad("holder", format!("cannot connect to its socket: {e}")),
     });
     findings
 }
 
-/// How `choir up` would serve, and whether it could.
+/// Checks the settings of `choir up`.
 fn server() -> (Finding, Vec<Shown>) {
     let data = match data_folder(std::env::var_os("CHOIR_DATA").map(Into::into)) {
         Ok(data) => data,

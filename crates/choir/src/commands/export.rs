@@ -9,7 +9,7 @@ use event_log::EventLog;
 
 use super::{Context, moment, status};
 use crate::cli::{Export, Import};
-use crate::render::{Bar, count, done, json, line, safe, size};
+use crate::render::{ProgressReport, count, done, json, line, safe, size};
 use archive::{self, Archive, Limits, Manifest};
 use computer::failure::{Code, Failure, of_anyhow};
 use computer::ids;
@@ -17,19 +17,19 @@ use computer::protocol::Request;
 use computer::socket;
 
 pub(crate) fn export(context: &Context, args: &Export) -> Result<()> {
-    // What was edited outside belongs to now.
+    // Outside edits belong to the current state.
     if args.at.is_none() {
         match context.ask(Request::Status, &mut std::io::empty()).map_err(|e| of_anyhow(&e)) {
             Ok(_) => {}
-            // A disk that takes no writing has no new edits either, and its log can still be carried off.
+            // A read-only disk has no new edits, and its log can still be exported.
             Err(failure) if failure.code == Code::ReadOnly => {}
             Err(failure) => return Err(failure.into()),
         }
     }
     let log = context.reading()?;
     let at = moment(&log, args.at)?;
-    let bar = Bar::new(context.style);
-    let progress = |done, total| bar.tell("exporting", done, total);
+    let bar = ProgressReport::new(context.style);
+    let progress = |done, total| bar.update("exporting", done, total);
     let manifest = if args.file == Path::new("-") {
         archive::export(&log, at, ids::now(), stdout().lock(), &progress).map_err(refused)?
     } else {
@@ -51,7 +51,7 @@ fn to_file(file: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> Result<Mani
     let draft = tempfile::Builder::new()
         .prefix(".choir-export-")
         .tempfile_in(folder)
-        .with_context(|| format!("nothing can be written in {}", folder.display()))?;
+        .with_context(|| format!("cannot write in {}", folder.display()))?;
     let mut out = BufWriter::new(draft.as_file());
     let manifest = write(&mut out)?;
     out.flush()?;
@@ -96,22 +96,23 @@ pub(crate) fn import(context: &Context, args: &Import) -> Result<()> {
     let user = log.user().clone();
     drop(log);
     if socket::connect(&place)?.is_some() {
-        let message = "an empty computer adopts the whole log, which needs it closed; end choir watch first";
+        let message =
+            "importing replaces the log of an empty computer, which must be closed first; end choir watch";
         return Err(Failure::new(Code::Busy, message).into());
     }
-    // Files that lie in the folder but not in the log yet would be taken for edits of the imported ones.
+    // Files that are not in the log yet would count as edits of the imported ones.
     let answer = context.ask(Request::Status, &mut std::io::empty())?;
     if let computer::protocol::Answer::Status(status) = &answer
         && status.head.0 > 1
     {
-        let message = "the folder holds files of its own; import into an empty one, or with --into FOLDER";
+        let message = "the folder contains files; import into an empty one, or use --into FOLDER";
         return Err(Failure::new(Code::Refused, message).into());
     }
-    let bar = Bar::new(context.style);
+    let bar = ProgressReport::new(context.style);
     let source = File::open(&file).with_context(|| format!("{} cannot be read", file.display()))?;
     let verified =
-        Archive::verify(source, Limits::default(), &|d, t| bar.tell("verifying", d, t)).map_err(refused)?;
-    archive::adopt(&verified, &place.state, user, &|d, t| bar.tell("adopting", d, t)).map_err(refused)?;
+        Archive::verify(source, Limits::default(), &|d, t| bar.update("verifying", d, t)).map_err(refused)?;
+    archive::adopt(&verified, &place.state, user, &|d, t| bar.update("adopting", d, t)).map_err(refused)?;
     drop(bar);
     let answer = context.ask(Request::Status, &mut std::io::empty())?;
     if !context.style.is_json() {

@@ -26,7 +26,7 @@ pub(crate) fn write(context: &Context, args: &Write) -> Result<()> {
             let file = File::open(from).with_context(|| format!("{} cannot be read", from.display()))?;
             let meta = file.metadata().with_context(|| format!("{} cannot be read", from.display()))?;
             anyhow::ensure!(meta.is_file(), "{} is not a regular file", from.display());
-            // An executable stays one.
+            // An executable file keeps its mode.
             mode = mode.or((meta.permissions().mode() & 0o111 != 0).then_some(0o755));
             Box::new(file)
         }
@@ -40,7 +40,7 @@ pub(crate) fn write(context: &Context, args: &Write) -> Result<()> {
     let shown = path.clone();
     let answer = context.change(Request::Write { path, mode, base }, &mut body).map_err(|error| {
         let stale = of_anyhow(&error).code == Code::Conflict && base == Base::Absent;
-        let taken = || Failure::new(Code::Conflict, format!("there is already something at {shown}"));
+        let taken = || Failure::new(Code::Conflict, format!("{shown} already exists"));
         if stale { taken().into() } else { error }
     })?;
     done(context.style, "wrote", &answer);

@@ -1,11 +1,11 @@
-//! `choir init`: a folder becomes a computer, with the files it has.
+//! `choir init`: turns a folder into a computer, with the files it has.
 
 use anyhow::{Context as _, Result};
 use shared_types::UserId;
 
 use super::{Context, status};
 use crate::cli::Init;
-use crate::render::{Bar, line, safe};
+use crate::render::{ProgressReport, line, safe};
 use computer::Computer;
 use computer::failure::{Code, Failure};
 use computer::place::Place;
@@ -20,22 +20,22 @@ pub(crate) fn run(context: &Context, args: &Init) -> Result<()> {
     };
     let existed = args.folder.exists();
     std::fs::create_dir_all(&args.folder)
-        .with_context(|| format!("{} cannot be made", args.folder.display()))?;
+        .with_context(|| format!("cannot create {}", args.folder.display()))?;
     let folder =
-        args.folder.canonicalize().with_context(|| format!("{} cannot be read", args.folder.display()))?;
+        args.folder.canonicalize().with_context(|| format!("cannot read {}", args.folder.display()))?;
     let place = Place::at(&folder);
     if place.exists() {
-        let message = format!("{} is a computer already; see it with: choir status", folder.display());
+        let message = format!("{} is already a computer; show it with: choir status", folder.display());
         return Err(Failure::new(Code::Refused, message).into());
     }
-    let bar = Bar::new(context.style);
+    let bar = ProgressReport::new(context.style);
     let name = args.name.as_deref().unwrap_or(&login);
-    let made = Computer::create(&place, user, name, &|phase, done, total| bar.tell(phase, done, total));
+    let made = Computer::create(&place, user, name, &|phase, done, total| bar.update(phase, done, total));
     drop(bar);
     let (_computer, answer) = match made {
         Ok(made) => made,
         Err(failure) => {
-            // Half a computer would be in the way of the next try; the person's own files are not touched.
+            // A partial computer would block the next attempt; the user's own files are not touched.
             let _ = std::fs::remove_dir_all(&place.state);
             if !existed {
                 let _ = std::fs::remove_dir(&folder);
@@ -49,7 +49,7 @@ pub(crate) fn run(context: &Context, args: &Init) -> Result<()> {
     status::show(context, &answer)
 }
 
-/// The nearest valid id to a login name.
+/// The valid user id closest to a login name.
 fn user_from(login: &str) -> UserId {
     let clean: String = login
         .to_lowercase()

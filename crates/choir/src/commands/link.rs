@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use computer::failure::{Code, Failure};
-use hypervisor::identity::Identity;
+use hypervisor::identity::IdentityStore;
 use hypervisor::server::{clock, last_port};
 use sandbox::startup::{Said, data_folder, machine_config};
 use serde_json::json;
@@ -14,10 +14,10 @@ use crate::render::{self, line};
 pub(crate) fn run(context: &Context, args: &Link) -> Result<()> {
     let data = data_folder(args.data.clone())?;
     if !data.join("hypervisor.sqlite").exists() {
-        let message = format!("nothing was ever served from {}; start it with: choir up", data.display());
+        let message = format!("{} has no server data yet; start the server with: choir up", data.display());
         return Err(Failure::new(Code::NoComputer, message).into());
     }
-    let identity = Identity::open(&data, clock())?;
+    let identity = IdentityStore::open(&data, clock())?;
     let owner = identity.users()?.into_iter().find(|user| user.owner).context("this machine has no owner")?;
     let said = Said { port: args.port.or_else(|| last_port(&data)), ..Said::default() };
     let config = machine_config(data.clone(), &said)?.server;

@@ -16,8 +16,8 @@ use crate::render::{self, Style, line, safe, short};
 use computer::failure::{Code, Failure};
 use computer::ids;
 
-/// How long a follower waits before it looks whether it should go on.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long one wait for new events lasts before the loop checks whether to stop.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(context: &Context, args: &Log) -> Result<()> {
     let log = Arc::new(context.reading()?);
@@ -33,7 +33,7 @@ pub(crate) fn run(context: &Context, args: &Log) -> Result<()> {
     }
     let mut subscription = Subscription::new(Arc::clone(&log) as Arc<dyn EventLog>, head);
     loop {
-        for stored in subscription.next(PATIENCE).map_err(Failure::from)? {
+        for stored in subscription.next(WAIT_TIMEOUT).map_err(Failure::from)? {
             if let Some(event) = filter.take(&*log, &stored).map_err(Failure::from)? {
                 show(context.style, &stored, &event);
             }
@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, args: &Log) -> Result<()> {
     }
 }
 
-/// The newest events that pass. Everything before a break in the chain is shown before the break is reported.
+/// The newest events that match. Events before a break in the chain are printed before the break is reported.
 fn past(log: &dyn EventLog, filter: &Filter, limit: usize, style: Style) -> Result<(), ReadError> {
     let from = if filter.is_open() { Seq(log.head().seq.0.saturating_sub(limit as u64) + 1) } else { Seq(1) };
     let mut newest: VecDeque<(StoredEvent<'static>, Event)> = VecDeque::new();
@@ -106,7 +106,7 @@ impl Filter {
         Ok(Self { path, op, name: name.map(|n| n.to_string()), since })
     }
 
-    /// True if everything passes, so that only the end of the log need be read.
+    /// True if every event matches, so that only the end of the log must be read.
     fn is_open(&self) -> bool {
         self.path.is_none() && self.op.is_none() && self.name.is_none() && self.since.is_none()
     }

@@ -1,4 +1,4 @@
-//! `choir mcp`: the MCP servers of `choir.toml`, started to see whether they answer, and the tools that agents get.
+//! `choir mcp`: starts the MCP servers of `choir.toml`, and lists their tools or the reason they do not answer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use computer::place::Place;
 use shared_types::UserId;
 use shared_types::wire::{ToolLine, ToolServerLine, ToolServerState};
 
-use super::{Context, minds};
+use super::{Context, services};
 use crate::cli::Mcp;
 use crate::render::{self, Style, line, safe};
 
 pub(crate) fn run(context: &Context, args: &Mcp) -> Result<()> {
-    let minds = chosen(minds::of_this_machine()?, args.name.as_deref())?;
+    let minds = chosen(services::of_this_machine()?, args.name.as_deref())?;
     if minds.tools.servers.is_empty() {
         if !context.style.is_json() {
-            line("no MCP servers yet; name one in choir.toml of the data folder:");
+            line("no MCP servers yet; add one to choir.toml in the data folder:");
             line("  [mcp.notes]\n  command = [\"npx\", \"-y\", \"some-server\"]\n  network = \"open\"");
         }
         return Ok(());
@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, args: &Mcp) -> Result<()> {
         }
     }
     match lines.iter().find_map(|server| server.trouble.as_ref().filter(|_| args.name.is_some())) {
-        Some(trouble) => Err(Failure::new(Code::Failed, format!("it does not answer: {trouble}")).into()),
+        Some(problem) => Err(Failure::new(Code::Failed, format!("it does not answer: {problem}")).into()),
         None => Ok(()),
     }
 }
@@ -53,11 +53,11 @@ fn chosen(minds: Minds, name: Option<&str>) -> Result<Minds> {
     Ok(Minds { tools: Arc::new(servers), ..minds })
 }
 
-/// Starts them in cells of this process's own, beside whoever holds the computer.
+/// Starts the servers in cells of this process, independent of the process that holds the computer.
 fn reached(context: &Context, minds: &Minds) -> Result<Vec<ToolServerLine>> {
     let scratch = tempfile::tempdir()?;
     let launch = cells(context, minds, scratch.path())?;
-    // What they said is the computer's own business, and kept there when its agents ask.
+    // The computer's own cache of tool lists is not touched.
     let tools = minds.tools_in(&Place::at(scratch.path()), &UserId::owner(), Arc::new(launch));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let lines = runtime.block_on(async {
@@ -66,12 +66,12 @@ fn reached(context: &Context, minds: &Minds) -> Result<Vec<ToolServerLine>> {
         tools.end().await;
         lines
     });
-    // Programs are ended before their folders are.
+    // Stop the programs before their folders are removed.
     drop(runtime);
     Ok(lines)
 }
 
-/// Cells as the computer would start them, in a folder of this process's own.
+/// Cells with the computer's settings, in a folder of this process.
 pub(super) fn cells(context: &Context, minds: &Minds, scratch: &Path) -> Result<ServerCells> {
     let place = context.place().unwrap_or_else(|_| Place::at(scratch));
     let cells = Config::load(&place.state)?.cells;
@@ -83,8 +83,8 @@ pub(super) fn cells(context: &Context, minds: &Minds, scratch: &Path) -> Result<
 fn show(style: Style, server: &ToolServerLine, in_full: bool) {
     let state = match (server.state, &server.trouble) {
         (ToolServerState::Up | ToolServerState::Idle, _) => render::count(server.tools.len() as u64, "tool"),
-        (ToolServerState::Down, trouble) => {
-            format!("does not answer: {}", safe(trouble.as_deref().unwrap_or("it says nothing")))
+        (ToolServerState::Down, problem) => {
+            format!("does not answer: {}", safe(problem.as_deref().unwrap_or("no reason given")))
         }
     };
     line(&format!("{} {state} {}", style.bold(&server.name), style.dim(&safe(&server.way))));

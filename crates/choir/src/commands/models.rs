@@ -1,4 +1,4 @@
-//! `choir models`: which models there are, and the one of this machine: offered, fetched, declined.
+//! `choir models`: lists models, and offers, downloads or declines the local model.
 
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::mpsc::channel;
@@ -9,28 +9,30 @@ use computer::failure::{Code, Failure};
 use local_model::weights::{Consent, Offer, Progress};
 use shared_types::UserId;
 
-use super::attend::read_line;
-use super::{Context, minds};
+use super::follow_run::read_line;
+use super::{Context, services};
 use crate::cli::{Models, ModelsAction};
-use crate::local::Local;
-use crate::render::{self, Bar, line, safe};
+use crate::local::MachineModel;
+use crate::render::{self, ProgressReport, line, safe};
 
 pub(crate) fn run(context: &Context, args: &Models) -> Result<()> {
     match args.action {
         None => list(context),
         Some(ModelsAction::Fetch) => {
-            let local = minds::local()?;
-            let Some(offer) = local.offer() else { return tell(context, &local, "it is here already") };
+            let local = services::local()?;
+            let Some(offer) = local.offer() else {
+                return print_local(context, &local, "already downloaded");
+            };
             if !context.style.is_json() {
                 line(&safe(&offer.to_string()));
             }
             fetch(context, &local, &offer)?;
-            tell(context, &local, "fetched, and it is what was published")
+            print_local(context, &local, "downloaded and verified")
         }
         Some(ModelsAction::Decline) => {
-            let local = minds::local()?;
+            let local = services::local()?;
             local.decline()?;
-            tell(context, &local, "declined; choir models fetch has it after all")
+            print_local(context, &local, "declined; choir models fetch still downloads it")
         }
     }
 }
@@ -47,29 +49,29 @@ fn list(context: &Context) -> Result<()> {
         line(&format!("{name} {:<12} {}", safe(&model.provider), context.style.dim(&safe(&state))));
     }
     match &minds.outside.local {
-        Some(local) if local.line().ready => tell(context, &**local, &local.line().name),
+        Some(local) if local.line().ready => print_local(context, &**local, &local.line().name),
         Some(_) | None => Ok(()),
     }
 }
 
-/// How the model of this machine stands now.
-fn tell(context: &Context, local: &dyn LocalHost, said: &str) -> Result<()> {
+/// Prints a message and the state of the local model.
+fn print_local(context: &Context, local: &dyn LocalHost, message: &str) -> Result<()> {
     let known = local.line();
     if context.style.is_json() {
         render::json(&serde_json::json!({ "local": known }));
         return Ok(());
     }
-    line(said);
+    line(message);
     if known.ready {
-        line(&context.style.dim(&format!("  {}", minds::pace(&known))));
+        line(&context.style.dim(&format!("  {}", services::local_model_speed(&known))));
     }
     Ok(())
 }
 
-/// With no model to ask, a person at a terminal is offered the one of this machine, unless they declined it before. Their
-/// objective is taken also after a no: the run waits then, and says what is missing.
+/// Offers the local model to a person at a terminal who has no other model and did not decline it before. After a "no"
+/// the run is still created; it waits and says what is missing.
 pub(super) fn offer(context: &Context) -> Result<()> {
-    let local = minds::local()?;
+    let local = services::local()?;
     let is_at_terminal = !context.style.is_json() && stdin().is_terminal() && stdout().is_terminal();
     let Some(offer) = local.offer().filter(|_| is_at_terminal && local.is_offered()) else { return Ok(()) };
     line(
@@ -82,8 +84,8 @@ pub(super) fn offer(context: &Context) -> Result<()> {
             "y" | "yes" => return fetch(context, &local, &offer),
             "n" | "no" => {
                 local.decline()?;
-                line("You are not asked again. Give a provider's key with: choir keys set anthropic");
-                line("or have the local model after all with: choir models fetch");
+                line("You will not be asked again. Set a provider's key with: choir keys set anthropic");
+                line("or download the local model later with: choir models fetch");
                 return Ok(());
             }
             _ => {}
@@ -91,26 +93,26 @@ pub(super) fn offer(context: &Context) -> Result<()> {
     }
 }
 
-/// Fetches what the person agreed to, shows how far that is, and measures the model then.
-fn fetch(context: &Context, local: &Local, offer: &Offer) -> Result<()> {
+/// Downloads the model that the person agreed to, with a progress bar, and then measures its speed.
+fn fetch(context: &Context, local: &MachineModel, offer: &Offer) -> Result<()> {
     let (sender, progress) = channel();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let (own, consent) = (local.clone(), Consent::to(offer));
     let say = move |now| {
-        // Somebody looks on for as long as this can be said.
+        // The receiver lives until the download ends.
         let _ = sender.send(now);
     };
     let coming = runtime.spawn(async move { own.bring(&consent, say).await });
-    let bar = Bar::new(context.style);
+    let bar = ProgressReport::new(context.style);
     for now in progress {
         match now {
-            Progress::Downloading { done, total } => bar.tell("downloading", done, total),
-            Progress::Verifying { done, total } => bar.tell("verifying", done, total),
+            Progress::Downloading { done, total } => bar.update("downloading", done, total),
+            Progress::Verifying { done, total } => bar.update("verifying", done, total),
         }
     }
     drop(bar);
     let came = runtime.block_on(coming)?;
     came.map_err(|error| {
-        Failure::new(Code::Failed, format!("the local model was not fetched: {error}")).into()
+        Failure::new(Code::Failed, format!("cannot download the local model: {error}")).into()
     })
 }

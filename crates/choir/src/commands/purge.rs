@@ -1,4 +1,4 @@
-//! `choir purge`: bytes go for good, hashes stay.
+//! `choir purge`: deletes content permanently; its hash stays.
 
 use anyhow::Result;
 use shared_types::ContentHash;

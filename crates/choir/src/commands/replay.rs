@@ -1,4 +1,4 @@
-//! `choir replay`: the state, computed anew from the first event.
+//! `choir replay`: recomputes the state from the first event.
 
 use std::time::Instant;
 

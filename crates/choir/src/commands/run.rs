@@ -10,12 +10,12 @@ use shared_types::wire::{Ran, RunCommand, RunLimits, RunNetwork};
 
 use super::Context;
 use crate::cli::Run;
-use crate::render::{Bar, changes, count, json, line, safe, short};
+use crate::render::{ProgressReport, changes, count, json, line, safe, short};
 use computer::failure::{Code, Failure};
 use computer::protocol::{Answer, Request};
 use computer::session;
 
-/// What `timeout` says of a command that it ended.
+/// The exit code that `timeout` uses for a command that it ended.
 const ENDED: u8 = 124;
 
 pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
@@ -26,9 +26,9 @@ pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
         (None, None) => Request::Run(command(context, args)?),
     };
     let mut body: Box<dyn Read> = if args.stdin { Box::new(stdin()) } else { Box::new(std::io::empty()) };
-    let bar = Bar::new(context.style);
-    let mut tell = |from, bytes: &[u8]| tell(context, from, bytes);
-    let progress = |phase: &str, done, total| bar.tell(phase, done, total);
+    let bar = ProgressReport::new(context.style);
+    let mut tell = |from, bytes: &[u8]| write_output(context, from, bytes);
+    let progress = |phase: &str, done, total| bar.update(phase, done, total);
     let ran = match session::ask_aloud(&place, request, &mut body, &progress, &mut tell)? {
         Answer::Ran(ran) => *ran,
         Answer::Done(_)
@@ -38,9 +38,7 @@ pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
         | Answer::Progress { .. }
         | Answer::Output { .. }
         | Answer::Failure(_) => {
-            return Err(
-                Failure::new(Code::Failed, "the computer gave another answer than was asked for").into()
-            );
+            return Err(Failure::new(Code::Failed, "unexpected answer from the computer").into());
         }
     };
     if context.style.is_json() {
@@ -72,14 +70,14 @@ fn command(context: &Context, args: &Run) -> Result<RunCommand> {
     Ok(RunCommand { argv: args.command.clone(), folder, dry: args.dry, network, limits })
 }
 
-/// What the command prints goes where it would have gone; for machines it is a line of JSON.
-fn tell(context: &Context, from: Stream, bytes: &[u8]) {
+/// Passes the command's output on, or prints it as a line of JSON.
+fn write_output(context: &Context, from: Stream, bytes: &[u8]) {
     if context.style.is_json() {
         let stream = if from == Stream::Out { "stdout" } else { "stderr" };
         json(&serde_json::json!({ stream: String::from_utf8_lossy(bytes) }));
         return;
     }
-    // A reader that went away does not end the command, whose effects are wanted all the same.
+    // A closed pipe does not end the command, because its changes are still wanted.
     let _ = match from {
         Stream::Out => stdout().lock().write_all(bytes).and_then(|()| stdout().flush()),
         Stream::Err => stderr().lock().write_all(bytes),
@@ -94,7 +92,7 @@ fn report(context: &Context, ran: &Ran) {
         None => {
             changes(style, &ran.done.changes, ran.done.total);
             let how = exit_code(ran.code);
-            eprintln!("{}", style.dim(&format!("dry run {id}: {many}, kept aside{how}")));
+            eprintln!("{}", style.dim(&format!("dry run {id}: {many}, not applied{how}")));
             eprintln!(
                 "{}",
                 style.dim(&format!("  choir run --accept {id}    or    choir run --discard {id}"))
@@ -102,10 +100,7 @@ fn report(context: &Context, ran: &Ran) {
         }
         Some(ToolStatus::Exited { code }) if ran.done.total > 0 => {
             let how = exit_code(Some(*code));
-            eprintln!(
-                "{}",
-                style.dim(&format!("{many} in operation {id}{how}; take back with: choir undo {id}"))
-            );
+            eprintln!("{}", style.dim(&format!("{many} in operation {id}{how}; undo with: choir undo {id}")));
         }
         Some(ToolStatus::Exited { .. }) => {}
         Some(ToolStatus::Killed { signal }) => {
@@ -120,7 +115,7 @@ fn report(context: &Context, ran: &Ran) {
     }
 }
 
-/// A code that is worth a word.
+/// Text for an exit code that is not zero.
 fn exit_code(code: Option<i32>) -> String {
     code.filter(|code| *code != 0).map(|code| format!(" (exit code {code})")).unwrap_or_default()
 }
@@ -128,16 +123,16 @@ fn exit_code(code: Option<i32>) -> String {
 fn reason(why: StopReason) -> &'static str {
     match why {
         StopReason::Cancelled => "stopped",
-        StopReason::Time => "its time was over (--time SECONDS gives more)",
-        StopReason::Memory => "it ran out of memory (--mem gives more)",
-        StopReason::Processes => "it had too many processes (--processes gives more)",
-        StopReason::Disk => "it wrote too much (--disk gives more)",
+        StopReason::Time => "it exceeded its time limit (--time SECONDS raises it)",
+        StopReason::Memory => "it exceeded its memory limit (--mem raises it)",
+        StopReason::Processes => "it exceeded its limit of processes (--processes raises it)",
+        StopReason::Disk => "it exceeded its disk limit (--disk raises it)",
         StopReason::Output => "it printed too much",
         StopReason::Files => "it made too many files",
     }
 }
 
-/// The command's own code, as if it had been run without us.
+/// The command's own exit code.
 fn code(ran: &Ran) -> ExitCode {
     match &ran.status {
         None | Some(ToolStatus::Discarded) => ExitCode::SUCCESS,

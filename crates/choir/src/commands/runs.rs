@@ -1,4 +1,4 @@
-//! `choir runs`: the runs of agents, one of them as a tree with its steps, and gestures on it.
+//! `choir runs`: lists runs of agents, prints one as a tree with its steps, and steers it.
 
 use std::process::ExitCode;
 
@@ -17,8 +17,8 @@ use super::revert::choices;
 use crate::cli::{RevertRun, Runs, RunsAction};
 use crate::render::{Style, count, done, json, line, safe, time};
 
-/// Steps that are printed of one run; --before tells older ones.
-const SHOWN: usize = 40;
+/// The number of steps printed of one run; --before lists older ones.
+const PRINTED_STEPS: usize = 40;
 
 pub(crate) fn run(context: &Context, args: Runs) -> Result<ExitCode> {
     let Runs { run, step, before, watch, action } = args;
@@ -29,10 +29,12 @@ pub(crate) fn run(context: &Context, args: Runs) -> Result<ExitCode> {
         (None, _) => list(context, before)?,
         (Some(run), Some(seq)) => {
             let request = RunRequest::Parts { run: run.clone(), seq };
-            let RunAnswer::Parts(mut parts) = context.about_runs(request)? else { return Err(other()) };
+            let RunAnswer::Parts(mut parts) = context.about_runs(request)? else {
+                return Err(unexpected_answer());
+            };
             let id = details(context, &run)?.line.run;
             agent_host::prompts::add_prompt(&context.reading()?, id, &mut parts).map_err(Failure::from)?;
-            tell_parts(context, &parts);
+            print_parts(context, &parts);
         }
         (Some(run), None) if watch => {
             return watched(context, |context| Ok(details(context, &run)?.line));
@@ -62,36 +64,36 @@ fn act(context: &Context, action: RunsAction) -> Result<ExitCode> {
             let task = agent(context, &run, &task)?;
             (run, RunGesture::Trust { task }, "trusted")
         }
-        RunsAction::Undo(args) => return revert(context, &args, Way::Undo),
-        RunsAction::Redo(args) => return revert(context, &args, Way::Redo),
-        RunsAction::Retry { of, step, watch: false } => return revert(context, &of, Way::Retry(step)),
+        RunsAction::Undo(args) => return revert(context, &args, RevertKind::Undo),
+        RunsAction::Redo(args) => return revert(context, &args, RevertKind::Redo),
+        RunsAction::Retry { of, step, watch: false } => return revert(context, &of, RevertKind::Retry(step)),
         RunsAction::Retry { of, step, watch: true } => {
-            revert(context, &of, Way::Retry(step))?;
+            revert(context, &of, RevertKind::Retry(step))?;
             return watched(context, |context| Ok(details(context, &of.run)?.line));
         }
     };
     let line = gesture_on(context, &run, gesture)?;
-    tell_change(context, verb, &line)?;
+    print_change(context, verb, &line)?;
     Ok(ExitCode::SUCCESS)
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum RevertKind {
     Undo,
     Redo,
     Retry(Seq),
 }
 
-fn revert(context: &Context, args: &RevertRun, way: Way) -> Result<ExitCode> {
+fn revert(context: &Context, args: &RevertRun, kind: RevertKind) -> Result<ExitCode> {
     let (run, preview) = (args.run.clone(), args.preview);
     let choices = choices(context, &args.as_revert())?;
-    let (request, verb) = match (way, preview) {
-        (Way::Undo, true) => (RunRequest::Undo { run, choices, preview }, "undo"),
-        (Way::Undo, false) => (RunRequest::Undo { run, choices, preview }, "undone"),
-        (Way::Redo, true) => (RunRequest::Redo { run, choices, preview }, "redo"),
-        (Way::Redo, false) => (RunRequest::Redo { run, choices, preview }, "redone"),
-        (Way::Retry(step), true) => (RunRequest::Retry { run, step, choices, preview }, "go back"),
-        (Way::Retry(step), false) => (RunRequest::Retry { run, step, choices, preview }, "went back"),
+    let (request, verb) = match (kind, preview) {
+        (RevertKind::Undo, true) => (RunRequest::Undo { run, choices, preview }, "undo"),
+        (RevertKind::Undo, false) => (RunRequest::Undo { run, choices, preview }, "undone"),
+        (RevertKind::Redo, true) => (RunRequest::Redo { run, choices, preview }, "redo"),
+        (RevertKind::Redo, false) => (RunRequest::Redo { run, choices, preview }, "redone"),
+        (RevertKind::Retry(step), true) => (RunRequest::Retry { run, step, choices, preview }, "go back"),
+        (RevertKind::Retry(step), false) => (RunRequest::Retry { run, step, choices, preview }, "went back"),
     };
     let answer = context.change(Request::Runs(request), &mut std::io::empty())?;
     done(context.style, verb, &answer);
@@ -104,7 +106,7 @@ pub(crate) fn gesture_on(context: &Context, run: &str, gesture: RunGesture) -> R
 
 pub(crate) fn details(context: &Context, run: &str) -> Result<RunDetails> {
     let answer = context.about_runs(RunRequest::Show { run: run.to_owned() })?;
-    if let RunAnswer::Details(details) = answer { Ok(*details) } else { Err(other()) }
+    if let RunAnswer::Details(details) = answer { Ok(*details) } else { Err(unexpected_answer()) }
 }
 
 /// An agent of a run, by a part of its id.
@@ -118,31 +120,32 @@ fn agent(context: &Context, run: &str, text: &str) -> Result<TaskId> {
         [agent] => Ok(agent.task),
         [] => Err(Failure::new(
             Code::NoTask,
-            format!("no agent of this run fits {text}; choir runs {run} lists them"),
+            format!("no agent of this run matches {text}; list them with: choir runs {run}"),
         )
         .into()),
         _ => {
-            Err(Failure::new(Code::BadRequest, format!("several agents fit {text}; give more digits")).into())
+            Err(Failure::new(Code::BadRequest, format!("several agents match {text}; give more digits"))
+                .into())
         }
     }
 }
 
 pub(crate) fn line_of(answer: RunAnswer) -> Result<RunLine> {
-    if let RunAnswer::Line(line) = answer { Ok(line) } else { Err(other()) }
+    if let RunAnswer::Line(line) = answer { Ok(line) } else { Err(unexpected_answer()) }
 }
 
-pub(crate) fn other() -> anyhow::Error {
-    Failure::new(Code::Failed, "the computer gave another answer than was asked for").into()
+pub(crate) fn unexpected_answer() -> anyhow::Error {
+    Failure::new(Code::Failed, "unexpected answer from the computer").into()
 }
 
-/// The end of an id, as lists show it.
+/// The last digits of an id, as lists print it.
 pub(crate) fn short(id: impl ToString) -> String {
     let text = id.to_string();
     text[text.len().saturating_sub(8)..].to_owned()
 }
 
-/// What became of a run by something that the person did.
-pub(crate) fn tell_change(context: &Context, verb: &str, run: &RunLine) -> Result<()> {
+/// Prints the new state of a run after a command.
+pub(crate) fn print_change(context: &Context, verb: &str, run: &RunLine) -> Result<()> {
     if context.style.is_json() {
         json(&serde_json::json!({ "run": run }));
         return Ok(());
@@ -154,14 +157,16 @@ pub(crate) fn tell_change(context: &Context, verb: &str, run: &RunLine) -> Resul
     if idle {
         line(
             &style
-                .dim(&format!("  nobody works on it now: choir runs resume {id} --watch does, or choir up")),
+                .dim(&format!("  no process is working on it: choir runs resume {id} --watch, or choir up")),
         );
     }
     Ok(())
 }
 
 fn list(context: &Context, before: Option<shared_types::Seq>) -> Result<()> {
-    let RunAnswer::List(list) = context.about_runs(RunRequest::List { before })? else { return Err(other()) };
+    let RunAnswer::List(list) = context.about_runs(RunRequest::List { before })? else {
+        return Err(unexpected_answer());
+    };
     if context.style.is_json() {
         list.runs.iter().for_each(json);
         return Ok(());
@@ -171,7 +176,7 @@ fn list(context: &Context, before: Option<shared_types::Seq>) -> Result<()> {
     }
     list.runs.iter().for_each(|run| headline(context.style, run));
     if let Some(before) = list.before {
-        line(&context.style.dim(&format!("older ones: choir runs --before {before}")));
+        line(&context.style.dim(&format!("older runs: choir runs --before {before}")));
     }
     Ok(())
 }
@@ -212,7 +217,7 @@ fn colour(state: RunState) -> &'static str {
     }
 }
 
-/// What was taken, in words.
+/// The cost as text.
 pub(crate) fn cost(cost: &RunCost) -> String {
     let mut words = vec![count(cost.steps, "turn"), count(cost.tokens, "token")];
     if cost.micros > 0 || cost.unpriced == 0 {
@@ -227,8 +232,8 @@ pub(crate) fn cost(cost: &RunCost) -> String {
 fn show(context: &Context, run: &str, before: Option<shared_types::Seq>) -> Result<()> {
     if let Some(before) = before {
         let request = RunRequest::Steps { run: run.to_owned(), before: Some(before) };
-        let RunAnswer::Steps(steps) = context.about_runs(request)? else { return Err(other()) };
-        steps.iter().for_each(|step| tell_step(context.style, step, ""));
+        let RunAnswer::Steps(steps) = context.about_runs(request)? else { return Err(unexpected_answer()) };
+        steps.iter().for_each(|step| print_step(context.style, step, ""));
         return Ok(());
     }
     let details = details(context, run)?;
@@ -242,7 +247,7 @@ fn show(context: &Context, run: &str, before: Option<shared_types::Seq>) -> Resu
         line(&format!("  {}", safe(text)));
     }
     tree(style, &details.agents, None, 1);
-    let skipped = details.steps.len().saturating_sub(SHOWN);
+    let skipped = details.steps.len().saturating_sub(PRINTED_STEPS);
     let earlier = details.earlier + skipped as u64;
     if earlier > 0 {
         let first = details.steps.get(skipped).map(|step| step.seq).unwrap_or_default();
@@ -250,14 +255,14 @@ fn show(context: &Context, run: &str, before: Option<shared_types::Seq>) -> Resu
         line(&style.dim(&format!("  {} before: choir runs {id} --before {first}", count(earlier, "step"))));
     }
     for step in &details.steps[skipped..] {
-        tell_step(style, step, role(&details.agents, step.task));
+        print_step(style, step, role(&details.agents, step.task));
     }
     details.questions.iter().for_each(|question| show_question(style, question));
     ending(style, &details);
     Ok(())
 }
 
-/// What came of it.
+/// Prints the summary and the results of a run.
 pub(crate) fn ending(style: Style, details: &RunDetails) {
     if let Some(summary) = &details.summary {
         summary.lines().for_each(|text| line(&safe(text)));
@@ -286,7 +291,7 @@ fn tree(style: Style, agents: &[Agent], parent: Option<TaskId>, depth: usize) {
     }
 }
 
-pub(crate) fn tell_step(style: Style, step: &Step, role: &str) {
+pub(crate) fn print_step(style: Style, step: &Step, role: &str) {
     if style.is_json() {
         return json(step);
     }
@@ -305,12 +310,12 @@ pub(crate) fn tell_step(style: Style, step: &Step, role: &str) {
     line(&format!("{seq} {who} {label}{end}"));
 }
 
-fn tell_parts(context: &Context, parts: &StepParts) {
+fn print_parts(context: &Context, parts: &StepParts) {
     if context.style.is_json() {
         return json(parts);
     }
     let style = context.style;
-    tell_step(style, &parts.step, "");
+    print_step(style, &parts.step, "");
     for (name, text) in [("in", &parts.input), ("out", &parts.output)] {
         if let Some(text) = text {
             line(&style.bold(&format!("{name}:")));

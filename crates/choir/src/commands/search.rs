@@ -10,7 +10,7 @@ use computer::failure::Failure;
 use computer::protocol::Request;
 
 pub(crate) fn run(context: &Context, args: &Search) -> Result<()> {
-    // The index must hold the person's own last edit.
+    // The index must contain the latest outside edits.
     context.ask(Request::Status, &mut std::io::empty())?;
     let views = Views::open_read_only(&context.place()?.state).map_err(Failure::from)?;
     let hits = views.search(&args.words.join(" "), args.limit).map_err(Failure::from)?;

@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, args: &Show) -> Result<()> {
     Ok(())
 }
 
-/// How the command that an operation is ended, if it is one and did.
+/// The result of the command that made an operation, if a command made it and has ended.
 fn ending(events: &[Event]) -> Option<String> {
     let is_end =
         |event: &&Event| matches!(event.payload, Payload::Tool(ToolEvent::Hold(_) | ToolEvent::Result(_)));
@@ -65,13 +65,13 @@ fn undo_words(events: &[Event]) -> &'static str {
     if events.iter().any(|e| e.payload.reversibility() == Reversibility::Reversible && !is_mark(e)) {
         "can be undone"
     } else if events.iter().any(|e| e.payload.reversibility() == Reversibility::Compensable) {
-        "cannot be undone, only made up for"
+        "cannot be undone, only compensated"
     } else {
         "stays done"
     }
 }
 
-/// The operation that a person means, found in the log itself, so that it works without read models.
+/// Finds an operation in the log itself, so that it works without read models.
 pub(crate) fn find(log: &dyn EventLog, text: &str) -> Result<OpId> {
     if let Ok(op) = text.parse() {
         return Ok(op);
@@ -100,7 +100,10 @@ pub(crate) fn find(log: &dyn EventLog, text: &str) -> Result<OpId> {
         ([op], _) => Ok(*op),
         (_, Err(e)) => Err(Failure::from(e).into()),
         ([], _) => {
-            bail!(Failure::new(Code::NotFound, format!("there is no operation {text}; choir log lists them")))
+            bail!(Failure::new(
+                Code::NotFound,
+                format!("there is no operation {text}; list them with: choir log")
+            ))
         }
         (_, _) => bail!(Failure::new(
             Code::BadRequest,

@@ -1,4 +1,4 @@
-//! `choir status`: records outside edits and says how the computer stands.
+//! `choir status`: records outside edits and prints the state of the computer.
 
 use anyhow::Result;
 
@@ -17,7 +17,7 @@ pub(crate) fn show(context: &Context, answer: &Answer) -> Result<()> {
         json(status);
         return Ok(());
     }
-    let owner = status.owner.as_deref().unwrap_or("nobody");
+    let owner = status.owner.as_deref().unwrap_or("(no owner)");
     line(&format!(
         "{} ({}) at {}",
         context.style.bold(&safe(owner)),
@@ -38,7 +38,7 @@ pub(crate) fn show(context: &Context, answer: &Answer) -> Result<()> {
     }
     if status.undone_operations > 0 {
         line(&format!(
-            "  undone       {} (choir redo brings the last one back)",
+            "  undone       {} (choir redo restores the last one)",
             count(status.undone_operations, "operation")
         ));
     }
@@ -50,10 +50,10 @@ pub(crate) fn show(context: &Context, answer: &Answer) -> Result<()> {
         ));
     }
     if status.pending_effects > 0 {
-        line(&format!("  owed         {}", count(status.pending_effects, "effect")));
+        line(&format!("  pending      {}", count(status.pending_effects, "effect")));
     }
     if status.lag > 0 {
-        line(&format!("  behind       {} are not on disk yet", count(status.lag, "event")));
+        line(&format!("  behind       {} not yet written to files", count(status.lag, "event")));
     }
     for (path, reason) in &status.skipped {
         line(&format!("  not recorded {}: {reason}", safe(path)));

@@ -1,4 +1,4 @@
-//! `choir up`: the server of this machine, and a link to its desktop.
+//! `choir up`: starts the server of this machine and prints a sign-in link.
 
 mod sign_in_page;
 
@@ -11,7 +11,7 @@ use anyhow::Result;
 use hypervisor::assets::{Asset, Assets, content_type};
 use sandbox::startup::{self, Said, Startup, data_folder, machine_config};
 
-use super::minds;
+use super::services;
 use crate::cli::Up;
 use crate::web;
 
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Up) -> Result<()> {
     let said = Said { listen: args.listen, port: args.data.port, public_url: args.public_url.clone() };
     let mut config = machine_config(data_folder(args.data.data.clone())?, &said)?;
     let catalog = Minds::new(config.models.as_ref())?.catalog;
-    config.outside = minds::outside(&config.server.data, &catalog)?;
+    config.outside = services::outside(&config.server.data, &catalog)?;
     let browser = !args.no_browser && std::io::stdout().is_terminal();
     let data = config.server.data.clone();
     let ready = move |link: &str| {
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Up) -> Result<()> {
     Ok(startup::run(&startup)?)
 }
 
-/// The desktop that this binary carries.
+/// The desktop embedded in this binary.
 struct Embedded;
 
 impl Assets for Embedded {

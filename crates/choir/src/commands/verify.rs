@@ -12,12 +12,12 @@ use serde::Serialize;
 use shared_types::{RootHash, Seq};
 
 use super::Context;
-use crate::render::{Bar, count, json, line, safe};
+use crate::render::{ProgressReport, count, json, line, safe};
 use computer::failure::{Code, Failure, of_anyhow};
 use computer::place::Place;
 use computer::protocol::Request;
 
-/// One thing that was compared.
+/// The result of one comparison.
 #[derive(Debug, Serialize)]
 struct Check {
     what: &'static str,
@@ -39,13 +39,13 @@ impl Check {
 
 pub(crate) fn run(context: &Context) -> Result<()> {
     let place = context.place()?;
-    // Outside edits are recorded and projections finished first; a log that is too damaged for that is read as it is.
+    // Record outside edits and finish projections first. A log that is too damaged for that is read as it is.
     let settled = context.ask(Request::Status, &mut std::io::empty()).map_err(|e| of_anyhow(&e));
     let log = context.reading()?;
-    let bar = Bar::new(context.style);
+    let bar = ProgressReport::new(context.style);
     let (view, mut checks) = replay(&log, &bar);
     if let Some(view) = &view {
-        // Read models cannot even be opened on a disk that takes no writing; they are disposable, so that is no damage.
+        // Read models cannot be opened on a read-only disk. They can be rebuilt, so that is no damage.
         let frozen = matches!(&settled, Err(failure) if failure.code == Code::ReadOnly);
         checks.push(if frozen {
             Check::ok("read models", "not compared: the disk is read-only")
@@ -81,8 +81,8 @@ fn report(context: &Context, checks: &[Check]) -> Result<()> {
     }
 }
 
-/// Replays from nothing: the chain is checked on the way, and the root at every snapshot.
-fn replay(log: &SqliteLog, bar: &Bar) -> (Option<View>, Vec<Check>) {
+/// Replays from the first event and checks the chain, and the root at every snapshot.
+fn replay(log: &SqliteLog, bar: &ProgressReport) -> (Option<View>, Vec<Check>) {
     let (snapshots, others): (Vec<_>, Vec<_>) = match log.snapshots() {
         Ok(all) => all.into_iter().partition(|snapshot| snapshot.version == VIEW_VERSION),
         Err(e) => return (None, vec![Check::bad("snapshots", Failure::from(e).message)]),
@@ -102,7 +102,7 @@ fn replay(log: &SqliteLog, bar: &Bar) -> (Option<View>, Vec<Check>) {
             }
         }
         if stored.seq.0 % 4096 == 0 {
-            bar.tell("replaying", stored.seq.0, head.0);
+            bar.update("replaying", stored.seq.0, head.0);
         }
         if let Some(due) = due.next_if(|snapshot| snapshot.seq == stored.seq) {
             let root = view.root();
@@ -120,7 +120,7 @@ fn replay(log: &SqliteLog, bar: &Bar) -> (Option<View>, Vec<Check>) {
     let intact = chain.ok;
     let roots = match wrong {
         None => {
-            let mut said = format!("{} reached again", count(snapshots.len() as u64, "snapshot"));
+            let mut said = format!("{} reproduced", count(snapshots.len() as u64, "snapshot"));
             if !others.is_empty() {
                 said.push_str(&format!("; {} of another version of ChoirOS not compared", others.len()));
             }
@@ -128,7 +128,7 @@ fn replay(log: &SqliteLog, bar: &Bar) -> (Option<View>, Vec<Check>) {
         }
         Some((after, at, expected, found)) => Check::bad(
             "roots",
-            format!("between event {after} and {at} the replay gives {found}, recorded was {expected}"),
+            format!("between event {after} and {at} the replay gives {found}, but {expected} was recorded"),
         ),
     };
     (intact.then_some(view), vec![chain, roots])
@@ -142,24 +142,24 @@ fn rows(place: &Place, log: &SqliteLog) -> Check {
     };
     match compare() {
         Ok(None) => {
-            Check::ok("read models", format!("{} tables computed again, equal", projector::READ_MODELS.len()))
+            Check::ok("read models", format!("{} tables recomputed, equal", projector::READ_MODELS.len()))
         }
         Ok(Some(d)) => Check::bad(
             "read models",
             format!(
-                "table {}: found {}, should be {}; choir doctor --rebuild computes them again",
+                "table {}: found {}, should be {}; rebuild them with: choir doctor --rebuild",
                 d.table,
                 d.found.as_deref().unwrap_or("nothing"),
                 d.expected.as_deref().unwrap_or("nothing")
             ),
         ),
         Err(e) => {
-            Check::bad("read models", format!("{}; choir doctor --rebuild computes them again", e.message))
+            Check::bad("read models", format!("{}; rebuild them with: choir doctor --rebuild", e.message))
         }
     }
 }
 
-fn files(place: &Place, log: &SqliteLog, view: &View, bar: &Bar) -> Check {
+fn files(place: &Place, log: &SqliteLog, view: &View, bar: &ProgressReport) -> Check {
     let compare = || -> Result<Option<_>, Failure> {
         let workspace = Workspace::open(&place.workspace, &place.state.join("tmp"))
             .map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
@@ -167,7 +167,7 @@ fn files(place: &Place, log: &SqliteLog, view: &View, bar: &Bar) -> Check {
             let content = view.files.get(path).and_then(shared_types::payload::file::FileNode::content);
             content.is_some_and(|c| !log.has_content(&c.hash).unwrap_or(true))
         };
-        Ok(first_file_difference(&workspace, view, &purged, &|done, total| bar.tell("files", done, total))?)
+        Ok(first_file_difference(&workspace, view, &purged, &|done, total| bar.update("files", done, total))?)
     };
     match compare() {
         Ok(None) => {
@@ -190,12 +190,12 @@ fn words(node: Option<shared_types::payload::file::FileNode>) -> String {
     }
 }
 
-/// The bytes of today's files in the log, each against its hash.
-fn contents(log: &SqliteLog, view: &View, bar: &Bar) -> Check {
+/// Checks the content of all current files against its hash.
+fn contents(log: &SqliteLog, view: &View, bar: &ProgressReport) -> Check {
     let total = view.files.len() as u64;
     let mut gone = 0;
     for (index, (path, node)) in view.files.sorted().into_iter().enumerate() {
-        bar.tell("contents", index as u64, total);
+        bar.update("contents", index as u64, total);
         let Some(content) = node.content() else { continue };
         let read =
             log.content(&content.hash).map(|mut bytes| std::io::copy(&mut bytes, &mut std::io::sink()));

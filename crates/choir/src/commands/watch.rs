@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context) -> Result<()> {
                     &op[op.len() - 8..]
                 ));
             }
-            Notice::Trouble(message) => eprintln!("trouble: {}", safe(&message)),
+            Notice::Trouble(message) => eprintln!("error: {}", safe(&message)),
         }
     })?;
     Ok(())

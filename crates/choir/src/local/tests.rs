@@ -1,4 +1,4 @@
-//! The model of this machine with weights and children of the tests' own.
+//! The local model with small test weights and scripted child processes.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -14,21 +14,21 @@ fn the_process_reads_as_much_as_the_catalog_says() {
     let said = built_in.models["local"].context;
     let own = Catalog::load(Some(&"model.local.context = 5000".parse().unwrap())).unwrap();
     for (catalog, context) in [(built_in, said), (own, 5000)] {
-        let local = Local::new(data.path(), &catalog);
+        let local = MachineModel::new(data.path(), &catalog);
         assert_eq!(local.runner.options().context as u64, context);
     }
 }
 
-/// A child that says it is ready, and whoever answers in its place.
+/// A child process that reports ready, and the task that answers in its place.
 struct Child {
     folder: tempfile::TempDir,
     port: u16,
-    /// How often its speed was asked for.
+    /// How often its speed was measured.
     asked: Arc<AtomicUsize>,
 }
 
 impl Child {
-    /// It answers this when its speed is asked for.
+    /// Its answer to a measurement of the speed.
     fn saying(speed: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -52,8 +52,8 @@ impl Child {
         Self { folder, port, asked }
     }
 
-    /// A process that has such a child: another one each time.
-    fn local(&self) -> Local {
+    /// A process with such a child; every call starts another.
+    fn local(&self) -> MachineModel {
         let program = self.folder.path().join("child.sh");
         let script = format!(
             "#!/bin/sh\nread -r _\necho '{{\"ready\":{{\"port\":{}}}}}'\ncat > /dev/null\n",
@@ -66,7 +66,7 @@ impl Child {
         std::fs::create_dir_all(self.folder.path().join("weights")).unwrap();
         std::fs::write(store.path(&manifest), "w").unwrap();
         let runner = Runner::by(program, Options::new(store.path(&manifest), 100));
-        Local::of(manifest, store, runner)
+        MachineModel::of(manifest, store, runner)
     }
 
     fn asked(&self) -> usize {
@@ -94,7 +94,7 @@ async fn weights_that_were_brought_by_hand_are_measured_once_before_the_first_an
 async fn a_speed_that_cannot_be_kept_is_known_for_as_long_as_the_process_lives() {
     let child = Child::saying(r#"{"prefill":21.5,"decode":3.25}"#);
     let local = child.local();
-    // A folder of the name that the file would have, so that it cannot be written whoever tries.
+    // A folder with the name of the file, so that the file cannot be written, not even by root.
     std::fs::create_dir_all(child.folder.path().join("weights/small.gguf.speed.json/in-the-way")).unwrap();
     local.endpoint().await.unwrap();
     local.endpoint().await.unwrap();
@@ -112,13 +112,13 @@ async fn a_model_that_cannot_be_measured_answers_all_the_same() {
 }
 
 #[tokio::test]
-async fn what_was_declined_stays_so_for_every_process_until_somebody_fetches_it() {
+async fn a_declined_download_stays_declined_in_every_process_until_it_is_fetched() {
     let folder = tempfile::tempdir().unwrap();
     let local = || {
         let manifest = Manifest { sources: Vec::new(), ..Manifest::qwen_coder() };
         let store = Store::new(folder.path());
         let runner = Runner::by("/no/such/program", Options::new(store.path(&manifest), 100));
-        Local::of(manifest, store, runner)
+        MachineModel::of(manifest, store, runner)
     };
     let first = local();
     assert_eq!(first.status(), LocalStatus::Absent { bytes: first.manifest.bytes });
@@ -137,7 +137,7 @@ async fn what_was_declined_stays_so_for_every_process_until_somebody_fetches_it(
     };
     tokio::time::timeout(std::time::Duration::from_secs(20), ended).await.unwrap();
     assert!(matches!(asked.status(), LocalStatus::Failed { .. }), "there is no source: {:?}", asked.status());
-    assert!(!asked.line().declined && local().is_offered(), "but somebody wanted it");
+    assert!(!asked.line().declined && local().is_offered(), "a fetch ends the refusal");
     asked.decline().unwrap();
     assert_eq!(asked.status(), LocalStatus::Declined, "also after a failure");
 }

@@ -1,12 +1,12 @@
-//! A disk that is full or read-only: what cannot be done is said so, what was there stays, and all goes on after.
+//! A disk that is full or read-only: commands report the error, existing data stays, and work continues afterwards.
 
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::home::Home;
-use crate::process::{Beside, eventually};
+use crate::process::{BackgroundProcess, eventually};
+use crate::test_computer::TestComputer;
 
 /// A small tmpfs of its own, if this user may mount one.
 struct SmallDisk {
@@ -36,8 +36,8 @@ impl SmallDisk {
         }
     }
 
-    fn home(&self) -> Home {
-        Home::at(self.at.join("work")).set_up()
+    fn computer(&self) -> TestComputer {
+        TestComputer::at(self.at.join("work")).set_up()
     }
 
     /// Another test that starts a process right now holds every open file for a moment, and with it the disk.
@@ -77,101 +77,101 @@ fn noise(length: usize) -> Vec<u8> {
 #[test]
 fn a_write_that_does_not_fit_fails_clearly_and_changes_nothing() {
     let Some(disk) = SmallDisk::mount("4m") else { return };
-    let home = disk.home();
-    home.write("a", "one\n");
-    let standing = home.standing();
+    let computer = disk.computer();
+    computer.write("a", "one\n");
+    let snapshot = computer.snapshot();
     for _ in 0..2 {
-        home.feed(&["write", "big"], &noise(8 * 1024 * 1024)).exits(1).says("the disk is full");
-        assert_eq!(home.standing(), standing);
-        home.assert_intact();
+        computer.feed(&["write", "big"], &noise(8 * 1024 * 1024)).exits(1).says("the disk is full");
+        assert_eq!(computer.snapshot(), snapshot);
+        computer.assert_intact();
     }
-    home.write("a", "two\n");
-    let watch = Beside::watch(&home);
-    home.feed(&["write", "big"], &noise(8 * 1024 * 1024)).exits(1).says("the disk is full");
-    home.write("a", "three\n");
+    computer.write("a", "two\n");
+    let watch = BackgroundProcess::watch(&computer);
+    computer.feed(&["write", "big"], &noise(8 * 1024 * 1024)).exits(1).says("the disk is full");
+    computer.write("a", "three\n");
     drop(watch);
-    home.assert_intact();
+    computer.assert_intact();
 }
 
 #[test]
 fn a_disk_without_any_space_works_again_when_there_is_some() {
     let Some(disk) = SmallDisk::mount("4m") else { return };
-    let home = disk.home();
-    home.write("a", "one\n");
+    let computer = disk.computer();
+    computer.write("a", "one\n");
     let filler = disk.fill();
-    let failed = home.feed(&["write", "b"], &noise(50_000));
+    let failed = computer.feed(&["write", "b"], &noise(50_000));
     assert_eq!(failed.code, 1, "{failed:?}");
     assert!(failed.err.contains("disk is full"), "{failed:?}");
     fs::remove_file(filler).unwrap();
-    assert!(!home.has("b"));
-    home.assert_intact();
-    home.write("b", "fits\n");
-    home.ok(&["undo"]);
-    home.assert_intact();
+    assert!(!computer.has("b"));
+    computer.assert_intact();
+    computer.write("b", "fits\n");
+    computer.ok(&["undo"]);
+    computer.assert_intact();
 }
 
 #[test]
 fn a_disk_that_fills_up_under_a_holder_works_again_too() {
     let Some(disk) = SmallDisk::mount("4m") else { return };
-    let home = disk.home();
-    let _watch = Beside::watch(&home);
-    home.write("a", "one\n");
+    let computer = disk.computer();
+    let _watch = BackgroundProcess::watch(&computer);
+    computer.write("a", "one\n");
     let filler = disk.fill();
     let mut acknowledged = Vec::new();
     for index in 0..5 {
         let name = format!("f{index}");
-        let ran = home.feed(&["write", &name], &noise(60_000 + index));
+        let ran = computer.feed(&["write", &name], &noise(60_000 + index));
         match ran.code {
-            // Recorded for good, and said to be not on disk yet.
+            // Durably recorded, and reported as not yet written to files.
             0 => acknowledged.push(name),
             1 => assert!(ran.err.contains("disk is full"), "{ran:?}"),
             _ => panic!("{ran:?}"),
         }
     }
     fs::remove_file(filler).unwrap();
-    home.write("after", "there is space\n");
-    home.status();
+    computer.write("after", "there is space\n");
+    computer.status();
     for name in acknowledged {
-        assert!(home.has(&name), "{name} was acknowledged");
+        assert!(computer.has(&name), "{name} was acknowledged");
     }
-    home.assert_intact();
+    computer.assert_intact();
 }
 
 #[test]
 fn a_read_only_disk_can_be_read_and_says_that_it_cannot_be_written() {
     let Some(disk) = SmallDisk::mount("8m") else { return };
-    let home = disk.home();
-    home.write("a", "one\n");
-    home.write("a", "two\n");
-    let root = home.status()["root"].clone();
-    let files = home.files();
+    let computer = disk.computer();
+    computer.write("a", "one\n");
+    computer.write("a", "two\n");
+    let root = computer.status()["root"].clone();
+    let files = computer.files();
     // Once as a command left it, once as a killed holder left it.
     for round in 0..2 {
         if round == 1 {
-            let mut watch = Beside::watch(&home);
-            home.write("b", "held\n");
+            let mut watch = BackgroundProcess::watch(&computer);
+            computer.write("b", "held\n");
             watch.kill();
         }
         disk.remount("ro");
-        assert_eq!(home.ok(&["cat", "a"]).out, "two\n");
-        assert_eq!(home.ok(&["cat", "a", "--at", "2"]).out, "one\n");
-        home.ok(&["log"]).says("create a");
-        home.ok(&["show", "@3"]).says("+two");
-        home.ok(&["diff", "2..3"]).says("+two");
+        assert_eq!(computer.ok(&["cat", "a"]).out, "two\n");
+        assert_eq!(computer.ok(&["cat", "a", "--at", "2"]).out, "one\n");
+        computer.ok(&["log"]).says("create a");
+        computer.ok(&["show", "@3"]).says("+two");
+        computer.ok(&["diff", "2..3"]).says("+two");
         if round == 0 {
-            assert_eq!(home.json(&["replay"])["root"], root);
+            assert_eq!(computer.json(&["replay"])["root"], root);
         }
         let away = tempfile::tempdir().unwrap();
-        home.ok(&["export", away.path().join("out.zip").to_str().unwrap()]);
-        home.ok(&["verify"]).says("read-only");
+        computer.ok(&["export", away.path().join("out.zip").to_str().unwrap()]);
+        computer.ok(&["verify"]).says("read-only");
         for args in [&["write", "c"][..], &["rm", "a"], &["undo"], &["status"], &["watch"], &["checkpoint"]] {
-            home.feed(args, b"x").exits(5).says("the disk is read-only");
+            computer.feed(args, b"x").exits(5).says("the disk is read-only");
         }
-        home.run(&["init", "../other"]).exits(5).says("Read-only");
+        computer.run(&["init", "../other"]).exits(5).says("Read-only");
         disk.remount("rw");
-        assert!(files.iter().all(|(path, found)| home.files().get(path) == Some(found)));
-        home.assert_intact();
+        assert!(files.iter().all(|(path, found)| computer.files().get(path) == Some(found)));
+        computer.assert_intact();
     }
-    home.write("c", "writable again\n");
-    home.assert_intact();
+    computer.write("c", "writable again\n");
+    computer.assert_intact();
 }

@@ -1,11 +1,11 @@
-//! Help, colours, and words for whoever misuses a command.
+//! Help, colours, and error messages for wrong arguments.
 
 use std::process::Command;
 
-use crate::home::{Home, Ran, choir};
+use crate::test_computer::{CommandOutput, TestComputer, choir};
 
 fn help(args: &[&str]) -> String {
-    Ran::of(choir().args(args)).exits(0).out
+    CommandOutput::of(choir().args(args)).exits(0).out
 }
 
 /// The commands that a help text lists.
@@ -41,8 +41,8 @@ fn every_command_has_help_with_an_example() {
 }
 
 #[test]
-fn misuse_is_told_apart_from_failure() {
-    let home = Home::new();
+fn a_usage_error_has_its_own_exit_code() {
+    let computer = TestComputer::new();
     for args in [
         &["nonsense"][..],
         &[],
@@ -51,50 +51,50 @@ fn misuse_is_told_apart_from_failure() {
         &["purge"],
         &["purge", "--reason", "x"],
     ] {
-        home.run(args).exits(2);
+        computer.run(args).exits(2);
     }
-    home.run(&["write", "a", "--mode", "888"]).exits(2).says("octal");
-    home.run(&["write", "a", "--base", "abc"]).exits(2).says("SHA-256");
-    home.run(&["write", "a", "--base", &"0".repeat(64), "--new"]).exits(2);
-    home.run(&["diff", "1-2"]).exits(2).says("FROM..TO");
-    home.run(&["log", "--since", "yesterday-ish"]).exits(2).says("yesterday-ish");
-    home.run(&["log", "--type", "File Write"]).exits(2).says("file.write");
-    home.run(&["show", "xyz"]).exits(2).says("@SEQ");
-    home.run(&["undo", "abc"]).exits(2).says("four or more digits");
+    computer.run(&["write", "a", "--mode", "888"]).exits(2).says("octal");
+    computer.run(&["write", "a", "--base", "abc"]).exits(2).says("SHA-256");
+    computer.run(&["write", "a", "--base", &"0".repeat(64), "--new"]).exits(2);
+    computer.run(&["diff", "1-2"]).exits(2).says("FROM..TO");
+    computer.run(&["log", "--since", "yesterday-ish"]).exits(2).says("yesterday-ish");
+    computer.run(&["log", "--type", "File Write"]).exits(2).says("file.write");
+    computer.run(&["show", "xyz"]).exits(2).says("@SEQ");
+    computer.run(&["undo", "abc"]).exits(2).says("four or more digits");
 }
 
 #[test]
-fn a_folder_that_is_no_computer_is_said_to_be_none() {
-    let home = Home::bare();
+fn a_folder_that_is_no_computer_is_reported_as_such() {
+    let computer = TestComputer::bare();
     for args in [&["status"][..], &["log"], &["undo"], &["verify"], &["watch"], &["export", "x.zip"]] {
-        home.run(args).exits(4).says("choir init");
+        computer.run(args).exits(4).says("choir init");
     }
-    home.run(&["-C", "/no/such/folder", "status"]).exits(4).says("/no/such/folder");
-    assert!(home.files().is_empty(), "{:?}", home.files());
+    computer.run(&["-C", "/no/such/folder", "status"]).exits(4).says("/no/such/folder");
+    assert!(computer.files().is_empty(), "{:?}", computer.files());
 }
 
 #[test]
 fn output_that_is_no_terminal_has_no_colours() {
-    let home = Home::over(&[("a.txt", "one\n")]);
-    home.write("a.txt", "two\n");
+    let computer = TestComputer::over(&[("a.txt", "one\n")]);
+    computer.write("a.txt", "two\n");
     for args in
         [&["status"][..], &["log"], &["show", "@2"], &["diff", "1.."], &["undo", "--preview"], &["verify"]]
     {
-        let ran = home.command(args).env("CLICOLOR_FORCE", "1").output().unwrap();
+        let ran = computer.command(args).env("CLICOLOR_FORCE", "1").output().unwrap();
         assert!(!ran.stdout.contains(&0x1b), "{args:?}");
         assert!(!ran.stderr.contains(&0x1b), "{args:?}");
     }
-    let failed = home.run(&["cat", "nothing"]).exits(4);
+    let failed = computer.run(&["cat", "nothing"]).exits(4);
     assert!(!failed.err.contains('\x1b'), "{failed:?}");
 }
 
 #[test]
-fn a_terminal_has_colours_unless_the_person_wants_none() {
-    let home = Home::over(&[("a.txt", "one\n")]);
+fn a_terminal_has_colours_unless_no_color_is_set() {
+    let computer = TestComputer::over(&[("a.txt", "one\n")]);
     let on_terminal = |no_color: Option<&str>| {
         let mut script = Command::new("script");
         let typed = format!("'{}' log", env!("CARGO_BIN_EXE_choir"));
-        script.args(["-qec", &typed, "/dev/null"]).current_dir(&home.work).env("TERM", "xterm");
+        script.args(["-qec", &typed, "/dev/null"]).current_dir(&computer.work).env("TERM", "xterm");
         match no_color {
             Some(value) => script.env("NO_COLOR", value),
             None => script.env_remove("NO_COLOR"),
@@ -113,12 +113,12 @@ fn a_terminal_has_colours_unless_the_person_wants_none() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure_and_a_full_output_is() {
-    let home = Home::over(&[("big.txt", &"line\n".repeat(200_000))]);
+fn a_closed_pipe_is_no_failure_but_a_full_disk_is() {
+    let computer = TestComputer::over(&[("big.txt", &"line\n".repeat(200_000))]);
     let piped = |typed: &str| {
         let mut shell = Command::new("bash");
         let script = format!("set -o pipefail; {typed}").replace("choir", env!("CARGO_BIN_EXE_choir"));
-        Ran::of(shell.args(["-c", &script]).current_dir(&home.work))
+        CommandOutput::of(shell.args(["-c", &script]).current_dir(&computer.work))
     };
     assert_eq!(piped("choir cat big.txt | head -n 1").exits(0).err, "");
     assert_eq!(piped("choir show @2 | head -n 1").exits(0).err, "");

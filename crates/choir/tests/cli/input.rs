@@ -4,12 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::home::{Home, Ran};
+use crate::test_computer::{CommandOutput, TestComputer};
 
 #[test]
 fn hostile_paths_are_refused() {
-    let home = Home::over(&[("a", "1\n"), ("dir/b", "2\n")]);
-    let standing = home.standing();
+    let computer = TestComputer::over(&[("a", "1\n"), ("dir/b", "2\n")]);
+    let snapshot = computer.snapshot();
     let long = "x".repeat(256);
     let deep = "abc/".repeat(1000) + "x";
     let hostile = [
@@ -34,21 +34,21 @@ fn hostile_paths_are_refused() {
         for args in
             [&["write", path][..], &["rm", path], &["mv", "a", path], &["mv", path, "z"], &["cat", path]]
         {
-            home.feed(args, b"x").exits(2);
+            computer.feed(args, b"x").exits(2);
         }
-        home.run(&["log", "--path", path]).exits(2);
-        home.run(&["purge", path]).exits(2);
-        home.run(&["undo", "--keep", path]).exits(2);
+        computer.run(&["log", "--path", path]).exits(2);
+        computer.run(&["purge", path]).exits(2);
+        computer.run(&["undo", "--keep", path]).exits(2);
     }
-    assert_eq!(home.standing(), standing);
-    assert!(!home.has("../x"));
-    assert_eq!(fs::read_dir(home.path("..")).unwrap().count(), 1);
+    assert_eq!(computer.snapshot(), snapshot);
+    assert!(!computer.has("../x"));
+    assert_eq!(fs::read_dir(computer.path("..")).unwrap().count(), 1);
 }
 
 #[test]
 fn arguments_that_are_not_utf8_are_refused() {
-    let home = Home::over(&[("a", "1\n")]);
-    let standing = home.standing();
+    let computer = TestComputer::over(&[("a", "1\n")]);
+    let snapshot = computer.snapshot();
     let bad = OsString::from(OsStr::from_bytes(b"bad\xff"));
     for args in [
         vec!["write".into(), bad.clone()],
@@ -60,27 +60,27 @@ fn arguments_that_are_not_utf8_are_refused() {
         vec!["checkpoint".into(), "-m".into(), bad.clone()],
         vec![bad.clone()],
     ] {
-        let ran = Ran::of(&mut home.command(&args)).exits(2);
+        let ran = CommandOutput::of(&mut computer.command(&args)).exits(2);
         assert!(ran.err.contains("UTF-8") || ran.err.contains("unrecognized"), "{args:?}: {ran:?}");
     }
-    assert_eq!(home.standing(), standing);
+    assert_eq!(computer.snapshot(), snapshot);
 }
 
 #[test]
 fn a_link_in_a_path_is_not_followed_out() {
-    let home = Home::over(&[("a", "1\n")]);
+    let computer = TestComputer::over(&[("a", "1\n")]);
     let outside = tempfile::tempdir().unwrap();
-    std::os::unix::fs::symlink(outside.path(), home.path("out")).unwrap();
-    let files = home.files();
-    let ran = home.feed(&["write", "out/x"], b"x");
+    std::os::unix::fs::symlink(outside.path(), computer.path("out")).unwrap();
+    let files = computer.files();
+    let ran = computer.feed(&["write", "out/x"], b"x");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0, "{ran:?}");
-    assert_eq!(home.files(), files);
-    home.assert_intact_but_for_disk(&ran);
+    assert_eq!(computer.files(), files);
+    computer.assert_intact_but_for_disk(&ran);
 }
 
-impl Home {
+impl TestComputer {
     /// A path below something that the log cannot hold is recorded and waits for the way to be clear.
-    fn assert_intact_but_for_disk(&self, ran: &Ran) {
+    fn assert_intact_but_for_disk(&self, ran: &CommandOutput) {
         if ran.code == 0 {
             assert!(ran.out.contains("not yet on disk"), "{ran:?}");
             fs::remove_file(self.path("out")).unwrap();
@@ -93,8 +93,8 @@ impl Home {
 
 #[test]
 fn a_setting_that_cannot_be_right_is_named() {
-    let home = Home::over(&[("a", "1\n")]);
-    let standing = home.standing();
+    let computer = TestComputer::over(&[("a", "1\n")]);
+    let snapshot = computer.snapshot();
     for (text, words) in [
         ("[git]\npush = 3\n", "true or false"),
         ("[git]\nauto_operations = \"many\"\n", "whole number"),
@@ -106,28 +106,28 @@ fn a_setting_that_cannot_be_right_is_named() {
         ("[git\n", "line 1"),
         ("\u{feff}\0", "TOML"),
     ] {
-        fs::write(home.state("choir.toml"), text).unwrap();
+        fs::write(computer.state("choir.toml"), text).unwrap();
         for args in [&["write", "a"][..], &["status"], &["undo"], &["watch"]] {
-            let ran = home.feed(args, b"x").exits(2).says(words).says("choir.toml");
+            let ran = computer.feed(args, b"x").exits(2).says(words).says("choir.toml");
             assert!(!ran.err.contains('\0'), "{ran:?}");
         }
-        home.run(&["doctor"]).exits(1).says(words);
+        computer.run(&["doctor"]).exits(1).says(words);
         // Reading the past needs no settings.
-        home.ok(&["log"]);
-        assert_eq!(home.ok(&["cat", "a"]).out, "1\n");
+        computer.ok(&["log"]);
+        assert_eq!(computer.ok(&["cat", "a"]).out, "1\n");
     }
-    fs::write(home.state("choir.toml"), [b'#', 0xff]).unwrap();
-    home.run(&["status"]).exits(2).says("choir.toml");
-    fs::remove_file(home.state("choir.toml")).unwrap();
+    fs::write(computer.state("choir.toml"), [b'#', 0xff]).unwrap();
+    computer.run(&["status"]).exits(2).says("choir.toml");
+    fs::remove_file(computer.state("choir.toml")).unwrap();
     for (name, value) in [("CHOIR_GIT_PUSH", "maybe"), ("CHOIR_GIT_AUTO_SECONDS", "1.5")] {
-        Ran::of(home.command(&["status"]).env(name, value)).exits(2).says(name);
+        CommandOutput::of(computer.command(&["status"]).env(name, value)).exits(2).says(name);
     }
-    assert_eq!(home.standing(), standing);
+    assert_eq!(computer.snapshot(), snapshot);
 }
 
 #[test]
 fn failures_are_json_for_machines() {
-    let home = Home::new();
+    let computer = TestComputer::new();
     for (args, code, name) in [
         (&["cat", "nothing"][..], 4, "not_found"),
         (&["rm", "../x"], 2, "bad_path"),
@@ -136,7 +136,7 @@ fn failures_are_json_for_machines() {
         (&["init", "."], 5, "refused"),
         (&["-C", "/", "status"], 4, "no_computer"),
     ] {
-        let ran = home.run(&[args, &["--json"]].concat()).exits(code);
+        let ran = computer.run(&[args, &["--json"]].concat()).exits(code);
         let lines = ran.json_lines();
         assert_eq!(lines.len(), 1, "{ran:?}");
         assert_eq!(lines[0]["error"]["code"], name, "{ran:?}");
@@ -147,24 +147,24 @@ fn failures_are_json_for_machines() {
 
 #[test]
 fn an_archive_that_is_not_one_leaves_nothing_behind() {
-    let home = Home::over(&[("a", "1\n")]);
-    home.ok(&["export", "../good.zip"]);
-    let good = fs::read(home.path("../good.zip")).unwrap();
-    let empty = Home::new();
-    let standing = (home.standing(), empty.standing());
+    let computer = TestComputer::over(&[("a", "1\n")]);
+    computer.ok(&["export", "../good.zip"]);
+    let good = fs::read(computer.path("../good.zip")).unwrap();
+    let empty = TestComputer::new();
+    let snapshot = (computer.snapshot(), empty.snapshot());
     let mut flipped = good.clone();
     let middle = flipped.len() / 2;
     flipped[middle] ^= 0xff;
     for bytes in [&[][..], b"PK", &[0xff; 5000], &good[..good.len() / 2], &flipped] {
-        fs::write(home.path("../bad.zip"), bytes).unwrap();
-        let bad = home.path("../bad.zip");
-        for computer in [&home, &empty] {
-            let ran = computer.run(&["import", bad.to_str().unwrap(), "--into", "x"]);
+        fs::write(computer.path("../bad.zip"), bytes).unwrap();
+        let bad = computer.path("../bad.zip");
+        for target in [&computer, &empty] {
+            let ran = target.run(&["import", bad.to_str().unwrap(), "--into", "x"]);
             assert!([5, 6].contains(&ran.code), "{ran:?}");
         }
         let ran = empty.run(&["import", bad.to_str().unwrap()]);
         assert!([5, 6].contains(&ran.code), "{ran:?}");
     }
-    assert_eq!((home.standing(), empty.standing()), standing);
+    assert_eq!((computer.snapshot(), empty.snapshot()), snapshot);
     empty.assert_intact();
 }

@@ -5,15 +5,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use hypervisor::identity::Identity;
+use hypervisor::identity::IdentityStore;
 use hypervisor::server::clock;
-use hypervisor::vault::{KeySource, Vault};
+use hypervisor::vault::{MasterKeySource, Vault};
 use serde_json::json;
 use shared_types::UserId;
 use tempfile::TempDir;
 
-use crate::home::{Ran, choir};
 use crate::process::eventually;
+use crate::test_computer::{CommandOutput, choir};
 
 const SECRET: &str = "sk-ant-api03-typed-by-the-owner-Xy7Q";
 
@@ -25,7 +25,7 @@ struct Machine {
 impl Machine {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let identity = Identity::open(folder.path(), clock()).unwrap();
+        let identity = IdentityStore::open(folder.path(), clock()).unwrap();
         identity.ensure_owner(&UserId::owner(), "Ada").unwrap();
         Self { folder }
     }
@@ -40,18 +40,18 @@ impl Machine {
         command
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
-        Ran::of(&mut self.command(args))
+    fn run(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::of(&mut self.command(args))
     }
 
-    fn set(&self, args: &[&str], secret: &str) -> Ran {
-        Ran::fed(&mut self.command(&[&["set"], args].concat()), secret.as_bytes())
+    fn set(&self, args: &[&str], secret: &str) -> CommandOutput {
+        CommandOutput::fed(&mut self.command(&[&["set"], args].concat()), secret.as_bytes())
     }
 
     fn read(&self, provider: &str) -> Option<String> {
-        let identity = Identity::open(self.folder.path(), clock()).unwrap();
+        let identity = IdentityStore::open(self.folder.path(), clock()).unwrap();
         let owner = identity.users().unwrap().into_iter().find(|user| user.owner).unwrap().id;
-        let vault = Vault::open(identity, KeySource::Folder(self.folder.path().to_owned()));
+        let vault = Vault::open(identity, MasterKeySource::Folder(self.folder.path().to_owned()));
         vault.reader(&owner).get(provider).map(|secret| secret.reveal().to_owned())
     }
 }
@@ -60,14 +60,14 @@ impl Machine {
 fn a_key_that_nothing_asks_for_is_kept_and_said_to_be_so() {
     let machine = Machine::new();
     let note =
-        "nothing asks for a key of this name yet; asked for are: anthropic, bedrock, moonshot, openai, zai";
+        "no setting uses a key of this name yet; names in use: anthropic, bedrock, moonshot, openai, zai";
     machine.set(&["kimi"], SECRET).exits(0).says("set kimi (yours)").says(note);
     for known in ["moonshot", "tracker", "brave"] {
         let toml = "[web.search]\nkind = \"brave\"\n\
                     [mcp.t]\nurl = \"https://tracker.example/mcp\"\nkey = \"tracker\"\n";
         fs::write(machine.path("choir.toml"), toml).unwrap();
         let set = machine.set(&[known], SECRET).exits(0);
-        assert!(!set.out.contains("nothing asks"), "{set:?}");
+        assert!(!set.out.contains("no setting uses"), "{set:?}");
     }
     fs::write(machine.path("choir.toml"), "[mcp.t]\n").unwrap();
     machine.set(&["moonshot"], SECRET).exits(0);
@@ -111,7 +111,7 @@ fn what_cannot_be_a_key_changes_nothing() {
     machine.run(&["clear"]).exits(2);
     machine.run(&["clear", "zai", "--unreadable"]).exits(2);
     assert!(!machine.path("master.key").exists());
-    let nowhere = Ran::of(machine.command(&[]).env("CHOIR_DATA", machine.path("nowhere")));
+    let nowhere = CommandOutput::of(machine.command(&[]).env("CHOIR_DATA", machine.path("nowhere")));
     nowhere.exits(4).says("choir up");
 }
 
@@ -125,13 +125,14 @@ fn a_rotation_gives_another_master_key_and_keeps_every_secret() {
     let new = fs::read_to_string(machine.path("master.key")).unwrap();
     assert_ne!(old, new);
     assert_eq!(machine.read("anthropic").as_deref(), Some(SECRET));
-    let by_variable = |key: &str, args: &[&str]| Ran::of(machine.command(args).env("CHOIR_MASTER_KEY", key));
+    let by_variable =
+        |key: &str, args: &[&str]| CommandOutput::of(machine.command(args).env("CHOIR_MASTER_KEY", key));
     by_variable(&new, &[]).exits(0).says("…Xy7Q");
     by_variable(&old, &[]).exits(5).says("CHOIR_MASTER_KEY");
     by_variable(&new, &["rotate"]).exits(5).says("CHOIR_NEXT_MASTER_KEY");
     let next = "12".repeat(32);
     let mut command = machine.command(&["rotate"]);
-    Ran::of(command.env("CHOIR_MASTER_KEY", &new).env("CHOIR_NEXT_MASTER_KEY", &next)).exits(0);
+    CommandOutput::of(command.env("CHOIR_MASTER_KEY", &new).env("CHOIR_NEXT_MASTER_KEY", &next)).exits(0);
     by_variable(&next, &[]).exits(0).says("…Xy7Q");
 }
 
@@ -141,7 +142,7 @@ fn a_lost_master_key_is_said_and_there_is_a_way_on() {
     machine.set(&["anthropic"], SECRET).exits(0);
     let (path, aside) = (machine.path("master.key"), machine.path("aside"));
     fs::rename(&path, &aside).unwrap();
-    machine.run(&[]).exits(5).says("anthropic").says("does not open").says("master.key");
+    machine.run(&[]).exits(5).says("anthropic").says("unreadable").says("master.key");
     machine.set(&["anthropic"], "sk-another").exits(5);
     fs::rename(&aside, &path).unwrap();
     assert_eq!(machine.read("anthropic").as_deref(), Some(SECRET), "nothing was lost");

@@ -1,4 +1,4 @@
-//! Runs of agents whose process is killed, again and again, at any moment: each goes on at its exact step, nothing that
+//! Runs of agents whose process is killed repeatedly, at any moment: each resumes at its exact step, nothing that
 //! took effect is done twice, and the end is the same.
 
 use std::ops::RangeInclusive;
@@ -9,9 +9,9 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
-use crate::home::Home;
 use crate::machine::Machine;
 use crate::scenario::Scenario;
+use crate::test_computer::TestComputer;
 
 /// Moments at which a process is killed, over all scenarios that are played by chance.
 const POINTS: &str = "CHOIR_KILLS";
@@ -32,9 +32,9 @@ const PLAYED: [&str; 6] = [
 ];
 
 /// Numbers that differ from run to run; the first is printed, so that a failure can be looked at.
-struct Dice(u64);
+struct Prng(u64);
 
-impl Dice {
+impl Prng {
     fn new() -> Self {
         let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().subsec_nanos();
         println!("seed {seed}");
@@ -48,27 +48,27 @@ impl Dice {
 }
 
 /// The one run of a computer.
-fn run_of(home: &Home) -> Option<Value> {
-    home.ok(&["runs", "--json"]).json_lines().into_iter().next()
+fn run_of(computer: &TestComputer) -> Option<Value> {
+    computer.ok(&["runs", "--json"]).json_lines().into_iter().next()
 }
 
 /// When a process is killed.
 enum Kills<'a> {
     Never,
     /// At moments of chance, this many times at most.
-    ByChance(&'a mut Dice, usize),
+    ByChance(&'a mut Prng, usize),
     /// Once, as soon as the log has this event.
     After(u64),
 }
 
 impl Kills<'_> {
     /// Waits until it is time; false if the process is never to be killed again.
-    fn wait(&mut self, process: &mut Child, home: &Home) -> bool {
+    fn wait(&mut self, process: &mut Child, computer: &TestComputer) -> bool {
         match self {
             Self::Never | Self::ByChance(_, 0) => return false,
             Self::ByChance(dice, _) => std::thread::sleep(Duration::from_millis(10 + dice.below(300))),
             Self::After(seq) => {
-                while head(home) < *seq && process.try_wait().unwrap().is_none() {
+                while head(computer) < *seq && process.try_wait().unwrap().is_none() {
                     std::thread::sleep(Duration::from_millis(1));
                 }
             }
@@ -85,27 +85,27 @@ impl Kills<'_> {
     }
 }
 
-/// The newest event, read beside whatever process holds the computer.
-fn head(home: &Home) -> u64 {
-    let log =
-        Connection::open_with_flags(home.state("state.sqlite"), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+/// The newest event, read while another process may hold the computer.
+fn head(computer: &TestComputer) -> u64 {
+    let log = Connection::open_with_flags(computer.state("state.sqlite"), OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .unwrap();
     log.query_row("SELECT max(seq) FROM events", [], |row| row.get::<_, i64>(0)).unwrap().unsigned_abs()
 }
 
 /// How a scenario was played.
-struct Played {
+struct PlayedScenario {
     killed: usize,
     /// The newest event before it and after it.
     events: RangeInclusive<u64>,
 }
 
 /// Plays a scenario with a process that is killed.
-fn play(scenario: &Scenario, mut kills: Kills<'_>) -> Played {
+fn play(scenario: &Scenario, mut kills: Kills<'_>) -> PlayedScenario {
     let machine = Machine::new(scenario.script.clone());
-    let home = scenario.home();
-    let (first, mut killed) = (head(&home), 0);
+    let computer = scenario.computer();
+    let (first, mut killed) = (head(&computer), 0);
     loop {
-        let run = run_of(&home);
+        let run = run_of(&computer);
         let state = run.as_ref().map(|run| run["state"].as_str().unwrap().to_owned());
         match state.as_deref() {
             Some("running") | None => {}
@@ -116,23 +116,23 @@ fn play(scenario: &Scenario, mut kills: Kills<'_>) -> Played {
             None => machine.choir(&["ask", &scenario.objective]),
             Some(run) => machine.choir(&["runs", run["run"].as_str().unwrap(), "--watch"]),
         };
-        let mut process = command.current_dir(&home.work).spawn().unwrap();
-        if kills.wait(&mut process, &home) && process.try_wait().unwrap().is_none() {
+        let mut process = command.current_dir(&computer.work).spawn().unwrap();
+        if kills.wait(&mut process, &computer) && process.try_wait().unwrap().is_none() {
             process.kill().unwrap();
             kills.done();
             killed += 1;
         }
         process.wait().unwrap();
     }
-    let events = first..=head(&home);
-    machine.judge(scenario, &home);
-    Played { killed, events }
+    let events = first..=head(&computer);
+    machine.judge(scenario, &computer);
+    PlayedScenario { killed, events }
 }
 
 #[test]
 fn a_run_whose_process_is_killed_goes_on_and_repeats_nothing() {
     let points = std::env::var(POINTS).ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL_POINTS);
-    let mut dice = Dice::new();
+    let mut dice = Prng::new();
     let mut killed = 0;
     for name in PLAYED.iter().cycle().take(PLAYED.len() * 40) {
         if killed >= points {

@@ -1,9 +1,9 @@
-//! Sign-in links that are made beside a server.
+//! Sign-in links created while a server runs.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::home::choir;
+use crate::test_computer::choir;
 
 /// The address of a link, without the secret that it carries.
 fn address(text: &str) -> &str {

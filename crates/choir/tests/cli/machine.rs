@@ -1,4 +1,4 @@
-//! A machine with a scripted model, and a look at what came of a scenario on it.
+//! A machine with a scripted model, and checks of the result of a scenario on it.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -7,8 +7,8 @@ use std::time::Duration;
 use scripted_model::{Script, Server, Wire};
 use tempfile::TempDir;
 
-use crate::home::{Found, Home, Ran, choir};
 use crate::scenario::Scenario;
+use crate::test_computer::{CommandOutput, DiskEntry, TestComputer, choir};
 
 /// A machine whose owner has a key for the scripted model.
 pub(crate) struct Machine {
@@ -34,7 +34,7 @@ impl Machine {
         machine
     }
 
-    /// The binary on this machine; what it says is not looked at.
+    /// The binary on this machine; its output is ignored.
     pub(crate) fn choir(&self, args: &[&str]) -> Command {
         let mut command = choir();
         command.args(args).env("CHOIR_DATA", self.data.path());
@@ -43,33 +43,33 @@ impl Machine {
     }
 
     /// The same in a computer, for what it says.
-    pub(crate) fn told(&self, home: &Home, args: &[&str]) -> Ran {
+    pub(crate) fn told(&self, computer: &TestComputer, args: &[&str]) -> CommandOutput {
         let mut command = self.choir(args);
-        Ran::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).current_dir(&home.work))
+        CommandOutput::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).current_dir(&computer.work))
     }
 
-    /// Looks at what came of it.
-    pub(crate) fn judge(&self, scenario: &Scenario, home: &Home) {
+    /// Checks the result.
+    pub(crate) fn judge(&self, scenario: &Scenario, computer: &TestComputer) {
         let name = &scenario.name;
         assert!(self.server.refusals().is_empty(), "{name}: {:?}", self.server.refusals());
-        assert_eq!(calls(home), scenario.calls, "{name}: every call was answered once");
-        let text = |found: Found| match found {
-            Found::File { bytes, .. } => String::from_utf8_lossy(&bytes).into_owned(),
-            Found::Link(to) => format!("a link to {}", to.display()),
-            Found::EmptyFolder => "an empty folder".to_owned(),
+        assert_eq!(calls(computer), scenario.calls, "{name}: every call was answered once");
+        let text = |found: DiskEntry| match found {
+            DiskEntry::File { bytes, .. } => String::from_utf8_lossy(&bytes).into_owned(),
+            DiskEntry::Link(to) => format!("a link to {}", to.display()),
+            DiskEntry::EmptyFolder => "an empty folder".to_owned(),
         };
-        // Of a process that was killed at the very end, the log may have what the disk has not; `log` and `runs` leave it so.
-        home.ok(&["status"]);
+        // After a kill at the very end, the log may be ahead of the files; `log` and `runs` do not change that.
+        computer.ok(&["status"]);
         let found: BTreeMap<String, String> =
-            home.files().into_iter().map(|(path, found)| (path, text(found))).collect();
+            computer.files().into_iter().map(|(path, found)| (path, text(found))).collect();
         assert_eq!(found, scenario.after, "{name}");
-        home.ok(&["verify"]);
+        computer.ok(&["verify"]);
     }
 }
 
 /// How the calls of the run ended, from the log itself.
-fn calls(home: &Home) -> Vec<String> {
-    let events = home.events();
+fn calls(computer: &TestComputer) -> Vec<String> {
+    let events = computer.events();
     let mut tools = BTreeMap::new();
     let mut calls = Vec::new();
     for event in &events {

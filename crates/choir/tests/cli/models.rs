@@ -1,4 +1,4 @@
-//! `choir models`, and what `choir ask` says of the model of this machine before a run: offered, declined, how quick.
+//! `choir models`, and what `choir ask` prints about the local model before a run: offer, refusal, speed.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,34 +7,34 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::home::{Home, Ran};
-use crate::process::Beside;
+use crate::process::BackgroundProcess;
+use crate::test_computer::{CommandOutput, TestComputer};
 
 const WEIGHTS: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
 const BYTES: u64 = 1_117_320_768;
 
 /// A computer, and a machine on which nothing was set up.
-struct Bare {
-    home: Home,
+struct BareMachine {
+    computer: TestComputer,
     data: TempDir,
 }
 
-impl Bare {
+impl BareMachine {
     fn new() -> Self {
-        Self { home: Home::new(), data: tempfile::tempdir().unwrap() }
+        Self { computer: TestComputer::new(), data: tempfile::tempdir().unwrap() }
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.home.command(args);
+        let mut command = self.computer.command(args);
         command.env("CHOIR_DATA", self.data.path());
         command
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
-        Ran::of(&mut self.command(args))
+    fn run(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::of(&mut self.command(args))
     }
 
-    /// A file of the size that weights have, and nothing in it.
+    /// A sparse file of the size of the weights.
     fn with_weights(self) -> Self {
         let folder = self.data.path().join("models");
         std::fs::create_dir_all(&folder).unwrap();
@@ -43,10 +43,10 @@ impl Bare {
     }
 
     /// Asks at a terminal, with this typed at it.
-    fn at_terminal(&self, typed: &str) -> std::io::Result<Ran> {
+    fn at_terminal(&self, typed: &str) -> std::io::Result<CommandOutput> {
         let asked = format!("'{}' ask 'Write about bees'", env!("CARGO_BIN_EXE_choir"));
         let mut script = Command::new("script");
-        script.args(["-qec", &asked, "/dev/null"]).current_dir(&self.home.work);
+        script.args(["-qec", &asked, "/dev/null"]).current_dir(&self.computer.work);
         for (name, _) in
             std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"CHOIR_"))
         {
@@ -58,7 +58,7 @@ impl Bare {
         child.stdin.take().unwrap().write_all(typed.as_bytes())?;
         let output = child.wait_with_output()?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Ran {
+        Ok(CommandOutput {
             code: output.status.code().unwrap_or(-1),
             out: text(output.stdout),
             err: text(output.stderr),
@@ -81,16 +81,13 @@ fn keep_speed(data: &Path) {
 
 #[test]
 fn before_a_run_of_the_local_model_the_person_hears_how_quick_it_is() {
-    let bare = Bare::new().with_weights();
-    let _watch = Beside::watch(&bare.home);
+    let bare = BareMachine::new().with_weights();
+    let _watch = BackgroundProcess::watch(&bare.computer);
     let said = bare.run(&["ask", "Write about bees"]).exits(0).out;
-    assert!(
-        said.starts_with("the model of this machine answers: how quick it is will be measured"),
-        "{said}"
-    );
+    assert!(said.starts_with("using the local model: its speed will be measured"), "{said}");
     keep_speed(bare.data.path());
     let said = bare.run(&["ask", "Write about bees"]).exits(0).out;
-    let first = "the model of this machine answers: it reads 21.5 and writes 3.2 tokens a second\n";
+    let first = "using the local model: it reads 21.5 and writes 3.2 tokens per second\n";
     assert!(said.starts_with(first) && said[first.len()..].contains("Write about bees"), "{said}");
     let lines = bare.run(&["ask", "Write about bees", "--json"]).exits(0).json_lines();
     assert_eq!(lines.len(), 1, "{lines:?}");
@@ -98,18 +95,18 @@ fn before_a_run_of_the_local_model_the_person_hears_how_quick_it_is() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_a_run_waits_and_says_what_to_do() {
-    let bare = Bare::new();
+fn without_a_terminal_a_run_waits_and_says_what_to_do() {
+    let bare = BareMachine::new();
     let paused = bare.run(&["ask", "Write about bees"]).exits(11).out;
     for words in ["choir keys set anthropic", "downloaded first (1117 MB)", "choir models fetch"] {
         assert!(paused.contains(words), "{words}: {paused}");
     }
-    assert!(!paused.contains("Download it"), "nobody is there to ask: {paused}");
+    assert!(!paused.contains("Download it"), "there is no terminal to ask at: {paused}");
 }
 
 #[test]
 fn the_download_is_offered_at_a_terminal_until_it_is_declined() {
-    let bare = Bare::new();
+    let bare = BareMachine::new();
     let offered = match bare.at_terminal("what?\nn\n") {
         Ok(offered) => offered.exits(11),
         Err(e) => return println!("skipped: there is no 'script' to make a terminal with: {e}"),
@@ -131,8 +128,8 @@ fn the_download_is_offered_at_a_terminal_until_it_is_declined() {
 }
 
 #[test]
-fn the_download_is_declined_by_a_command_and_by_nobody_who_has_it() {
-    let bare = Bare::new();
+fn the_download_is_declined_by_a_command_unless_the_model_is_present() {
+    let bare = BareMachine::new();
     let before = bare.run(&["models", "--json"]).exits(0).json_lines();
     let local = before.iter().find(|model| model["name"] == "local").unwrap();
     assert!(local["obstacle"].as_str().unwrap().contains("downloaded first"), "{local}");

@@ -1,4 +1,4 @@
-//! Processes that go on beside a test: `choir watch` and `choir log --follow`, line by line.
+//! Background processes of a test, `choir watch` and `choir log --follow`, read line by line.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixStream;
@@ -9,28 +9,28 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::home::Home;
+use crate::test_computer::TestComputer;
 
 /// Longer than anything here takes; only a failing test waits for it.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A process whose output is read as it comes. It is killed when the test ends.
-pub(crate) struct Beside {
+pub(crate) struct BackgroundProcess {
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Beside {
-    pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
-        let mut command = home.command(args);
+impl BackgroundProcess {
+    pub(crate) fn start(computer: &TestComputer, args: &[&str]) -> Self {
+        let mut command = computer.command(args);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let lines = read_lines(child.stdout.take().unwrap());
         Self { child, lines }
     }
 
     /// `choir watch`, ready to serve.
-    pub(crate) fn watch(home: &Home) -> Self {
-        let watch = Self::start(home, &["watch", "--json"]);
+    pub(crate) fn watch(computer: &TestComputer) -> Self {
+        let watch = Self::start(computer, &["watch", "--json"]);
         let ready = watch.next();
         assert_eq!(ready["ready"], true, "{ready}");
         assert_eq!(ready["pid"], watch.pid(), "{ready}");
@@ -78,7 +78,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for BackgroundProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -104,7 +104,7 @@ pub(crate) fn peak_memory(pid: u32) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Asks until it is so.
+/// Polls until a condition holds.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
@@ -115,8 +115,8 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// A connection to the holder, as any program of the same user can make one.
-pub(crate) fn knock(home: &Home) -> UnixStream {
-    let stream = UnixStream::connect(home.state("choir.sock")).unwrap();
+pub(crate) fn knock(computer: &TestComputer) -> UnixStream {
+    let stream = UnixStream::connect(computer.state("choir.sock")).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     stream.set_write_timeout(Some(DEADLINE)).unwrap();
     stream

@@ -1,11 +1,11 @@
-//! What of a scenario is needed to play it with `choir`; what it all means is told by the sandbox's tests.
+//! The parts of a scenario that are needed to play it with `choir`; the sandbox's tests explain them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use scripted_model::Script;
 
-use crate::home::Home;
+use crate::test_computer::TestComputer;
 
 /// One scenario.
 pub(crate) struct Scenario {
@@ -18,8 +18,8 @@ pub(crate) struct Scenario {
     pub(crate) calls: Vec<String>,
 }
 
-/// What a process on a machine of its own does not have, or what may end elsewhere after a kill. The sandbox's own tests kill
-/// the processes of all of them.
+/// Scenarios that need more than one process on a new machine, or may end differently after a kill. The sandbox's own
+/// tests kill the processes of all scenarios.
 const ELSEWHERE: [&str; 8] = ["person", "pages", "mcp", "settings", "budget", "beside", "attached", "crash"];
 
 fn folder() -> PathBuf {
@@ -66,9 +66,9 @@ impl Scenario {
     }
 
     /// A computer with its files.
-    pub(crate) fn home(&self) -> Home {
+    pub(crate) fn computer(&self) -> TestComputer {
         let files: Vec<(&str, &str)> = self.files.iter().map(|(path, text)| (&**path, &**text)).collect();
-        Home::over(&files)
+        TestComputer::over(&files)
     }
 }
 

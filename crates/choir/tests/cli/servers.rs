@@ -1,18 +1,18 @@
-//! `choir mcp`: servers of tools, started in cells to see what they have.
+//! `choir mcp`: MCP servers, started in cells to list their tools.
 
 use std::path::Path;
 
-use crate::home::{Home, Ran};
+use crate::test_computer::{CommandOutput, TestComputer};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
 
 /// `choir mcp` with this in the `choir.toml` of the data folder; `{fixtures}` is where the fixtures are.
-fn mcp(config: &str, args: &[&str]) -> Ran {
-    let (home, data) = (Home::new(), tempfile::tempdir().unwrap());
+fn mcp(config: &str, args: &[&str]) -> CommandOutput {
+    let (computer, data) = (TestComputer::new(), tempfile::tempdir().unwrap());
     let fixtures = Path::new(FIXTURES).canonicalize().unwrap();
     let config = config.replace("{fixtures}", fixtures.to_str().unwrap());
     std::fs::write(data.path().join("choir.toml"), config).unwrap();
-    Ran::of(home.command(&[&["mcp"], args].concat()).env("CHOIR_DATA", data.path()))
+    CommandOutput::of(computer.command(&[&["mcp"], args].concat()).env("CHOIR_DATA", data.path()))
 }
 
 const TRACKER: &str = r#"

@@ -1,39 +1,39 @@
 //! `choir doctor` on MCP servers, web search and telemetry.
 
-use hypervisor::identity::Identity;
+use hypervisor::identity::IdentityStore;
 use hypervisor::server::clock;
 use shared_types::UserId;
 use tempfile::TempDir;
 
-use crate::home::{Home, Ran};
+use crate::test_computer::{CommandOutput, TestComputer};
 
 /// A computer, and a machine that was up once with this in its `choir.toml`.
 struct Machine {
-    home: Home,
+    computer: TestComputer,
     data: TempDir,
 }
 
 impl Machine {
     fn with(config: &str) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let identity = Identity::open(data.path(), clock()).unwrap();
+        let identity = IdentityStore::open(data.path(), clock()).unwrap();
         identity.ensure_owner(&UserId::owner(), "Ada").unwrap();
         std::fs::write(data.path().join("choir.toml"), config).unwrap();
-        Self { home: Home::new(), data }
+        Self { computer: TestComputer::new(), data }
     }
 
-    fn doctor(&self) -> Ran {
-        Ran::of(self.home.command(&["doctor"]).env("CHOIR_DATA", self.data.path()))
+    fn doctor(&self) -> CommandOutput {
+        CommandOutput::of(self.computer.command(&["doctor"]).env("CHOIR_DATA", self.data.path()))
     }
 
     fn set_key(&self, name: &str) {
-        let mut command = self.home.command(&["keys", "set", name]);
-        Ran::fed(command.env("CHOIR_DATA", self.data.path()), b"a-secret-of-ada").exits(0);
+        let mut command = self.computer.command(&["keys", "set", name]);
+        CommandOutput::fed(command.env("CHOIR_DATA", self.data.path()), b"a-secret-of-ada").exits(0);
     }
 }
 
-/// The lines that the doctor says of something.
-fn lines(said: &Ran, what: &str) -> Vec<String> {
+/// The lines of the doctor about one subject.
+fn lines(said: &CommandOutput, what: &str) -> Vec<String> {
     let about = |line: &&str| line.get(5..).is_some_and(|rest| rest.starts_with(what));
     said.out.lines().filter(about).map(str::to_owned).collect()
 }

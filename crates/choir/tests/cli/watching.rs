@@ -1,4 +1,4 @@
-//! Edits made while `choir watch` looks: noticed as they happen, one operation for each burst.
+//! Edits made while `choir watch` runs: noticed as they happen, one operation for each burst.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::home::Home;
-use crate::process::Beside;
+use crate::process::BackgroundProcess;
+use crate::test_computer::TestComputer;
 
 /// Shorter than the pause after which a burst counts as over.
 const QUICK: Duration = Duration::from_millis(100);
 
 /// Makes a burst that was quick enough to be one, and says what was recorded of it. A machine that stalls in the
 /// middle makes two bursts of one; then the next try counts.
-fn burst(home: &Home, watch: &Beside, mut act: impl FnMut(usize)) -> Value {
+fn burst(computer: &TestComputer, watch: &BackgroundProcess, mut act: impl FnMut(usize)) -> Value {
     for attempt in 0..20 {
         let started = Instant::now();
         act(attempt);
@@ -25,8 +25,8 @@ fn burst(home: &Home, watch: &Beside, mut act: impl FnMut(usize)) -> Value {
             return first;
         }
         // Let everything of the slow burst be recorded and told before the next try.
-        home.status();
-        let last = home.events().into_iter().rfind(|event| event["actor"] == "capture").unwrap();
+        computer.status();
+        let last = computer.events().into_iter().rfind(|event| event["actor"] == "capture").unwrap();
         let mut told = first;
         while told["op"] != last["op"] {
             told = watch.next();
@@ -35,8 +35,8 @@ fn burst(home: &Home, watch: &Beside, mut act: impl FnMut(usize)) -> Value {
     panic!("this machine is too slow for a burst");
 }
 
-fn events_of(home: &Home, told: &Value) -> Vec<String> {
-    let events = home.ok(&["log", "--all", "--json", "--op", told["op"].as_str().unwrap()]).json_lines();
+fn events_of(computer: &TestComputer, told: &Value) -> Vec<String> {
+    let events = computer.ok(&["log", "--all", "--json", "--op", told["op"].as_str().unwrap()]).json_lines();
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     events
         .iter()
@@ -46,121 +46,127 @@ fn events_of(home: &Home, told: &Value) -> Vec<String> {
 
 #[test]
 fn a_plain_write_a_rename_over_a_delete_and_a_folder_are_noticed() {
-    let home = Home::over(&[("a", "one\n"), ("b", "two\n")]);
-    let watch = Beside::watch(&home);
+    let computer = TestComputer::over(&[("a", "one\n"), ("b", "two\n")]);
+    let watch = BackgroundProcess::watch(&computer);
 
-    home.edit("a", "plain write\n");
+    computer.edit("a", "plain write\n");
     let told = watch.next();
-    assert_eq!((&told["captured"], events_of(&home, &told)), (&1.into(), vec!["file.write a".to_owned()]));
+    assert_eq!(
+        (&told["captured"], events_of(&computer, &told)),
+        (&1.into(), vec!["file.write a".to_owned()])
+    );
 
-    let told = burst(&home, &watch, |attempt| {
-        home.edit(".a.swp", &format!("saved as vim does {attempt}\n"));
-        fs::rename(home.path("a"), home.path("a~")).unwrap();
-        fs::rename(home.path(".a.swp"), home.path("a")).unwrap();
-        fs::remove_file(home.path("a~")).unwrap();
+    let told = burst(&computer, &watch, |attempt| {
+        computer.edit(".a.swp", &format!("saved as vim does {attempt}\n"));
+        fs::rename(computer.path("a"), computer.path("a~")).unwrap();
+        fs::rename(computer.path(".a.swp"), computer.path("a")).unwrap();
+        fs::remove_file(computer.path("a~")).unwrap();
     });
-    assert_eq!((&told["captured"], events_of(&home, &told)), (&1.into(), vec!["file.write a".to_owned()]));
+    assert_eq!(
+        (&told["captured"], events_of(&computer, &told)),
+        (&1.into(), vec!["file.write a".to_owned()])
+    );
 
-    fs::remove_file(home.path("b")).unwrap();
+    fs::remove_file(computer.path("b")).unwrap();
     let told = watch.next();
-    assert_eq!(events_of(&home, &told), ["file.delete b"]);
+    assert_eq!(events_of(&computer, &told), ["file.delete b"]);
 
-    fs::create_dir(home.path("empty")).unwrap();
+    fs::create_dir(computer.path("empty")).unwrap();
     let told = watch.next();
-    assert_eq!(events_of(&home, &told), ["file.write empty"]);
+    assert_eq!(events_of(&computer, &told), ["file.write empty"]);
 
-    symlink("a", home.path("link")).unwrap();
+    symlink("a", computer.path("link")).unwrap();
     let told = watch.next();
-    assert_eq!(events_of(&home, &told), ["file.write link"]);
+    assert_eq!(events_of(&computer, &told), ["file.write link"]);
     assert_eq!(watch.so_far(), Vec::<Value>::new());
-    home.assert_intact();
+    computer.assert_intact();
 }
 
 #[test]
 fn a_burst_is_one_operation_and_one_undo() {
-    let home = Home::over(&[("a", "one\n")]);
-    let watch = Beside::watch(&home);
-    let told = burst(&home, &watch, |attempt| {
+    let computer = TestComputer::over(&[("a", "one\n")]);
+    let watch = BackgroundProcess::watch(&computer);
+    let told = burst(&computer, &watch, |attempt| {
         for index in 0..20 {
-            fs::write(home.path(&format!("f{index}")), format!("{attempt} {index}\n")).unwrap();
+            fs::write(computer.path(&format!("f{index}")), format!("{attempt} {index}\n")).unwrap();
         }
-        fs::write(home.path("a"), format!("{attempt}\n")).unwrap();
+        fs::write(computer.path("a"), format!("{attempt}\n")).unwrap();
     });
     assert_eq!(told["captured"], 21);
-    assert_eq!(events_of(&home, &told).len(), 21);
-    home.ok(&["undo", told["op"].as_str().unwrap()]);
+    assert_eq!(events_of(&computer, &told).len(), 21);
+    computer.ok(&["undo", told["op"].as_str().unwrap()]);
     // What choir itself puts on disk is not taken for an edit.
-    assert_eq!(home.status()["captured"], 0);
+    assert_eq!(computer.status()["captured"], 0);
     assert_eq!(watch.so_far(), Vec::<Value>::new());
-    home.assert_intact();
+    computer.assert_intact();
 }
 
 #[test]
 fn a_tree_that_arrives_at_once_is_watched_from_then_on() {
-    let home = Home::new();
-    let watch = Beside::watch(&home);
-    let staged = home.path("../staged");
+    let computer = TestComputer::new();
+    let watch = BackgroundProcess::watch(&computer);
+    let staged = computer.path("../staged");
     for index in 0..30 {
         fs::create_dir_all(staged.join(format!("d{}", index % 3))).unwrap();
         fs::write(staged.join(format!("d{}/f{index}", index % 3)), "x").unwrap();
     }
-    fs::rename(&staged, home.path("tree")).unwrap();
+    fs::rename(&staged, computer.path("tree")).unwrap();
     assert_eq!(watch.next()["captured"], 30);
-    home.edit("tree/d1/later", "y");
+    computer.edit("tree/d1/later", "y");
     let told = watch.next();
-    assert_eq!(events_of(&home, &told), ["file.write tree/d1/later"]);
-    fs::rename(home.path("tree"), home.path("../gone")).unwrap();
+    assert_eq!(events_of(&computer, &told), ["file.write tree/d1/later"]);
+    fs::rename(computer.path("tree"), computer.path("../gone")).unwrap();
     assert_eq!(watch.next()["captured"], 31);
-    assert_eq!(home.status()["files"], 0);
-    home.ok(&["undo"]);
-    assert_eq!(home.files().len(), 31);
-    home.assert_intact();
+    assert_eq!(computer.status()["files"], 0);
+    computer.ok(&["undo"]);
+    assert_eq!(computer.files().len(), 31);
+    computer.assert_intact();
 }
 
 #[test]
 fn what_happened_before_the_watch_is_recorded_when_it_starts() {
-    let home = Home::over(&[("a", "one\n")]);
-    home.edit("a", "while nobody looked\n");
-    let watch = Beside::watch(&home);
+    let computer = TestComputer::over(&[("a", "one\n")]);
+    computer.edit("a", "while no process watched\n");
+    let watch = BackgroundProcess::watch(&computer);
     let told = watch.next();
     assert_eq!(told["captured"], 1);
-    assert_eq!(events_of(&home, &told), ["file.write a"]);
+    assert_eq!(events_of(&computer, &told), ["file.write a"]);
 }
 
 #[test]
 fn ignored_files_do_not_wake_anybody() {
-    let home = Home::over(&[(".gitignore", "*.log\n"), ("kept.txt", "1\n")]);
-    home.write("known.log", "in the log\n");
-    let watch = Beside::watch(&home);
-    home.edit("noise.log", "x\n");
-    home.edit("known.log", "still noticed\n");
+    let computer = TestComputer::over(&[(".gitignore", "*.log\n"), ("kept.txt", "1\n")]);
+    computer.write("known.log", "in the log\n");
+    let watch = BackgroundProcess::watch(&computer);
+    computer.edit("noise.log", "x\n");
+    computer.edit("known.log", "still noticed\n");
     let told = watch.next();
-    assert_eq!(events_of(&home, &told), ["file.write known.log"]);
-    home.edit("kept.txt", "2\n");
+    assert_eq!(events_of(&computer, &told), ["file.write known.log"]);
+    computer.edit("kept.txt", "2\n");
     let told = watch.next();
-    assert_eq!(events_of(&home, &told), ["file.write kept.txt"]);
+    assert_eq!(events_of(&computer, &told), ["file.write kept.txt"]);
 }
 
 #[test]
 fn an_edit_in_the_middle_of_choirs_own_writing_is_not_lost() {
-    let home = Home::new();
-    let _watch = Beside::watch(&home);
+    let computer = TestComputer::new();
+    let _watch = BackgroundProcess::watch(&computer);
     for round in 0..10 {
         let (mine, outside) = (format!("mine {round}\n"), format!("outside {round}\n"));
-        home.write("shared", &mine);
-        home.edit("shared", &outside);
-        home.write("other", &mine);
+        computer.write("shared", &mine);
+        computer.edit("shared", &outside);
+        computer.write("other", &mine);
     }
-    home.status();
-    let held: Vec<String> = home
+    computer.status();
+    let held: Vec<String> = computer
         .ok(&["log", "--all", "--json", "--path", "shared"])
         .json_lines()
         .iter()
-        .map(|event| home.ok(&["cat", "shared", "--at", &event["seq"].to_string()]).out)
+        .map(|event| computer.ok(&["cat", "shared", "--at", &event["seq"].to_string()]).out)
         .collect();
     for round in 0..10 {
         assert!(held.contains(&format!("outside {round}\n")), "{round} is missing in {held:?}");
     }
-    assert_eq!(home.read("shared"), "outside 9\n");
-    home.assert_intact();
+    assert_eq!(computer.read("shared"), "outside 9\n");
+    computer.assert_intact();
 }

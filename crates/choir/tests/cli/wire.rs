@@ -1,12 +1,12 @@
-//! Whatever somebody says to the socket, the holder answers clearly or hangs up, changes nothing and goes on.
+//! Malformed input on the socket: the holder answers clearly or hangs up, changes nothing and keeps working.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
 use serde_json::{Value, json};
 
-use crate::home::Home;
-use crate::process::{Beside, eventually, knock};
+use crate::process::{BackgroundProcess, eventually, knock};
+use crate::test_computer::TestComputer;
 
 const COMMAND: &str = "0193b3c4-0000-7000-8000-000000000001";
 const OP: &str = "0193b3c4-0000-7000-8000-000000000002";
@@ -29,8 +29,8 @@ fn envelope(envelope: Value) -> Vec<u8> {
 }
 
 /// Says something, and returns the last answer if there is one.
-fn say(home: &Home, bytes: &[u8]) -> Option<Value> {
-    let mut stream = knock(home);
+fn say(computer: &TestComputer, bytes: &[u8]) -> Option<Value> {
+    let mut stream = knock(computer);
     // A holder that has heard enough may hang up before all is said.
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(Shutdown::Write);
@@ -47,38 +47,38 @@ fn say(home: &Home, bytes: &[u8]) -> Option<Value> {
 }
 
 #[track_caller]
-fn refused(home: &Home, bytes: &[u8], words: &str) {
-    let answer = say(home, bytes).unwrap_or_else(|| panic!("no answer, where {words:?} was expected"));
+fn refused(computer: &TestComputer, bytes: &[u8], words: &str) {
+    let answer = say(computer, bytes).unwrap_or_else(|| panic!("no answer, where {words:?} was expected"));
     assert_eq!(answer["failure"]["code"], "bad_request", "{answer}");
     assert!(answer["failure"]["message"].as_str().unwrap().contains(words), "no {words:?} in {answer}");
 }
 
 #[test]
 fn what_is_not_a_request_is_answered_and_changes_nothing() {
-    let home = Home::over(&[("a", "1\n")]);
-    let mut watch = Beside::watch(&home);
-    let standing = home.standing();
+    let computer = TestComputer::over(&[("a", "1\n")]);
+    let mut watch = BackgroundProcess::watch(&computer);
+    let snapshot = computer.snapshot();
 
-    refused(&home, &u32::MAX.to_le_bytes(), "over the limit");
-    refused(&home, &frame(b"{"), "not a request");
-    refused(&home, &frame(b"\xff\xfe\x00"), "not a request");
-    refused(&home, &frame(b""), "not a request");
-    refused(&home, &frame(b"null"), "not a request");
-    refused(&home, &frame("[".repeat(100_000).as_bytes()), "not a request");
-    refused(&home, &envelope(json!({ "version": "one" })), "invalid type");
-    refused(&home, &envelope(json!({ "version": 1, "request": "status" })), "missing field");
-    refused(&home, &envelope(json!({ "version": 2, "request": { "unheard": "of" } })), "version 2");
+    refused(&computer, &u32::MAX.to_le_bytes(), "over the limit");
+    refused(&computer, &frame(b"{"), "not a request");
+    refused(&computer, &frame(b"\xff\xfe\x00"), "not a request");
+    refused(&computer, &frame(b""), "not a request");
+    refused(&computer, &frame(b"null"), "not a request");
+    refused(&computer, &frame("[".repeat(100_000).as_bytes()), "not a request");
+    refused(&computer, &envelope(json!({ "version": "one" })), "invalid type");
+    refused(&computer, &envelope(json!({ "version": 1, "request": "status" })), "missing field");
+    refused(&computer, &envelope(json!({ "version": 2, "request": { "unheard": "of" } })), "version 2");
     let known = json!({ "version": 1, "command": COMMAND, "op": OP, "request": "status", "more": 1 });
-    refused(&home, &envelope(known), "unknown field");
+    refused(&computer, &envelope(known), "unknown field");
     let bad_id = json!({ "version": 1, "command": "1", "op": OP, "request": "status" });
-    refused(&home, &envelope(bad_id), "not a request");
-    refused(&home, &request(json!("format_disk")), "unknown variant");
-    refused(&home, &request(json!({ "remove": { "path": 3 } })), "path");
-    refused(&home, &request(json!({ "remove": { "path": "a", "really": true } })), "unknown field");
-    refused(&home, &request(json!({ "restore": { "seq": -1, "preview": false } })), "invalid value");
-    refused(&home, &request(json!({ "write": { "path": "a", "mode": 70_000, "base": "any" } })), "u16");
+    refused(&computer, &envelope(bad_id), "not a request");
+    refused(&computer, &request(json!("format_disk")), "unknown variant");
+    refused(&computer, &request(json!({ "remove": { "path": 3 } })), "path");
+    refused(&computer, &request(json!({ "remove": { "path": "a", "really": true } })), "unknown field");
+    refused(&computer, &request(json!({ "restore": { "seq": -1, "preview": false } })), "invalid value");
+    refused(&computer, &request(json!({ "write": { "path": "a", "mode": 70_000, "base": "any" } })), "u16");
 
-    assert_eq!(home.standing(), standing);
+    assert_eq!(computer.snapshot(), snapshot);
     assert_eq!(watch.so_far(), Vec::<Value>::new());
     watch.signal(rustix::process::Signal::TERM);
     assert!(watch.end().success());
@@ -86,9 +86,9 @@ fn what_is_not_a_request_is_answered_and_changes_nothing() {
 
 #[test]
 fn hostile_paths_are_refused_at_the_socket_too() {
-    let home = Home::over(&[("a", "1\n")]);
-    let _watch = Beside::watch(&home);
-    let standing = home.standing();
+    let computer = TestComputer::over(&[("a", "1\n")]);
+    let _watch = BackgroundProcess::watch(&computer);
+    let snapshot = computer.snapshot();
     let long = "x".repeat(300);
     let hostile =
         ["", "/etc/passwd", "../x", "a/../../x", "./x", "a//b", "a/", ".choir/lock", ".CHOIR", "x\0y", &long];
@@ -100,18 +100,18 @@ fn hostile_paths_are_refused_at_the_socket_too() {
             json!({ "import": { "file": "/dev/null", "into": path } }),
             json!({ "purge": { "hashes": [], "paths": [path], "reason": "" } }),
         ] {
-            refused(&home, &request(asked), "not a request");
+            refused(&computer, &request(asked), "not a request");
         }
     }
-    assert_eq!(home.standing(), standing);
-    assert!(!home.has("../x"));
+    assert_eq!(computer.snapshot(), snapshot);
+    assert!(!computer.has("../x"));
 }
 
 #[test]
 fn odd_but_well_formed_requests_get_a_reason() {
-    let home = Home::over(&[("a", "1\n")]);
-    let _watch = Beside::watch(&home);
-    let standing = home.standing();
+    let computer = TestComputer::over(&[("a", "1\n")]);
+    let _watch = BackgroundProcess::watch(&computer);
+    let snapshot = computer.snapshot();
     let choices = json!({ "each": [], "others": null });
     for asked in [
         json!({ "undo": { "target": "x".repeat(100_000), "choices": choices, "preview": false } }),
@@ -122,18 +122,18 @@ fn odd_but_well_formed_requests_get_a_reason() {
         json!({ "purge": { "hashes": ["0".repeat(64)], "paths": [], "reason": "" } }),
         json!({ "checkpoint": { "message": "m".repeat(1_000_000) } }),
     ] {
-        let answer = say(&home, &request(asked.clone())).unwrap();
+        let answer = say(&computer, &request(asked.clone())).unwrap();
         let asked: String = asked.to_string().chars().take(80).collect();
         assert!(answer["failure"]["message"].is_string(), "{asked}: {answer}");
     }
-    assert_eq!(home.standing(), standing);
+    assert_eq!(computer.snapshot(), snapshot);
 }
 
 #[test]
 fn random_bytes_and_callers_that_vanish_do_no_harm() {
-    let home = Home::over(&[("a", "1\n")]);
-    let watch = Beside::watch(&home);
-    let standing = home.standing();
+    let computer = TestComputer::over(&[("a", "1\n")]);
+    let watch = BackgroundProcess::watch(&computer);
+    let snapshot = computer.snapshot();
     let mut seed: u64 = 0x9e37_79b9_7f4a_7c15;
     for length in 0..200 {
         let bytes: Vec<u8> = (0..length)
@@ -142,79 +142,81 @@ fn random_bytes_and_callers_that_vanish_do_no_harm() {
                 (seed >> 56) as u8
             })
             .collect();
-        if let Some(answer) = say(&home, &bytes) {
+        if let Some(answer) = say(&computer, &bytes) {
             assert_eq!(answer["failure"]["code"], "bad_request", "{answer}");
         }
     }
     // A length that promises more than comes.
-    assert_eq!(say(&home, &frame(b"{\"version\":1}")[..7]), None);
-    assert_eq!(say(&home, &1_000_000u32.to_le_bytes()), None);
+    assert_eq!(say(&computer, &frame(b"{\"version\":1}")[..7]), None);
+    assert_eq!(say(&computer, &1_000_000u32.to_le_bytes()), None);
     for _ in 0..50 {
-        drop(knock(&home));
+        drop(knock(&computer));
     }
-    assert_eq!(home.standing(), standing);
+    assert_eq!(computer.snapshot(), snapshot);
     assert!(watch.peak_memory() < 200_000, "{} kB", watch.peak_memory());
 }
 
 #[test]
 fn a_body_that_ends_too_soon_writes_nothing() {
-    let home = Home::over(&[("a", "1\n")]);
-    let _watch = Beside::watch(&home);
-    let standing = home.standing();
+    let computer = TestComputer::over(&[("a", "1\n")]);
+    let _watch = BackgroundProcess::watch(&computer);
+    let snapshot = computer.snapshot();
     let asked = json!({ "write": { "path": "a", "mode": null, "base": "any" } });
     let whole = envelope(json!({ "version": 1, "command": COMMAND, "op": OP, "request": asked }));
     let head = &whole[..whole.len() - 4];
     let chunk = frame(b"half of it");
     for body in [&chunk[..], &chunk[..8], &chunk[..2], &[], &u32::MAX.to_le_bytes()] {
-        let answer = say(&home, &[head, body].concat()).unwrap();
+        let answer = say(&computer, &[head, body].concat()).unwrap();
         assert!(answer["failure"]["message"].is_string(), "{answer}");
-        assert_eq!(home.standing(), standing);
+        assert_eq!(computer.snapshot(), snapshot);
     }
     let large = frame(&vec![b'x'; 1024 * 1024]);
-    let answer = say(&home, &[head, &large, &large, &chunk[..9]].concat()).unwrap();
+    let answer = say(&computer, &[head, &large, &large, &chunk[..9]].concat()).unwrap();
     assert!(answer["failure"].is_object(), "{answer}");
-    assert_eq!(home.standing(), standing);
-    eventually("no draft is left behind", || std::fs::read_dir(home.state("tmp")).unwrap().next().is_none());
+    assert_eq!(computer.snapshot(), snapshot);
+    eventually("no draft is left behind", || {
+        std::fs::read_dir(computer.state("tmp")).unwrap().next().is_none()
+    });
 }
 
 #[test]
 fn a_resend_is_answered_and_not_done_twice() {
-    let home = Home::new();
-    let watch = Beside::watch(&home);
+    let computer = TestComputer::new();
+    let watch = BackgroundProcess::watch(&computer);
     let asked = json!({ "write": { "path": "a", "mode": null, "base": "any" } });
     let whole = envelope(json!({ "version": 1, "command": COMMAND, "op": OP, "request": asked }));
     let sent = [&whole[..whole.len() - 4], &frame(b"once\n"), &frame(b"")].concat();
-    let first = say(&home, &sent).unwrap();
+    let first = say(&computer, &sent).unwrap();
     assert_eq!((&first["done"]["resent"], &first["done"]["first"]), (&false.into(), &2.into()), "{first}");
-    home.write("a", "since then\n");
-    let again = say(&home, &sent).unwrap();
+    computer.write("a", "since then\n");
+    let again = say(&computer, &sent).unwrap();
     assert_eq!((&again["done"]["resent"], &again["done"]["first"]), (&true.into(), &2.into()), "{again}");
-    assert_eq!(home.read("a"), "since then\n");
-    assert_eq!(home.head(), 3);
+    assert_eq!(computer.read("a"), "since then\n");
+    assert_eq!(computer.head(), 3);
     // Even a holder that started since then remembers.
     drop(watch);
-    let _watch = Beside::watch(&home);
-    assert_eq!(say(&home, &sent).unwrap()["done"]["resent"], true);
-    assert_eq!(home.head(), 3);
+    let _watch = BackgroundProcess::watch(&computer);
+    assert_eq!(say(&computer, &sent).unwrap()["done"]["resent"], true);
+    assert_eq!(computer.head(), 3);
 }
 
 /// What is newest to undo or redo is something else by then, and may be nothing.
 #[test]
 fn a_resend_of_a_bare_undo_or_redo_is_the_same_one() {
-    let home = Home::new();
-    let _watch = Beside::watch(&home);
-    home.write("a", "1\n");
+    let computer = TestComputer::new();
+    let _watch = BackgroundProcess::watch(&computer);
+    computer.write("a", "1\n");
     for (kind, command) in [("undo", COMMAND), ("redo", "0193b3c4-0000-7000-8000-000000000003")] {
         let op = command.replace("8000", "9000");
         let request = json!({ kind: { "target": null, "choices": {}, "preview": false } });
         let sent = envelope(json!({ "version": 1, "command": command, "op": op, "request": request }));
-        let first = say(&home, &sent).unwrap();
+        let first = say(&computer, &sent).unwrap();
         assert_eq!(first["done"]["resent"], false, "{first}");
-        let head = home.head();
-        let again = say(&home, &sent).unwrap();
+        let head = computer.head();
+        let again = say(&computer, &sent).unwrap();
         assert_eq!(again["done"]["resent"], true, "{again}");
         assert_eq!(again["done"]["target"], first["done"]["target"]);
-        assert_eq!(home.head(), head);
+        assert_eq!(computer.head(), head);
     }
-    assert_eq!(home.read("a"), "1\n");
+    assert_eq!(computer.read("a"), "1\n");
 }

@@ -1,4 +1,4 @@
-//! The guard in front of one route: who calls, from which page, and may they.
+//! The guard in front of one route: rate limits, authentication, origin check and authorization.
 
 use std::sync::Arc;
 
@@ -9,92 +9,102 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use shared_types::wire::Scope;
 
-use super::{Access, Attach, How, Principal, origin};
-use crate::front::Front;
-use crate::identity::{Identity, Secret};
-use crate::problem::Refusal;
-use crate::server::address::Address;
-use crate::server::rates::{Key, Kind};
+use super::{Access, Credential, ExtensionLoader, Principal, origin};
+use crate::identity::{IdentityStore, RandomSecret};
+use crate::problem::ApiError;
+use crate::server::address::ClientAddress;
+use crate::server::rates::{RateSubject, RequestKind};
+use crate::server_state::ServerState;
 
-const AUTH: &str = "/api/v1/auth/";
-/// Ten argon2 hashes for one request.
-const COSTLY: &str = "/api/v1/auth/recovery";
+const AUTH_PREFIX: &str = "/api/v1/auth/";
+/// Limited like a sign-in, because one request computes ten argon2 hashes.
+const MAKE_RECOVERY_CODES: &str = "/api/v1/auth/recovery";
 
-/// What one guard knows.
-pub(super) struct Post {
+/// The rule of one route, and what is needed to enforce it.
+pub(super) struct RouteGuard {
     pub(super) method: Method,
     pub(super) path: &'static str,
     pub(super) access: Access,
-    pub(super) front: Arc<Front>,
-    pub(super) attach: Attach,
+    pub(super) state: Arc<ServerState>,
+    pub(super) load_extensions: ExtensionLoader,
 }
 
-pub(super) async fn guard(State(post): State<Arc<Post>>, mut request: Request, next: Next) -> Response {
-    match admit(&post, &mut request).await {
+pub(super) async fn guard(
+    State(guard): State<Arc<RouteGuard>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match admit(&guard, &mut request).await {
         Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into_response(),
+        Err(error) => error.into_response(),
     }
 }
 
-async fn admit(post: &Post, request: &mut Request) -> Result<(), Refusal> {
-    let Some(principal) = check(post, request)? else { return Ok(()) };
-    if !matches!(post.access, Access::Anyone | Access::Signed(Scope::Account)) {
-        let attached = (post.attach)(principal.clone()).await?;
-        request.extensions_mut().extend(attached);
+async fn admit(guard: &RouteGuard, request: &mut Request) -> Result<(), ApiError> {
+    let Some(principal) = authorize(guard, request)? else { return Ok(()) };
+    if !matches!(guard.access, Access::Anyone | Access::SignedIn(Scope::Account)) {
+        let extensions = (guard.load_extensions)(principal.clone()).await?;
+        request.extensions_mut().extend(extensions);
     }
     request.extensions_mut().insert(principal);
     Ok(())
 }
 
-/// Who is let in: somebody, or a caller who need not be anybody.
-fn check(post: &Post, request: &Request) -> Result<Option<Principal>, Refusal> {
-    // A handler that also answers to another method would do so without a statement.
-    let head = request.method() == Method::HEAD && post.method == Method::GET;
-    if request.method() != post.method && !head {
-        return Err(Refusal::method_not_allowed());
+/// Checks everything that can refuse a request. Returns the principal, or `None` for an anonymous caller of a public
+/// route.
+fn authorize(guard: &RouteGuard, request: &Request) -> Result<Option<Principal>, ApiError> {
+    // A handler that also answers to another method would do so without an access rule.
+    let head = request.method() == Method::HEAD && guard.method == Method::GET;
+    if request.method() != guard.method && !head {
+        return Err(ApiError::method_not_allowed());
     }
-    let Post { path, access, front, .. } = post;
-    let now = front.identity.now();
-    let address = request.extensions().get::<Address>().copied().unwrap_or_default();
-    let signing_in = *access == Access::Anyone && path.starts_with(AUTH);
-    if signing_in || *path == COSTLY {
-        front.rates.take(now, Kind::SignIn, Key::Address(address))?;
+    let RouteGuard { path, access, state, .. } = guard;
+    let now = state.identity.now();
+    let address = request.extensions().get::<ClientAddress>().copied().unwrap_or_default();
+    let is_sign_in = *access == Access::Anyone && path.starts_with(AUTH_PREFIX);
+    if is_sign_in || *path == MAKE_RECOVERY_CODES {
+        state.rate_limiter.take(now, RequestKind::SignIn, RateSubject::Address(address))?;
     }
-    let who = who(&front.identity, &front.site.cookie(), request.headers());
-    let key = match &who {
-        Ok(Some(principal)) => Key::User(principal.user.clone()),
-        Ok(None) | Err(_) => Key::Address(address),
+    let authenticated = authenticate(&state.identity, &state.site.cookie(), request.headers());
+    let subject = match &authenticated {
+        Ok(Some(principal)) => RateSubject::User(principal.user.clone()),
+        Ok(None) | Err(_) => RateSubject::Address(address),
     };
-    front.rates.take(now, Kind::Call, key)?;
-    let principal = match who {
+    state.rate_limiter.take(now, RequestKind::Any, subject)?;
+    let principal = match authenticated {
         Ok(principal) => principal,
-        // A session that has ended must not keep anyone from signing in.
+        // An expired session must not prevent its user from signing in again.
         Err(_) if *access == Access::Anyone => None,
-        Err(refusal) => return Err(refusal),
+        Err(error) => return Err(error),
     };
-    origin::check(&front.site, request.method(), request.headers(), principal.as_ref())?;
+    origin::check(&state.site, request.method(), request.headers(), principal.as_ref())?;
     match (principal, *access) {
         (None, Access::Anyone) => Ok(None),
-        (None, Access::Signed(_) | Access::Owner) => Err(Refusal::signed_out()),
-        (Some(principal), access) => principal.check(access).map(|()| Some(principal)),
+        (None, Access::SignedIn(_) | Access::Owner) => Err(ApiError::signed_out()),
+        (Some(principal), access) => principal.authorize(access).map(|()| Some(principal)),
     }
 }
 
-/// Who calls. A token goes before a cookie; one that is not valid is an error, not nobody.
-fn who(identity: &Identity, cookie: &str, headers: &HeaderMap) -> Result<Option<Principal>, Refusal> {
+/// Authenticates a request by its token or its session cookie; a token takes precedence. An invalid credential is an
+/// error; without any credential the result is `None`.
+fn authenticate(
+    identity: &IdentityStore,
+    cookie: &str,
+    headers: &HeaderMap,
+) -> Result<Option<Principal>, ApiError> {
     if let Some(value) = headers.get(AUTHORIZATION) {
         let token = value.to_str().ok().and_then(|text| text.split_once(' '));
         let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        let (_, token) = token.ok_or_else(Refusal::signed_out)?;
-        let bearer = identity.token(token.trim())?.ok_or_else(Refusal::signed_out)?;
-        let how = How::Token { id: bearer.token, scopes: bearer.scopes };
-        return Ok(Some(Principal::new(bearer.user, how)));
+        let (_, token) = token.ok_or_else(ApiError::signed_out)?;
+        let token = identity.token(token.trim())?.ok_or_else(ApiError::signed_out)?;
+        let credential = Credential::Token { id: token.id, scopes: token.scopes };
+        return Ok(Some(Principal::new(token.user, credential)));
     }
-    let Some(secret) = cookie_value(headers, cookie).as_deref().and_then(Secret::parse) else {
+    let Some(secret) = cookie_value(headers, cookie).as_deref().and_then(RandomSecret::parse) else {
         return Ok(None);
     };
-    let holder = identity.session(&secret)?.ok_or_else(Refusal::signed_out)?;
-    Ok(Some(Principal::new(holder.user, How::Session { id: holder.session })))
+    let session = identity.session(&secret)?.ok_or_else(ApiError::signed_out)?;
+    Ok(Some(Principal::new(session.user, Credential::Session { id: session.id })))
 }
 
 fn cookie_value(headers: &HeaderMap, name: &str) -> Option<String> {

@@ -1,10 +1,11 @@
-//! From which page a request comes. A cookie travels by itself, so what it allows must come from a page of ours.
+//! Cross-site request forgery protection. Browsers attach cookies on their own, so a request with a session cookie must
+//! come from one of our own pages.
 
 use axum::http::header::{ORIGIN, UPGRADE};
 use axum::http::{HeaderMap, Method};
 
-use super::{How, Principal};
-use crate::problem::Refusal;
+use super::{Credential, Principal};
+use crate::problem::ApiError;
 use crate::server::site::Site;
 
 pub(super) fn check(
@@ -12,27 +13,28 @@ pub(super) fn check(
     method: &Method,
     headers: &HeaderMap,
     principal: Option<&Principal>,
-) -> Result<(), Refusal> {
-    // No page can make a browser send a token of ours by itself.
-    if principal.is_some_and(|principal| matches!(principal.how, How::Token { .. })) {
+) -> Result<(), ApiError> {
+    // A browser never attaches a token on its own.
+    if principal.is_some_and(|principal| matches!(principal.credential, Credential::Token { .. })) {
         return Ok(());
     }
-    let origin = headers.get(ORIGIN).map(|value| value.to_str().is_ok_and(|origin| site.is_ours(origin)));
-    let fetched = headers.get("sec-fetch-site").map(|value| value.to_str().unwrap_or_default());
-    let right = if is_upgrade(headers) {
-        // Browsers let any page open a WebSocket anywhere, and always say which page it was.
+    let origin =
+        headers.get(ORIGIN).map(|value| value.to_str().is_ok_and(|origin| site.is_own_origin(origin)));
+    let fetch_site = headers.get("sec-fetch-site").map(|value| value.to_str().unwrap_or_default());
+    let allowed = if is_upgrade(headers) {
+        // Browsers let any page open a WebSocket to any host, and always send the page's origin.
         origin == Some(true)
     } else if method.is_safe() {
         true
     } else {
-        match (origin, fetched) {
-            (Some(ours), _) => ours,
+        match (origin, fetch_site) {
+            (Some(own), _) => own,
             (None, Some(site)) => matches!(site, "same-origin" | "none"),
-            // Neither is there: no browser. Without a cookie there is nothing to misuse.
+            // Neither header: not a browser. Without a session there is nothing to forge.
             (None, None) => principal.is_none(),
         }
     };
-    if right { Ok(()) } else { Err(Refusal::wrong_origin()) }
+    if allowed { Ok(()) } else { Err(ApiError::wrong_origin()) }
 }
 
 fn is_upgrade(headers: &HeaderMap) -> bool {

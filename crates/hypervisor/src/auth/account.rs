@@ -1,4 +1,4 @@
-//! What a person sees and changes of their own account: sessions, recovery codes, tokens, the audit trail.
+//! A user's own account: sessions, recovery codes, tokens, the audit trail.
 
 use std::sync::Arc;
 
@@ -11,78 +11,78 @@ use shared_types::wire::{ApiToken, AuditLine, NewToken, Session};
 
 use crate::access::Principal;
 use crate::body::Json;
-use crate::front::Front;
-use crate::identity::Caller;
-use crate::problem::Refusal;
+use crate::identity::ClientInfo;
+use crate::problem::ApiError;
+use crate::server_state::ServerState;
 
-/// For answers that hold a secret.
-const NOT_KEPT: [(HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
+/// For responses that contain a secret.
+const NO_STORE: [(HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
 
-/// New recovery codes, which are shown this once.
+/// New recovery codes. They are shown only once.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(super) struct RecoveryCodes {
     codes: Vec<String>,
 }
 
 pub(super) async fn sessions(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-) -> Result<Answer<Vec<Session>>, Refusal> {
-    let holder = principal.holder()?;
-    Ok(Answer(front.identity.sessions(&holder.user.id, Some(&holder.session))?))
+) -> Result<Answer<Vec<Session>>, ApiError> {
+    let session = principal.require_session()?;
+    Ok(Answer(state.identity.sessions(&session.user.id, Some(&session.id))?))
 }
 
 pub(super) async fn revoke_session(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-    caller: Caller,
+    client: ClientInfo,
     Path(id): Path<String>,
-) -> Result<StatusCode, Refusal> {
-    front.identity.revoke_session(&principal.user, &id, &caller)?;
+) -> Result<StatusCode, ApiError> {
+    state.identity.revoke_session(&principal.user, &id, &client)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn make_recovery_codes(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-    caller: Caller,
-) -> Result<([(HeaderName, &'static str); 1], Answer<RecoveryCodes>), Refusal> {
-    let _place = front.hashing.try_acquire().map_err(|_| Refusal::too_many(1))?;
-    let identity = front.identity.clone();
-    let making = move || identity.make_recovery_codes(&principal.user, &caller);
-    let codes = tokio::task::spawn_blocking(making).await.map_err(|_| Refusal::internal())??;
-    Ok((NOT_KEPT, Answer(RecoveryCodes { codes })))
+    client: ClientInfo,
+) -> Result<([(HeaderName, &'static str); 1], Answer<RecoveryCodes>), ApiError> {
+    let _permit = state.hashing.try_acquire().map_err(|_| ApiError::too_many(1))?;
+    let identity = state.identity.clone();
+    let make_codes = move || identity.make_recovery_codes(&principal.user, &client);
+    let codes = tokio::task::spawn_blocking(make_codes).await.map_err(|_| ApiError::internal())??;
+    Ok((NO_STORE, Answer(RecoveryCodes { codes })))
 }
 
 pub(super) async fn tokens(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-) -> Result<Answer<Vec<ApiToken>>, Refusal> {
-    Ok(Answer(front.identity.tokens(&principal.user)?))
+) -> Result<Answer<Vec<ApiToken>>, ApiError> {
+    Ok(Answer(state.identity.tokens(&principal.user)?))
 }
 
 pub(super) async fn make_token(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-    caller: Caller,
-    Json(wish): Json<NewToken>,
-) -> Result<([(HeaderName, &'static str); 1], Answer<ApiToken>), Refusal> {
-    Ok((NOT_KEPT, Answer(front.identity.make_token(&principal.user, &wish, &caller)?)))
+    client: ClientInfo,
+    Json(new_token): Json<NewToken>,
+) -> Result<([(HeaderName, &'static str); 1], Answer<ApiToken>), ApiError> {
+    Ok((NO_STORE, Answer(state.identity.make_token(&principal.user, &new_token, &client)?)))
 }
 
 pub(super) async fn revoke_token(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-    caller: Caller,
+    client: ClientInfo,
     Path(id): Path<String>,
-) -> Result<StatusCode, Refusal> {
-    front.identity.revoke_token(&principal.user, &id, &caller)?;
+) -> Result<StatusCode, ApiError> {
+    state.identity.revoke_token(&principal.user, &id, &client)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn audit(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-) -> Result<Answer<Vec<AuditLine>>, Refusal> {
-    Ok(Answer(front.identity.audit(&principal.as_user())?))
+) -> Result<Answer<Vec<AuditLine>>, ApiError> {
+    Ok(Answer(state.identity.audit(&principal.as_user())?))
 }

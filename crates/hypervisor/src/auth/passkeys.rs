@@ -1,4 +1,4 @@
-//! Passkeys: adding one needs a session of the account it is added to, always; signing in with one needs nothing.
+//! Passkey routes. Registering a passkey needs a session of the same account; signing in with one needs nothing.
 
 use std::sync::Arc;
 
@@ -10,89 +10,89 @@ use serde::Deserialize;
 use shared_types::wire::Passkey;
 use webauthn_rs::prelude::{PublicKeyCredential, RegisterPublicKeyCredential};
 
-use super::entering::{Before, enter};
+use super::sign_in::{PreviousPrincipal, start_session};
 use crate::access::Principal;
 use crate::body::Json;
-use crate::ceremonies::Begun;
-use crate::front::Front;
-use crate::identity::Caller;
-use crate::problem::Refusal;
+use crate::ceremonies::CeremonyStart;
+use crate::identity::ClientInfo;
+use crate::problem::ApiError;
+use crate::server_state::ServerState;
 
-/// A body of `POST /auth/passkeys/register/start`.
+/// The body of `POST /auth/passkeys/register/start`.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Named {
+pub(super) struct StartRegistration {
     #[schemars(length(min = 1, max = 100))]
     name: String,
 }
 
-/// A body of `POST /auth/passkeys/login/start`: nothing yet.
+/// The body of `POST /auth/passkeys/login/start`, an empty object.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Nothing {}
+pub(super) struct StartLogin {}
 
-/// The second half of a ceremony, with what the authenticator said.
+/// The second request of a ceremony, with the credential from the authenticator.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Finish<T> {
+pub(super) struct FinishCeremony<T> {
     ceremony: String,
-    /// As the browser's `navigator.credentials` gives it, in its JSON form.
+    /// The result of the browser's `navigator.credentials`, as JSON.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     credential: T,
 }
 
 pub(super) async fn list(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-) -> Result<Answer<Vec<Passkey>>, Refusal> {
-    Ok(Answer(front.identity.passkeys(&principal.user)?))
+) -> Result<Answer<Vec<Passkey>>, ApiError> {
+    Ok(Answer(state.identity.passkeys(&principal.user)?))
 }
 
 pub(super) async fn remove(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-    caller: Caller,
+    client: ClientInfo,
     Path(id): Path<String>,
-) -> Result<StatusCode, Refusal> {
-    front.identity.remove_passkey(&principal.user, &id, &caller)?;
+) -> Result<StatusCode, ApiError> {
+    state.identity.remove_passkey(&principal.user, &id, &client)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn register_start(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-    Json(body): Json<Named>,
-) -> Result<Answer<Begun>, Refusal> {
-    let holder = principal.holder()?;
-    Ok(Answer(front.passkeys.start_registration(&front.identity, &holder, &body.name)?))
+    Json(body): Json<StartRegistration>,
+) -> Result<Answer<CeremonyStart>, ApiError> {
+    let session = principal.require_session()?;
+    Ok(Answer(state.passkeys.start_registration(&state.identity, &session, &body.name)?))
 }
 
 pub(super) async fn register_finish(
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-    caller: Caller,
-    Json(body): Json<Finish<RegisterPublicKeyCredential>>,
-) -> Result<Answer<Passkey>, Refusal> {
-    let holder = principal.holder()?;
-    let Finish { ceremony, credential } = body;
+    client: ClientInfo,
+    Json(body): Json<FinishCeremony<RegisterPublicKeyCredential>>,
+) -> Result<Answer<Passkey>, ApiError> {
+    let session = principal.require_session()?;
+    let FinishCeremony { ceremony, credential } = body;
     let added =
-        front.passkeys.finish_registration(&front.identity, &holder, &ceremony, &credential, &caller)?;
+        state.passkeys.finish_registration(&state.identity, &session, &ceremony, &credential, &client)?;
     Ok(Answer(added))
 }
 
 pub(super) async fn login_start(
-    Extension(front): Extension<Arc<Front>>,
-    Json(Nothing {}): Json<Nothing>,
-) -> Result<Answer<Begun>, Refusal> {
-    Ok(Answer(front.passkeys.start_login(&front.identity)?))
+    Extension(state): Extension<Arc<ServerState>>,
+    Json(StartLogin {}): Json<StartLogin>,
+) -> Result<Answer<CeremonyStart>, ApiError> {
+    Ok(Answer(state.passkeys.start_login(&state.identity)?))
 }
 
 pub(super) async fn login_finish(
-    Extension(front): Extension<Arc<Front>>,
-    before: Before,
-    caller: Caller,
-    Json(body): Json<Finish<PublicKeyCredential>>,
-) -> Result<Response, Refusal> {
-    let session = front.passkeys.finish_login(&front.identity, &body.ceremony, &body.credential, &caller)?;
-    Ok(enter(&front, &session, before, &caller))
+    Extension(state): Extension<Arc<ServerState>>,
+    previous: PreviousPrincipal,
+    client: ClientInfo,
+    Json(body): Json<FinishCeremony<PublicKeyCredential>>,
+) -> Result<Response, ApiError> {
+    let session = state.passkeys.finish_login(&state.identity, &body.ceremony, &body.credential, &client)?;
+    Ok(start_session(&state, &session, previous, &client))
 }

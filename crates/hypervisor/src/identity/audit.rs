@@ -1,14 +1,14 @@
-//! The audit trail: who did what to an account, from where. Never a secret.
+//! The audit trail: changes to an account, with the time and the client's address. It contains no secrets.
 
 use rusqlite::{Connection, params};
 use shared_types::wire::AuditLine;
 use shared_types::{Timestamp, UserId};
 
-use super::{Caller, Identity, IdentityError, User, spans};
+use super::{ClientInfo, IdentityError, IdentityStore, User, limits};
 
-/// What an audit line is about.
+/// What an audit line is description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum AuditAction {
     OwnerCreated,
     LinkMade,
     SignedIn,
@@ -28,7 +28,7 @@ pub(crate) enum What {
     MasterRotated,
 }
 
-impl What {
+impl AuditAction {
     const fn as_str(self) -> &'static str {
         match self {
             Self::OwnerCreated => "owner.created",
@@ -52,62 +52,64 @@ impl What {
     }
 }
 
-/// Writes a line, within the transaction of what it tells.
+/// Writes an entry, in the same transaction as the change it records.
 pub(super) fn record(
     connection: &Connection,
     now: Timestamp,
     user: Option<&UserId>,
-    what: What,
-    caller: &Caller,
+    action: AuditAction,
+    client: &ClientInfo,
     detail: &str,
 ) -> Result<(), IdentityError> {
     connection.execute(
         "INSERT INTO audit (ts, user, what, address, detail) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![now.millis(), user.map(UserId::as_str), what.as_str(), caller.address, detail],
+        params![now.millis(), user.map(UserId::as_str), action.as_str(), client.address, detail],
     )?;
-    let oldest = connection.last_insert_rowid() - spans::AUDIT_LINES;
-    connection.execute("DELETE FROM audit WHERE n <= ?1", [oldest])?;
+    let last_dropped = connection.last_insert_rowid() - limits::MAX_AUDIT_ENTRIES;
+    connection.execute("DELETE FROM audit WHERE n <= ?1", [last_dropped])?;
     Ok(())
 }
 
-impl Identity {
-    /// The newest lines about a user. The owner also sees the sign-ins that were refused to nobody in particular.
+impl IdentityStore {
+    /// The newest entries about a user. The owner also sees refused sign-ins, which belong to no user.
     pub fn audit(&self, user: &User) -> Result<Vec<AuditLine>, IdentityError> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT ts, what, address, detail FROM audit
                  WHERE user = ?1 OR (?2 AND user IS NULL) ORDER BY n DESC LIMIT ?3",
             )?;
-            let lines =
-                statement.query_map(params![user.id.as_str(), user.owner, spans::AUDIT_SHOWN], |row| {
+            let entries = statement.query_map(
+                params![user.id.as_str(), user.owner, limits::LISTED_AUDIT_ENTRIES],
+                |row| {
                     Ok(AuditLine {
                         ts: Timestamp::from_millis(row.get(0)?),
                         what: row.get(1)?,
                         address: row.get(2)?,
                         detail: row.get(3)?,
                     })
-                })?;
-            Ok(lines.collect::<Result<_, _>>()?)
+                },
+            )?;
+            Ok(entries.collect::<Result<_, _>>()?)
         })
     }
 
-    /// Writes a line for what is kept here and is not identity.
-    pub(crate) fn note(
+    /// Writes an audit entry for a module that shares the database.
+    pub(crate) fn record_audit(
         &self,
         connection: &Connection,
         now: Timestamp,
         user: &UserId,
-        what: What,
-        caller: &Caller,
+        action: AuditAction,
+        client: &ClientInfo,
         detail: &str,
     ) -> Result<(), IdentityError> {
-        record(connection, now, Some(user), what, caller, detail)
+        record(connection, now, Some(user), action, client, detail)
     }
 
-    /// Notes a sign-in that was refused, and says so.
-    pub(crate) fn refuse<T>(&self, caller: &Caller, detail: &str) -> Result<T, IdentityError> {
+    /// Records a refused sign-in and returns the error for it.
+    pub(crate) fn refuse_sign_in<T>(&self, client: &ClientInfo, detail: &str) -> Result<T, IdentityError> {
         let now = self.now();
-        self.write(|tx| record(tx, now, None, What::SignInRefused, caller, detail))?;
-        Err(IdentityError::Refused)
+        self.write(|tx| record(tx, now, None, AuditAction::SignInRefused, client, detail))?;
+        Err(IdentityError::SignInRefused)
     }
 }

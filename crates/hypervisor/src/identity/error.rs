@@ -1,19 +1,19 @@
-//! Why the store refuses.
+//! Errors of the identity store.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why the store could not be opened.
+/// Why the identity store could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    #[error("{path} cannot be made")]
+    #[error("cannot create {path}")]
     Folder {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
-    #[error("{path} cannot be opened")]
+    #[error("cannot open {path}")]
     Database {
         path: PathBuf,
         #[source]
@@ -21,28 +21,28 @@ pub enum OpenError {
     },
     #[error("{path} was written by a newer version of ChoirOS (schema {found}, this one knows {known})")]
     Newer { path: PathBuf, found: i64, known: i64 },
-    #[error("what has run out could not be removed")]
-    Sweep(#[source] IdentityError),
+    #[error("cannot delete expired entries")]
+    DeleteExpired(#[source] IdentityError),
 }
 
-/// Why something was not done.
+/// Why an identity operation failed. Nothing was changed.
 #[derive(Debug, Error)]
 pub enum IdentityError {
-    /// A link, invitation, code or credential that is unknown, used or expired. Which of these is nobody's business.
+    /// A link, invitation, code or passkey that is unknown, used or expired. The caller must not learn which.
     #[error("this sign-in is not valid: it is unknown, was used before, or has expired")]
-    Refused,
+    SignInRefused,
     #[error("there is no such {0}")]
     Missing(&'static str),
     #[error("{0}")]
     Invalid(String),
     #[error("there are already {limit} {what}; remove one first")]
-    Full { what: &'static str, limit: u32 },
-    #[error("this passkey belongs to an account already")]
-    Known,
-    #[error("the system gives no random bits")]
+    LimitReached { what: &'static str, limit: u32 },
+    #[error("this passkey already belongs to an account")]
+    PasskeyExists,
+    #[error("the system provides no random numbers")]
     Randomness(#[source] getrandom::Error),
-    #[error("the identity store cannot be read or written")]
+    #[error("cannot read or write the identity store")]
     Store(#[from] rusqlite::Error),
-    #[error("the identity store holds something that cannot be understood: {0}")]
-    Damaged(String),
+    #[error("the identity store contains invalid data: {0}")]
+    Corrupt(String),
 }

@@ -1,12 +1,14 @@
-//! Invitations: how the owner lets a further person have an account, with a computer of their own.
+//! Invitations: how the owner gives another person an account with a computer of its own.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use shared_types::{Timestamp, UserId};
 
-use super::audit::{self, What};
-use super::{Caller, Identity, IdentityError, NewSession, Secret, secret, sessions, spans, users};
+use super::audit::{self, AuditAction};
+use super::{
+    ClientInfo, IdentityError, IdentityStore, NewSession, RandomSecret, limits, secret, sessions, users,
+};
 
-/// An invitation that nobody has accepted yet.
+/// A pending invitation.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Invitation {
     pub id: String,
@@ -15,15 +17,15 @@ pub struct Invitation {
     pub expires: Timestamp,
 }
 
-/// An invitation that was just made; its secret goes to the invited person.
+/// A new invitation, with the secret for the invited person.
 #[derive(Debug)]
 pub struct NewInvitation {
     pub invitation: Invitation,
-    pub secret: Secret,
+    pub secret: RandomSecret,
 }
 
-/// An id for a new user that reads like their name and is nobody else's.
-fn free_id(connection: &Connection, name: &str) -> Result<UserId, IdentityError> {
+/// A free user id that resembles the user's name.
+fn free_user_id(connection: &Connection, name: &str) -> Result<UserId, IdentityError> {
     let mut stem: String = name
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
@@ -46,33 +48,37 @@ fn free_id(connection: &Connection, name: &str) -> Result<UserId, IdentityError>
     }
 }
 
-impl Identity {
-    /// Invites somebody: single use, seven days. That only the owner may is for the routes to say.
+impl IdentityStore {
+    /// Creates an invitation for single use within seven days. The route's access rule ensures that only the owner
+    /// calls it.
     pub fn invite(
         &self,
         owner: &UserId,
-        given: &str,
-        caller: &Caller,
+        name: &str,
+        client: &ClientInfo,
     ) -> Result<NewInvitation, IdentityError> {
-        let name = users::name(given)?;
-        let (now, id, secret) = (self.now(), secret::id()?, Secret::generate()?);
-        let expires = Timestamp::from_millis(now.millis() + spans::INVITATION);
+        let name = users::check_name(name)?;
+        let (now, id, secret) = (self.now(), secret::id()?, RandomSecret::generate()?);
+        let expires = Timestamp::from_millis(now.millis() + limits::INVITATION_LIFETIME);
         self.write(|tx| {
             tx.execute("DELETE FROM invitations WHERE expires <= ?1", [now.millis()])?;
-            let there: u32 = tx.query_row("SELECT count(*) FROM invitations", [], |row| row.get(0))?;
-            if there >= spans::INVITATIONS {
-                return Err(IdentityError::Full { what: "invitations", limit: spans::INVITATIONS });
+            let count: u32 = tx.query_row("SELECT count(*) FROM invitations", [], |row| row.get(0))?;
+            if count >= limits::MAX_INVITATIONS {
+                return Err(IdentityError::LimitReached {
+                    what: "invitations",
+                    limit: limits::MAX_INVITATIONS,
+                });
             }
             tx.execute(
                 "INSERT INTO invitations (id, hash, name, created, expires) VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![id, secret.hash(), name, now.millis(), expires.millis()],
             )?;
-            audit::record(tx, now, Some(owner), What::Invited, caller, &name)
+            audit::record(tx, now, Some(owner), AuditAction::Invited, client, &name)
         })?;
         Ok(NewInvitation { invitation: Invitation { id, name, created: now, expires }, secret })
     }
 
-    /// Those that can still be accepted, newest first.
+    /// The pending invitations, newest first.
     pub fn invitations(&self) -> Result<Vec<Invitation>, IdentityError> {
         let now = self.now();
         self.read(|connection| {
@@ -95,35 +101,35 @@ impl Identity {
         &self,
         owner: &UserId,
         id: &str,
-        caller: &Caller,
+        client: &ClientInfo,
     ) -> Result<(), IdentityError> {
         let now = self.now();
         self.write(|tx| {
             let sql = "DELETE FROM invitations WHERE id = ?1 RETURNING name";
             let name: Option<String> = tx.query_row(sql, [id], |row| row.get(0)).optional()?;
             let name = name.ok_or(IdentityError::Missing("invitation"))?;
-            audit::record(tx, now, Some(owner), What::InvitationWithdrawn, caller, &name)
+            audit::record(tx, now, Some(owner), AuditAction::InvitationWithdrawn, client, &name)
         })
     }
 
-    /// Accepts an invitation: makes the account and signs in to it.
-    pub fn accept(&self, secret: &str, caller: &Caller) -> Result<NewSession, IdentityError> {
+    /// Accepts an invitation: creates the account and signs in to it.
+    pub fn accept(&self, secret: &str, client: &ClientInfo) -> Result<NewSession, IdentityError> {
         let now = self.now();
-        let begun = self.write(|tx| {
-            let Some(secret) = Secret::parse(secret) else { return Ok(None) };
+        let session = self.write(|tx| {
+            let Some(secret) = RandomSecret::parse(secret) else { return Ok(None) };
             let sql = "DELETE FROM invitations WHERE hash = ?1 AND expires > ?2 RETURNING name";
             let name: Option<String> =
                 tx.query_row(sql, params![secret.hash(), now.millis()], |row| row.get(0)).optional()?;
             let Some(name) = name else { return Ok(None) };
-            let id = free_id(tx, &name)?;
+            let id = free_user_id(tx, &name)?;
             users::insert(tx, &id, &name, false, now.millis())?;
             let user = users::find(tx, &id)?.ok_or(IdentityError::Missing("user"))?;
-            audit::record(tx, now, Some(&id), What::InvitationAccepted, caller, &name)?;
-            sessions::begin(tx, now, user, caller, "invitation").map(Some)
+            audit::record(tx, now, Some(&id), AuditAction::InvitationAccepted, client, &name)?;
+            sessions::start(tx, now, user, client, "invitation").map(Some)
         })?;
-        match begun {
+        match session {
             Some(session) => Ok(session),
-            None => self.refuse(caller, "invitation"),
+            None => self.refuse_sign_in(client, "invitation"),
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Passkeys at rest: public keys, with the counters that show a cloned one.
+//! Stored passkeys: public keys, with the counters that reveal a cloned authenticator.
 
 use rusqlite::{OptionalExtension, params};
 use shared_types::wire::Passkey;
 use shared_types::{Timestamp, UserId};
 use webauthn_rs::prelude::Passkey as Key;
 
-use super::audit::{self, What};
+use super::audit::{self, AuditAction};
 use super::users::{self, User, user_of};
-use super::{Caller, Identity, IdentityError, NewSession, secret, sessions, spans};
+use super::{ClientInfo, IdentityError, IdentityStore, NewSession, limits, secret, sessions};
 
-/// A passkey with its user, as signing in needs it.
+/// A passkey with its user.
 #[derive(Debug, Clone)]
 pub struct StoredPasskey {
     pub id: String,
@@ -18,31 +18,31 @@ pub struct StoredPasskey {
 }
 
 fn encode(key: &Key) -> Result<String, IdentityError> {
-    serde_json::to_string(key).map_err(|e| IdentityError::Damaged(e.to_string()))
+    serde_json::to_string(key).map_err(|e| IdentityError::Corrupt(e.to_string()))
 }
 
 fn decode(text: &str) -> Result<Key, IdentityError> {
-    serde_json::from_str(text).map_err(|e| IdentityError::Damaged(format!("a passkey: {e}")))
+    serde_json::from_str(text).map_err(|e| IdentityError::Corrupt(format!("a passkey: {e}")))
 }
 
-impl Identity {
-    /// Adds a passkey to an account. The caller has made sure that a session of this account asks.
+impl IdentityStore {
+    /// Adds a passkey to an account. The caller has checked that the request comes from a session of this account.
     pub(crate) fn add_passkey(
         &self,
         user: &UserId,
-        given: &str,
+        name: &str,
         key: &Key,
-        caller: &Caller,
+        client: &ClientInfo,
     ) -> Result<Passkey, IdentityError> {
-        let (name, now, id, text) = (users::name(given)?, self.now(), secret::id()?, encode(key)?);
+        let (name, now, id, text) = (users::check_name(name)?, self.now(), secret::id()?, encode(key)?);
         let credential: &[u8] = key.cred_id().as_ref();
         self.write(|tx| {
-            let there: u32 =
+            let count: u32 =
                 tx.query_row("SELECT count(*) FROM passkeys WHERE user = ?1", [user.as_str()], |row| {
                     row.get(0)
                 })?;
-            if there >= spans::PASSKEYS {
-                return Err(IdentityError::Full { what: "passkeys", limit: spans::PASSKEYS });
+            if count >= limits::MAX_PASSKEYS {
+                return Err(IdentityError::LimitReached { what: "passkeys", limit: limits::MAX_PASSKEYS });
             }
             let added = tx.execute(
                 "INSERT OR IGNORE INTO passkeys (id, credential, user, name, key, created)
@@ -50,9 +50,9 @@ impl Identity {
                 params![id, credential, user.as_str(), name, text, now.millis()],
             )?;
             if added == 0 {
-                return Err(IdentityError::Known);
+                return Err(IdentityError::PasskeyExists);
             }
-            audit::record(tx, now, Some(user), What::PasskeyAdded, caller, &name)
+            audit::record(tx, now, Some(user), AuditAction::PasskeyAdded, client, &name)
         })?;
         Ok(Passkey { id, name, created: now, used: None })
     }
@@ -75,7 +75,7 @@ impl Identity {
         })
     }
 
-    /// The keys of a user, which an authenticator must not register again.
+    /// The public keys of a user's passkeys. An authenticator must not register them again.
     pub(crate) fn passkey_keys(&self, user: &UserId) -> Result<Vec<Key>, IdentityError> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT key FROM passkeys WHERE user = ?1")?;
@@ -84,7 +84,7 @@ impl Identity {
         })
     }
 
-    /// The passkey with a credential id, if it is known.
+    /// The passkey with a credential id.
     pub(crate) fn passkey(&self, credential: &[u8]) -> Result<Option<StoredPasskey>, IdentityError> {
         self.read(|connection| {
             let sql = format!(
@@ -102,33 +102,33 @@ impl Identity {
         })
     }
 
-    /// Signs in with a passkey that has just been verified, and keeps its new counter.
-    pub(crate) fn enter_by_passkey(
+    /// Signs in with a verified passkey, and stores its new counter.
+    pub(crate) fn sign_in_with_passkey(
         &self,
         passkey: StoredPasskey,
-        caller: &Caller,
+        client: &ClientInfo,
     ) -> Result<NewSession, IdentityError> {
         let (now, text) = (self.now(), encode(&passkey.key)?);
-        let begun = self.write(|tx| {
+        let session = self.write(|tx| {
             let sql = "UPDATE passkeys SET key = ?2, used = ?3 WHERE id = ?1";
             if tx.execute(sql, params![passkey.id, text, now.millis()])? == 0 {
                 return Ok(None);
             }
-            sessions::begin(tx, now, passkey.user, caller, "passkey").map(Some)
+            sessions::start(tx, now, passkey.user, client, "passkey").map(Some)
         })?;
-        match begun {
+        match session {
             Some(session) => Ok(session),
-            None => self.refuse(caller, "passkey"),
+            None => self.refuse_sign_in(client, "passkey"),
         }
     }
 
-    pub fn remove_passkey(&self, user: &UserId, id: &str, caller: &Caller) -> Result<(), IdentityError> {
+    pub fn remove_passkey(&self, user: &UserId, id: &str, client: &ClientInfo) -> Result<(), IdentityError> {
         let now = self.now();
         self.write(|tx| {
             let sql = "DELETE FROM passkeys WHERE user = ?1 AND id = ?2 RETURNING name";
             let name: Option<String> = tx.query_row(sql, [user.as_str(), id], |row| row.get(0)).optional()?;
             let name = name.ok_or(IdentityError::Missing("passkey"))?;
-            audit::record(tx, now, Some(user), What::PasskeyRemoved, caller, &name)
+            audit::record(tx, now, Some(user), AuditAction::PasskeyRemoved, client, &name)
         })
     }
 }

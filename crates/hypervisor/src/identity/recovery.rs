@@ -1,7 +1,7 @@
-//! Recovery codes: ten lines on paper, each of which signs in once.
+//! Recovery codes: ten codes on paper, each of which signs in once.
 //!
-//! A code is short enough to be copied by hand, so it is kept with argon2. Its first five letters say which row to
-//! compare with; the twenty after them are the secret. Hashing happens outside of the store's lock.
+//! A code is short enough to copy by hand, so it is stored as an argon2 hash. Its first five letters select the row to
+//! compare with; the other twenty are the secret. Hashing happens outside the store's lock.
 
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
@@ -9,16 +9,16 @@ use rusqlite::{OptionalExtension, params};
 use shared_types::UserId;
 use std::sync::PoisonError;
 
-use super::audit::{self, What};
+use super::audit::{self, AuditAction};
 use super::users::{self, User, user_of};
-use super::{Caller, Identity, IdentityError, NewSession, secret, sessions, spans};
+use super::{ClientInfo, IdentityError, IdentityStore, NewSession, limits, secret, sessions};
 
-/// Letters that are not mistaken for one another.
-const LETTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-const SELECTOR: usize = 5;
+/// Letters and digits that are not mistaken for one another.
+const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+const SELECTOR_LENGTH: usize = 5;
 const LENGTH: usize = 25;
 
-/// A code in two parts, however the person spaced it.
+/// A recovery code, split into its two parts.
 struct Code {
     selector: String,
     secret: String,
@@ -26,13 +26,14 @@ struct Code {
 
 impl Code {
     fn generate() -> Result<Self, IdentityError> {
-        let letters = secret::random::<LENGTH>()?.map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
+        let letters = secret::random::<LENGTH>()?.map(|byte| char::from(ALPHABET[usize::from(byte % 32)]));
         Ok(Self {
-            selector: letters[..SELECTOR].iter().collect(),
-            secret: letters[SELECTOR..].iter().collect(),
+            selector: letters[..SELECTOR_LENGTH].iter().collect(),
+            secret: letters[SELECTOR_LENGTH..].iter().collect(),
         })
     }
 
+    /// Parses a code, ignoring case, spaces and dashes.
     fn parse(text: &str) -> Option<Self> {
         if text.len() > 4 * LENGTH {
             return None;
@@ -40,87 +41,91 @@ impl Code {
         let letters: Vec<char> =
             text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect();
         (letters.len() == LENGTH).then(|| Self {
-            selector: letters[..SELECTOR].iter().collect(),
-            secret: letters[SELECTOR..].iter().collect(),
+            selector: letters[..SELECTOR_LENGTH].iter().collect(),
+            secret: letters[SELECTOR_LENGTH..].iter().collect(),
         })
     }
 
-    fn shown(&self) -> String {
-        let whole = format!("{}{}", self.selector, self.secret);
-        whole.as_bytes().chunks(5).map(String::from_utf8_lossy).collect::<Vec<_>>().join("-")
+    fn display(&self) -> String {
+        let letters = format!("{}{}", self.selector, self.secret);
+        letters.as_bytes().chunks(5).map(String::from_utf8_lossy).collect::<Vec<_>>().join("-")
     }
 }
 
 fn hash(secret: &str) -> Result<String, IdentityError> {
-    let failed = |e: argon2::password_hash::Error| IdentityError::Damaged(e.to_string());
+    let failed = |e: argon2::password_hash::Error| IdentityError::Corrupt(e.to_string());
     let salt = SaltString::encode_b64(&secret::random::<16>()?).map_err(failed)?;
     Ok(Argon2::default().hash_password(secret.as_bytes(), &salt).map_err(failed)?.to_string())
 }
 
-fn matches(secret: &str, kept: &str) -> bool {
-    PasswordHash::new(kept)
-        .is_ok_and(|kept| Argon2::default().verify_password(secret.as_bytes(), &kept).is_ok())
+fn matches(secret: &str, stored: &str) -> bool {
+    PasswordHash::new(stored)
+        .is_ok_and(|stored| Argon2::default().verify_password(secret.as_bytes(), &stored).is_ok())
 }
 
-impl Identity {
-    /// Makes ten new codes in place of all older ones. Takes a moment: call it where blocking is allowed.
-    pub fn make_recovery_codes(&self, user: &UserId, caller: &Caller) -> Result<Vec<String>, IdentityError> {
-        let mut codes: Vec<(Code, String)> = Vec::with_capacity(spans::RECOVERY_CODES);
+impl IdentityStore {
+    /// Replaces all codes of a user with ten new ones. Blocks for a moment.
+    pub fn make_recovery_codes(
+        &self,
+        user: &UserId,
+        client: &ClientInfo,
+    ) -> Result<Vec<String>, IdentityError> {
+        let mut codes: Vec<(Code, String)> = Vec::with_capacity(limits::RECOVERY_CODE_COUNT);
         {
-            let _one = self.hashing.lock().unwrap_or_else(PoisonError::into_inner);
-            while codes.len() < spans::RECOVERY_CODES {
+            let _lock = self.hashing.lock().unwrap_or_else(PoisonError::into_inner);
+            while codes.len() < limits::RECOVERY_CODE_COUNT {
                 let code = Code::generate()?;
                 if codes.iter().all(|(other, _)| other.selector != code.selector) {
-                    let kept = hash(&code.secret)?;
-                    codes.push((code, kept));
+                    let hash = hash(&code.secret)?;
+                    codes.push((code, hash));
                 }
             }
         }
         let now = self.now();
         self.write(|tx| {
             tx.execute("DELETE FROM recovery WHERE user = ?1", [user.as_str()])?;
-            for (code, kept) in &codes {
+            for (code, hash) in &codes {
                 let sql = "INSERT INTO recovery (user, selector, argon2) VALUES (?1, ?2, ?3)";
-                tx.execute(sql, params![user.as_str(), code.selector, kept])?;
+                tx.execute(sql, params![user.as_str(), code.selector, hash])?;
             }
-            audit::record(tx, now, Some(user), What::RecoveryCodesMade, caller, "")
+            audit::record(tx, now, Some(user), AuditAction::RecoveryCodesMade, client, "")
         })?;
-        Ok(codes.iter().map(|(code, _)| code.shown()).collect())
+        Ok(codes.iter().map(|(code, _)| code.display()).collect())
     }
 
-    /// Signs in with a code, which is used up. Takes a moment: call it where blocking is allowed.
-    pub fn recover(&self, user: &str, code: &str, caller: &Caller) -> Result<NewSession, IdentityError> {
+    /// Signs in with a code and deletes it. Blocks for a moment.
+    pub fn recover(&self, user: &str, code: &str, client: &ClientInfo) -> Result<NewSession, IdentityError> {
         let code = Code::parse(code);
         let row = match &code {
             Some(code) => self.recovery_row(user, &code.selector)?,
             None => None,
         };
-        let (Some(code), Some((user, kept))) = (code, row) else {
-            // As slow as a code that is there, so that the time does not tell who has an account.
-            let _one = self.hashing.lock().unwrap_or_else(PoisonError::into_inner);
-            hash("")?;
-            return self.refuse(caller, "recovery code");
+        let (Some(code), Some((user, hash))) = (code, row) else {
+            // Takes as long as a known code, so that the response time does not reveal who has an account.
+            let _lock = self.hashing.lock().unwrap_or_else(PoisonError::into_inner);
+            self::hash("")?;
+            return self.refuse_sign_in(client, "recovery code");
         };
-        let right = {
-            let _one = self.hashing.lock().unwrap_or_else(PoisonError::into_inner);
-            matches(&code.secret, &kept)
+        let is_match = {
+            let _lock = self.hashing.lock().unwrap_or_else(PoisonError::into_inner);
+            matches(&code.secret, &hash)
         };
         let now = self.now();
-        let begun = self.write(|tx| {
-            // The row is compared again: somebody else may have used it, or made new ones, in the meantime.
+        let session = self.write(|tx| {
+            // The delete compares the hash again: another request may have used or replaced the code in the meantime.
             let sql = "DELETE FROM recovery WHERE user = ?1 AND selector = ?2 AND argon2 = ?3";
-            if !right || tx.execute(sql, [user.id.as_str(), &code.selector, &kept])? == 0 {
+            if !is_match || tx.execute(sql, [user.id.as_str(), &code.selector, &hash])? == 0 {
                 return Ok(None);
             }
-            sessions::begin(tx, now, user, caller, "recovery code").map(Some)
+            sessions::start(tx, now, user, client, "recovery code").map(Some)
         })?;
-        match begun {
+        match session {
             Some(session) => Ok(session),
-            None => self.refuse(caller, "recovery code"),
+            None => self.refuse_sign_in(client, "recovery code"),
         }
     }
 
-    /// How many codes a user has left.
+    /// The number of codes that a user has left.
     pub fn recovery_codes_left(&self, user: &UserId) -> Result<u32, IdentityError> {
         self.read(|connection| {
             let sql = "SELECT count(*) FROM recovery WHERE user = ?1";
@@ -128,7 +133,7 @@ impl Identity {
         })
     }
 
-    /// The row that a code must match: of the user with this id, or with this name.
+    /// The user with this id or name, and the hash that the code must match.
     fn recovery_row(&self, user: &str, selector: &str) -> Result<Option<(User, String)>, IdentityError> {
         self.read(|connection| {
             let sql = format!(

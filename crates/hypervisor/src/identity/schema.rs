@@ -1,4 +1,4 @@
-//! `hypervisor.sqlite`: its tables and how it is opened.
+//! The schema of `hypervisor.sqlite`, and opening it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,12 +7,12 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::OpenError;
 
-const FILE: &str = "hypervisor.sqlite";
-const KNOWN: i64 = 2;
-/// How long to wait for somebody else who has the file.
-const PATIENCE: Duration = Duration::from_secs(5);
+const FILE_NAME: &str = "hypervisor.sqlite";
+const SCHEMA_VERSION: i64 = 2;
+/// How long to wait while another process has locked the file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Every commit is flushed: a link that was used stays used after a power cut. Deleted rows are overwritten.
+/// Every commit is flushed: a used link stays used after a power cut. Deleted rows are overwritten.
 const PRAGMAS: &str = "
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
@@ -25,7 +25,7 @@ const TABLES: &str = "
         id      TEXT PRIMARY KEY,
         name    TEXT NOT NULL,
         owner   INTEGER NOT NULL,
-        -- What a passkey knows its user by; says nothing about them.
+        -- The random WebAuthn user handle.
         handle  BLOB NOT NULL UNIQUE,
         created INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
@@ -62,7 +62,7 @@ const TABLES: &str = "
 
     CREATE TABLE recovery (
         user     TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-        -- The first letters of the code, which say only which row to compare with.
+        -- The first letters of the code; they select the row to compare with.
         selector TEXT NOT NULL,
         argon2   TEXT NOT NULL,
         PRIMARY KEY (user, selector)
@@ -91,7 +91,7 @@ const TABLES: &str = "
     CREATE TABLE audit (
         n       INTEGER PRIMARY KEY AUTOINCREMENT,
         ts      INTEGER NOT NULL,
-        -- Absent where nobody was known to ask.
+        -- NULL if the user is unknown, as for a refused sign-in.
         user    TEXT,
         what    TEXT NOT NULL,
         address TEXT NOT NULL,
@@ -99,10 +99,10 @@ const TABLES: &str = "
     ) STRICT;
     CREATE INDEX audit_of ON audit (user, n);";
 
-/// Since 2: the keys of model providers. See `vault`.
+/// Added in version 2: the keys of model providers. See `vault`.
 const VAULT: &str = "
     CREATE TABLE vault (
-        -- Absent where the owner shares it with everybody.
+        -- NULL if the owner shares the key with all users.
         user     TEXT REFERENCES users (id) ON DELETE CASCADE,
         provider TEXT NOT NULL,
         nonce    BLOB NOT NULL,
@@ -113,41 +113,42 @@ const VAULT: &str = "
 
     CREATE TABLE vault_master (
         one         INTEGER PRIMARY KEY CHECK (one = 1),
-        -- Says which master key everything is sealed with, and nothing about it.
+        -- Identifies the master key that sealed all entries, without revealing it.
         fingerprint BLOB NOT NULL
     ) STRICT;";
 
 pub(super) fn open(data: &Path) -> Result<Connection, OpenError> {
     make_private_folder(data)?;
-    let path = data.join(FILE);
+    let path = data.join(FILE_NAME);
     make_private_file(&path)?;
     let failed = |source| OpenError::Database { path: path.clone(), source };
     let mut connection = Connection::open(&path).map_err(failed)?;
-    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     prepare(&connection).map_err(failed)?;
-    if version(&connection).map_err(failed)? != KNOWN {
-        // Looked at again under the lock: a command and the server may both be the first.
+    if version(&connection).map_err(failed)? != SCHEMA_VERSION {
+        // Read the version again under the lock: another process may have created the tables meanwhile.
         let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let missing = match version(&tx).map_err(failed)? {
             0 => [TABLES, VAULT].as_slice(),
             1 => &[VAULT],
-            KNOWN => &[],
-            found => return Err(OpenError::Newer { path, found, known: KNOWN }),
+            SCHEMA_VERSION => &[],
+            found => return Err(OpenError::Newer { path, found, known: SCHEMA_VERSION }),
         };
         missing.iter().try_for_each(|batch| tx.execute_batch(batch)).map_err(failed)?;
-        tx.pragma_update(None, "user_version", KNOWN).map_err(failed)?;
+        tx.pragma_update(None, "user_version", SCHEMA_VERSION).map_err(failed)?;
         tx.commit().map_err(failed)?;
     }
     Ok(connection)
 }
 
-/// Whoever turns on the WAL needs the file alone, and SQLite does not wait for that by itself.
+/// Switching to WAL mode needs exclusive access, and SQLite's busy timeout does not cover that, so retry here.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     let started = Instant::now();
     loop {
         match connection.execute_batch(PRAGMAS) {
             Err(e)
-                if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && started.elapsed() < PATIENCE =>
+                if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && started.elapsed() < BUSY_TIMEOUT =>
             {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -160,17 +161,17 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("SELECT * FROM pragma_user_version", [], |row| row.get(0))
 }
 
-/// SQLite gives the files beside it the same rights.
+/// Creates the database file, accessible to this system user only. SQLite gives its WAL files the same permissions.
 fn make_private_file(path: &Path) -> Result<(), OpenError> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
-    let made = options.append(true).create(true).mode(0o600).open(path).map(drop);
-    made.map_err(|source| OpenError::Folder { path: path.to_owned(), source })
+    let created = options.append(true).create(true).mode(0o600).open(path).map(drop);
+    created.map_err(|source| OpenError::Folder { path: path.to_owned(), source })
 }
 
-/// Others on the machine have no business in there, not even with hashes.
+/// Creates the data folder, accessible to this system user only.
 fn make_private_folder(data: &Path) -> Result<(), OpenError> {
     use std::os::unix::fs::DirBuilderExt;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data);
-    made.map_err(|source| OpenError::Folder { path: data.to_owned(), source })
+    let created = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data);
+    created.map_err(|source| OpenError::Folder { path: data.to_owned(), source })
 }

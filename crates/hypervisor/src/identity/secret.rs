@@ -1,7 +1,7 @@
-//! Secrets: 256 random bits, shown once, kept only as their SHA-256.
+//! Random secrets of 256 bits, shown once and stored only as their SHA-256.
 //!
-//! A plain hash is enough because there is nothing to guess; only recovery codes, which people copy by hand, are
-//! shorter and take argon2.
+//! A fast hash is enough because 256 random bits cannot be guessed. Only recovery codes, which people copy by hand, are
+//! shorter and use argon2.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use sha2::{Digest, Sha256};
 
 use super::IdentityError;
 
-/// A secret on its way to its holder, or back.
+/// The secret of a session, link, invitation or token.
 #[derive(Clone)]
-pub struct Secret([u8; 32]);
+pub struct RandomSecret([u8; 32]);
 
-/// Never the secret itself, not even in a log of what went wrong.
-impl fmt::Debug for Secret {
+/// Hides the secret.
+impl fmt::Debug for RandomSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
+        f.write_str("RandomSecret(…)")
     }
 }
 
-impl Secret {
+impl RandomSecret {
     pub(crate) fn generate() -> Result<Self, IdentityError> {
         Ok(Self(random()?))
     }
@@ -38,18 +38,18 @@ impl Secret {
         Some(Self(bytes))
     }
 
-    /// The form in links, cookies and tokens.
+    /// The text form in links, cookies and tokens.
     pub fn reveal(&self) -> String {
         hex(&self.0)
     }
 
-    /// What is kept.
+    /// The hash that is stored.
     pub(super) fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.0).into()
     }
 }
 
-/// A name for a row that anyone may see.
+/// A random id for a row. It is not secret.
 pub(super) fn id() -> Result<String, IdentityError> {
     Ok(hex(&random::<12>()?))
 }
@@ -74,13 +74,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_survives_its_text_and_hides_from_debug() {
-        let secret = Secret::generate().unwrap();
-        let again = Secret::parse(&secret.reveal()).unwrap();
+    fn a_secret_round_trips_through_text_and_is_hidden_in_debug_output() {
+        let secret = RandomSecret::generate().unwrap();
+        let again = RandomSecret::parse(&secret.reveal()).unwrap();
         assert_eq!(again.hash(), secret.hash());
-        assert_eq!(format!("{secret:?}"), "Secret(…)");
+        assert_eq!(format!("{secret:?}"), "RandomSecret(…)");
         for bad in ["", "ab", &"g".repeat(64), &"é".repeat(32)] {
-            assert!(Secret::parse(bad).is_none(), "{bad}");
+            assert!(RandomSecret::parse(bad).is_none(), "{bad}");
         }
     }
 }

@@ -1,26 +1,25 @@
-//! API tokens: what a script shows instead of a cookie. A token can do what its scopes say and never touches the
-//! account.
+//! API tokens for scripts. A token can do what its scopes allow, and never change the account.
 
 use rusqlite::{OptionalExtension, Row, params};
 use shared_types::wire::{ApiToken, NewToken, Scope};
 use shared_types::{Timestamp, UserId};
 
-use super::audit::{self, What};
+use super::audit::{self, AuditAction};
 use super::users::{self, User, user_of};
-use super::{Caller, Identity, IdentityError, Secret, secret, spans};
+use super::{ClientInfo, IdentityError, IdentityStore, RandomSecret, limits, secret};
 
-/// Makes a token recognisable to people and to scanners of leaked secrets.
+/// Makes tokens recognisable to people and to scanners for leaked secrets.
 pub(crate) const PREFIX: &str = "choir_";
 
-/// Who shows a token, and what it is good for.
+/// A valid token, with its user and its scopes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bearer {
-    pub token: String,
+pub struct VerifiedToken {
+    pub id: String,
     pub user: User,
     pub scopes: Vec<Scope>,
 }
 
-const fn word(scope: Scope) -> &'static str {
+const fn scope_name(scope: Scope) -> &'static str {
     match scope {
         Scope::Read => "read",
         Scope::Write => "write",
@@ -29,14 +28,14 @@ const fn word(scope: Scope) -> &'static str {
     }
 }
 
-fn words(scopes: &[Scope]) -> String {
-    scopes.iter().map(|scope| word(*scope)).collect::<Vec<_>>().join(" ")
+fn scope_list(scopes: &[Scope]) -> String {
+    scopes.iter().map(|scope| scope_name(*scope)).collect::<Vec<_>>().join(" ")
 }
 
-/// The scopes in a row. Whatever stands there, `Account` is not among them.
-fn scopes_of(words: &str) -> Vec<Scope> {
+/// Parses the scopes of a row. `Account` is never accepted.
+fn parse_scopes(text: &str) -> Vec<Scope> {
     let known = [Scope::Read, Scope::Write, Scope::Terminal];
-    known.into_iter().filter(|scope| words.split(' ').any(|w| w == word(*scope))).collect()
+    known.into_iter().filter(|scope| text.split(' ').any(|name| name == scope_name(*scope))).collect()
 }
 
 fn token_of(row: &Row<'_>) -> rusqlite::Result<ApiToken> {
@@ -45,7 +44,7 @@ fn token_of(row: &Row<'_>) -> rusqlite::Result<ApiToken> {
     Ok(ApiToken {
         id: row.get(0)?,
         name: row.get(1)?,
-        scopes: scopes_of(&scopes),
+        scopes: parse_scopes(&scopes),
         created: Timestamp::from_millis(row.get(3)?),
         used: at(row.get(4)?),
         expires: at(row.get(5)?),
@@ -53,42 +52,45 @@ fn token_of(row: &Row<'_>) -> rusqlite::Result<ApiToken> {
     })
 }
 
-/// What is wrong with a wish for a token, if anything.
-fn check(wish: &NewToken) -> Result<(String, Vec<Scope>), IdentityError> {
-    let name = users::name(&wish.name)?;
-    let mut scopes = wish.scopes.clone();
+/// Checks the request for a token. Returns its name and its distinct scopes.
+fn check(new: &NewToken) -> Result<(String, Vec<Scope>), IdentityError> {
+    let name = users::check_name(&new.name)?;
+    let mut scopes = new.scopes.clone();
     scopes.sort_unstable();
     scopes.dedup();
     if scopes.is_empty() {
         return Err(IdentityError::Invalid("a token needs at least one scope: read, write, terminal".into()));
     }
     if scopes.contains(&Scope::Account) {
-        return Err(IdentityError::Invalid("a token never has the scope account; sign in for that".into()));
+        return Err(IdentityError::Invalid("a token cannot have the scope account; sign in instead".into()));
     }
-    if wish.days.is_some_and(|days| days == 0 || days > spans::TOKEN_DAYS) {
-        return Err(IdentityError::Invalid(format!("a token lives 1 to {} days", spans::TOKEN_DAYS)));
+    if new.days.is_some_and(|days| days == 0 || days > limits::MAX_TOKEN_DAYS) {
+        return Err(IdentityError::Invalid(format!(
+            "the lifetime of a token is 1 to {} days",
+            limits::MAX_TOKEN_DAYS
+        )));
     }
     Ok((name, scopes))
 }
 
-impl Identity {
-    /// Makes a token; its secret is in the answer and nowhere else.
+impl IdentityStore {
+    /// Creates a token. Only this result contains its secret.
     pub fn make_token(
         &self,
         user: &UserId,
-        wish: &NewToken,
-        caller: &Caller,
+        new: &NewToken,
+        client: &ClientInfo,
     ) -> Result<ApiToken, IdentityError> {
-        let (name, scopes) = check(wish)?;
-        let (now, id, secret) = (self.now(), secret::id()?, Secret::generate()?);
-        let expires = wish.days.map(|days| Timestamp::from_millis(now.millis() + spans::days(days)));
+        let (name, scopes) = check(new)?;
+        let (now, id, secret) = (self.now(), secret::id()?, RandomSecret::generate()?);
+        let expires = new.days.map(|days| Timestamp::from_millis(now.millis() + limits::days(days)));
         self.write(|tx| {
-            let there: u32 =
+            let count: u32 =
                 tx.query_row("SELECT count(*) FROM tokens WHERE user = ?1", [user.as_str()], |row| {
                     row.get(0)
                 })?;
-            if there >= spans::TOKENS {
-                return Err(IdentityError::Full { what: "tokens", limit: spans::TOKENS });
+            if count >= limits::MAX_TOKENS {
+                return Err(IdentityError::LimitReached { what: "tokens", limit: limits::MAX_TOKENS });
             }
             tx.execute(
                 "INSERT INTO tokens (id, hash, user, name, scopes, created, expires)
@@ -98,21 +100,21 @@ impl Identity {
                     secret.hash(),
                     user.as_str(),
                     name,
-                    words(&scopes),
+                    scope_list(&scopes),
                     now.millis(),
                     expires.map(Timestamp::millis)
                 ],
             )?;
-            let detail = format!("{name} ({})", words(&scopes));
-            audit::record(tx, now, Some(user), What::TokenMade, caller, &detail)
+            let detail = format!("{name} ({})", scope_list(&scopes));
+            audit::record(tx, now, Some(user), AuditAction::TokenMade, client, &detail)
         })?;
         let secret = Some(format!("{PREFIX}{}", secret.reveal()));
         Ok(ApiToken { id, name, scopes, created: now, used: None, expires, secret })
     }
 
-    /// Whose token a text is, if it is one. Its use is noted at most once a minute.
-    pub fn token(&self, text: &str) -> Result<Option<Bearer>, IdentityError> {
-        let Some(secret) = text.strip_prefix(PREFIX).and_then(Secret::parse) else { return Ok(None) };
+    /// The token with this text, if it is valid. Its last use is recorded at most once a minute.
+    pub fn token(&self, text: &str) -> Result<Option<VerifiedToken>, IdentityError> {
+        let Some(secret) = text.strip_prefix(PREFIX).and_then(RandomSecret::parse) else { return Ok(None) };
         let now = self.now();
         self.read(|connection| {
             let sql = format!(
@@ -123,23 +125,26 @@ impl Identity {
             let found = connection
                 .prepare_cached(&sql)?
                 .query_row(params![secret.hash(), now.millis()], |row| {
-                    let (words, used): (String, Option<i64>) = (row.get(5)?, row.get(6)?);
-                    Ok((Bearer { user: user_of(row)?, token: row.get(4)?, scopes: scopes_of(&words) }, used))
+                    let (scopes, used): (String, Option<i64>) = (row.get(5)?, row.get(6)?);
+                    Ok((
+                        VerifiedToken { user: user_of(row)?, id: row.get(4)?, scopes: parse_scopes(&scopes) },
+                        used,
+                    ))
                 })
                 .optional()?;
-            let Some((bearer, used)) = found else { return Ok(None) };
-            if used.is_none_or(|used| now.millis() - used >= spans::SEEN) {
+            let Some((token, used)) = found else { return Ok(None) };
+            if used.is_none_or(|used| now.millis() - used >= limits::LAST_SEEN_PRECISION) {
                 let sql = "UPDATE tokens SET used = ?2 WHERE id = ?1";
-                if let Err(error) = connection.execute(sql, params![bearer.token, now.millis()]) {
-                    tracing::warn!(%error, "the use of a token could not be noted");
+                if let Err(error) = connection.execute(sql, params![token.id, now.millis()]) {
+                    tracing::warn!(%error, "could not record the use of a token");
                 }
             }
-            Ok(Some(bearer))
+            Ok(Some(token))
         })
     }
 
-    /// Whether a token that was valid a while ago still is.
-    pub fn token_holds(&self, id: &str) -> Result<bool, IdentityError> {
+    /// Whether a token exists and has not expired.
+    pub fn is_token_valid(&self, id: &str) -> Result<bool, IdentityError> {
         let now = self.now();
         self.read(|connection| {
             let sql = "SELECT count(*) FROM tokens WHERE id = ?1 AND (expires IS NULL OR expires > ?2)";
@@ -147,7 +152,7 @@ impl Identity {
         })
     }
 
-    /// The tokens of a user that have not run out, newest first.
+    /// The valid tokens of a user, newest first.
     pub fn tokens(&self, user: &UserId) -> Result<Vec<ApiToken>, IdentityError> {
         let now = self.now();
         self.read(|connection| {
@@ -160,15 +165,15 @@ impl Identity {
         })
     }
 
-    pub fn revoke_token(&self, user: &UserId, id: &str, caller: &Caller) -> Result<(), IdentityError> {
+    pub fn revoke_token(&self, user: &UserId, id: &str, client: &ClientInfo) -> Result<(), IdentityError> {
         let now = self.now();
         self.write(|tx| {
             let sql = "DELETE FROM tokens WHERE user = ?1 AND id = ?2 RETURNING name";
             let name: Option<String> = tx.query_row(sql, [user.as_str(), id], |row| row.get(0)).optional()?;
             let name = name.ok_or(IdentityError::Missing("token"))?;
-            audit::record(tx, now, Some(user), What::TokenRevoked, caller, &name)
+            audit::record(tx, now, Some(user), AuditAction::TokenRevoked, client, &name)
         })?;
-        self.revoked();
+        self.notify_revocation();
         Ok(())
     }
 }

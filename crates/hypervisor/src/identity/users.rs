@@ -1,19 +1,19 @@
-//! The users of a machine: one owner, and those whom the owner invited.
+//! The users of a machine: one owner, and the users that the owner invited.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use shared_types::UserId;
 
-use super::audit::{self, What};
-use super::{Caller, Identity, IdentityError, secret, spans};
+use super::audit::{self, AuditAction};
+use super::{ClientInfo, IdentityError, IdentityStore, limits, secret};
 
-/// A person with an account.
+/// A user account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     pub id: UserId,
     pub name: String,
-    /// Whether they own the machine.
+    /// Whether the user owns the machine.
     pub owner: bool,
-    /// What their passkeys know them by.
+    /// The WebAuthn user handle: a random id that the user's passkeys store.
     pub handle: [u8; 16],
 }
 
@@ -47,19 +47,20 @@ pub(super) fn insert(
     Ok(())
 }
 
-/// A name as a person gives it: not empty, not endless, and on one line.
-pub(crate) fn name(given: &str) -> Result<String, IdentityError> {
-    let name = given.trim();
-    if name.is_empty() || name.chars().count() > spans::NAME || name.chars().any(char::is_control) {
-        return Err(IdentityError::Invalid(format!("a name has 1 to {} letters", spans::NAME)));
+/// Trims and checks a name that a user typed: not empty, not too long, and on one line.
+pub(crate) fn check_name(name: &str) -> Result<String, IdentityError> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > limits::MAX_NAME_CHARS || name.chars().any(char::is_control)
+    {
+        return Err(IdentityError::Invalid(format!("a name has 1 to {} characters", limits::MAX_NAME_CHARS)));
     }
     Ok(name.to_owned())
 }
 
-impl Identity {
-    /// Makes the owner's account if there is none. A machine has one owner, whose id never changes.
-    pub fn ensure_owner(&self, id: &UserId, given: &str) -> Result<User, IdentityError> {
-        let name = name(given).unwrap_or_else(|_| id.to_string());
+impl IdentityStore {
+    /// Creates the owner's account if there is none. A machine has one owner, whose id never changes.
+    pub fn ensure_owner(&self, id: &UserId, name: &str) -> Result<User, IdentityError> {
+        let name = check_name(name).unwrap_or_else(|_| id.to_string());
         let now = self.now();
         self.write(|tx| {
             let sql = format!("SELECT {COLUMNS} FROM users WHERE owner = 1");
@@ -71,7 +72,7 @@ impl Identity {
                 };
             }
             insert(tx, id, &name, true, now.millis())?;
-            audit::record(tx, now, Some(id), What::OwnerCreated, &Caller::default(), &name)?;
+            audit::record(tx, now, Some(id), AuditAction::OwnerCreated, &ClientInfo::default(), &name)?;
             find(tx, id)?.ok_or(IdentityError::Missing("user"))
         })
     }
@@ -80,7 +81,7 @@ impl Identity {
         self.read(|connection| find(connection, id))
     }
 
-    /// Everyone with an account, the owner first.
+    /// All users, the owner first.
     pub fn users(&self) -> Result<Vec<User>, IdentityError> {
         self.read(|connection| {
             let sql = format!("SELECT {COLUMNS} FROM users ORDER BY owner DESC, created, id");

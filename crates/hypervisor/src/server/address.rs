@@ -1,4 +1,4 @@
-//! From which address a request comes, also behind a proxy that we trust.
+//! The client's IP address, also behind trusted proxies.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -7,43 +7,43 @@ use std::str::FromStr;
 use axum::extract::{ConnectInfo, Request};
 use thiserror::Error;
 
-/// The caller's address: the peer's, or what a trusted proxy says it was.
+/// The client's address: the address of the peer, or the one that a trusted proxy reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Address(pub IpAddr);
+pub struct ClientAddress(pub IpAddr);
 
-/// Where nobody knows; it is not the loopback, which may see more.
-impl Default for Address {
+/// An unknown address. It is not a loopback address, because those may read the metrics.
+impl Default for ClientAddress {
     fn default() -> Self {
         Self(Ipv4Addr::UNSPECIFIED.into())
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ClientAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
 }
 
-impl Address {
+impl ClientAddress {
     pub(super) fn of(request: &Request, proxies: &[Network]) -> Self {
         let peer =
             request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical());
         let Some(mut address) = peer else { return Self::default() };
         let forwarded = request.headers().get_all("x-forwarded-for");
         let hops: Vec<_> = forwarded.iter().filter_map(|value| value.to_str().ok()).collect();
-        // Each proxy appends whom it heard from: read from the right, for as long as those are trusted.
+        // Each proxy appends the address of its peer: read from the right for as long as the peer is trusted.
         for hop in hops.iter().flat_map(|value| value.split(',')).rev() {
             if !proxies.iter().any(|network| network.contains(address)) {
                 break;
             }
-            let Ok(before) = hop.trim().parse::<IpAddr>() else { break };
-            address = before.to_canonical();
+            let Ok(previous) = hop.trim().parse::<IpAddr>() else { break };
+            address = previous.to_canonical();
         }
         Self(address)
     }
 
-    /// What shares one rate: an IPv6 caller has a whole network of addresses.
-    pub(super) fn neighbourhood(self) -> IpAddr {
+    /// The unit of rate limits: an IPv4 address, or the /64 network of an IPv6 address, since one client has all of it.
+    pub(super) fn network_prefix(self) -> IpAddr {
         match self.0 {
             IpAddr::V4(_) => self.0,
             IpAddr::V6(address) => (address.to_bits() >> 64 << 64).to_be_bytes().into(),
@@ -58,7 +58,7 @@ pub struct Network {
     bits: u8,
 }
 
-/// Why a text is not a range of addresses.
+/// A text that is not an IP address or network.
 #[derive(Debug, Error)]
 #[error("{0} is not an address or a network such as 10.0.0.0/8")]
 pub struct NetworkError(String);
@@ -67,15 +67,15 @@ impl FromStr for Network {
     type Err = NetworkError;
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
-        let wrong = || NetworkError(text.to_owned());
+        let invalid = || NetworkError(text.to_owned());
         let (base, bits) = match text.split_once('/') {
-            Some((base, bits)) => (base, Some(bits.parse::<u8>().map_err(|_| wrong())?)),
+            Some((base, bits)) => (base, Some(bits.parse::<u8>().map_err(|_| invalid())?)),
             None => (text, None),
         };
-        let base: IpAddr = base.parse().map_err(|_| wrong())?;
-        let whole = if base.is_ipv4() { 32 } else { 128 };
-        let bits = bits.unwrap_or(whole);
-        if bits > whole { Err(wrong()) } else { Ok(Self { base, bits }) }
+        let base: IpAddr = base.parse().map_err(|_| invalid())?;
+        let max_bits = if base.is_ipv4() { 32 } else { 128 };
+        let bits = bits.unwrap_or(max_bits);
+        if bits > max_bits { Err(invalid()) } else { Ok(Self { base, bits }) }
     }
 }
 
@@ -87,7 +87,7 @@ impl fmt::Display for Network {
 
 impl Network {
     pub fn contains(&self, address: IpAddr) -> bool {
-        let mask = |whole: u32| u128::MAX.checked_shl(whole - u32::from(self.bits)).unwrap_or(0);
+        let mask = |width: u32| u128::MAX.checked_shl(width - u32::from(self.bits)).unwrap_or(0);
         match (self.base, address) {
             (IpAddr::V4(base), IpAddr::V4(other)) => {
                 u128::from(base.to_bits()) & mask(32) == u128::from(other.to_bits()) & mask(32)
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_holds_its_own_addresses() {
+    fn a_network_contains_its_own_addresses() {
         for (network, address, inside) in [
             ("10.0.0.0/8", "10.1.2.3", true),
             ("10.0.0.0/8", "11.0.0.1", false),
@@ -128,11 +128,11 @@ mod tests {
         request.extensions_mut().insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 1)));
         request.headers_mut().insert("x-forwarded-for", forwarded.parse().unwrap());
         let proxies: Vec<Network> = proxies.iter().map(|text| text.parse().unwrap()).collect();
-        Address::of(&request, &proxies).to_string()
+        ClientAddress::of(&request, &proxies).to_string()
     }
 
     #[test]
-    fn only_a_trusted_proxy_says_who_asked() {
+    fn only_a_trusted_proxy_can_report_another_client_address() {
         assert_eq!(address("192.0.2.9", "203.0.113.5", &[]), "192.0.2.9");
         assert_eq!(address("127.0.0.1", "203.0.113.5", &["127.0.0.1"]), "203.0.113.5");
         assert_eq!(address("127.0.0.1", "6.6.6.6, 203.0.113.5", &["127.0.0.1"]), "203.0.113.5");

@@ -1,4 +1,4 @@
-//! Connections: taken one by one, bounded in number, each served in a task of its own.
+//! Accepts connections, bounds their number, and serves each in its own task.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,52 +22,57 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
-use super::address::{Address, Network};
-use super::pace::{Paced, PacedBody, Patience};
+use super::address::{ClientAddress, Network};
+use super::timeouts::{TimeoutBody, TimeoutStream, Timeouts};
 use super::tls::Certificate;
 
-/// Connections at once, also those that became WebSockets: less than the files that a process may usually open.
-const CONNECTIONS: usize = 512;
-/// Of these, what one address may have. A proxy and programs on this machine speak for many.
-const FROM_ONE: usize = CONNECTIONS / 4;
-/// Where no connection can be taken, as when all files are in use, it is tried again after this time.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Open connections at once, including WebSockets: below the usual limit of open files per process.
+const MAX_CONNECTIONS: usize = 512;
+/// Connections from one address. Trusted proxies and this machine are exempt, since they connect for many clients.
+const MAX_PER_ADDRESS: usize = MAX_CONNECTIONS / 4;
+/// The pause after `accept` failed, as it does when the process has no file descriptor left.
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 pub(super) struct Connections {
     pub(super) certificate: Option<Certificate>,
-    pub(super) patience: Patience,
+    pub(super) timeouts: Timeouts,
     proxies: Vec<Network>,
-    places: Arc<Semaphore>,
-    taken: Mutex<HashMap<IpAddr, usize>>,
+    free_slots: Arc<Semaphore>,
+    /// Open connections by network prefix.
+    open: Mutex<HashMap<IpAddr, usize>>,
 }
 
 impl Connections {
-    pub(super) fn new(certificate: Option<Certificate>, patience: Patience, proxies: Vec<Network>) -> Self {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
-        Self { certificate, patience, proxies, places, taken: Mutex::default() }
+    pub(super) fn new(certificate: Option<Certificate>, timeouts: Timeouts, proxies: Vec<Network>) -> Self {
+        let free_slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        Self { certificate, timeouts, proxies, free_slots, open: Mutex::default() }
     }
 
-    fn taken(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a caller, unless they have too many.
-    fn place(self: &Arc<Self>, peer: SocketAddr, permit: OwnedSemaphorePermit) -> Option<Place> {
+    /// Reserves a slot for a peer, unless its address has too many connections.
+    fn reserve_slot(
+        self: &Arc<Self>,
+        peer: SocketAddr,
+        permit: OwnedSemaphorePermit,
+    ) -> Option<ConnectionSlot> {
         let ip = peer.ip().to_canonical();
-        let many = ip.is_loopback() || self.proxies.iter().any(|network| network.contains(ip));
-        let from = Address(ip).neighbourhood();
-        let mut taken = self.taken();
-        let count = taken.entry(from).or_default();
-        if *count >= FROM_ONE && !many {
+        let is_exempt = ip.is_loopback() || self.proxies.iter().any(|network| network.contains(ip));
+        let prefix = ClientAddress(ip).network_prefix();
+        let mut open = self.open();
+        let count = open.entry(prefix).or_default();
+        if *count >= MAX_PER_ADDRESS && !is_exempt {
             return None;
         }
         *count += 1;
-        Some(Place { connections: Arc::clone(self), from, _permit: permit })
+        Some(ConnectionSlot { connections: Arc::clone(self), prefix, _permit: permit })
     }
 
-    /// Takes connections and serves them until it is stopped; then those end that are under way.
+    /// Accepts and serves connections until a stop, then lets the open ones finish.
     pub(super) async fn serve(
         self: Arc<Self>,
         listener: TcpListener,
@@ -77,11 +82,11 @@ impl Connections {
         let mut tasks = JoinSet::new();
         loop {
             tokio::select! {
-                () = told(&mut stopped) => break,
+                () = wait_for_stop(&mut stopped) => break,
                 Some(_) = tasks.join_next() => {}
-                (stream, peer, place) = self.accept(&listener) => {
+                (stream, peer, slot) = self.accept(&listener) => {
                     let (connections, router) = (Arc::clone(&self), router.clone());
-                    tasks.spawn(connections.attend(stream, peer, place, router, stopped.clone()));
+                    tasks.spawn(connections.serve_stream(stream, peer, slot, router, stopped.clone()));
                 }
             }
         }
@@ -89,108 +94,108 @@ impl Connections {
         while tasks.join_next().await.is_some() {}
     }
 
-    async fn accept(self: &Arc<Self>, listener: &TcpListener) -> (TcpStream, SocketAddr, Place) {
+    async fn accept(self: &Arc<Self>, listener: &TcpListener) -> (TcpStream, SocketAddr, ConnectionSlot) {
         loop {
-            let Ok(permit) = Arc::clone(&self.places).acquire_owned().await else {
-                // Nobody closes it.
+            let Ok(permit) = Arc::clone(&self.free_slots).acquire_owned().await else {
+                // Unreachable: the semaphore is never closed.
                 return std::future::pending().await;
             };
             match listener.accept().await {
-                Ok((stream, peer)) => match self.place(peer, permit) {
-                    Some(place) => return (stream, peer, place),
+                Ok((stream, peer)) => match self.reserve_slot(peer, permit) {
+                    Some(slot) => return (stream, peer, slot),
                     None => tracing::debug!(%peer, "too many connections from one address"),
                 },
-                Err(error) if is_of_the_caller(&error) => {}
+                Err(error) if is_peer_error(&error) => {}
                 Err(error) => {
-                    tracing::error!(%error, "no connection can be taken");
-                    sleep(PAUSE).await;
+                    tracing::error!(%error, "cannot accept connections");
+                    sleep(ACCEPT_RETRY_PAUSE).await;
                 }
             }
         }
     }
 
-    async fn attend(
+    async fn serve_stream(
         self: Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,
-        place: Place,
+        slot: ConnectionSlot,
         router: Router,
         stopped: watch::Receiver<bool>,
     ) {
-        // What somebody types in a terminal must not wait for more.
+        // Keystrokes in a terminal must be sent without delay.
         let _ = stream.set_nodelay(true);
         let Some(certificate) = &self.certificate else {
-            return self.speak(stream, peer, place, router, stopped).await;
+            return self.serve_http(stream, peer, slot, router, stopped).await;
         };
-        let shaken = TlsAcceptor::from(certificate.current()).accept(stream);
-        match timeout(self.patience.head, shaken).await {
-            Ok(Ok(stream)) => self.speak(stream, peer, place, router, stopped).await,
-            Ok(Err(error)) => tracing::debug!(%peer, %error, "no handshake"),
-            Err(_) => tracing::debug!(%peer, "the handshake took too long"),
+        let handshake = TlsAcceptor::from(certificate.current()).accept(stream);
+        match timeout(self.timeouts.head, handshake).await {
+            Ok(Ok(stream)) => self.serve_http(stream, peer, slot, router, stopped).await,
+            Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS handshake failed"),
+            Err(_) => tracing::debug!(%peer, "TLS handshake timed out"),
         }
     }
 
-    async fn speak<S>(
+    async fn serve_http<S>(
         &self,
         stream: S,
         peer: SocketAddr,
-        place: Place,
+        slot: ConnectionSlot,
         router: Router,
         mut stopped: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let patience = self.patience;
+        let timeouts = self.timeouts;
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let mut request = request.map(|body| Body::new(PacedBody::new(body, &patience)));
+            let mut request = request.map(|body| Body::new(TimeoutBody::new(body, &timeouts)));
             request.extensions_mut().insert(ConnectInfo(peer));
             router.clone().oneshot(request)
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(patience.head)
-            .serve_connection(TokioIo::new(Paced::new(stream, &patience, place)), service)
+            .header_read_timeout(timeouts.head)
+            .serve_connection(TokioIo::new(TimeoutStream::new(stream, &timeouts, slot)), service)
             .with_upgrades();
         let mut connection = pin!(connection);
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = told(&mut stopped) => {
+        let result = tokio::select! {
+            result = connection.as_mut() => result,
+            () = wait_for_stop(&mut stopped) => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
         };
-        if let Err(error) = ended {
-            tracing::debug!(%peer, %error, "the connection was given up");
+        if let Err(error) = result {
+            tracing::debug!(%peer, %error, "connection closed with an error");
         }
     }
 }
 
-/// Waits for a stop. An error means that the sender is gone, which is one too.
-async fn told(stopped: &mut watch::Receiver<bool>) {
+/// Waits for a stop. A dropped sender counts as one.
+async fn wait_for_stop(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// Whether the connection failed, and not the taking of it.
-fn is_of_the_caller(error: &io::Error) -> bool {
+/// Whether the error concerns one peer, and not the listener itself.
+fn is_peer_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// The place that a connection takes while it is there.
+/// The slot of one open connection. Dropping it frees the slot.
 #[derive(Debug)]
-struct Place {
+struct ConnectionSlot {
     connections: Arc<Connections>,
-    from: IpAddr,
+    prefix: IpAddr,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut taken = self.connections.taken();
-        if let Some(count) = taken.get_mut(&self.from) {
+        let mut open = self.connections.open();
+        if let Some(count) = open.get_mut(&self.prefix) {
             *count -= 1;
             if *count == 0 {
-                taken.remove(&self.from);
+                open.remove(&self.prefix);
             }
         }
     }
@@ -201,20 +206,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_address_cannot_take_every_place_but_a_proxy_can() {
+    fn one_address_cannot_take_every_slot_but_a_proxy_can() {
         let proxy: Network = "10.0.0.1".parse().unwrap();
-        let connections = Arc::new(Connections::new(None, Patience::default(), vec![proxy]));
-        let take = |address: &str| {
-            let permit = Arc::clone(&connections.places).try_acquire_owned().ok()?;
-            connections.place(SocketAddr::new(address.parse().unwrap(), 1), permit)
+        let connections = Arc::new(Connections::new(None, Timeouts::default(), vec![proxy]));
+        let reserve = |address: &str| {
+            let permit = Arc::clone(&connections.free_slots).try_acquire_owned().ok()?;
+            connections.reserve_slot(SocketAddr::new(address.parse().unwrap(), 1), permit)
         };
-        let mut places: Vec<_> = std::iter::from_fn(|| take("192.0.2.1")).collect();
-        assert_eq!(places.len(), FROM_ONE);
-        assert!(take("192.0.2.2").is_some(), "another has room");
-        places.pop();
-        assert!(take("192.0.2.1").is_some(), "what was left can be taken again");
-        places.clear();
-        assert!(connections.taken().is_empty());
-        assert_eq!(std::iter::from_fn(|| take("10.0.0.1")).collect::<Vec<_>>().len(), CONNECTIONS);
+        let mut slots: Vec<_> = std::iter::from_fn(|| reserve("192.0.2.1")).collect();
+        assert_eq!(slots.len(), MAX_PER_ADDRESS);
+        assert!(reserve("192.0.2.2").is_some(), "another address has room");
+        slots.pop();
+        assert!(reserve("192.0.2.1").is_some(), "a freed slot can be reserved again");
+        slots.clear();
+        assert!(connections.open().is_empty());
+        assert_eq!(std::iter::from_fn(|| reserve("10.0.0.1")).collect::<Vec<_>>().len(), MAX_CONNECTIONS);
     }
 }

@@ -1,4 +1,4 @@
-//! Pages of other origins: only those in the configuration, only with a token, never with a cookie.
+//! CORS: pages of the configured origins may call with a token, never with a cookie.
 
 use axum::extract::Request;
 use axum::http::header::{
@@ -10,17 +10,17 @@ use axum::response::{IntoResponse, Response};
 
 use super::site::Site;
 
-/// The origin of the page that asks, if it is in the list.
-pub(super) fn welcome(site: &Site, request: &Request) -> Option<HeaderValue> {
+/// The request's origin, if it is one of the configured origins.
+pub(super) fn allowed_origin(site: &Site, request: &Request) -> Option<HeaderValue> {
     let origin = request.headers().get(ORIGIN)?;
-    site.is_welcome(origin.to_str().ok()?).then(|| origin.clone())
+    site.is_allowed_origin(origin.to_str().ok()?).then(|| origin.clone())
 }
 
-/// The answer to a browser that asks beforehand.
+/// The response to a preflight request, or `None` if it is not one.
 pub(super) fn preflight(request: &Request) -> Option<Response> {
-    let asks =
+    let is_preflight =
         request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-    asks.then(|| {
+    is_preflight.then(|| {
         let headers = [
             (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, DELETE"),
             (ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, if-match, if-none-match, range"),

@@ -1,4 +1,4 @@
-//! The headers that every answer carries, so that a browser lets nothing in that is not ours.
+//! The security headers of every response.
 
 use axum::http::header::{
     CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
@@ -11,13 +11,14 @@ const COOP: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const CORP: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 const PERMISSIONS: HeaderName = HeaderName::from_static("permissions-policy");
 
-const PERMITTED: &str = "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), \
+const PERMISSIONS_VALUE: &str = "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), \
      magnetometer=(), microphone=(), midi=(), payment=(), usb=(), \
      clipboard-read=(self), clipboard-write=(self), fullscreen=(self), publickey-credentials-create=(self), \
      publickey-credentials-get=(self)";
 
-/// The policy of our pages: scripts from us and WASM, styles from us or with the page's nonce, nothing inline.
-pub(crate) fn policy(site: &Site, nonce: Option<&str>) -> String {
+/// The content security policy of our pages: own scripts and WASM, own styles or those with the page's nonce, nothing
+/// else inline.
+pub(crate) fn content_security_policy(site: &Site, nonce: Option<&str>) -> String {
     let style = nonce.map(|nonce| format!(" 'nonce-{nonce}'")).unwrap_or_default();
     let origin = site.origin().origin().ascii_serialization();
     let socket = origin.replacen("http", "ws", 1);
@@ -29,20 +30,20 @@ pub(crate) fn policy(site: &Site, nonce: Option<&str>) -> String {
     )
 }
 
-/// Adds what a handler did not set itself: bytes of a workspace have a stricter policy of their own.
-pub(super) fn protect(site: &Site, welcome: bool, headers: &mut HeaderMap) {
+/// Adds the headers that the handler did not set itself. Files of a workspace come with a stricter policy.
+pub(super) fn protect(site: &Site, cross_origin: bool, headers: &mut HeaderMap) {
     let mut set = |name: HeaderName, value: HeaderValue| {
         headers.entry(name).or_insert(value);
     };
-    if let Ok(policy) = HeaderValue::from_str(&policy(site, None)) {
+    if let Ok(policy) = HeaderValue::from_str(&content_security_policy(site, None)) {
         set(CONTENT_SECURITY_POLICY, policy);
     }
     set(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     set(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     set(COOP, HeaderValue::from_static("same-origin"));
-    set(CORP, HeaderValue::from_static(if welcome { "cross-origin" } else { "same-origin" }));
-    set(PERMISSIONS, HeaderValue::from_static(PERMITTED));
-    // For `localhost` it would hold for every port, and for every other program there.
+    set(CORP, HeaderValue::from_static(if cross_origin { "cross-origin" } else { "same-origin" }));
+    set(PERMISSIONS, HeaderValue::from_static(PERMISSIONS_VALUE));
+    // For `localhost`, HSTS would apply to every port and so to other programs.
     if site.is_secure() && !site.is_local() {
         set(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }

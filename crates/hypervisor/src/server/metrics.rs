@@ -1,11 +1,11 @@
-//! What the server counts, in the text form that Prometheus reads.
+//! The server's counters, in the text format of Prometheus.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::StatusCode;
 
-/// A number that only grows.
+/// A counter that only grows.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -22,17 +22,17 @@ impl Counter {
 /// The counters of the web server.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Answers by the first digit of their status, from 1 to 5.
-    answers: [Counter; 5],
-    /// Requests that were told to come back later.
+    /// Responses by status class, 1xx to 5xx.
+    responses: [Counter; 5],
+    /// Requests refused by a rate limit.
     pub too_many: Counter,
     pub signed_in: Counter,
 }
 
 impl Metrics {
-    pub(super) fn answered(&self, status: StatusCode) {
+    pub(super) fn count_response(&self, status: StatusCode) {
         let class = usize::from(status.as_u16() / 100).saturating_sub(1);
-        if let Some(counter) = self.answers.get(class) {
+        if let Some(counter) = self.responses.get(class) {
             counter.add();
         }
         if status == StatusCode::TOO_MANY_REQUESTS {
@@ -40,17 +40,17 @@ impl Metrics {
         }
     }
 
-    /// Writes all of them.
+    /// Writes all counters.
     pub fn write(&self, text: &mut String) {
-        text.push_str("# HELP choir_http_responses_total Answers by class of status.\n");
+        text.push_str("# HELP choir_http_responses_total Responses by status class.\n");
         text.push_str("# TYPE choir_http_responses_total counter\n");
-        for (class, counter) in (1..).zip(&self.answers) {
+        for (class, counter) in (1..).zip(&self.responses) {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "choir_http_responses_total{{class=\"{class}xx\"}} {}", counter.get());
         }
         let too_many = "Requests refused by a rate limit.";
         metric(text, "choir_http_too_many_total", "counter", too_many, self.too_many.get());
-        metric(text, "choir_sign_ins_total", "counter", "Sessions begun.", self.signed_in.get());
+        metric(text, "choir_sign_ins_total", "counter", "Sessions started.", self.signed_in.get());
     }
 }
 

@@ -1,4 +1,4 @@
-//! How often is too often: a bucket of tokens for each caller, in memory.
+//! Rate limits: a token bucket for each client, in memory.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -6,22 +6,22 @@ use std::sync::{Mutex, PoisonError};
 
 use shared_types::{Timestamp, UserId};
 
-use super::address::Address;
-use crate::problem::Refusal;
+use super::address::ClientAddress;
+use crate::problem::ApiError;
 
-/// A bucket holds `burst` and gains `per_minute`.
+/// A bucket holds `burst` tokens and gains `per_minute`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     pub burst: f64,
     pub per_minute: f64,
 }
 
-/// The rates of a server.
+/// The rate limits of a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimits {
-    /// Attempts to sign in, for each address.
+    /// Attempts to sign in, per address.
     pub sign_in: Rate,
-    /// Everything, for each user, or for each address where nobody is signed in.
+    /// All requests, per user, or per address if the request is anonymous.
     pub calls: Rate,
 }
 
@@ -35,92 +35,99 @@ impl Default for RateLimits {
 }
 
 impl RateLimits {
-    /// None, for tests that call more often than a person does.
+    /// No limits, for tests and benchmarks.
     pub fn unlimited() -> Self {
-        let none = Rate { burst: f64::MAX, per_minute: f64::MAX };
-        Self { sign_in: none, calls: none }
+        let unlimited = Rate { burst: f64::MAX, per_minute: f64::MAX };
+        Self { sign_in: unlimited, calls: unlimited }
     }
 }
 
-/// What is counted.
+/// Which limit a request counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     SignIn,
-    Call,
+    Any,
 }
 
-/// Whose it is.
+/// The client that a request counts for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
-    Address(Address),
+pub(crate) enum RateSubject {
+    Address(ClientAddress),
     User(UserId),
 }
 
+/// A [`RateSubject`] with the addresses of one network merged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Owner {
-    Address(IpAddr),
+enum BucketKey {
+    Network(IpAddr),
     User(UserId),
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     tokens: f64,
-    at: Timestamp,
+    updated: Timestamp,
 }
 
-/// So many callers are remembered; those whose buckets are full again need not be.
-const CALLERS: usize = 10_000;
+/// The number of buckets in memory. Buckets that are full again are dropped first.
+const MAX_BUCKETS: usize = 10_000;
 
-/// The buckets of a server.
+/// The token buckets of a server.
 #[derive(Debug)]
-pub struct Rates {
+pub struct RateLimiter {
     limits: RateLimits,
-    buckets: Mutex<HashMap<(Kind, Owner), Bucket>>,
+    buckets: Mutex<HashMap<(RequestKind, BucketKey), Bucket>>,
 }
 
-impl Rates {
+impl RateLimiter {
     pub(crate) fn new(limits: RateLimits) -> Self {
         Self { limits, buckets: Mutex::default() }
     }
 
-    fn rate(&self, kind: Kind) -> Rate {
+    fn rate(&self, kind: RequestKind) -> Rate {
         match kind {
-            Kind::SignIn => self.limits.sign_in,
-            Kind::Call => self.limits.calls,
+            RequestKind::SignIn => self.limits.sign_in,
+            RequestKind::Any => self.limits.calls,
         }
     }
 
-    /// Takes one token, or says when there will be one.
-    pub(crate) fn take(&self, now: Timestamp, kind: Kind, key: Key) -> Result<(), Refusal> {
-        let owner = match key {
-            Key::Address(address) => Owner::Address(address.neighbourhood()),
-            Key::User(user) => Owner::User(user),
+    /// Takes one token, or returns an error that says when there will be one.
+    pub(crate) fn take(
+        &self,
+        now: Timestamp,
+        kind: RequestKind,
+        subject: RateSubject,
+    ) -> Result<(), ApiError> {
+        let key = match subject {
+            RateSubject::Address(address) => BucketKey::Network(address.network_prefix()),
+            RateSubject::User(user) => BucketKey::User(user),
         };
         let rate = self.rate(kind);
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= CALLERS {
-            buckets
-                .retain(|(kind, _), bucket| filled(*bucket, self.rate(*kind), now) < self.rate(*kind).burst);
-            if buckets.len() >= CALLERS {
+        if buckets.len() >= MAX_BUCKETS {
+            buckets.retain(|(kind, _), bucket| {
+                tokens_now(*bucket, self.rate(*kind), now) < self.rate(*kind).burst
+            });
+            if buckets.len() >= MAX_BUCKETS {
                 buckets.clear();
             }
         }
-        let fresh = Bucket { tokens: rate.burst, at: now };
-        let bucket = buckets.entry((kind, owner)).or_insert(fresh);
-        *bucket = Bucket { tokens: filled(*bucket, rate, now), at: now };
+        let full = Bucket { tokens: rate.burst, updated: now };
+        let bucket = buckets.entry((kind, key)).or_insert(full);
+        *bucket = Bucket { tokens: tokens_now(*bucket, rate, now), updated: now };
         if bucket.tokens >= 1.0 {
             bucket.tokens -= 1.0;
             return Ok(());
         }
         let seconds = ((1.0 - bucket.tokens) / rate.per_minute * 60.0).ceil();
-        Err(Refusal::too_many((seconds as u64).max(1)))
+        Err(ApiError::too_many((seconds as u64).max(1)))
     }
 }
 
-/// What a bucket holds by now. A clock that went back adds nothing.
-fn filled(bucket: Bucket, rate: Rate, now: Timestamp) -> f64 {
-    let passed = (now.millis() - bucket.at.millis()).max(0) as f64;
-    (bucket.tokens + passed * rate.per_minute / 60_000.0).min(rate.burst)
+/// The tokens in a bucket at this time. A clock that was set back adds none.
+fn tokens_now(bucket: Bucket, rate: Rate, now: Timestamp) -> f64 {
+    let elapsed = (now.millis() - bucket.updated.millis()).max(0) as f64;
+    (bucket.tokens + elapsed * rate.per_minute / 60_000.0).min(rate.burst)
 }
 
 #[cfg(test)]
@@ -129,10 +136,13 @@ mod tests {
 
     #[test]
     fn a_bucket_empties_and_fills_again_for_each_caller() {
-        let rates = Rates::new(RateLimits::default());
-        let (here, there) = (Address("192.0.2.1".parse().unwrap()), Address("192.0.2.2".parse().unwrap()));
-        let take =
-            |at: i64, who| rates.take(Timestamp::from_millis(at), Kind::SignIn, Key::Address(who)).is_ok();
+        let rates = RateLimiter::new(RateLimits::default());
+        let (here, there) =
+            (ClientAddress("192.0.2.1".parse().unwrap()), ClientAddress("192.0.2.2".parse().unwrap()));
+        let take = |at: i64, address| {
+            let subject = RateSubject::Address(address);
+            rates.take(Timestamp::from_millis(at), RequestKind::SignIn, subject).is_ok()
+        };
         assert!((0..10).all(|_| take(0, here)));
         assert!(!take(0, here));
         assert!(take(0, there));

@@ -1,5 +1,5 @@
-//! TLS with a certificate of our own. The files are looked at again for every connection, so that a certificate that
-//! was renewed is used without a restart; one that cannot be used leaves the old one in place.
+//! TLS. The certificate files are checked for every connection, so a renewed certificate is used without a restart. If
+//! the new files cannot be used, the server keeps the old certificate.
 
 use std::error::Error;
 use std::io;
@@ -12,36 +12,36 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, InconsistentKeys, version};
 
-/// The files of a certificate.
+/// The certificate files, in PEM format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
-    /// The server's own certificate, then those that lead to its authority; PEM.
+    /// The server's certificate, followed by the intermediate certificates.
     pub certificate: PathBuf,
-    /// PEM too.
+    /// The private key.
     pub key: PathBuf,
 }
 
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    #[error("[server] tls: {} cannot be read; check the path, and that this user may read the file", path.display())]
+    #[error("[server] tls: cannot read {}; check the path, and that this user may read the file", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("[server] tls: {} is not PEM: {reason}", path.display())]
     NotPem { path: PathBuf, reason: String },
     #[error(
-        "[server] tls: {} holds no certificate; it must have a part that begins with -----BEGIN CERTIFICATE-----",
+        "[server] tls: {} contains no certificate; it needs a section that begins with -----BEGIN CERTIFICATE-----",
         path.display()
     )]
     NoCertificate { path: PathBuf },
     #[error(
-        "[server] tls: {} holds no key; it must have a part that begins with -----BEGIN PRIVATE KEY-----, without a \
+        "[server] tls: {} contains no key; it needs a section that begins with -----BEGIN PRIVATE KEY-----, without a \
          password",
         path.display()
     )]
     NoKey { path: PathBuf },
     #[error(
         "[server] tls: the key in {} does not belong to the first certificate in {}; the server's own certificate \
-         must come first, and both files must have been made together",
+         must come first, and both files must belong together",
         key.display(), certificate.display()
     )]
     Mismatch { certificate: PathBuf, key: PathBuf },
@@ -50,7 +50,7 @@ pub enum TlsError {
 }
 
 impl Tls {
-    /// What is wrong with the files, if anything.
+    /// Checks that the files can be used.
     pub fn check(&self) -> Result<(), TlsError> {
         self.load().map(drop)
     }
@@ -82,15 +82,15 @@ impl Tls {
         Ok(Arc::new(config))
     }
 
-    /// What tells whether a file was replaced.
-    fn stamp(&self) -> Stamp {
-        let of =
+    /// Modification times and sizes, to detect replaced files.
+    fn stamp(&self) -> FileStamps {
+        let stamp =
             |path: &Path| std::fs::metadata(path).and_then(|meta| Ok((meta.modified()?, meta.len()))).ok();
-        [of(&self.certificate), of(&self.key)]
+        [stamp(&self.certificate), stamp(&self.key)]
     }
 }
 
-type Stamp = [Option<(SystemTime, u64)>; 2];
+type FileStamps = [Option<(SystemTime, u64)>; 2];
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     std::fs::read(path).map_err(|source| TlsError::Unreadable { path: path.to_owned(), source })
@@ -100,11 +100,11 @@ fn not_pem(path: &Path, error: &pem::Error) -> TlsError {
     TlsError::NotPem { path: path.to_owned(), reason: error.to_string() }
 }
 
-/// The certificate as it is now.
+/// The certificate in use.
 #[derive(Debug)]
 pub(super) struct Certificate {
     files: Tls,
-    current: Mutex<(Stamp, Arc<rustls::ServerConfig>)>,
+    current: Mutex<(FileStamps, Arc<rustls::ServerConfig>)>,
 }
 
 impl Certificate {
@@ -113,7 +113,7 @@ impl Certificate {
         Ok(Self { files, current })
     }
 
-    /// What the next connection is served with.
+    /// The configuration for the next connection, from the newest usable files.
     pub(super) fn current(&self) -> Arc<rustls::ServerConfig> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.files.stamp();
@@ -123,7 +123,7 @@ impl Certificate {
                 Ok(config) => current.1 = config,
                 Err(error) => tracing::error!(
                     error = &error as &dyn Error,
-                    "the new certificate is not used; the old one goes on"
+                    "cannot use the new certificate; keeping the old one"
                 ),
             }
         }

@@ -1,4 +1,4 @@
-//! Why the vault refuses. Every message says what to do; none has a secret in it.
+//! Errors of the vault. Messages say what to do, and contain no secrets.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::identity::IdentityError;
 
-/// Why something was not done with a provider's key. Whatever it is, nothing was lost.
+/// Why a vault operation failed. Nothing was changed or lost.
 #[derive(Debug, Error)]
 pub enum VaultError {
     #[error("{0}")]
@@ -16,59 +16,58 @@ pub enum VaultError {
     #[error("there is no such key")]
     Missing,
     #[error("there are already {limit} keys; clear one first")]
-    Full { limit: u32 },
+    LimitReached { limit: u32 },
     #[error("the vault is locked: {0}")]
-    Locked(#[from] Locked),
+    Locked(#[from] MasterKeyError),
     #[error(
-        "the key for {provider} does not verify: its row was changed outside of ChoirOS, or belongs to somebody \
-         else; set it again"
+        "the key for {provider} does not verify: its row was changed outside of ChoirOS, or belongs to another user; \
+         set it again"
     )]
-    Damaged { provider: String },
-    #[error("the vault's store cannot be read or written")]
+    Corrupt { provider: String },
+    #[error("cannot read or write the vault's database")]
     Store(#[from] rusqlite::Error),
-    #[error("the vault's store cannot be read or written")]
+    #[error("cannot read or write the vault's database")]
     Identity(#[from] IdentityError),
 }
 
-/// What is wrong with the master key.
+/// Why the master key cannot be used.
 #[derive(Debug, Error)]
-pub enum Locked {
+pub enum MasterKeyError {
     #[error(
-        "its keys were sealed with a master key that is no longer there. Put {0} back (a backup has it), or set \
-         CHOIR_MASTER_KEY to it. If it is lost for good, so are the keys: `choir keys clear --unreadable`, and set \
-         them again"
+        "the master key that sealed its keys is missing. Restore {0} from a backup, or set CHOIR_MASTER_KEY to its \
+         content. If it is lost, the keys are lost too: run `choir keys clear --unreadable` and set them again"
     )]
-    NoMaster(PathBuf),
+    Missing(PathBuf),
     #[error(
-        "{0} is not the master key that its keys were sealed with. Put the right one back. If it is lost for good, \
-         so are the keys: `choir keys clear --unreadable`, and set them again"
+        "{0} is not the master key that sealed its keys. Restore the right one. If it is lost, the keys are lost too: \
+         run `choir keys clear --unreadable` and set them again"
     )]
-    WrongMaster(String),
+    Wrong(String),
     #[error(
-        "{0} is not a master key: 32 bytes are needed, in hex or base64, as `openssl rand -hex 32` makes them"
+        "{0} is not a master key: it needs 32 bytes in hex or base64, such as the output of `openssl rand -hex 32`"
     )]
-    NotAKey(String),
+    Malformed(String),
     #[error(
-        "others on this machine may read or change {path} (its mode is {mode:o}); if it is yours: chmod 600 {path}"
+        "other users of this machine can read or change {path} (mode {mode:o}); if the file is yours: chmod 600 {path}"
     )]
-    Exposed { path: PathBuf, mode: u32 },
-    #[error("{path} belongs to another user of this machine (number {uid}); it is not trusted")]
-    Foreign { path: PathBuf, uid: u32 },
-    #[error("{path} cannot be read or written")]
-    File {
+    InsecurePermissions { path: PathBuf, mode: u32 },
+    #[error("{path} belongs to another user of this machine (uid {uid}) and is not trusted")]
+    WrongOwner { path: PathBuf, uid: u32 },
+    #[error("cannot read or write {path}")]
+    Io {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
     #[error(
-        "the master key comes from CHOIR_MASTER_KEY, which only you can change: put the new one into \
-         CHOIR_NEXT_MASTER_KEY, rotate, and then start everything with CHOIR_MASTER_KEY set to it"
+        "the master key comes from CHOIR_MASTER_KEY, which only you can change: set CHOIR_NEXT_MASTER_KEY to the new \
+         key, rotate, and then restart everything with CHOIR_MASTER_KEY set to the new key"
     )]
-    NoNext,
-    #[error("the new master key is the old one; give another")]
-    Same,
-    #[error("the system gives no random bits")]
+    NoNextKey,
+    #[error("the new master key is the same as the old one")]
+    Unchanged,
+    #[error("the system provides no random numbers")]
     Randomness(#[source] getrandom::Error),
-    #[error("a secret could not be sealed")]
+    #[error("cannot seal a secret")]
     Seal,
 }

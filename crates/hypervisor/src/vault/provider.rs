@@ -1,25 +1,26 @@
-//! The name of a provider, such as `anthropic`, `bedrock`, `openai`, `zai` or `moonshot`. Which there are is not known
-//! here, but for the one whose key may have several parts.
+//! The name of a model provider, such as `anthropic`, `bedrock`, `openai`, `zai` or `moonshot`. The vault does not know
+//! which providers exist, apart from Bedrock, whose key may have several parts.
 
 use std::fmt;
 
-use super::{Secret, VaultError};
+use super::{ProviderSecret, VaultError};
 
-const AT_MOST: usize = 32;
+const MAX_LENGTH: usize = 32;
 const BEDROCK: &str = "bedrock";
 
 /// A name of `[a-z0-9-]{1,32}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Provider(String);
+pub struct ProviderName(String);
 
-impl Provider {
+impl ProviderName {
     pub fn parse(text: &str) -> Result<Self, VaultError> {
         let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-        if (1..=AT_MOST).contains(&text.len()) && text.bytes().all(letter) {
+        if (1..=MAX_LENGTH).contains(&text.len()) && text.bytes().all(letter) {
             return Ok(Self(text.to_owned()));
         }
-        let message =
-            format!("the name of a provider has 1 to {AT_MOST} of a-z, 0-9 and '-', as in anthropic");
+        let message = format!(
+            "the name of a provider has 1 to {MAX_LENGTH} characters of a-z, 0-9 and '-', as in anthropic"
+        );
         Err(VaultError::Invalid(message))
     }
 
@@ -27,9 +28,9 @@ impl Provider {
         &self.0
     }
 
-    /// Refuses a secret that cannot be a key of this provider. Cut at the wrong places, a secret would be sent as a part
-    /// that is none.
-    pub(super) fn check(&self, secret: &Secret) -> Result<(), VaultError> {
+    /// Refuses a secret that cannot be a key of this provider. A Bedrock key is split at its colons, so a malformed one
+    /// would send parts of the secret in the wrong fields.
+    pub(super) fn check(&self, secret: &ProviderSecret) -> Result<(), VaultError> {
         let letter = |b: u8| b.is_ascii_alphanumeric() || b"+/=_.-".contains(&b);
         let parts: Vec<&str> = secret.reveal().split(':').collect();
         let is_key =
@@ -37,13 +38,12 @@ impl Provider {
         if self.0 != BEDROCK || is_key {
             return Ok(());
         }
-        let message =
-            "a key of Bedrock is an API key, or an access key as ID:SECRET or ID:SECRET:SESSION_TOKEN";
+        let message = "a Bedrock key is an API key, or an access key as ID:SECRET or ID:SECRET:SESSION_TOKEN";
         Err(VaultError::Invalid(message.into()))
     }
 }
 
-impl fmt::Display for Provider {
+impl fmt::Display for ProviderName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -54,19 +54,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_its_letters() {
+    fn a_name_has_only_allowed_characters() {
         for good in ["anthropic", "z-ai", "x", "0", &"a".repeat(32)] {
-            assert_eq!(Provider::parse(good).unwrap().as_str(), good);
+            assert_eq!(ProviderName::parse(good).unwrap().as_str(), good);
         }
         for bad in ["", "Anthropic", "a b", "a/b", "é", "a\0", &"a".repeat(33)] {
-            assert!(Provider::parse(bad).is_err(), "{bad:?}");
+            assert!(ProviderName::parse(bad).is_err(), "{bad:?}");
         }
     }
 
     #[test]
-    fn a_key_of_bedrock_has_its_form() {
+    fn a_bedrock_key_has_up_to_three_parts() {
         let check = |provider: &str, secret: &str| {
-            Provider::parse(provider).unwrap().check(&Secret::new(secret.into())).is_ok()
+            ProviderName::parse(provider).unwrap().check(&ProviderSecret::new(secret.into())).is_ok()
         };
         for good in
             ["ABSKQmVkcm9jaw==", "bedrock-api-key-YmVkcm9jaw", "AKIA:wJal/K7+x", "ASIA:wJal/K7:IQoJ+b3=="]
@@ -77,6 +77,6 @@ mod tests {
         for bad in [json, "AKIA:", ":wJal", "AKIA:wJal:IQoJ:b3", "AKIA: wJal", "AKIA:wJal:"] {
             assert!(!check("bedrock", bad), "{bad}");
         }
-        assert!(check("tracker", json), "others may take what they like");
+        assert!(check("tracker", json), "other providers accept any text");
     }
 }

@@ -1,108 +1,108 @@
-//! Another master key for everything, at once.
+//! Rotation of the master key.
 //!
-//! There is a file and a database, and no transaction over both. So: the new key is written beside the old one and
-//! flushed; then one transaction seals every entry anew and names the new key's fingerprint; then the new file takes
-//! the place of the old. Whatever the instant of a crash, the key that the fingerprint names is on the disk, and
-//! [`keyfile::settle`] does what was left.
+//! A rotation changes a file and a database, and no transaction covers both. So it takes three steps: it writes the new
+//! key to a file beside the old one and syncs it; one transaction seals every entry with the new key and stores its
+//! fingerprint; the new file replaces the old one. After a crash at any instant, the key with the stored fingerprint is
+//! on disk, and [`keyfile::finish_rotation`] completes or cancels the rotation.
 
 use rusqlite::Connection;
 use zeroize::Zeroizing;
 
-use super::entries::{self, Stored};
-use super::error::Locked;
-use super::keyfile::{self, KeySource};
-use super::master::Master;
+use super::entries::{self, StoredEntry};
+use super::error::MasterKeyError;
+use super::keyfile::{self, MasterKeySource};
+use super::master_key::MasterKey;
 use super::{Vault, VaultError};
-use crate::identity::{Caller, User, What};
+use crate::identity::{AuditAction, ClientInfo, User};
 
-/// The instants between which a crash must cost nothing; tests die at each.
+/// The steps of a rotation. Tests kill the process after each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    Begun,
+    Started,
     NextWritten,
     Resealed,
     Committed,
-    Settled,
+    Finished,
 }
 
 #[cfg(test)]
 pub(super) const STEPS: [Step; 5] =
-    [Step::Begun, Step::NextWritten, Step::Resealed, Step::Committed, Step::Settled];
+    [Step::Started, Step::NextWritten, Step::Resealed, Step::Committed, Step::Finished];
 
 impl Vault {
-    /// Seals everything with another master key: the one that is given, or a new one. Says how many entries that
-    /// were. Only the owner may.
+    /// Seals all entries with another master key: the given one, or a new one. Returns the number of entries. Only the
+    /// owner may do this.
     pub fn rotate(
         &self,
-        who: &User,
+        user: &User,
         next: Option<&Zeroizing<String>>,
-        caller: &Caller,
+        client: &ClientInfo,
     ) -> Result<usize, VaultError> {
-        self.rotate_by_steps(who, next, caller, &|_| ())
+        self.rotate_by_steps(user, next, client, &|_| ())
     }
 
     pub(super) fn rotate_by_steps(
         &self,
-        who: &User,
+        user: &User,
         next: Option<&Zeroizing<String>>,
-        caller: &Caller,
-        at: &dyn Fn(Step),
+        client: &ClientInfo,
+        on_step: &dyn Fn(Step),
     ) -> Result<usize, VaultError> {
-        if !who.owner {
+        if !user.owner {
             return Err(VaultError::NotOwner);
         }
         let fresh = match (next, &self.source) {
-            (Some(text), _) => keyfile::given_next(text)?,
-            (None, KeySource::Folder(_)) => Master::generate()?,
-            (None, KeySource::Given(_)) => return Err(Locked::NoNext.into()),
+            (Some(text), _) => keyfile::parse_next_value(text)?,
+            (None, MasterKeySource::Folder(_)) => MasterKey::generate()?,
+            (None, MasterKeySource::Value(_)) => return Err(MasterKeyError::NoNextKey.into()),
         };
         let now = self.identity.now();
-        let resealed: Result<usize, VaultError> = self.identity.transact(|tx| {
-            let old = self.for_writing(tx)?;
+        let resealed: Result<usize, VaultError> = self.identity.write_transaction(|tx| {
+            let old = self.master_for_writing(tx)?;
             if fresh.fingerprint() == old.fingerprint() {
-                return Err(Locked::Same.into());
+                return Err(MasterKeyError::Unchanged.into());
             }
-            at(Step::Begun);
-            if let KeySource::Folder(folder) = &self.source {
+            on_step(Step::Started);
+            if let MasterKeySource::Folder(folder) = &self.source {
                 keyfile::put_next(folder, &fresh)?;
             }
-            at(Step::NextWritten);
+            on_step(Step::NextWritten);
             let count = reseal(tx, &old, &fresh)?;
             let detail = format!("{count} sealed anew");
-            self.identity.note(tx, now, &who.id, What::MasterRotated, caller, &detail)?;
-            at(Step::Resealed);
+            self.identity.record_audit(tx, now, &user.id, AuditAction::MasterRotated, client, &detail)?;
+            on_step(Step::Resealed);
             Ok(count)
         });
         if resealed.is_ok() {
-            at(Step::Committed);
+            on_step(Step::Committed);
         }
-        // Also where it failed: the next key is dropped then, or kept if the commit went through after all.
-        let settled = self.settle();
+        // This runs after a failure, too: it deletes the next key, or keeps it if the commit succeeded after all.
+        let finished = self.finish_rotation();
         let count = resealed?;
-        settled?;
-        at(Step::Settled);
-        // What the old key opens must not stay behind in the write-ahead log.
-        self.identity.forget_written();
+        finished?;
+        on_step(Step::Finished);
+        // Entries sealed with the old key must not stay in the write-ahead log.
+        self.identity.truncate_wal();
         Ok(count)
     }
 
-    /// Ends what a crash cut off.
-    pub(super) fn settle(&self) -> Result<(), VaultError> {
-        let KeySource::Folder(folder) = &self.source else { return Ok(()) };
-        if !keyfile::is_unsettled(folder) {
+    /// Finishes an interrupted rotation.
+    pub(super) fn finish_rotation(&self) -> Result<(), VaultError> {
+        let MasterKeySource::Folder(folder) = &self.source else { return Ok(()) };
+        if !keyfile::is_rotation_unfinished(folder) {
             return Ok(());
         }
-        self.identity.transact(|tx| Ok(keyfile::settle(folder, &entries::standing(tx)?)?))
+        self.identity.write_transaction(|tx| Ok(keyfile::finish_rotation(folder, &entries::seal_state(tx)?)?))
     }
 }
 
-/// Seals every entry anew. One that does not open keeps all of them as they are.
-fn reseal(tx: &Connection, old: &Master, fresh: &Master) -> Result<usize, VaultError> {
+/// Seals every entry with the new key. Fails, and so changes nothing, if one of them does not open.
+fn reseal(tx: &Connection, old: &MasterKey, fresh: &MasterKey) -> Result<usize, VaultError> {
     let stored = entries::all(tx)?;
-    for Stored { place, sealed, .. } in &stored {
-        let damaged = |_| VaultError::Damaged { provider: place.provider.clone() };
-        let secret = old.open(place, sealed).map_err(damaged)?;
-        entries::reseal(tx, place, &fresh.seal(place, &secret)?)?;
+    for StoredEntry { entry_id, sealed, .. } in &stored {
+        let corrupt = |_| VaultError::Corrupt { provider: entry_id.provider.clone() };
+        let secret = old.open(entry_id, sealed).map_err(corrupt)?;
+        entries::reseal(tx, entry_id, &fresh.seal(entry_id, &secret)?)?;
     }
     entries::put_fingerprint(tx, &fresh.fingerprint())?;
     Ok(stored.len())

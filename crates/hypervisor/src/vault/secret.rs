@@ -1,4 +1,4 @@
-//! A provider's secret in memory: it shows itself to nobody who does not ask by name, and is wiped when dropped.
+//! A provider's secret in memory. It is never printed by accident, and it is wiped when dropped.
 
 use std::fmt;
 
@@ -7,60 +7,58 @@ use zeroize::Zeroizing;
 
 use super::VaultError;
 
-/// As much as a secret may hold. Bedrock's session tokens are the longest, with about 2 KiB.
-const AT_MOST: usize = 16 << 10;
-/// Of a secret that is shorter, four letters would tell too much.
-const SHOWN_FROM: usize = 20;
-const SHOWN: usize = 4;
+/// The maximum length. Bedrock's session tokens are the longest secrets, with about 2 KiB.
+const MAX_BYTES: usize = 16 << 10;
+/// Shorter secrets have no hint, because four characters would reveal too much.
+const MIN_BYTES_FOR_HINT: usize = 20;
+const HINT_BYTES: usize = 4;
 
-/// A provider's secret: an API key, or whatever else a provider takes. It has no `Display` and no `Serialize`, so it gets
-/// nowhere by accident.
+/// A provider's secret, usually an API key. It implements neither `Display` nor `Serialize`.
 #[derive(Clone)]
-pub struct Secret(Zeroizing<String>);
+pub struct ProviderSecret(Zeroizing<String>);
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ProviderSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
+        f.write_str("ProviderSecret(…)")
     }
 }
 
-impl Secret {
+impl ProviderSecret {
     pub fn new(text: String) -> Self {
         Self(Zeroizing::new(text))
     }
 
-    /// The secret itself, for the request to its provider and for nothing else.
+    /// The secret itself. Use it only in the request to its provider.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Without the spaces around it that come with pasting; refused where it cannot be a secret.
+    /// Trims whitespace, which is easily pasted along, and checks that the text can be a secret.
     pub(super) fn checked(&self) -> Result<Self, VaultError> {
         let text = self.0.trim();
-        // A line break within a key is a slip of the mouse; in JSON it means nothing.
-        let odd = |c: char| c.is_control() && !(text.starts_with('{') && c.is_whitespace());
+        // A line break within a key is a copy error; within JSON it is whitespace.
+        let invalid = |c: char| c.is_control() && !(text.starts_with('{') && c.is_whitespace());
         match text.len() {
             0 => Err(VaultError::Invalid("the secret is empty".into())),
-            length if length > AT_MOST => {
-                Err(VaultError::Invalid(format!("a secret has at most {AT_MOST} bytes")))
+            length if length > MAX_BYTES => {
+                Err(VaultError::Invalid(format!("a secret has at most {MAX_BYTES} bytes")))
             }
-            _ if text.contains(odd) => {
-                Err(VaultError::Invalid("the secret has line breaks or control characters in it".into()))
+            _ if text.contains(invalid) => {
+                Err(VaultError::Invalid("the secret contains line breaks or control characters".into()))
             }
             _ => Ok(Self::new(text.to_owned())),
         }
     }
 
-    /// The last letters, by which a person knows one key from another, where they tell little. The end of JSON says
-    /// nothing.
+    /// The last characters, by which a person recognises a key. `None` if the secret is too short or is JSON.
     pub(super) fn hint(&self) -> Option<String> {
         let text = self.0.as_str();
         let plain = text.chars().all(|c| c.is_ascii_graphic()) && !text.starts_with('{');
-        (plain && text.len() >= SHOWN_FROM).then(|| text[text.len() - SHOWN..].to_owned())
+        (plain && text.len() >= MIN_BYTES_FOR_HINT).then(|| text[text.len() - HINT_BYTES..].to_owned())
     }
 }
 
-impl<'de> Deserialize<'de> for Secret {
+impl<'de> Deserialize<'de> for ProviderSecret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(Self::new)
     }
@@ -71,24 +69,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_hides_from_debug_and_shows_its_end_only_where_that_tells_little() {
-        assert_eq!(format!("{:?}", Secret::new("sk-ant-0123456789abcdef".into())), "Secret(…)");
+    fn a_secret_is_hidden_in_debug_output_and_has_a_hint_only_if_it_is_long() {
+        assert_eq!(
+            format!("{:?}", ProviderSecret::new("sk-ant-0123456789abcdef".into())),
+            "ProviderSecret(…)"
+        );
         for (text, hint) in [
             ("sk-ant-0123456789abcdef", Some("cdef")),
             ("0123456789012345678", None),
             (r#"{"access_key_id":"AKIA","secret":"abcdefghijkl"}"#, None),
             ("schlüssel-schlüssel-schlüssel", None),
         ] {
-            assert_eq!(Secret::new(text.into()).hint().as_deref(), hint, "{text}");
+            assert_eq!(ProviderSecret::new(text.into()).hint().as_deref(), hint, "{text}");
         }
     }
 
     #[test]
-    fn what_cannot_be_a_secret_is_refused() {
-        for bad in ["", " \n", "two\nlines", "nul\0", &"x".repeat(AT_MOST + 1)] {
-            assert!(matches!(Secret::new(bad.into()).checked(), Err(VaultError::Invalid(_))), "{bad:?}");
+    fn text_that_cannot_be_a_secret_is_refused() {
+        for bad in ["", " \n", "two\nlines", "nul\0", &"x".repeat(MAX_BYTES + 1)] {
+            assert!(
+                matches!(ProviderSecret::new(bad.into()).checked(), Err(VaultError::Invalid(_))),
+                "{bad:?}"
+            );
         }
-        assert_eq!(Secret::new(" sk-1\r\n".into()).checked().unwrap().reveal(), "sk-1");
-        assert_eq!(Secret::new("{\n \"a\": 1\n}\n".into()).checked().unwrap().reveal(), "{\n \"a\": 1\n}");
+        assert_eq!(ProviderSecret::new(" sk-1\r\n".into()).checked().unwrap().reveal(), "sk-1");
+        assert_eq!(
+            ProviderSecret::new("{\n \"a\": 1\n}\n".into()).checked().unwrap().reveal(),
+            "{\n \"a\": 1\n}"
+        );
     }
 }

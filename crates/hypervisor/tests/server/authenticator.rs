@@ -1,11 +1,11 @@
-//! A passkey in software: what a browser and its authenticator do together.
+//! A passkey authenticator in software, together with the browser's part of WebAuthn.
 
 use p256::ecdsa::signature::Signer;
 use p256::ecdsa::{Signature, SigningKey};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::house::HERE;
+use crate::test_server::OWN_ORIGIN;
 
 const PRESENT_AND_VERIFIED: u8 = 0b101;
 const WITH_CREDENTIAL: u8 = 0b100_0000;
@@ -21,7 +21,7 @@ pub(crate) struct Authenticator {
 impl Authenticator {
     pub(crate) fn new(seed: u8) -> Self {
         let key = SigningKey::from_slice(&[seed; 32]).unwrap();
-        Self { key, id: vec![seed; 16], counter: 0, user: String::new(), origin: HERE.into() }
+        Self { key, id: vec![seed; 16], counter: 0, user: String::new(), origin: OWN_ORIGIN.into() }
     }
 
     /// Answers `register/start`.

@@ -1,16 +1,16 @@
-//! Bodies that are too long, broken or of the wrong kind: a problem in its one form, and nothing changed.
+//! Bodies that are too long, malformed or of the wrong type: an error as `problem+json`, and nothing changed.
 
 use axum::http::{Method, StatusCode};
 use serde_json::json;
 
-use crate::house::{HERE, House, ask, get, owner, post};
+use crate::test_server::{OWN_ORIGIN, TestServer, get, owner, post, request};
 
 const TOKENS: &str = "/api/v1/auth/tokens";
 
 #[tokio::test]
-async fn what_cannot_be_read_changes_nothing() {
-    let house = House::new();
-    let cookie = house.cookie_of(&owner());
+async fn a_body_that_cannot_be_parsed_changes_nothing() {
+    let server = TestServer::new();
+    let cookie = server.cookie_of(&owner());
     let good = json!({ "name": "script", "scopes": ["read"] }).to_string();
     let long = format!("{}{good}", " ".repeat(1 << 20));
     for (kind, body, status, code) in [
@@ -32,31 +32,31 @@ async fn what_cannot_be_read_changes_nothing() {
         ("application/x-www-form-urlencoded", good.as_str(), 415, "not_json"),
         ("", good.as_str(), 415, "not_json"),
     ] {
-        let asked = ask(Method::POST, TOKENS).with("origin", HERE).cookie(&cookie);
-        let asked = asked.with("content-type", kind).body(body.to_owned());
-        let answer = asked.send(&house).await;
-        let told = (answer.status.as_u16(), answer.code());
-        assert_eq!(told, (status, code), "{kind} {}", body.trim());
+        let request = request(Method::POST, TOKENS).with("origin", OWN_ORIGIN).cookie(&cookie);
+        let request = request.with("content-type", kind).body(body.to_owned());
+        let answer = request.send(&server).await;
+        let result = (answer.status.as_u16(), answer.code());
+        assert_eq!(result, (status, code), "{kind} {}", body.trim());
     }
-    assert!(house.identity.tokens(&owner()).unwrap().is_empty());
+    assert!(server.identity.tokens(&owner()).unwrap().is_empty());
     assert_eq!(
-        post(TOKENS, &serde_json::from_str(&good).unwrap()).cookie(&cookie).send(&house).await.status,
+        post(TOKENS, &serde_json::from_str(&good).unwrap()).cookie(&cookie).send(&server).await.status,
         200
     );
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said_in_the_same_form() {
-    let house = House::new();
-    assert_eq!(get("/api/v1/nothing").send(&house).await.code(), "not_found");
-    assert_eq!(get("/api/v1/auth/sessions/../x").send(&house).await.code(), "not_found");
-    let wrong = ask(Method::PUT, "/api/v1/auth/link").send(&house).await;
+async fn unknown_routes_and_methods_are_problems_too() {
+    let server = TestServer::new();
+    assert_eq!(get("/api/v1/nothing").send(&server).await.code(), "not_found");
+    assert_eq!(get("/api/v1/auth/sessions/../x").send(&server).await.code(), "not_found");
+    let wrong = request(Method::PUT, "/api/v1/auth/link").send(&server).await;
     assert_eq!((wrong.status, wrong.code()), (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"));
 }
 
 #[tokio::test]
-async fn what_is_shown_as_proof_may_be_anything() {
-    let house = House::new();
+async fn malformed_credentials_count_as_signed_out() {
+    let server = TestServer::new();
     for (name, value) in [
         ("cookie", "choir_session_8080=".to_owned() + &"0".repeat(64)),
         ("cookie", "choir_session_8080".into()),
@@ -67,15 +67,15 @@ async fn what_is_shown_as_proof_may_be_anything() {
         ("authorization", "Basic b3duZXI6eA==".into()),
         ("authorization", String::new()),
     ] {
-        let answer = get("/api/v1/mine").with(name, &value).send(&house).await;
+        let answer = get("/api/v1/mine").with(name, &value).send(&server).await;
         assert_eq!(answer.code(), "signed_out", "{name}: {value}");
     }
 }
 
 #[tokio::test]
-async fn a_route_for_files_takes_more() {
-    let house = House::new();
-    let token = house.token_of(&owner(), &[shared_types::wire::Scope::Write]);
-    let asked = ask(Method::PUT, "/api/v1/bytes").token(&token).body(vec![0; 3 << 20]);
-    assert_eq!(asked.send(&house).await.bytes, b"3145728");
+async fn a_route_for_files_accepts_larger_bodies() {
+    let server = TestServer::new();
+    let token = server.token_of(&owner(), &[shared_types::wire::Scope::Write]);
+    let request = request(Method::PUT, "/api/v1/bytes").token(&token).body(vec![0; 3 << 20]);
+    assert_eq!(request.send(&server).await.bytes, b"3145728");
 }

@@ -1,4 +1,4 @@
-//! Connections over real sockets: TLS with a certificate of our own, and callers who keep us waiting.
+//! Connections over real sockets: TLS, renewed certificates, and slow clients.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::routing::{get, post};
-use hypervisor::server::{Patience, Server, ServerConfig, ServerError, Tls, TlsError, clock};
+use hypervisor::server::{Server, ServerConfig, ServerError, Timeouts, Tls, TlsError, clock};
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -26,7 +26,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 struct Running {
     port: u16,
-    /// The endless answer was given up.
+    /// Resolves when the server stops sending the endless response.
     given_up: oneshot::Receiver<()>,
     folder: TempDir,
     _stop: oneshot::Sender<()>,
@@ -48,7 +48,7 @@ async fn run(configure: impl FnOnce(&mut ServerConfig)) -> Running {
     let mut config = ServerConfig::local(0, folder.path().to_owned());
     configure(&mut config);
     let server = Server::bind(&config, clock()).await.unwrap();
-    let port = server.front().site.port();
+    let port = server.state().site.port();
     let router = Router::new()
         .route("/", get(|| async { "here" }))
         .route("/length", post(|body: Bytes| async move { body.len().to_string() }))
@@ -60,7 +60,7 @@ async fn run(configure: impl FnOnce(&mut ServerConfig)) -> Running {
     Running { port, given_up, folder, _stop }
 }
 
-/// A body without an end, which says when nobody takes it any more.
+/// An endless body that reports when it is dropped.
 struct Endless(Option<oneshot::Sender<()>>);
 
 impl Drop for Endless {
@@ -85,7 +85,7 @@ async fn connect(port: u16) -> TcpStream {
     TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).await.unwrap()
 }
 
-/// Speaks TLS with a server, if it has the certificate that we know.
+/// Connects over TLS to a server with this certificate.
 async fn connect_tls(port: u16, known: &Path) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(known).unwrap()).unwrap();
@@ -98,8 +98,8 @@ async fn connect_tls(port: u16, known: &Path) -> std::io::Result<TlsStream<TcpSt
     TlsConnector::from(Arc::new(config)).connect(name, connect(port).await).await
 }
 
-/// Everything that comes until the server closes.
-async fn answer(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), request: &str) -> String {
+/// Sends a request and reads until the server closes the connection.
+async fn response_to(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), request: &str) -> String {
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
@@ -109,31 +109,38 @@ async fn answer(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), request: &st
 const GET: &str = "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
 #[tokio::test]
-async fn it_serves_over_tls_and_takes_a_renewed_certificate_without_a_restart() {
+async fn it_serves_over_tls_and_uses_a_renewed_certificate_without_a_restart() {
     let keys = tempfile::tempdir().unwrap();
     let tls = certificate(keys.path());
     let running = run(|config| config.tls = Some(tls.clone())).await;
     let mut stream = connect_tls(running.port, &tls.certificate).await.unwrap();
-    assert!(answer(&mut stream, GET).await.ends_with("here"));
-    assert_eq!(answer(&mut connect(running.port).await, GET).await.find("here"), None, "nothing without TLS");
+    assert!(response_to(&mut stream, GET).await.ends_with("here"));
+    assert_eq!(
+        response_to(&mut connect(running.port).await, GET).await.find("here"),
+        None,
+        "nothing without TLS"
+    );
 
     let old = keys.path().join("old.pem");
     std::fs::copy(&tls.certificate, &old).unwrap();
     certificate(keys.path());
-    // Where the clock of the disk is coarse, the renewal would look like the file that was there.
+    // On a file system with coarse timestamps the renewed file could look unchanged.
     let later = std::time::SystemTime::now() + Duration::from_secs(60);
     std::fs::File::options().append(true).open(&tls.certificate).unwrap().set_modified(later).unwrap();
-    assert!(connect_tls(running.port, &old).await.is_err(), "the old one is not shown any more");
+    assert!(connect_tls(running.port, &old).await.is_err(), "the old certificate is no longer served");
     let mut stream = connect_tls(running.port, &tls.certificate).await.unwrap();
-    assert!(answer(&mut stream, GET).await.ends_with("here"));
+    assert!(response_to(&mut stream, GET).await.ends_with("here"));
 
     std::fs::write(&tls.key, "nonsense").unwrap();
     let mut stream = connect_tls(running.port, &tls.certificate).await.unwrap();
-    assert!(answer(&mut stream, GET).await.ends_with("here"), "a bad one changes nothing");
+    assert!(
+        response_to(&mut stream, GET).await.ends_with("here"),
+        "the server keeps the last good certificate"
+    );
 }
 
 #[tokio::test]
-async fn a_certificate_that_cannot_be_used_is_named_with_what_to_do() {
+async fn an_unusable_certificate_is_reported_with_its_path_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let good = certificate(folder.path());
     let write = |name: &str, text: &str| -> PathBuf {
@@ -147,7 +154,7 @@ async fn a_certificate_that_cannot_be_used_is_named_with_what_to_do() {
     let missing = folder.path().join("missing.pem");
     let with =
         |certificate: &PathBuf, key: &PathBuf| Tls { certificate: certificate.clone(), key: key.clone() };
-    for (tls, said) in [
+    for (tls, expected) in [
         (with(&missing, &good.key), "check the path"),
         (with(&good.certificate, &missing), "check the path"),
         (with(&empty, &good.key), "BEGIN CERTIFICATE"),
@@ -160,7 +167,7 @@ async fn a_certificate_that_cannot_be_used_is_named_with_what_to_do() {
         config.tls = Some(tls);
         let error = Server::bind(&config, clock()).await.unwrap_err();
         assert!(matches!(error, ServerError::Tls(_)), "{error:?}");
-        assert!(error.to_string().contains(said) && error.to_string().contains(".pem"), "{error}");
+        assert!(error.to_string().contains(expected) && error.to_string().contains(".pem"), "{error}");
     }
     let mismatch = with(&good.certificate, &other);
     let config = ServerConfig { tls: Some(mismatch), ..ServerConfig::local(0, folder.path().to_owned()) };
@@ -169,21 +176,21 @@ async fn a_certificate_that_cannot_be_used_is_named_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_caller_who_does_not_finish_is_cut_off_wherever_they_stop() {
+async fn a_client_that_stalls_is_disconnected_at_every_stage() {
     let soon = Duration::from_millis(200);
     let keys = tempfile::tempdir().unwrap();
     let tls = certificate(keys.path());
-    let patience = Patience { head: soon, body: soon, answer: soon };
-    let plain = run(|config| config.patience = patience).await;
-    let secure = run(|config| (config.patience, config.tls) = (patience, Some(tls))).await;
-    // Each of these would hang for ever if it were not cut off.
-    assert_eq!(answer(&mut connect(plain.port).await, "").await, "", "says nothing");
-    assert_eq!(answer(&mut connect(plain.port).await, "GET / HTTP/1.1\r\nho").await, "", "half a head");
-    assert_eq!(answer(&mut connect(secure.port).await, "").await, "", "no handshake");
-    let idle = answer(&mut connect(plain.port).await, "GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
-    assert!(idle.ends_with("here"), "asks once, then never again: {idle}");
+    let timeouts = Timeouts { head: soon, body: soon, response: soon };
+    let plain = run(|config| config.timeouts = timeouts).await;
+    let secure = run(|config| (config.timeouts, config.tls) = (timeouts, Some(tls))).await;
+    // Each of these would hang forever without a timeout.
+    assert_eq!(response_to(&mut connect(plain.port).await, "").await, "", "sends nothing");
+    assert_eq!(response_to(&mut connect(plain.port).await, "GET / HTTP/1.1\r\nho").await, "", "half a head");
+    assert_eq!(response_to(&mut connect(secure.port).await, "").await, "", "no handshake");
+    let idle = response_to(&mut connect(plain.port).await, "GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert!(idle.ends_with("here"), "one request, then idle: {idle}");
     let half = "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nhalf";
-    let refused = answer(&mut connect(plain.port).await, half).await;
+    let refused = response_to(&mut connect(plain.port).await, half).await;
     assert!(refused.starts_with("HTTP/1.1 4"), "half a body: {refused}");
     let mut lazy = connect(plain.port).await;
     lazy.write_all(b"GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();

@@ -1,41 +1,44 @@
-//! Every route of identity, called by everyone: nobody gets more than the table says.
+//! Every identity route, called by every kind of caller: the table states the expected status of each.
 
 use std::collections::BTreeSet;
 
 use axum::http::Method;
-use hypervisor::vault::{KeyScope, Provider, Secret};
+use hypervisor::vault::{KeyScope, ProviderName, ProviderSecret};
 use serde_json::{Value, json};
 use shared_types::wire::Scope;
 
 use crate::authenticator::Authenticator;
-use crate::house::{Answer, DAY, HERE, House, ask, caller, get, owner};
 use crate::passkeys::register;
+use crate::test_server::{DAY, OWN_ORIGIN, TestResponse, TestServer, client, get, owner, request};
 
-/// Those who call.
+/// The kinds of callers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Who {
+enum Caller {
     Anonymous,
     OtherUser,
     Expired,
     Token,
-    Right,
+    Authorized,
 }
 
-const EVERYONE: [Who; 5] = [Who::Anonymous, Who::OtherUser, Who::Expired, Who::Token, Who::Right];
+const CALLERS: [Caller; 5] =
+    [Caller::Anonymous, Caller::OtherUser, Caller::Expired, Caller::Token, Caller::Authorized];
 
-/// A route, a body that would work, and what each of [`EVERYONE`] is told.
+/// A route, a valid body, and the expected status for each of [`CALLERS`].
 struct Row(Method, &'static str, Value, [u16; 5]);
 
-/// Whatever stands in `<…>` is replaced by the owner's own.
+/// Placeholders in `<…>` are replaced by the owner's own ids and secrets.
 fn table() -> Vec<Row> {
     let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
     let entering = [204; 5];
     let owners = [401, 403, 401, 403, 200];
     let own = [401, 200, 401, 403, 200];
-    // Somebody else's session, token or passkey is not there for the other user.
+    // The session, token or passkey of another user counts as not found.
     let named = [401, 404, 401, 403, 204];
     let none = Value::Null;
-    let row = |method: &Method, path, body: &Value, told| Row(method.clone(), path, body.clone(), told);
+    let row = |method: &Method, path, body: &Value, expected_statuses| {
+        Row(method.clone(), path, body.clone(), expected_statuses)
+    };
     let token = json!({ "name": "script", "scopes": ["read"] });
     let finish = json!({ "ceremony": "unknown", "credential": register_finish() });
     let login = json!({ "ceremony": "unknown", "credential": login_finish() });
@@ -51,7 +54,7 @@ fn table() -> Vec<Row> {
         row(&get, "/api/v1/auth/passkeys", &none, own),
         row(&delete, "/api/v1/auth/passkeys/<passkey>", &none, named),
         row(&post, "/api/v1/auth/passkeys/register/start", &json!({ "name": "key" }), own),
-        // Nothing was begun: even the right caller is told so.
+        // No ceremony was started, so even the authorized caller gets an error.
         row(&post, "/api/v1/auth/passkeys/register/finish", &finish, [401, 404, 401, 403, 404]),
         row(&post, "/api/v1/auth/recovery", &none, own),
         row(&get, "/api/v1/auth/tokens", &none, own),
@@ -92,92 +95,93 @@ fn the_table_has_every_route() {
 }
 
 #[tokio::test]
-async fn every_route_tells_everyone_what_the_table_says() {
+async fn every_route_answers_every_caller_as_the_table_says() {
     let mut wrong = Vec::new();
-    for Row(method, path, body, told) in table() {
-        for (who, expected) in EVERYONE.into_iter().zip(told) {
-            let answer = call(who, &method, path, &body).await;
+    for Row(method, path, body, expected_statuses) in table() {
+        for (caller, expected) in CALLERS.into_iter().zip(expected_statuses) {
+            let answer = call(caller, &method, path, &body).await;
             if answer.status.as_u16() != expected {
-                wrong.push(format!("{method} {path} by {who:?}: {} for {expected}", answer.status));
+                wrong.push(format!("{method} {path} by {caller:?}: {} for {expected}", answer.status));
             } else if expected >= 400 {
                 let code = answer.code();
-                let fits = match (who, expected) {
-                    (Who::Token, 403) => code == "wrong_scope",
+                let fits = match (caller, expected) {
+                    (Caller::Token, 403) => code == "wrong_scope",
                     (_, 403) => code == "forbidden",
-                    (Who::Anonymous | Who::Expired, 401) => matches!(code, "signed_out" | "refused"),
+                    (Caller::Anonymous | Caller::Expired, 401) => matches!(code, "signed_out" | "refused"),
                     _ => matches!(code, "not_found" | "refused"),
                 };
-                assert!(fits, "{method} {path} by {who:?}: {code}");
+                assert!(fits, "{method} {path} by {caller:?}: {code}");
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Makes a house with everything in it, and one call.
-async fn call(who: Who, method: &Method, path: &str, body: &Value) -> Answer {
-    let house = House::new();
-    let cookie = match who {
-        Who::OtherUser => Some(house.cookie_of(&house.guest())),
-        Who::Expired => Some(house.cookie_of(&owner())),
-        Who::Right => Some(house.cookie_of(&owner())),
-        Who::Anonymous | Who::Token => None,
+/// Creates a server with all kinds of entries, and sends one request.
+async fn call(caller: Caller, method: &Method, path: &str, body: &Value) -> TestResponse {
+    let server = TestServer::new();
+    let cookie = match caller {
+        Caller::OtherUser => Some(server.cookie_of(&server.guest())),
+        Caller::Expired => Some(server.cookie_of(&owner())),
+        Caller::Authorized => Some(server.cookie_of(&owner())),
+        Caller::Anonymous | Caller::Token => None,
     };
-    if who == Who::Expired {
-        house.wait(14 * DAY);
+    if caller == Caller::Expired {
+        server.wait(14 * DAY);
     }
-    let (path, body) = fill(&house, path, &body.to_string()).await;
-    let mut asked = ask(method.clone(), &path);
+    let (path, body) = fill(&server, path, &body.to_string()).await;
+    let mut request = request(method.clone(), &path);
     if body != "null" {
-        asked = asked.with("content-type", "application/json").body(body);
+        request = request.with("content-type", "application/json").body(body);
     }
     if method != Method::GET {
-        asked = asked.with("origin", HERE);
+        request = request.with("origin", OWN_ORIGIN);
     }
     if let Some(cookie) = &cookie {
-        asked = asked.cookie(cookie);
+        request = request.cookie(cookie);
     }
-    if who == Who::Token {
+    if caller == Caller::Token {
         let everything = [Scope::Read, Scope::Write, Scope::Terminal];
-        asked = asked.token(&house.token_of(&owner(), &everything));
+        request = request.token(&server.token_of(&owner(), &everything));
     }
-    asked.send(&house).await
+    request.send(&server).await
 }
 
-/// Replaces what stands in `<…>`.
-async fn fill(house: &House, path: &str, body: &str) -> (String, String) {
+/// Replaces the placeholders.
+async fn fill(server: &TestServer, path: &str, body: &str) -> (String, String) {
     let (mut path, mut body) = (path.to_owned(), body.to_owned());
     if body.contains("<link>") {
-        body = body.replace("<link>", &house.identity.make_link(&owner()).unwrap().reveal());
+        body = body.replace("<link>", &server.identity.make_link(&owner()).unwrap().reveal());
     }
     if body.contains("<invitation secret>") {
-        let invitation = house.identity.invite(&owner(), "Lin", &caller()).unwrap();
+        let invitation = server.identity.invite(&owner(), "Lin", &client()).unwrap();
         body = body.replace("<invitation secret>", &invitation.secret.reveal());
     }
     if body.contains("<code>") {
-        let codes = house.identity.make_recovery_codes(&owner(), &caller()).unwrap();
+        let codes = server.identity.make_recovery_codes(&owner(), &client()).unwrap();
         body = body.replace("<code>", &codes[3]);
     }
     if path.contains("<session>") {
-        house.cookie_of(&owner());
-        path = path.replace("<session>", &house.identity.sessions(&owner(), None).unwrap()[0].id);
+        server.cookie_of(&owner());
+        path = path.replace("<session>", &server.identity.sessions(&owner(), None).unwrap()[0].id);
     }
     if path.contains("<token>") {
-        house.token_of(&owner(), &[Scope::Read]);
-        path = path.replace("<token>", &house.identity.tokens(&owner()).unwrap()[0].id);
+        server.token_of(&owner(), &[Scope::Read]);
+        path = path.replace("<token>", &server.identity.tokens(&owner()).unwrap()[0].id);
     }
     if path.contains("<passkey>") {
-        let passkey = register(house, &house.cookie_of(&owner()), &mut Authenticator::new(5)).await;
+        let passkey = register(server, &server.cookie_of(&owner()), &mut Authenticator::new(5)).await;
         path = path.replace("<passkey>", passkey["id"].as_str().unwrap());
     }
     if path.contains("<provider>") {
-        let (user, zai) = (house.identity.user(&owner()).unwrap().unwrap(), Provider::parse("zai").unwrap());
-        let secret = Secret::new("sk-of-the-owner".into());
-        house.front.vault.set(&user, KeyScope::Own, &zai, &secret, &caller()).unwrap();
+        let (user, zai) =
+            (server.identity.user(&owner()).unwrap().unwrap(), ProviderName::parse("zai").unwrap());
+        let secret = ProviderSecret::new("sk-of-the-owner".into());
+        server.state.vault.set(&user, KeyScope::Own, &zai, &secret, &client()).unwrap();
         path = path.replace("<provider>", "zai");
     }
     if path.contains("<invitation>") {
-        let invitation = house.identity.invite(&owner(), "Lin", &caller()).unwrap();
+        let invitation = server.identity.invite(&owner(), "Lin", &client()).unwrap();
         path = path.replace("<invitation>", &invitation.invitation.id);
     }
     (path, body)
@@ -185,12 +189,12 @@ async fn fill(house: &House, path: &str, body: &str) -> (String, String) {
 
 #[tokio::test]
 async fn a_request_reaches_the_computer_of_its_own_user() {
-    let house = House::new();
-    let guest = house.guest();
+    let server = TestServer::new();
+    let guest = server.guest();
     for user in [&owner(), &guest] {
-        let by_cookie = get("/api/v1/mine").cookie(&house.cookie_of(user)).send(&house).await;
+        let by_cookie = get("/api/v1/mine").cookie(&server.cookie_of(user)).send(&server).await;
         assert_eq!(by_cookie.bytes, user.as_str().as_bytes());
-        let by_token = get("/api/v1/mine").token(&house.token_of(user, &[Scope::Read])).send(&house).await;
+        let by_token = get("/api/v1/mine").token(&server.token_of(user, &[Scope::Read])).send(&server).await;
         assert_eq!(by_token.bytes, user.as_str().as_bytes());
     }
     assert_eq!(guest.as_str(), "grace-hopper");
@@ -198,17 +202,17 @@ async fn a_request_reaches_the_computer_of_its_own_user() {
 
 #[tokio::test]
 async fn a_token_does_what_its_scopes_say_until_it_ends() {
-    let house = House::new();
-    let token = house.token_of(&owner(), &[Scope::Write]);
-    let write = || ask(Method::POST, "/api/v1/mine").token(&token);
-    assert_eq!(write().send(&house).await.status, 200);
-    assert_eq!(get("/api/v1/mine").token(&token).send(&house).await.code(), "wrong_scope");
-    house.wait(30 * DAY);
-    assert_eq!(write().send(&house).await.code(), "signed_out");
+    let server = TestServer::new();
+    let token = server.token_of(&owner(), &[Scope::Write]);
+    let write = || request(Method::POST, "/api/v1/mine").token(&token);
+    assert_eq!(write().send(&server).await.status, 200);
+    assert_eq!(get("/api/v1/mine").token(&token).send(&server).await.code(), "wrong_scope");
+    server.wait(30 * DAY);
+    assert_eq!(write().send(&server).await.code(), "signed_out");
 
-    let token = house.token_of(&owner(), &[Scope::Read]);
-    let id = house.identity.tokens(&owner()).unwrap()[0].id.clone();
-    assert_eq!(get("/api/v1/mine").token(&token).send(&house).await.status, 200);
-    house.identity.revoke_token(&owner(), &id, &caller()).unwrap();
-    assert_eq!(get("/api/v1/mine").token(&token).send(&house).await.code(), "signed_out");
+    let token = server.token_of(&owner(), &[Scope::Read]);
+    let id = server.identity.tokens(&owner()).unwrap()[0].id.clone();
+    assert_eq!(get("/api/v1/mine").token(&token).send(&server).await.status, 200);
+    server.identity.revoke_token(&owner(), &id, &client()).unwrap();
+    assert_eq!(get("/api/v1/mine").token(&token).send(&server).await.code(), "signed_out");
 }

@@ -1,14 +1,14 @@
-//! The server as callers meet it: real routes, a real store in a folder of its own, a clock that the test moves.
+//! The server through its routes: a real store in a temporary folder, and a clock that the test controls.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod authenticator;
 mod bad_input;
 mod connections;
-mod entering;
 mod every_route;
-mod house;
 mod keys;
+mod origins;
 mod pages;
 mod passkeys;
-mod places;
+mod sign_in;
+mod test_server;

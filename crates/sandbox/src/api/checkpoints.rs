@@ -9,7 +9,7 @@ use shared_types::{FilePath, Seq, Timestamp};
 
 use super::Of;
 use super::files::ask;
-use super::problem::{ApiError, Body, Params};
+use super::problem::{Body, Params, RouteError};
 use crate::desk::{Desk, blocking};
 use computer::failure::{Code, Failure};
 use computer::protocol::Request;
@@ -19,7 +19,7 @@ use computer::{differences, unified};
 const LISTED: usize = 1000;
 const SHOWN: usize = 200;
 
-pub(super) async fn list(desk: Of) -> Result<Json<Vec<Checkpoint>>, ApiError> {
+pub(super) async fn list(desk: Of) -> Result<Json<Vec<Checkpoint>>, RouteError> {
     let desk = desk.0;
     let rows = blocking(move || Ok(desk.views().checkpoints()?)).await?;
     let checkpoint = |row: projector::query::CheckpointRow| Checkpoint {
@@ -31,7 +31,7 @@ pub(super) async fn list(desk: Of) -> Result<Json<Vec<Checkpoint>>, ApiError> {
     Ok(Json(rows.into_iter().map(checkpoint).collect()))
 }
 
-pub(super) async fn make(desk: Of, Body(new): Body<NewCheckpoint>) -> Result<Json<Done>, ApiError> {
+pub(super) async fn make(desk: Of, Body(new): Body<NewCheckpoint>) -> Result<Json<Done>, RouteError> {
     Ok(Json(ask(&desk, Request::Checkpoint { message: new.message }).await?))
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Moments {
 pub(super) async fn compare(
     desk: Of,
     Params(moments): Params<Moments>,
-) -> Result<Json<Comparison>, ApiError> {
+) -> Result<Json<Comparison>, RouteError> {
     let desk = desk.0;
     Ok(Json(blocking(move || comparison(&desk, &moments)).await?))
 }

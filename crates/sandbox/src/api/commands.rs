@@ -9,7 +9,7 @@ use shared_types::{Actor, OpId};
 
 use super::Of;
 use super::operations::detail;
-use super::problem::{ApiError, Body, Named};
+use super::problem::{Body, Named, RouteError};
 use crate::desk::blocking;
 use computer::Caller;
 use computer::failure::{Code, Failure};
@@ -20,7 +20,7 @@ use computer::protocol::{Answer, Envelope, Request, VERSION};
 pub(super) async fn start(
     desk: Of,
     Body(start): Body<StartCommand>,
-) -> Result<Accepted<StartedCommand>, ApiError> {
+) -> Result<Accepted<StartedCommand>, RouteError> {
     let desk = desk.0;
     let (command, op) = (start.command.unwrap_or_else(ids::command), start.op.unwrap_or_else(ids::op));
     let caller = Caller::at_desktop(command, op);
@@ -28,7 +28,7 @@ pub(super) async fn start(
     Ok(Accepted(StartedCommand { op }))
 }
 
-pub(super) async fn list(desk: Of) -> Result<Json<Vec<OpenCommand>>, ApiError> {
+pub(super) async fn list(desk: Of) -> Result<Json<Vec<OpenCommand>>, RouteError> {
     let desk = desk.0;
     let open = blocking(move || {
         Ok(desk.computer().writer().inspect(|view| {
@@ -47,7 +47,7 @@ pub(super) async fn list(desk: Of) -> Result<Json<Vec<OpenCommand>>, ApiError> {
     Ok(Json(open.await?))
 }
 
-pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetail>, ApiError> {
+pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetail>, RouteError> {
     let desk = desk.0;
     let found = blocking(move || detail(&desk, op)).await?;
     if found.call.is_none() {
@@ -56,15 +56,15 @@ pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<Operat
     Ok(Json(found))
 }
 
-pub(super) async fn accept(desk: Of, Named(op): Named<OpId>) -> Result<Json<Ran>, ApiError> {
+pub(super) async fn accept(desk: Of, Named(op): Named<OpId>) -> Result<Json<Ran>, RouteError> {
     settle(desk, Request::Accept { call: op.to_string() }).await
 }
 
-pub(super) async fn discard(desk: Of, Named(op): Named<OpId>) -> Result<Json<Ran>, ApiError> {
+pub(super) async fn discard(desk: Of, Named(op): Named<OpId>) -> Result<Json<Ran>, RouteError> {
     settle(desk, Request::Discard { call: op.to_string() }).await
 }
 
-async fn settle(desk: Of, request: Request) -> Result<Json<Ran>, ApiError> {
+async fn settle(desk: Of, request: Request) -> Result<Json<Ran>, RouteError> {
     let (command, op, actor) = (ids::command(), ids::op(), Actor::DESKTOP);
     let envelope = Envelope { version: VERSION, actor, command, op, request };
     let computer = std::sync::Arc::clone(desk.computer());
@@ -81,7 +81,7 @@ async fn settle(desk: Of, request: Request) -> Result<Json<Ran>, ApiError> {
     Ok(Json(answered.await?))
 }
 
-pub(super) async fn stop(desk: Of, Named(op): Named<OpId>) -> Result<StatusCode, ApiError> {
+pub(super) async fn stop(desk: Of, Named(op): Named<OpId>) -> Result<StatusCode, RouteError> {
     let desk = desk.0;
     blocking(move || desk.commands().stop(desk.computer(), op)).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -23,7 +23,7 @@ use shared_types::wire::Done;
 use shared_types::{Actor, ContentHash, FilePath, Seq};
 use tokio::sync::mpsc;
 
-use super::problem::{ApiError, Params};
+use super::problem::{Params, RouteError};
 use super::{Of, problem};
 use crate::desk::{Desk, blocking};
 use computer::failure::{Code, Failure};
@@ -55,7 +55,7 @@ pub(super) async fn read(
     method: Method,
     Params(wanted): Params<Wanted>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Result<Response, RouteError> {
     let desk = desk.0;
     let (hash, name) = {
         let (desk, path, hash, at) = (desk.clone(), wanted.path.clone(), wanted.hash, wanted.at);
@@ -135,12 +135,12 @@ fn part_of(range: &HeaderValue, size: u64) -> Part {
 
 fn outside(size: u64) -> Response {
     let detail = format!("the file has {size} bytes, and none of those were asked for");
-    let refusal = ApiError::new(StatusCode::RANGE_NOT_SATISFIABLE, "bad_range", detail);
+    let refusal = RouteError::new(StatusCode::RANGE_NOT_SATISFIABLE, "bad_range", detail);
     ([(header::CONTENT_RANGE, format!("bytes */{size}"))], refusal).into_response()
 }
 
 /// A content, or a part of it, as it is read. Bytes that turn out to be damaged end the connection before their last.
-async fn send(desk: Desk, hash: ContentHash, part: Option<Range<u64>>) -> Result<Bytes, ApiError> {
+async fn send(desk: Desk, hash: ContentHash, part: Option<Range<u64>>) -> Result<Bytes, RouteError> {
     let mut reader = blocking(move || {
         let log = desk.computer().log();
         Ok(match part {
@@ -233,14 +233,14 @@ pub(super) async fn write(
     desk: Of,
     Params(place): Params<Place>,
     body: Bytes,
-) -> Result<Json<Done>, ApiError> {
+) -> Result<Json<Done>, RouteError> {
     let desk = desk.0;
     let base = match place.base.as_deref() {
         None | Some("any") => Base::Any,
         Some("absent") => Base::Absent,
         Some(hash) => Base::Content(hash.parse().map_err(|_| {
             let detail = "base is any, absent, or the hash of what you saw";
-            ApiError::new(StatusCode::BAD_REQUEST, "bad_request", detail)
+            RouteError::new(StatusCode::BAD_REQUEST, "bad_request", detail)
         })?),
     };
     let path = place.path.clone();
@@ -271,7 +271,7 @@ pub(super) async fn write(
     }
 }
 
-async fn receive(body: Bytes, chunks: mpsc::Sender<io::Result<Vec<u8>>>) -> Result<(), ApiError> {
+async fn receive(body: Bytes, chunks: mpsc::Sender<io::Result<Vec<u8>>>) -> Result<(), RouteError> {
     let mut stream = body.into_data_stream();
     while let Some(chunk) = stream.next().await {
         match chunk {

@@ -12,7 +12,7 @@ use shared_types::wire::{DesktopState, Done, Gesture, Storage};
 use std::path::Path;
 
 use super::Of;
-use super::problem::{ApiError, Body, Params};
+use super::problem::{Body, Params, RouteError};
 use crate::desk::{Desk, blocking};
 use computer::failure::{Code, Failure};
 use computer::protocol::Request;
@@ -24,7 +24,10 @@ pub(super) struct Moment {
     at: Option<Seq>,
 }
 
-pub(super) async fn state(desk: Of, Params(moment): Params<Moment>) -> Result<Json<DesktopState>, ApiError> {
+pub(super) async fn state(
+    desk: Of,
+    Params(moment): Params<Moment>,
+) -> Result<Json<DesktopState>, RouteError> {
     let desk = desk.0;
     Ok(Json(blocking(move || state_at(&desk, moment.at)).await?))
 }
@@ -57,12 +60,12 @@ fn desktop_state(view: &mut View) -> DesktopState {
     }
 }
 
-pub(super) async fn gesture(desk: Of, Body(gesture): Body<Gesture>) -> Result<Json<Done>, ApiError> {
+pub(super) async fn gesture(desk: Of, Body(gesture): Body<Gesture>) -> Result<Json<Done>, RouteError> {
     let Gesture { command, op, action } = gesture;
     Ok(Json(super::files::ask_with(&desk, command, op, Request::Gesture(action)).await?))
 }
 
-pub(super) async fn storage(desk: Of) -> Result<Json<Storage>, ApiError> {
+pub(super) async fn storage(desk: Of) -> Result<Json<Storage>, RouteError> {
     let desk = desk.0;
     Ok(Json(blocking(move || measure(&desk)).await?))
 }

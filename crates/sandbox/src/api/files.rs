@@ -11,7 +11,7 @@ use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::wire::{AtPath, Done, Entry, Found, FromTo, Listing, Matched, Version};
 use shared_types::{Actor, CommandId, FilePath, OpId, Payload, Seq, Timestamp};
 
-use super::problem::{ApiError, Body, Params};
+use super::problem::{Body, Params, RouteError};
 use super::{Of, problem};
 use crate::desk::{Desk, blocking};
 use computer::failure::{Code, Failure};
@@ -23,7 +23,7 @@ const VERSIONS: usize = 500;
 const FOUND: u32 = 50;
 
 /// Asks the computer for a change, as a person at the desktop.
-pub(super) async fn ask(desk: &Desk, request: Request) -> Result<Done, ApiError> {
+pub(super) async fn ask(desk: &Desk, request: Request) -> Result<Done, RouteError> {
     ask_with(desk, ids::command(), ids::op(), request).await
 }
 
@@ -32,7 +32,7 @@ pub(super) async fn ask_with(
     command: CommandId,
     op: OpId,
     request: Request,
-) -> Result<Done, ApiError> {
+) -> Result<Done, RouteError> {
     let envelope = Envelope { version: VERSION, actor: Actor::DESKTOP, command, op, request };
     let computer = std::sync::Arc::clone(desk.computer());
     let answered =
@@ -47,7 +47,7 @@ pub(super) struct Folder {
     path: Option<FilePath>,
 }
 
-pub(super) async fn list(desk: Of, Params(folder): Params<Folder>) -> Result<Json<Listing>, ApiError> {
+pub(super) async fn list(desk: Of, Params(folder): Params<Folder>) -> Result<Json<Listing>, RouteError> {
     let desk = desk.0;
     Ok(Json(blocking(move || listing(&desk, folder.path)).await?))
 }
@@ -77,22 +77,25 @@ fn listing(desk: &Desk, path: Option<FilePath>) -> Result<Listing, Failure> {
     Ok(Listing { path, entries, seq })
 }
 
-pub(super) async fn make_folder(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, ApiError> {
+pub(super) async fn make_folder(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, RouteError> {
     Ok(Json(ask(&desk, Request::MakeFolder { path: at.path }).await?))
 }
 
 pub(super) async fn rename(
     desk: Of,
     Body(FromTo { from, to }): Body<FromTo>,
-) -> Result<Json<Done>, ApiError> {
+) -> Result<Json<Done>, RouteError> {
     Ok(Json(ask(&desk, Request::Move { from, to }).await?))
 }
 
-pub(super) async fn copy(desk: Of, Body(FromTo { from, to }): Body<FromTo>) -> Result<Json<Done>, ApiError> {
+pub(super) async fn copy(
+    desk: Of,
+    Body(FromTo { from, to }): Body<FromTo>,
+) -> Result<Json<Done>, RouteError> {
     Ok(Json(ask(&desk, Request::Copy { from, to }).await?))
 }
 
-pub(super) async fn delete(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, ApiError> {
+pub(super) async fn delete(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, RouteError> {
     Ok(Json(ask(&desk, Request::Remove { path: at.path }).await?))
 }
 
@@ -105,7 +108,7 @@ pub(super) struct Words {
     limit: Option<u32>,
 }
 
-pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Json<Vec<Found>>, ApiError> {
+pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Json<Vec<Found>>, RouteError> {
     let desk = desk.0;
     let limit = words.limit.unwrap_or(FOUND).min(500);
     let hits = blocking(move || {
@@ -126,7 +129,7 @@ pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Jso
     Ok(Json(found))
 }
 
-pub(super) async fn versions(desk: Of, Params(at): Params<AtPath>) -> Result<Json<Vec<Version>>, ApiError> {
+pub(super) async fn versions(desk: Of, Params(at): Params<AtPath>) -> Result<Json<Vec<Version>>, RouteError> {
     let desk = desk.0;
     Ok(Json(blocking(move || versions_of(&desk, &at.path)).await?))
 }

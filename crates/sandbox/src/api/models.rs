@@ -10,7 +10,7 @@ use shared_types::payload::run::Budget;
 use shared_types::wire::{LocalModelLine, ModelList, ModelTried, RoleLine, RunCost};
 
 use super::Of;
-use super::problem::{ApiError, Named};
+use super::problem::{Named, RouteError};
 use crate::desk::{Desk, blocking};
 use agent_host::minds::model_lines;
 use computer::failure::{Code, Failure};
@@ -23,7 +23,7 @@ pub(super) struct ModelName {
     name: String,
 }
 
-pub(super) async fn list(desk: Of) -> Result<Json<ModelList>, ApiError> {
+pub(super) async fn list(desk: Of) -> Result<Json<ModelList>, RouteError> {
     let desk = desk.0;
     Ok(Json(blocking(move || listed(&desk)).await?))
 }
@@ -61,7 +61,7 @@ fn listed(desk: &Desk) -> Result<ModelList, Failure> {
 }
 
 /// Asks a model for a word.
-pub(super) async fn test(desk: Of, Named(model): Named<ModelName>) -> Result<Json<ModelTried>, ApiError> {
+pub(super) async fn test(desk: Of, Named(model): Named<ModelName>) -> Result<Json<ModelTried>, RouteError> {
     let started = std::time::Instant::now();
     let tried = desk.gateway().test(&model.name).await;
     let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -76,21 +76,21 @@ pub(super) async fn test(desk: Of, Named(model): Named<ModelName>) -> Result<Jso
 }
 
 /// The person agrees that the weights are fetched.
-pub(super) async fn fetch(desk: Of) -> Result<Json<LocalModelLine>, ApiError> {
+pub(super) async fn fetch(desk: Of) -> Result<Json<LocalModelLine>, RouteError> {
     let local = desk.local().ok_or_else(none)?;
     local.fetch();
     Ok(Json(local.line()))
 }
 
 /// The person does not want them.
-pub(super) async fn decline(desk: Of) -> Result<Json<LocalModelLine>, ApiError> {
+pub(super) async fn decline(desk: Of) -> Result<Json<LocalModelLine>, RouteError> {
     let local = Arc::clone(desk.local().ok_or_else(none)?);
     let declined = move || local.decline().map(|()| local.line());
     Ok(Json(blocking(declined).await?))
 }
 
 /// Ends the fetching of the weights, or the model itself.
-pub(super) async fn stop(desk: Of) -> Result<StatusCode, ApiError> {
+pub(super) async fn stop(desk: Of) -> Result<StatusCode, RouteError> {
     desk.local().ok_or_else(none)?.stop();
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,7 +3,7 @@
 //! Schemas come from the types. What goes in stands inline, since the same type may have fields that a caller can
 //! leave out and an answer never does; what comes out is under `components`.
 
-use hypervisor::access::{Access, Given, Route, Shape, Taken};
+use hypervisor::access::{Access, BodyKind, ResponseKind, Route, SchemaFn};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -84,28 +84,28 @@ impl Writer {
         let method = route.method.as_str().to_ascii_lowercase();
         let mut operation = json!({
             "operationId": format!("{method}_{}", words.replace("__", "_").trim_matches('_')),
-            "summary": route.about.summary,
+            "summary": route.description.summary,
             "tags": [tag],
             "security": security(route.access),
             "x-access": caller(route.access),
-            "responses": self.responses(route.about.answer),
+            "responses": self.responses(route.description.response),
         });
         let parameters = self.parameters(route);
         if !parameters.is_empty() {
             operation["parameters"] = parameters.into();
         }
-        match route.about.body {
-            Taken::Nothing => {}
-            Taken::Json(shape) => {
+        match route.description.body {
+            BodyKind::Empty => {}
+            BodyKind::Json(shape) => {
                 let schema = self.taken(shape);
                 operation["requestBody"] =
                     json!({ "required": true, "content": { "application/json": { "schema": schema } } });
             }
-            Taken::Bytes => {
+            BodyKind::Bytes => {
                 operation["requestBody"] = json!({ "content": { "application/octet-stream": {} } });
             }
         }
-        if matches!(route.about.answer, Given::Socket) {
+        if matches!(route.description.response, ResponseKind::WebSocket) {
             operation["x-messages"] = json!({
                 "from_server": self.given.subschema_for::<FromServer>(),
                 "from_client": self.given.subschema_for::<FromClient>(),
@@ -114,14 +114,14 @@ impl Writer {
         operation
     }
 
-    fn taken(&mut self, shape: Shape) -> Value {
+    fn taken(&mut self, shape: SchemaFn) -> Value {
         shape(&mut self.taken).to_value()
     }
 
     fn parameters(&mut self, route: &Route) -> Vec<Value> {
         let mut parameters = Vec::new();
         let name = route.path.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
-        if let (Some((name, _)), Some(shape)) = (name, route.about.path) {
+        if let (Some((name, _)), Some(shape)) = (name, route.description.path) {
             let schema = self.taken(shape);
             let in_path = |name: &str, schema: &Value| json!({ "name": name, "in": "path", "required": true, "schema": schema });
             match schema["properties"].as_object() {
@@ -131,14 +131,14 @@ impl Writer {
                 None => parameters.push(in_path(name, &schema)),
             }
         }
-        let query = route.about.query.map(|shape| self.taken(shape)).unwrap_or_default();
+        let query = route.description.query.map(|shape| self.taken(shape)).unwrap_or_default();
         let required = query["required"].as_array().cloned().unwrap_or_default();
         for (name, schema) in query["properties"].as_object().into_iter().flatten() {
             let required = required.iter().any(|field| field == name);
             let schema = without_null(schema.clone());
             parameters.push(json!({ "name": name, "in": "query", "required": required, "schema": schema }));
         }
-        if matches!(route.about.answer, Given::File) {
+        if matches!(route.description.response, ResponseKind::File) {
             for name in ["If-None-Match", "Range"] {
                 parameters.push(json!({ "name": name, "in": "header", "schema": { "type": "string" } }));
             }
@@ -146,27 +146,27 @@ impl Writer {
         parameters
     }
 
-    fn responses(&mut self, answer: Given) -> Value {
+    fn responses(&mut self, answer: ResponseKind) -> Value {
         let done = |content: Value| json!({ "200": { "description": "Done", "content": content } });
         let mut responses = match answer {
-            Given::Nothing => json!({ "204": { "description": "Done" } }),
-            Given::Json(shape) => {
+            ResponseKind::Empty => json!({ "204": { "description": "Done" } }),
+            ResponseKind::Json(shape) => {
                 done(json!({ "application/json": { "schema": shape(&mut self.given).to_value() } }))
             }
-            Given::Accepted(shape) => {
+            ResponseKind::Accepted(shape) => {
                 let content = json!({ "application/json": { "schema": shape(&mut self.given).to_value() } });
                 json!({ "202": { "description": "Begun", "content": content } })
             }
-            Given::Bytes(kind) => done(json!({ kind: {} })),
-            Given::File => json!({
+            ResponseKind::Bytes(kind) => done(json!({ kind: {} })),
+            ResponseKind::File => json!({
                 "200": { "description": "All of it", "content": { "*/*": {} } },
                 "206": { "description": "The part in Range", "content": { "*/*": {} } },
                 "304": { "description": "It is what If-None-Match names" },
             }),
-            Given::Socket => {
+            ResponseKind::WebSocket => {
                 json!({ "101": { "description": "The connection is a WebSocket from here on" } })
             }
-            Given::Unstated => json!({}),
+            ResponseKind::Unspecified => json!({}),
         };
         responses["default"] = json!({ "$ref": "#/components/responses/Problem" });
         responses
@@ -176,8 +176,8 @@ impl Writer {
 fn security(access: Access) -> Value {
     match access {
         Access::Anyone => json!([]),
-        Access::Signed(Scope::Account) | Access::Owner => json!([{ "session": [] }]),
-        Access::Signed(scope) => json!([{ "session": [] }, { "token": [scope] }]),
+        Access::SignedIn(Scope::Account) | Access::Owner => json!([{ "session": [] }]),
+        Access::SignedIn(scope) => json!([{ "session": [] }, { "token": [scope] }]),
     }
 }
 
@@ -185,7 +185,7 @@ fn caller(access: Access) -> Value {
     match access {
         Access::Anyone => json!("anyone"),
         Access::Owner => json!("owner"),
-        Access::Signed(scope) => json!(scope),
+        Access::SignedIn(scope) => json!(scope),
     }
 }
 

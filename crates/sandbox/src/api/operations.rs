@@ -11,7 +11,7 @@ use shared_types::{OpId, Seq, Source, Timestamp};
 
 use super::Of;
 use super::files::ask;
-use super::problem::{ApiError, Body, Named, Params};
+use super::problem::{Body, Named, Params, RouteError};
 use crate::desk::{Desk, blocking};
 use computer::failure::{Code, Failure};
 use computer::protocol::{Choices, Request};
@@ -33,7 +33,7 @@ pub(super) struct Page {
     q: Option<String>,
 }
 
-pub(super) async fn list(desk: Of, Params(page): Params<Page>) -> Result<Json<Operations>, ApiError> {
+pub(super) async fn list(desk: Of, Params(page): Params<Page>) -> Result<Json<Operations>, RouteError> {
     let desk = desk.0;
     let filter = OperationFilter {
         source: page.source.map(|source| source.as_str().to_owned()),
@@ -65,7 +65,7 @@ fn operation(row: OperationRow) -> Operation {
     }
 }
 
-pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetail>, ApiError> {
+pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetail>, RouteError> {
     let desk = desk.0;
     Ok(Json(blocking(move || detail(&desk, op)).await?))
 }
@@ -104,7 +104,7 @@ pub(super) async fn undo(
     desk: Of,
     Named(op): Named<OpId>,
     Body(revert): Body<Revert>,
-) -> Result<Json<Done>, ApiError> {
+) -> Result<Json<Done>, RouteError> {
     let (target, choices) = (Some(op.to_string()), choices(&revert));
     Ok(Json(ask(&desk, Request::Undo { target, choices, preview: revert.preview }).await?))
 }
@@ -113,21 +113,21 @@ pub(super) async fn redo(
     desk: Of,
     Named(op): Named<OpId>,
     Body(revert): Body<Revert>,
-) -> Result<Json<Done>, ApiError> {
+) -> Result<Json<Done>, RouteError> {
     let (target, choices) = (Some(op.to_string()), choices(&revert));
     Ok(Json(ask(&desk, Request::Redo { target, choices, preview: revert.preview }).await?))
 }
 
-pub(super) async fn undo_latest(desk: Of, Body(revert): Body<Revert>) -> Result<Json<Done>, ApiError> {
+pub(super) async fn undo_latest(desk: Of, Body(revert): Body<Revert>) -> Result<Json<Done>, RouteError> {
     let choices = choices(&revert);
     Ok(Json(ask(&desk, Request::Undo { target: None, choices, preview: revert.preview }).await?))
 }
 
-pub(super) async fn redo_latest(desk: Of, Body(revert): Body<Revert>) -> Result<Json<Done>, ApiError> {
+pub(super) async fn redo_latest(desk: Of, Body(revert): Body<Revert>) -> Result<Json<Done>, RouteError> {
     let choices = choices(&revert);
     Ok(Json(ask(&desk, Request::Redo { target: None, choices, preview: revert.preview }).await?))
 }
 
-pub(super) async fn restore(desk: Of, Body(to): Body<RestoreTo>) -> Result<Json<Done>, ApiError> {
+pub(super) async fn restore(desk: Of, Body(to): Body<RestoreTo>) -> Result<Json<Done>, RouteError> {
     Ok(Json(ask(&desk, Request::Restore { seq: to.seq, preview: to.preview }).await?))
 }

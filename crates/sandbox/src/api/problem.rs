@@ -9,9 +9,9 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use event_log::EventLog;
 use http_body_util::LengthLimitError;
-use hypervisor::access::{About, Takes};
+use hypervisor::access::{DescribedExtractor, RouteDescription};
 pub(super) use hypervisor::body::Json as Body;
-use hypervisor::problem::Refusal;
+use hypervisor::problem::ApiError;
 use kernel::Conflict;
 use kernel::ConflictSide;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -28,15 +28,15 @@ const SIDE_LIMIT: u64 = 64 * 1024;
 
 /// Why a route of a computer refuses: a problem on its way out.
 #[derive(Debug, Clone)]
-pub struct ApiError(pub Refusal);
+pub struct RouteError(pub ApiError);
 
-impl ApiError {
+impl RouteError {
     pub(super) fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
-        Self(Refusal::new(status, code, detail))
+        Self(ApiError::new(status, code, detail))
     }
 
     pub(super) fn too_large(detail: &str) -> Self {
-        Self(Refusal::too_large(detail))
+        Self(ApiError::too_large(detail))
     }
 
     #[cfg(test)]
@@ -45,41 +45,41 @@ impl ApiError {
     }
 }
 
-impl From<Refusal> for ApiError {
-    fn from(refusal: Refusal) -> Self {
+impl From<ApiError> for RouteError {
+    fn from(refusal: ApiError) -> Self {
         Self(refusal)
     }
 }
 
-impl IntoResponse for ApiError {
+impl IntoResponse for RouteError {
     fn into_response(self) -> Response {
         self.0.into_response()
     }
 }
 
 /// A write that was based on something else than what is there.
-pub(super) fn stale(detail: String, current: Option<ContentHash>) -> ApiError {
-    let mut refusal = ApiError::new(StatusCode::CONFLICT, "stale", detail);
+pub(super) fn stale(detail: String, current: Option<ContentHash>) -> RouteError {
+    let mut refusal = RouteError::new(StatusCode::CONFLICT, "stale", detail);
     refusal.0.problem.current = current;
     refusal
 }
 
 /// A failure with the text of both sides of its conflicts.
-pub(super) fn with_sides(desk: &Desk, failure: Failure) -> ApiError {
+pub(super) fn with_sides(desk: &Desk, failure: Failure) -> RouteError {
     let clashes = failure.conflicts.iter().map(|conflict| clash(&**desk.computer().log(), conflict));
     let clashes = clashes.collect();
-    let mut refusal = ApiError::from(failure);
+    let mut refusal = RouteError::from(failure);
     refusal.0.problem.conflicts = clashes;
     refusal
 }
 
 /// A body that did not arrive as a whole.
-pub(super) fn broken_body(error: axum::Error) -> ApiError {
+pub(super) fn broken_body(error: axum::Error) -> RouteError {
     let mut causes = std::iter::successors(Some(&error as &dyn Error), |error| (**error).source());
     if causes.any(|error| error.is::<LengthLimitError>()) {
-        ApiError::too_large("The body is over the limit of this route. Nothing was changed.")
+        RouteError::too_large("The body is over the limit of this route. Nothing was changed.")
     } else {
-        ApiError::new(StatusCode::BAD_REQUEST, "bad_request", format!("The body did not arrive: {error}"))
+        RouteError::new(StatusCode::BAD_REQUEST, "bad_request", format!("The body did not arrive: {error}"))
     }
 }
 
@@ -105,7 +105,7 @@ fn clash(log: &dyn EventLog, conflict: &Conflict) -> Clash {
     }
 }
 
-impl From<Failure> for ApiError {
+impl From<Failure> for RouteError {
     fn from(failure: Failure) -> Self {
         let (status, code) = match failure.code {
             Code::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
@@ -139,19 +139,20 @@ impl From<Failure> for ApiError {
 #[derive(Debug)]
 pub struct Params<T>(pub T);
 
-impl<T: JsonSchema> Takes for Params<T> {
-    fn describe(about: &mut About) {
-        about.query = Some(SchemaGenerator::subschema_for::<T>);
+impl<T: JsonSchema> DescribedExtractor for Params<T> {
+    fn describe(description: &mut RouteDescription) {
+        description.query = Some(SchemaGenerator::subschema_for::<T>);
     }
 }
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
-    type Rejection = ApiError;
+    type Rejection = RouteError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, RouteError> {
         let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
-        read.map(|query| Self(query.0))
-            .map_err(|e: QueryRejection| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", e.body_text()))
+        read.map(|query| Self(query.0)).map_err(|e: QueryRejection| {
+            RouteError::new(StatusCode::BAD_REQUEST, "bad_request", e.body_text())
+        })
     }
 }
 
@@ -159,19 +160,20 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 #[derive(Debug)]
 pub struct Named<T>(pub T);
 
-impl<T: JsonSchema> Takes for Named<T> {
-    fn describe(about: &mut About) {
-        about.path = Some(SchemaGenerator::subschema_for::<T>);
+impl<T: JsonSchema> DescribedExtractor for Named<T> {
+    fn describe(description: &mut RouteDescription) {
+        description.path = Some(SchemaGenerator::subschema_for::<T>);
     }
 }
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
-    type Rejection = ApiError;
+    type Rejection = RouteError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, RouteError> {
         let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
-        read.map(|path| Self(path.0))
-            .map_err(|e: PathRejection| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", e.body_text()))
+        read.map(|path| Self(path.0)).map_err(|e: PathRejection| {
+            RouteError::new(StatusCode::BAD_REQUEST, "bad_request", e.body_text())
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use shared_types::{Actor, CommandId, GrantId, RunId, Seq};
 use super::Of;
 use super::files::ask;
 use super::operations::choices;
-use super::problem::{ApiError, Body, Named, Params};
+use super::problem::{Body, Named, Params, RouteError};
 use crate::desk::{Desk, blocking};
 use computer::failure::{Code, Failure};
 use computer::ids;
@@ -34,7 +34,7 @@ pub(super) struct StepOf {
 }
 
 /// Asks the computer about runs, as a person at the desktop.
-async fn tell(desk: &Desk, command: CommandId, request: RunRequest) -> Result<RunAnswer, ApiError> {
+async fn tell(desk: &Desk, command: CommandId, request: RunRequest) -> Result<RunAnswer, RouteError> {
     let (op, actor, request) = (ids::op(), Actor::DESKTOP, Request::Runs(request));
     let envelope = Envelope { version: VERSION, actor, command, op, request };
     let computer = std::sync::Arc::clone(desk.computer());
@@ -53,17 +53,17 @@ macro_rules! told {
 }
 
 /// Answers when the objective is recorded; agents work behind it.
-pub(super) async fn start(desk: Of, Body(start): Body<StartRun>) -> Result<Json<RunLine>, ApiError> {
+pub(super) async fn start(desk: Of, Body(start): Body<StartRun>) -> Result<Json<RunLine>, RouteError> {
     told!(tell(&desk, start.command, RunRequest::Start(start)).await?, Line)
 }
 
-pub(super) async fn list(desk: Of, Params(page): Params<Page>) -> Result<Json<RunList>, ApiError> {
+pub(super) async fn list(desk: Of, Params(page): Params<Page>) -> Result<Json<RunList>, RouteError> {
     told!(tell(&desk, ids::command(), RunRequest::List { before: page.before }).await?, List)
 }
 
-pub(super) async fn show(desk: Of, Named(run): Named<RunId>) -> Result<Json<RunDetails>, ApiError> {
+pub(super) async fn show(desk: Of, Named(run): Named<RunId>) -> Result<Json<RunDetails>, RouteError> {
     let answer = tell(&desk, ids::command(), RunRequest::Show { run: run.to_string() }).await?;
-    let details: Result<Json<Box<RunDetails>>, ApiError> = told!(answer, Details);
+    let details: Result<Json<Box<RunDetails>>, RouteError> = told!(answer, Details);
     Ok(Json(*details?.0))
 }
 
@@ -71,14 +71,14 @@ pub(super) async fn steps(
     desk: Of,
     Named(run): Named<RunId>,
     Params(page): Params<Page>,
-) -> Result<Json<Vec<Step>>, ApiError> {
+) -> Result<Json<Vec<Step>>, RouteError> {
     let request = RunRequest::Steps { run: run.to_string(), before: page.before };
     told!(tell(&desk, ids::command(), request).await?, Steps)
 }
 
-pub(super) async fn parts(desk: Of, Named(step): Named<StepOf>) -> Result<Json<StepParts>, ApiError> {
+pub(super) async fn parts(desk: Of, Named(step): Named<StepOf>) -> Result<Json<StepParts>, RouteError> {
     let request = RunRequest::Parts { run: step.run.to_string(), seq: step.seq };
-    let parts: Result<Json<Box<StepParts>>, ApiError> =
+    let parts: Result<Json<Box<StepParts>>, RouteError> =
         told!(tell(&desk, ids::command(), request).await?, Parts);
     let (mut parts, desk) = (*parts?.0, desk.0);
     let whole = blocking(move || {
@@ -92,7 +92,7 @@ pub(super) async fn gesture(
     desk: Of,
     Named(run): Named<RunId>,
     Body(GestureOnRun { command, gesture }): Body<GestureOnRun>,
-) -> Result<Json<RunLine>, ApiError> {
+) -> Result<Json<RunLine>, RouteError> {
     told!(tell(&desk, command, RunRequest::Gesture { run: run.to_string(), gesture }).await?, Line)
 }
 
@@ -100,7 +100,7 @@ pub(super) async fn undo(
     desk: Of,
     Named(run): Named<RunId>,
     Body(revert): Body<Revert>,
-) -> Result<Json<Done>, ApiError> {
+) -> Result<Json<Done>, RouteError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
     Ok(Json(ask(&desk, Request::Runs(RunRequest::Undo { run, choices, preview })).await?))
 }
@@ -109,7 +109,7 @@ pub(super) async fn redo(
     desk: Of,
     Named(run): Named<RunId>,
     Body(revert): Body<Revert>,
-) -> Result<Json<Done>, ApiError> {
+) -> Result<Json<Done>, RouteError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
     Ok(Json(ask(&desk, Request::Runs(RunRequest::Redo { run, choices, preview })).await?))
 }
@@ -118,20 +118,20 @@ pub(super) async fn retry(
     desk: Of,
     Named(StepOf { run, seq }): Named<StepOf>,
     Body(revert): Body<Revert>,
-) -> Result<Json<Done>, ApiError> {
+) -> Result<Json<Done>, RouteError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
     Ok(Json(ask(&desk, Request::Runs(RunRequest::Retry { run, step: seq, choices, preview })).await?))
 }
 
-pub(super) async fn questions(desk: Of) -> Result<Json<Questions>, ApiError> {
+pub(super) async fn questions(desk: Of) -> Result<Json<Questions>, RouteError> {
     told!(tell(&desk, ids::command(), RunRequest::Questions).await?, Questions)
 }
 
-pub(super) async fn grants(desk: Of) -> Result<Json<GrantList>, ApiError> {
+pub(super) async fn grants(desk: Of) -> Result<Json<GrantList>, RouteError> {
     told!(tell(&desk, ids::command(), RunRequest::Grants).await?, Grants)
 }
 
-pub(super) async fn revoke(desk: Of, Named(grant): Named<GrantId>) -> Result<StatusCode, ApiError> {
+pub(super) async fn revoke(desk: Of, Named(grant): Named<GrantId>) -> Result<StatusCode, RouteError> {
     ask(&desk, Request::Runs(RunRequest::Revoke { grant: grant.to_string() })).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use shared_types::wire::{SearchTried, ServiceList};
 
 use super::Of;
-use super::problem::ApiError;
+use super::problem::RouteError;
 use computer::failure::{Code, Failure};
 
 pub(super) async fn list(desk: Of) -> Json<ServiceList> {
@@ -12,7 +12,7 @@ pub(super) async fn list(desk: Of) -> Json<ServiceList> {
 }
 
 /// Searches the web for a word.
-pub(super) async fn try_search(desk: Of) -> Result<Json<SearchTried>, ApiError> {
+pub(super) async fn try_search(desk: Of) -> Result<Json<SearchTried>, RouteError> {
     let none = || Failure::new(Code::NotFound, "no search of the web is set up in choir.toml");
     Ok(Json(desk.services().try_search().await.ok_or_else(none)?))
 }

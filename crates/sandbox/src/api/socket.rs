@@ -11,14 +11,14 @@ use axum::{Extension, body::Bytes};
 use event_log::EventLog;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt, StreamExt};
-use hypervisor::access::{How, Principal};
-use hypervisor::front::Front;
+use hypervisor::access::{Credential, Principal};
+use hypervisor::server_state::ServerState;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::wire::{FromClient, FromServer, Scope, TerminalFrame};
 use shared_types::{Seq, TerminalId};
 
-use super::problem::{ApiError, Params};
+use super::problem::{Params, RouteError};
 use super::{Of, Shell, desktop};
 use crate::desk::{Attachment, Desk, Size, blocking};
 use computer::Voice;
@@ -41,16 +41,16 @@ pub(super) struct Since {
 pub(super) async fn connect(
     desk: Of,
     Extension(shell): Extension<Shell>,
-    Extension(front): Extension<Arc<Front>>,
+    Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
     Params(since): Params<Since>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
-) -> Result<Response, ApiError> {
-    let terminals = match &principal.how {
-        How::Session { .. } => true,
-        How::Token { scopes, .. } => scopes.contains(&Scope::Terminal),
+) -> Result<Response, RouteError> {
+    let terminals = match &principal.credential {
+        Credential::Session { .. } => true,
+        Credential::Token { scopes, .. } => scopes.contains(&Scope::Terminal),
     };
-    let upgrade = upgrade.map_err(|e| ApiError::new(e.status(), "not_a_websocket", e.body_text()))?;
+    let upgrade = upgrade.map_err(|e| RouteError::new(e.status(), "not_a_websocket", e.body_text()))?;
     let desk = desk.0;
     Ok(upgrade.max_message_size(MESSAGE_LIMIT).on_upgrade(move |socket| async move {
         let tab =
@@ -58,7 +58,7 @@ pub(super) async fn connect(
         // Whoever is signed out elsewhere is so here, at once.
         tokio::select! {
             () = tab.serve(since.since) => {}
-            () = principal.ended(&front.identity) => {}
+            () = principal.wait_until_invalid(&state.identity) => {}
         }
     }))
 }

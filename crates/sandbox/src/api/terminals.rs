@@ -6,7 +6,7 @@ use axum::{Extension, Json};
 use shared_types::TerminalId;
 use shared_types::wire::{NewTerminal, Terminal, TerminalKind};
 
-use super::problem::{ApiError, Body, Named};
+use super::problem::{Body, Named, RouteError};
 use super::{Of, Shell};
 use crate::desk::{Size, blocking};
 
@@ -18,15 +18,15 @@ pub(super) async fn start(
     desk: Of,
     Extension(shell): Extension<Shell>,
     Body(new): Body<NewTerminal>,
-) -> Result<Json<Terminal>, ApiError> {
+) -> Result<Json<Terminal>, RouteError> {
     if new.kind == TerminalKind::Shell && !shell.is_offered() {
-        return Err(ApiError::new(StatusCode::FORBIDDEN, "no_shell", Shell::WHY));
+        return Err(RouteError::new(StatusCode::FORBIDDEN, "no_shell", Shell::WHY));
     }
     let (desk, size) = (desk.0, Size { columns: new.columns, rows: new.rows });
     Ok(Json(blocking(move || desk.terminals().start(new.kind, size)).await?))
 }
 
-pub(super) async fn end(desk: Of, Named(id): Named<TerminalId>) -> Result<StatusCode, ApiError> {
+pub(super) async fn end(desk: Of, Named(id): Named<TerminalId>) -> Result<StatusCode, RouteError> {
     let desk = desk.0;
     blocking(move || desk.terminals().end(id)).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use shared_types::wire::ToolServerLine;
 
 use super::Of;
-use super::problem::{ApiError, Named};
+use super::problem::{Named, RouteError};
 use computer::failure::{Code, Failure};
 
 /// A server, by its name in `choir.toml`.
@@ -30,7 +30,7 @@ pub(super) async fn reach(desk: Of) -> Json<Vec<ToolServerLine>> {
 pub(super) async fn restart(
     desk: Of,
     Named(server): Named<ServerName>,
-) -> Result<Json<ToolServerLine>, ApiError> {
+) -> Result<Json<ToolServerLine>, RouteError> {
     let name = server.name;
     desk.tools().restart(&name).await;
     let line = desk.tools().lines().into_iter().find(|line| line.name == name);

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::Of;
 use super::files::ask;
-use super::problem::{ApiError, Params, broken_body};
+use super::problem::{Params, RouteError, broken_body};
 use crate::desk::blocking;
 use archive;
 use computer::failure::Failure;
@@ -84,13 +84,13 @@ pub(super) async fn import(
     desk: Of,
     Params(target): Params<Target>,
     body: Bytes,
-) -> Result<Json<Done>, ApiError> {
+) -> Result<Json<Done>, RouteError> {
     let draft = blocking(|| Ok(tempfile::NamedTempFile::new()?)).await?;
     let mut stream = body.into_data_stream();
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(broken_body)?;
         let mut file = draft.as_file();
-        file.write_all(&chunk).map_err(|e| ApiError::from(Failure::from(e)))?;
+        file.write_all(&chunk).map_err(|e| RouteError::from(Failure::from(e)))?;
     }
     let request = Request::Import { file: draft.path().to_owned(), into: target.into };
     ask(&desk, request).await.map(Json)

@@ -9,7 +9,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use hypervisor::assets::{Asset, Assets};
-use hypervisor::identity::{Caller, Identity};
+use hypervisor::identity::{ClientInfo, IdentityStore};
 use hypervisor::server::ServerConfig;
 use hypervisor::server::rates::RateLimits;
 use sandbox::desk::Desk;
@@ -33,7 +33,7 @@ impl Assets for Nothing {
 }
 
 pub(crate) struct House {
-    pub(crate) identity: Identity,
+    pub(crate) identity: IdentityStore,
     pub(crate) port: u16,
     router: Router,
     time: Arc<AtomicI64>,
@@ -53,8 +53,8 @@ pub(crate) fn owner() -> UserId {
     UserId::parse("ada").unwrap()
 }
 
-fn caller() -> Caller {
-    Caller { address: "192.0.2.7".into(), browser: "test".into() }
+fn caller() -> ClientInfo {
+    ClientInfo { address: "192.0.2.7".into(), browser: "test".into() }
 }
 
 impl House {
@@ -88,7 +88,7 @@ impl House {
         tokio::spawn(machine.serve(async {
             let _ = stopped.await;
         }));
-        let identity = Identity::open(folder.path(), clock).unwrap();
+        let identity = IdentityStore::open(folder.path(), clock).unwrap();
         (Self { identity, port, router, time, _stop: stop, folder }, desk)
     }
 

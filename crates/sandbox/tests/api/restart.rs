@@ -8,7 +8,7 @@ use computer::ids;
 use computer::place::Place;
 use computer::protocol::{Envelope, Request, RunRequest};
 use event_log::{EventLog, SqliteLog};
-use hypervisor::identity::{Caller, Identity};
+use hypervisor::identity::{ClientInfo, IdentityStore};
 use shared_types::payload::run::Budget;
 use shared_types::wire::StartRun;
 use shared_types::{Seq, Timestamp};
@@ -22,8 +22,8 @@ async fn a_guests_run_goes_on_before_they_sign_in_again() {
         let data = config.server.data.clone();
         let clock = Arc::new(|| Timestamp::from_millis(1_800_000_000_000));
         let (identity, caller) = (
-            Identity::open(&data, clock).unwrap(),
-            Caller { address: "192.0.2.7".into(), browser: "test".into() },
+            IdentityStore::open(&data, clock).unwrap(),
+            ClientInfo { address: "192.0.2.7".into(), browser: "test".into() },
         );
         identity.ensure_owner(&owner(), "Ada").unwrap();
         let invitation = identity.invite(&owner(), "Grace", &caller).unwrap();

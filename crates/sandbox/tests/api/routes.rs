@@ -114,7 +114,7 @@ async fn nobody_gets_more_than_the_statement_says() {
             .unwrap();
         let owners_only = route.access == sandbox::api::Access::Owner;
         let scope = match route.access {
-            sandbox::api::Access::Signed(scope) => Some(scope),
+            sandbox::api::Access::SignedIn(scope) => Some(scope),
             sandbox::api::Access::Owner | sandbox::api::Access::Anyone => None,
         };
         let others: Vec<Scope> = wrong.into_iter().filter(|s| Some(*s) != scope).collect();

@@ -1,12 +1,12 @@
-//! MCP servers, web search and telemetry of the machine's `choir.toml`: whether each could work, and what to do if not. What
-//! is not set up is not spoken of.
+//! Checks the MCP servers, web search and telemetry of the machine's `choir.toml`, and says how to fix problems.
+//! Services that are not configured are not listed.
 
 use std::path::Path;
 
 use agent_host::minds::Minds;
 use agent_host::server_cells::ServerCells;
 use agent_host::telemetry::Telemetry;
-use agent_host::toolbox::{ServerSettings, Endpoint};
+use agent_host::toolbox::{Endpoint, ServerSettings};
 use anyhow::Result;
 use hypervisor::vault::KeyReader;
 use sandbox::machine::MachineConfig;
@@ -18,31 +18,31 @@ use crate::commands::{Context, keys, mcp};
 
 pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into));
-    // What is wrong with the folder or the file itself was told with the server.
+    // Problems with the folder or the file itself are reported by the check of the server.
     let Ok(data) = data else { return Vec::new() };
     let Ok(config) = machine_config(data.clone(), &Said::default()) else { return Vec::new() };
-    let vault = Keys::of(&data);
+    let vault = OwnerKeys::open(&data);
     let mut findings = servers(context, &config, &vault);
     findings.extend(search(&config, &vault));
     findings.extend(telemetry(&config));
     findings
 }
 
-/// The owner's keys, if anything was ever served here.
-struct Keys(Option<KeyReader>);
+/// The owner's keys. `None` without server data.
+struct OwnerKeys(Option<KeyReader>);
 
-impl Keys {
-    fn of(data: &Path) -> Self {
+impl OwnerKeys {
+    fn open(data: &Path) -> Self {
         Self(keys::open_in(data).ok().map(|(vault, owner)| vault.reader(&owner.id)))
     }
 
-    /// What is wrong with a key.
-    fn trouble(&self, name: &str) -> Option<String> {
+    /// The problem with a key, if any.
+    fn problem(&self, name: &str) -> Option<String> {
         let set = format!("set it with: choir keys set {name}");
         match self.0.as_ref().map(|keys| keys.read(name)) {
             Some(Ok(Some(_))) => None,
             Some(Ok(None)) => Some(format!("there is no key {name:?} in the vault; {set}")),
-            Some(Err(e)) => Some(format!("the key {name:?} cannot be read: {e}")),
+            Some(Err(e)) => Some(format!("cannot read the key {name:?}: {e}")),
             None => {
                 Some(format!("there is no vault for the key {name:?} yet; start choir up once, then {set}"))
             }
@@ -50,7 +50,7 @@ impl Keys {
     }
 }
 
-fn servers(context: &Context, config: &MachineConfig, keys: &Keys) -> Vec<Finding> {
+fn servers(context: &Context, config: &MachineConfig, keys: &OwnerKeys) -> Vec<Finding> {
     let minds = match Minds::new(config.models.as_ref()) {
         Ok(minds) => minds.with_rules(config.rules.as_ref()),
         Err(e) => return vec![bad("models", e.message)],
@@ -64,51 +64,51 @@ fn servers(context: &Context, config: &MachineConfig, keys: &Keys) -> Vec<Findin
         Ok(minds) => minds,
         Err(e) => return vec![bad("mcp", e.message)],
     };
-    let looked = looked_for(context, &minds, keys);
-    looked.unwrap_or_else(|e| vec![bad("mcp", format!("programs cannot be looked for: {e:#}"))])
+    let checked = check_servers(context, &minds, keys);
+    checked.unwrap_or_else(|e| vec![bad("mcp", format!("cannot look for programs: {e:#}"))])
 }
 
-fn looked_for(context: &Context, minds: &Minds, keys: &Keys) -> Result<Vec<Finding>> {
+fn check_servers(context: &Context, minds: &Minds, keys: &OwnerKeys) -> Result<Vec<Finding>> {
     let scratch = tempfile::tempdir()?;
     let cells = mcp::cells(context, minds, scratch.path())?;
     let all = minds.tools.servers.iter();
     Ok(all.flat_map(|(name, settings)| server(&cells, name, settings, keys)).collect())
 }
 
-/// Everything that is wrong with a server, or that nothing is.
-fn server(cells: &ServerCells, name: &str, settings: &ServerSettings, keys: &Keys) -> Vec<Finding> {
+/// All problems of a server, or one finding that it is fine.
+fn server(cells: &ServerCells, name: &str, settings: &ServerSettings, keys: &OwnerKeys) -> Vec<Finding> {
     let (about, program) = match &settings.endpoint {
         Endpoint::Program(program) => {
             let wanted = program.argv.first().map(String::as_str).unwrap_or_default();
-            let trouble = match cells.finds(name, program) {
+            let problem = match cells.finds(name, program) {
                 Ok(true) => None,
                 Ok(false) => Some(format!(
                     "{wanted} is not found in its cell; install it for the whole machine, or name its folder under \
                      tools in [cells], or under mounts"
                 )),
-                Err(e) => Some(format!("its cell cannot be started: {e}")),
+                Err(e) => Some(format!("cannot start its cell: {e}")),
             };
-            (format!("{wanted} is found in its cell"), trouble)
+            (format!("{wanted} is found in its cell"), problem)
         }
         Endpoint::Address(address) => (format!("at {}", address.url.host_str().unwrap_or_default()), None),
     };
     let names = settings.endpoint.keys();
-    let troubles: Vec<String> =
-        program.into_iter().chain(names.iter().filter_map(|key| keys.trouble(key))).collect();
-    if !troubles.is_empty() {
-        return troubles.into_iter().map(|trouble| bad("mcp", format!("{name}: {trouble}"))).collect();
+    let problems: Vec<String> =
+        program.into_iter().chain(names.iter().filter_map(|key| keys.problem(key))).collect();
+    if !problems.is_empty() {
+        return problems.into_iter().map(|problem| bad("mcp", format!("{name}: {problem}"))).collect();
     }
     let with = if names.is_empty() { String::new() } else { format!(", with the key {}", names.join(", ")) };
-    vec![ok("mcp", format!("{name}: {about}{with}; see whether it answers with: choir mcp {name}"))]
+    vec![ok("mcp", format!("{name}: {about}{with}; test it with: choir mcp {name}"))]
 }
 
-fn search(config: &MachineConfig, keys: &Keys) -> Option<Finding> {
+fn search(config: &MachineConfig, keys: &OwnerKeys) -> Option<Finding> {
     let search = match Search::new(config.services.search.as_ref()?) {
         Ok(search) => agent_host::services::search_line(&search),
         Err(e) => return Some(bad("web search", e.to_string())),
     };
-    Some(match search.key.as_deref().and_then(|key| keys.trouble(key)) {
-        Some(trouble) => bad("web search", format!("{}: {trouble}", search.provider)),
+    Some(match search.key.as_deref().and_then(|key| keys.problem(key)) {
+        Some(problem) => bad("web search", format!("{}: {problem}", search.provider)),
         None => ok("web search", format!("{} at {}", search.provider, search.address)),
     })
 }

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const NAME: &str = "sign-in.html";
-/// After this time the link is no longer good.
-const GOOD_FOR: Duration = Duration::from_secs(5 * 60);
+const FILE_NAME: &str = "sign-in.html";
+/// The lifetime of the link.
+const LINK_LIFETIME: Duration = Duration::from_secs(5 * 60);
 
-/// Opens the link in the person's browser, if there is one; the link on the screen does otherwise.
+/// Opens the link in the browser. Failures are ignored, since the link is also printed.
 pub(super) fn open(data: &Path, link: &str) {
     let Ok(page) = write(data, link) else { return };
     let opened = opener(&page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -22,7 +22,7 @@ pub(super) fn open(data: &Path, link: &str) {
         std::thread::spawn(move || child.wait());
     }
     std::thread::spawn(move || {
-        std::thread::sleep(GOOD_FOR);
+        std::thread::sleep(LINK_LIFETIME);
         let _ = std::fs::remove_file(page);
     });
 }
@@ -33,9 +33,9 @@ fn opener(page: &Path) -> Command {
     command
 }
 
-/// Writes the page. One that an earlier start left is replaced, not written into: somebody may have it open.
+/// Writes the page. A page of an earlier start is replaced, not overwritten, because another user may have it open.
 fn write(data: &Path, link: &str) -> io::Result<PathBuf> {
-    let page = data.join(NAME);
+    let page = data.join(FILE_NAME);
     match std::fs::remove_file(&page) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         Ok(()) | Err(_) => {}
@@ -58,10 +58,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_link_is_in_a_file_of_the_person_and_not_among_the_arguments() {
+    fn the_link_is_in_a_private_file_and_not_in_the_arguments() {
         let data = tempfile::tempdir().unwrap();
         let link = "http://localhost:8080/#sign-in=s3cret";
-        std::fs::write(data.path().join(NAME), "left by an earlier start").unwrap();
+        std::fs::write(data.path().join(FILE_NAME), "left by an earlier start").unwrap();
         let page = write(data.path(), link).unwrap();
         assert!(std::fs::read_to_string(&page).unwrap().contains(&format!("url={link}\"")));
         assert_eq!(std::fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o600);

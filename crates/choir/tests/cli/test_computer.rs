@@ -1,4 +1,4 @@
-//! A computer of its own for every test, and the command line on it.
+//! A computer in a temporary folder for each test, and the command line on it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,36 +12,36 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder with a computer in it.
-pub(crate) struct Home {
+pub(crate) struct TestComputer {
     pub(crate) work: PathBuf,
     _folder: Option<TempDir>,
 }
 
-/// How a command went.
+/// The exit code and output of a command.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// Everything that a refused command must leave alone.
+/// Everything that a refused command must not change.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct ComputerSnapshot {
     root: Value,
     head: Value,
-    files: BTreeMap<String, Found>,
+    files: BTreeMap<String, DiskEntry>,
 }
 
-/// What stands at a path on disk.
+/// A file, folder or link on disk.
 #[derive(Debug, PartialEq, Eq, Clone)]
-pub(crate) enum Found {
+pub(crate) enum DiskEntry {
     File { bytes: Vec<u8>, mode: u32 },
     Link(PathBuf),
     EmptyFolder,
 }
 
-impl Home {
+impl TestComputer {
     /// A folder that is no computer yet.
     pub(crate) fn bare() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -50,7 +50,7 @@ impl Home {
         Self { work, _folder: Some(folder) }
     }
 
-    /// A folder that somebody else made and removes.
+    /// A folder that the caller created and removes.
     pub(crate) fn at(work: PathBuf) -> Self {
         fs::create_dir_all(&work).unwrap();
         Self { work, _folder: None }
@@ -63,9 +63,9 @@ impl Home {
 
     /// A new computer over a folder that has these files.
     pub(crate) fn over(files: &[(&str, &str)]) -> Self {
-        let home = Self::bare();
-        files.iter().for_each(|(path, text)| home.edit(path, text));
-        home.set_up()
+        let computer = Self::bare();
+        files.iter().for_each(|(path, text)| computer.edit(path, text));
+        computer.set_up()
     }
 
     pub(crate) fn set_up(self) -> Self {
@@ -88,24 +88,24 @@ impl Home {
         command
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        Ran::of(&mut self.command(args))
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::of(&mut self.command(args))
     }
 
-    /// Runs something that has to work.
-    pub(crate) fn ok(&self, args: &[&str]) -> Ran {
+    /// Runs a command that must succeed.
+    pub(crate) fn ok(&self, args: &[&str]) -> CommandOutput {
         self.run(args).exits(0)
     }
 
-    /// Runs something that has to work, for the one object that it prints.
+    /// Runs a command that must succeed, and returns the one JSON object that it prints.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let mut lines = self.ok(&[args, &["--json"]].concat()).json_lines();
         assert_eq!(lines.len(), 1, "{args:?} printed {lines:?}");
         lines.remove(0)
     }
 
-    pub(crate) fn feed(&self, args: &[&str], bytes: &[u8]) -> Ran {
-        Ran::fed(&mut self.command(args), bytes)
+    pub(crate) fn feed(&self, args: &[&str], bytes: &[u8]) -> CommandOutput {
+        CommandOutput::fed(&mut self.command(args), bytes)
     }
 
     /// Writes a file through the log and returns the operation.
@@ -114,7 +114,7 @@ impl Home {
         ran.json_lines()[0]["op"].as_str().unwrap().to_owned()
     }
 
-    /// Changes a file behind the log's back.
+    /// Changes a file outside the log.
     pub(crate) fn edit(&self, path: &str, text: &str) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -133,7 +133,7 @@ impl Home {
         self.json(&["status"])
     }
 
-    /// Records what was edited outside and returns the operation that holds it.
+    /// Records outside edits and returns their operation.
     pub(crate) fn captured(&self) -> String {
         let status = self.status();
         status["captured_op"].as_str().unwrap_or_else(|| panic!("nothing was captured: {status}")).to_owned()
@@ -143,13 +143,13 @@ impl Home {
         self.status()["head"].as_u64().unwrap()
     }
 
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn snapshot(&self) -> ComputerSnapshot {
         let status = self.status();
-        Standing { root: status["root"].clone(), head: status["head"].clone(), files: self.files() }
+        ComputerSnapshot { root: status["root"].clone(), head: status["head"].clone(), files: self.files() }
     }
 
-    /// All that is in the workspace, without the computer's own folder.
-    pub(crate) fn files(&self) -> BTreeMap<String, Found> {
+    /// All files in the workspace, without the computer's own folder.
+    pub(crate) fn files(&self) -> BTreeMap<String, DiskEntry> {
         let mut found = BTreeMap::new();
         walk(&self.work, &self.work, &mut found);
         found
@@ -160,7 +160,7 @@ impl Home {
         self.ok(&["log", "--all", "--json"]).json_lines()
     }
 
-    /// The log is gapless and everything that was computed from it is right.
+    /// Checks that the log is gapless and that everything computed from it is right.
     pub(crate) fn assert_intact(&self) {
         let seqs: Vec<u64> = self.events().iter().map(|event| event["seq"].as_u64().unwrap()).collect();
         assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
@@ -169,7 +169,7 @@ impl Home {
     }
 }
 
-/// The binary, told nothing by the environment of whoever runs the tests.
+/// The binary, with an environment independent of the user who runs the tests.
 pub(crate) fn choir() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_choir"));
     for (name, _) in std::env::vars_os() {
@@ -177,13 +177,13 @@ pub(crate) fn choir() -> Command {
             command.env_remove(name);
         }
     }
-    // Nobody's own keys and models.
+    // No keys and models of the user.
     command.env("XDG_DATA_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/nothing"));
     command.env("USER", "ada").env("TZ", "UTC").env_remove("NO_COLOR").env_remove("LOGNAME");
     command
 }
 
-impl Ran {
+impl CommandOutput {
     pub(crate) fn of(command: &mut Command) -> Self {
         let output = command.output().unwrap();
         Self {
@@ -196,7 +196,7 @@ impl Ran {
     pub(crate) fn fed(command: &mut Command, bytes: &[u8]) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // A command that refuses does not read its input, which is its right.
+        // A command that refuses need not read its input.
         let _ = child.stdin.take().unwrap().write_all(bytes);
         let output = child.wait_with_output().unwrap();
         Self {
@@ -212,14 +212,14 @@ impl Ran {
         self
     }
 
-    /// Says something on either stream.
+    /// Checks that either output stream contains a text.
     #[track_caller]
     pub(crate) fn says(self, words: &str) -> Self {
         assert!(self.out.contains(words) || self.err.contains(words), "no {words:?} in {self:?}");
         self
     }
 
-    /// Every line as an object.
+    /// Every output line as a JSON object.
     #[track_caller]
     pub(crate) fn json_lines(&self) -> Vec<Value> {
         let parse = |line: &str| {
@@ -231,10 +231,10 @@ impl Ran {
     }
 }
 
-fn walk(top: &Path, folder: &Path, found: &mut BTreeMap<String, Found>) {
+fn walk(top: &Path, folder: &Path, found: &mut BTreeMap<String, DiskEntry>) {
     let entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     if entries.is_empty() && folder != top {
-        found.insert(below(top, folder), Found::EmptyFolder);
+        found.insert(below(top, folder), DiskEntry::EmptyFolder);
     }
     for path in entries {
         if path == top.join(".choir") {
@@ -244,10 +244,10 @@ fn walk(top: &Path, folder: &Path, found: &mut BTreeMap<String, Found>) {
         if meta.is_dir() {
             walk(top, &path, found);
         } else if meta.is_symlink() {
-            found.insert(below(top, &path), Found::Link(fs::read_link(&path).unwrap()));
+            found.insert(below(top, &path), DiskEntry::Link(fs::read_link(&path).unwrap()));
         } else if meta.is_file() {
             let mode = meta.permissions().mode() & 0o777;
-            found.insert(below(top, &path), Found::File { bytes: fs::read(&path).unwrap(), mode });
+            found.insert(below(top, &path), DiskEntry::File { bytes: fs::read(&path).unwrap(), mode });
         }
     }
 }

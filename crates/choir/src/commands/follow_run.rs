@@ -1,4 +1,4 @@
-//! Attending to a run: its steps and words as they come, its questions asked at the terminal, its end as an exit code.
+//! Follows a run: prints steps and text as they arrive, asks its questions at the terminal, and returns its exit code.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, IsTerminal, Write, stdin, stdout};
@@ -17,22 +17,21 @@ use shared_types::{AskId, RunId, Seq, TaskId};
 
 use super::Context;
 use super::approve::show;
-use super::runs::{cost, details, ending, gesture_on, role, short, tell_step, word};
+use super::runs::{cost, details, ending, gesture_on, print_step, role, short, word};
 use crate::render::{Style, json, line, safe};
 
 const PAUSED: u8 = 11;
-/// What a shell says of a program that Ctrl-C ended.
-const LEFT: i32 = 130;
+/// The exit code by which shells report a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
 
-/// How much of a run the person wants to see.
+/// How much of a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Attention {
-    Everything,
-    /// What came of it.
-    TheEnd,
+pub(crate) enum FollowMode {
+    AllSteps,
+    ResultOnly,
 }
 
-/// The exit code that says how a run stands.
+/// The exit code for the state of a run.
 fn code(state: RunState) -> ExitCode {
     match state {
         RunState::Completed | RunState::Running => ExitCode::SUCCESS,
@@ -43,51 +42,51 @@ fn code(state: RunState) -> ExitCode {
     }
 }
 
-/// Follows a run until it is over, is paused, or waits for somebody who is not here. `hosted` says that agents work in
-/// this very process.
-pub(crate) fn attend(
+/// Follows a run until it ends, is paused, or waits for an answer that cannot be asked for here. `hosted` means that
+/// the agents work in this process.
+pub(crate) fn follow_run(
     context: &Context,
     run: &RunLine,
-    attention: Attention,
+    mode: FollowMode,
     hosted: bool,
 ) -> Result<ExitCode> {
     let place = context.place()?;
     let asking = Arc::new(AtomicBool::new(false));
     at_interrupt(&place, run.run, hosted, &asking)?;
-    let can_ask = attention == Attention::Everything
+    let can_ask = mode == FollowMode::AllSteps
         && !context.style.is_json()
         && stdin().is_terminal()
         && stdout().is_terminal();
-    let mut listener = Listener::new(context, run.run, attention);
+    let mut view = RunView::new(context, run.run, mode);
     loop {
-        let after = listener.seen;
-        let now = session::follow(&place, run.run, after, &mut |heard| listener.hear(heard))?;
-        listener.rest();
+        let after = view.seen;
+        let now = session::follow(&place, run.run, after, &mut |heard| view.hear(heard))?;
+        view.end_line();
         if now.state != RunState::Waiting || !can_ask {
-            tell_end(context, &now)?;
+            print_end(context, &now)?;
             return Ok(code(now.state));
         }
         asking.store(true, Ordering::Relaxed);
         let answered = ask(context, run.run)?;
         asking.store(false, Ordering::Relaxed);
         if !answered {
-            tell_end(context, &now)?;
+            print_end(context, &now)?;
             return Ok(code(now.state));
         }
     }
 }
 
-/// Ctrl-C pauses a run that works here. One that works elsewhere goes on, and only the watching ends.
+/// Ctrl-C pauses a run that is hosted here. A run in another process continues; only the watching ends.
 fn at_interrupt(place: &Place, run: RunId, hosted: bool, asking: &Arc<AtomicBool>) -> Result<()> {
     let (place, asking) = (place.clone(), Arc::clone(asking));
     session::at_first_signal(move || {
         if !hosted {
-            eprintln!("\nit goes on: choir runs {} --watch", short(run));
-            std::process::exit(LEFT);
+            eprintln!("\nthe run continues: choir runs {} --watch", short(run));
+            std::process::exit(INTERRUPTED);
         }
         let request = RunRequest::Gesture { run: run.to_string(), gesture: RunGesture::Pause };
         let paused = session::ask(&place, Request::Runs(request), &mut std::io::empty(), &|_, _, _| ());
-        // Whoever follows sees it by itself; a question that waits for a key does not.
+        // Following the run notices the pause by itself, but not while it waits for a typed answer.
         if paused.is_err() || asking.load(Ordering::Relaxed) {
             eprintln!("\npaused: choir runs resume {} --watch", short(run));
             std::process::exit(i32::from(PAUSED));
@@ -96,29 +95,29 @@ fn at_interrupt(place: &Place, run: RunId, hosted: bool, asking: &Arc<AtomicBool
     Ok(())
 }
 
-/// Whoever looks at a run.
-struct Listener<'a> {
+/// What was printed of a run so far.
+struct RunView<'a> {
     context: &'a Context,
     run: RunId,
-    attention: Attention,
+    mode: FollowMode,
     seen: Seq,
     roles: HashMap<TaskId, String>,
-    /// Steps that were told once, and are told again only if something came of them.
-    told: HashMap<Seq, Step>,
-    /// Whose words stand on the line that is not ended yet.
+    /// Steps that were printed. They are printed again only if they changed.
+    printed: HashMap<Seq, Step>,
+    /// The agent whose streamed text is on the current, unfinished line.
     speaking: Option<TaskId>,
-    /// Words of the reply that is on its way have been shown.
-    spoken: Option<TaskId>,
-    /// Calls in the outbox that were shown.
-    shown: HashSet<AskId>,
+    /// The agent whose reply was already printed as it was streamed.
+    streamed: Option<TaskId>,
+    /// Outbox calls that were printed.
+    printed_outgoing: HashSet<AskId>,
     live: bool,
     spinner: Option<ProgressBar>,
 }
 
-impl<'a> Listener<'a> {
-    fn new(context: &'a Context, run: RunId, attention: Attention) -> Self {
+impl<'a> RunView<'a> {
+    fn new(context: &'a Context, run: RunId, mode: FollowMode) -> Self {
         let json = context.style.is_json();
-        let quiet = attention == Attention::TheEnd && !json && std::io::stderr().is_terminal();
+        let quiet = mode == FollowMode::ResultOnly && !json && std::io::stderr().is_terminal();
         let spinner = quiet.then(|| {
             let spinner = ProgressBar::new_spinner();
             spinner.enable_steady_tick(std::time::Duration::from_millis(120));
@@ -127,14 +126,14 @@ impl<'a> Listener<'a> {
         Self {
             context,
             run,
-            attention,
+            mode,
             seen: Seq::ZERO,
             roles: HashMap::new(),
-            told: HashMap::new(),
+            printed: HashMap::new(),
             speaking: None,
-            spoken: None,
-            shown: HashSet::new(),
-            live: attention == Attention::Everything && (json || stdout().is_terminal()),
+            streamed: None,
+            printed_outgoing: HashSet::new(),
+            live: mode == FollowMode::AllSteps && (json || stdout().is_terminal()),
             spinner,
         }
     }
@@ -149,40 +148,40 @@ impl<'a> Listener<'a> {
 
     fn step(&mut self, step: Step) {
         self.seen = self.seen.max(step.seq);
-        if self.told.get(&step.seq) == Some(&step) {
+        if self.printed.get(&step.seq) == Some(&step) {
             return;
         }
-        let again = self.told.insert(step.seq, step.clone()).is_some();
+        let again = self.printed.insert(step.seq, step.clone()).is_some();
         if let Some(spinner) = &self.spinner {
             spinner.set_message(safe(&step.label));
         }
-        if self.attention == Attention::TheEnd {
+        if self.mode == FollowMode::ResultOnly {
             return;
         }
         if self.context.style.is_json() {
             return json(&serde_json::json!({ "step": step }));
         }
-        self.rest();
-        // What was read as it came is not said twice.
-        if step.kind == StepKind::Reply && self.spoken.take() == step.task && step.task.is_some() {
+        self.end_line();
+        // A reply that was streamed is not printed twice.
+        if step.kind == StepKind::Reply && self.streamed.take() == step.task && step.task.is_some() {
             return;
         }
-        // A call that came to its end without a word about it.
+        // A call that ended without any visible result.
         if again && !step.failed && step.files == 0 && !step.undone {
             return;
         }
         let role = step.task.map(|task| self.role(task)).unwrap_or_default();
-        tell_step(self.context.style, &step, &role);
+        print_step(self.context.style, &step, &role);
         if step.kind == StepKind::Ask {
-            self.show_leaving();
+            self.show_outgoing();
         }
     }
 
-    /// Calls in the outbox leave by themselves: how they are called off is said as soon as they lie there.
-    fn show_leaving(&mut self) {
+    /// Prints calls in the outbox at once, with how to cancel them, because they leave without an answer.
+    fn show_outgoing(&mut self) {
         let Ok(known) = details(self.context, &self.run.to_string()) else { return };
         for question in known.questions.iter().filter(|question| !question.about.needs_answer()) {
-            if self.shown.insert(question.ask) {
+            if self.printed_outgoing.insert(question.ask) {
                 show(self.context.style, question);
             }
         }
@@ -193,23 +192,23 @@ impl<'a> Listener<'a> {
             return json(&serde_json::json!({ "said": { "task": task, "text": text } }));
         }
         if text.is_empty() {
-            // Its model begins again, and so do we.
-            self.rest();
+            // The model starts its reply again.
+            self.end_line();
             return;
         }
         if self.speaking != Some(task) {
-            self.rest();
+            self.end_line();
             let role = self.role(task);
             let _ = write!(stdout(), "       {} ", self.context.style.paint("36", &format!("{role:<10}")));
         }
         self.speaking = Some(task);
-        self.spoken = Some(task);
+        self.streamed = Some(task);
         let safe: String = text.chars().map(|c| if c == '\n' { c } else { plain(c) }).collect();
         let _ = stdout().write_all(self.context.style.dim(&safe).as_bytes()).and_then(|()| stdout().flush());
     }
 
-    /// Ends the line on which somebody speaks.
-    fn rest(&mut self) {
+    /// Ends an unfinished line of streamed text.
+    fn end_line(&mut self) {
         if self.speaking.take().is_some() {
             line("");
         }
@@ -229,7 +228,7 @@ impl<'a> Listener<'a> {
     }
 }
 
-impl Drop for Listener<'_> {
+impl Drop for RunView<'_> {
     fn drop(&mut self) {
         if let Some(spinner) = &self.spinner {
             spinner.finish_and_clear();
@@ -241,7 +240,7 @@ fn plain(c: char) -> char {
     if c.is_control() { '\u{fffd}' } else { c }
 }
 
-fn tell_end(context: &Context, run: &RunLine) -> Result<()> {
+fn print_end(context: &Context, run: &RunLine) -> Result<()> {
     let known = details(context, &run.run.to_string())?;
     if context.style.is_json() {
         json(&serde_json::json!({ "run": run, "summary": known.summary, "results": known.results }));
@@ -260,9 +259,9 @@ fn tell_end(context: &Context, run: &RunLine) -> Result<()> {
     }
     let id = short(run.run);
     match run.state {
-        RunState::Paused => line(&style.dim(&format!("  choir runs resume {id} --watch goes on"))),
+        RunState::Paused => line(&style.dim(&format!("  resume with: choir runs resume {id} --watch"))),
         RunState::Completed | RunState::Failed | RunState::Cancelled if !known.results.is_empty() => {
-            line(&style.dim(&format!("  choir runs undo {id} takes it back")));
+            line(&style.dim(&format!("  undo with: choir runs undo {id}")));
         }
         RunState::Completed
         | RunState::Failed
@@ -273,25 +272,25 @@ fn tell_end(context: &Context, run: &RunLine) -> Result<()> {
     Ok(())
 }
 
-/// Asks the person at the terminal for everything that waits. False if they do not want to say anything now.
+/// Asks the pending questions at the terminal. Returns false if the person leaves one for later.
 fn ask(context: &Context, run: RunId) -> Result<bool> {
     let open = details(context, &run.to_string())?.questions;
     for question in open.into_iter().filter(|question| question.about.needs_answer()) {
         show(context.style, &question);
-        let Some(reply) = hear_reply(context.style, &question)? else { return Ok(false) };
+        let Some(reply) = read_reply(context.style, &question)? else { return Ok(false) };
         let answer = RunGesture::Answer { ask: question.ask, reply };
         gesture_on(context, &run.to_string(), answer)?;
     }
     Ok(true)
 }
 
-/// What the person types; nothing, if they leave it for later.
-fn hear_reply(style: Style, question: &RunQuestion) -> Result<Option<Reply>> {
+/// Reads an answer. Returns `None` if the person leaves it for later.
+fn read_reply(style: Style, question: &RunQuestion) -> Result<Option<Reply>> {
     let prompt = match &question.about {
         AskKind::Approval { .. } => "[o]nce, this [r]un, [a]lways, [d]eny, [l]ater? ",
-        AskKind::Interrupted { .. } => "make it again: [o]nce, [d]eny, [l]ater? ",
-        AskKind::Outgoing { .. } => "let it go now: [o]nce, [d]eny, [l]ater? ",
-        AskKind::Question { .. } => "answer (nothing for later): ",
+        AskKind::Interrupted { .. } => "repeat the call: [o]nce, [d]eny, [l]ater? ",
+        AskKind::Outgoing { .. } => "send it now: [o]nce, [d]eny, [l]ater? ",
+        AskKind::Question { .. } => "answer (empty for later): ",
     };
     loop {
         let Some(typed) = read_line(style, prompt)? else { return Ok(None) };

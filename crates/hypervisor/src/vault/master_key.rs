@@ -1,4 +1,4 @@
-//! The master key, and what it does: seal an entry for its place, and open it there and nowhere else.
+//! The master key. It seals a secret and binds it to its entry, so the secret opens only as that entry.
 
 use std::fmt;
 
@@ -9,43 +9,43 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use ring::hmac;
 use zeroize::Zeroizing;
 
-use super::error::Locked;
-use super::{Place, Secret};
+use super::error::MasterKeyError;
+use super::{EntryId, ProviderSecret};
 
-const BYTES: usize = 32;
+const KEY_BYTES: usize = 32;
 
-/// Tells master keys apart and tells nothing about them. It stands in the store beside what was sealed.
+/// Identifies a master key without revealing it. The store keeps it beside the sealed entries.
 pub(super) type Fingerprint = [u8; 16];
 
-/// 256 bits that seal all entries.
+/// The 256-bit key that seals all entries.
 #[derive(Clone)]
-pub(super) struct Master(Zeroizing<[u8; BYTES]>);
+pub(super) struct MasterKey(Zeroizing<[u8; KEY_BYTES]>);
 
-impl fmt::Debug for Master {
+impl fmt::Debug for MasterKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Master(…)")
+        f.write_str("MasterKey(…)")
     }
 }
 
-/// A secret as it lies on the disk. The nonce is new for every sealing.
+/// An encrypted secret. Every sealing uses a new nonce.
 #[derive(Debug)]
 pub(super) struct Sealed {
     pub(super) nonce: [u8; NONCE_LEN],
     pub(super) bytes: Vec<u8>,
 }
 
-/// What does not open: another key, another place, or other bytes.
+/// The sealed bytes do not belong to this key and this entry, or were changed.
 #[derive(Debug)]
-pub(super) struct DoesNotOpen;
+pub(super) struct UnsealError;
 
-impl Master {
-    pub(super) fn generate() -> Result<Self, Locked> {
-        let mut bytes = Zeroizing::new([0; BYTES]);
-        getrandom::fill(&mut *bytes).map_err(Locked::Randomness)?;
+impl MasterKey {
+    pub(super) fn generate() -> Result<Self, MasterKeyError> {
+        let mut bytes = Zeroizing::new([0; KEY_BYTES]);
+        getrandom::fill(&mut *bytes).map_err(MasterKeyError::Randomness)?;
         Ok(Self(bytes))
     }
 
-    /// Reads hex, or base64 of either alphabet, with or without its padding.
+    /// Parses hex, or base64 in the standard or URL-safe alphabet, with or without padding.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let bytes = match text.len() {
@@ -60,10 +60,10 @@ impl Master {
         Some(Self(Zeroizing::new(bytes.as_slice().try_into().ok()?)))
     }
 
-    /// The form in its file.
+    /// The text form in the key file.
     pub(super) fn to_hex(&self) -> Zeroizing<String> {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = Zeroizing::new(String::with_capacity(2 * BYTES));
+        let mut text = Zeroizing::new(String::with_capacity(2 * KEY_BYTES));
         for byte in self.0.iter() {
             text.push(char::from(DIGITS[usize::from(byte >> 4)]));
             text.push(char::from(DIGITS[usize::from(byte & 15)]));
@@ -83,31 +83,32 @@ impl Master {
         UnboundKey::new(&CHACHA20_POLY1305, &*self.0).ok().map(LessSafeKey::new)
     }
 
-    pub(super) fn seal(&self, place: &Place, secret: &Secret) -> Result<Sealed, Locked> {
+    pub(super) fn seal(&self, entry_id: &EntryId, secret: &ProviderSecret) -> Result<Sealed, MasterKeyError> {
         let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce).map_err(Locked::Randomness)?;
+        getrandom::fill(&mut nonce).map_err(MasterKeyError::Randomness)?;
         let tag = CHACHA20_POLY1305.tag_len();
-        // With room for the tag, so that the buffer does not move and leave a copy behind.
+        // Reserves room for the tag, so that the buffer does not move and leave a copy of the secret behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(secret.reveal().len() + tag));
         bytes.extend_from_slice(secret.reveal().as_bytes());
-        let cipher = self.cipher().ok_or(Locked::Seal)?;
+        let cipher = self.cipher().ok_or(MasterKeyError::Seal)?;
         cipher
             .seal_in_place_append_tag(
                 Nonce::assume_unique_for_key(nonce),
-                Aad::from(place.bound()),
+                Aad::from(entry_id.associated_data()),
                 &mut *bytes,
             )
-            .map_err(|_| Locked::Seal)?;
+            .map_err(|_| MasterKeyError::Seal)?;
         Ok(Sealed { nonce, bytes: std::mem::take(&mut *bytes) })
     }
 
-    pub(super) fn open(&self, place: &Place, sealed: &Sealed) -> Result<Secret, DoesNotOpen> {
+    pub(super) fn open(&self, entry_id: &EntryId, sealed: &Sealed) -> Result<ProviderSecret, UnsealError> {
         let mut bytes = Zeroizing::new(sealed.bytes.clone());
-        let cipher = self.cipher().ok_or(DoesNotOpen)?;
+        let cipher = self.cipher().ok_or(UnsealError)?;
         let nonce = Nonce::assume_unique_for_key(sealed.nonce);
-        let plain =
-            cipher.open_in_place(nonce, Aad::from(place.bound()), &mut bytes).map_err(|_| DoesNotOpen)?;
-        std::str::from_utf8(plain).map(|text| Secret::new(text.to_owned())).map_err(|_| DoesNotOpen)
+        let plain = cipher
+            .open_in_place(nonce, Aad::from(entry_id.associated_data()), &mut bytes)
+            .map_err(|_| UnsealError)?;
+        std::str::from_utf8(plain).map(|text| ProviderSecret::new(text.to_owned())).map_err(|_| UnsealError)
     }
 }
 
@@ -123,27 +124,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_master_key_is_read_in_every_form_and_hides_from_debug() {
-        let master = Master(Zeroizing::new([0xfb; BYTES]));
+    fn a_master_key_parses_from_every_form_and_is_hidden_in_debug_output() {
+        let master = MasterKey(Zeroizing::new([0xfb; KEY_BYTES]));
         let hex = "fb".repeat(32);
         assert_eq!(*master.to_hex(), hex);
         let standard = "+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/s=";
         let url = standard.replace('+', "-").replace('/', "_");
         let forms = [hex.clone(), hex.to_uppercase(), format!("{hex}\n"), standard.into(), url.clone()];
         for text in forms.iter().chain([&url.replace('=', "")]) {
-            let read = Master::parse(text).unwrap_or_else(|| panic!("{text}"));
+            let read = MasterKey::parse(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(read.fingerprint(), master.fingerprint(), "{text}");
         }
         for bad in ["", "fb", &"fb".repeat(31), &"fb".repeat(33), &"zz".repeat(32), "not a key"] {
-            assert!(Master::parse(bad).is_none(), "{bad}");
+            assert!(MasterKey::parse(bad).is_none(), "{bad}");
         }
-        assert_eq!(format!("{master:?}"), "Master(…)");
+        assert_eq!(format!("{master:?}"), "MasterKey(…)");
     }
 
     #[test]
     fn a_nonce_is_never_used_twice() {
-        let (master, place) = (Master::generate().unwrap(), Place::shared("zai"));
-        let seal = || master.seal(&place, &Secret::new("the same".into())).unwrap();
+        let (master, entry_id) = (MasterKey::generate().unwrap(), EntryId::shared("zai"));
+        let seal = || master.seal(&entry_id, &ProviderSecret::new("the same".into())).unwrap();
         let (one, two) = (seal(), seal());
         assert_ne!(one.nonce, two.nonce);
         assert_ne!(one.bytes, two.bytes);

@@ -1,6 +1,7 @@
-//! Clients that keep us waiting: how long each may, and what they are cut off by.
+//! Timeouts for slow clients.
 //!
-//! Only a wait ends a connection, never its length: a large file over a slow line arrives, and a WebSocket stays.
+//! They limit how long the server waits for progress, never the length of a connection: a large file over a slow line
+//! arrives, and a WebSocket stays open.
 
 use std::io;
 use std::pin::Pin;
@@ -12,66 +13,66 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// How long a client may keep us waiting.
+/// How long the server waits for a client.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// For the handshake, for the head of its first request to be complete, and for that of each that follows.
+pub struct Timeouts {
+    /// For the TLS handshake, and for the complete head of each request.
     pub head: Duration,
-    /// For the next piece of a body.
+    /// For the next chunk of a request body.
     pub body: Duration,
-    /// For it to take more of what it is sent.
-    pub answer: Duration,
+    /// For the client to read more of the response.
+    pub response: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         let minute = Duration::from_secs(60);
-        Self { head: minute / 2, body: minute, answer: minute }
+        Self { head: minute / 2, body: minute, response: minute }
     }
 }
 
-/// Runs while the client is waited for.
+/// Runs while the server waits for the client.
 #[derive(Debug)]
-struct Timer {
-    patience: Duration,
+struct ProgressTimer {
+    timeout: Duration,
     running: Option<Pin<Box<Sleep>>>,
 }
 
-impl Timer {
-    fn new(patience: Duration) -> Self {
-        Self { patience, running: None }
+impl ProgressTimer {
+    fn new(timeout: Duration) -> Self {
+        Self { timeout, running: None }
     }
 
-    /// Passes on what is ready; where nothing has been for too long, that is an error.
-    fn judge<T>(&mut self, context: &mut Context<'_>, found: Poll<T>) -> Poll<Result<T, io::Error>> {
-        if let Poll::Ready(found) = found {
+    /// Passes on a result that is ready, and fails if none was ready for the length of the timeout.
+    fn check<T>(&mut self, context: &mut Context<'_>, polled: Poll<T>) -> Poll<Result<T, io::Error>> {
+        if let Poll::Ready(value) = polled {
             self.running = None;
-            return Poll::Ready(Ok(found));
+            return Poll::Ready(Ok(value));
         }
-        let patience = self.patience;
-        let running = self.running.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let timeout = self.timeout;
+        let running = self.running.get_or_insert_with(|| Box::pin(sleep(timeout)));
         ready!(running.as_mut().poll(context));
         self.running = None;
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-/// The bytes of a connection, which is given up if the other side does not take what it is sent. What it holds is
-/// let go with it, also when a WebSocket has taken it over.
+/// A connection that fails if the client does not read what it is sent. It owns `held` until the connection ends, also
+/// after an upgrade to a WebSocket.
 #[derive(Debug)]
-pub(super) struct Paced<S, H> {
+pub(super) struct TimeoutStream<S, H> {
     stream: S,
-    timer: Timer,
+    timer: ProgressTimer,
     _held: H,
 }
 
-impl<S, H> Paced<S, H> {
-    pub(super) fn new(stream: S, patience: &Patience, held: H) -> Self {
-        Self { stream, timer: Timer::new(patience.answer), _held: held }
+impl<S, H> TimeoutStream<S, H> {
+    pub(super) fn new(stream: S, timeouts: &Timeouts, held: H) -> Self {
+        Self { stream, timer: ProgressTimer::new(timeouts.response), _held: held }
     }
 }
 
-impl<S: AsyncRead + Unpin, H: Unpin> AsyncRead for Paced<S, H> {
+impl<S: AsyncRead + Unpin, H: Unpin> AsyncRead for TimeoutStream<S, H> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -81,14 +82,14 @@ impl<S: AsyncRead + Unpin, H: Unpin> AsyncRead for Paced<S, H> {
     }
 }
 
-impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for Paced<S, H> {
+impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for TimeoutStream<S, H> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.timer.judge(context, written).map(Result::flatten)
+        self.timer.check(context, written).map(Result::flatten)
     }
 
     fn poll_write_vectored(
@@ -97,7 +98,7 @@ impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for Paced<S, H> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.timer.judge(context, written).map(Result::flatten)
+        self.timer.check(context, written).map(Result::flatten)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -106,29 +107,29 @@ impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for Paced<S, H> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        self.timer.judge(context, flushed).map(Result::flatten)
+        self.timer.check(context, flushed).map(Result::flatten)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let closed = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.timer.judge(context, closed).map(Result::flatten)
+        self.timer.check(context, closed).map(Result::flatten)
     }
 }
 
-/// A body that ends with an error when its next piece does not come.
+/// A request body that fails if its next chunk does not arrive in time.
 #[derive(Debug)]
-pub(super) struct PacedBody {
+pub(super) struct TimeoutBody {
     body: Incoming,
-    timer: Timer,
+    timer: ProgressTimer,
 }
 
-impl PacedBody {
-    pub(super) fn new(body: Incoming, patience: &Patience) -> Self {
-        Self { body, timer: Timer::new(patience.body) }
+impl TimeoutBody {
+    pub(super) fn new(body: Incoming, timeouts: &Timeouts) -> Self {
+        Self { body, timer: ProgressTimer::new(timeouts.body) }
     }
 }
 
-impl Body for PacedBody {
+impl Body for TimeoutBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -137,9 +138,9 @@ impl Body for PacedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        match ready!(self.timer.judge(context, frame)) {
+        match ready!(self.timer.check(context, frame)) {
             Ok(frame) => Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other))),
-            Err(late) => Poll::Ready(Some(Err(late))),
+            Err(timed_out) => Poll::Ready(Some(Err(timed_out))),
         }
     }
 

@@ -1,4 +1,5 @@
-//! What agents on this machine think with: the catalog of its `choir.toml`, its owner's keys, its own model, the web.
+//! The services of agents on this machine: the model catalog of `choir.toml`, the owner's keys, the local model, the
+//! web.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,20 +14,19 @@ use shared_types::UserId;
 use shared_types::wire::LocalModelLine;
 use web_access::PublicWeb;
 
-use super::runs::other;
+use super::runs::unexpected_answer;
 use super::{Context, keys, models};
-use crate::local::Local;
+use crate::local::MachineModel;
 use crate::render::line;
 
-/// The model of this machine alone.
-pub(super) fn local() -> Result<Local> {
+/// The local model.
+pub(super) fn local() -> Result<MachineModel> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into))?;
     let config = machine_config(data.clone(), &Said::default())?;
-    Ok(Local::new(&data, &Minds::new(config.models.as_ref())?.catalog))
+    Ok(MachineModel::new(&data, &Minds::new(config.models.as_ref())?.catalog))
 }
 
-/// For a computer that this process holds. Where nothing was ever served there are no keys, and the machine's own model
-/// is what is left.
+/// The services for a computer that this process holds. Without server data there are no keys, only the local model.
 pub(super) fn of_this_machine() -> Result<Minds> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into))?;
     let config = machine_config(data.clone(), &Said::default())?;
@@ -41,49 +41,50 @@ pub(super) fn of_this_machine() -> Result<Minds> {
     Ok(minds.with_keys(sandbox::keys_of_one(&vault, owner.id)))
 }
 
-/// The machine's own model and the web.
+/// The local model and the web.
 pub(super) fn outside(data: &Path, catalog: &Catalog) -> Result<Outside> {
     Ok(Outside {
-        local: Some(Arc::new(Local::new(data, catalog))),
+        local: Some(Arc::new(MachineModel::new(data, catalog))),
         web: Some(Arc::new(PublicPages(PublicWeb::new()?))),
     })
 }
 
-/// Before a run starts: if no model can take it, the one of this machine is offered; if that one is to take it, the person
-/// is told how quick it is.
-pub(super) fn tell(context: &Context, minds: &Minds, wanted: Option<&str>) -> Result<()> {
+/// Before a run starts: offers the local model if no other can be used, and prints its speed if it will be used.
+pub(super) fn announce_model(context: &Context, minds: &Minds, wanted: Option<&str>) -> Result<()> {
     let (false, Some(local)) = (context.style.is_json(), &minds.outside.local) else { return Ok(()) };
     let wanted = match wanted {
         Some(of_run) => Some(of_run.to_owned()),
-        None => of_the_conductor(context)?,
+        None => conductor_model(context)?,
     };
     let choose = || minds.for_a_run(&UserId::owner(), wanted.as_deref());
-    // A model that is not in the catalog is a mistake, and no other would mend it.
+    // A model that is not in the catalog is a mistake that no download fixes.
     let is_known = wanted.as_deref().is_none_or(|name| minds.catalog.models.contains_key(name));
     if is_known && choose().is_err() {
         models::offer(context)?;
     }
     if choose().is_ok_and(|chosen| chosen.is_local) {
-        line(&context.style.dim(&pace(&local.line())));
+        line(&context.style.dim(&local_model_speed(&local.line())));
     }
     Ok(())
 }
 
-/// What the person wants for whoever takes objectives, as the computer has it.
-fn of_the_conductor(context: &Context) -> Result<Option<String>> {
-    let RunAnswer::Model(model) = context.about_runs(RunRequest::Model)? else { return Err(other()) };
+/// The model that the computer's settings choose for the conductor.
+fn conductor_model(context: &Context) -> Result<Option<String>> {
+    let RunAnswer::Model(model) = context.about_runs(RunRequest::Model)? else {
+        return Err(unexpected_answer());
+    };
     Ok(model)
 }
 
-/// How quick the model of this machine is, in words.
-pub(super) fn pace(local: &LocalModelLine) -> String {
+/// The speed of the local model, as text.
+pub(super) fn local_model_speed(local: &LocalModelLine) -> String {
     let per_second = |hundredths: u64| format!("{}.{}", hundredths / 100, hundredths % 100 / 10);
     match local.speed {
         Some((reads, writes)) => format!(
-            "the model of this machine answers: it reads {} and writes {} tokens a second",
+            "using the local model: it reads {} and writes {} tokens per second",
             per_second(reads),
             per_second(writes)
         ),
-        None => "the model of this machine answers: how quick it is will be measured when it starts".into(),
+        None => "using the local model: its speed will be measured when it starts".into(),
     }
 }

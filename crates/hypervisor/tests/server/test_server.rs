@@ -1,4 +1,4 @@
-//! A whole server in a temporary folder, without a network, and the people who call it.
+//! A whole server in a temporary folder, called without a network, with helpers to build requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use axum::http::{Extensions, HeaderMap, Method, Request, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::put;
 use axum::{Extension, Router};
-use hypervisor::access::{Access, Attach, Route, assemble};
+use hypervisor::access::{Access, ExtensionLoader, Route, build_router};
 use hypervisor::assets::{Asset, Assets};
-use hypervisor::front::Front;
-use hypervisor::identity::{Caller, Identity};
+use hypervisor::identity::{ClientInfo, IdentityStore};
 use hypervisor::pages::Pages;
 use hypervisor::server::rates::RateLimits;
 use hypervisor::server::site::{Site, Transport};
-use hypervisor::vault::{KeySource, Vault};
+use hypervisor::server_state::ServerState;
+use hypervisor::vault::{MasterKeySource, Vault};
 use hypervisor::{auth, pages};
 use serde_json::{Value, json};
 use shared_types::wire::{NewToken, Scope};
@@ -27,12 +27,12 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 pub(crate) const PORT: u16 = 8080;
-pub(crate) const HERE: &str = "http://localhost:8080";
+pub(crate) const OWN_ORIGIN: &str = "http://localhost:8080";
 pub(crate) const START: i64 = 1_800_000_000_000;
 pub(crate) const MINUTE: i64 = 60_000;
 pub(crate) const DAY: i64 = 24 * 60 * MINUTE;
 
-/// What the guard attaches in these tests: whose computer it is.
+/// The request extension of these tests: the user whose computer it stands for.
 #[derive(Clone)]
 struct Computer(UserId);
 
@@ -49,10 +49,10 @@ impl Assets for Bundle {
     }
 }
 
-pub(crate) struct House {
+pub(crate) struct TestServer {
     pub(crate) folder: TempDir,
-    pub(crate) identity: Identity,
-    pub(crate) front: Arc<Front>,
+    pub(crate) identity: IdentityStore,
+    pub(crate) state: Arc<ServerState>,
     router: Router,
     time: Arc<AtomicI64>,
 }
@@ -61,57 +61,57 @@ pub(crate) fn owner() -> UserId {
     UserId::owner()
 }
 
-impl House {
+impl TestServer {
     pub(crate) fn new() -> Self {
-        Self::at(None, &[], &[])
+        Self::with_site(None, &[], &[])
     }
 
-    pub(crate) fn at(public: Option<&str>, cors: &[&str], proxies: &[&str]) -> Self {
+    pub(crate) fn with_site(public: Option<&str>, cors: &[&str], proxies: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let time = Arc::new(AtomicI64::new(START));
         let clock = {
             let time = Arc::clone(&time);
             Arc::new(move || Timestamp::from_millis(time.load(Ordering::Relaxed)))
         };
-        let identity = Identity::open(folder.path(), clock).unwrap();
+        let identity = IdentityStore::open(folder.path(), clock).unwrap();
         identity.ensure_owner(&owner(), "Ada").unwrap();
         let cors: Vec<String> = cors.iter().map(|origin| (*origin).to_owned()).collect();
         let site = Site::new(PORT, Transport::Plain, public.map(|url| url.parse().unwrap()), &cors).unwrap();
         let proxies = proxies.iter().map(|network| network.parse().unwrap()).collect();
-        let vault = Vault::open(identity.clone(), KeySource::Folder(folder.path().to_owned()));
-        let front = Front::new(identity.clone(), vault, site, RateLimits::default(), proxies).unwrap();
-        let router = router(Arc::clone(&front));
-        Self { folder, identity, front, router, time }
+        let vault = Vault::open(identity.clone(), MasterKeySource::Folder(folder.path().to_owned()));
+        let state = ServerState::new(identity.clone(), vault, site, RateLimits::default(), proxies).unwrap();
+        let router = router(Arc::clone(&state));
+        Self { folder, identity, state, router, time }
     }
 
     pub(crate) fn wait(&self, millis: i64) {
         self.time.fetch_add(millis, Ordering::Relaxed);
     }
 
-    /// A cookie of a user who is signed in.
+    /// The cookie of a new session of a user.
     pub(crate) fn cookie_of(&self, user: &UserId) -> String {
         let link = self.identity.make_link(user).unwrap();
-        let session = self.identity.redeem_link(&link.reveal(), &caller()).unwrap();
-        format!("{}={}", self.front.site.cookie(), session.secret.reveal())
+        let session = self.identity.redeem_link(&link.reveal(), &client()).unwrap();
+        format!("{}={}", self.state.site.cookie(), session.secret.reveal())
     }
 
     /// A second user.
     pub(crate) fn guest(&self) -> UserId {
-        let invitation = self.identity.invite(&owner(), "Grace Hopper", &caller()).unwrap();
-        self.identity.accept(&invitation.secret.reveal(), &caller()).unwrap().user.id
+        let invitation = self.identity.invite(&owner(), "Grace Hopper", &client()).unwrap();
+        self.identity.accept(&invitation.secret.reveal(), &client()).unwrap().user.id
     }
 
     pub(crate) fn token_of(&self, user: &UserId, scopes: &[Scope]) -> String {
-        let wish = NewToken { name: "script".into(), scopes: scopes.to_vec(), days: Some(30) };
-        self.identity.make_token(user, &wish, &caller()).unwrap().secret.unwrap()
+        let new = NewToken { name: "script".into(), scopes: scopes.to_vec(), days: Some(30) };
+        self.identity.make_token(user, &new, &client()).unwrap().secret.unwrap()
     }
 
-    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+    pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, 1 << 24).await.unwrap();
         let json = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Answer { status: parts.status, headers: parts.headers, bytes: bytes.to_vec(), json }
+        TestResponse { status: parts.status, headers: parts.headers, bytes: bytes.to_vec(), json }
     }
 
     pub(crate) fn everything_on_disk(&self) -> Vec<u8> {
@@ -120,48 +120,49 @@ impl House {
     }
 }
 
-pub(crate) fn caller() -> Caller {
-    Caller { address: "192.0.2.7".into(), browser: "test".into() }
+pub(crate) fn client() -> ClientInfo {
+    ClientInfo { address: "192.0.2.7".into(), browser: "test".into() }
 }
 
-fn router(front: Arc<Front>) -> Router {
-    let mine =
+fn router(state: Arc<ServerState>) -> Router {
+    let own_user_id =
         |Extension(Computer(user)): Extension<Computer>| async move { user.to_string().into_response() };
     let mut routes = auth::routes();
-    routes.push(Route::get("/api/v1/mine", Access::Signed(Scope::Read), "Whose", mine));
-    routes.push(Route::post("/api/v1/mine", Access::Signed(Scope::Write), "Whose", mine));
+    routes.push(Route::get("/api/v1/mine", Access::SignedIn(Scope::Read), "Own user id", own_user_id));
+    routes.push(Route::post("/api/v1/mine", Access::SignedIn(Scope::Write), "Own user id", own_user_id));
     let length = |body: Bytes| async move { body.len().to_string() };
-    let bytes = Route::new(Method::PUT, "/api/v1/bytes", Access::Signed(Scope::Write), "How long", mine);
-    routes.push(Route { handler: put(length), ..bytes }.with_file());
+    let bytes =
+        Route::new(Method::PUT, "/api/v1/bytes", Access::SignedIn(Scope::Write), "Body length", own_user_id);
+    routes.push(Route { handler: put(length), ..bytes }.accepts_file());
     routes.extend(pages::routes(Pages {
         assets: Arc::new(Bundle),
         version: "1.2.3",
         ready: Arc::new(|| Ok(())),
         metrics: Arc::new(|text| text.push_str("choir_more 1\n")),
     }));
-    let attach: Attach = Arc::new(|principal| {
+    let load_extensions: ExtensionLoader = Arc::new(|principal| {
         let mut attached = Extensions::new();
         attached.insert(Computer(principal.user));
         Box::pin(async { Ok(attached) })
     });
-    assemble(routes, front, attach).unwrap()
+    build_router(routes, state, load_extensions).unwrap()
 }
 
-/// An answer that was read to its end.
+/// A response with its complete body.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Vec<u8>,
     pub(crate) json: Value,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The code of a problem, in its one form.
+    /// The error code. Fails unless the response is `application/problem+json`.
     pub(crate) fn code(&self) -> &str {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         assert_eq!(self.json["status"], self.status.as_u16());
@@ -175,27 +176,27 @@ impl Answer {
     }
 }
 
-/// A request under construction, as a browser on our own page would send it.
-pub(crate) struct Ask {
+/// A builder for a request, by default as a browser sends it from our own page.
+pub(crate) struct TestRequest {
     request: axum::http::request::Builder,
     body: Body,
 }
 
-pub(crate) fn ask(method: Method, path: &str) -> Ask {
+pub(crate) fn request(method: Method, path: &str) -> TestRequest {
     let from: SocketAddr = "127.0.0.1:5000".parse().unwrap();
     let request = Request::builder().method(method).uri(path).header(HOST, "localhost:8080");
-    Ask { request: request.extension(ConnectInfo(from)), body: Body::empty() }
+    TestRequest { request: request.extension(ConnectInfo(from)), body: Body::empty() }
 }
 
-pub(crate) fn get(path: &str) -> Ask {
-    ask(Method::GET, path)
+pub(crate) fn get(path: &str) -> TestRequest {
+    request(Method::GET, path)
 }
 
-pub(crate) fn post(path: &str, body: &Value) -> Ask {
-    ask(Method::POST, path).with(ORIGIN.as_str(), HERE).json(body)
+pub(crate) fn post(path: &str, body: &Value) -> TestRequest {
+    request(Method::POST, path).with(ORIGIN.as_str(), OWN_ORIGIN).json(body)
 }
 
-impl Ask {
+impl TestRequest {
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         if let Some(headers) = self.request.headers_mut() {
             let name: axum::http::HeaderName = name.parse().unwrap();
@@ -232,12 +233,12 @@ impl Ask {
         self
     }
 
-    pub(crate) async fn send(self, house: &House) -> Answer {
-        house.send(self.request.body(self.body).unwrap()).await
+    pub(crate) async fn send(self, server: &TestServer) -> TestResponse {
+        server.send(self.request.body(self.body).unwrap()).await
     }
 }
 
-/// A body of `POST /auth/link`.
+/// The body of `POST /auth/link`.
 pub(crate) fn link(secret: &str) -> Value {
     json!({ "secret": secret })
 }

@@ -1,0 +1,57 @@
+//! Invitations: only the owner can invite further users.
+
+use std::sync::Arc;
+
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, HeaderName};
+use axum::{Extension, Json as Answer};
+use serde::{Deserialize, Serialize};
+
+use crate::access::Principal;
+use crate::body::Json;
+use crate::identity::{ClientInfo, Invitation};
+use crate::problem::ApiError;
+use crate::server_state::ServerState;
+
+/// The body of `POST /auth/invitations`.
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Invite {
+    #[schemars(length(min = 1, max = 100))]
+    name: String,
+}
+
+/// A new invitation, with the link for the invited person.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(super) struct Invited {
+    link: String,
+    invitation: Invitation,
+}
+
+pub(super) async fn list(
+    Extension(state): Extension<Arc<ServerState>>,
+) -> Result<Answer<Vec<Invitation>>, ApiError> {
+    Ok(Answer(state.identity.invitations()?))
+}
+
+pub(super) async fn invite(
+    Extension(state): Extension<Arc<ServerState>>,
+    principal: Principal,
+    client: ClientInfo,
+    Json(body): Json<Invite>,
+) -> Result<([(HeaderName, &'static str); 1], Answer<Invited>), ApiError> {
+    let new = state.identity.invite(&principal.user, &body.name, &client)?;
+    let link = state.site.invitation_link(&new.secret);
+    Ok(([(CACHE_CONTROL, "no-store")], Answer(Invited { link, invitation: new.invitation })))
+}
+
+pub(super) async fn withdraw(
+    Extension(state): Extension<Arc<ServerState>>,
+    principal: Principal,
+    client: ClientInfo,
+    Path(id): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    state.identity.withdraw_invitation(&principal.user, &id, &client)?;
+    Ok(StatusCode::NO_CONTENT)
+}
