@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use local_model::speed::{Measured, measure};
 use local_model::weights::{Availability, Consent, FetchError, Manifest, Offer, Progress, Store};
 use local_model::{Ending, Options, Runner, Status};
-use models::{Catalog, ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
+use models::{ApiKey, Catalog, ErrorClass, LocalModel, LocalModelEndpoint, LocalModelStatus, ModelError};
 use sandbox::failure::{Code, Failure, of_anyhow};
 use sandbox::minds::LocalHost;
 use shared_types::wire::LocalModelLine;
@@ -69,7 +69,7 @@ impl Local {
 
     /// Whether the person was not asked yet.
     pub(crate) fn is_offered(&self) -> bool {
-        matches!(self.status(), LocalStatus::Absent { .. })
+        matches!(self.status(), LocalModelStatus::Absent { .. })
     }
 
     /// Downloads what the person agreed to while somebody waits for it, and measures the model then.
@@ -93,15 +93,15 @@ impl Local {
     }
 
     /// How its process is, where all weights are here.
-    fn standing(&self) -> LocalStatus {
+    fn standing(&self) -> LocalModelStatus {
         let status = self.runner.status().borrow().clone();
         match status {
             Status::Stopped(Ending::NotStarted | Ending::Idle | Ending::Asked | Ending::Crashed(_)) => {
-                LocalStatus::Idle
+                LocalModelStatus::Idle
             }
             Status::Starting { .. } | Status::Ready { .. } => {
                 let tokens_per_second = self.speed().map(|measured| measured.speed.decode as f32);
-                LocalStatus::Running { tokens_per_second }
+                LocalModelStatus::Running { tokens_per_second }
             }
         }
     }
@@ -131,7 +131,7 @@ fn options(store: &Store, manifest: &Manifest, catalog: &Catalog) -> Options {
 }
 
 impl LocalModel for Local {
-    fn endpoint(&self) -> BoxFuture<'_, Result<LocalEndpoint, ModelError>> {
+    fn endpoint(&self) -> BoxFuture<'_, Result<LocalModelEndpoint, ModelError>> {
         Box::pin(async move {
             let failed = |message: String| {
                 ModelError::new(self.manifest.name.clone(), ErrorClass::Unavailable, message)
@@ -140,21 +140,21 @@ impl LocalModel for Local {
             // Weights that were brought by hand have no speed yet; the first who asks waits for it, before they are answered.
             self.measure().await;
             let base_url = lease.base_url().parse().map_err(|_| failed("it listens nowhere".into()))?;
-            Ok(LocalEndpoint { base_url, bearer: Some(Secret::new(lease.bearer())) })
+            Ok(LocalModelEndpoint { base_url, bearer: Some(ApiKey::new(lease.bearer())) })
         })
     }
 
-    fn status(&self) -> LocalStatus {
+    fn status(&self) -> LocalModelStatus {
         let bytes = self.manifest.bytes;
         let absent = match self.store.look(&self.manifest) {
             Availability::Here(_) => return self.standing(),
-            Availability::Offered(_) => LocalStatus::Absent { bytes },
-            Availability::Declined(_) => LocalStatus::Declined,
+            Availability::Offered(_) => LocalModelStatus::Absent { bytes },
+            Availability::Declined(_) => LocalModelStatus::Declined,
         };
         match &*self.fetching() {
             Fetching::Not => absent,
-            Fetching::Now { done, .. } => LocalStatus::Fetching { done: *done, bytes },
-            Fetching::Failed(reason) => LocalStatus::Failed { reason: reason.clone() },
+            Fetching::Now { done, .. } => LocalModelStatus::Fetching { done: *done, bytes },
+            Fetching::Failed(reason) => LocalModelStatus::Failed { reason: reason.clone() },
         }
     }
 }
@@ -163,9 +163,11 @@ impl LocalHost for Local {
     fn line(&self) -> LocalModelLine {
         let status = self.status();
         let (here, fetching) = match &status {
-            LocalStatus::Absent { .. } | LocalStatus::Declined | LocalStatus::Failed { .. } => (0, false),
-            LocalStatus::Fetching { done, .. } => (*done, true),
-            LocalStatus::Idle | LocalStatus::Running { .. } => (self.manifest.bytes, false),
+            LocalModelStatus::Absent { .. }
+            | LocalModelStatus::Declined
+            | LocalModelStatus::Failed { .. } => (0, false),
+            LocalModelStatus::Fetching { done, .. } => (*done, true),
+            LocalModelStatus::Idle | LocalModelStatus::Running { .. } => (self.manifest.bytes, false),
         };
         let hundredths = |rate: f64| (rate * 100.0).round().max(0.0) as u64;
         LocalModelLine {
@@ -173,7 +175,7 @@ impl LocalHost for Local {
             bytes: self.manifest.bytes,
             here,
             fetching,
-            declined: status == LocalStatus::Declined,
+            declined: status == LocalModelStatus::Declined,
             ready: status.obstacle().is_none(),
             obstacle: status.obstacle(),
             speed: self.speed().map(|m| (hundredths(m.speed.prefill), hundredths(m.speed.decode))),

@@ -9,7 +9,7 @@ use agents::web::Web;
 use agents::{Kit, Rules};
 use event_log::EventLog;
 use hypervisor::vault::{KeyReader, Vault};
-use models::{Catalog, Chosen, Gateway, Keys, LocalModel, ModelError, Secret};
+use models::{ApiKey, ApiKeys, Catalog, ChosenModel, Gateway, LocalModel, ModelError};
 use shared_types::UserId;
 use shared_types::wire::{LocalModelLine, ModelLine};
 
@@ -22,7 +22,7 @@ use crate::toolbox::{self, ForeignTools};
 use crate::web::search::{Search, SearchConfig, SearchedWeb};
 
 /// Whoever knows the keys of a user.
-pub type KeysOf = Arc<dyn Fn(&UserId) -> Arc<dyn Keys> + Send + Sync>;
+pub type KeysOf = Arc<dyn Fn(&UserId) -> Arc<dyn ApiKeys> + Send + Sync>;
 
 /// See the module. Cheap to clone.
 #[derive(Clone)]
@@ -80,17 +80,17 @@ pub struct Services {
 /// Keys of one user, as the vault has them at that moment.
 struct FromVault(KeyReader);
 
-impl Keys for FromVault {
-    fn key(&self, provider: &str) -> Option<Secret> {
-        self.0.get(provider).map(|secret| Secret::new(secret.reveal()))
+impl ApiKeys for FromVault {
+    fn key(&self, provider: &str) -> Option<ApiKey> {
+        self.0.get(provider).map(|secret| ApiKey::new(secret.reveal()))
     }
 }
 
 /// Nobody has a key.
 struct NoKeys;
 
-impl Keys for NoKeys {
-    fn key(&self, _: &str) -> Option<Secret> {
+impl ApiKeys for NoKeys {
+    fn key(&self, _: &str) -> Option<ApiKey> {
         None
     }
 }
@@ -157,7 +157,7 @@ impl Minds {
     }
 
     /// The model that would take an objective of this user now, if the person wants this one for it.
-    pub fn for_a_run(&self, user: &UserId, wanted: Option<&str>) -> Result<Chosen, ModelError> {
+    pub fn for_a_run(&self, user: &UserId, wanted: Option<&str>) -> Result<ChosenModel, ModelError> {
         self.gateway(user).choose(wanted, Role::Conductor.name())
     }
 
@@ -169,7 +169,7 @@ impl Minds {
     pub(crate) fn gateway(&self, user: &UserId) -> Gateway {
         let gateway = Gateway::new(self.catalog.clone(), (self.keys)(user));
         if let Some(local) = &self.outside.local {
-            gateway.set_local(Arc::clone(local) as Arc<dyn LocalModel>);
+            gateway.set_local_model(Arc::clone(local) as Arc<dyn LocalModel>);
         }
         gateway
     }
@@ -237,7 +237,7 @@ pub(crate) fn model_lines(gateway: &Gateway) -> Vec<ModelLine> {
         name: name.clone(),
         provider: model.provider.clone(),
         usable: gateway.is_usable(name),
-        obstacle: gateway.why_not(name),
+        obstacle: gateway.unusable_reason(name),
         input_price: model.prices.map(|prices| prices.input),
         output_price: model.prices.map(|prices| prices.output),
         context: model.context,

@@ -82,7 +82,7 @@ async fn weights_that_were_brought_by_hand_are_measured_once_before_the_first_an
     assert_eq!(child.asked(), 0, "nothing is started to look at it");
     local.endpoint().await.unwrap();
     assert_eq!(local.line().speed, Some((2150, 325)));
-    assert_eq!(local.status(), LocalStatus::Running { tokens_per_second: Some(3.25) });
+    assert_eq!(local.status(), LocalModelStatus::Running { tokens_per_second: Some(3.25) });
     local.endpoint().await.unwrap();
     let later = child.local();
     assert_eq!(later.line().speed, Some((2150, 325)), "it is kept beside the weights");
@@ -121,23 +121,27 @@ async fn what_was_declined_stays_so_for_every_process_until_somebody_fetches_it(
         Local::of(manifest, store, runner)
     };
     let first = local();
-    assert_eq!(first.status(), LocalStatus::Absent { bytes: first.manifest.bytes });
+    assert_eq!(first.status(), LocalModelStatus::Absent { bytes: first.manifest.bytes });
     first.decline().unwrap();
     for each in [first, local()] {
         let line = each.line();
-        assert_eq!((each.status(), line.declined, line.ready), (LocalStatus::Declined, true, false));
+        assert_eq!((each.status(), line.declined, line.ready), (LocalModelStatus::Declined, true, false));
         assert!(line.obstacle.unwrap().contains("choir models fetch"));
     }
     let asked = local();
     asked.fetch();
     let ended = async {
-        while matches!(asked.status(), LocalStatus::Fetching { .. }) {
+        while matches!(asked.status(), LocalModelStatus::Fetching { .. }) {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(20), ended).await.unwrap();
-    assert!(matches!(asked.status(), LocalStatus::Failed { .. }), "there is no source: {:?}", asked.status());
+    assert!(
+        matches!(asked.status(), LocalModelStatus::Failed { .. }),
+        "there is no source: {:?}",
+        asked.status()
+    );
     assert!(!asked.line().declined && local().is_offered(), "but somebody wanted it");
     asked.decline().unwrap();
-    assert_eq!(asked.status(), LocalStatus::Declined, "also after a failure");
+    assert_eq!(asked.status(), LocalModelStatus::Declined, "also after a failure");
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use models::{Keys, Secret};
+use models::{ApiKey, ApiKeys};
 use sandbox::computer::Computer;
 use sandbox::ids;
 use sandbox::minds::Minds;
@@ -17,9 +17,9 @@ use shared_types::{FilePath, UserId};
 
 struct Key(String);
 
-impl Keys for Key {
-    fn key(&self, _: &str) -> Option<Secret> {
-        Some(Secret::new(self.0.clone()))
+impl ApiKeys for Key {
+    fn key(&self, _: &str) -> Option<ApiKey> {
+        Some(ApiKey::new(self.0.clone()))
     }
 }
 

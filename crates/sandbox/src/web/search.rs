@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
-use models::{Keys, Secret};
+use models::{ApiKey, ApiKeys};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
 use serde::Deserialize;
@@ -140,13 +140,13 @@ impl Search {
         Ok(Self { kind, url, client, places: Arc::new(Semaphore::new(AT_ONCE)) })
     }
 
-    pub(crate) async fn find(&self, words: String, keys: &dyn Keys) -> Result<Vec<WebHit>, WebError> {
+    pub(crate) async fn find(&self, words: String, keys: &dyn ApiKeys) -> Result<Vec<WebHit>, WebError> {
         let _place = place(&self.places).await?;
         let key = self.key(keys).map_err(WebError::NotAsked)?;
         self.ask(&words, key).await.map_err(WebError::Asked)
     }
 
-    fn key(&self, keys: &dyn Keys) -> Result<Option<HeaderValue>, String> {
+    fn key(&self, keys: &dyn ApiKeys) -> Result<Option<HeaderValue>, String> {
         let name = self.kind.name();
         let key = keys.key(name);
         if self.kind.needs_key() && key.is_none() {
@@ -155,7 +155,7 @@ impl Search {
             ));
         }
         let unfit = || format!("the key for {name} holds characters that no key has");
-        let header = |key: Secret| key.in_header(self.kind.before_key()).ok_or_else(unfit);
+        let header = |key: ApiKey| key.in_header(self.kind.before_key()).ok_or_else(unfit);
         key.map(header).transpose()
     }
 
@@ -272,7 +272,7 @@ fn plain(text: &str, most: usize) -> String {
 pub(crate) struct SearchedWeb {
     pub(crate) pages: Arc<dyn Web>,
     pub(crate) search: Search,
-    pub(crate) keys: Arc<dyn Keys>,
+    pub(crate) keys: Arc<dyn ApiKeys>,
 }
 
 impl Web for SearchedWeb {

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use models::{LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
+use models::{ApiKey, LocalModel, LocalModelEndpoint, LocalModelStatus, ModelError};
 use sandbox::failure::Failure;
 use sandbox::minds::{LocalHost, Minds, Outside};
 use scripted_model::Wire;
@@ -69,13 +69,13 @@ struct Here {
 }
 
 impl LocalModel for Here {
-    fn endpoint(&self) -> Pin<Box<dyn Future<Output = Result<LocalEndpoint, ModelError>> + Send + '_>> {
-        let bearer = Some(Secret::new(self.key.clone()));
-        Box::pin(async { Ok(LocalEndpoint { base_url: self.url.parse().unwrap(), bearer }) })
+    fn endpoint(&self) -> Pin<Box<dyn Future<Output = Result<LocalModelEndpoint, ModelError>> + Send + '_>> {
+        let bearer = Some(ApiKey::new(self.key.clone()));
+        Box::pin(async { Ok(LocalModelEndpoint { base_url: self.url.parse().unwrap(), bearer }) })
     }
 
-    fn status(&self) -> LocalStatus {
-        LocalStatus::Idle
+    fn status(&self) -> LocalModelStatus {
+        LocalModelStatus::Idle
     }
 }
 

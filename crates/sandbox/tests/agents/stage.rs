@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
 use event_log::{EventLog, understand};
-use models::{Keys, Secret};
+use models::{ApiKey, ApiKeys};
 use sandbox::computer::Computer;
 use sandbox::desk::Desk;
 use sandbox::minds::{Minds, Outside};
@@ -51,9 +51,9 @@ pub(crate) enum Folder {
 
 struct Key(String);
 
-impl Keys for Key {
-    fn key(&self, _: &str) -> Option<Secret> {
-        Some(Secret::new(self.0.clone()))
+impl ApiKeys for Key {
+    fn key(&self, _: &str) -> Option<ApiKey> {
+        Some(ApiKey::new(self.0.clone()))
     }
 }
 

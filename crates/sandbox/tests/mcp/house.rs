@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agents::roles::Role;
 use agents::toolbox::{Answered, Foreign, Offer, Toolbox};
-use models::{Keys, Secret};
+use models::{ApiKey, ApiKeys};
 use sandbox::cells::{CellSettings, ServerCells};
 use sandbox::minds::Minds;
 use sandbox::place::Place;
@@ -18,9 +18,9 @@ pub(crate) const SECRET: &str = "s3cret-of-ada";
 
 struct OneKey;
 
-impl Keys for OneKey {
-    fn key(&self, name: &str) -> Option<Secret> {
-        (name == "tracker").then(|| Secret::new(SECRET))
+impl ApiKeys for OneKey {
+    fn key(&self, name: &str) -> Option<ApiKey> {
+        (name == "tracker").then(|| ApiKey::new(SECRET))
     }
 }
 

@@ -42,9 +42,9 @@ fn http(head: &str, body: &str) -> String {
 
 struct Vault(Option<&'static str>);
 
-impl Keys for Vault {
-    fn key(&self, provider: &str) -> Option<Secret> {
-        self.0.filter(|known| *known == provider).map(|_| Secret::new(KEY))
+impl ApiKeys for Vault {
+    fn key(&self, provider: &str) -> Option<ApiKey> {
+        self.0.filter(|known| *known == provider).map(|_| ApiKey::new(KEY))
     }
 }
 
