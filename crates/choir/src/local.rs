@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use local_model::speed::{Measured, measure};
-use local_model::weights::{Availability, Consent, FetchError, Manifest, Offer, Progress, Store};
-use local_model::{Ending, Options, Runner, Status};
+use local_model::speed::{MeasuredSpeed, measure_speed};
+use local_model::weights::{WeightsAvailability, DownloadConsent, FetchError, WeightsManifest, DownloadOffer, DownloadProgress, WeightsStore};
+use local_model::{StopCause, RunnerOptions, LocalModelRunner, RunnerStatus};
 use models::{ApiKey, Catalog, ErrorClass, LocalModel, LocalModelEndpoint, LocalModelStatus, ModelError};
 use sandbox::failure::{Code, Failure, of_anyhow};
 use sandbox::minds::LocalHost;
@@ -17,12 +17,12 @@ use tokio::sync::OnceCell;
 /// See the module. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Local {
-    manifest: Manifest,
-    store: Store,
-    runner: Runner,
+    manifest: WeightsManifest,
+    store: WeightsStore,
+    runner: LocalModelRunner,
     fetching: Arc<Mutex<Fetching>>,
     /// What came of measuring it in this process, if that was tried.
-    measured: Arc<OnceCell<Option<Measured>>>,
+    measured: Arc<OnceCell<Option<MeasuredSpeed>>>,
 }
 
 /// How far the weights are.
@@ -40,13 +40,13 @@ enum Fetching {
 impl Local {
     /// Weights lie below the data folder, for all users of the machine. The process reads what the catalog promises.
     pub(crate) fn new(data: &Path, catalog: &Catalog) -> Self {
-        let manifest = Manifest::qwen_coder();
-        let store = Store::new(folder(data));
-        let runner = Runner::new(options(&store, &manifest, catalog));
+        let manifest = WeightsManifest::qwen_coder();
+        let store = WeightsStore::new(folder(data));
+        let runner = LocalModelRunner::new(options(&store, &manifest, catalog));
         Self::of(manifest, store, runner)
     }
 
-    fn of(manifest: Manifest, store: Store, runner: Runner) -> Self {
+    fn of(manifest: WeightsManifest, store: WeightsStore, runner: LocalModelRunner) -> Self {
         Self { manifest, store, runner, fetching: Arc::default(), measured: Arc::default() }
     }
 
@@ -54,16 +54,16 @@ impl Local {
         self.fetching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn speed(&self) -> Option<Measured> {
-        let known = Measured::known(&self.store.path(&self.manifest));
+    fn speed(&self) -> Option<MeasuredSpeed> {
+        let known = MeasuredSpeed::known(&self.store.path(&self.manifest));
         known.or_else(|| self.measured.get().cloned().flatten())
     }
 
     /// What would be downloaded; nothing, if all of it is here.
-    pub(crate) fn offer(&self) -> Option<Offer> {
-        match self.store.look(&self.manifest) {
-            Availability::Here(_) => None,
-            Availability::Offered(offer) | Availability::Declined(offer) => Some(offer),
+    pub(crate) fn offer(&self) -> Option<DownloadOffer> {
+        match self.store.availability(&self.manifest) {
+            WeightsAvailability::Here(_) => None,
+            WeightsAvailability::Offered(offer) | WeightsAvailability::Declined(offer) => Some(offer),
         }
     }
 
@@ -75,8 +75,8 @@ impl Local {
     /// Downloads what the person agreed to while somebody waits for it, and measures the model then.
     pub(crate) async fn bring(
         &self,
-        consent: &Consent,
-        progress: impl Fn(Progress) + Send + Sync + 'static,
+        consent: &DownloadConsent,
+        progress: impl Fn(DownloadProgress) + Send + Sync + 'static,
     ) -> Result<(), FetchError> {
         self.store.fetch(&self.manifest, consent, progress).await?;
         self.measure().await;
@@ -96,10 +96,10 @@ impl Local {
     fn standing(&self) -> LocalModelStatus {
         let status = self.runner.status().borrow().clone();
         match status {
-            Status::Stopped(Ending::NotStarted | Ending::Idle | Ending::Asked | Ending::Crashed(_)) => {
+            RunnerStatus::Stopped(StopCause::NotStarted | StopCause::Idle | StopCause::Requested | StopCause::Crashed(_)) => {
                 LocalModelStatus::Idle
             }
-            Status::Starting { .. } | Status::Ready { .. } => {
+            RunnerStatus::Starting { .. } | RunnerStatus::Ready { .. } => {
                 let tokens_per_second = self.speed().map(|measured| measured.speed.decode as f32);
                 LocalModelStatus::Running { tokens_per_second }
             }
@@ -112,7 +112,7 @@ impl Local {
             return;
         }
         let measuring = async || {
-            let came = measure(&self.runner).await;
+            let came = measure_speed(&self.runner).await;
             came.inspect_err(|error| tracing::warn!(%error, "the speed of the local model is not known")).ok()
         };
         self.measured.get_or_init(measuring).await;
@@ -125,9 +125,9 @@ fn folder(data: &Path) -> PathBuf {
 }
 
 /// How its process is started.
-fn options(store: &Store, manifest: &Manifest, catalog: &Catalog) -> Options {
+fn options(store: &WeightsStore, manifest: &WeightsManifest, catalog: &Catalog) -> RunnerOptions {
     let context = catalog.local_context().and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or_default();
-    Options { model: manifest.name.clone(), ..Options::new(store.path(manifest), context) }
+    RunnerOptions { model: manifest.name.clone(), ..RunnerOptions::new(store.path(manifest), context) }
 }
 
 impl LocalModel for Local {
@@ -146,10 +146,10 @@ impl LocalModel for Local {
 
     fn status(&self) -> LocalModelStatus {
         let bytes = self.manifest.bytes;
-        let absent = match self.store.look(&self.manifest) {
-            Availability::Here(_) => return self.standing(),
-            Availability::Offered(_) => LocalModelStatus::Absent { bytes },
-            Availability::Declined(_) => LocalModelStatus::Declined,
+        let absent = match self.store.availability(&self.manifest) {
+            WeightsAvailability::Here(_) => return self.standing(),
+            WeightsAvailability::Offered(_) => LocalModelStatus::Absent { bytes },
+            WeightsAvailability::Declined(_) => LocalModelStatus::Declined,
         };
         match &*self.fetching() {
             Fetching::Not => absent,
@@ -190,14 +190,14 @@ impl LocalHost for Local {
         *fetching = Fetching::Now { done: offer.done, task: None };
         let (own, told) = (self.clone(), Arc::clone(&self.fetching));
         let task = tokio::spawn(async move {
-            let progress = move |progress: Progress| {
-                let (Progress::Downloading { done, .. } | Progress::Verifying { done, .. }) = progress;
+            let progress = move |progress: DownloadProgress| {
+                let (DownloadProgress::Downloading { done, .. } | DownloadProgress::Verifying { done, .. }) = progress;
                 let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Fetching::Now { done: known, .. } = &mut *told {
                     *known = done;
                 }
             };
-            let came = own.store.fetch(&own.manifest, &Consent::to(&offer), progress).await;
+            let came = own.store.fetch(&own.manifest, &DownloadConsent::to(&offer), progress).await;
             let is_here = came.is_ok();
             *own.fetching() = match came {
                 Ok(_) => Fetching::Not,

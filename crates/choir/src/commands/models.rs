@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stdin, stdout};
 use std::sync::mpsc::channel;
 
 use anyhow::Result;
-use local_model::weights::{Consent, Offer, Progress};
+use local_model::weights::{DownloadConsent, DownloadOffer, DownloadProgress};
 use sandbox::failure::{Code, Failure};
 use sandbox::minds::LocalHost;
 use shared_types::UserId;
@@ -92,10 +92,10 @@ pub(super) fn offer(context: &Context) -> Result<()> {
 }
 
 /// Fetches what the person agreed to, shows how far that is, and measures the model then.
-fn fetch(context: &Context, local: &Local, offer: &Offer) -> Result<()> {
+fn fetch(context: &Context, local: &Local, offer: &DownloadOffer) -> Result<()> {
     let (sender, progress) = channel();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let (own, consent) = (local.clone(), Consent::to(offer));
+    let (own, consent) = (local.clone(), DownloadConsent::to(offer));
     let say = move |now| {
         // Somebody looks on for as long as this can be said.
         let _ = sender.send(now);
@@ -104,8 +104,8 @@ fn fetch(context: &Context, local: &Local, offer: &Offer) -> Result<()> {
     let bar = Bar::new(context.style);
     for now in progress {
         match now {
-            Progress::Downloading { done, total } => bar.tell("downloading", done, total),
-            Progress::Verifying { done, total } => bar.tell("verifying", done, total),
+            DownloadProgress::Downloading { done, total } => bar.tell("downloading", done, total),
+            DownloadProgress::Verifying { done, total } => bar.tell("verifying", done, total),
         }
     }
     drop(bar);

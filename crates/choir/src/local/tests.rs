@@ -61,11 +61,11 @@ impl Child {
         );
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let manifest = Manifest { file: "small.gguf".into(), bytes: 1, ..Manifest::qwen_coder() };
-        let store = Store::new(self.folder.path().join("weights"));
+        let manifest = WeightsManifest { file: "small.gguf".into(), bytes: 1, ..WeightsManifest::qwen_coder() };
+        let store = WeightsStore::new(self.folder.path().join("weights"));
         std::fs::create_dir_all(self.folder.path().join("weights")).unwrap();
         std::fs::write(store.path(&manifest), "w").unwrap();
-        let runner = Runner::by(program, Options::new(store.path(&manifest), 100));
+        let runner = LocalModelRunner::with_program(program, RunnerOptions::new(store.path(&manifest), 100));
         Local::of(manifest, store, runner)
     }
 
@@ -115,9 +115,9 @@ async fn a_model_that_cannot_be_measured_answers_all_the_same() {
 async fn what_was_declined_stays_so_for_every_process_until_somebody_fetches_it() {
     let folder = tempfile::tempdir().unwrap();
     let local = || {
-        let manifest = Manifest { sources: Vec::new(), ..Manifest::qwen_coder() };
-        let store = Store::new(folder.path());
-        let runner = Runner::by("/no/such/program", Options::new(store.path(&manifest), 100));
+        let manifest = WeightsManifest { sources: Vec::new(), ..WeightsManifest::qwen_coder() };
+        let store = WeightsStore::new(folder.path());
+        let runner = LocalModelRunner::with_program("/no/such/program", RunnerOptions::new(store.path(&manifest), 100));
         Local::of(manifest, store, runner)
     };
     let first = local();

@@ -48,7 +48,7 @@ impl Catalog {
                 ));
             }
             let is_aws = provider.auth == AuthScheme::Aws;
-            if is_aws != (provider.kind == ProviderKind::Bedrock) && is_aws {
+            if is_aws && provider.kind != ProviderKind::Bedrock {
                 return Err(invalid(&key("auth"), "\"aws\" is only valid for Bedrock"));
             }
             match (is_aws, &provider.region) {

@@ -13,7 +13,7 @@ use sandbox::desk::Desk;
 use sandbox::minds::{Minds, Outside};
 use sandbox::place::Place;
 use sandbox::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
-use scripted_model::{Recorded, Server, Wire};
+use scripted_model::{RecordedRequest, ScriptedServer, Wire};
 use shared_types::wire::{DesktopAction, RunDetails, RunState, StartRun};
 use shared_types::{CommandId, Event, FilePath, RunId, UserId};
 use tempfile::TempDir;
@@ -39,7 +39,7 @@ pub(crate) struct Stage<'a> {
 
 /// Where the scripted model is: in this process, or in the one that started it.
 pub(crate) enum Model {
-    Here(Server),
+    Here(ScriptedServer),
     There { url: String, key: String },
 }
 
@@ -102,7 +102,7 @@ impl<'a> Stage<'a> {
         if scenario.settings.contains_key("runs.daily") {
             wait_for_a_day_with_time_left();
         }
-        Self::over(scenario, wire, Model::Here(Server::start(scenario.script())), folder)
+        Self::over(scenario, wire, Model::Here(ScriptedServer::start(scenario.script())), folder)
     }
 
     pub(crate) fn over(scenario: &'a Scenario, wire: Wire, model: Model, folder: Folder) -> Self {
@@ -131,7 +131,7 @@ impl<'a> Stage<'a> {
     }
 
     /// What the model was asked, as far as this process knows.
-    pub(crate) fn requests(&self) -> Vec<Recorded> {
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         match &self.model {
             Model::Here(server) => server.requests(),
             Model::There { .. } => Vec::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use agents::roles::Role;
 use models::chat::{Message, Tool, ToolCall, ToolResult};
-use scripted_model::{Recorded, Wire};
+use scripted_model::{RecordedRequest, Wire};
 use serde_json::Value;
 
 use super::{Line, lines, role_of};
@@ -16,7 +16,7 @@ pub(super) struct Sent {
     pub(super) lines: Vec<Line>,
 }
 
-pub(super) fn read(request: &Recorded) -> Result<Sent, String> {
+pub(super) fn read(request: &RecordedRequest) -> Result<Sent, String> {
     let body = request.json();
     let read = match request.wire {
         Some(Wire::Anthropic | Wire::Bedrock) => of_claude(&body),
