@@ -6,8 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use local_model::speed::{MeasuredSpeed, measure_speed};
-use local_model::weights::{WeightsAvailability, DownloadConsent, FetchError, WeightsManifest, DownloadOffer, DownloadProgress, WeightsStore};
-use local_model::{StopCause, RunnerOptions, LocalModelRunner, RunnerStatus};
+use local_model::weights::{
+    DownloadConsent, DownloadOffer, DownloadProgress, FetchError, WeightsAvailability, WeightsManifest,
+    WeightsStore,
+};
+use local_model::{LocalModelRunner, RunnerOptions, RunnerStatus, StopCause};
 use models::{ApiKey, Catalog, ErrorClass, LocalModel, LocalModelEndpoint, LocalModelStatus, ModelError};
 use sandbox::failure::{Code, Failure, of_anyhow};
 use sandbox::minds::LocalHost;
@@ -96,9 +99,9 @@ impl Local {
     fn standing(&self) -> LocalModelStatus {
         let status = self.runner.status().borrow().clone();
         match status {
-            RunnerStatus::Stopped(StopCause::NotStarted | StopCause::Idle | StopCause::Requested | StopCause::Crashed(_)) => {
-                LocalModelStatus::Idle
-            }
+            RunnerStatus::Stopped(
+                StopCause::NotStarted | StopCause::Idle | StopCause::Requested | StopCause::Crashed(_),
+            ) => LocalModelStatus::Idle,
             RunnerStatus::Starting { .. } | RunnerStatus::Ready { .. } => {
                 let tokens_per_second = self.speed().map(|measured| measured.speed.decode as f32);
                 LocalModelStatus::Running { tokens_per_second }
@@ -191,7 +194,8 @@ impl LocalHost for Local {
         let (own, told) = (self.clone(), Arc::clone(&self.fetching));
         let task = tokio::spawn(async move {
             let progress = move |progress: DownloadProgress| {
-                let (DownloadProgress::Downloading { done, .. } | DownloadProgress::Verifying { done, .. }) = progress;
+                let (DownloadProgress::Downloading { done, .. } | DownloadProgress::Verifying { done, .. }) =
+                    progress;
                 let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Fetching::Now { done: known, .. } = &mut *told {
                     *known = done;

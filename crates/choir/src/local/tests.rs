@@ -61,7 +61,8 @@ impl Child {
         );
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let manifest = WeightsManifest { file: "small.gguf".into(), bytes: 1, ..WeightsManifest::qwen_coder() };
+        let manifest =
+            WeightsManifest { file: "small.gguf".into(), bytes: 1, ..WeightsManifest::qwen_coder() };
         let store = WeightsStore::new(self.folder.path().join("weights"));
         std::fs::create_dir_all(self.folder.path().join("weights")).unwrap();
         std::fs::write(store.path(&manifest), "w").unwrap();
@@ -117,7 +118,10 @@ async fn what_was_declined_stays_so_for_every_process_until_somebody_fetches_it(
     let local = || {
         let manifest = WeightsManifest { sources: Vec::new(), ..WeightsManifest::qwen_coder() };
         let store = WeightsStore::new(folder.path());
-        let runner = LocalModelRunner::with_program("/no/such/program", RunnerOptions::new(store.path(&manifest), 100));
+        let runner = LocalModelRunner::with_program(
+            "/no/such/program",
+            RunnerOptions::new(store.path(&manifest), 100),
+        );
         Local::of(manifest, store, runner)
     };
     let first = local();

@@ -196,7 +196,7 @@ fn unknown_tag(block: &Value, place: &str) -> String {
     format!("{place}: Input tag '{tag}' found using 'type' does not match any of the expected tags")
 }
 
-fn spoken<'a>(block: &'a Value, place: &str) -> Result<&'a str, String> {
+fn block_text<'a>(block: &'a Value, place: &str) -> Result<&'a str, String> {
     match field(block, "text", &format!("{place}.text"))? {
         "" if block.get("cache_control").is_some() => {
             Err(format!("{place}.text: cache_control cannot be set for empty text blocks"))
