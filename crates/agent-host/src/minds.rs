@@ -8,7 +8,7 @@ use agents::toolbox::Toolbox;
 use agents::web::Web;
 use agents::{Kit, Rules};
 use event_log::EventLog;
-use models::{Catalog, Chosen, Gateway, Keys, LocalModel, ModelError, Secret};
+use models::{ApiKey, ApiKeys, Catalog, ChosenModel, Gateway, LocalModel, ModelError};
 use shared_types::UserId;
 use shared_types::wire::{LocalModelLine, ModelLine};
 
@@ -23,7 +23,7 @@ use computer::place::Place;
 use web_access::search::{Search, SearchConfig};
 
 /// Whoever knows the keys of a user.
-pub type KeysOf = Arc<dyn Fn(&UserId) -> Arc<dyn Keys> + Send + Sync>;
+pub type KeysOf = Arc<dyn Fn(&UserId) -> Arc<dyn ApiKeys> + Send + Sync>;
 
 /// See the module. Cheap to clone.
 #[derive(Clone)]
@@ -81,8 +81,8 @@ pub struct Services {
 /// Nobody has a key.
 struct NoKeys;
 
-impl Keys for NoKeys {
-    fn key(&self, _: &str) -> Option<Secret> {
+impl ApiKeys for NoKeys {
+    fn key(&self, _: &str) -> Option<ApiKey> {
         None
     }
 }
@@ -141,7 +141,7 @@ impl Minds {
     }
 
     /// The model that would take an objective of this user now, if the person wants this one for it.
-    pub fn for_a_run(&self, user: &UserId, wanted: Option<&str>) -> Result<Chosen, ModelError> {
+    pub fn for_a_run(&self, user: &UserId, wanted: Option<&str>) -> Result<ChosenModel, ModelError> {
         self.gateway(user).choose(wanted, Role::Conductor.name())
     }
 
@@ -153,7 +153,7 @@ impl Minds {
     pub fn gateway(&self, user: &UserId) -> Gateway {
         let gateway = Gateway::new(self.catalog.clone(), (self.keys)(user));
         if let Some(local) = &self.outside.local {
-            gateway.set_local(Arc::clone(local) as Arc<dyn LocalModel>);
+            gateway.set_local_model(Arc::clone(local) as Arc<dyn LocalModel>);
         }
         gateway
     }
@@ -234,7 +234,7 @@ pub fn model_lines(gateway: &Gateway) -> Vec<ModelLine> {
         name: name.clone(),
         provider: model.provider.clone(),
         usable: gateway.is_usable(name),
-        obstacle: gateway.why_not(name),
+        obstacle: gateway.unusable_reason(name),
         input_price: model.prices.map(|prices| prices.input),
         output_price: model.prices.map(|prices| prices.output),
         context: model.context,

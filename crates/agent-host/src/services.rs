@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use models::Keys;
+use models::ApiKeys;
 use shared_types::wire::{SearchLine, SearchTried, ServiceList};
 use url::Url;
 
@@ -18,7 +18,7 @@ const WORD: &str = "choir";
 pub struct UserServices {
     pub(crate) search: Option<Search>,
     pub(crate) telemetry: Option<Telemetry>,
-    pub(crate) keys: Arc<dyn Keys>,
+    pub(crate) keys: Arc<dyn ApiKeys>,
 }
 
 impl std::fmt::Debug for UserServices {

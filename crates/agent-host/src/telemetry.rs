@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agents::spans::{Known, Span, Spans};
 use event_log::{EventLog, decode_event, read_content};
-use models::{Catalog, Kind};
+use models::{Catalog, ProviderKind};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, redirect};
 use serde::Deserialize;
@@ -126,10 +126,10 @@ impl Known for Lookup<'_> {
         let Some(model) = self.catalog.models.get(alias) else { return ("unknown".into(), alias.into()) };
         let kind = self.catalog.providers.get(&model.provider).map(|provider| provider.kind);
         let provider = match kind {
-            Some(Kind::Anthropic) => "anthropic",
-            Some(Kind::Bedrock) => "aws.bedrock",
+            Some(ProviderKind::Anthropic) => "anthropic",
+            Some(ProviderKind::Bedrock) => "aws.bedrock",
             // Many speak this protocol, and each has a name of its own.
-            Some(Kind::Openai | Kind::Local) | None => &model.provider,
+            Some(ProviderKind::Openai | ProviderKind::Local) | None => &model.provider,
         };
         (provider.to_owned(), model.id.clone())
     }

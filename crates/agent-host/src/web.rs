@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
-use models::Keys;
+use models::ApiKeys;
 use url::Url;
 use web_access::search::{Search, SearchHit};
 use web_access::{FetchError, PublicWeb};
@@ -29,7 +29,7 @@ impl Web for PublicPages {
 pub(crate) struct SearchedWeb {
     pub(crate) pages: Arc<dyn Web>,
     pub(crate) search: Search,
-    pub(crate) keys: Arc<dyn Keys>,
+    pub(crate) keys: Arc<dyn ApiKeys>,
 }
 
 impl Web for SearchedWeb {
@@ -43,7 +43,11 @@ impl Web for SearchedWeb {
 }
 
 /// Searches with the key that the vault has at this moment.
-pub(crate) async fn find(search: &Search, words: String, keys: &dyn Keys) -> Result<Vec<WebHit>, WebError> {
+pub(crate) async fn find(
+    search: &Search,
+    words: String,
+    keys: &dyn ApiKeys,
+) -> Result<Vec<WebHit>, WebError> {
     let key = keys.key(search.key_name());
     let hits = search.find(words, key.as_ref().map(|key| key.expose())).await.map_err(in_port)?;
     Ok(hits.into_iter().map(|SearchHit { title, url, text }| WebHit { title, url, text }).collect())

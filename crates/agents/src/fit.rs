@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use models::chat::{Call, CallResult, Message};
+use models::chat::{Message, ToolCall, ToolResult};
 
 use crate::tools::one_line;
 use crate::transcript::{Place, Told};
@@ -39,7 +39,7 @@ pub(crate) fn fit(told: Told, room: usize) -> Vec<Message> {
     let room = room.max(LEAST);
     let stride = room / STRIDE;
     let too_much = |messages: &[Message]| {
-        let size: usize = messages.iter().map(Message::size).sum();
+        let size: usize = messages.iter().map(Message::estimated_bytes).sum();
         size.checked_sub(room).filter(|much| *much > 0).map(|much| much.next_multiple_of(stride))
     };
     if too_much(&messages).is_none() {
@@ -77,7 +77,7 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// The results of one turn share a room: small ones are whole, the others get equal parts.
-fn share(results: &mut [CallResult], room: usize) {
+fn share(results: &mut [ToolResult], room: usize) {
     let mut sizes: Vec<usize> = results.iter().map(|result| result.text.len()).collect();
     if sizes.iter().sum::<usize>() <= room {
         return;
@@ -132,7 +132,7 @@ fn beginning(text: &str) -> String {
 fn leave_out_turns(messages: &mut Vec<Message>, answers: &Answers, much: usize, list: usize) {
     let starts = turns(messages);
     let Some((first, rest)) = starts.split_first() else { return };
-    let size = |until: usize| messages[*first..until].iter().map(Message::size).sum::<usize>();
+    let size = |until: usize| messages[*first..until].iter().map(Message::estimated_bytes).sum::<usize>();
     let until = rest.iter().copied().find(|until| size(*until) >= much + list);
     let Some(until) = until.or(rest.last().copied()) else { return };
     let count = starts.iter().filter(|start| **start < until).count();
@@ -176,7 +176,7 @@ fn listed(lines: &[Line], room: usize) -> String {
 /// the words of those whom the agent works for.
 fn in_short<'a>(
     message: &Message,
-    results: &[CallResult],
+    results: &[ToolResult],
     said: impl Fn(usize) -> Option<&'a str>,
 ) -> Vec<Line> {
     match message {
@@ -190,7 +190,11 @@ fn in_short<'a>(
     }
 }
 
-fn call_in_short<'a>(call: &Call, results: &[CallResult], said: impl Fn(usize) -> Option<&'a str>) -> Line {
+fn call_in_short<'a>(
+    call: &ToolCall,
+    results: &[ToolResult],
+    said: impl Fn(usize) -> Option<&'a str>,
+) -> Line {
     let did = format!("- {} {}", one_line(&call.tool), beginning(&call.input.to_string()));
     let came = results.iter().enumerate().find(|(_, result)| result.id == call.id);
     let (came, is_heard) = match came {

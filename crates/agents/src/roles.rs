@@ -7,7 +7,7 @@ use models::chat::Tool;
 use crate::tools::{self, ToolKind};
 
 /// Bytes that a model on the person's own machine is told before its task, with all tools: some 800 tokens.
-const LOCAL: usize = 800 * models::BYTES_OF_A_TOKEN;
+const LOCAL: usize = 800 * models::BYTES_PER_TOKEN;
 
 /// A kind of agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

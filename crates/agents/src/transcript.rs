@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use models::chat::{Call, CallResult, Message, Reply};
+use models::chat::{Message, Reply, ToolCall, ToolResult};
 use shared_types::ContentHash;
 use shared_types::payload::llm::ReplyEnd;
 use shared_types::payload::run::Reply as PersonSaid;
@@ -170,9 +170,9 @@ fn results(
     history: &History,
     task: &TaskHistory,
     at: usize,
-    calls: &[Call],
+    calls: &[ToolCall],
     texts: &Texts,
-) -> Vec<(CallResult, Option<String>)> {
+) -> Vec<(ToolResult, Option<String>)> {
     let Some(Entry::Said { calls: wanted, .. }) = task.entries.get(at) else { return Vec::new() };
     let pairs = calls.iter().zip(wanted).filter_map(|(call, wanted)| {
         let (status, report) = task.result(wanted.call)?;
@@ -185,7 +185,7 @@ fn results(
             text = format!("{words}\n{text}");
             said = Some(words);
         }
-        Some((CallResult { id: call.id.clone(), tool: call.tool.clone(), text, failed }, said))
+        Some((ToolResult { id: call.id.clone(), tool: call.tool.clone(), text, failed }, said))
     });
     pairs.collect()
 }

@@ -16,7 +16,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = isolation::entry() {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
-    if let Some(code) = local_model::entry() {
+    if let Some(code) = local_model::run_if_child() {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
     let cli = cli::Cli::parse();

@@ -7,22 +7,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent_host::minds::LocalHost;
 use computer::failure::{Code, Failure, of_anyhow};
 use futures_util::future::BoxFuture;
-use local_model::speed::{Measured, measure};
-use local_model::weights::{Availability, Consent, FetchError, Manifest, Offer, Progress, Store};
-use local_model::{Ending, Options, Runner, Status};
-use models::{Catalog, ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
+use local_model::speed::{MeasuredSpeed, measure_speed};
+use local_model::weights::{
+    DownloadConsent, DownloadOffer, DownloadProgress, FetchError, WeightsAvailability, WeightsManifest,
+    WeightsStore,
+};
+use local_model::{LocalModelRunner, RunnerOptions, RunnerStatus, StopCause};
+use models::{ApiKey, Catalog, ErrorClass, LocalModel, LocalModelEndpoint, LocalModelStatus, ModelError};
 use shared_types::wire::LocalModelLine;
 use tokio::sync::OnceCell;
 
 /// The local model of this machine. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct MachineModel {
-    manifest: Manifest,
-    store: Store,
-    runner: Runner,
+    manifest: WeightsManifest,
+    store: WeightsStore,
+    runner: LocalModelRunner,
     fetching: Arc<Mutex<DownloadState>>,
     /// The speed that this process measured, if it tried.
-    measured: Arc<OnceCell<Option<Measured>>>,
+    measured: Arc<OnceCell<Option<MeasuredSpeed>>>,
 }
 
 /// The state of the download.
@@ -41,13 +44,13 @@ impl MachineModel {
     /// Weights are stored below the data folder, for all users of the machine. Their context size comes from the
     /// catalog.
     pub(crate) fn new(data: &Path, catalog: &Catalog) -> Self {
-        let manifest = Manifest::qwen_coder();
-        let store = Store::new(folder(data));
-        let runner = Runner::new(options(&store, &manifest, catalog));
+        let manifest = WeightsManifest::qwen_coder();
+        let store = WeightsStore::new(folder(data));
+        let runner = LocalModelRunner::new(options(&store, &manifest, catalog));
         Self::of(manifest, store, runner)
     }
 
-    fn of(manifest: Manifest, store: Store, runner: Runner) -> Self {
+    fn of(manifest: WeightsManifest, store: WeightsStore, runner: LocalModelRunner) -> Self {
         Self { manifest, store, runner, fetching: Arc::default(), measured: Arc::default() }
     }
 
@@ -55,32 +58,32 @@ impl MachineModel {
         self.fetching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn speed(&self) -> Option<Measured> {
-        let known = Measured::known(&self.store.path(&self.manifest));
+    fn speed(&self) -> Option<MeasuredSpeed> {
+        let known = MeasuredSpeed::known(&self.store.path(&self.manifest));
         known.or_else(|| self.measured.get().cloned().flatten())
     }
 
     /// What would be downloaded. `None` if all weights are present.
-    pub(crate) fn offer(&self) -> Option<Offer> {
-        match self.store.look(&self.manifest) {
-            Availability::Here(_) => None,
-            Availability::Offered(offer) | Availability::Declined(offer) => Some(offer),
+    pub(crate) fn offer(&self) -> Option<DownloadOffer> {
+        match self.store.availability(&self.manifest) {
+            WeightsAvailability::Here(_) => None,
+            WeightsAvailability::Offered(offer) | WeightsAvailability::Declined(offer) => Some(offer),
         }
     }
 
     /// Whether the download can still be offered, because the person did not decline it.
     pub(crate) fn is_offered(&self) -> bool {
-        matches!(self.status(), LocalStatus::Absent { .. })
+        matches!(self.status(), LocalModelStatus::Absent { .. })
     }
 
     /// Downloads the weights that the person agreed to, and then measures the model. The caller waits for it.
     pub(crate) async fn bring(
         &self,
-        consent: &Consent,
-        progress: impl Fn(Progress) + Send + Sync + 'static,
+        consent: &DownloadConsent,
+        progress: impl Fn(DownloadProgress) + Send + Sync + 'static,
     ) -> Result<(), FetchError> {
         self.store.fetch(&self.manifest, consent, progress).await?;
-        self.measure().await;
+        self.measure_speed().await;
         Ok(())
     }
 
@@ -94,26 +97,26 @@ impl MachineModel {
     }
 
     /// The state of the model's process. `None` unless all weights are present.
-    fn standing(&self) -> LocalStatus {
+    fn standing(&self) -> LocalModelStatus {
         let status = self.runner.status().borrow().clone();
         match status {
-            Status::Stopped(Ending::NotStarted | Ending::Idle | Ending::Asked | Ending::Crashed(_)) => {
-                LocalStatus::Idle
-            }
-            Status::Starting { .. } | Status::Ready { .. } => {
+            RunnerStatus::Stopped(
+                StopCause::NotStarted | StopCause::Idle | StopCause::Requested | StopCause::Crashed(_),
+            ) => LocalModelStatus::Idle,
+            RunnerStatus::Starting { .. } | RunnerStatus::Ready { .. } => {
                 let tokens_per_second = self.speed().map(|measured| measured.speed.decode as f32);
-                LocalStatus::Running { tokens_per_second }
+                LocalModelStatus::Running { tokens_per_second }
             }
         }
     }
 
     /// Measures the speed, unless this machine already did or this process already tried. A failure is ignored.
-    async fn measure(&self) {
+    async fn measure_speed(&self) {
         if self.speed().is_some() {
             return;
         }
         let measuring = async || {
-            let came = measure(&self.runner).await;
+            let came = measure_speed(&self.runner).await;
             came.inspect_err(|error| tracing::warn!(%error, "the speed of the local model is not known")).ok()
         };
         self.measured.get_or_init(measuring).await;
@@ -126,36 +129,36 @@ fn folder(data: &Path) -> PathBuf {
 }
 
 /// The command that starts the model's process.
-fn options(store: &Store, manifest: &Manifest, catalog: &Catalog) -> Options {
+fn options(store: &WeightsStore, manifest: &WeightsManifest, catalog: &Catalog) -> RunnerOptions {
     let context = catalog.local_context().and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or_default();
-    Options { model: manifest.name.clone(), ..Options::new(store.path(manifest), context) }
+    RunnerOptions { model: manifest.name.clone(), ..RunnerOptions::new(store.path(manifest), context) }
 }
 
 impl LocalModel for MachineModel {
-    fn endpoint(&self) -> BoxFuture<'_, Result<LocalEndpoint, ModelError>> {
+    fn endpoint(&self) -> BoxFuture<'_, Result<LocalModelEndpoint, ModelError>> {
         Box::pin(async move {
             let failed = |message: String| {
                 ModelError::new(self.manifest.name.clone(), ErrorClass::Unavailable, message)
             };
             let lease = self.runner.acquire().await.map_err(|e| failed(e.to_string()))?;
             // Weights that were copied by hand have no speed yet, so the first request measures it before its answer.
-            self.measure().await;
+            self.measure_speed().await;
             let base_url = lease.base_url().parse().map_err(|_| failed("it listens nowhere".into()))?;
-            Ok(LocalEndpoint { base_url, bearer: Some(Secret::new(lease.bearer())) })
+            Ok(LocalModelEndpoint { base_url, bearer: Some(ApiKey::new(lease.bearer())) })
         })
     }
 
-    fn status(&self) -> LocalStatus {
+    fn status(&self) -> LocalModelStatus {
         let bytes = self.manifest.bytes;
-        let absent = match self.store.look(&self.manifest) {
-            Availability::Here(_) => return self.standing(),
-            Availability::Offered(_) => LocalStatus::Absent { bytes },
-            Availability::Declined(_) => LocalStatus::Declined,
+        let absent = match self.store.availability(&self.manifest) {
+            WeightsAvailability::Here(_) => return self.standing(),
+            WeightsAvailability::Offered(_) => LocalModelStatus::Absent { bytes },
+            WeightsAvailability::Declined(_) => LocalModelStatus::Declined,
         };
         match &*self.fetching() {
             DownloadState::Idle => absent,
-            DownloadState::Running { done, .. } => LocalStatus::Fetching { done: *done, bytes },
-            DownloadState::Failed(reason) => LocalStatus::Failed { reason: reason.clone() },
+            DownloadState::Running { done, .. } => LocalModelStatus::Fetching { done: *done, bytes },
+            DownloadState::Failed(reason) => LocalModelStatus::Failed { reason: reason.clone() },
         }
     }
 }
@@ -164,9 +167,11 @@ impl LocalHost for MachineModel {
     fn line(&self) -> LocalModelLine {
         let status = self.status();
         let (here, fetching) = match &status {
-            LocalStatus::Absent { .. } | LocalStatus::Declined | LocalStatus::Failed { .. } => (0, false),
-            LocalStatus::Fetching { done, .. } => (*done, true),
-            LocalStatus::Idle | LocalStatus::Running { .. } => (self.manifest.bytes, false),
+            LocalModelStatus::Absent { .. }
+            | LocalModelStatus::Declined
+            | LocalModelStatus::Failed { .. } => (0, false),
+            LocalModelStatus::Fetching { done, .. } => (*done, true),
+            LocalModelStatus::Idle | LocalModelStatus::Running { .. } => (self.manifest.bytes, false),
         };
         let hundredths = |rate: f64| (rate * 100.0).round().max(0.0) as u64;
         LocalModelLine {
@@ -174,7 +179,7 @@ impl LocalHost for MachineModel {
             bytes: self.manifest.bytes,
             here,
             fetching,
-            declined: status == LocalStatus::Declined,
+            declined: status == LocalModelStatus::Declined,
             ready: status.obstacle().is_none(),
             obstacle: status.obstacle(),
             speed: self.speed().map(|m| (hundredths(m.speed.prefill), hundredths(m.speed.decode))),
@@ -190,21 +195,22 @@ impl LocalHost for MachineModel {
         *fetching = DownloadState::Running { done: offer.done, task: None };
         let (own, told) = (self.clone(), Arc::clone(&self.fetching));
         let task = tokio::spawn(async move {
-            let progress = move |progress: Progress| {
-                let (Progress::Downloading { done, .. } | Progress::Verifying { done, .. }) = progress;
+            let progress = move |progress: DownloadProgress| {
+                let (DownloadProgress::Downloading { done, .. } | DownloadProgress::Verifying { done, .. }) =
+                    progress;
                 let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
                 if let DownloadState::Running { done: known, .. } = &mut *told {
                     *known = done;
                 }
             };
-            let came = own.store.fetch(&own.manifest, &Consent::to(&offer), progress).await;
+            let came = own.store.fetch(&own.manifest, &DownloadConsent::to(&offer), progress).await;
             let is_here = came.is_ok();
             *own.fetching() = match came {
                 Ok(_) => DownloadState::Idle,
                 Err(error) => DownloadState::Failed(error.to_string()),
             };
             if is_here {
-                own.measure().await;
+                own.measure_speed().await;
             }
         });
         if let DownloadState::Running { task: handle, .. } = &mut *fetching {

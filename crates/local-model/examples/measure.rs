@@ -1,21 +1,23 @@
-//! Measures the local model on this machine: start, memory, speed free and held to a grammar, and the prefix cache.
+//! Measures the local model on this machine: start, memory, speed with and without a grammar, and the prefix cache.
 //!
 //! `cargo run --release -p local-model --example measure -- <weights.gguf> [threads] [--fetch]`
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use local_model::weights::{Availability, Consent, Manifest, Progress, Store};
-use local_model::{Options, Runner, Status, Threads};
+use local_model::weights::{
+    DownloadConsent, DownloadProgress, WeightsAvailability, WeightsManifest, WeightsStore,
+};
+use local_model::{LocalModelRunner, RunnerOptions, RunnerStatus, ThreadCount};
 use serde_json::{Value, json};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// As the catalog of `models` has it.
+/// The context size in the catalog of `models`.
 const CONTEXT: usize = 8192;
 
 fn main() -> Result<(), Failure> {
-    if let Some(code) = local_model::entry() {
+    if let Some(code) = local_model::run_if_child() {
         std::process::exit(code);
     }
     tokio::runtime::Runtime::new()?.block_on(measure())
@@ -29,19 +31,19 @@ async fn measure() -> Result<(), Failure> {
     if may_fetch.is_some() {
         fetch(Path::new(weights)).await?;
     }
-    let mut options = Options::new(weights, CONTEXT);
+    let mut options = RunnerOptions::new(weights, CONTEXT);
     if let Some(threads) = arguments.get(1) {
-        options.threads = Threads::Fixed(threads.parse()?);
+        options.threads = ThreadCount::Fixed(threads.parse()?);
     }
     println!("load {}", std::fs::read_to_string("/proc/loadavg")?.trim());
-    let runner = Runner::new(options);
+    let runner = LocalModelRunner::new(options);
     let began = Instant::now();
     let lease = runner.acquire().await?;
     println!("{} threads, start {:.1} s", lease.threads(), began.elapsed().as_secs_f64());
-    let Status::Ready { pid } = *runner.status().borrow() else { return Err("not ready".into()) };
+    let RunnerStatus::Ready { pid } = *runner.status().borrow() else { return Err("not ready".into()) };
     memory(pid)?;
     let busy = cpu_seconds(pid)?;
-    let measured = local_model::speed::measure(&runner).await?;
+    let measured = local_model::speed::measure_speed(&runner).await?;
     println!("speed {:.1} tok/s prefill, {:.1} tok/s decode", measured.speed.prefill, measured.speed.decode);
     println!("{:.1} s of processor for 96 tokens read and 12 written", cpu_seconds(pid)? - busy);
 
@@ -78,7 +80,7 @@ async fn measure() -> Result<(), Failure> {
     let question = "Make a JSON task from: \"urgent: fix the login page bug before Friday\"";
     ask("schema", json!({ "messages": [user(question)], "response_format": format })).await?;
 
-    // The steps of an agent: each prompt is the one before and a little more.
+    // The steps of an agent: each prompt extends the previous one.
     let mut messages = vec![
         json!({ "role": "system", "content": "You are an agent that works in a folder of files. Do one step at a time." }),
         user("Which licence does this project have? Say it in one sentence."),
@@ -98,7 +100,7 @@ async fn measure() -> Result<(), Failure> {
     }
     memory(pid)?;
 
-    // Somebody goes away in the middle; whoever comes next waits for at most one pass.
+    // A client disconnects during an answer; the next one waits for at most one pass.
     let body = json!({ "stream": true, "messages": [user("Count to one thousand, one number a line.")] })
         .to_string();
     let request = client.post(format!("{}/chat/completions", lease.base_url())).bearer_auth(lease.bearer());
@@ -109,12 +111,12 @@ async fn measure() -> Result<(), Failure> {
     drop(stream);
     ask("after one who left", json!({ "max_tokens": 1, "messages": [user("Hi")] })).await?;
 
-    // A crash is seen and mended.
+    // A crash is detected, and the next request restarts the child.
     let mut status = runner.status();
     std::process::Command::new("kill").args(["-9", &pid.to_string()]).status()?;
     tokio::time::timeout(
         Duration::from_secs(5),
-        status.wait_for(|status| matches!(status, Status::Stopped(_))),
+        status.wait_for(|status| matches!(status, RunnerStatus::Stopped(_))),
     )
     .await??;
     println!("killed: {:?}, lease broken: {}", *runner.status().borrow(), lease.is_broken());
@@ -131,19 +133,21 @@ async fn measure() -> Result<(), Failure> {
 }
 
 async fn fetch(weights: &Path) -> Result<(), Failure> {
-    let store = Store::new(weights.parent().ok_or("no folder")?);
-    let manifest = Manifest::qwen_coder();
-    if let Availability::Offered(offer) | Availability::Declined(offer) = store.look(&manifest) {
+    let store = WeightsStore::new(weights.parent().ok_or("no folder")?);
+    let manifest = WeightsManifest::qwen_coder();
+    if let WeightsAvailability::Offered(offer) | WeightsAvailability::Declined(offer) =
+        store.availability(&manifest)
+    {
         println!("{offer}");
         let began = Instant::now();
-        let tell = |progress| {
-            if let Progress::Downloading { done, total } = progress
+        let on_progress = |progress| {
+            if let DownloadProgress::Downloading { done, total } = progress
                 && done % (100 << 20) < (1 << 16)
             {
                 println!("{done} of {total}");
             }
         };
-        store.fetch(&manifest, &Consent::to(&offer), tell).await?;
+        store.fetch(&manifest, &DownloadConsent::to(&offer), on_progress).await?;
         println!("fetched in {:.1} s", began.elapsed().as_secs_f64());
     }
     Ok(())
@@ -160,7 +164,7 @@ fn figures(timings: &Value) -> String {
     )
 }
 
-/// Time that a process has had at the processor: what an answer costs, however busy the machine is.
+/// The processor time of a process, which measures the cost of an answer even on a busy machine.
 fn cpu_seconds(pid: u32) -> Result<f64, Failure> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();

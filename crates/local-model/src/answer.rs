@@ -1,11 +1,11 @@
-//! What the model writes, as it is told to whoever asked: text, or a call with its arguments, piece by piece.
+//! Splits the model's output into deltas: text, or a tool call and its arguments.
 //!
-//! With tools the grammar allows exactly `{"name": …, "arguments": …}` or `{"say": …}`, so a few fixed words tell which
-//! it is, and the rest is passed on as it comes: a text without its escapes, arguments as they are.
+//! With tools, the grammar allows only `{"name": …, "arguments": …}` or `{"say": …}`. The fixed prefix tells which
+//! one it is. The text of `say` is passed on unescaped, the arguments verbatim.
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Delta {
+pub(crate) enum AnswerDelta {
     Text(String),
     Call { name: String },
     Arguments(String),
@@ -16,10 +16,10 @@ const SAY: &[u8] = b"{\"say\": \"";
 const ARGUMENTS: &[u8] = b", \"arguments\": ";
 
 #[derive(Debug)]
-enum Stage {
-    /// Text that means itself.
+enum ReaderStage {
+    /// Plain text that is passed on unchanged.
     Plain,
-    /// The beginning, which tells what follows.
+    /// The prefix, which decides between `say` and a call.
     Head,
     Saying(Escape),
     Name,
@@ -31,28 +31,28 @@ enum Stage {
 enum Escape {
     None,
     Begun,
-    /// A number of four digits, as far as it has come.
+    /// The value and the number of digits of a `\u` escape so far.
     Number(u32, u8),
 }
 
-/// Reads an answer as it is written.
+/// Decodes an answer while the model writes it.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    stage: Stage,
+pub(crate) struct AnswerReader {
+    stage: ReaderStage,
     bytes: Vec<u8>,
     has_called: bool,
 }
 
-impl Reader {
+impl AnswerReader {
     pub(crate) fn plain() -> Self {
-        Self::at(Stage::Plain)
+        Self::at(ReaderStage::Plain)
     }
 
     pub(crate) fn call_or_say() -> Self {
-        Self::at(Stage::Head)
+        Self::at(ReaderStage::Head)
     }
 
-    fn at(stage: Stage) -> Self {
+    fn at(stage: ReaderStage) -> Self {
         Self { stage, bytes: Vec::new(), has_called: false }
     }
 
@@ -60,23 +60,23 @@ impl Reader {
         self.has_called
     }
 
-    /// What these bytes add to the answer.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<Delta> {
+    /// The deltas that these bytes complete.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<AnswerDelta> {
         self.bytes.extend_from_slice(bytes);
         let mut deltas = Vec::new();
         while self.step(&mut deltas) {}
         deltas
     }
 
-    /// Goes on as far as the bytes reach; whether another stage begins.
-    fn step(&mut self, deltas: &mut Vec<Delta>) -> bool {
+    /// Consumes as many bytes as possible. Returns true if the next stage can continue with the rest.
+    fn step(&mut self, deltas: &mut Vec<AnswerDelta>) -> bool {
         match self.stage {
-            Stage::Plain => {
-                deltas.extend(whole(&mut self.bytes, usize::MAX).map(Delta::Text));
+            ReaderStage::Plain => {
+                deltas.extend(whole(&mut self.bytes, usize::MAX).map(AnswerDelta::Text));
                 false
             }
-            Stage::Head => {
-                let next = [(SAY, Stage::Saying(Escape::None)), (NAME, Stage::Name)];
+            ReaderStage::Head => {
+                let next = [(SAY, ReaderStage::Saying(Escape::None)), (NAME, ReaderStage::Name)];
                 let Some((head, stage)) = next.into_iter().find(|(head, _)| self.bytes.starts_with(head))
                 else {
                     return false;
@@ -85,26 +85,26 @@ impl Reader {
                 self.stage = stage;
                 true
             }
-            Stage::Saying(escape) => self.say(escape, deltas),
-            Stage::Name => {
+            ReaderStage::Saying(escape) => self.say(escape, deltas),
+            ReaderStage::Name => {
                 let Some(end) = find(&self.bytes, ARGUMENTS) else { return false };
                 let name = serde_json::from_slice(&self.bytes[..end]).unwrap_or_default();
                 self.bytes.drain(..end + ARGUMENTS.len());
-                deltas.push(Delta::Call { name });
-                (self.stage, self.has_called) = (Stage::Arguments, true);
+                deltas.push(AnswerDelta::Call { name });
+                (self.stage, self.has_called) = (ReaderStage::Arguments, true);
                 true
             }
-            Stage::Arguments => {
+            ReaderStage::Arguments => {
                 // The last brace closes the call, not its arguments.
                 let most = self.bytes.len().saturating_sub(1);
-                deltas.extend(whole(&mut self.bytes, most).map(Delta::Arguments));
+                deltas.extend(whole(&mut self.bytes, most).map(AnswerDelta::Arguments));
                 false
             }
-            Stage::Over => false,
+            ReaderStage::Over => false,
         }
     }
 
-    fn say(&mut self, mut escape: Escape, deltas: &mut Vec<Delta>) -> bool {
+    fn say(&mut self, mut escape: Escape, deltas: &mut Vec<AnswerDelta>) -> bool {
         let mut said = Vec::new();
         let mut used = 0;
         let mut is_over = false;
@@ -144,24 +144,24 @@ impl Reader {
                 }
             };
         }
-        // A character that is cut in two waits for its rest.
+        // Keep an incomplete character until its remaining bytes arrive.
         let rest = self.bytes.split_off(used);
         let text = whole(&mut said, usize::MAX);
         self.bytes = said;
         self.bytes.extend(rest);
-        deltas.extend(text.map(Delta::Text));
-        self.stage = if is_over { Stage::Over } else { Stage::Saying(escape) };
+        deltas.extend(text.map(AnswerDelta::Text));
+        self.stage = if is_over { ReaderStage::Over } else { ReaderStage::Saying(escape) };
         false
     }
 }
 
-/// Takes the whole characters out of the first `most` bytes.
+/// Removes and returns the complete characters in the first `most` bytes.
 fn whole(bytes: &mut Vec<u8>, most: usize) -> Option<String> {
     let most = most.min(bytes.len());
     let end = match std::str::from_utf8(&bytes[..most]) {
         Ok(_) => most,
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        // Not the beginning of any character: it is shown as such rather than kept for ever.
+        // Invalid UTF-8: emit a replacement character instead of keeping the bytes for ever.
         Err(_) => most,
     };
     let taken: Vec<u8> = bytes.drain(..end).collect();
@@ -176,14 +176,16 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The deltas of a text that comes in pieces of this size, with neighbours joined.
-    fn read(mut reader: Reader, text: &str, size: usize) -> Vec<Delta> {
-        let mut deltas: Vec<Delta> = Vec::new();
+    /// The deltas of a text that arrives in pieces of this size, with adjacent ones joined.
+    fn read(mut reader: AnswerReader, text: &str, size: usize) -> Vec<AnswerDelta> {
+        let mut deltas: Vec<AnswerDelta> = Vec::new();
         for piece in text.as_bytes().chunks(size) {
             for delta in reader.push(piece) {
                 match (deltas.last_mut(), &delta) {
-                    (Some(Delta::Text(before)), Delta::Text(more))
-                    | (Some(Delta::Arguments(before)), Delta::Arguments(more)) => before.push_str(more),
+                    (Some(AnswerDelta::Text(before)), AnswerDelta::Text(more))
+                    | (Some(AnswerDelta::Arguments(before)), AnswerDelta::Arguments(more)) => {
+                        before.push_str(more)
+                    }
                     _ => deltas.push(delta),
                 }
             }
@@ -192,38 +194,41 @@ mod tests {
     }
 
     #[test]
-    fn a_call_comes_as_its_name_and_its_arguments() {
+    fn a_call_is_split_into_name_and_arguments() {
         let text = r#"{"name": "write", "arguments": {"path": "ä.txt", "deep": {"a": [1, {}]}}}"#;
         for size in 1..text.len() {
             let expected = [
-                Delta::Call { name: "write".into() },
-                Delta::Arguments(r#"{"path": "ä.txt", "deep": {"a": [1, {}]}}"#.into()),
+                AnswerDelta::Call { name: "write".into() },
+                AnswerDelta::Arguments(r#"{"path": "ä.txt", "deep": {"a": [1, {}]}}"#.into()),
             ];
-            assert_eq!(read(Reader::call_or_say(), text, size), expected, "{size}");
+            assert_eq!(read(AnswerReader::call_or_say(), text, size), expected, "{size}");
         }
     }
 
     #[test]
-    fn words_come_without_their_escapes() {
+    fn text_is_unescaped() {
         let text = r#"{"say": "a \"b\"\n\tc\\d \u00e4 ü 🎵"}"#;
         for size in 1..text.len() {
-            let expected = [Delta::Text("a \"b\"\n\tc\\d ä ü 🎵".into())];
-            assert_eq!(read(Reader::call_or_say(), text, size), expected, "{size}");
+            let expected = [AnswerDelta::Text("a \"b\"\n\tc\\d ä ü 🎵".into())];
+            assert_eq!(read(AnswerReader::call_or_say(), text, size), expected, "{size}");
         }
     }
 
     #[test]
-    fn plain_text_comes_in_whole_characters() {
+    fn plain_text_is_split_at_character_boundaries() {
         for size in 1..8 {
-            assert_eq!(read(Reader::plain(), "ä🎵{\"say\"", size), [Delta::Text("ä🎵{\"say\"".into())]);
+            assert_eq!(
+                read(AnswerReader::plain(), "ä🎵{\"say\"", size),
+                [AnswerDelta::Text("ä🎵{\"say\"".into())]
+            );
         }
     }
 
     #[test]
-    fn words_that_break_off_are_kept_so_far() {
+    fn incomplete_text_is_kept() {
         assert_eq!(
-            read(Reader::call_or_say(), r#"{"say": "half a sen"#, 3),
-            [Delta::Text("half a sen".into())]
+            read(AnswerReader::call_or_say(), r#"{"say": "half a sen"#, 3),
+            [AnswerDelta::Text("half a sen".into())]
         );
     }
 }

@@ -1,21 +1,21 @@
-//! How many threads are worth having.
+//! Chooses the number of threads.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// How many threads the model may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Threads {
-    /// As many as there are cores without other work when the child starts, and at least one. Threads wait for each other
-    /// after every step, so one on a busy core makes all of them slow.
+pub enum ThreadCount {
+    /// The number of idle cores when the child starts, at least one. The threads wait for each other after every
+    /// step, so a single one on a busy core slows down all of them.
     Free,
     Fixed(usize),
 }
 
-impl Threads {
+impl ThreadCount {
     pub(crate) fn count(self) -> usize {
         match self {
-            Self::Free => free(physical(), load()),
+            Self::Free => free(physical_cores(), load()),
             Self::Fixed(count) => count.max(1),
         }
     }
@@ -25,14 +25,15 @@ fn free(cores: usize, load: f64) -> usize {
     cores.saturating_sub(load.max(0.0).round() as usize).max(1)
 }
 
-/// How many processes wanted a core over the last minute.
+/// The load average of the last minute.
 fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0.0)
 }
 
-/// Physical cores that this process may use: two threads of one core only take turns at its arithmetic.
-pub fn physical() -> usize {
+/// Physical cores available to this process. Two hardware threads share the arithmetic units of their core, so only
+/// one of them counts.
+pub fn physical_cores() -> usize {
     let allowed = std::thread::available_parallelism().map_or(1, |count| count.get());
     cores_below(Path::new("/sys/devices/system/cpu")).map_or(allowed, |cores| cores.min(allowed)).max(1)
 }
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn busy_cores_are_left_to_others() {
+    fn busy_cores_are_not_used() {
         for (cores, load, threads) in [(8, 0.2, 8), (8, 3.1, 5), (2, 0.9, 1), (2, 7.0, 1), (1, 0.0, 1)] {
             assert_eq!(free(cores, load), threads, "{cores} cores, load {load}");
         }
@@ -66,6 +67,6 @@ mod tests {
         }
         assert_eq!(cores_below(folder.path()), Some(2));
         assert_eq!(cores_below(&folder.path().join("nowhere")), None);
-        assert!(physical() >= 1);
+        assert!(physical_cores() >= 1);
     }
 }

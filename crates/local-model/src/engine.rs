@@ -1,7 +1,7 @@
-//! The model at work: reads what is new in a prompt, and writes an answer token by token.
+//! Runs the model: reads the new part of a prompt and writes an answer token by token.
 //!
-//! What was read stays in memory between requests. A prompt that begins like the one before costs only what differs,
-//! which is what makes an agent with a local model bearable: its prompts grow at the end.
+//! The key-value cache is kept between requests. A prompt that starts like the previous one costs only the part that
+//! differs. Agents need this with a local model, because their prompts grow at the end.
 
 mod model;
 mod sampler;
@@ -14,75 +14,75 @@ use std::time::Instant;
 use candle_core::quantized::gguf_file::Content;
 use thiserror::Error;
 
-use crate::answer::Delta;
-use crate::prompt::Piece;
-use crate::wire::{Finish, Usage};
-use model::Model;
+use crate::answer::AnswerDelta;
+use crate::prompt::PromptPiece;
+use crate::wire::{FinishReason, Usage};
+use model::QwenModel;
 use sampler::Sampler;
-pub(crate) use task::{Refusal, Task, manner};
+pub(crate) use task::{InvalidRequest, Task, answer_mode};
 use vocabulary::{Vocabulary, VocabularyError};
 
-/// Tokens read between two looks at whether anybody still wants the answer.
-const AT_ONCE: usize = 128;
+/// Tokens that are read before checking again whether the client is still connected.
+const PREFILL_CHUNK: usize = 128;
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug, Error)]
 pub(crate) enum EngineError {
     #[error("the weights cannot be read")]
     Weights(#[from] std::io::Error),
-    #[error("the model cannot be computed")]
+    #[error("the model failed to compute")]
     Compute(#[from] candle_core::Error),
     #[error(transparent)]
     Vocabulary(#[from] VocabularyError),
-    #[error("the prompt has {tokens} tokens; this model reads {context}")]
+    #[error("the prompt has {tokens} tokens; the context size is {context}")]
     TooLong { tokens: usize, context: usize },
-    #[error("no token fits the form of the answer")]
+    #[error("no token fits the grammar of the answer")]
     Stuck,
-    #[error("nobody waits for the answer any more")]
+    #[error("the client disconnected")]
     Cancelled,
 }
 
-/// What the engine needs of a network.
+/// The operations that the engine needs of a network.
 pub(crate) trait Network {
     fn context(&self) -> usize;
     fn truncate(&mut self, length: usize);
     fn read(&mut self, tokens: &[u32]) -> candle_core::Result<Vec<f32>>;
-    fn skim(&mut self, tokens: &[u32]) -> candle_core::Result<()>;
+    fn feed(&mut self, tokens: &[u32]) -> candle_core::Result<()>;
 }
 
-/// What the engine needs of a vocabulary.
-pub(crate) trait Words {
+/// The operations that the engine needs of a vocabulary.
+pub(crate) trait Tokenizer {
     fn is_end(&self, token: u32) -> bool;
     fn bytes(&self, token: u32) -> Option<&[u8]>;
     fn tokens(&self, text: &str) -> Result<Vec<u32>, VocabularyError>;
-    fn prompt(&self, pieces: &[Piece]) -> Result<Vec<u32>, VocabularyError>;
+    fn prompt(&self, pieces: &[PromptPiece]) -> Result<Vec<u32>, VocabularyError>;
 }
 
-/// Whoever waits for an answer.
-pub(crate) trait Listener {
-    fn is_there(&self) -> bool;
-    /// The request makes sense, and its turn has come.
+/// Receives an answer.
+pub(crate) trait AnswerListener {
+    fn is_connected(&self) -> bool;
+    /// The request is valid and its turn has come.
     fn accepted(&mut self);
-    fn hear(&mut self, delta: Delta);
+    fn receive(&mut self, delta: AnswerDelta);
 }
 
-/// How an answer ended.
+/// How an answer ended, and its usage.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Outcome {
-    pub(crate) finish: Finish,
+pub(crate) struct AnswerOutcome {
+    pub(crate) finish: FinishReason,
     pub(crate) usage: Usage,
 }
 
-/// A network, its words, and what it has read.
+/// A network, its vocabulary, and the tokens in its cache.
 #[derive(Debug)]
-pub(crate) struct Engine<N = Model, W = Vocabulary> {
+pub(crate) struct Engine<N = QwenModel, V = Vocabulary> {
     network: N,
-    words: W,
-    read: Vec<u32>,
+    vocabulary: V,
+    cached: Vec<u32>,
 }
 
 impl Engine {
-    /// Loads weights; `progress` hears how many bytes are done of how many.
+    /// Loads the weights; `progress` receives the bytes loaded and the total.
     pub(crate) fn load(
         weights: &Path,
         context: usize,
@@ -91,38 +91,42 @@ impl Engine {
         let mut file = std::fs::File::open(weights)?;
         let total = file.metadata()?.len();
         let content = Content::read(&mut std::io::BufReader::new(&mut file))?;
-        let words = Vocabulary::read(&content)?;
+        let vocabulary = Vocabulary::read(&content)?;
         let mut done = 0;
-        let mut network = Model::load(weights, &content, context, &mut |bytes| {
+        let mut network = QwenModel::load(weights, &content, context, &mut |bytes| {
             done += bytes;
             progress(done, total);
         })?;
-        // The first pass brings the matrices into the order that the processor likes; nobody should wait for that later.
-        network.skim(&[0, 1])?;
+        // The first pass repacks the matrices for the processor. Do that now, not in the first request.
+        network.feed(&[0, 1])?;
         network.truncate(0);
-        Ok(Self::new(network, words))
+        Ok(Self::new(network, vocabulary))
     }
 }
 
-impl<N: Network, W: Words> Engine<N, W> {
-    pub(crate) fn new(network: N, words: W) -> Self {
-        Self { network, words, read: Vec::new() }
+impl<N: Network, V: Tokenizer> Engine<N, V> {
+    pub(crate) fn new(network: N, vocabulary: V) -> Self {
+        Self { network, vocabulary, cached: Vec::new() }
     }
 
     pub(crate) fn context(&self) -> usize {
         self.network.context()
     }
 
-    /// Answers, and tells the listener piece by piece.
-    pub(crate) fn answer(&mut self, task: Task, listener: &mut dyn Listener) -> Result<Outcome, EngineError> {
-        let prompt = self.words.prompt(&task.prompt)?;
+    /// Writes an answer and passes it to the listener piece by piece.
+    pub(crate) fn answer(
+        &mut self,
+        task: Task,
+        listener: &mut dyn AnswerListener,
+    ) -> Result<AnswerOutcome, EngineError> {
+        let prompt = self.vocabulary.prompt(&task.prompt)?;
         let context = self.network.context();
         if prompt.len() >= context {
             return Err(EngineError::TooLong { tokens: prompt.len(), context });
         }
         listener.accepted();
         let began = Instant::now();
-        let cached = self.keep(&prompt);
+        let cached = self.keep_shared_prefix(&prompt);
         let last = self.prefill(&prompt, listener)?;
         let prefill_seconds = began.elapsed().as_secs_f64();
         let began = Instant::now();
@@ -130,14 +134,14 @@ impl<N: Network, W: Words> Engine<N, W> {
         let (finish, completion) = self.write(task, last, most, listener)?;
         let decode_seconds = began.elapsed().as_secs_f64();
         let usage = Usage { prompt: prompt.len(), cached, completion, prefill_seconds, decode_seconds };
-        Ok(Outcome { finish, usage })
+        Ok(AnswerOutcome { finish, usage })
     }
 
-    /// Reads and writes something without meaning, for the sake of its speed: tokens a second of both.
+    /// Measures the speed with meaningless tokens: tokens per second of prefill and of decoding.
     pub(crate) fn measure(&mut self) -> Result<(f64, f64), EngineError> {
         const PREFILL: u32 = 96;
         const DECODE: u32 = 12;
-        self.forget();
+        self.clear_cache();
         let tokens: Vec<u32> = (0..PREFILL).map(|i| 1000 + i * 7).collect();
         let began = Instant::now();
         self.network.read(&tokens)?;
@@ -147,34 +151,34 @@ impl<N: Network, W: Words> Engine<N, W> {
             self.network.read(&[1000 + token])?;
         }
         let decode = f64::from(DECODE) / began.elapsed().as_secs_f64();
-        self.forget();
+        self.clear_cache();
         Ok((prefill, decode))
     }
 
-    fn forget(&mut self) {
+    fn clear_cache(&mut self) {
         self.network.truncate(0);
-        self.read.clear();
+        self.cached.clear();
     }
 
-    /// Forgets what this prompt has not in common with what was read; how much of it stays.
-    fn keep(&mut self, prompt: &[u32]) -> usize {
-        // The last token is read again in any case: what follows it is the question.
-        let kept = common(&self.read, prompt).min(prompt.len().saturating_sub(1));
+    /// Truncates the cache to the prefix that it shares with this prompt, and returns the length of that prefix.
+    fn keep_shared_prefix(&mut self, prompt: &[u32]) -> usize {
+        // The last token is always read again, because its logits are needed.
+        let kept = common_prefix(&self.cached, prompt).min(prompt.len().saturating_sub(1));
         self.network.truncate(kept);
-        self.read.truncate(kept);
+        self.cached.truncate(kept);
         kept
     }
 
-    /// Reads the prompt up to its last token, which is returned.
-    fn prefill(&mut self, prompt: &[u32], listener: &dyn Listener) -> Result<u32, EngineError> {
+    /// Reads the prompt up to its last token and returns that token.
+    fn prefill(&mut self, prompt: &[u32], listener: &dyn AnswerListener) -> Result<u32, EngineError> {
         let Some((last, before)) = prompt.split_last() else { return Err(EngineError::Stuck) };
-        let fresh = before.get(self.read.len()..).unwrap_or_default();
-        for tokens in fresh.chunks(AT_ONCE) {
-            if !listener.is_there() {
+        let fresh = before.get(self.cached.len()..).unwrap_or_default();
+        for tokens in fresh.chunks(PREFILL_CHUNK) {
+            if !listener.is_connected() {
                 return Err(EngineError::Cancelled);
             }
-            self.network.skim(tokens)?;
-            self.read.extend_from_slice(tokens);
+            self.network.feed(tokens)?;
+            self.cached.extend_from_slice(tokens);
         }
         Ok(*last)
     }
@@ -184,71 +188,74 @@ impl<N: Network, W: Words> Engine<N, W> {
         mut task: Task,
         last: u32,
         most: usize,
-        listener: &mut dyn Listener,
-    ) -> Result<(Finish, usize), EngineError> {
+        listener: &mut dyn AnswerListener,
+    ) -> Result<(FinishReason, usize), EngineError> {
         let mut sampler = Sampler::new(task.sampling);
         let mut written: Vec<u32> = Vec::new();
         let mut unread = vec![last];
         loop {
-            for token in self.forced(&task)? {
-                self.speak(&mut task, token, listener);
+            for token in self.forced_tokens(&task)? {
+                self.emit(&mut task, token, listener);
                 written.push(token);
                 unread.push(token);
             }
-            if task.is_over() || written.len() >= most || self.read.len() + unread.len() >= self.context() {
+            if task.is_complete()
+                || written.len() >= most
+                || self.cached.len() + unread.len() >= self.context()
+            {
                 break;
             }
-            if !listener.is_there() {
+            if !listener.is_connected() {
                 return Err(EngineError::Cancelled);
             }
-            let weights = self.network.read(&unread)?;
-            self.read.append(&mut unread);
-            let words = &self.words;
-            let may_follow = |token: u32| match words.is_end(token) {
+            let logits = self.network.read(&unread)?;
+            self.cached.append(&mut unread);
+            let vocabulary = &self.vocabulary;
+            let is_allowed = |token: u32| match vocabulary.is_end(token) {
                 true => task.may_end(),
                 false => {
-                    words.bytes(token).is_some_and(|bytes| !bytes.is_empty() && task.allows(bytes))
-                        && !sampler::goes_in_circles(&written, token)
+                    vocabulary.bytes(token).is_some_and(|bytes| !bytes.is_empty() && task.allows(bytes))
+                        && !sampler::would_repeat(&written, token)
                 }
             };
-            let token = sampler.pick(&weights, may_follow).ok_or(EngineError::Stuck)?;
-            if self.words.is_end(token) {
+            let token = sampler.pick(&logits, is_allowed).ok_or(EngineError::Stuck)?;
+            if self.vocabulary.is_end(token) {
                 return Ok((task.finish(), written.len()));
             }
-            self.speak(&mut task, token, listener);
+            self.emit(&mut task, token, listener);
             written.push(token);
             unread.push(token);
         }
-        let finish = if task.is_over() { task.finish() } else { Finish::Length };
+        let finish = if task.is_complete() { task.finish() } else { FinishReason::Length };
         Ok((finish, written.len()))
     }
 
-    fn speak(&self, task: &mut Task, token: u32, listener: &mut dyn Listener) {
-        let bytes = self.words.bytes(token).unwrap_or_default();
+    fn emit(&self, task: &mut Task, token: u32, listener: &mut dyn AnswerListener) {
+        let bytes = self.vocabulary.bytes(token).unwrap_or_default();
         for delta in task.push(bytes) {
-            listener.hear(delta);
+            listener.receive(delta);
         }
     }
 
-    /// Tokens that the form of the answer leaves no choice about; they are read together with the token before.
-    fn forced(&self, task: &Task) -> Result<Vec<u32>, EngineError> {
-        let bytes = task.forced();
+    /// Tokens that the grammar forces. They are read together with the previous token.
+    fn forced_tokens(&self, task: &Task) -> Result<Vec<u32>, EngineError> {
+        let bytes = task.forced_bytes();
         let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(Vec::new()) };
-        let mut tokens = self.words.tokens(text)?;
-        // The model may write the last of it as one token with what it says next.
-        if !task.would_be_over(&bytes) {
+        let mut tokens = self.vocabulary.tokens(text)?;
+        // The model may merge the last forced token with the text that follows.
+        if !task.would_be_complete(&bytes) {
             tokens.pop();
         }
         Ok(tokens)
     }
 }
 
-/// How long two texts are the same.
-fn common(a: &[u32], b: &[u32]) -> usize {
+/// Length of the common prefix.
+fn common_prefix(a: &[u32], b: &[u32]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-impl Network for Model {
+impl Network for QwenModel {
     fn context(&self) -> usize {
         self.context()
     }
@@ -261,12 +268,12 @@ impl Network for Model {
         self.read(tokens)
     }
 
-    fn skim(&mut self, tokens: &[u32]) -> candle_core::Result<()> {
-        self.skim(tokens)
+    fn feed(&mut self, tokens: &[u32]) -> candle_core::Result<()> {
+        self.feed(tokens)
     }
 }
 
-impl Words for Vocabulary {
+impl Tokenizer for Vocabulary {
     fn is_end(&self, token: u32) -> bool {
         self.is_end(token)
     }
@@ -279,7 +286,7 @@ impl Words for Vocabulary {
         self.tokens(text)
     }
 
-    fn prompt(&self, pieces: &[Piece]) -> Result<Vec<u32>, VocabularyError> {
+    fn prompt(&self, pieces: &[PromptPiece]) -> Result<Vec<u32>, VocabularyError> {
         self.prompt(pieces)
     }
 }

@@ -1,24 +1,24 @@
-//! Which bytes may follow: a grammar, and where in it a text stands.
+//! A grammar over bytes, and the position of a text in it.
 //!
-//! A grammar is a list of rules over bytes; a [`Place`] is the set of all ways in which the text so far can be read, each
-//! a stack of what is still to come. A token is allowed when its bytes lead somewhere. The model's favourite is nearly
-//! always allowed, so tokens are tried in the order in which the model likes them, and no mask over all of them is made.
+//! A [`GrammarState`] is the set of all possible parses of the text so far; each is a stack of expected items. A
+//! token is allowed if its bytes continue at least one of them. The model's first choice is nearly always allowed, so
+//! tokens are tried in order of likelihood, and no mask over the whole vocabulary is computed.
 //!
-//! `llguidance` does this and more, but it switches `serde_json` to another order of keys for every crate of the
-//! workspace, and the log and the browser must agree on that order.
+//! `llguidance` does this and more, but it changes the key order of `serde_json` for the whole workspace, and the log
+//! and the browser must agree on that order.
 
 mod schema;
 
 use std::rc::Rc;
 
-pub(crate) use schema::{call_or_say, of_schema};
+pub(crate) use schema::{call_or_say_grammar, schema_grammar};
 
 /// A set of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Bytes([u64; 4]);
+pub(crate) struct ByteSet([u64; 4]);
 
-impl Bytes {
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+impl ByteSet {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         bytes.iter().fold(Self::default(), |set, byte| set.with(*byte, *byte))
     }
 
@@ -26,7 +26,7 @@ impl Bytes {
         Self::default().with(from, to)
     }
 
-    /// This set and all bytes from one to another.
+    /// Adds all bytes from `from` to `to`.
     pub(crate) fn with(mut self, from: u8, to: u8) -> Self {
         for byte in from..=to {
             self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
@@ -43,7 +43,7 @@ impl Bytes {
         self.0[usize::from(byte >> 6)] & (1 << (byte & 63)) != 0
     }
 
-    /// The only byte of the set, if there is but one.
+    /// The only byte of the set, if it has exactly one.
     fn only(&self) -> Option<u8> {
         let count: u32 = self.0.iter().map(|part| part.count_ones()).sum();
         (count == 1).then(|| (0..=u8::MAX).find(|byte| self.has(*byte))).flatten()
@@ -54,21 +54,21 @@ impl Bytes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RuleId(u32);
 
-/// One thing in a sequence.
+/// One element of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Item {
-    Byte(Bytes),
+    Byte(ByteSet),
     Rule(RuleId),
 }
 
-/// Rules, each a choice between sequences.
+/// The rules; each is a choice between sequences.
 #[derive(Debug, Default)]
 pub(crate) struct Grammar {
     rules: Vec<Vec<Vec<Item>>>,
 }
 
 impl Grammar {
-    /// A rule whose sequences are given later, so that it can name itself.
+    /// Creates a rule that is defined later, so that it can refer to itself.
     pub(crate) fn reserve(&mut self) -> RuleId {
         self.rules.push(Vec::new());
         RuleId(self.rules.len() as u32 - 1)
@@ -89,7 +89,7 @@ impl Grammar {
     }
 }
 
-/// What is still to come, the nearest first.
+/// The expected items, innermost first.
 #[derive(Debug)]
 struct Pending {
     rule: RuleId,
@@ -100,15 +100,15 @@ struct Pending {
 
 type Stack = Option<Rc<Pending>>;
 
-/// Where a text stands in a grammar.
+/// The position of a text in a grammar.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct GrammarState {
     grammar: Rc<Grammar>,
-    /// Every way to read the text; each begins with a byte to come, or has nothing to come at all.
+    /// All possible parses. Each starts with an expected byte, or is `None` if the text may end.
     stacks: Vec<Stack>,
 }
 
-impl Place {
+impl GrammarState {
     pub(crate) fn start(grammar: Rc<Grammar>, root: RuleId) -> Self {
         let mut stacks = Vec::new();
         for choice in 0..grammar.choices(root).len() {
@@ -118,24 +118,24 @@ impl Place {
         Self { grammar, stacks }
     }
 
-    /// Whether the text could end here.
+    /// Whether the text may end here.
     pub(crate) fn may_end(&self) -> bool {
         self.stacks.iter().any(Option::is_none)
     }
 
-    /// Whether nothing can follow.
-    pub(crate) fn is_over(&self) -> bool {
+    /// Whether the text must end here.
+    pub(crate) fn is_complete(&self) -> bool {
         self.stacks.iter().all(Option::is_none)
     }
 
-    /// The place after these bytes, if they may follow.
-    pub(crate) fn after(&self, bytes: &[u8]) -> Option<Self> {
+    /// The state after these bytes, or `None` if they are not allowed.
+    pub(crate) fn advance(&self, bytes: &[u8]) -> Option<Self> {
         let mut stacks = self.stacks.clone();
         for byte in bytes {
             let mut next = Vec::with_capacity(stacks.len());
             for pending in stacks.iter().flatten() {
                 if self.next_bytes(pending).is_some_and(|set| set.has(*byte)) {
-                    expand(&self.grammar, after(&self.grammar, pending), &mut next);
+                    expand(&self.grammar, rest_after(&self.grammar, pending), &mut next);
                 }
             }
             if next.is_empty() {
@@ -146,12 +146,12 @@ impl Place {
         Some(Self { grammar: self.grammar.clone(), stacks })
     }
 
-    /// The bytes that must follow whatever the model would like.
-    pub(crate) fn forced(&self) -> Vec<u8> {
-        let (mut place, mut bytes) = (self.clone(), Vec::new());
-        while let Some(byte) = place.only_byte() {
-            let Some(next) = place.after(&[byte]) else { break };
-            place = next;
+    /// The bytes that have to follow, because the grammar leaves no choice.
+    pub(crate) fn forced_bytes(&self) -> Vec<u8> {
+        let (mut state, mut bytes) = (self.clone(), Vec::new());
+        while let Some(byte) = state.only_byte() {
+            let Some(next) = state.advance(&[byte]) else { break };
+            state = next;
             bytes.push(byte);
         }
         bytes
@@ -168,7 +168,7 @@ impl Place {
         only
     }
 
-    fn next_bytes(&self, pending: &Pending) -> Option<Bytes> {
+    fn next_bytes(&self, pending: &Pending) -> Option<ByteSet> {
         match item(&self.grammar, pending) {
             Some(Item::Byte(set)) => Some(set),
             Some(Item::Rule(_)) | None => None,
@@ -180,9 +180,9 @@ fn item(grammar: &Grammar, pending: &Pending) -> Option<Item> {
     grammar.choices(pending.rule)[pending.choice].get(pending.at).copied()
 }
 
-/// What is to come once the nearest item has been read. A sequence that is at its end leaves nothing behind, so that
-/// a rule that ends in itself takes no room.
-fn after(grammar: &Grammar, pending: &Pending) -> Stack {
+/// The expected items after the current one. A finished sequence is removed from the stack, so that tail recursion
+/// needs no space.
+fn rest_after(grammar: &Grammar, pending: &Pending) -> Stack {
     let at = pending.at + 1;
     if at == grammar.choices(pending.rule)[pending.choice].len() {
         return pending.then.clone();
@@ -190,7 +190,7 @@ fn after(grammar: &Grammar, pending: &Pending) -> Stack {
     Some(Rc::new(Pending { rule: pending.rule, choice: pending.choice, at, then: pending.then.clone() }))
 }
 
-/// Follows rules until a byte is to come.
+/// Expands rules until every stack starts with a byte.
 fn expand(grammar: &Grammar, stack: Stack, found: &mut Vec<Stack>) {
     let Some(pending) = stack else {
         if !found.iter().any(Option::is_none) {
@@ -201,7 +201,7 @@ fn expand(grammar: &Grammar, stack: Stack, found: &mut Vec<Stack>) {
     match item(grammar, &pending) {
         Some(Item::Byte(_)) => found.push(Some(pending)),
         Some(Item::Rule(rule)) => {
-            let then = after(grammar, &pending);
+            let then = rest_after(grammar, &pending);
             for (choice, items) in grammar.choices(rule).iter().enumerate() {
                 let stack = if items.is_empty() {
                     then.clone()

@@ -1,9 +1,9 @@
-//! A model on this machine: a child process of the same program that answers like a provider.
+//! A model on this machine: a child process of the same program that serves like a provider.
 //!
-//! [`weights`] brings the file, with consent; a [`Runner`] starts the child on demand and watches it; the child speaks
-//! OpenAI's chat completions on loopback, one answer at a time, with tool calls held to their schemas by a grammar.
-//! [`speed`] says beforehand how long that takes here. This crate knows no agent, no event and no other provider; what
-//! it runs can die at any time without harm to the program that started it.
+//! [`weights`] downloads the weights with the user's consent. A [`LocalModelRunner`] starts the child on demand and
+//! watches it. The child serves OpenAI's chat completions on loopback, one answer at a time; a grammar enforces the
+//! schemas of tool calls. [`speed`] estimates how long answers take. This crate knows nothing about agents, events or
+//! other providers. The child can crash at any time without harm to its parent.
 
 mod answer;
 mod child;
@@ -19,8 +19,8 @@ pub mod weights;
 mod wire;
 mod worker;
 
-pub use child::entry;
-pub use cores::{Threads, physical as physical_cores};
+pub use child::run_if_child;
+pub use cores::{ThreadCount, physical_cores};
 pub use prompt::estimate_tokens;
-pub use runner::{Ending, Lease, Options, Runner, StartError, Status};
+pub use runner::{LocalModelRunner, ModelLease, RunnerOptions, RunnerStatus, StartError, StopCause};
 pub use worker::Speed;

@@ -1,8 +1,7 @@
-//! A conversation as the model has learned to read it, with the tools written as short as a person would.
+//! Writes a conversation in the chat format of the model, with a short description of the tools.
 //!
-//! The grammar sees to the form of a call, so the prompt needs no schemas: a line for each tool says what it does and
-//! takes. An answer that comes back in the next request is written exactly as the model wrote it, so that the part of
-//! the text that was read already stays the same.
+//! The grammar enforces the form of calls, so the prompt needs no schemas: one line per tool is enough. Earlier
+//! answers are written exactly as the model wrote them, so that the cached prefix stays valid.
 
 mod estimate;
 
@@ -16,10 +15,10 @@ use serde_json::ser::Formatter;
 use crate::wire::{Message, Tool};
 pub use estimate::estimate_tokens;
 
-/// A part of a prompt.
+/// A piece of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// A control token by its name.
+pub(crate) enum PromptPiece {
+    /// A control token.
     Mark(&'static str),
     Text(String),
 }
@@ -28,16 +27,16 @@ const START: &str = "<|im_start|>";
 const END: &str = "<|im_end|>";
 const WITHOUT_SYSTEM: &str = "You are a helpful assistant.";
 
-/// Whether tools are offered, and what else the model may do.
+/// Which kinds of answers are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum AnswerMode {
     Free,
     CallOrSay,
     Call,
 }
 
 /// The prompt for the next turn.
-pub(crate) fn render(messages: &[Message], tools: &[Tool], manner: Manner) -> Vec<Piece> {
+pub(crate) fn render(messages: &[Message], tools: &[Tool], answer_mode: AnswerMode) -> Vec<PromptPiece> {
     let mut pieces = Vec::new();
     let is_system = |message: &&Message| message.is_system();
     let mut system: Vec<String> = messages.iter().take_while(is_system).map(Message::text).collect();
@@ -45,14 +44,14 @@ pub(crate) fn render(messages: &[Message], tools: &[Tool], manner: Manner) -> Ve
     if system.is_empty() {
         system.push(WITHOUT_SYSTEM.into());
     }
-    if manner != Manner::Free {
+    if answer_mode != AnswerMode::Free {
         system.push(instructions(tools));
     }
     turn(&mut pieces, "system", &system.join("\n\n"));
     let mut at = 0;
     while let Some(message) = rest.get(at) {
         match message.role.as_str() {
-            "assistant" => turn(&mut pieces, "assistant", &spoken(message, manner)),
+            "assistant" => turn(&mut pieces, "assistant", &spoken(message, answer_mode)),
             "tool" => {
                 let answers = rest[at..].iter().take_while(|message| message.role == "tool");
                 let answers: Vec<String> = answers.map(result).collect();
@@ -64,24 +63,24 @@ pub(crate) fn render(messages: &[Message], tools: &[Tool], manner: Manner) -> Ve
         }
         at += 1;
     }
-    pieces.push(Piece::Mark(START));
-    pieces.push(Piece::Text("assistant\n".into()));
+    pieces.push(PromptPiece::Mark(START));
+    pieces.push(PromptPiece::Text("assistant\n".into()));
     pieces
 }
 
-fn turn(pieces: &mut Vec<Piece>, who: &str, text: &str) {
-    pieces.push(Piece::Mark(START));
-    pieces.push(Piece::Text(format!("{who}\n{text}")));
-    pieces.push(Piece::Mark(END));
-    pieces.push(Piece::Text("\n".into()));
+fn turn(pieces: &mut Vec<PromptPiece>, who: &str, text: &str) {
+    pieces.push(PromptPiece::Mark(START));
+    pieces.push(PromptPiece::Text(format!("{who}\n{text}")));
+    pieces.push(PromptPiece::Mark(END));
+    pieces.push(PromptPiece::Text("\n".into()));
 }
 
 fn result(message: &Message) -> String {
     format!("<tool_response>\n{}\n</tool_response>", message.text())
 }
 
-/// What the model said, in the form in which it said it.
-fn spoken(message: &Message, manner: Manner) -> String {
+/// An earlier answer in the form in which the model wrote it.
+fn spoken(message: &Message, answer_mode: AnswerMode) -> String {
     let calls = message.tool_calls.iter().map(|call| {
         let arguments = serde_json::from_str(&call.function.arguments).unwrap_or(Value::Null);
         called(&call.function.name, &arguments)
@@ -90,9 +89,9 @@ fn spoken(message: &Message, manner: Manner) -> String {
     if !calls.is_empty() {
         return calls.join("\n");
     }
-    match manner {
-        Manner::Free => message.text(),
-        Manner::CallOrSay | Manner::Call => format!("{{\"say\": {}}}", Value::from(message.text())),
+    match answer_mode {
+        AnswerMode::Free => message.text(),
+        AnswerMode::CallOrSay | AnswerMode::Call => format!("{{\"say\": {}}}", Value::from(message.text())),
     }
 }
 
@@ -110,13 +109,14 @@ fn instructions(tools: &[Tool]) -> String {
         }
         text.push('\n');
     }
-    // The same whether the model may speak or must call: the grammar sees to that, and what was read stays the same.
+    // The same text whether a call is optional or required, so that the prefix stays cached; the grammar enforces the
+    // rest.
     text.push_str("Use one tool at a time: {\"name\": ..., \"arguments\": {...}}. ");
     text.push_str("Find out with tools, do not guess. Once everything is done: {\"say\": \"...\"}.");
     text
 }
 
-/// The properties of an object as parameters of a function.
+/// The properties of an object, written like the parameters of a function.
 fn parameters(schema: &Value) -> String {
     let required = |name: &str| {
         let names = schema.get("required").and_then(Value::as_array);
@@ -132,7 +132,7 @@ fn parameters(schema: &Value) -> String {
     properties.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// A type in few words.
+/// A short notation for a type.
 fn kind(schema: &Value, root: &Value, depth: usize) -> String {
     if depth > 3 {
         return "any".into();
@@ -167,7 +167,7 @@ fn kind(schema: &Value, root: &Value, depth: usize) -> String {
     }
 }
 
-/// JSON with one blank after `:` and `,`, as the model writes it.
+/// JSON with one space after `:` and `,`, as the model writes it.
 pub(crate) fn spaced(value: &Value) -> String {
     let mut out = Vec::new();
     let mut writer = serde_json::Serializer::with_formatter(&mut out, Spaced);

@@ -1,10 +1,10 @@
-//! The parent's side: starts the child when somebody wants an answer, watches it, and lets it go when nobody does.
+//! The parent's side: starts the child on demand, watches it and stops it when it is idle.
 //!
-//! A crash of the child costs the answers it was writing and nothing else. Who asks next gets a new one, unless it has
-//! died too often in a short time: then they hear why.
+//! A crash of the child loses only the answers in progress. The next request starts a new child, unless it crashed
+//! too often in a short time; then the request fails with the reason.
 
 mod process;
-mod watched;
+mod watcher;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,47 +13,47 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
-use crate::cores::Threads;
-use process::Process;
-use watched::{Shared, Starting, Use};
+use crate::cores::ThreadCount;
+use process::ChildProcess;
+use watcher::{LeaseTracker, SharedState, StartGuard};
 
-/// How the child is to be run.
+/// How to run the child.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct RunnerOptions {
     pub weights: PathBuf,
-    /// What it is called in answers.
+    /// The model name in responses.
     pub model: String,
-    /// Tokens of prompt and answer together.
+    /// Context size in tokens: prompt and answer together.
     pub context: usize,
-    /// Bytes of memory that the child may take; the model of [`crate::weights::Manifest::qwen_coder`] takes 2.9 GB.
+    /// Memory limit of the child in bytes; [`crate::weights::WeightsManifest::qwen_coder`] needs 2.9 GB.
     pub memory: u64,
-    pub threads: Threads,
-    /// It is ended when nobody has asked for this long.
-    pub idle: Duration,
-    /// It is given up when it is not ready after this long.
-    pub patience: Duration,
+    pub threads: ThreadCount,
+    /// The child is stopped after this time without requests.
+    pub idle_timeout: Duration,
+    /// The start fails if the child is not ready after this time.
+    pub start_timeout: Duration,
 }
 
-impl Options {
-    /// What suits most machines. How much it is to read is for the caller to say, who promises it to others.
+impl RunnerOptions {
+    /// Defaults that suit most machines. The caller chooses the context size, since the catalog promises it.
     pub fn new(weights: impl Into<PathBuf>, context: usize) -> Self {
         Self {
             weights: weights.into(),
             model: "local".into(),
             context,
             memory: 7 << 29,
-            threads: Threads::Free,
-            idle: Duration::from_secs(300),
-            patience: Duration::from_secs(120),
+            threads: ThreadCount::Free,
+            idle_timeout: Duration::from_secs(300),
+            start_timeout: Duration::from_secs(120),
         }
     }
 }
 
-/// How the child is.
+/// The state of the child.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Status {
-    Stopped(Ending),
-    /// It reads the weights: bytes done of all.
+pub enum RunnerStatus {
+    Stopped(StopCause),
+    /// Loading the weights; in bytes.
     Starting {
         done: u64,
         total: u64,
@@ -63,21 +63,21 @@ pub enum Status {
     },
 }
 
-/// Why the child does not run.
+/// Why the child is not running.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
+pub enum StopCause {
     NotStarted,
-    /// Nobody needed it for a while.
+    /// It was idle for too long.
     Idle,
-    Asked,
-    /// In a sentence for the person.
+    Requested,
+    /// With a sentence for the user.
     Crashed(String),
 }
 
-/// Why there is no child.
+/// Why the child could not be started.
 #[derive(Debug, Error)]
 pub enum StartError {
-    #[error("the weights are not at {}", .0.display())]
+    #[error("the weights are missing: {}", .0.display())]
     NoWeights(PathBuf),
     #[error("the local model cannot be started")]
     Spawn(#[source] std::io::Error),
@@ -85,66 +85,66 @@ pub enum StartError {
     Failed(String),
     #[error("the local model was not ready after {} seconds", .0.as_secs())]
     TooSlow(Duration),
-    #[error("the local model died {CRASHES} times within {minutes} minutes; the last time: {0}", minutes = SPAN.as_secs() / 60)]
-    KeepsDying(String),
+    #[error("the local model crashed {MAX_CRASHES} times within {minutes} minutes; last error: {0}", minutes = CRASH_WINDOW.as_secs() / 60)]
+    KeepsCrashing(String),
 }
 
-/// So many crashes within such a time are no accident.
-const CRASHES: usize = 3;
-const SPAN: Duration = Duration::from_secs(300);
+/// This many crashes within this time stop further restarts.
+const MAX_CRASHES: usize = 3;
+const CRASH_WINDOW: Duration = Duration::from_secs(300);
 
-/// Keeps a local model at hand. Cheap to clone; the child ends with the last of the clones.
+/// Keeps a local model available. Cloning is cheap; dropping the last clone stops the child.
 #[derive(Debug, Clone)]
-pub struct Runner(Arc<Inner>);
+pub struct LocalModelRunner(Arc<RunnerInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct RunnerInner {
     program: PathBuf,
-    options: Options,
-    /// Held while a child is being started, so that there is only one.
-    running: tokio::sync::Mutex<Option<Running>>,
-    shared: Arc<Shared>,
+    options: RunnerOptions,
+    /// Locked while a child starts, so that there is only one.
+    running: tokio::sync::Mutex<Option<RunningChild>>,
+    shared: Arc<SharedState>,
 }
 
 #[derive(Debug, Clone)]
-struct Running {
+struct RunningChild {
     base_url: String,
-    bearer: Secret,
+    bearer: BearerToken,
     threads: usize,
-    /// Closed by the task that watches the child, once there is none.
+    /// Closed by the watcher when the child has exited.
     alive: watch::Receiver<()>,
-    used: Arc<Use>,
-    /// Tells that task to end the child, by a word or by being gone with everybody who could need it.
+    leases: Arc<LeaseTracker>,
+    /// Tells the watcher to stop the child, by a message or by being dropped.
     stop: mpsc::Sender<()>,
 }
 
 #[derive(Clone)]
-pub(crate) struct Secret(pub(crate) String);
+pub(crate) struct BearerToken(pub(crate) String);
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret")
+        f.write_str("BearerToken")
     }
 }
 
-/// The right to ask the child. While one is held, the child does not count as idle.
+/// Permission to use the child. While a lease exists, the child does not count as idle.
 #[derive(Debug)]
-pub struct Lease {
-    running: Running,
+pub struct ModelLease {
+    running: RunningChild,
 }
 
-impl Lease {
-    /// Where chat completions are, up to and with `/v1`.
+impl ModelLease {
+    /// The base URL of chat completions, including `/v1`.
     pub fn base_url(&self) -> String {
         format!("{}/v1", self.running.base_url)
     }
 
-    /// What goes after `Bearer` with every request.
+    /// The bearer token for requests.
     pub fn bearer(&self) -> &str {
         &self.running.bearer.0
     }
 
-    /// Threads that the child was given.
+    /// The number of threads of the child.
     pub fn threads(&self) -> usize {
         self.running.threads
     }
@@ -153,61 +153,61 @@ impl Lease {
         &self.running.base_url
     }
 
-    /// Whether the child is gone; [`Runner::status`] says why.
+    /// Whether the child has exited; [`LocalModelRunner::status`] says why.
     pub fn is_broken(&self) -> bool {
         self.running.alive.has_changed().is_err()
     }
 }
 
-impl Drop for Lease {
+impl Drop for ModelLease {
     fn drop(&mut self) {
-        self.running.used.give_back();
+        self.running.leases.release();
     }
 }
 
-impl Runner {
-    /// The child is the program that runs now; see [`crate::entry`].
-    pub fn new(options: Options) -> Self {
-        // The program that runs now, even if its file is replaced meanwhile.
+impl LocalModelRunner {
+    /// Runs the current program as the child; see [`crate::run_if_child`].
+    pub fn new(options: RunnerOptions) -> Self {
+        // This path works even if the file of the program has been replaced.
         let same = PathBuf::from("/proc/self/exe");
         let program = if same.exists() { same } else { std::env::current_exe().unwrap_or_default() };
-        Self::by(program, options)
+        Self::with_program(program, options)
     }
 
-    /// The child is another program that gives [`crate::entry`] the first word.
-    pub fn by(program: impl Into<PathBuf>, options: Options) -> Self {
+    /// Runs another program as the child. Its `main` must call [`crate::run_if_child`].
+    pub fn with_program(program: impl Into<PathBuf>, options: RunnerOptions) -> Self {
         let (running, shared) = Default::default();
-        Self(Arc::new(Inner { program: program.into(), options, running, shared }))
+        Self(Arc::new(RunnerInner { program: program.into(), options, running, shared }))
     }
 
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &RunnerOptions {
         &self.0.options
     }
 
-    /// How the child is, now and whenever that changes.
-    pub fn status(&self) -> watch::Receiver<Status> {
+    /// The current state of the child and its changes.
+    pub fn status(&self) -> watch::Receiver<RunnerStatus> {
         self.0.shared.status.subscribe()
     }
 
-    /// The child, started if there is none; [`Self::status`] tells how far that is. If the caller gives up before it is
-    /// ready, the child is ended.
-    pub async fn acquire(&self) -> Result<Lease, StartError> {
+    /// Returns a lease on the child and starts it if needed; [`Self::status`] reports the progress. If the future is
+    /// dropped before the child is ready, the child is stopped.
+    pub async fn acquire(&self) -> Result<ModelLease, StartError> {
         let mut running = self.0.running.lock().await;
         if let Some(found) = running.as_mut() {
-            if found.used.take() {
-                return Ok(Lease { running: found.clone() });
+            if found.leases.acquire() {
+                return Ok(ModelLease { running: found.clone() });
             }
-            // It is on its way out; two at once would need twice the memory.
+            // Wait until the old child has exited: two would need twice the memory.
             while found.alive.changed().await.is_ok() {}
         }
         *running = None;
         let started = self.start().await?;
-        let lease = Lease { running: running.insert(started).clone() };
-        lease.running.used.take();
+        let lease = ModelLease { running: running.insert(started).clone() };
+        lease.running.leases.acquire();
         Ok(lease)
     }
 
-    /// Ends the child, if there is one, and returns when it is gone.
+    /// Stops the child and waits until it has exited.
     pub async fn stop(&self) {
         let mut running = self.0.running.lock().await;
         if let Some(mut running) = running.take() {
@@ -216,38 +216,44 @@ impl Runner {
         }
     }
 
-    async fn start(&self) -> Result<Running, StartError> {
+    async fn start(&self) -> Result<RunningChild, StartError> {
         let (options, shared) = (&self.0.options, &self.0.shared);
         if let Some(last) = shared.too_many_crashes() {
-            return Err(StartError::KeepsDying(last));
+            return Err(StartError::KeepsCrashing(last));
         }
         if !options.weights.is_file() {
             return Err(StartError::NoWeights(options.weights.clone()));
         }
-        let bearer = Secret(new_token().map_err(StartError::Spawn)?);
+        let bearer = BearerToken(new_token().map_err(StartError::Spawn)?);
         let threads = options.threads.count();
         let begun = async {
-            let mut process = Process::spawn(&self.0.program, options, threads, &bearer).await?;
-            let port = process.ready(|done, total| shared.say(Status::Starting { done, total })).await?;
+            let mut process = ChildProcess::spawn(&self.0.program, options, threads, &bearer).await?;
+            let port = process
+                .ready(|done, total| shared.set_status(RunnerStatus::Starting { done, total }))
+                .await?;
             Ok((process, port))
         };
-        shared.say(Status::Starting { done: 0, total: 0 });
-        let _starting = Starting(shared);
-        let begun = tokio::time::timeout(options.patience, begun).await;
-        let begun = begun.unwrap_or(Err(StartError::TooSlow(options.patience)));
+        shared.set_status(RunnerStatus::Starting { done: 0, total: 0 });
+        let _starting = StartGuard(shared);
+        let begun = tokio::time::timeout(options.start_timeout, begun).await;
+        let begun = begun.unwrap_or(Err(StartError::TooSlow(options.start_timeout)));
         let (process, port) = begun.inspect_err(|error| {
-            shared.crashed(error.to_string());
-            shared.say(Status::Stopped(Ending::Crashed(error.to_string())));
+            shared.record_crash(error.to_string());
+            shared.set_status(RunnerStatus::Stopped(StopCause::Crashed(error.to_string())));
         })?;
-        shared.say(Status::Ready { pid: process.pid() });
+        shared.set_status(RunnerStatus::Ready { pid: process.pid() });
         let (alive_for, alive) = watch::channel(());
         let (stop, stopped) = mpsc::channel(1);
-        let used = Arc::new(Use::new());
-        let watched =
-            watched::Watched { process, used: used.clone(), shared: shared.clone(), idle: options.idle };
-        tokio::spawn(watched.keep(stopped, alive_for));
+        let leases = Arc::new(LeaseTracker::new());
+        let watcher = watcher::ChildWatcher {
+            process,
+            leases: leases.clone(),
+            shared: shared.clone(),
+            idle_timeout: options.idle_timeout,
+        };
+        tokio::spawn(watcher.watch(stopped, alive_for));
         let base_url = format!("http://127.0.0.1:{port}");
-        Ok(Running { base_url, bearer, threads, alive, used, stop })
+        Ok(RunningChild { base_url, bearer, threads, alive, leases, stop })
     }
 }
 

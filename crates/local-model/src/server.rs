@@ -1,4 +1,4 @@
-//! The model as a provider: OpenAI's chat completions over HTTP, on loopback, for whoever has the token.
+//! The model as a provider: OpenAI's chat completions over HTTP on loopback, protected by a bearer token.
 
 mod reply;
 
@@ -16,11 +16,11 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::engine::EngineError;
-use crate::wire::{self, Request};
-use crate::worker::{AnswerError, Event, Unavailable, Worker};
+use crate::wire::{self, CompletionRequest};
+use crate::worker::{AnswerError, AnswerEvent, Worker, WorkerUnavailable};
 use reply::Reply;
 
-/// A conversation that a small model could read fits into this many times over.
+/// Far larger than any conversation that a small model can read.
 const LARGEST_BODY: usize = 4 << 20;
 
 #[derive(Clone)]
@@ -57,7 +57,7 @@ async fn authorize(State(service): State<Service>, request: HttpRequest, next: N
     )
 }
 
-/// Compares in a time that says nothing about where two texts differ.
+/// Compares in constant time.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
@@ -67,7 +67,7 @@ async fn models(State(service): State<Service>) -> Response {
     Json(json!({ "object": "list", "data": [model] })).into_response()
 }
 
-/// Measures how quick the model is here; takes a few seconds.
+/// Measures the speed of the model; takes a few seconds.
 async fn speed(State(service): State<Service>) -> Response {
     match service.worker.measure().await {
         Ok(speed) => Json(speed).into_response(),
@@ -77,7 +77,7 @@ async fn speed(State(service): State<Service>) -> Response {
 
 async fn complete(
     State(service): State<Service>,
-    body: Result<Json<Request>, axum::extract::rejection::JsonRejection>,
+    body: Result<Json<CompletionRequest>, axum::extract::rejection::JsonRejection>,
 ) -> Response {
     let request = match body {
         Ok(Json(request)) => request,
@@ -89,18 +89,18 @@ async fn complete(
         Ok(events) => events,
         Err(why) => return unavailable(why),
     };
-    // Until the first event the status is open, so that a refusal is one.
+    // Wait for the first event, so that an invalid request gets an error status.
     match events.recv().await {
-        Some(Event::Failed(error)) => return failed(&error),
-        Some(Event::Accepted | Event::Delta(_) | Event::Done(_)) => {}
-        None => return unavailable(Unavailable::Stopped),
+        Some(AnswerEvent::Failed(error)) => return failed(&error),
+        Some(AnswerEvent::Accepted | AnswerEvent::Delta(_) | AnswerEvent::Done(_)) => {}
+        None => return unavailable(WorkerUnavailable::Stopped),
     }
     let reply = Reply::new(model);
     if is_stream { streamed(reply, events) } else { whole(reply, events).await }
 }
 
-/// Server-sent events; the model stops when the client goes away, since that drops `events`.
-fn streamed(mut reply: Reply, events: mpsc::Receiver<Event>) -> Response {
+/// Streams server-sent events. When the client disconnects, `events` is dropped and the model stops.
+fn streamed(mut reply: Reply, events: mpsc::Receiver<AnswerEvent>) -> Response {
     let first = vec![reply.opening()];
     let chunks =
         stream::unfold((reply, events, first, false), async |(mut reply, mut events, mut ready, is_over)| {
@@ -128,14 +128,14 @@ fn streamed(mut reply: Reply, events: mpsc::Receiver<Event>) -> Response {
     Sse::new(chunks).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))).into_response()
 }
 
-async fn whole(mut reply: Reply, mut events: mpsc::Receiver<Event>) -> Response {
+async fn whole(mut reply: Reply, mut events: mpsc::Receiver<AnswerEvent>) -> Response {
     loop {
         match events.recv().await {
-            Some(Event::Accepted) => {}
-            Some(Event::Delta(delta)) => reply.collect(delta),
-            Some(Event::Done(outcome)) => return Json(reply.whole(&outcome)).into_response(),
-            Some(Event::Failed(error)) => return failed(&error),
-            None => return unavailable(Unavailable::Stopped),
+            Some(AnswerEvent::Accepted) => {}
+            Some(AnswerEvent::Delta(delta)) => reply.collect(delta),
+            Some(AnswerEvent::Done(outcome)) => return Json(reply.whole(&outcome)).into_response(),
+            Some(AnswerEvent::Failed(error)) => return failed(&error),
+            None => return unavailable(WorkerUnavailable::Stopped),
         }
     }
 }
@@ -157,10 +157,10 @@ fn bad_request(code: &str, message: &str) -> Response {
     failure(StatusCode::BAD_REQUEST, "invalid_request_error", code, message)
 }
 
-fn unavailable(why: Unavailable) -> Response {
+fn unavailable(why: WorkerUnavailable) -> Response {
     let code = match why {
-        Unavailable::Busy => "overloaded",
-        Unavailable::Stopped => "model_stopped",
+        WorkerUnavailable::Busy => "overloaded",
+        WorkerUnavailable::Stopped => "model_stopped",
     };
     failure(StatusCode::SERVICE_UNAVAILABLE, "server_error", code, &why.to_string())
 }

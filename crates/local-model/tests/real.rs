@@ -1,24 +1,24 @@
-//! The real model, where its weights are: `CHOIR_LOCAL_WEIGHTS=<file> cargo nextest run -p local-model --run-ignored all`.
+//! Tests with the real model: `CHOIR_LOCAL_WEIGHTS=<file> cargo nextest run -p local-model --run-ignored all`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::path::PathBuf;
 
-use local_model::{Options, Runner, StartError};
+use local_model::{LocalModelRunner, RunnerOptions, StartError};
 use serde_json::{Value, json};
 
-/// As the catalog of `models` has it.
+/// The context size in the catalog of `models`.
 const CONTEXT: usize = 8192;
 
-fn runner(memory: u64) -> Runner {
+fn runner(memory: u64) -> LocalModelRunner {
     let weights =
         PathBuf::from(std::env::var("CHOIR_LOCAL_WEIGHTS").expect("CHOIR_LOCAL_WEIGHTS names the weights"));
-    let options = Options { memory, ..Options::new(weights, CONTEXT) };
-    Runner::by(env!("CARGO_BIN_EXE_choir-local-model"), options)
+    let options = RunnerOptions { memory, ..RunnerOptions::new(weights, CONTEXT) };
+    LocalModelRunner::with_program(env!("CARGO_BIN_EXE_choir-local-model"), options)
 }
 
-/// Asks, and compares what was counted before with what the model counted.
-async fn ask(runner: &Runner, body: &Value) -> Value {
+/// Sends a request and compares the estimated prompt tokens with the model's own count.
+async fn ask(runner: &LocalModelRunner, body: &Value) -> Value {
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     let lease = runner.acquire().await.unwrap();
     let request = reqwest::Client::new().post(format!("{}/chat/completions", lease.base_url()));
@@ -34,7 +34,7 @@ async fn ask(runner: &Runner, body: &Value) -> Value {
 
 #[tokio::test]
 #[ignore = "needs the weights"]
-async fn the_model_calls_a_tool_and_reads_only_what_is_new() {
+async fn the_model_calls_a_tool_and_reads_only_the_new_part() {
     let runner = runner(7 << 29);
     let parameters =
         json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] });
@@ -62,7 +62,7 @@ async fn the_model_calls_a_tool_and_reads_only_what_is_new() {
 
 #[tokio::test]
 #[ignore = "needs the weights"]
-async fn a_model_that_needs_too_much_memory_dies_alone_and_says_why() {
+async fn running_out_of_memory_is_reported_by_the_real_model() {
     let error = runner(1 << 30).acquire().await.unwrap_err();
     assert!(matches!(&error, StartError::Failed(why) if why.contains("memory")), "{error}");
 }

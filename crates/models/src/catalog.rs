@@ -1,7 +1,7 @@
-//! Which models there are, what they can do and cost, and which of them does what.
+//! The model catalog: providers, models with their features and prices, and the default model of each role.
 //!
-//! The built-in catalog is `catalog.toml`; `[models]` of `choir.toml` is laid over it, table by table. Everything in it
-//! is checked when it is read, and everything that can be set is read by the gateway.
+//! The built-in catalog is `catalog.toml`; `[models]` in `choir.toml` overrides it table by table. The catalog is
+//! validated when it is loaded, and the gateway uses every setting in it.
 
 mod read;
 #[cfg(test)]
@@ -18,19 +18,19 @@ use url::Url;
 
 use crate::Prices;
 
-/// Those for whom a model can be chosen.
+/// The agent roles that have a configurable model.
 pub const ROLES: [&str; 4] = ["conductor", "writer", "researcher", "terminal"];
 
-/// What can be wrong with `[models]`.
+/// An invalid setting in `[models]`.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[error("models.{key}: {problem}")]
 pub struct CatalogError {
-    /// Where, as a path of keys.
+    /// The setting, as a dotted path of keys.
     pub key: String,
     pub problem: String,
 }
 
-/// All that is known about models.
+/// All configured providers and models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Catalog {
     pub providers: BTreeMap<String, Provider>,
@@ -38,55 +38,56 @@ pub struct Catalog {
     /// The model of each of [`ROLES`].
     pub roles: BTreeMap<String, String>,
     pub retry: Retry,
-    pub patience: Patience,
+    pub timeouts: Timeouts,
 }
 
-/// A server of models.
+/// A model provider.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provider {
-    pub kind: Kind,
-    /// What the protocol's own path is appended to. The local model says itself where it listens.
+    pub kind: ProviderKind,
+    /// The protocol's path is appended to this URL. `None` for the local model, which reports its own address.
     #[serde(default)]
     pub base_url: Option<Url>,
-    pub auth: Auth,
-    /// Turns that it takes at the same time.
+    pub auth: AuthScheme,
+    /// Maximum number of concurrent requests.
     pub at_once: u32,
-    /// The region that signatures for AWS are made for.
+    /// The AWS region that requests are signed for.
     #[serde(default)]
     pub region: Option<String>,
-    /// Instead of the patience that all are met with.
+    /// Overrides [`Timeouts::silence_ms`] for this provider.
     #[serde(default)]
     pub silence_ms: Option<u64>,
+    /// Overrides [`Timeouts::nothing_said_ms`] for this provider.
     #[serde(default)]
     pub nothing_said_ms: Option<u64>,
 }
 
-/// How it is spoken to.
+/// The wire protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Anthropic's messages.
+pub enum ProviderKind {
+    /// Anthropic's Messages API.
     Anthropic,
-    /// OpenAI's chat completions, and all who speak them.
+    /// OpenAI's chat completions, also for compatible servers.
     Openai,
     /// Claude on Amazon Bedrock.
     Bedrock,
-    /// OpenAI's chat completions, from our own process.
+    /// OpenAI's chat completions, served by our own child process.
     Local,
 }
 
-/// How a key is shown to a provider.
+/// How requests carry the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Auth {
+pub enum AuthScheme {
     /// In the header `x-api-key`.
     ApiKey,
     /// In the header `authorization`.
     Bearer,
-    /// An API key of Bedrock in `authorization`, or a signature by an access key.
+    /// A Bedrock API key in `authorization`, or an AWS signature with an access key.
     Aws,
-    /// Not at all.
+    /// Requests carry no key.
     None,
 }
 
@@ -94,64 +95,64 @@ pub enum Auth {
 #[serde(deny_unknown_fields)]
 pub struct Model {
     pub provider: String,
-    /// What the provider calls it.
+    /// The provider's id of the model.
     pub id: String,
-    /// Tokens that it reads and writes in one turn.
+    /// Context size in tokens: prompt and answer together.
     pub context: u64,
     pub max_output: u32,
-    /// Not known where it is not said.
+    /// `None` if unknown.
     #[serde(default)]
     pub prices: Option<Prices>,
     #[serde(default)]
-    pub supports: BTreeSet<Support>,
-    /// Who takes its place when it cannot be asked, in this order.
+    pub supports: BTreeSet<ModelFeature>,
+    /// Models to use instead when this one fails or has no key, in this order.
     #[serde(default)]
     pub fallbacks: Vec<String>,
-    /// Fields that are laid over the body of each request, as the provider documents them.
+    /// Provider-specific fields that are set in the body of every request.
     #[serde(default)]
     pub extra: toml::Table,
 }
 
-/// What a model or its server can do beyond answering.
+/// Optional features of a model or its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Support {
-    /// It calls tools in the protocol's own form; from others, calls written as text are understood, too.
+pub enum ModelFeature {
+    /// Native tool calls. From models without this feature, calls written as text are accepted too.
     Calls,
-    /// It can be made to call a tool.
+    /// The request can force a tool call.
     ForcedCalls,
-    /// It can be held to a JSON Schema; others are told it and asked for JSON.
+    /// The request can enforce a JSON Schema. For models without this feature, the schema is part of the prompt.
     JsonSchema,
-    /// It keeps the marked beginning of a prompt.
+    /// Prompt caching with cache marks in the request.
     Cache,
-    /// The limit of its answer is called `max_completion_tokens`.
+    /// The output limit is called `max_completion_tokens`.
     MaxCompletionTokens,
 }
 
-/// How often, and how long apart, one model is asked the same.
+/// How often a request to one model is retried, and with what delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retry {
-    /// Tries altogether.
+    /// Total number of attempts.
     pub attempts: u32,
-    /// The longest first pause; it doubles with each.
+    /// Upper bound of the first delay; it doubles with every attempt.
     pub first_pause_ms: u64,
-    /// No pause is longer. Who asks us to wait longer is not waited for.
+    /// No delay is longer. If a provider asks for a longer one, the request is not retried.
     pub longest_pause_ms: u64,
 }
 
-/// How long is waited for a provider.
+/// Timeouts of requests to providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Patience {
+pub struct Timeouts {
     pub connect_ms: u64,
-    /// Between any two signs of life, and before the first.
+    /// Longest time without any bytes from the server, keep-alives included.
     pub silence_ms: u64,
-    /// Between any two pieces of an answer. Until then a provider may do no more than show that it is there.
+    /// Longest time without a new piece of the answer, even if keep-alives arrive.
     pub nothing_said_ms: u64,
 }
 
-impl Patience {
+impl Timeouts {
     pub(crate) fn connect(self) -> Duration {
         Duration::from_millis(self.connect_ms)
     }
@@ -166,18 +167,18 @@ impl Patience {
 }
 
 impl Catalog {
-    /// Tokens that the process on this machine has to read, so that no model of it is promised more than it can:
-    /// the most that any of them is said to. `None` if there is no such model.
+    /// The context size that the local model process needs: the largest of all local models. `None` if the catalog has no
+    /// local model.
     pub fn local_context(&self) -> Option<u64> {
         let is_local = |model: &&Model| {
-            self.providers.get(&model.provider).is_some_and(|provider| provider.kind == Kind::Local)
+            self.providers.get(&model.provider).is_some_and(|provider| provider.kind == ProviderKind::Local)
         };
         self.models.values().filter(is_local).map(|model| model.context).max()
     }
 }
 
 impl Model {
-    pub(crate) fn can(&self, support: Support) -> bool {
-        self.supports.contains(&support)
+    pub(crate) fn supports(&self, feature: ModelFeature) -> bool {
+        self.supports.contains(&feature)
     }
 }

@@ -1,46 +1,46 @@
-//! What is said to a model and what it answers, whoever serves it. Replies are kept in this form for ever, so fields
-//! are only ever added.
+//! Requests to models and their replies, independent of the provider. Replies are stored in this form for ever: fields
+//! may be added but never removed or renamed.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One turn to take.
+/// A request for one turn of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Request {
-    /// What the model is told before everything else. It and the tools change rarely, and are cached where that is offered.
+pub struct ChatRequest {
+    /// The system prompt. It and the tools rarely change and are cached where the provider supports that.
     pub system: String,
     pub messages: Vec<Message>,
     pub tools: Vec<Tool>,
-    /// Tokens that the answer may take at most.
+    /// Maximum tokens of the answer.
     pub max_output: u32,
     #[serde(default)]
     pub answer: AnswerForm,
 }
 
-/// What the answer has to look like.
+/// The required form of the answer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub enum AnswerForm {
-    /// Text, calls, or both.
+    /// Text, tool calls, or both.
     #[default]
     Any,
-    /// At least one call.
+    /// At least one tool call.
     Call,
-    /// JSON of this schema, and no call.
+    /// JSON that matches this schema, without tool calls.
     Json { schema: Value },
 }
 
-/// A tool as a model is told of it.
+/// The definition of a tool, as sent to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
     pub name: String,
     pub description: String,
-    /// JSON Schema of an object.
+    /// JSON Schema of the input, which is an object.
     pub input: Value,
 }
 
-/// One turn that was taken.
+/// One message of the conversation so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Message {
@@ -49,64 +49,64 @@ pub enum Message {
     },
     Model {
         text: String,
-        calls: Vec<Call>,
+        calls: Vec<ToolCall>,
     },
-    /// An answer to every call of the turn before, in any order.
+    /// One result for every call of the previous turn, in any order.
     Tools {
-        results: Vec<CallResult>,
+        results: Vec<ToolResult>,
     },
 }
 
-/// A model wants a tool to be used.
+/// A tool call by the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Call {
-    /// The provider's own name for it, or ours where it gave none.
+pub struct ToolCall {
+    /// The provider's id of the call, or ours if the provider sent none.
     pub id: String,
     pub tool: String,
     pub input: Value,
 }
 
-/// What came of a call.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallResult {
+pub struct ToolResult {
     pub id: String,
     pub tool: String,
     pub text: String,
     pub failed: bool,
 }
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
     pub text: String,
-    pub calls: Vec<Call>,
-    pub stop: Stop,
+    pub calls: Vec<ToolCall>,
+    pub stop: StopReason,
     pub usage: Usage,
 }
 
-/// Why a model stopped.
+/// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
-    /// It had said everything.
+pub enum StopReason {
+    /// The answer is complete.
     End,
-    /// It wants its calls answered.
+    /// The model waits for the results of its tool calls.
     Calls,
-    /// The answer became too long.
+    /// The answer reached its length limit.
     Length,
-    /// The provider would not let it go on.
+    /// The provider's safety filter ended the answer.
     Refusal,
 }
 
-/// Tokens of one reply.
+/// Token counts of one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Read anew: neither from a cache nor into one.
+    /// Prompt tokens that were neither read from nor written to a cache.
     pub input: u64,
     pub cache_read: u64,
     pub cache_write: u64,
-    /// Written, with whatever it thought before.
+    /// Generated tokens, including thinking.
     pub output: u64,
 }
 
@@ -116,22 +116,22 @@ impl Usage {
     }
 }
 
-/// Something arrived. It is shown and forgotten: only the whole reply counts.
+/// A piece of a reply while it streams. Deltas are only for display; the complete reply is authoritative.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delta {
     Text(String),
-    /// What it thinks before it answers, where the provider shows that.
+    /// Thinking before the answer, if the provider sends it.
     Thought(String),
-    /// It begins to call a tool.
+    /// The start of a tool call.
     Call {
         tool: String,
     },
-    /// A piece of what that tool is given.
+    /// A piece of that call's input.
     Input(String),
-    /// What came so far is void: the turn is tried again.
+    /// The turn is being retried: discard all deltas so far.
     Restart,
 }
 
-/// Whoever listens to a turn being taken.
-pub type Listener = Arc<dyn Fn(Delta) + Send + Sync>;
+/// Receives the deltas of a reply while it streams.
+pub type DeltaListener = Arc<dyn Fn(Delta) + Send + Sync>;

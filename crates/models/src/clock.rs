@@ -1,4 +1,4 @@
-//! Time and waiting, so that tests of retries need neither.
+//! The clock as a trait, so that tests of retries do not have to wait.
 
 use std::time::{Duration, SystemTime};
 

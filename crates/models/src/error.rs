@@ -1,4 +1,4 @@
-//! Why a model did not answer, in classes that say what can be done about it.
+//! Errors of model requests, in classes that say how the caller can react.
 
 use std::time::Duration;
 
@@ -6,58 +6,46 @@ use thiserror::Error;
 
 use crate::chat::Usage;
 
-/// Why a model did not answer.
+/// A request to a model that failed.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[error("{model}: {message}")]
 pub struct ModelError {
-    /// Whom we asked.
+    /// The catalog alias of the model.
     pub model: String,
     pub class: ErrorClass,
-    /// A sentence for the person, with what to do.
+    /// A sentence for the user that says what to do.
     pub message: String,
-    /// What answers took that made no sense.
+    /// Tokens of answers that arrived but were invalid.
     pub usage: Usage,
-    /// What they cost in micro-dollars, if it is known.
+    /// Cost of those answers in micro-dollars; `None` if the price is unknown.
     pub cost: Option<u64>,
 }
 
 impl ModelError {
-    /// Nothing was taken.
+    /// An error without any usage or cost.
     pub fn new(model: impl Into<String>, class: ErrorClass, message: impl Into<String>) -> Self {
         let (model, message) = (model.into(), message.into());
         Self { model, class, message, usage: Usage::default(), cost: Some(0) }
     }
 }
 
-/// What can be done about it.
+/// How the caller can react to an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// Once more may help: the network, a stream that broke off, an error of the server's.
+    /// A network error, a truncated stream or a server error: a retry may succeed.
     Retryable,
-    /// Too many requests; after this long it may help.
+    /// Too many requests; a retry may succeed after this delay.
     RateLimit { after: Option<Duration> },
-    /// The provider has more work than it can do.
+    /// The provider is overloaded.
     Overloaded,
-    /// The key is missing, wrong or not allowed this.
+    /// The key is missing, wrong, or lacks the permission.
     Auth,
-    /// It will be refused however often it is said.
+    /// The request is invalid: a retry fails the same way.
     BadRequest,
-    /// The conversation is longer than the model reads.
+    /// The conversation exceeds the model's context.
     ContextTooLong,
-    /// The answer makes no sense, though it was asked for again.
+    /// The answer was invalid twice.
     Unusable,
-    /// No such model or provider is configured, or it cannot run here.
+    /// The model or provider is not configured, or cannot run on this machine.
     Unavailable,
-}
-
-impl ErrorClass {
-    /// Whether asking the same again can help.
-    pub fn is_passing(self) -> bool {
-        match self {
-            Self::Retryable | Self::RateLimit { .. } | Self::Overloaded => true,
-            Self::Auth | Self::BadRequest | Self::ContextTooLong | Self::Unusable | Self::Unavailable => {
-                false
-            }
-        }
-    }
 }

@@ -1,7 +1,7 @@
-//! The one door to all models: chooses one, asks it, asks again where that may help, and says what it cost.
+//! The entry point for all models: chooses a model, sends the request, retries, falls back and reports the cost.
 //!
-//! It holds no conversation and keeps nothing: a turn is a future, and dropping it ends the request. What a turn may
-//! cost is known before it is taken ([`Gateway::worst_case`]).
+//! The gateway stores no conversations. A turn is a future, and dropping it cancels the request.
+//! [`Gateway::worst_case`] bounds the cost of a turn before it is sent.
 
 mod choice;
 mod meter;
@@ -19,28 +19,28 @@ use std::{
 use tokio::sync::Semaphore;
 
 pub use self::{
-    choice::Chosen,
-    meter::{Meter, Taken},
-    turn::Turn,
+    choice::ChosenModel,
+    meter::{MeterReading, UsageMeter},
+    turn::CompletedTurn,
     worst_case::WorstCase,
 };
 use crate::{
-    Catalog, Clock, ErrorClass, Keys, LocalModel, LocalStatus, ModelError, Provider, RealClock,
-    chat::{AnswerForm, Listener, Message, Request},
+    ApiKeys, Catalog, Clock, ErrorClass, LocalModel, LocalModelStatus, ModelError, Provider, RealClock,
+    chat::{AnswerForm, ChatRequest, DeltaListener, Message},
     provider::Http,
 };
 
-/// See the module. A clone is another handle to the same gateway.
+/// Sends requests to models. Cloning is cheap; all clones share the same state.
 #[derive(Clone)]
-pub struct Gateway(Arc<Inner>);
+pub struct Gateway(Arc<GatewayInner>);
 
-struct Inner {
+struct GatewayInner {
     catalog: Catalog,
-    keys: Arc<dyn Keys>,
+    keys: Arc<dyn ApiKeys>,
     clock: Arc<dyn Clock>,
     http: Http,
-    /// How many turns each provider may still begin.
-    places: BTreeMap<String, Semaphore>,
+    /// Limits the concurrent requests to each provider.
+    slots: BTreeMap<String, Semaphore>,
     local: RwLock<Option<Arc<dyn LocalModel>>>,
 }
 
@@ -51,67 +51,67 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    pub fn new(catalog: Catalog, keys: Arc<dyn Keys>) -> Self {
+    pub fn new(catalog: Catalog, keys: Arc<dyn ApiKeys>) -> Self {
         Self::with_clock(catalog, keys, Arc::new(RealClock))
     }
 
-    pub fn with_clock(catalog: Catalog, keys: Arc<dyn Keys>, clock: Arc<dyn Clock>) -> Self {
-        let place = |provider: &Provider| Semaphore::new(provider.at_once as usize);
-        let places =
-            catalog.providers.iter().map(|(name, provider)| (name.clone(), place(provider))).collect();
-        let http = Http::new(catalog.patience);
-        Self(Arc::new(Inner { catalog, keys, clock, http, places, local: RwLock::new(None) }))
+    pub fn with_clock(catalog: Catalog, keys: Arc<dyn ApiKeys>, clock: Arc<dyn Clock>) -> Self {
+        let semaphore = |provider: &Provider| Semaphore::new(provider.at_once as usize);
+        let slots =
+            catalog.providers.iter().map(|(name, provider)| (name.clone(), semaphore(provider))).collect();
+        let http = Http::new(catalog.timeouts);
+        Self(Arc::new(GatewayInner { catalog, keys, clock, http, slots, local: RwLock::new(None) }))
     }
 
     pub fn catalog(&self) -> &Catalog {
         &self.0.catalog
     }
 
-    /// From now on there is a model on this machine.
-    pub fn set_local(&self, local: Arc<dyn LocalModel>) {
+    /// Makes a local model available.
+    pub fn set_local_model(&self, local: Arc<dyn LocalModel>) {
         *self.0.local.write().unwrap_or_else(PoisonError::into_inner) = Some(local);
     }
 
     /// `None` if there is no local model.
-    pub fn local_status(&self) -> Option<LocalStatus> {
+    pub fn local_model_status(&self) -> Option<LocalModelStatus> {
         self.local().map(|local| local.status())
     }
 
-    /// Whether this model could be asked now: there is a key for it, or it needs none.
+    /// Whether requests to this model are possible now: its key is present, or it needs none.
     pub fn is_usable(&self, alias: &str) -> bool {
-        self.obstacle(alias).is_none()
+        self.unusable(alias).is_none()
     }
 
-    /// What is in the way of asking this model, as a sentence.
-    pub fn why_not(&self, alias: &str) -> Option<String> {
-        self.obstacle(alias).map(|(_, why)| why)
+    /// Why this model cannot be used now, as a sentence; `None` if it can.
+    pub fn unusable_reason(&self, alias: &str) -> Option<String> {
+        self.unusable(alias).map(|(_, reason)| reason)
     }
 
-    /// The model for a turn: the wanted one, or that of the role; if it cannot be asked, its first fallback that can;
-    /// if none can, the local one.
-    pub fn choose(&self, wanted: Option<&str>, role: &str) -> Result<Chosen, ModelError> {
+    /// Chooses the model for a turn: `wanted`, or else the model of the role. If that one is not usable, its first usable
+    /// fallback; if there is none, the local model.
+    pub fn choose(&self, wanted: Option<&str>, role: &str) -> Result<ChosenModel, ModelError> {
         self.pick(wanted, role)
     }
 
-    /// What a turn takes at most, whoever of the chosen model and its fallbacks answers it in the end.
-    pub fn worst_case(&self, chosen: &Chosen, request: &Request) -> WorstCase {
-        self.bound(chosen, request)
+    /// The most that a turn can use, whether the chosen model or one of its fallbacks answers.
+    pub fn worst_case(&self, chosen: &ChosenModel, request: &ChatRequest) -> WorstCase {
+        self.worst_case_of(chosen, request)
     }
 
-    /// Takes a turn. `listener` hears what arrives; only the returned reply counts. `meter` tells what the turn has taken,
-    /// also where it is dropped before its end.
+    /// Takes a turn. `listener` receives the deltas while they stream; only the returned reply is authoritative. `meter`
+    /// reports the usage of the turn, even if its future is dropped early.
     pub async fn take_turn(
         &self,
-        chosen: &Chosen,
-        request: &Request,
-        listener: Listener,
-        meter: &Meter,
-    ) -> Result<Turn, ModelError> {
-        self.ask_in_order(chosen, request, listener, meter).await
+        chosen: &ChosenModel,
+        request: &ChatRequest,
+        listener: DeltaListener,
+        meter: &UsageMeter,
+    ) -> Result<CompletedTurn, ModelError> {
+        self.ask_with_fallbacks(chosen, request, listener, meter).await
     }
 
-    /// Asks a model, or the first model of a provider, for a word: once, and nobody in its place.
-    pub async fn test(&self, name: &str) -> Result<Turn, ModelError> {
+    /// Sends a short test request to a model, or to the first model of a provider, without retries or fallbacks.
+    pub async fn test(&self, name: &str) -> Result<CompletedTurn, ModelError> {
         let models = &self.0.catalog.models;
         let alias = match models.get_key_value(name) {
             Some((alias, _)) => Some(alias),
@@ -121,14 +121,14 @@ impl Gateway {
             let message = "No such model or provider is configured.";
             return Err(ModelError::new(name, ErrorClass::Unavailable, message));
         };
-        let request = Request {
+        let request = ChatRequest {
             system: String::new(),
             messages: vec![Message::User { text: "Answer with the word: yes".into() }],
             tools: Vec::new(),
             max_output: 64,
             answer: AnswerForm::Any,
         };
-        self.ask_once(&chosen, &request).await
+        self.ask_without_fallback(&chosen, &request).await
     }
 
     fn local(&self) -> Option<Arc<dyn LocalModel>> {

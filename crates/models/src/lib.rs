@@ -1,34 +1,31 @@
-//! Models: one way to talk to all of them, what they cost, and which of them does what.
+//! Clients for language models: one interface to all providers, with prices, retries and fallbacks.
 //!
-//! [`chat`] is what is said and answered, whoever serves it; it is also the form in which replies are kept. [`Catalog`]
-//! says which models there are, [`Gateway`] talks to them, [`Function`] asks one typed question. Keys come from whoever
-//! implements [`Keys`] and leave this crate only in the headers of a request. This crate knows no event, no agent and
-//! no file.
+//! [`chat`] defines requests and replies independently of the provider; replies are stored in this form. [`Catalog`]
+//! lists providers and models, and [`Gateway`] sends requests to them. API keys come from an implementation of
+//! [`ApiKeys`] and leave this crate only in request headers. This crate knows nothing about events, agents or files.
 
+mod api_key;
 mod catalog;
 pub mod chat;
 mod clock;
 mod error;
-mod function;
+mod estimate;
 mod gateway;
+mod json_repair;
 mod local;
 mod mask;
 mod prices;
 mod provider;
-mod reading;
-mod repair;
+mod reply_parser;
 mod schema;
-mod secret;
-mod size;
-mod spoken;
+mod text_calls;
 
-pub use catalog::{Auth, Catalog, CatalogError, Kind, Model, Provider, ROLES, Support};
+pub use api_key::{ApiKey, ApiKeys};
+pub use catalog::{AuthScheme, Catalog, CatalogError, Model, ModelFeature, Provider, ProviderKind, ROLES};
 pub use clock::{Clock, RealClock};
 pub use error::{ErrorClass, ModelError};
-pub use function::{Answer, Function};
-pub use gateway::{Chosen, Gateway, Meter, Taken, Turn, WorstCase};
-pub use local::{LocalEndpoint, LocalModel, LocalStatus};
+pub use estimate::BYTES_PER_TOKEN;
+pub use gateway::{ChosenModel, CompletedTurn, Gateway, MeterReading, UsageMeter, WorstCase};
+pub use local::{LocalModel, LocalModelEndpoint, LocalModelStatus};
 pub use prices::Prices;
 pub use provider::prepare_tls;
-pub use secret::{Keys, Secret};
-pub use size::BYTES_OF_A_TOKEN;

@@ -1,40 +1,40 @@
-//! The model that runs on this machine, as the gateway sees it: somebody else keeps its process, here is only its door.
+//! The gateway's interface to the local model. The implementation, which runs the process, is in another crate.
 
 use futures_util::future::BoxFuture;
 use url::Url;
 
-use crate::{ModelError, Secret};
+use crate::{ApiKey, ModelError};
 
-/// Whoever runs the local model.
+/// Runs the local model.
 pub trait LocalModel: Send + Sync {
-    /// Starts it if it does not run, and says where it listens (OpenAI's chat completions).
-    fn endpoint(&self) -> BoxFuture<'_, Result<LocalEndpoint, ModelError>>;
+    /// Starts the model if needed and returns its endpoint (OpenAI's chat completions).
+    fn endpoint(&self) -> BoxFuture<'_, Result<LocalModelEndpoint, ModelError>>;
 
-    /// What could be done with it now, without doing anything.
-    fn status(&self) -> LocalStatus;
+    /// The current status; has no side effects.
+    fn status(&self) -> LocalModelStatus;
 }
 
-/// Where the local model listens.
+/// The address and token of the local model.
 #[derive(Debug, Clone)]
-pub struct LocalEndpoint {
-    /// What `/chat/completions` is appended to, such as `http://127.0.0.1:4711/v1`.
+pub struct LocalModelEndpoint {
+    /// The URL before `/chat/completions`, such as `http://127.0.0.1:4711/v1`.
     pub base_url: Url,
-    pub bearer: Option<Secret>,
+    pub bearer: Option<ApiKey>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum LocalStatus {
-    /// Its weights would first have to be downloaded, and nobody was asked yet.
+pub enum LocalModelStatus {
+    /// The weights are not downloaded, and the user has not been asked yet.
     Absent {
         bytes: u64,
     },
-    /// The person does not want the download.
+    /// The user declined the download.
     Declined,
     Fetching {
         done: u64,
         bytes: u64,
     },
-    /// It can be started.
+    /// The weights are here and the process can be started.
     Idle,
     Running {
         tokens_per_second: Option<f32>,
@@ -44,18 +44,18 @@ pub enum LocalStatus {
     },
 }
 
-impl LocalStatus {
-    /// Why no turn can be taken now, as a sentence; `None` if one can.
+impl LocalModelStatus {
+    /// Why the model cannot be used now, as a sentence; `None` if it can.
     pub fn obstacle(&self) -> Option<String> {
         let megabytes = |bytes: &u64| bytes / 1_000_000;
         match self {
             Self::Absent { bytes } => Some(format!(
-                "The local model has to be downloaded first ({} MB). Agree to it in Settings, Models, or with \
+                "The local model has to be downloaded first ({} MB). Confirm the download in Settings, Models, or with \
                  choir models fetch.",
                 megabytes(bytes)
             )),
             Self::Declined => Some(
-                "The download of the local model was declined. It can be had after all in Settings, Models, or \
+                "The download of the local model was declined. You can still start it in Settings, Models, or \
                  with choir models fetch."
                     .into(),
             ),

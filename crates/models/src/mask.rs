@@ -1,15 +1,15 @@
-//! Keys do not stand in messages, whoever wrote them: some servers repeat the key that they refuse.
+//! Removes keys from error messages: some servers repeat the key that they reject.
 
-use crate::Secret;
+use crate::ApiKey;
 
 const MASK: &str = "•••";
-/// How keys of the known providers begin.
-const KEY_BEGINNINGS: [&str; 6] = ["sk-", "sk_", "AKIA", "ASIA", "ABSK", "bedrock-api-key-"];
-/// Shorter parts of a key could be anything.
+/// Prefixes of the known providers' keys.
+const KEY_PREFIXES: [&str; 6] = ["sk-", "sk_", "AKIA", "ASIA", "ABSK", "bedrock-api-key-"];
+/// Shorter parts of a key are not masked: they could be ordinary words.
 const SHORTEST_PART: usize = 6;
 
-/// The text without the key, its parts, and anything that looks like a key.
-pub(crate) fn mask(text: &str, key: Option<&Secret>) -> String {
+/// Masks the key, its parts, and anything that looks like a key.
+pub(crate) fn mask(text: &str, key: Option<&ApiKey>) -> String {
     let mut text = text.to_owned();
     if let Some(key) = key {
         let whole = key.expose();
@@ -22,9 +22,9 @@ pub(crate) fn mask(text: &str, key: Option<&Secret>) -> String {
     pieces.map(mask_lookalike).collect()
 }
 
-/// A word, with the one character that ends it.
+/// Masks `piece`, a word with the separator after it, if it looks like a key.
 fn mask_lookalike(piece: &str) -> String {
-    match KEY_BEGINNINGS.iter().any(|beginning| piece.starts_with(beginning)) && piece.len() > 8 {
+    match KEY_PREFIXES.iter().any(|prefix| piece.starts_with(prefix)) && piece.len() > 8 {
         true => {
             let end =
                 piece.chars().next_back().filter(|c| !c.is_ascii_alphanumeric() && !"-_*.+/=".contains(*c));
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_masked_whole_in_parts_and_by_their_looks() {
+    fn whole_keys_parts_of_keys_and_lookalikes_are_masked() {
         let cases = [
             ("plain", "wrong key: my-own-key-123, sorry", "wrong key: •••, sorry"),
             ("in parts", "id AKIDEXAMPLE sent SECRETVALUE", "id ••• sent •••"),
@@ -49,15 +49,15 @@ mod tests {
         ];
         for (name, text, masked) in cases {
             let key = match name {
-                "in parts" => Secret::new("AKIDEXAMPLE:SECRETVALUE"),
-                _ => Secret::new("my-own-key-123"),
+                "in parts" => ApiKey::new("AKIDEXAMPLE:SECRETVALUE"),
+                _ => ApiKey::new("my-own-key-123"),
             };
             assert_eq!(mask(text, Some(&key)), masked, "{name}");
         }
     }
 
     #[test]
-    fn a_secret_has_no_readable_debug() {
-        assert_eq!(format!("{:?}", Secret::new("sk-very-secret")), "Secret(…)");
+    fn the_debug_output_of_a_key_hides_it() {
+        assert_eq!(format!("{:?}", ApiKey::new("sk-very-secret")), "ApiKey(…)");
     }
 }

@@ -1,4 +1,4 @@
-//! What tokens cost. A price that is not known makes a cost that is not known, never one of zero.
+//! Token prices. An unknown price gives an unknown cost, never zero.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,14 +10,14 @@ use crate::chat::Usage;
 pub struct Prices {
     pub input: u64,
     pub output: u64,
-    /// As dear as `input` where nothing is said.
+    /// Defaults to the price of `input`.
     pub cache_read: Option<u64>,
-    /// As dear as `input` where nothing is said.
+    /// Defaults to the price of `input`.
     pub cache_write: Option<u64>,
 }
 
 impl Prices {
-    /// Micro-dollars, rounded up: a call is never free because it was small.
+    /// The cost in micro-dollars, rounded up so that a small request is not free.
     pub fn cost(&self, usage: &Usage) -> u64 {
         let price = |tokens: u64, per_million: u64| u128::from(tokens) * u128::from(per_million);
         let sum = price(usage.input, self.input)
@@ -27,11 +27,11 @@ impl Prices {
         u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
-    /// Micro-dollars of this many tokens at the dearest way to read them.
+    /// The highest cost in micro-dollars of this many tokens, whichever input price applies.
     pub(crate) fn at_most(&self, input: u64, output: u64) -> u64 {
         let cache = self.cache_write.unwrap_or(self.input);
-        let dearest = Self { input: self.input.max(cache), ..*self };
-        dearest.cost(&Usage { input, output, ..Usage::default() })
+        let highest = Self { input: self.input.max(cache), ..*self };
+        highest.cost(&Usage { input, output, ..Usage::default() })
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_case_counts_the_dearest_way_to_read() {
+    fn the_worst_case_uses_the_highest_input_price() {
         assert_eq!(SONNET.at_most(1_000_000, 1_000_000), 3_750_000 + 15_000_000);
     }
 }

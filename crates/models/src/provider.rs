@@ -1,14 +1,14 @@
-//! The providers' own protocols. Each turns a [`Request`] into an HTTP request and the bytes that come back into a
-//! [`RawReply`]; none of them waits, retries or knows a price.
+//! The providers' wire protocols. Each one turns a [`ChatRequest`] into an HTTP request and the response bytes into a
+//! [`RawReply`]. None of them waits, retries or knows prices.
 
 mod anthropic;
 mod bedrock;
 mod claude_body;
-mod frames;
+mod error_response;
+mod event_stream;
 mod http;
 mod openai;
 mod openai_body;
-mod refusal;
 mod retry_after;
 mod sigv4;
 mod sse;
@@ -19,94 +19,94 @@ use reqwest::header::HeaderMap;
 use url::Url;
 
 #[cfg(test)]
-pub(crate) use self::frames::encode as encode_frame;
+pub(crate) use self::event_stream::encode as encode_frame;
 pub use self::http::prepare_tls;
-pub(crate) use self::{http::Http, refusal::Failure};
+pub(crate) use self::{error_response::ProviderError, http::Http};
 use crate::{
-    Kind, Model, Provider, Secret,
-    chat::{Delta, Request, Stop, Usage},
+    ApiKey, Model, Provider, ProviderKind,
+    chat::{ChatRequest, Delta, StopReason, Usage},
 };
 
-/// Whom to ask.
+/// The model and server that a request goes to.
 #[derive(Debug)]
-pub(crate) struct Target<'a> {
+pub(crate) struct RequestTarget<'a> {
     pub(crate) model: &'a Model,
     pub(crate) provider: &'a Provider,
     pub(crate) base_url: &'a Url,
-    pub(crate) key: Option<&'a Secret>,
-    /// Signatures are made for a moment.
+    pub(crate) key: Option<&'a ApiKey>,
+    /// The time that AWS signatures contain.
     pub(crate) now: SystemTime,
 }
 
-/// An HTTP request that is ready to go; always a POST of JSON.
+/// An HTTP request that is ready to send: always a POST with a JSON body.
 #[derive(Debug)]
-pub(crate) struct Post {
+pub(crate) struct HttpPost {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-/// An answer as it came: calls are not yet read.
+/// A complete answer whose tool calls are not parsed yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RawReply {
     pub(crate) text: String,
     pub(crate) calls: Vec<RawCall>,
-    pub(crate) stop: Stop,
+    pub(crate) stop: StopReason,
     pub(crate) usage: Option<Usage>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct RawCall {
-    /// Empty where the provider gave none.
+    /// Empty if the provider sent none.
     pub(crate) id: String,
     pub(crate) tool: String,
-    /// JSON, one hopes.
+    /// JSON as the model wrote it, which may be invalid.
     pub(crate) input: String,
 }
 
 impl RawReply {
-    /// Tokens of it, rather too many than too few.
+    /// Estimated tokens, rounded towards too many.
     pub(crate) fn estimate(&self) -> u64 {
         let calls: usize = self.calls.iter().map(|call| call.tool.len() + call.input.len() + 60).sum();
         (self.text.len() + calls).div_ceil(3) as u64
     }
 }
 
-/// One way to speak to a provider.
-trait Protocol {
-    fn post(&self, target: &Target<'_>, request: &Request) -> Result<Post, Failure>;
+/// A provider's wire protocol.
+trait WireProtocol {
+    fn post(&self, target: &RequestTarget<'_>, request: &ChatRequest) -> Result<HttpPost, ProviderError>;
 
-    fn reader(&self) -> Box<dyn Reader>;
+    fn reader(&self) -> Box<dyn ReplyReader>;
 }
 
-/// Reads an answer while it arrives.
-trait Reader: Send {
-    /// Takes the next bytes, cut anywhere. True if something of the answer became whole, and not only a sign of life.
-    fn read(&mut self, bytes: &[u8], heard: &mut Vec<Delta>) -> Result<bool, Failure>;
+/// Decodes an answer while it streams.
+trait ReplyReader: Send {
+    /// Takes the next bytes, split anywhere. Returns true if they complete an event other than a keep-alive.
+    fn read(&mut self, bytes: &[u8], deltas: &mut Vec<Delta>) -> Result<bool, ProviderError>;
 
-    /// Whether the mark that ends an answer was seen.
+    /// Whether the protocol's end marker has arrived.
     fn is_done(&self) -> bool;
 
-    /// The answer. Without the mark that ends it there is none.
-    fn finish(self: Box<Self>) -> Result<RawReply, Failure>;
+    /// The complete answer; an error if the end marker is missing.
+    fn finish(self: Box<Self>) -> Result<RawReply, ProviderError>;
 }
 
-fn protocol(kind: Kind) -> &'static (dyn Protocol + Sync) {
+fn protocol(kind: ProviderKind) -> &'static (dyn WireProtocol + Sync) {
     match kind {
-        Kind::Anthropic => &anthropic::Anthropic,
-        Kind::Openai | Kind::Local => &openai::OpenAi,
-        Kind::Bedrock => &bedrock::Bedrock,
+        ProviderKind::Anthropic => &anthropic::Anthropic,
+        ProviderKind::Openai | ProviderKind::Local => &openai::OpenAi,
+        ProviderKind::Bedrock => &bedrock::Bedrock,
     }
 }
 
-/// Asks once and reads the whole answer. Dropping the future ends the request.
-pub(crate) async fn ask(
+/// Sends one request and reads the complete answer. Dropping the future cancels the request.
+pub(crate) async fn send(
     http: &Http,
-    target: &Target<'_>,
-    request: &Request,
-    hear: impl FnMut(Delta) + Send,
-) -> Result<RawReply, Failure> {
+    target: &RequestTarget<'_>,
+    request: &ChatRequest,
+    on_delta: impl FnMut(Delta) + Send,
+) -> Result<RawReply, ProviderError> {
     let protocol = protocol(target.provider.kind);
     let post = protocol.post(target, request)?;
-    http.exchange(target.provider, post, protocol.reader(), hear).await
+    http.exchange(target.provider, post, protocol.reader(), on_delta).await
 }

@@ -1,35 +1,35 @@
-//! Whether a value is what a JSON Schema says, for the words of it that tools and typed functions use.
+//! Checks a value against a JSON Schema, for the keywords that tools use.
 //!
-//! Words that are not known here (`format`, `pattern`, `description`) are passed over: a check that is too lenient costs
-//! a failed call, one that is too strict would cost every call. The same holds for a schema that branches without end:
-//! somebody else may have written it.
+//! Unknown keywords (`format`, `pattern`, `description`) are ignored: a check that is too lenient costs one failed call,
+//! one that is too strict would reject every call. For the same reason a schema that branches too deeply or too often
+//! is accepted unchecked; it may come from an MCP server.
 
 use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
-/// Deeper than any schema that does not refer to itself.
-const DEEPEST: usize = 64;
-/// More than any value and schema take that mean well.
-const STEPS: usize = 100_000;
+/// Deeper than any schema without recursion.
+const MAX_DEPTH: usize = 64;
+/// More steps than any reasonable value and schema need.
+const MAX_STEPS: usize = 100_000;
 
-/// The error says where the value is wrong, and how, for the model that wrote it.
+/// The error tells the model where its value is wrong, and why.
 pub(crate) fn check(value: &Value, schema: &Value) -> Result<(), String> {
-    Check { root: schema, steps: Cell::new(0) }.value(value, schema, "", 0)
+    SchemaCheck { root: schema, steps: Cell::new(0) }.value(value, schema, "", 0)
 }
 
-struct Check<'a> {
+struct SchemaCheck<'a> {
     root: &'a Value,
     steps: Cell<usize>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> SchemaCheck<'a> {
     fn value(&self, value: &Value, schema: &'a Value, path: &str, depth: usize) -> Result<(), String> {
         self.steps.set(self.steps.get() + 1);
-        let is_within = depth <= DEEPEST && self.steps.get() <= STEPS;
+        let is_within_limits = depth <= MAX_DEPTH && self.steps.get() <= MAX_STEPS;
         let schema = match schema {
             Value::Bool(false) => return Err(format!("{} must not be there", at(path))),
-            Value::Object(schema) if is_within => schema,
+            Value::Object(schema) if is_within_limits => schema,
             Value::Object(_)
             | Value::Bool(true)
             | Value::Null
@@ -39,11 +39,11 @@ impl<'a> Check<'a> {
                 return Ok(());
             }
         };
-        if let Some(target) = schema.get("$ref").and_then(|reference| self.referred(reference)) {
+        if let Some(target) = schema.get("$ref").and_then(|reference| self.resolve(reference)) {
             self.value(value, target, path, depth + 1)?;
         }
-        self.kind(value, schema, path)?;
-        self.choice(value, schema, path, depth)?;
+        self.type_keyword(value, schema, path)?;
+        self.alternatives(value, schema, path, depth)?;
         match value {
             Value::Object(fields) => self.object(fields, schema, path, depth),
             Value::Array(items) => self.array(items, schema, path, depth),
@@ -56,24 +56,24 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn referred(&self, reference: &Value) -> Option<&'a Value> {
+    fn resolve(&self, reference: &Value) -> Option<&'a Value> {
         let path = reference.as_str()?.strip_prefix('#')?;
         self.root.pointer(path)
     }
 
-    fn kind(&self, value: &Value, schema: &Map<String, Value>, path: &str) -> Result<(), String> {
-        let kinds: Vec<&str> = match schema.get("type") {
-            Some(Value::String(kind)) => vec![kind],
-            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+    fn type_keyword(&self, value: &Value, schema: &Map<String, Value>, path: &str) -> Result<(), String> {
+        let types: Vec<&str> = match schema.get("type") {
+            Some(Value::String(name)) => vec![name],
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
             Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => return Ok(()),
         };
-        if kinds.iter().any(|kind| is_kind(value, kind)) {
+        if types.iter().any(|name| is_type(value, name)) {
             return Ok(());
         }
-        Err(format!("{} must be of type {}", at(path), kinds.join(" or ")))
+        Err(format!("{} must be of type {}", at(path), types.join(" or ")))
     }
 
-    fn choice(
+    fn alternatives(
         &self,
         value: &Value,
         schema: &'a Map<String, Value>,
@@ -98,7 +98,7 @@ impl<'a> Check<'a> {
         }
         for key in ["anyOf", "oneOf"] {
             let options = list(key);
-            // That only one of `oneOf` may match is what models break least; that none does is what matters.
+            // `oneOf` is treated like `anyOf`: models rarely match two options, but often match none.
             let errors: Vec<String> =
                 options.iter().map_while(|option| self.value(value, option, path, depth + 1).err()).collect();
             if !options.is_empty() && errors.len() == options.len() {
@@ -127,7 +127,7 @@ impl<'a> Check<'a> {
             let path = inside(path, name);
             match (properties.and_then(|properties| properties.get(name)), others) {
                 (Some(schema), _) => self.value(value, schema, &path, depth + 1)?,
-                // Fields that nobody knows do no harm.
+                // Unknown fields do no harm.
                 (None, Some(Value::Bool(_)) | None) => {}
                 (None, Some(schema)) => self.value(value, schema, &path, depth + 1)?,
             }
@@ -154,8 +154,8 @@ impl<'a> Check<'a> {
     }
 }
 
-fn is_kind(value: &Value, kind: &str) -> bool {
-    match kind {
+fn is_type(value: &Value, name: &str) -> bool {
+    match name {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
@@ -163,7 +163,7 @@ fn is_kind(value: &Value, kind: &str) -> bool {
         "null" => value.is_null(),
         "number" => value.is_number(),
         "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        // A kind that does not exist cannot be met, and is not the model's fault.
+        // An unknown type is the schema's mistake, not the model's.
         _ => true,
     }
 }
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_held_to_the_words_we_use() {
+    fn values_are_checked_against_the_supported_keywords() {
         let schema = json!({
             "type": "object",
             "required": ["path", "mode"],
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_made_from_types_are_understood() {
+    fn schemas_generated_by_schemars_are_supported() {
         #[derive(JsonSchema)]
         #[allow(dead_code)]
         struct Outer {
@@ -268,21 +268,21 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_comes_to_an_end() {
+    fn checking_a_recursive_schema_terminates() {
         let schema = json!({"$ref": "#"});
         assert_eq!(check(&json!(1), &schema), Ok(()));
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_many_times_comes_to_an_end() {
-        let many = |word: &str| {
+    fn checking_a_schema_that_branches_into_itself_terminates() {
+        let many = |keyword: &str| {
             let parts = vec![json!({"$ref": "#/$defs/a"}); 10];
-            json!({"properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": {word: parts}}})
+            json!({"properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": {keyword: parts}}})
         };
-        for word in ["allOf", "anyOf", "oneOf"] {
-            assert_eq!(check(&json!({"x": 1}), &many(word)), Ok(()), "{word}");
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            assert_eq!(check(&json!({"x": 1}), &many(keyword)), Ok(()), "{keyword}");
         }
-        // Every way down ends well, and is found wrong on the way back.
+        // Every branch succeeds at the depth limit, and fails `maximum` on the way back.
         let wrong = json!({"maximum": 0, "anyOf": vec![json!({"$ref": "#"}); 10]});
         assert!(check(&json!(1), &wrong).is_err());
     }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use agent_host::minds::KeysOf;
 use hypervisor::vault::{KeyReader, Vault};
-use models::{Keys, Secret};
+use models::{ApiKey, ApiKeys};
 use shared_types::UserId;
 
 /// Keys of one user, as the vault has them at that moment.
 struct FromVault(KeyReader);
 
-impl Keys for FromVault {
-    fn key(&self, provider: &str) -> Option<Secret> {
-        self.0.get(provider).map(|secret| Secret::new(secret.reveal()))
+impl ApiKeys for FromVault {
+    fn key(&self, provider: &str) -> Option<ApiKey> {
+        self.0.get(provider).map(|secret| ApiKey::new(secret.reveal()))
     }
 }
 

@@ -1,8 +1,8 @@
-//! Why there is no reply, before a protocol gives it its form.
+//! Why a request failed, before a protocol formats it.
 
-/// Why there is no reply.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum RequestFailure {
     NoKey,
     WrongKey,
     NoSuchPath,
@@ -10,24 +10,24 @@ pub(crate) enum Failure {
     Overloaded,
     ContextTooLong,
     Server,
-    BadRequest(Complaint),
+    BadRequest(InvalidRequest),
 }
 
-/// What is wrong with a request. Only OpenAI says where, and gives some problems a code.
+/// An invalid request. Only OpenAI names the parameter and gives some problems a code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Complaint {
+pub(crate) struct InvalidRequest {
     pub(crate) message: String,
     pub(crate) param: Option<String>,
     pub(crate) code: Option<&'static str>,
 }
 
-impl From<String> for Complaint {
+impl From<String> for InvalidRequest {
     fn from(message: String) -> Self {
         Self { message, param: None, code: None }
     }
 }
 
-impl From<&str> for Complaint {
+impl From<&str> for InvalidRequest {
     fn from(message: &str) -> Self {
         message.to_owned().into()
     }

@@ -1,4 +1,4 @@
-//! `scripted-model SCRIPT.toml`: a model for tests that run the real programs.
+//! `scripted-model SCRIPT.toml`: a scripted model for tests that run the real programs.
 
 use std::{
     fs,
@@ -8,19 +8,19 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use scripted_model::{ACCESS_KEY, Options, Script, Wire};
+use scripted_model::{ACCESS_KEY, Script, ServerOptions, Wire};
 
 /// A model that answers from a script, over the wire protocols of Anthropic, OpenAI and Amazon Bedrock
 ///
 /// Prints one line of JSON with its URLs and its key, then serves until it is killed.
 #[derive(Debug, Parser)]
 struct Args {
-    /// A script, or a folder of scripts, of which the one whose `objective` is in the first message is played
+    /// A script, or a folder of scripts; the script is chosen by its `objective` in the first message
     script: PathBuf,
-    /// Any that is free unless told
+    /// Port to listen on; 0 for any free port
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// The key that clients must have; a random one unless told
+    /// Key that clients must send; random by default
     #[arg(long)]
     key: Option<String>,
 }
@@ -28,7 +28,8 @@ struct Args {
 fn main() -> Result<()> {
     let args = Args::parse();
     let scripts = read(&args.script)?;
-    let server = Options { scripts, port: args.port, key: args.key }.serve().context("cannot listen")?;
+    let server =
+        ServerOptions { scripts, port: args.port, key: args.key }.serve().context("cannot listen")?;
     let urls: serde_json::Map<_, _> =
         Wire::ALL.iter().map(|wire| (wire.name().to_owned(), server.url(*wire).into())).collect();
     let line = serde_json::json!({"urls": urls, "key": server.key(), "access_key": ACCESS_KEY});
@@ -54,5 +55,5 @@ fn read(path: &Path) -> Result<Vec<Script>> {
 
 fn parse(path: &Path) -> Result<Script> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Script::parse(&text).with_context(|| format!("{} is no script", path.display()))
+    Script::parse(&text).with_context(|| format!("{} is not a valid script", path.display()))
 }

@@ -1,18 +1,18 @@
-//! One reply of the model, before a protocol gives it its form.
+//! A reply of the model, before a protocol formats it.
 
 use sha2::{Digest, Sha256};
 
 use crate::{
-    choice::Cue,
     conversation::{Conversation, tokens},
     script::{Fault, Usage},
+    step_choice::ChosenStep,
 };
 
-/// What the model says.
+/// A reply of the model.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) model: String,
-    /// What tells it from other replies; the ids of the message and of its calls are made of it.
+    /// Distinguishes this reply from others; part of the ids of the message and its calls.
     pub(crate) tag: String,
     pub(crate) text: String,
     pub(crate) calls: Vec<ReplyCall>,
@@ -23,11 +23,11 @@ pub(crate) struct Reply {
 #[derive(Debug)]
 pub(crate) struct ReplyCall {
     pub(crate) tool: String,
-    /// JSON, unless the script wants it broken.
+    /// JSON, unless the script breaks it.
     pub(crate) arguments: String,
 }
 
-/// Why the model stops.
+/// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     End,
@@ -37,8 +37,8 @@ pub(crate) enum Stop {
 }
 
 impl Reply {
-    pub(crate) fn new(cue: &Cue<'_>, asked: &Conversation, fault: Option<Fault>) -> Self {
-        let step = cue.step;
+    pub(crate) fn new(chosen: &ChosenStep<'_>, conversation: &Conversation, fault: Option<Fault>) -> Self {
+        let step = chosen.step;
         let mut calls: Vec<ReplyCall> = step
             .calls
             .iter()
@@ -47,8 +47,9 @@ impl Reply {
                 arguments: serde_json::Value::Object(call.input.clone()).to_string(),
             })
             .collect();
-        let spoken = step.text.len() + calls.iter().map(|call| call.arguments.len()).sum::<usize>();
-        let guessed = Usage { input: asked.tokens(), output: tokens(spoken), ..Usage::default() };
+        let output_bytes = step.text.len() + calls.iter().map(|call| call.arguments.len()).sum::<usize>();
+        let estimated =
+            Usage { input: conversation.tokens(), output: tokens(output_bytes), ..Usage::default() };
         let mut text = step.text.clone();
         let mut stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
         match fault {
@@ -60,17 +61,24 @@ impl Reply {
             }
             _ => {}
         }
-        let tag = tag(cue, asked);
-        Self { model: asked.model.clone(), tag, text, calls, usage: step.usage.unwrap_or(guessed), stop }
+        let tag = tag(chosen, conversation);
+        Self {
+            model: conversation.model.clone(),
+            tag,
+            text,
+            calls,
+            usage: step.usage.unwrap_or(estimated),
+            stop,
+        }
     }
 
-    /// The id of one of its calls, in the alphabet that every provider allows.
+    /// The id of a call, in characters that every provider allows.
     pub(crate) fn call_id(&self, prefix: &str, index: usize) -> String {
         format!("{prefix}{}_{index}", self.tag)
     }
 }
 
-/// A closing brace is what weak models and cut streams leave out.
+/// Breaks the JSON like weak models and truncated streams do: the closing brace is missing.
 fn break_json(calls: &mut [ReplyCall]) {
     if let Some(call) = calls.first_mut() {
         call.arguments.pop();
@@ -78,15 +86,15 @@ fn break_json(calls: &mut [ReplyCall]) {
     }
 }
 
-/// The same for the same request, another one for a conversation that began otherwise.
-fn tag(cue: &Cue<'_>, asked: &Conversation) -> String {
-    let hash = Sha256::digest(asked.first.as_bytes());
+/// The same for the same request, and different for conversations with another first message.
+fn tag(chosen: &ChosenStep<'_>, conversation: &Conversation) -> String {
+    let hash = Sha256::digest(conversation.first.as_bytes());
     let hash: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    let name: String = cue.agent.name().chars().filter(char::is_ascii_alphanumeric).take(16).collect();
-    format!("01{hash}_{name}{}_{}", cue.place.agent, asked.taken)
+    let name: String = chosen.agent.name().chars().filter(char::is_ascii_alphanumeric).take(16).collect();
+    format!("01{hash}_{name}{}_{}", chosen.id.agent, conversation.assistant_turns)
 }
 
-/// A text in several parts, as it comes out of a model. No part is empty, and none splits a character.
+/// Splits a text into parts, as a model streams it. No part is empty or splits a character.
 pub(crate) fn fragments(text: &str) -> impl Iterator<Item = &str> {
     let size = text.len().div_ceil(5).clamp(1, 200);
     let mut rest = text;

@@ -1,10 +1,10 @@
-//! What the model will say, as data. The format is described at the head of this crate.
+//! Scripts: what the model answers, as data. The crate documentation describes the format.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// Why a script cannot be played.
+/// Why a script is invalid.
 #[derive(Debug, Error)]
 pub enum ScriptError {
     #[error("the script is not valid")]
@@ -13,29 +13,29 @@ pub enum ScriptError {
     Step { agent: usize, role: String, step: usize, problem: &'static str },
 }
 
-/// What every agent of one scenario is going to say.
+/// The answers of every agent in one scenario.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// Among several scripts, the one whose objective stands in the first message is played.
+    /// With several scripts, the one whose objective is in the first message is played.
     pub objective: Option<String>,
-    /// Whoever is told this takes its last turn again.
+    /// A message with this text asks the agent to repeat its last turn.
     pub again: Option<String>,
-    /// The number before these words in the first message is how many turns were taken that are not shown.
+    /// The number before this text in the first message is the number of omitted turns.
     pub left_out: Option<String>,
-    /// Tokens that the model can read at once.
+    /// The context size of the model in tokens.
     pub context: Option<u64>,
     #[serde(rename = "agent", default)]
     pub agents: Vec<Agent>,
 }
 
-/// One part of a script.
+/// The script of one agent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Agent {
     /// Matches "You are the <role>" in the system prompt; without it, every prompt.
     pub role: Option<String>,
-    /// Text that the first message must have.
+    /// Text that the first message must contain.
     pub when: Option<String>,
     #[serde(rename = "step", default)]
     pub steps: Vec<Step>,
@@ -49,7 +49,7 @@ pub struct Step {
     pub calls: Vec<Call>,
     pub usage: Option<Usage>,
     pub fault: Option<Fault>,
-    /// How often the fault happens before the step is played; 1 unless told.
+    /// How often the fault happens before the step is played; 1 by default.
     pub times: Option<u32>,
     /// Seconds, for `rate_limit`.
     pub retry_after: Option<u64>,
@@ -59,7 +59,7 @@ pub struct Step {
     pub expect_not: Vec<String>,
 }
 
-/// A tool that the model wants to use.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
@@ -68,7 +68,7 @@ pub struct Call {
     pub input: Map<String, Value>,
 }
 
-/// Tokens of one reply.
+/// Token counts of one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Usage {
@@ -78,7 +78,7 @@ pub struct Usage {
     pub cache_write: u64,
 }
 
-/// What goes wrong with a step before it is played.
+/// A fault that happens before the step is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
@@ -98,11 +98,11 @@ pub enum Fault {
     BadJson,
     /// Half an event at a time, `delay_ms` apart.
     Slow,
-    /// No answer, until the client goes away.
+    /// No answer until the client disconnects.
     Silent,
     /// The provider's filter ends the reply.
     Refuse,
-    /// The reply ends at the limit of tokens.
+    /// The reply ends at the token limit.
     Length,
 }
 
@@ -121,14 +121,14 @@ impl Script {
 }
 
 impl Agent {
-    /// What messages call it.
+    /// The name in messages.
     pub fn name(&self) -> &str {
         self.role.as_deref().unwrap_or("any")
     }
 }
 
 impl Step {
-    /// Keys that make no sense together are mistakes of whoever wrote the script.
+    /// Rejects keys that do not make sense together.
     fn problem(&self) -> Option<&'static str> {
         match self.fault {
             None if self.times.is_some() => Some("`times` needs a `fault`"),

@@ -1,4 +1,4 @@
-//! The server: one thread with a runtime of its own, which ends when the handle is dropped, with all its connections.
+//! The server: one thread with its own runtime. Dropping the handle ends the thread and all connections.
 
 use std::{
     convert::Infallible,
@@ -22,53 +22,53 @@ use serde_json::{Value, json};
 use tokio::{sync::oneshot, time::sleep};
 
 use crate::{
-    recorded::Recorded,
+    player::{Answer, Content, Piece, ScriptPlayer},
+    recording::RecordedRequest,
     script::Script,
-    stage::{Answer, Content, Piece, Stage},
-    wire::{Problem, Request, Wire},
+    wire::{ErrorResponse, Request, Wire},
 };
 
-/// Long enough for what was written before to leave, so that a cut comes after it and not instead of it.
+/// Lets earlier writes leave before the connection is cut.
 const BEFORE_CUT: Duration = Duration::from_millis(2);
 
-/// Where a test that runs the program reads back what [`Server::requests`] gives to others.
+/// The path that returns the same list as [`ScriptedServer::requests`], for tests of the program.
 const REQUESTS: &str = "/requests";
 
-/// A model to test against. It serves until it is dropped.
+/// A scripted model for tests. It serves until it is dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct ScriptedServer {
     address: SocketAddr,
-    stage: Arc<Stage>,
+    player: Arc<ScriptPlayer>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// How to serve.
+/// The configuration of a server.
 #[derive(Debug, Default)]
-pub struct Options {
-    /// Played by their objective; see the head of this crate.
+pub struct ServerOptions {
+    /// Chosen by their objective; see the crate documentation.
     pub scripts: Vec<Script>,
-    /// 0 for any that is free.
+    /// 0 for any free port.
     pub port: u16,
-    /// A random one unless told.
+    /// Random by default.
     pub key: Option<String>,
 }
 
-impl Server {
-    /// Plays one script on a free port.
+impl ScriptedServer {
+    /// Serves one script on a free port.
     ///
     /// # Panics
-    /// When this machine lets nobody listen on its loopback; a test has nothing better to do then.
+    /// If this machine does not allow listening on loopback.
     pub fn start(script: Script) -> Self {
-        let started = Options { scripts: vec![script], ..Options::default() }.serve();
+        let started = ServerOptions { scripts: vec![script], ..ServerOptions::default() }.serve();
         #[expect(
             clippy::panic,
-            reason = "the signature that tests want; `Options::serve` is there for the rest"
+            reason = "the signature that tests want; `ServerOptions::serve` is there for the rest"
         )]
         started.unwrap_or_else(|error| panic!("the scripted model cannot start: {error}"))
     }
 
-    /// Where a client of this provider has to be pointed; for OpenAI with the customary `/v1`.
+    /// The base URL for a client of this provider; includes `/v1` for OpenAI.
     pub fn url(&self, wire: Wire) -> String {
         format!("http://{}{}", self.address, wire.base())
     }
@@ -77,28 +77,28 @@ impl Server {
         self.address
     }
 
-    /// The key that every wire wants; for signatures of AWS, the secret that belongs to [`crate::ACCESS_KEY`].
+    /// The key that every protocol requires; for AWS signatures, the secret of [`crate::ACCESS_KEY`].
     pub fn key(&self) -> &str {
-        self.stage.key()
+        self.player.key()
     }
 
-    /// All requests so far, in the order in which they were answered.
-    pub fn requests(&self) -> Vec<Recorded> {
-        self.stage.requests()
+    /// All requests so far, in the order of their answers.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.player.requests()
     }
 
     pub fn forget_requests(&self) {
-        self.stage.forget_requests();
+        self.player.forget_requests();
     }
 
-    /// Why requests were refused: a scenario that went well has none.
+    /// The reasons of all refused requests; empty for a scenario that went well.
     pub fn refusals(&self) -> Vec<String> {
-        self.requests().iter().filter_map(Recorded::refusal).map(str::to_owned).collect()
+        self.requests().iter().filter_map(RecordedRequest::refusal).map(str::to_owned).collect()
     }
 
-    /// Plays this script from now on, and counts faults anew.
+    /// Replaces the script and resets the fault counters.
     pub fn set_script(&self, script: Script) {
-        self.stage.set_scripts(vec![script]);
+        self.player.set_scripts(vec![script]);
     }
 
     /// Serves until the process ends.
@@ -109,7 +109,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -118,27 +118,27 @@ impl Drop for Server {
     }
 }
 
-impl Options {
-    pub fn serve(self) -> io::Result<Server> {
+impl ServerOptions {
+    pub fn serve(self) -> io::Result<ScriptedServer> {
         let key = self.key.map_or_else(random_key, Ok)?;
-        let stage = Arc::new(Stage::new(self.scripts, key));
+        let player = Arc::new(ScriptPlayer::new(self.scripts, key));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
-        let shared = stage.clone();
+        let shared = player.clone();
         let serve = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    // Either way it is over: the handle was dropped, or nobody can be accepted any more.
+                    // Ends when the handle is dropped or the listener fails.
                     _ = stopped => {}
                     _ = accept(listener, shared) => {}
                 }
             });
         };
         let thread = thread::Builder::new().name("scripted-model".into()).spawn(serve)?;
-        Ok(Server { address, stage, stop: Some(stop), thread: Some(thread) })
+        Ok(ScriptedServer { address, player, stop: Some(stop), thread: Some(thread) })
     }
 }
 
@@ -149,25 +149,25 @@ fn random_key() -> io::Result<String> {
     Ok(format!("sk-scripted-{hex}"))
 }
 
-async fn accept(listener: TcpListener, stage: Arc<Stage>) -> io::Result<Infallible> {
+async fn accept(listener: TcpListener, player: Arc<ScriptPlayer>) -> io::Result<Infallible> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     loop {
-        // A connection that was gone before we took it, or too many of them, is nothing to end for.
+        // A connection that was closed early, or a full table of connections, does not end the server.
         let Ok((socket, _)) = listener.accept().await else {
             sleep(BEFORE_CUT).await;
             continue;
         };
         let _ = socket.set_nodelay(true);
-        let stage = stage.clone();
-        let service = service_fn(move |request| respond(stage.clone(), request));
-        // It ends with an error when a stream is cut or a client goes, and both are meant to happen.
+        let player = player.clone();
+        let service = service_fn(move |request| respond(player.clone(), request));
+        // Errors are expected when a stream is cut or a client disconnects.
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(socket), service));
     }
 }
 
 type Body = UnsyncBoxBody<Bytes, Cut>;
 
-/// The connection breaks here.
+/// Cuts the connection.
 #[derive(Debug)]
 struct Cut;
 
@@ -180,22 +180,22 @@ impl fmt::Display for Cut {
 impl std::error::Error for Cut {}
 
 async fn respond(
-    stage: Arc<Stage>,
+    player: Arc<ScriptPlayer>,
     request: hyper::Request<Incoming>,
 ) -> Result<Response<Body>, hyper::Error> {
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
     let request = Request { method: head.method, path: head.uri.path().into(), headers: head.headers, body };
     if request.method == Method::GET && request.path == REQUESTS {
-        return Ok(whole(StatusCode::OK, Vec::new(), &json!(stage.requests())));
+        return Ok(whole(StatusCode::OK, Vec::new(), &json!(player.requests())));
     }
-    let Answer { delay, content } = stage.answer(&request);
+    let Answer { delay, content } = player.answer(&request);
     if !delay.is_zero() {
         sleep(delay).await;
     }
     Ok(match content {
         Content::Stream { wire, pieces } => stream_of(wire, pieces),
-        Content::Problem(Problem { status, headers, body }) => whole(status, headers, &body),
+        Content::Problem(ErrorResponse { status, headers, body }) => whole(status, headers, &body),
         Content::NoSuchPath => {
             whole(StatusCode::NOT_FOUND, Vec::new(), &json!({"error": "no provider has this path"}))
         }

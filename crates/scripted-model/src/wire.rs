@@ -1,5 +1,5 @@
-//! The protocols. Each turns a request into a [`Conversation`] as strictly as its provider does, and a [`Reply`] or a
-//! [`Failure`] into the bytes that its provider would send.
+//! The wire protocols. Each one parses a request into a [`Conversation`] as strictly as its provider does, and
+//! encodes a [`Reply`] or a [`RequestFailure`] as the provider would send it.
 
 mod anthropic;
 mod bedrock;
@@ -13,21 +13,21 @@ use hyper::{HeaderMap, Method, StatusCode, body::Bytes, header::HeaderValue};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{conversation::Conversation, failure::Failure, reply::Reply};
+use crate::{conversation::Conversation, failure::RequestFailure, reply::Reply};
 
-/// Whose protocol is spoken.
+/// The wire protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wire {
     /// `POST /v1/messages`, server-sent events.
     Anthropic,
-    /// `POST /v1/chat/completions`, server-sent events; also what compatible servers speak.
+    /// `POST /v1/chat/completions`, server-sent events; also for compatible servers.
     OpenAi,
     /// `POST /model/{id}/invoke-with-response-stream`, AWS event stream with Anthropic's events.
     Bedrock,
 }
 
-/// A request as it came.
+/// A request as received.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) method: Method,
@@ -36,9 +36,9 @@ pub(crate) struct Request {
     pub(crate) body: Bytes,
 }
 
-/// A whole answer that is no stream.
+/// A complete response that is not a stream.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct ErrorResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Value,
@@ -55,7 +55,7 @@ impl Wire {
         }
     }
 
-    /// What comes before the path of a request, as clients of that provider want to be told.
+    /// The base path that clients of this provider are configured with.
     pub(crate) fn base(self) -> &'static str {
         match self {
             Self::Anthropic | Self::Bedrock => "",
@@ -63,7 +63,7 @@ impl Wire {
         }
     }
 
-    /// Compatible servers have the same path below other bases.
+    /// Compatible servers use the same path below other base paths.
     pub(crate) fn of_path(path: &str) -> Option<Self> {
         if path == "/v1/messages" {
             Some(Self::Anthropic)
@@ -74,10 +74,10 @@ impl Wire {
         }
     }
 
-    /// Checks all that the provider checks.
-    pub(crate) fn read(self, request: &Request, key: &str) -> Result<Conversation, Failure> {
+    /// Checks everything that the provider checks.
+    pub(crate) fn read(self, request: &Request, key: &str) -> Result<Conversation, RequestFailure> {
         if request.method != Method::POST {
-            return Err(Failure::NoSuchPath);
+            return Err(RequestFailure::NoSuchPath);
         }
         match self {
             Self::Anthropic => anthropic::read(request, key),
@@ -86,7 +86,7 @@ impl Wire {
         }
     }
 
-    /// The head of an answer that streams.
+    /// The headers of a streaming response.
     pub(crate) fn stream_headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Anthropic => &[
@@ -107,16 +107,16 @@ impl Wire {
         }
     }
 
-    /// The whole stream, one event each.
-    pub(crate) fn events(self, reply: &Reply, asked: &Conversation) -> Vec<Bytes> {
+    /// The complete stream, one item per event.
+    pub(crate) fn events(self, reply: &Reply, conversation: &Conversation) -> Vec<Bytes> {
         match self {
             Self::Anthropic => anthropic::events(reply),
-            Self::OpenAi => openai::events(reply, asked.wants_usage),
+            Self::OpenAi => openai::events(reply, conversation.wants_usage),
             Self::Bedrock => bedrock::events(reply),
         }
     }
 
-    /// What a provider says in a stream that it cannot finish.
+    /// The error that a provider sends inside a stream.
     pub(crate) fn stream_error(self) -> Bytes {
         match self {
             Self::Anthropic => anthropic::stream_error(),
@@ -125,7 +125,7 @@ impl Wire {
         }
     }
 
-    pub(crate) fn problem(self, failure: &Failure) -> Problem {
+    pub(crate) fn problem(self, failure: &RequestFailure) -> ErrorResponse {
         match self {
             Self::Anthropic => anthropic::problem(failure),
             Self::OpenAi => openai::problem(failure),
@@ -144,7 +144,7 @@ impl Request {
     }
 }
 
-/// What errors call a JSON value of the wrong kind.
+/// The name of a JSON type in error messages.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -156,7 +156,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What all providers want of the name of a tool.
+/// Whether a tool name is valid for all providers.
 fn is_tool_name(name: &str, most: usize) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     !name.is_empty() && name.len() <= most && name.chars().all(allowed)

@@ -9,12 +9,12 @@ const TASK: &str = "Read everything and tell what it is about.";
 /// A turn with calls whose results have these sizes.
 fn turn(number: usize, sizes: &[usize]) -> [Message; 2] {
     let id = |n: usize| format!("{number}-{n}");
-    let calls = (0..sizes.len()).map(|n| Call {
+    let calls = (0..sizes.len()).map(|n| ToolCall {
         id: id(n),
         tool: "read".into(),
         input: json!({ "path": format!("{number}.txt") }),
     });
-    let results = sizes.iter().enumerate().map(|(n, size)| CallResult {
+    let results = sizes.iter().enumerate().map(|(n, size)| ToolResult {
         id: id(n),
         tool: "read".into(),
         text: format!("page {number}\n{}", "x".repeat(*size)),
@@ -37,7 +37,7 @@ fn told(messages: Vec<Message>) -> Told {
 }
 
 fn size(messages: &[Message]) -> usize {
-    messages.iter().map(Message::size).sum()
+    messages.iter().map(Message::estimated_bytes).sum()
 }
 
 /// Every call is answered right after the turn that made it, as all providers want it.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kernel::Action;
-use models::Chosen;
+use models::ChosenModel;
 use models::chat::Tool;
 use serde_json::{Map, Value};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
@@ -22,7 +22,7 @@ const ROOM: usize = 96 << 10;
 
 impl Job {
     /// What an agent is offered beside its own tools, as far as its model has room for it.
-    pub(super) async fn offer(&self, role: Role, chosen: &Chosen) -> Offer {
+    pub(super) async fn offer(&self, role: Role, chosen: &ChosenModel) -> Offer {
         let Some(toolbox) = &self.kit.toolbox else { return Offer::default() };
         let Offer { tools, silent } = toolbox.offered(role).await;
         if chosen.is_local {

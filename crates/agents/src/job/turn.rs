@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use kernel::RunAction;
-use models::chat::{AnswerForm, Delta, Listener, Request, Stop, Usage};
-use models::{BYTES_OF_A_TOKEN, Chosen, ErrorClass, Meter, ModelError, Taken, Turn, WorstCase};
+use models::chat::{AnswerForm, ChatRequest, Delta, DeltaListener, StopReason, Usage};
+use models::{
+    BYTES_PER_TOKEN, ChosenModel, CompletedTurn, ErrorClass, MeterReading, ModelError, UsageMeter, WorstCase,
+};
 use shared_types::payload::llm::{LlmFail, LlmReply, ReplyEnd, RequestedCall, Tokens};
 use shared_types::payload::run::PauseReason;
 use shared_types::{Seq, TaskId};
@@ -27,7 +29,7 @@ const LOCAL_ANSWER: u32 = 1_024;
 
 /// What asking a model came to, before anything is recorded.
 enum Thought {
-    Whole(Turn),
+    Whole(CompletedTurn),
     Failed(ModelError),
     /// A budget does not allow it.
     TooMuch(String),
@@ -42,7 +44,7 @@ enum Thought {
 impl Job {
     /// A model takes a turn. What it took is recorded, whatever comes of it.
     pub(super) async fn take_turn(&self, task: TaskId) -> Result<Option<Seq>, GroundError> {
-        let (meter, mut place) = (Meter::default(), None);
+        let (meter, mut place) = (UsageMeter::default(), None);
         // Nothing that is being recorded is let go of.
         let came = tokio::select! {
             biased;
@@ -57,12 +59,12 @@ impl Job {
             }
             Thought::OutOfTime(why) => {
                 let reason = "its time was over before the answer was whole; what it took is an estimate";
-                self.record_loss(task, meter.taken(), reason).await?;
+                self.record_loss(task, meter.reading(), reason).await?;
                 self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await
             }
             Thought::Unwanted => {
                 let reason = "nobody waits for its answer any more; what it took is an estimate";
-                self.record_loss(task, meter.taken(), reason).await
+                self.record_loss(task, meter.reading(), reason).await
             }
             Thought::Later => self.take_turn_later(task).await,
         }
@@ -72,7 +74,7 @@ impl Job {
     async fn think(
         &self,
         task: TaskId,
-        meter: &Meter,
+        meter: &UsageMeter,
         place: &mut Option<Place>,
     ) -> Result<Thought, GroundError> {
         let standing = self.ground().standing(self.id()).await?;
@@ -104,7 +106,7 @@ impl Job {
             let error = match within(left, turn).await {
                 Some(Ok(turn)) => {
                     if was_too_long {
-                        self.rooms().insert(chosen.alias, request.tokens());
+                        self.rooms().insert(chosen.alias, request.estimated_tokens());
                     }
                     return Ok(Thought::Whole(turn));
                 }
@@ -115,8 +117,8 @@ impl Job {
             if error.class != ErrorClass::ContextTooLong || error.usage.total() > 0 {
                 return Ok(Thought::Failed(error));
             }
-            let shorter = self.request(task, role, &chosen, most, request.tokens() / 3 * 2).await?;
-            if shorter.tokens() >= request.tokens() {
+            let shorter = self.request(task, role, &chosen, most, request.estimated_tokens() / 3 * 2).await?;
+            if shorter.estimated_tokens() >= request.estimated_tokens() {
                 return Ok(Thought::Failed(error));
             }
             (request, was_too_long) = (shorter, true);
@@ -135,9 +137,9 @@ impl Job {
     }
 
     /// Tokens that a model can be told, as far as is known.
-    fn room(&self, chosen: &Chosen, answer: u32) -> u64 {
+    fn room(&self, chosen: &ChosenModel, answer: u32) -> u64 {
         let known = self.rooms().get(&chosen.alias).copied();
-        chosen.room(answer).min(known.unwrap_or(u64::MAX))
+        chosen.prompt_limit(answer).min(known.unwrap_or(u64::MAX))
     }
 
     fn rooms(&self) -> MutexGuard<'_, HashMap<String, u64>> {
@@ -145,7 +147,7 @@ impl Job {
     }
 
     /// The person's choice for the run, then for the role, then the catalog's.
-    fn choose(&self, role: &str, standing: &Standing) -> Result<Chosen, ModelError> {
+    fn choose(&self, role: &str, standing: &Standing) -> Result<ChosenModel, ModelError> {
         let of_run = self.history.run().and_then(|run| run.model.as_deref());
         let of_role = standing.roles.iter().find(|(name, _)| name == role).map(|(_, model)| model.as_str());
         self.kit.gateway.choose(of_run.or(of_role), role)
@@ -156,10 +158,10 @@ impl Job {
         &self,
         task: TaskId,
         role: roles::Role,
-        chosen: &Chosen,
+        chosen: &ChosenModel,
         max_output: u32,
         room: u64,
-    ) -> Result<Request, GroundError> {
+    ) -> Result<ChatRequest, GroundError> {
         let Some(own) = self.history.tasks.get(&task) else {
             return Err(GroundError::Refused("the agent is not in its own run".into()));
         };
@@ -174,16 +176,16 @@ impl Job {
             }
         }
         let offer = self.offer(role, chosen).await;
-        let mut request = Request {
+        let mut request = ChatRequest {
             system: system(role, &offer.silent),
             messages: Vec::new(),
             tools: role.offered().into_iter().chain(offer.tools).collect(),
             max_output,
             answer: AnswerForm::Any,
         };
-        let room = usize::try_from(room.saturating_sub(request.tokens())).unwrap_or(usize::MAX);
+        let room = usize::try_from(room.saturating_sub(request.estimated_tokens())).unwrap_or(usize::MAX);
         let told = transcript::told(&self.history, own, &texts);
-        request.messages = fit(told, room.saturating_mul(BYTES_OF_A_TOKEN));
+        request.messages = fit(told, room.saturating_mul(BYTES_PER_TOKEN));
         Ok(request)
     }
 
@@ -211,7 +213,7 @@ impl Job {
         Some(Bounds { run, task: run.task(task), standing, now: self.ground().now() })
     }
 
-    fn listener(&self, task: TaskId) -> Listener {
+    fn listener(&self, task: TaskId) -> DeltaListener {
         let (kit, run) = (Arc::clone(&self.kit), self.id());
         Arc::new(move |delta| match delta {
             Delta::Text(text) if !text.is_empty() => kit.ground.say(run, task, &text),
@@ -220,7 +222,7 @@ impl Job {
         })
     }
 
-    async fn took(&self, task: TaskId, turn: Turn) -> Result<Option<Seq>, GroundError> {
+    async fn took(&self, task: TaskId, turn: CompletedTurn) -> Result<Option<Seq>, GroundError> {
         let wanted = turn
             .reply
             .calls
@@ -228,12 +230,12 @@ impl Job {
             .map(|call| RequestedCall { call: self.ground().new_op(), tool: tool_name(&call.tool).into() });
         let (calls, usage): (Vec<RequestedCall>, _) = (wanted.collect(), turn.reply.usage);
         let ended = match turn.reply.stop {
-            Stop::Refusal => ReplyEnd::Refused,
-            Stop::Length => ReplyEnd::Cut,
-            Stop::End | Stop::Calls if calls.is_empty() && turn.reply.text.trim().is_empty() => {
+            StopReason::Refusal => ReplyEnd::Refused,
+            StopReason::Length => ReplyEnd::Cut,
+            StopReason::End | StopReason::Calls if calls.is_empty() && turn.reply.text.trim().is_empty() => {
                 ReplyEnd::Empty
             }
-            Stop::End | Stop::Calls => ReplyEnd::Whole,
+            StopReason::End | StopReason::Calls => ReplyEnd::Whole,
         };
         let json = serde_json::to_string(&turn.reply).map_err(|e| GroundError::Refused(e.to_string()))?;
         let kept = self.keep_words(json).await?;
@@ -249,7 +251,7 @@ impl Job {
             millis: turn.millis,
             attempts: turn.attempts,
         };
-        let taken = Taken { model: reply.model.to_string(), usage, cost: reply.micros };
+        let taken = MeterReading { model: reply.model.to_string(), usage, cost: reply.micros };
         let recorded =
             self.record_by(task, RunAction::RecordReply(reply), kept.bytes.into_iter().collect()).await;
         self.count_if_refused(task, taken, recorded).await
@@ -259,7 +261,7 @@ impl Job {
     async fn count_if_refused(
         &self,
         task: TaskId,
-        taken: Taken,
+        taken: MeterReading,
         recorded: Result<Option<Seq>, GroundError>,
     ) -> Result<Option<Seq>, GroundError> {
         if let Err(GroundError::Refused(_)) = &recorded {
@@ -271,7 +273,7 @@ impl Job {
     async fn record_loss(
         &self,
         task: TaskId,
-        taken: Taken,
+        taken: MeterReading,
         reason: &str,
     ) -> Result<Option<Seq>, GroundError> {
         let (tokens, micros) = (tokens(&taken.usage), taken.cost);
@@ -312,7 +314,7 @@ impl Job {
         let fail =
             LlmFail { task, model: error.model.as_str().into(), reason: reason.into(), tokens, micros };
         let known = self.history.seq();
-        let taken = Taken { model: error.model.clone(), usage: error.usage, cost: error.cost };
+        let taken = MeterReading { model: error.model.clone(), usage: error.usage, cost: error.cost };
         let recorded = self.record(RunAction::RecordFailure { fail, known }, Vec::new()).await;
         self.count_if_refused(task, taken, recorded).await
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read, Write, stderr, stdin};
 use std::path::Path;
 
-use ::models::{Auth, Kind};
+use ::models::{AuthScheme, ProviderKind};
 use agent_host::minds::Minds;
 use anyhow::{Context as _, Result};
 use computer::failure::{Code, Failure, of_anyhow};
@@ -89,8 +89,8 @@ fn used_keys(args: &Keys) -> Result<BTreeSet<String>> {
     let minds = Minds::new(config.models.as_ref())?.with_tools(config.mcp.as_ref())?;
     let search = config.services.search.as_ref().map(Search::new).transpose()?;
     let providers = minds.catalog.providers.iter();
-    let with_key =
-        providers.filter(|(_, provider)| provider.auth != Auth::None && provider.kind != Kind::Local);
+    let with_key = providers
+        .filter(|(_, provider)| provider.auth != AuthScheme::None && provider.kind != ProviderKind::Local);
     let mut used: BTreeSet<String> = with_key.map(|(name, _)| name.clone()).collect();
     used.extend(minds.tools.servers.values().flat_map(|server| server.endpoint.keys()));
     used.extend(search.and_then(|search| search.needs_key().then(|| search.key_name().to_owned())));

@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use agent_host::minds::LocalHost;
 use anyhow::Result;
 use computer::failure::{Code, Failure};
-use local_model::weights::{Consent, Offer, Progress};
+use local_model::weights::{DownloadConsent, DownloadOffer, DownloadProgress};
 use shared_types::UserId;
 
 use super::follow_run::read_line;
@@ -94,10 +94,10 @@ pub(super) fn offer(context: &Context) -> Result<()> {
 }
 
 /// Downloads the model that the person agreed to, with a progress bar, and then measures its speed.
-fn fetch(context: &Context, local: &MachineModel, offer: &Offer) -> Result<()> {
+fn fetch(context: &Context, local: &MachineModel, offer: &DownloadOffer) -> Result<()> {
     let (sender, progress) = channel();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let (own, consent) = (local.clone(), Consent::to(offer));
+    let (own, consent) = (local.clone(), DownloadConsent::to(offer));
     let say = move |now| {
         // The receiver lives until the download ends.
         let _ = sender.send(now);
@@ -106,8 +106,8 @@ fn fetch(context: &Context, local: &MachineModel, offer: &Offer) -> Result<()> {
     let bar = ProgressReport::new(context.style);
     for now in progress {
         match now {
-            Progress::Downloading { done, total } => bar.update("downloading", done, total),
-            Progress::Verifying { done, total } => bar.update("verifying", done, total),
+            DownloadProgress::Downloading { done, total } => bar.update("downloading", done, total),
+            DownloadProgress::Verifying { done, total } => bar.update("verifying", done, total),
         }
     }
     drop(bar);

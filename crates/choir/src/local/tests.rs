@@ -61,11 +61,12 @@ impl Child {
         );
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let manifest = Manifest { file: "small.gguf".into(), bytes: 1, ..Manifest::qwen_coder() };
-        let store = Store::new(self.folder.path().join("weights"));
+        let manifest =
+            WeightsManifest { file: "small.gguf".into(), bytes: 1, ..WeightsManifest::qwen_coder() };
+        let store = WeightsStore::new(self.folder.path().join("weights"));
         std::fs::create_dir_all(self.folder.path().join("weights")).unwrap();
         std::fs::write(store.path(&manifest), "w").unwrap();
-        let runner = Runner::by(program, Options::new(store.path(&manifest), 100));
+        let runner = LocalModelRunner::with_program(program, RunnerOptions::new(store.path(&manifest), 100));
         MachineModel::of(manifest, store, runner)
     }
 
@@ -82,7 +83,7 @@ async fn weights_that_were_brought_by_hand_are_measured_once_before_the_first_an
     assert_eq!(child.asked(), 0, "nothing is started to look at it");
     local.endpoint().await.unwrap();
     assert_eq!(local.line().speed, Some((2150, 325)));
-    assert_eq!(local.status(), LocalStatus::Running { tokens_per_second: Some(3.25) });
+    assert_eq!(local.status(), LocalModelStatus::Running { tokens_per_second: Some(3.25) });
     local.endpoint().await.unwrap();
     let later = child.local();
     assert_eq!(later.line().speed, Some((2150, 325)), "it is kept beside the weights");
@@ -115,29 +116,36 @@ async fn a_model_that_cannot_be_measured_answers_all_the_same() {
 async fn a_declined_download_stays_declined_in_every_process_until_it_is_fetched() {
     let folder = tempfile::tempdir().unwrap();
     let local = || {
-        let manifest = Manifest { sources: Vec::new(), ..Manifest::qwen_coder() };
-        let store = Store::new(folder.path());
-        let runner = Runner::by("/no/such/program", Options::new(store.path(&manifest), 100));
+        let manifest = WeightsManifest { sources: Vec::new(), ..WeightsManifest::qwen_coder() };
+        let store = WeightsStore::new(folder.path());
+        let runner = LocalModelRunner::with_program(
+            "/no/such/program",
+            RunnerOptions::new(store.path(&manifest), 100),
+        );
         MachineModel::of(manifest, store, runner)
     };
     let first = local();
-    assert_eq!(first.status(), LocalStatus::Absent { bytes: first.manifest.bytes });
+    assert_eq!(first.status(), LocalModelStatus::Absent { bytes: first.manifest.bytes });
     first.decline().unwrap();
     for each in [first, local()] {
         let line = each.line();
-        assert_eq!((each.status(), line.declined, line.ready), (LocalStatus::Declined, true, false));
+        assert_eq!((each.status(), line.declined, line.ready), (LocalModelStatus::Declined, true, false));
         assert!(line.obstacle.unwrap().contains("choir models fetch"));
     }
     let asked = local();
     asked.fetch();
     let ended = async {
-        while matches!(asked.status(), LocalStatus::Fetching { .. }) {
+        while matches!(asked.status(), LocalModelStatus::Fetching { .. }) {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(20), ended).await.unwrap();
-    assert!(matches!(asked.status(), LocalStatus::Failed { .. }), "there is no source: {:?}", asked.status());
+    assert!(
+        matches!(asked.status(), LocalModelStatus::Failed { .. }),
+        "there is no source: {:?}",
+        asked.status()
+    );
     assert!(!asked.line().declined && local().is_offered(), "a fetch ends the refusal");
     asked.decline().unwrap();
-    assert_eq!(asked.status(), LocalStatus::Declined, "also after a failure");
+    assert_eq!(asked.status(), LocalModelStatus::Declined, "also after a failure");
 }

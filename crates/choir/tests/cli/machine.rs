@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use scripted_model::{Script, Server, Wire};
+use scripted_model::{Script, ScriptedServer, Wire};
 use tempfile::TempDir;
 
 use crate::scenario::Scenario;
@@ -13,12 +13,12 @@ use crate::test_computer::{CommandOutput, DiskEntry, TestComputer, choir};
 /// A machine whose owner has a key for the scripted model.
 pub(crate) struct Machine {
     data: TempDir,
-    server: Server,
+    server: ScriptedServer,
 }
 
 impl Machine {
     pub(crate) fn new(script: Script) -> Self {
-        let (data, server) = (tempfile::tempdir().unwrap(), Server::start(script));
+        let (data, server) = (tempfile::tempdir().unwrap(), ScriptedServer::start(script));
         let config = format!("[models.provider.anthropic]\nbase_url = \"{}\"\n", server.url(Wire::Anthropic));
         std::fs::write(data.path().join("choir.toml"), config).unwrap();
         let machine = Self { data, server };

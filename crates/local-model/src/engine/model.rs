@@ -1,8 +1,8 @@
-//! The network itself: Qwen2 with quantized weights, one sequence, and a memory of it that can be cut.
+//! The network: Qwen2 with quantized weights, one sequence, and a key-value cache that can be truncated.
 //!
-//! It is candle's `quantized_qwen2` with three things changed: what was read stays and can be cut to any length, the
-//! table of words is never unpacked (which saves most of a gigabyte), and heads that share keys are multiplied at once
-//! instead of copying the keys for each.
+//! It is candle's `quantized_qwen2` with three changes: the cache is kept and can be truncated to any length, the
+//! embedding table is never dequantized (which saves most of a gigabyte), and query heads that share a key head are
+//! multiplied together instead of copying the keys.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,7 +12,7 @@ use candle_core::quantized::{QMatMul, QTensor, gguf_file};
 use candle_core::{DType, Device, Module, Result, Tensor};
 use candle_nn::{ops, rotary_emb};
 
-/// What the file says about the shape of the network.
+/// The shape of the network, from the metadata of the file.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     layers: usize,
@@ -62,21 +62,21 @@ struct Layer {
     values: Tensor,
 }
 
-/// Weights, and what was read so far.
+/// The weights and the key-value cache.
 #[derive(Debug)]
-pub(crate) struct Model {
+pub(crate) struct QwenModel {
     shape: Shape,
-    words: QMatMul,
+    embeddings: QMatMul,
     layers: Vec<Layer>,
     norm: Tensor,
     head: QMatMul,
     cos: Tensor,
     sin: Tensor,
     context: usize,
-    read: usize,
+    cached: usize,
 }
 
-/// Reads tensors from the file, and tells how far it is.
+/// Loads tensors from the file and reports the progress.
 struct Loader<'a> {
     file: File,
     content: &'a gguf_file::Content,
@@ -107,8 +107,8 @@ impl Loader<'_> {
             ))
         };
         let projections = [biased("attn_q")?, biased("attn_k")?, biased("attn_v")?];
-        // Pages of zeros are taken only once they are written to.
-        let memory =
+        // The kernel allocates zeroed pages only when they are written.
+        let cache =
             || Tensor::zeros((shape.key_heads, context, shape.head_width()), DType::F32, &Device::Cpu);
         Ok(Layer {
             attention_norm: self.plain(&name("attn_norm.weight"))?,
@@ -118,14 +118,14 @@ impl Loader<'_> {
             gate: self.matrix(&name("ffn_gate.weight"))?,
             up: self.matrix(&name("ffn_up.weight"))?,
             down: self.matrix(&name("ffn_down.weight"))?,
-            keys: memory()?,
-            values: memory()?,
+            keys: cache()?,
+            values: cache()?,
         })
     }
 }
 
-impl Model {
-    /// Reads the weights; `progress` hears of every piece by its size.
+impl QwenModel {
+    /// Loads the weights; `progress` receives the size of each tensor.
     pub(crate) fn load(
         path: &Path,
         content: &gguf_file::Content,
@@ -134,55 +134,55 @@ impl Model {
     ) -> Result<Self> {
         let shape = Shape::read(content)?;
         let mut loader = Loader { file: File::open(path)?, content, progress };
-        let words = loader.tensor("token_embd.weight")?;
+        let embeddings = loader.tensor("token_embd.weight")?;
         let head = match content.tensor_infos.contains_key("output.weight") {
             true => loader.tensor("output.weight")?,
-            false => words.clone(),
+            false => embeddings.clone(),
         };
         let layers = (0..shape.layers).map(|index| loader.layer(index, &shape, context));
         let layers = layers.collect::<Result<Vec<_>>>()?;
         let norm = loader.plain("output_norm.weight")?;
-        let (cos, sin) = rotations(&shape, context)?;
-        let (words, head) = (QMatMul::QTensor(words), QMatMul::QTensor(head));
-        Ok(Self { shape, words, layers, norm, head, cos, sin, context, read: 0 })
+        let (cos, sin) = rotation_tables(&shape, context)?;
+        let (embeddings, head) = (QMatMul::QTensor(embeddings), QMatMul::QTensor(head));
+        Ok(Self { shape, embeddings, layers, norm, head, cos, sin, context, cached: 0 })
     }
 
     pub(crate) fn context(&self) -> usize {
         self.context
     }
 
-    /// Forgets everything after the first `length` tokens.
+    /// Truncates the cache to `length` tokens.
     pub(crate) fn truncate(&mut self, length: usize) {
-        self.read = self.read.min(length);
+        self.cached = self.cached.min(length);
     }
 
-    /// Reads these tokens after those before, and weighs every token that may follow.
+    /// Appends the tokens and returns the logits of the next one.
     pub(crate) fn read(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
-        let x = self.pass(tokens)?;
+        let x = self.forward(tokens)?;
         let last = x.narrow(0, tokens.len() - 1, 1)?.contiguous()?;
         let last = ops::rms_norm(&last, &self.norm, self.shape.epsilon)?;
         self.head.forward(&last)?.flatten_all()?.to_vec1()
     }
 
-    /// Reads these tokens without asking what follows.
-    pub(crate) fn skim(&mut self, tokens: &[u32]) -> Result<()> {
-        self.pass(tokens).map(drop)
+    /// Appends the tokens without computing logits.
+    pub(crate) fn feed(&mut self, tokens: &[u32]) -> Result<()> {
+        self.forward(tokens).map(drop)
     }
 
-    fn pass(&mut self, tokens: &[u32]) -> Result<Tensor> {
-        let (start, count) = (self.read, tokens.len());
+    fn forward(&mut self, tokens: &[u32]) -> Result<Tensor> {
+        let (start, count) = (self.cached, tokens.len());
         if count == 0 || start + count > self.context {
             candle_core::bail!("{count} tokens after {start} do not fit into {}", self.context);
         }
-        let mut x = self.words.embedding(&Tensor::new(tokens, &Device::Cpu)?)?;
-        let turns = (self.cos.narrow(0, start, count)?, self.sin.narrow(0, start, count)?);
-        let mask = (count > 1).then(|| mask(start, count)).transpose()?;
+        let mut x = self.embeddings.embedding(&Tensor::new(tokens, &Device::Cpu)?)?;
+        let rotations = (self.cos.narrow(0, start, count)?, self.sin.narrow(0, start, count)?);
+        let mask = (count > 1).then(|| causal_mask(start, count)).transpose()?;
         for layer in &self.layers {
-            let attended = layer.attend(&x, &self.shape, start, &turns, mask.as_ref())?;
+            let attended = layer.attend(&x, &self.shape, start, &rotations, mask.as_ref())?;
             x = (x + attended)?;
             x = (&x + layer.feed(&x, &self.shape)?)?;
         }
-        self.read = start + count;
+        self.cached = start + count;
         Ok(x)
     }
 }
@@ -199,7 +199,7 @@ impl Layer {
         let (count, width) = (x.dim(0)?, shape.head_width());
         let x = ops::rms_norm(x, &self.attention_norm, shape.epsilon)?;
         let [query, key, value] = &self.projections;
-        let mut outs = together(&[&query.0, &key.0, &value.0], &x)?.into_iter();
+        let mut outs = multiply_all(&[&query.0, &key.0, &value.0], &x)?.into_iter();
         let mut next = |bias: &Tensor, heads: usize| {
             let out = outs.next().ok_or_else(|| candle_core::Error::Msg("a projection is missing".into()))?;
             out.broadcast_add(bias)?.reshape((count, heads, width))?.transpose(0, 1)?.contiguous()
@@ -229,13 +229,13 @@ impl Layer {
 
     fn feed(&self, x: &Tensor, shape: &Shape) -> Result<Tensor> {
         let x = ops::rms_norm(x, &self.feed_norm, shape.epsilon)?;
-        let outs = together(&[&self.gate, &self.up], &x)?;
+        let outs = multiply_all(&[&self.gate, &self.up], &x)?;
         self.down.forward(&(outs[0].silu()? * &outs[1])?)
     }
 }
 
-/// Multiplies by several matrices at once where the processor has a way to.
-fn together(matrices: &[&QMatMul], x: &Tensor) -> Result<Vec<Tensor>> {
+/// Multiplies by several matrices in one pass, if the processor supports it.
+fn multiply_all(matrices: &[&QMatMul], x: &Tensor) -> Result<Vec<Tensor>> {
     let quantized = matrices.iter().map(|matrix| match matrix {
         QMatMul::QTensor(tensor) => Some(tensor.as_ref()),
         QMatMul::Tensor(_) | QMatMul::TensorF16(_) => None,
@@ -248,19 +248,19 @@ fn together(matrices: &[&QMatMul], x: &Tensor) -> Result<Vec<Tensor>> {
     matrices.iter().map(|matrix| matrix.forward(x)).collect()
 }
 
-/// The cosines and sines by which a place in the text turns a key.
-fn rotations(shape: &Shape, context: usize) -> Result<(Tensor, Tensor)> {
+/// The cosines and sines of the rotary position embedding.
+fn rotation_tables(shape: &Shape, context: usize) -> Result<(Tensor, Tensor)> {
     let width = shape.head_width();
     let speeds = (0..width).step_by(2).map(|i| shape.rope_base.powf(-(i as f32) / width as f32));
     let speeds: Vec<f32> = speeds.collect();
     let angles: Vec<f32> =
-        (0..context).flat_map(|place| speeds.iter().map(move |speed| place as f32 * speed)).collect();
+        (0..context).flat_map(|position| speeds.iter().map(move |speed| position as f32 * speed)).collect();
     let angles = Tensor::from_vec(angles, (context, width / 2), &Device::Cpu)?;
     Ok((angles.cos()?, angles.sin()?))
 }
 
-/// Keeps a token from seeing those after it.
-fn mask(start: usize, count: usize) -> Result<Tensor> {
+/// The causal mask: hides later tokens from earlier ones.
+fn causal_mask(start: usize, count: usize) -> Result<Tensor> {
     let row = |i: usize| (0..start + count).map(move |j| if j > start + i { f32::NEG_INFINITY } else { 0.0 });
     let cells: Vec<f32> = (0..count).flat_map(row).collect();
     Tensor::from_vec(cells, (count, start + count), &Device::Cpu)

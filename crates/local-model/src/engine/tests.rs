@@ -1,4 +1,4 @@
-//! The engine with a network that follows a script, and a token for every byte.
+//! The engine with a scripted network and one token per byte.
 
 use std::collections::VecDeque;
 
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A token for each byte, and one for the end.
+/// One token per byte, and one for the end of the text.
 #[derive(Debug)]
-pub(crate) struct ByteWords(Vec<u8>);
+pub(crate) struct ByteTokenizer(Vec<u8>);
 
 const END: u32 = 256;
 
-impl Words for ByteWords {
+impl Tokenizer for ByteTokenizer {
     fn is_end(&self, token: u32) -> bool {
         token == END
     }
@@ -25,16 +25,16 @@ impl Words for ByteWords {
         Ok(text.bytes().map(u32::from).collect())
     }
 
-    fn prompt(&self, pieces: &[Piece]) -> Result<Vec<u32>, VocabularyError> {
+    fn prompt(&self, pieces: &[PromptPiece]) -> Result<Vec<u32>, VocabularyError> {
         let tokens = pieces.iter().flat_map(|piece| match piece {
-            Piece::Mark(_) => vec![END],
-            Piece::Text(text) => text.bytes().map(u32::from).collect(),
+            PromptPiece::Mark(_) => vec![END],
+            PromptPiece::Text(text) => text.bytes().map(u32::from).collect(),
         });
         Ok(tokens.collect())
     }
 }
 
-/// Wants to write its script, and then to end. What a grammar forces on it, it takes as written.
+/// A network that writes its script and then ends the text. Forced tokens count as written.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     script: VecDeque<String>,
@@ -65,7 +65,7 @@ impl Network for Scripted {
 
     fn read(&mut self, tokens: &[u32]) -> candle_core::Result<Vec<f32>> {
         self.advance(tokens);
-        // The first token of an answer is the last of its prompt.
+        // The first read of an answer includes the last token of its prompt.
         self.at += if self.answering { tokens.len() } else { tokens.len() - 1 };
         self.answering = true;
         let mut weights = vec![0.0; 257];
@@ -74,47 +74,47 @@ impl Network for Scripted {
         Ok(weights)
     }
 
-    fn skim(&mut self, tokens: &[u32]) -> candle_core::Result<()> {
+    fn feed(&mut self, tokens: &[u32]) -> candle_core::Result<()> {
         self.advance(tokens);
         Ok(())
     }
 }
 
-pub(crate) fn engine(answers: &[&str]) -> Engine<Scripted, ByteWords> {
+pub(crate) fn engine(answers: &[&str]) -> Engine<Scripted, ByteTokenizer> {
     let script = answers.iter().map(|answer| (*answer).to_owned()).collect();
-    Engine::new(Scripted { script, ..Default::default() }, ByteWords((0..=255).collect()))
+    Engine::new(Scripted { script, ..Default::default() }, ByteTokenizer((0..=255).collect()))
 }
 
 #[derive(Default)]
-struct Heard {
-    deltas: Vec<Delta>,
-    leaves_after: Option<usize>,
+struct RecordingListener {
+    deltas: Vec<AnswerDelta>,
+    disconnects_after: Option<usize>,
 }
 
-impl Listener for Heard {
-    fn is_there(&self) -> bool {
-        self.leaves_after.is_none_or(|count| self.deltas.len() < count)
+impl AnswerListener for RecordingListener {
+    fn is_connected(&self) -> bool {
+        self.disconnects_after.is_none_or(|count| self.deltas.len() < count)
     }
 
     fn accepted(&mut self) {}
 
-    fn hear(&mut self, delta: Delta) {
+    fn receive(&mut self, delta: AnswerDelta) {
         self.deltas.push(delta);
     }
 }
 
-impl Heard {
+impl RecordingListener {
     fn text(&self) -> String {
-        let text = |delta: &Delta| match delta {
-            Delta::Text(text) | Delta::Arguments(text) => text.clone(),
-            Delta::Call { name } => format!("{name}: "),
+        let text = |delta: &AnswerDelta| match delta {
+            AnswerDelta::Text(text) | AnswerDelta::Arguments(text) => text.clone(),
+            AnswerDelta::Call { name } => format!("{name}: "),
         };
         self.deltas.iter().map(text).collect()
     }
 }
 
 fn task(request: Value) -> Task {
-    Task::of(&serde_json::from_value(request).unwrap()).unwrap()
+    Task::new(&serde_json::from_value(request).unwrap()).unwrap()
 }
 
 fn user(text: &str) -> Value {
@@ -130,101 +130,104 @@ fn with_tool(mut request: Value) -> Value {
 }
 
 #[test]
-fn text_is_written_until_the_model_ends_it() {
-    let mut heard = Heard::default();
-    let outcome = engine(&["Hello."]).answer(task(user("Hi")), &mut heard).unwrap();
+fn text_is_written_until_the_model_ends() {
+    let mut listener = RecordingListener::default();
+    let outcome = engine(&["Hello."]).answer(task(user("Hi")), &mut listener).unwrap();
     assert_eq!(
-        (heard.text().as_str(), outcome.finish, outcome.usage.completion),
-        ("Hello.", Finish::Stop, 6)
+        (listener.text().as_str(), outcome.finish, outcome.usage.completion),
+        ("Hello.", FinishReason::Stop, 6)
     );
     assert_eq!(outcome.usage.cached, 0);
 }
 
 #[test]
-fn an_answer_ends_at_its_limit() {
-    let mut heard = Heard::default();
+fn an_answer_ends_at_its_token_limit() {
+    let mut listener = RecordingListener::default();
     let mut request = user("Hi");
     request["max_tokens"] = 3.into();
-    let outcome = engine(&["Hello."]).answer(task(request), &mut heard).unwrap();
-    assert_eq!((heard.text().as_str(), outcome.finish), ("Hel", Finish::Length));
+    let outcome = engine(&["Hello."]).answer(task(request), &mut listener).unwrap();
+    assert_eq!((listener.text().as_str(), outcome.finish), ("Hel", FinishReason::Length));
 }
 
 #[test]
-fn a_prompt_that_goes_on_costs_only_what_is_new() {
+fn only_the_new_part_of_a_prompt_is_read() {
     let mut engine = engine(&["One.", "Two.", "Three."]);
-    let first = engine.answer(task(user("Count")), &mut Heard::default()).unwrap();
+    let first = engine.answer(task(user("Count")), &mut RecordingListener::default()).unwrap();
     let more = json!({ "messages": [
         { "role": "user", "content": "Count" },
         { "role": "assistant", "content": "One." },
         { "role": "user", "content": "On" },
     ] });
     engine.network.passes.clear();
-    let second = engine.answer(task(more), &mut Heard::default()).unwrap();
-    // The answer was read up to its last letter, which is where the model chose to end it.
+    let second = engine.answer(task(more), &mut RecordingListener::default()).unwrap();
+    // The cache includes the answer up to its last letter, after which the model chose to end.
     assert_eq!(second.usage.cached, first.usage.prompt + "One.".len());
     let read: usize = engine.network.passes.iter().sum();
     assert_eq!(read, second.usage.prompt - second.usage.cached + "Two.".len());
-    // Another conversation shares the beginning only.
-    let third = engine.answer(task(user("Other")), &mut Heard::default()).unwrap();
+    // Another conversation shares only the beginning.
+    let third = engine.answer(task(user("Other")), &mut RecordingListener::default()).unwrap();
     assert!(third.usage.cached < first.usage.prompt);
 }
 
 #[test]
-fn the_same_prompt_twice_reads_its_last_token() {
+fn a_repeated_prompt_reads_only_its_last_token() {
     let mut engine = engine(&["One.", "One."]);
-    let first = engine.answer(task(user("Hi")), &mut Heard::default()).unwrap();
-    let second = engine.answer(task(user("Hi")), &mut Heard::default()).unwrap();
+    let first = engine.answer(task(user("Hi")), &mut RecordingListener::default()).unwrap();
+    let second = engine.answer(task(user("Hi")), &mut RecordingListener::default()).unwrap();
     assert_eq!(second.usage.cached, first.usage.prompt - 1);
 }
 
 #[test]
-fn a_call_is_held_to_its_form() {
+fn a_call_follows_the_grammar() {
     let wanted = r#"{"name": "read", "arguments": {"path": "a.txt"}}"#;
-    let mut heard = Heard::default();
+    let mut listener = RecordingListener::default();
     let mut engine = engine(&[wanted]);
-    let outcome = engine.answer(task(with_tool(user("Hi"))), &mut heard).unwrap();
-    assert_eq!((heard.text().as_str(), outcome.finish), (r#"read: {"path": "a.txt"}"#, Finish::ToolCalls));
-    // What has to come is read in one pass with what came before.
+    let outcome = engine.answer(task(with_tool(user("Hi"))), &mut listener).unwrap();
+    assert_eq!(
+        (listener.text().as_str(), outcome.finish),
+        (r#"read: {"path": "a.txt"}"#, FinishReason::ToolCalls)
+    );
+    // Forced tokens are read in one pass with the previous token.
     assert!(engine.network.passes.len() < wanted.len() / 2, "{:?}", engine.network.passes);
 }
 
 #[test]
-fn a_model_that_would_write_something_else_is_kept_from_it() {
-    let mut heard = Heard::default();
+fn the_grammar_prevents_any_other_output() {
+    let mut listener = RecordingListener::default();
     let mut request = with_tool(user("Hi"));
     request["tool_choice"] = "required".into();
     request["max_tokens"] = 200.into();
     let wanted = r#"```json {"path": "a.txt"} ``` and so on, without any end that would be fitting"#;
-    engine(&[wanted]).answer(task(request), &mut heard).unwrap();
-    assert_eq!(heard.deltas[0], Delta::Call { name: "read".into() });
-    assert!(heard.text().starts_with(r#"read: {"path": ""#), "{}", heard.text());
+    engine(&[wanted]).answer(task(request), &mut listener).unwrap();
+    assert_eq!(listener.deltas[0], AnswerDelta::Call { name: "read".into() });
+    assert!(listener.text().starts_with(r#"read: {"path": ""#), "{}", listener.text());
 }
 
 #[test]
-fn nobody_is_answered_who_went_away() {
-    let mut heard = Heard { leaves_after: Some(2), ..Default::default() };
+fn the_answer_stops_when_the_client_disconnects() {
+    let mut listener = RecordingListener { disconnects_after: Some(2), ..Default::default() };
     let mut engine = engine(&["Hello.", "Again."]);
-    let left = engine.answer(task(user("Hi")), &mut heard);
+    let left = engine.answer(task(user("Hi")), &mut listener);
     assert!(matches!(left, Err(EngineError::Cancelled)));
-    assert_eq!(heard.text(), "He");
-    let mut heard = Heard::default();
-    engine.answer(task(user("Hi")), &mut heard).unwrap();
-    assert_eq!(heard.text(), "Again.");
+    assert_eq!(listener.text(), "He");
+    let mut listener = RecordingListener::default();
+    engine.answer(task(user("Hi")), &mut listener).unwrap();
+    assert_eq!(listener.text(), "Again.");
 }
 
 #[test]
-fn a_prompt_that_is_too_long_is_refused() {
-    let long = engine(&[]).answer(task(user(&"x".repeat(3000))), &mut Heard::default());
+fn a_prompt_that_is_too_long_is_rejected() {
+    let long = engine(&[]).answer(task(user(&"x".repeat(3000))), &mut RecordingListener::default());
     assert!(matches!(long, Err(EngineError::TooLong { context: 2000, .. })));
 }
 
 #[test]
-fn tools_that_must_be_used_have_to_be_there() {
-    let of = |value: Value| Task::of(&serde_json::from_value(value).unwrap()).map(drop);
+fn required_tools_must_be_defined() {
+    let of = |value: Value| Task::new(&serde_json::from_value(value).unwrap()).map(drop);
     let mut request = user("Hi");
     request["tool_choice"] = "required".into();
-    assert_eq!(of(request.clone()), Err(Refusal::NoTools));
+    assert_eq!(of(request.clone()), Err(InvalidRequest::NoTools));
     request["tool_choice"] = json!({ "type": "function", "function": { "name": "fly" } });
-    assert_eq!(of(with_tool(request)), Err(Refusal::UnknownTool("fly".into())));
-    assert_eq!(of(json!({ "messages": [] })), Err(Refusal::NothingSaid));
+    assert_eq!(of(with_tool(request)), Err(InvalidRequest::UnknownTool("fly".into())));
+    assert_eq!(of(json!({ "messages": [] })), Err(InvalidRequest::NoMessages));
 }

@@ -1,32 +1,32 @@
-//! Words and tokens: what the weights bring along of a tokenizer.
+//! The vocabulary: the tokenizer that comes with the weights.
 
 use candle_core::quantized::gguf_file::{Content, Value};
 use candle_core::quantized::tokenizer::TokenizerFromGguf;
 use thiserror::Error;
 use tokenizers::Tokenizer;
 
-use crate::prompt::Piece;
+use crate::prompt::PromptPiece;
 
-/// Why text could not be made into tokens.
+/// Why text could not be tokenized.
 #[derive(Debug, Error)]
 pub(crate) enum VocabularyError {
-    #[error("the weights bring no tokenizer that is known here")]
+    #[error("the weights contain no supported tokenizer")]
     Unknown(#[source] candle_core::Error),
-    #[error("the tokenizer refused the text: {0}")]
+    #[error("the tokenizer failed: {0}")]
     Refused(String),
-    #[error("the weights know no {0}")]
+    #[error("the weights have no {0}")]
     Missing(String),
 }
 
-/// What a token stands for.
+/// The meaning of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Meaning {
     Bytes(Box<[u8]>),
-    /// Not text: the end of a turn and the like.
+    /// A control token, such as the end of a turn.
     Control,
 }
 
-/// Every token of a model.
+/// All tokens of a model.
 #[derive(Debug)]
 pub(crate) struct Vocabulary {
     tokenizer: Tokenizer,
@@ -37,7 +37,7 @@ pub(crate) struct Vocabulary {
 impl Vocabulary {
     pub(crate) fn read(content: &Content) -> Result<Self, VocabularyError> {
         let mut tokenizer = Tokenizer::from_gguf(content).map_err(VocabularyError::Unknown)?;
-        // What somebody wrote is text, even where it looks like the end of a turn.
+        // Text from users stays text, even if it looks like a control token.
         tokenizer.set_encode_special_tokens(true);
         let list = |key: &str| match content.metadata.get(key) {
             Some(Value::Array(values)) => Ok(values),
@@ -65,7 +65,7 @@ impl Vocabulary {
         self.ends.contains(&token)
     }
 
-    /// The bytes of a token; none for a control token, and for numbers that stand for nothing.
+    /// The bytes of a token; `None` for control tokens and unknown ids.
     pub(crate) fn bytes(&self, token: u32) -> Option<&[u8]> {
         match self.meanings.get(token as usize)? {
             Meaning::Bytes(bytes) => Some(bytes),
@@ -78,17 +78,17 @@ impl Vocabulary {
         encoded.map(|encoded| encoded.get_ids().to_vec()).map_err(|e| VocabularyError::Refused(e.to_string()))
     }
 
-    /// A prompt as tokens: its marks are control tokens, everything else is plain text.
-    pub(crate) fn prompt(&self, pieces: &[Piece]) -> Result<Vec<u32>, VocabularyError> {
+    /// Tokenizes a prompt: marks become control tokens, the rest is plain text.
+    pub(crate) fn prompt(&self, pieces: &[PromptPiece]) -> Result<Vec<u32>, VocabularyError> {
         let mut tokens = Vec::new();
         for piece in pieces {
             match piece {
-                Piece::Mark(mark) => tokens.push(
+                PromptPiece::Mark(mark) => tokens.push(
                     self.tokenizer
                         .token_to_id(mark)
                         .ok_or_else(|| VocabularyError::Missing((*mark).into()))?,
                 ),
-                Piece::Text(text) => tokens.extend(self.tokens(text)?),
+                PromptPiece::Text(text) => tokens.extend(self.tokens(text)?),
             }
         }
         Ok(tokens)
@@ -99,7 +99,8 @@ fn number(value: &Value) -> Option<i64> {
     value.to_i32().map(i64::from).or_else(|_| value.to_u32().map(i64::from)).ok()
 }
 
-/// Tokens are written with a letter for every byte: printable ones as they are, the others from U+0100 on.
+/// Maps the characters of GPT-2's byte alphabet to bytes: printable bytes map to themselves, the others start at
+/// U+0100.
 fn byte_alphabet() -> impl Fn(char) -> Option<u8> {
     let plain = |byte: u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let moved: Vec<u8> = (0..=u8::MAX).filter(|byte| !plain(*byte)).collect();
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_stand_for_bytes() {
+    fn the_byte_alphabet_is_decoded() {
         let unmap = byte_alphabet();
         let bytes = |text: &str| text.chars().filter_map(&unmap).collect::<Vec<u8>>();
         assert_eq!(bytes("ĠtheĊ"), b" the\n");

@@ -1,33 +1,37 @@
-//! JSON Schema as a grammar: objects, lists, texts, numbers, choices and constants; in one fixed spelling.
+//! Converts a JSON Schema into a grammar with one fixed formatting: objects, arrays, strings, numbers, alternatives
+//! and constants.
 //!
-//! Properties come in the order of the schema, with one blank after `:` and `,`, as the model has learned to write them
-//! and as [`crate::prompt`] writes them again. What a grammar cannot say well (patterns, ranges of numbers, very long
-//! limits) is left to whoever checks the answer.
+//! Properties have the order of the schema and one space after `:` and `,`, as the model was trained to write them
+//! and as [`crate::prompt`] writes them. Constraints that a grammar cannot express well (patterns, number ranges,
+//! long limits) are left to the schema check of the caller.
 
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use super::{Bytes, Grammar, Item, Place, RuleId};
+use super::{ByteSet, Grammar, GrammarState, Item, RuleId};
 
-/// Limits above these are not counted: every step of counting is a rule.
+/// Larger limits are ignored: every counted item needs a rule.
 const LONGEST_TEXT: u64 = 400;
 const LONGEST_LIST: u64 = 64;
-/// References within references; a schema that names itself ends in plain JSON.
-const DEEPEST: usize = 12;
-/// Rules of a whole grammar; what comes after them is plain JSON.
-const RULES: usize = 10_000;
+/// Depth limit of references; recursive schemas continue as any JSON.
+const MAX_DEPTH: usize = 12;
+/// Maximum number of rules; the rest of a larger schema is any JSON.
+const MAX_RULES: usize = 10_000;
 
-/// Any text of this schema.
-pub(crate) fn of_schema(schema: &Value) -> Place {
+/// The grammar of values that match this schema.
+pub(crate) fn schema_grammar(schema: &Value) -> GrammarState {
     let mut builder = Builder::default();
     let root = builder.value(schema, schema, 0);
     let root = builder.grammar.rule(vec![vec![Item::Rule(root)]]);
-    Place::start(Rc::new(builder.grammar), root)
+    GrammarState::start(Rc::new(builder.grammar), root)
 }
 
-/// One call of these tools, by name and schema, or, where that is allowed, words to the person.
-pub(crate) fn call_or_say<'a>(tools: impl IntoIterator<Item = (&'a str, &'a Value)>, may_say: bool) -> Place {
+/// The grammar of one call of these tools (name and schema) or, if `may_say`, of a message to the user.
+pub(crate) fn call_or_say_grammar<'a>(
+    tools: impl IntoIterator<Item = (&'a str, &'a Value)>,
+    may_say: bool,
+) -> GrammarState {
     let mut builder = Builder::default();
     let mut choices = Vec::new();
     for (name, schema) in tools {
@@ -44,11 +48,11 @@ pub(crate) fn call_or_say<'a>(tools: impl IntoIterator<Item = (&'a str, &'a Valu
         choices.push(items);
     }
     let root = builder.grammar.rule(choices);
-    Place::start(Rc::new(builder.grammar), root)
+    GrammarState::start(Rc::new(builder.grammar), root)
 }
 
 fn text(text: &str) -> Vec<Item> {
-    text.bytes().map(|byte| Item::Byte(Bytes::of(&[byte]))).collect()
+    text.bytes().map(|byte| Item::Byte(ByteSet::from_bytes(&[byte]))).collect()
 }
 
 #[derive(Default)]
@@ -62,7 +66,7 @@ struct Builder {
 impl Builder {
     fn value(&mut self, schema: &Value, root: &Value, depth: usize) -> RuleId {
         let Value::Object(schema) = schema else { return self.any() };
-        if depth > DEEPEST || self.grammar.rules.len() > RULES {
+        if depth > MAX_DEPTH || self.grammar.rules.len() > MAX_RULES {
             return self.any();
         }
         if let Some(to) = schema.get("$ref").and_then(Value::as_str) {
@@ -141,7 +145,7 @@ impl Builder {
             };
             return self.dictionary(value);
         }
-        // From the last property to the first: what may come when something stands before it, and when nothing does.
+        // From the last property to the first: the rest of the object if a property precedes it, and if none does.
         let end = self.grammar.rule(vec![text("}")]);
         let (mut rest, mut rest_first) = (end, end);
         for (name, schema) in properties.iter().rev() {
@@ -166,7 +170,7 @@ impl Builder {
         self.grammar.rule(vec![items])
     }
 
-    /// An object with keys of the model's own.
+    /// An object with arbitrary keys.
     fn dictionary(&mut self, value: RuleId) -> RuleId {
         let key = self.string(None, None);
         let mut pair = vec![Item::Rule(key)];
@@ -247,16 +251,23 @@ impl Builder {
         if let Some(known) = self.character {
             return known;
         }
-        let byte = |from, to| Item::Byte(Bytes::range(from, to));
-        let plain = Bytes::range(0x20, 0x7f).without(b'"').without(b'\\');
-        let hex = Item::Byte(Bytes::range(b'0', b'9').with(b'a', b'f').with(b'A', b'F'));
-        let escape = Item::Byte(Bytes::of(b"\\"));
+        let byte = |from, to| Item::Byte(ByteSet::range(from, to));
+        let plain = ByteSet::range(0x20, 0x7f).without(b'"').without(b'\\');
+        let hex = Item::Byte(ByteSet::range(b'0', b'9').with(b'a', b'f').with(b'A', b'F'));
+        let escape = Item::Byte(ByteSet::from_bytes(b"\\"));
         let tail = byte(0x80, 0xbf);
         let character = self.grammar.rule(vec![
             vec![Item::Byte(plain)],
-            vec![escape, Item::Byte(Bytes::of(b"\"\\/bfnrt"))],
-            // The upper half of a pair would need its lower half; such characters are written as they are.
-            vec![escape, Item::Byte(Bytes::of(b"u")), Item::Byte(Bytes::of(b"0")), hex, hex, hex],
+            vec![escape, Item::Byte(ByteSet::from_bytes(b"\"\\/bfnrt"))],
+            // Surrogate pairs are not allowed as escapes; such characters are written directly.
+            vec![
+                escape,
+                Item::Byte(ByteSet::from_bytes(b"u")),
+                Item::Byte(ByteSet::from_bytes(b"0")),
+                hex,
+                hex,
+                hex,
+            ],
             vec![byte(0xc2, 0xdf), tail],
             vec![byte(0xe0, 0xe0), byte(0xa0, 0xbf), tail],
             vec![byte(0xe1, 0xec), tail, tail],
@@ -271,8 +282,8 @@ impl Builder {
     }
 
     fn number(&mut self, fraction: bool) -> RuleId {
-        let digit = Item::Byte(Bytes::range(b'0', b'9'));
-        // Fifteen digits are read back exactly by everything, and end a model that would write nines for ever.
+        let digit = Item::Byte(ByteSet::range(b'0', b'9'));
+        // Every reader parses fifteen digits exactly, and the limit stops a model that would write digits for ever.
         let digits = |grammar: &mut Grammar, most: usize| {
             (0..most).fold(None, |rest: Option<RuleId>, _| {
                 let next = rest.map_or_else(|| vec![digit], |rest| vec![digit, Item::Rule(rest)]);
@@ -280,7 +291,7 @@ impl Builder {
             })
         };
         let more = digits(&mut self.grammar, 14).map(Item::Rule);
-        let mut some = vec![Item::Byte(Bytes::range(b'1', b'9'))];
+        let mut some = vec![Item::Byte(ByteSet::range(b'1', b'9'))];
         some.extend(more);
         let whole = self.grammar.rule(vec![text("0"), some]);
         let mut tail = vec![Vec::new()];

@@ -1,33 +1,33 @@
-//! What a grammar lets through, by example.
+//! Texts that grammars accept and reject.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// Whether this is a whole text of the grammar, and the same byte by byte as at once.
-fn takes(place: &Place, text: &str) -> bool {
-    let mut slowly = Some(place.clone());
+/// Whether the grammar accepts this text, fed byte by byte as well as at once.
+fn takes(state: &GrammarState, text: &str) -> bool {
+    let mut slowly = Some(state.clone());
     for byte in text.bytes() {
-        slowly = slowly.and_then(|place| place.after(&[byte]));
+        slowly = slowly.and_then(|state| state.advance(&[byte]));
     }
-    let at_once = place.after(text.as_bytes()).is_some_and(|place| place.may_end());
-    assert_eq!(slowly.is_some_and(|place| place.may_end()), at_once, "{text}");
+    let at_once = state.advance(text.as_bytes()).is_some_and(|state| state.may_end());
+    assert_eq!(slowly.is_some_and(|state| state.may_end()), at_once, "{text}");
     at_once
 }
 
 fn check(schema: &Value, good: &[&str], bad: &[&str]) {
-    let place = of_schema(schema);
+    let state = schema_grammar(schema);
     for text in good {
-        assert!(takes(&place, text), "{schema} refuses {text}");
+        assert!(takes(&state, text), "{schema} refuses {text}");
         assert!(serde_json::from_str::<Value>(text).is_ok(), "{text}");
     }
     for text in bad {
-        assert!(!takes(&place, text), "{schema} takes {text}");
+        assert!(!takes(&state, text), "{schema} takes {text}");
     }
 }
 
 #[test]
-fn objects_have_their_properties_and_no_others() {
+fn objects_have_only_their_own_properties() {
     let schema = json!({
         "type": "object",
         "properties": { "a": { "type": "string" }, "b": { "type": "integer" }, "c": { "type": "boolean" } },
@@ -54,7 +54,7 @@ fn objects_have_their_properties_and_no_others() {
 }
 
 #[test]
-fn texts_are_json_strings_within_their_limits() {
+fn strings_are_json_strings_within_their_length_limits() {
     let schema = json!({ "type": "string", "minLength": 1, "maxLength": 3 });
     check(
         &schema,
@@ -64,7 +64,7 @@ fn texts_are_json_strings_within_their_limits() {
 }
 
 #[test]
-fn lists_have_their_limits() {
+fn arrays_keep_their_length_limits() {
     let items = json!({ "type": "number" });
     let between = json!({ "type": "array", "items": items, "minItems": 1, "maxItems": 2 });
     check(&between, &["[1]", "[1.5, -2]"], &["[]", "[1, 2, 3]", "[1,2]", "[1, ]"]);
@@ -73,7 +73,7 @@ fn lists_have_their_limits() {
 }
 
 #[test]
-fn choices_and_constants_are_taken_literally() {
+fn enums_and_constants_are_literal() {
     check(&json!({ "enum": ["low", "high", 3, null] }), &[r#""low""#, "3", "null"], &[r#""mid""#, "4"]);
     check(&json!({ "const": { "a": [1, 2] } }), &[r#"{"a": [1, 2]}"#], &["{}"]);
     let either = json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] });
@@ -82,7 +82,7 @@ fn choices_and_constants_are_taken_literally() {
 }
 
 #[test]
-fn references_are_followed_even_in_circles() {
+fn recursive_references_are_followed() {
     let schema = json!({
         "type": "object",
         "properties": { "tree": { "$ref": "#/$defs/Tree" } },
@@ -97,7 +97,7 @@ fn references_are_followed_even_in_circles() {
 }
 
 #[test]
-fn a_schema_that_names_itself_many_times_is_plain_json_from_somewhere_on() {
+fn a_schema_that_branches_into_itself_ends_in_any_json() {
     let properties: serde_json::Map<String, Value> =
         (0..20).map(|number| (format!("p{number}"), json!({ "$ref": "#" }))).collect();
     check(
@@ -108,7 +108,7 @@ fn a_schema_that_names_itself_many_times_is_plain_json_from_somewhere_on() {
 }
 
 #[test]
-fn what_no_schema_says_is_any_json() {
+fn a_missing_schema_allows_any_json() {
     let good = [r#"{"a": [1, {"b": null}], "c": "d"}"#, "[]", "{}", "true", "-0.25"];
     check(&json!({}), &good, &["{a: 1}", "[1,2]", "nul"]);
     check(&json!({ "type": "object" }), &[r#"{"x": {"y": []}}"#, "{}"], &["[]"]);
@@ -117,37 +117,37 @@ fn what_no_schema_says_is_any_json() {
 }
 
 #[test]
-fn a_call_names_one_of_the_tools_and_keeps_to_its_schema() {
+fn a_call_has_a_known_tool_and_matches_its_schema() {
     let read =
         json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] });
     let none = json!({ "type": "object", "properties": {} });
-    let place = call_or_say([("read", &read), ("ready", &none)], true);
-    assert!(takes(&place, r#"{"name": "read", "arguments": {"path": "a"}}"#));
-    assert!(takes(&place, r#"{"name": "ready", "arguments": {}}"#));
-    assert!(takes(&place, r#"{"say": "done"}"#));
-    assert!(!takes(&place, r#"{"name": "ready", "arguments": {"path": "a"}}"#));
-    assert!(!takes(&place, r#"{"name": "write", "arguments": {}}"#));
-    let only = call_or_say([("read", &read), ("ready", &none)], false);
+    let state = call_or_say_grammar([("read", &read), ("ready", &none)], true);
+    assert!(takes(&state, r#"{"name": "read", "arguments": {"path": "a"}}"#));
+    assert!(takes(&state, r#"{"name": "ready", "arguments": {}}"#));
+    assert!(takes(&state, r#"{"say": "done"}"#));
+    assert!(!takes(&state, r#"{"name": "ready", "arguments": {"path": "a"}}"#));
+    assert!(!takes(&state, r#"{"name": "write", "arguments": {}}"#));
+    let only = call_or_say_grammar([("read", &read), ("ready", &none)], false);
     assert!(!takes(&only, r#"{"say": "done"}"#));
 }
 
 #[test]
-fn what_must_come_is_known() {
+fn forced_bytes_are_known() {
     let read =
         json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] });
-    let place = call_or_say([("read", &read)], false);
-    assert_eq!(place.forced(), br#"{"name": "read", "arguments": {"path": ""#);
-    let inside = place.after(br#"{"name": "read", "arguments": {"path": "a"#).unwrap();
-    assert_eq!(inside.forced(), b"");
-    let closed = inside.after(b"\"").unwrap();
-    assert_eq!(closed.forced(), b"}}");
-    assert!(closed.after(b"}}").unwrap().is_over());
-    assert_eq!(call_or_say([("read", &read)], true).forced(), b"{\"");
+    let state = call_or_say_grammar([("read", &read)], false);
+    assert_eq!(state.forced_bytes(), br#"{"name": "read", "arguments": {"path": ""#);
+    let inside = state.advance(br#"{"name": "read", "arguments": {"path": "a"#).unwrap();
+    assert_eq!(inside.forced_bytes(), b"");
+    let closed = inside.advance(b"\"").unwrap();
+    assert_eq!(closed.forced_bytes(), b"}}");
+    assert!(closed.advance(b"}}").unwrap().is_complete());
+    assert_eq!(call_or_say_grammar([("read", &read)], true).forced_bytes(), b"{\"");
 }
 
 #[test]
-fn a_long_text_takes_no_more_room_than_a_short_one() {
-    let place = of_schema(&json!({ "type": "string" }));
-    let long = place.after(format!("\"{}", "word ".repeat(2000)).as_bytes()).unwrap();
+fn a_long_string_needs_no_more_space_than_a_short_one() {
+    let state = schema_grammar(&json!({ "type": "string" }));
+    let long = state.advance(format!("\"{}", "word ".repeat(2000)).as_bytes()).unwrap();
     assert!(long.stacks.len() < 20);
 }

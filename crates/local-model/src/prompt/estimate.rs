@@ -1,27 +1,27 @@
-//! How many tokens a prompt has, about, without the weights that know.
+//! Estimates the number of tokens of a prompt without the weights.
 
 use serde_json::Value;
 
-use super::{Piece, render};
-use crate::engine::manner;
-use crate::wire::Request;
+use super::{PromptPiece, render};
+use crate::engine::answer_mode;
+use crate::wire::CompletionRequest;
 
-/// Letters of a word that are one token in all likelihood.
+/// A word of up to this many letters is usually one token.
 const LETTERS: usize = 7;
 
-/// About how many tokens the prompt of a request for chat completions has, written with its tools as the child writes it;
-/// rather too many than too few. Nothing for what is no such request.
+/// Estimates the tokens of the prompt of a chat completions request, including the tools, rounded towards too many.
+/// `None` if `request` is not valid.
 pub fn estimate_tokens(request: &Value) -> Option<usize> {
-    let request: Request = serde_json::from_value(request.clone()).ok()?;
-    let pieces = render(&request.messages, &request.tools, manner(&request));
-    let count = |piece: &Piece| match piece {
-        Piece::Mark(_) => 1,
-        Piece::Text(text) => tokens(text),
+    let request: CompletionRequest = serde_json::from_value(request.clone()).ok()?;
+    let pieces = render(&request.messages, &request.tools, answer_mode(&request));
+    let count = |piece: &PromptPiece| match piece {
+        PromptPiece::Mark(_) => 1,
+        PromptPiece::Text(text) => tokens(text),
     };
     Some(pieces.iter().map(count).sum())
 }
 
-/// Words, digits, and runs of everything else, as the tokenizer cuts them before it looks them up.
+/// Counts words, digits and runs of other characters, as the tokenizer splits them.
 fn tokens(text: &str) -> usize {
     let (mut count, mut letters, mut before) = (0, 0, ' ');
     for letter in text.chars() {
@@ -30,7 +30,7 @@ fn tokens(text: &str) -> usize {
             letters += 1;
         } else {
             letters = 0;
-            // A blank belongs to the word after it; signs come in pairs more often than not.
+            // A space belongs to the next word; punctuation often comes in pairs.
             let is_alone = letter.is_numeric() || !letter.is_ascii() || letter == '\n';
             count += usize::from(is_alone || (letter != ' ' && !before.is_ascii_punctuation()));
         }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_digits_and_signs_are_counted() {
+    fn words_digits_and_punctuation_are_counted() {
         for (text, expected) in
             [("", 0), ("Hello world", 2), ("in 2026", 5), ("a: b\n", 4), ("internationalization", 3)]
         {
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_counted_with_its_tools() {
+    fn the_estimate_includes_the_tools() {
         let mut request = json!({ "messages": [{ "role": "user", "content": "Hi" }] });
         let without = estimate_tokens(&request).unwrap();
         request["tools"] = json!([{ "function": { "name": "read", "description": "The text of a file." } }]);

@@ -1,13 +1,13 @@
-//! An answer in OpenAI's words: whole, or in chunks.
+//! Formats an answer as OpenAI's chat completion, complete or in chunks.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::answer::Delta;
-use crate::engine::Outcome;
+use crate::answer::AnswerDelta;
+use crate::engine::AnswerOutcome;
 use crate::wire;
-use crate::worker::Event;
+use crate::worker::AnswerEvent;
 
 /// The answer so far.
 #[derive(Debug)]
@@ -29,26 +29,26 @@ impl Reply {
         self.chunk(json!({ "role": "assistant", "content": "" }), Value::Null)
     }
 
-    /// What an event adds to the stream, and whether it is the last.
-    pub(super) fn chunks(&mut self, event: Option<Event>) -> (Vec<String>, bool) {
+    /// The chunks for an event, and whether they are the last.
+    pub(super) fn chunks(&mut self, event: Option<AnswerEvent>) -> (Vec<String>, bool) {
         match event {
-            Some(Event::Accepted) => (Vec::new(), false),
-            Some(Event::Delta(delta)) => (vec![self.delta(delta)], false),
-            Some(Event::Done(outcome)) => {
+            Some(AnswerEvent::Accepted) => (Vec::new(), false),
+            Some(AnswerEvent::Delta(delta)) => (vec![self.delta(delta)], false),
+            Some(AnswerEvent::Done(outcome)) => {
                 let last = self.chunk(json!({}), json!(outcome.finish));
                 let usage = self.envelope("chat.completion.chunk", json!([]), Some(&outcome));
                 (vec![last, usage.to_string(), "[DONE]".into()], true)
             }
-            Some(Event::Failed(error)) => (vec![broken(&with_causes(&error))], true),
+            Some(AnswerEvent::Failed(error)) => (vec![broken(&with_causes(&error))], true),
             None => (vec![broken("the model has stopped")], true),
         }
     }
 
-    pub(super) fn collect(&mut self, delta: Delta) {
+    pub(super) fn collect(&mut self, delta: AnswerDelta) {
         match delta {
-            Delta::Text(text) => self.text.push_str(&text),
-            Delta::Call { name } => self.call = Some((name, String::new())),
-            Delta::Arguments(more) => {
+            AnswerDelta::Text(text) => self.text.push_str(&text),
+            AnswerDelta::Call { name } => self.call = Some((name, String::new())),
+            AnswerDelta::Arguments(more) => {
                 if let Some((_, arguments)) = &mut self.call {
                     arguments.push_str(&more);
                 }
@@ -56,7 +56,7 @@ impl Reply {
         }
     }
 
-    pub(super) fn whole(&self, outcome: &Outcome) -> Value {
+    pub(super) fn whole(&self, outcome: &AnswerOutcome) -> Value {
         let mut message = json!({ "role": "assistant", "content": self.text });
         if let Some((name, arguments)) = &self.call {
             let function = json!({ "name": name, "arguments": arguments });
@@ -68,15 +68,15 @@ impl Reply {
         self.envelope("chat.completion", json!([choice]), Some(outcome))
     }
 
-    fn delta(&self, delta: Delta) -> String {
+    fn delta(&self, delta: AnswerDelta) -> String {
         let delta = match delta {
-            Delta::Text(text) => json!({ "content": text }),
-            Delta::Call { name } => {
+            AnswerDelta::Text(text) => json!({ "content": text }),
+            AnswerDelta::Call { name } => {
                 let function = json!({ "name": name, "arguments": "" });
                 let id = self.call_id();
                 json!({ "tool_calls": [{ "index": 0, "id": id, "type": "function", "function": function }] })
             }
-            Delta::Arguments(arguments) => {
+            AnswerDelta::Arguments(arguments) => {
                 json!({ "tool_calls": [{ "index": 0, "function": { "arguments": arguments } }] })
             }
         };
@@ -88,7 +88,7 @@ impl Reply {
         self.envelope("chat.completion.chunk", json!([choice]), None).to_string()
     }
 
-    fn envelope(&self, object: &str, choices: Value, outcome: Option<&Outcome>) -> Value {
+    fn envelope(&self, object: &str, choices: Value, outcome: Option<&AnswerOutcome>) -> Value {
         let mut envelope = json!({
             "id": format!("chatcmpl-{}", self.id),
             "object": object,
@@ -112,7 +112,7 @@ fn broken(message: &str) -> String {
     wire::error("server_error", "model_failed", message).to_string()
 }
 
-/// An error and everything that led to it.
+/// An error with its causes.
 pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
@@ -120,7 +120,7 @@ pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
 
 fn random_id() -> String {
     let mut bytes = [0; 12];
-    // An id that comes twice does no harm: nothing is found by it.
+    // The id need not be unique: nothing is looked up by it.
     let _ = getrandom::fill(&mut bytes);
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

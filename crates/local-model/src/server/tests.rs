@@ -1,4 +1,4 @@
-//! The server with a model that follows a script.
+//! The server with a scripted model.
 
 use axum::body::Body;
 use axum::http::Request as HttpRequest;
@@ -37,7 +37,7 @@ fn with_tool(mut request: Value) -> Value {
     request
 }
 
-/// The chunks of a stream, without what differs every time.
+/// The chunks of a stream.
 fn chunks(text: &str) -> Vec<Value> {
     let lines: Vec<&str> = text.split("\n\n").filter_map(|event| event.strip_prefix("data: ")).collect();
     let (last, chunks) = lines.split_last().unwrap();
@@ -46,7 +46,7 @@ fn chunks(text: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_whole_answer_has_text_usage_and_a_reason() {
+async fn a_complete_answer_has_text_usage_and_a_finish_reason() {
     let (status, body) = ask(&service(&["Hello."]), "secret", user("Hi")).await;
     let answer: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(status, StatusCode::OK);
@@ -58,7 +58,7 @@ async fn a_whole_answer_has_text_usage_and_a_reason() {
 }
 
 #[tokio::test]
-async fn a_stream_brings_text_in_pieces_and_its_usage_at_the_end() {
+async fn a_stream_sends_text_in_pieces_and_the_usage_at_the_end() {
     let mut request = user("Hi");
     request["stream"] = true.into();
     let service = service(&["Hello.", "Hello."]);
@@ -73,7 +73,7 @@ async fn a_stream_brings_text_in_pieces_and_its_usage_at_the_end() {
     assert_eq!(last["choices"][0]["finish_reason"], "stop");
     assert_eq!(usage["choices"], json!([]));
     assert_eq!(usage["usage"]["completion_tokens"], 6);
-    // The second time nearly all of the prompt is known.
+    // The second time, nearly all of the prompt is cached.
     let (_, body) = ask(&service, "secret", request).await;
     let usage = &self::chunks(&body).pop().unwrap()["usage"];
     let cached = usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap();
@@ -81,7 +81,7 @@ async fn a_stream_brings_text_in_pieces_and_its_usage_at_the_end() {
 }
 
 #[tokio::test]
-async fn a_call_comes_as_tool_calls() {
+async fn a_call_is_sent_as_tool_calls() {
     let wanted = r#"{"name": "read", "arguments": {"path": "a.txt"}}"#;
     let service = service(&[wanted, wanted]);
     let mut request = with_tool(user("Hi"));
@@ -106,7 +106,7 @@ async fn a_call_comes_as_tool_calls() {
 }
 
 #[tokio::test]
-async fn nobody_is_answered_without_the_token() {
+async fn requests_without_the_token_are_rejected() {
     let service = service(&["Hello."]);
     for token in ["", "wrong", "secre", "secrets"] {
         let (status, body) = ask(&service, token, user("Hi")).await;
@@ -118,7 +118,7 @@ async fn nobody_is_answered_without_the_token() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_before_a_stream_begins() {
+async fn invalid_requests_are_rejected_before_the_stream_starts() {
     let service = service(&[]);
     let mut long = user(&"x".repeat(3000));
     long["stream"] = true.into();
@@ -135,8 +135,8 @@ async fn what_makes_no_sense_is_refused_before_a_stream_begins() {
 }
 
 #[tokio::test]
-async fn too_many_who_wait_hear_so() {
-    // A worker that never takes a job from its queue, as if it were at work all the time.
+async fn a_full_queue_returns_an_overload_error() {
+    // A worker that never takes a job from its queue.
     let worker = Worker::stuck();
     let waiting: Vec<_> =
         (0..8).map(|_| worker.answer(serde_json::from_value(user("Hi")).unwrap())).collect();

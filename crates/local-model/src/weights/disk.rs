@@ -1,4 +1,4 @@
-//! A file that is not whole yet: it only grows at its end, so that whatever is there is a beginning of the whole.
+//! A partial download. The file only grows at its end, so its content is always a prefix of the complete file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::FetchError;
 
-/// Room that is left to others, and for a package while it is unpacked.
+/// Free space to leave for other programs and for unpacking a package.
 const SPARE: u64 = 128 << 20;
 
 pub(super) fn partial_path(path: &Path) -> PathBuf {
@@ -18,9 +18,9 @@ pub(super) fn partial_path(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// The beginning of a file. Only one process has it open.
+/// The downloaded part of a file, locked against other processes.
 #[derive(Debug)]
-pub(super) struct Partial {
+pub(super) struct PartialFile {
     file: File,
     folder: PathBuf,
     path: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Partial {
     total: u64,
 }
 
-impl Partial {
+impl PartialFile {
     pub(super) fn open(folder: &Path, whole: &Path, total: u64) -> Result<Self, FetchError> {
         let path = partial_path(whole);
         let failed = |error| FetchError::Disk(path.clone(), error);
@@ -41,7 +41,7 @@ impl Partial {
         let mut partial =
             Self { file, folder: folder.into(), path: path.clone(), whole: whole.into(), done, total };
         if done > total {
-            partial.cut(0).map_err(failed)?;
+            partial.truncate(0).map_err(failed)?;
         }
         Ok(partial)
     }
@@ -58,13 +58,13 @@ impl Partial {
         &self.folder
     }
 
-    /// Whether the rest would fit.
-    pub(super) fn check_room(&self) -> Result<(), FetchError> {
+    /// Checks that the rest fits on the disk.
+    pub(super) fn check_space(&self) -> Result<(), FetchError> {
         let Ok(room) = rustix::fs::statvfs(&self.folder) else { return Ok(()) };
         let free = room.f_bavail.saturating_mul(room.f_frsize);
         let needed = (self.total - self.done).saturating_add(SPARE);
         if self.done < self.total && free < needed {
-            return Err(FetchError::NoRoom { folder: self.folder.clone(), needed, free });
+            return Err(FetchError::NoSpace { folder: self.folder.clone(), needed, free });
         }
         Ok(())
     }
@@ -75,15 +75,15 @@ impl Partial {
         Ok(())
     }
 
-    /// Forgets everything after this many bytes.
-    pub(super) fn cut(&mut self, to: u64) -> std::io::Result<()> {
+    /// Truncates the file to this many bytes.
+    pub(super) fn truncate(&mut self, to: u64) -> std::io::Result<()> {
         self.file.set_len(to)?;
         self.file.seek(SeekFrom::Start(to))?;
         self.done = to;
         Ok(())
     }
 
-    /// Gives the file its name if it is what it should be; throws it away if not.
+    /// Verifies the hash and renames the file; deletes it if the hash is wrong.
     pub(super) async fn finish(
         self,
         sha256: &str,
@@ -101,7 +101,7 @@ impl Partial {
             return Err(FetchError::WrongHash { expected: sha256.into(), found });
         }
         std::fs::rename(&self.path, &self.whole).map_err(failed)?;
-        // The name has to outlive a power cut as well.
+        // Sync the folder so that the rename survives a power failure.
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
         Ok(self.whole)
     }

@@ -1,21 +1,25 @@
-//! Weights from an address: a download that goes on where it broke off.
+//! Downloads weights from a URL and resumes after an interruption.
 
 use std::time::Duration;
 
 use reqwest::{Client, Response, StatusCode, header};
 
 use super::SourceError;
-use super::disk::Partial;
+use super::disk::PartialFile;
 
-/// A connection that breaks off is tried again this often, as long as something came.
+/// How often an interrupted download is resumed, if it made progress.
 const TRIES: usize = 4;
 
-pub(super) async fn fetch(url: &str, partial: &mut Partial, tell: &impl Fn(u64)) -> Result<(), SourceError> {
+pub(super) async fn fetch(
+    url: &str,
+    partial: &mut PartialFile,
+    on_progress: &impl Fn(u64),
+) -> Result<(), SourceError> {
     let client = client()?;
     let mut tries = 0;
     loop {
         let before = partial.done();
-        let outcome = once(&client, url, partial, tell).await;
+        let outcome = once(&client, url, partial, on_progress).await;
         match outcome {
             Ok(()) if partial.done() == partial.total() => return Ok(()),
             Ok(()) | Err(SourceError::Network(_)) if partial.done() > before && tries < TRIES => tries += 1,
@@ -37,8 +41,8 @@ fn client() -> Result<Client, SourceError> {
 async fn once(
     client: &Client,
     url: &str,
-    partial: &mut Partial,
-    tell: &impl Fn(u64),
+    partial: &mut PartialFile,
+    on_progress: &impl Fn(u64),
 ) -> Result<(), SourceError> {
     let mut request = client.get(url);
     if partial.done() > 0 {
@@ -47,22 +51,22 @@ async fn once(
     let mut response = request.send().await?;
     match response.status() {
         StatusCode::PARTIAL_CONTENT if starts_at(&response) == Some(partial.done()) => {}
-        // It knows nothing of ranges: from the beginning, then.
-        StatusCode::OK => partial.cut(0)?,
+        // The server does not support ranges: start again from the beginning.
+        StatusCode::OK => partial.truncate(0)?,
         status => return Err(SourceError::Refused(format!("it answered {status}"))),
     }
     while let Some(chunk) = response.chunk().await? {
         if partial.done() + chunk.len() as u64 > partial.total() {
-            partial.cut(0)?;
+            partial.truncate(0)?;
             return Err(SourceError::TooMuch(partial.total()));
         }
         partial.append(&chunk)?;
-        tell(partial.done());
+        on_progress(partial.done());
     }
     Ok(())
 }
 
-/// Where the part begins that a response brings: `bytes 100-199/200`.
+/// The first byte of the response: 100 in `bytes 100-199/200`.
 fn starts_at(response: &Response) -> Option<u64> {
     let range = response.headers().get(header::CONTENT_RANGE)?.to_str().ok()?;
     range.strip_prefix("bytes ")?.split('-').next()?.parse().ok()

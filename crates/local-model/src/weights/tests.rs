@@ -1,4 +1,4 @@
-//! Downloads from a server of the tests' own, with everything that can go wrong.
+//! Downloads from a test server, and everything that can go wrong.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use super::*;
 struct Publisher {
     file: Arc<Vec<u8>>,
     knows_ranges: bool,
-    /// Where each request began to read.
+    /// The first byte of each requested range.
     asked: Arc<Mutex<Vec<usize>>>,
 }
 
@@ -39,13 +39,13 @@ impl Publisher {
         Self { file: Arc::new(file.to_vec()), knows_ranges: true, asked: Arc::default() }
     }
 
-    /// Where it can be reached.
-    async fn start(&self) -> Source {
+    /// Starts the server and returns its URL.
+    async fn start(&self) -> WeightsSource {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/weights", get(answer)).with_state(self.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Source::Url(format!("http://{address}/weights"))
+        WeightsSource::Url(format!("http://{address}/weights"))
     }
 }
 
@@ -53,8 +53,8 @@ fn file() -> Vec<u8> {
     (0..300_000u32).map(|i| (i % 251) as u8).collect()
 }
 
-fn manifest(file: &[u8], sources: Vec<Source>) -> Manifest {
-    Manifest {
+fn manifest(file: &[u8], sources: Vec<WeightsSource>) -> WeightsManifest {
+    WeightsManifest {
         name: "Small".into(),
         file: "small.gguf".into(),
         bytes: file.len() as u64,
@@ -64,16 +64,16 @@ fn manifest(file: &[u8], sources: Vec<Source>) -> Manifest {
     }
 }
 
-fn offer(store: &Store, manifest: &Manifest) -> Offer {
-    match store.look(manifest) {
-        Availability::Offered(offer) | Availability::Declined(offer) => offer,
-        Availability::Here(path) => panic!("{path:?} is here"),
+fn offer(store: &WeightsStore, manifest: &WeightsManifest) -> DownloadOffer {
+    match store.availability(manifest) {
+        WeightsAvailability::Offered(offer) | WeightsAvailability::Declined(offer) => offer,
+        WeightsAvailability::Here(path) => panic!("{path:?} is here"),
     }
 }
 
-async fn fetch(folder: &TempDir, manifest: &Manifest) -> Result<PathBuf, FetchError> {
-    let store = Store::new(folder.path());
-    let consent = Consent::to(&offer(&store, manifest));
+async fn fetch(folder: &TempDir, manifest: &WeightsManifest) -> Result<PathBuf, FetchError> {
+    let store = WeightsStore::new(folder.path());
+    let consent = DownloadConsent::to(&offer(&store, manifest));
     store.fetch(manifest, &consent, |_| {}).await
 }
 
@@ -82,38 +82,38 @@ fn begun(folder: &TempDir, bytes: &[u8]) {
 }
 
 #[tokio::test]
-async fn weights_come_with_progress_and_are_known_afterwards() {
+async fn a_download_reports_progress_and_is_found_afterwards() {
     let (folder, file) = (tempfile::tempdir().unwrap(), file());
     let manifest = manifest(&file, vec![Publisher::new(&file).start().await]);
-    let store = Store::new(folder.path());
+    let store = WeightsStore::new(folder.path());
     let offer = offer(&store, &manifest);
     assert!(offer.to_string().starts_with("Small (MIT): 0.00 GB from http://127.0.0.1"), "{offer}");
-    let seen: Arc<Mutex<Vec<Progress>>> = Arc::default();
-    let told = seen.clone();
-    let tell = move |progress| told.lock().unwrap().push(progress);
-    let path = store.fetch(&manifest, &Consent::to(&offer), tell).await.unwrap();
+    let seen: Arc<Mutex<Vec<DownloadProgress>>> = Arc::default();
+    let recorded = seen.clone();
+    let on_progress = move |progress| recorded.lock().unwrap().push(progress);
+    let path = store.fetch(&manifest, &DownloadConsent::to(&offer), on_progress).await.unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), file);
-    assert_eq!(store.look(&manifest), Availability::Here(path));
+    assert_eq!(store.availability(&manifest), WeightsAvailability::Here(path));
     assert!(!folder.path().join("small.gguf.part").exists());
     let total = file.len() as u64;
     let seen = seen.lock().unwrap();
-    assert!(seen.contains(&Progress::Downloading { done: total, total }));
-    assert_eq!(seen.last(), Some(&Progress::Verifying { done: total, total }));
+    assert!(seen.contains(&DownloadProgress::Downloading { done: total, total }));
+    assert_eq!(seen.last(), Some(&DownloadProgress::Verifying { done: total, total }));
 }
 
 #[tokio::test]
-async fn a_download_goes_on_where_it_broke_off() {
+async fn an_interrupted_download_resumes() {
     let (folder, file) = (tempfile::tempdir().unwrap(), file());
     let publisher = Publisher::new(&file);
     let manifest = manifest(&file, vec![publisher.start().await]);
     begun(&folder, &file[..100_000]);
-    assert_eq!(offer(&Store::new(folder.path()), &manifest).done, 100_000);
+    assert_eq!(offer(&WeightsStore::new(folder.path()), &manifest).done, 100_000);
     fetch(&folder, &manifest).await.unwrap();
     assert_eq!(*publisher.asked.lock().unwrap(), [100_000]);
 }
 
 #[tokio::test]
-async fn a_server_without_ranges_begins_again() {
+async fn without_range_support_the_download_restarts() {
     let (folder, file) = (tempfile::tempdir().unwrap(), file());
     let publisher = Publisher { knows_ranges: false, ..Publisher::new(&file) };
     let manifest = manifest(&file, vec![publisher.start().await]);
@@ -122,86 +122,90 @@ async fn a_server_without_ranges_begins_again() {
 }
 
 #[tokio::test]
-async fn what_is_not_what_was_published_is_thrown_away() {
+async fn a_file_with_the_wrong_hash_is_deleted() {
     let (folder, file) = (tempfile::tempdir().unwrap(), file());
     let manifest = manifest(&file, vec![Publisher::new(&file).start().await]);
     begun(&folder, &[7; 1000]);
     let error = fetch(&folder, &manifest).await.unwrap_err();
     assert!(matches!(error, FetchError::WrongHash { .. }), "{error}");
-    assert_eq!(offer(&Store::new(folder.path()), &manifest).done, 0);
+    assert_eq!(offer(&WeightsStore::new(folder.path()), &manifest).done, 0);
     fetch(&folder, &manifest).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_server_that_sends_too_much_is_not_believed() {
+async fn a_server_that_sends_too_many_bytes_is_rejected() {
     let (folder, file) = (tempfile::tempdir().unwrap(), file());
     let longer = [file.as_slice(), b"more"].concat();
     let manifest = manifest(&file, vec![Publisher::new(&longer).start().await]);
     let error = fetch(&folder, &manifest).await.unwrap_err();
-    assert!(error.to_string().contains("more than the 300000 bytes"), "{error}");
+    assert!(error.to_string().contains("more than the expected 300000 bytes"), "{error}");
 }
 
 #[tokio::test]
-async fn a_source_out_of_reach_is_passed_over_for_the_next() {
+async fn an_unreachable_source_falls_back_to_the_next() {
     let (folder, file) = (tempfile::tempdir().unwrap(), file());
-    let nowhere = Source::Url("http://127.0.0.1:1/weights".into());
+    let nowhere = WeightsSource::Url("http://127.0.0.1:1/weights".into());
     let both = manifest(&file, vec![nowhere.clone(), Publisher::new(&file).start().await]);
     fetch(&folder, &both).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let error = fetch(&folder, &manifest(&file, vec![nowhere])).await.unwrap_err();
     let FetchError::Unreachable(reasons) = &error else { panic!("{error}") };
-    assert!(reasons[0].starts_with("http://127.0.0.1:1/weights: the network failed"), "{error}");
+    assert!(reasons[0].starts_with("http://127.0.0.1:1/weights: network error"), "{error}");
 }
 
 #[tokio::test]
-async fn without_room_nothing_is_begun() {
+async fn without_disk_space_no_download_starts() {
     let folder = tempfile::tempdir().unwrap();
     let publisher = Publisher::new(b"");
-    let huge = Manifest { bytes: u64::MAX / 4, ..manifest(b"", vec![publisher.start().await]) };
+    let huge = WeightsManifest { bytes: u64::MAX / 4, ..manifest(b"", vec![publisher.start().await]) };
     let error = fetch(&folder, &huge).await.unwrap_err();
-    assert!(matches!(error, FetchError::NoRoom { .. }), "{error}");
+    assert!(matches!(error, FetchError::NoSpace { .. }), "{error}");
     assert!(publisher.asked.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn a_consent_to_something_else_is_none() {
+async fn consent_to_another_file_is_not_accepted() {
     let (folder, file) = (tempfile::tempdir().unwrap(), file());
     let publisher = Publisher::new(&file);
     let wanted = manifest(&file, vec![publisher.start().await]);
-    let store = Store::new(folder.path());
-    let consent = Consent::to(&offer(&store, &manifest(b"other", Vec::new())));
+    let store = WeightsStore::new(folder.path());
+    let consent = DownloadConsent::to(&offer(&store, &manifest(b"other", Vec::new())));
     assert!(matches!(store.fetch(&wanted, &consent, |_| {}).await, Err(FetchError::NoConsent)));
     assert!(publisher.asked.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn two_downloads_of_the_same_do_not_mix() {
+async fn concurrent_downloads_of_the_same_file_are_refused() {
     let (folder, file) = (tempfile::tempdir().unwrap(), file());
     let manifest = manifest(&file, vec![Publisher::new(&file).start().await]);
-    let path = Store::new(folder.path()).path(&manifest);
-    let _other = Partial::open(folder.path(), &path, manifest.bytes).unwrap();
+    let path = WeightsStore::new(folder.path()).path(&manifest);
+    let _other = PartialFile::open(folder.path(), &path, manifest.bytes).unwrap();
     assert!(matches!(fetch(&folder, &manifest).await, Err(FetchError::Busy)));
 }
 
 #[tokio::test]
-async fn what_was_declined_is_not_offered_until_somebody_consents() {
+async fn a_declined_download_is_not_offered_until_consent_is_given() {
     let (folder, file) = (tempfile::tempdir().unwrap(), file());
-    let nowhere = manifest(&file, vec![Source::Url("http://127.0.0.1:1/weights".into())]);
-    let store = Store::new(folder.path().join("not/there/yet"));
-    let offered = store.look(&nowhere);
-    let Availability::Offered(offer) = &offered else { panic!("{offered:?}") };
+    let nowhere = manifest(&file, vec![WeightsSource::Url("http://127.0.0.1:1/weights".into())]);
+    let store = WeightsStore::new(folder.path().join("not/there/yet"));
+    let offered = store.availability(&nowhere);
+    let WeightsAvailability::Offered(offer) = &offered else { panic!("{offered:?}") };
     store.decline(&nowhere).unwrap();
-    let again = Store::new(folder.path().join("not/there/yet"));
-    assert_eq!(again.look(&nowhere), Availability::Declined(offer.clone()), "others see it, too");
-    store.fetch(&nowhere, &Consent::to(offer), |_| {}).await.unwrap_err();
+    let again = WeightsStore::new(folder.path().join("not/there/yet"));
     assert_eq!(
-        again.look(&nowhere),
-        offered,
-        "whoever consents has changed their mind, whatever comes of it"
+        again.availability(&nowhere),
+        WeightsAvailability::Declined(offer.clone()),
+        "other stores see the mark"
     );
+    store.fetch(&nowhere, &DownloadConsent::to(offer), |_| {}).await.unwrap_err();
+    assert_eq!(again.availability(&nowhere), offered, "consent removes the mark, even if the download fails");
     store.decline(&nowhere).unwrap();
     let reached = manifest(&file, vec![Publisher::new(&file).start().await]);
-    let path = store.fetch(&reached, &Consent::to(offer), |_| {}).await.unwrap();
+    let path = store.fetch(&reached, &DownloadConsent::to(offer), |_| {}).await.unwrap();
     store.decline(&reached).unwrap();
-    assert_eq!(store.look(&reached), Availability::Here(path), "what is here is here");
+    assert_eq!(
+        store.availability(&reached),
+        WeightsAvailability::Here(path),
+        "downloaded weights are not declined"
+    );
 }

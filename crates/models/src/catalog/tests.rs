@@ -1,4 +1,4 @@
-//! The built-in catalog, what can be laid over it, and what is refused.
+//! The built-in catalog, overrides, and invalid settings.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn the_built_in_catalog_serves_every_role_and_every_provider() {
     for name in ["anthropic", "bedrock", "openai", "zai", "moonshot", "local"] {
         assert!(catalog.models.values().any(|model| model.provider == name), "{name}");
     }
-    // Whoever has one key can work: from the model of each role, every provider with a key is reached.
+    // One key of any provider is enough: the fallbacks of each role's model reach every provider that needs a key.
     for alias in catalog.roles.values() {
         let model = &catalog.models[alias];
         let reached = model.fallbacks.iter().map(|fallback| catalog.models[fallback].provider.as_str());
@@ -23,18 +23,18 @@ fn the_built_in_catalog_serves_every_role_and_every_provider() {
 }
 
 #[test]
-fn what_is_laid_over_changes_only_what_it_names() {
+fn overrides_change_only_the_settings_they_name() {
     let catalog = load(
         r#"
         [roles]
         writer = "mine"
-        [provider.house]
+        [provider.own-server]
         kind = "openai"
         base_url = "http://10.0.0.5:8000/v1"
         auth = "none"
         at_once = 2
         [model.mine]
-        provider = "house"
+        provider = "own-server"
         id = "llama"
         context = 32768
         max_output = 4096
@@ -46,7 +46,7 @@ fn what_is_laid_over_changes_only_what_it_names() {
     let (catalog, built_in) = (catalog.unwrap(), Catalog::load(None).unwrap());
     assert_eq!(catalog.roles["writer"], "mine");
     assert_eq!(catalog.roles["conductor"], built_in.roles["conductor"]);
-    assert_eq!(catalog.models["mine"].prices, None, "a price that is not said is not known");
+    assert_eq!(catalog.models["mine"].prices, None, "a missing price is unknown");
     let (new, old) =
         (catalog.models["claude-sonnet"].prices.unwrap(), built_in.models["claude-sonnet"].prices.unwrap());
     assert_eq!((new.input, new.output), (1, old.output));
@@ -54,23 +54,23 @@ fn what_is_laid_over_changes_only_what_it_names() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_key() {
+fn errors_name_the_invalid_key() {
     let cases = [
-        ("role.writer = \"gpt\"", "role", "there is no such table"),
-        ("roles.wrtier = \"gpt\"", "roles.wrtier", "there is no such role; there are conductor"),
-        ("roles.writer = \"gpt9\"", "roles.writer", "there is no model gpt9"),
+        ("role.writer = \"gpt\"", "role", "unknown table"),
+        ("roles.wrtier = \"gpt\"", "roles.wrtier", "unknown role; the roles are conductor"),
+        ("roles.writer = \"gpt9\"", "roles.writer", "unknown model gpt9"),
         ("roles.writer = 9", "roles.writer", "invalid type"),
         (
             "model.gpt.provider = \"opnai\"",
             "model.gpt.provider",
-            "there is no provider opnai; there are anthropic",
+            "unknown provider opnai; the providers are anthropic",
         ),
         ("model.gpt.contxt = 9", "model.gpt", "unknown field `contxt`"),
         ("model.gpt.context = \"big\"", "model.gpt", "invalid type"),
         ("model.gpt.max_output = 0", "model.gpt.max_output", "must be at least 1"),
         ("model.gpt.supports = [\"flying\"]", "model.gpt", "unknown variant `flying`"),
-        ("model.gpt.fallbacks = [\"gpt9\"]", "model.gpt.fallbacks", "there is no model gpt9"),
-        ("model.gpt.fallbacks = [\"gpt\"]", "model.gpt.fallbacks", "its own place"),
+        ("model.gpt.fallbacks = [\"gpt9\"]", "model.gpt.fallbacks", "unknown model gpt9"),
+        ("model.gpt.fallbacks = [\"gpt\"]", "model.gpt.fallbacks", "its own fallback"),
         ("model.gpt.prices.inptu = 1", "model.gpt", "unknown field `inptu`"),
         ("model.new.id = \"x\"", "model.new", "missing field `provider`"),
         ("provider.openai.base_url = \"ftp://x\"", "provider.openai.base_url", "must begin with http"),
@@ -78,9 +78,9 @@ fn mistakes_are_told_with_their_key() {
         ("provider.openai.at_once = 0", "provider.openai.at_once", "at least 1"),
         ("provider.local.at_once = 2", "provider.local.at_once", "must be 1"),
         ("provider.openai.kind = \"smoke\"", "provider.openai", "unknown variant `smoke`"),
-        ("provider.openai.auth = \"aws\"", "provider.openai.auth", "only Bedrock"),
-        ("provider.openai.region = \"x\"", "provider.openai.region", "is not read"),
-        ("provider.local.base_url = \"http://x\"", "provider.local.base_url", "is not read"),
+        ("provider.openai.auth = \"aws\"", "provider.openai.auth", "only valid for Bedrock"),
+        ("provider.openai.region = \"x\"", "provider.openai.region", "is not used"),
+        ("provider.local.base_url = \"http://x\"", "provider.local.base_url", "is not used"),
         (
             "provider.new = { kind = \"openai\", auth = \"none\", at_once = 1 }",
             "provider.new.base_url",
@@ -98,7 +98,7 @@ fn mistakes_are_told_with_their_key() {
 }
 
 #[test]
-fn the_process_on_this_machine_reads_as_much_as_any_of_its_models_is_said_to() {
+fn the_local_context_is_the_largest_of_all_local_models() {
     let built_in = Catalog::load(None).unwrap();
     assert_eq!(built_in.local_context(), Some(built_in.models["local"].context));
     assert_eq!(load("model.local.context = 5000").unwrap().local_context(), Some(5000));

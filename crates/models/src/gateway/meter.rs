@@ -1,82 +1,83 @@
-//! What a turn has taken so far, for whoever takes it and for whoever lets go of it before its end.
+//! Counts the usage of a turn, so that it is known even if the turn is cancelled.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    BYTES_OF_A_TOKEN, Prices,
-    chat::{Delta, Request, Usage},
-    gateway::Chosen,
+    BYTES_PER_TOKEN, Prices,
+    chat::{ChatRequest, Delta, Usage},
+    gateway::ChosenModel,
     provider::RawReply,
 };
 
-/// See the module.
+/// Counts the tokens and the cost of one turn while it runs.
 #[derive(Debug, Default)]
-pub struct Meter(Mutex<State>);
+pub struct UsageMeter(Mutex<MeterState>);
 
-/// What was taken.
+/// The usage that a [`UsageMeter`] has counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
-    /// Our name for the model that was asked last; empty if none was.
+pub struct MeterReading {
+    /// The catalog alias of the model of the last request; empty before the first.
     pub model: String,
     pub usage: Usage,
-    /// Micro-dollars; `None` if not known.
+    /// Micro-dollars; `None` if a price is unknown.
     pub cost: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct State {
+struct MeterState {
     model: String,
     usage: Usage,
     cost: u64,
-    /// Whether an answer came whose price nobody knows.
+    /// Whether a model without known prices was used.
     is_unpriced: bool,
-    open: Option<Open>,
+    open: Option<OpenRequest>,
 }
 
-/// A request that was sent, and is not answered yet.
+/// A request whose answer is not complete yet.
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenRequest {
     input: u64,
-    /// Bytes that were heard, thoughts among them.
-    heard: usize,
+    /// Bytes of the answer so far, including thinking.
+    output_bytes: usize,
     prices: Option<Prices>,
 }
 
-impl Meter {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl UsageMeter {
+    fn state(&self) -> MutexGuard<'_, MeterState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was taken up to now. An answer that is not whole yet is estimated.
-    pub fn taken(&self) -> Taken {
+    /// The usage so far. An incomplete answer is estimated.
+    pub fn reading(&self) -> MeterReading {
         let mut state = self.state().clone();
         if let Some(open) = state.open.take() {
             state.add(&open.estimate(0), open.prices);
         }
-        let State { model, usage, cost, is_unpriced, open: _ } = state;
-        Taken { model, usage, cost: (!is_unpriced).then_some(cost) }
+        let MeterState { model, usage, cost, is_unpriced, open: _ } = state;
+        MeterReading { model, usage, cost: (!is_unpriced).then_some(cost) }
     }
 
-    /// A request is being sent.
-    pub(super) fn send(&self, chosen: &Chosen, request: &Request) {
+    /// Starts counting a request.
+    pub(super) fn start_request(&self, chosen: &ChosenModel, request: &ChatRequest) {
         let mut state = self.state();
         state.model.clone_from(&chosen.alias);
-        state.open = Some(Open { input: request.tokens(), heard: 0, prices: chosen.prices });
+        state.open =
+            Some(OpenRequest { input: request.estimated_tokens(), output_bytes: 0, prices: chosen.prices });
     }
 
-    pub(super) fn hear(&self, delta: &Delta) {
+    pub(super) fn count_delta(&self, delta: &Delta) {
         if let Some(open) = &mut self.state().open {
-            open.heard += delta.size();
+            open.output_bytes += delta.estimated_bytes();
         }
     }
 
-    /// The request came to nothing.
-    pub(super) fn fail(&self) {
+    /// Drops a request that failed: it is not billed.
+    pub(super) fn discard_request(&self) {
         self.state().open = None;
     }
 
-    /// The answer came whole. For a server that does not count it is estimated, so that limits hold.
-    pub(super) fn receive(&self, raw: &RawReply) {
+    /// Counts a complete answer. If the server reports no usage it is estimated, so that budgets still hold.
+    pub(super) fn finish_request(&self, raw: &RawReply) {
         let mut state = self.state();
         if let Some(open) = state.open.take() {
             let counted = raw.usage.filter(|usage| usage.total() > 0);
@@ -85,7 +86,7 @@ impl Meter {
     }
 }
 
-impl State {
+impl MeterState {
     fn add(&mut self, usage: &Usage, prices: Option<Prices>) {
         self.usage.input += usage.input;
         self.usage.cache_read += usage.cache_read;
@@ -98,10 +99,10 @@ impl State {
     }
 }
 
-impl Open {
-    /// What it takes, if so many tokens came or as many as were heard.
-    fn estimate(&self, came: u64) -> Usage {
-        let heard = self.heard.div_ceil(BYTES_OF_A_TOKEN) as u64;
-        Usage { input: self.input, output: heard.max(came), ..Usage::default() }
+impl OpenRequest {
+    /// The estimated usage: output is the larger of the streamed bytes and `output_tokens`.
+    fn estimate(&self, output_tokens: u64) -> Usage {
+        let streamed = self.output_bytes.div_ceil(BYTES_PER_TOKEN) as u64;
+        Usage { input: self.input, output: streamed.max(output_tokens), ..Usage::default() }
     }
 }

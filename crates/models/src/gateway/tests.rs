@@ -1,12 +1,12 @@
-//! The gateway against a server of the tests' own, on every wire.
+//! The gateway against a scripted test server, with every protocol.
 
 mod answers;
 mod choosing;
-mod functions;
+mod json_answers;
 mod keys;
 mod limits;
-mod patience;
 mod replies;
+mod retries;
 mod server;
 
 use std::{
@@ -17,32 +17,32 @@ use std::{
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
-use self::server::{Scripted, Server};
+use self::server::{ScriptedResponse, Server};
 use super::*;
 use crate::{
-    Kind, Secret,
+    ApiKey, ProviderKind,
     chat::{Delta, Tool},
 };
 
-/// The three protocols, with the model of each in the tests' catalog.
-const WIRES: [(Kind, &str); 3] =
-    [(Kind::Anthropic, "claude"), (Kind::Openai, "gpt"), (Kind::Bedrock, "bedrock")];
-const KEY: &str = "key-that-nobody-may-see";
+/// The three protocols, and the model of each in the test catalog.
+const PROTOCOLS: [(ProviderKind, &str); 3] =
+    [(ProviderKind::Anthropic, "claude"), (ProviderKind::Openai, "gpt"), (ProviderKind::Bedrock, "bedrock")];
+const KEY: &str = "key-that-must-stay-secret";
 
-/// Keys for these providers.
-struct Vault(Vec<&'static str>);
+/// ApiKeys for these providers.
+struct TestKeys(Vec<&'static str>);
 
-impl Keys for Vault {
-    fn key(&self, provider: &str) -> Option<Secret> {
-        self.0.contains(&provider).then(|| Secret::new(KEY))
+impl ApiKeys for TestKeys {
+    fn key(&self, provider: &str) -> Option<ApiKey> {
+        self.0.contains(&provider).then(|| ApiKey::new(KEY))
     }
 }
 
-/// Waits without waiting, and remembers for how long.
+/// A clock that does not wait and records the pauses.
 #[derive(Default)]
-struct Still(Mutex<Vec<Duration>>);
+struct InstantClock(Mutex<Vec<Duration>>);
 
-impl Clock for Still {
+impl Clock for InstantClock {
     fn now(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_794_746_096)
     }
@@ -53,8 +53,8 @@ impl Clock for Still {
     }
 }
 
-/// A catalog whose every provider is this server; `more` is laid over it.
-fn catalog(url: &str, more: &str) -> Catalog {
+/// A catalog whose providers are all this server, with `overrides` applied.
+fn catalog(url: &str, overrides: &str) -> Catalog {
     let model = |provider: &str, supports: &str| {
         format!(
             r#"{{ provider = "{provider}", id = "{provider}-1", context = 200000, max_output = 1000, supports = {supports}, fallbacks = [],
@@ -77,47 +77,52 @@ fn catalog(url: &str, more: &str) -> Catalog {
         model("bedrock", r#"["calls", "cache", "forced_calls"]"#),
     );
     let mut table: toml::Table = text.parse().unwrap();
-    let more: toml::Table = more.parse().unwrap();
-    merge(&mut table, more);
+    let overrides: toml::Table = overrides.parse().unwrap();
+    merge(&mut table, overrides);
     Catalog::load(Some(&table)).unwrap()
 }
 
-fn merge(under: &mut toml::Table, over: toml::Table) {
-    for (key, value) in over {
-        match (under.get_mut(&key), value) {
-            (Some(toml::Value::Table(under)), toml::Value::Table(over)) => merge(under, over),
-            (_, value) => _ = under.insert(key, value),
+fn merge(base: &mut toml::Table, overrides: toml::Table) {
+    for (key, value) in overrides {
+        match (base.get_mut(&key), value) {
+            (Some(toml::Value::Table(base)), toml::Value::Table(overrides)) => merge(base, overrides),
+            (_, value) => _ = base.insert(key, value),
         }
     }
 }
 
-/// A gateway to a server with these answers.
-struct Rig {
+/// A gateway connected to a scripted test server.
+struct TestGateway {
     gateway: Gateway,
     server: Server,
-    clock: Arc<Still>,
+    clock: Arc<InstantClock>,
 }
 
-impl Rig {
-    async fn new(answers: Vec<Scripted>) -> Self {
-        Self::with(answers, "", vec!["anthropic", "openai", "bedrock"]).await
+impl TestGateway {
+    async fn new(answers: Vec<ScriptedResponse>) -> Self {
+        Self::with_settings(answers, "", vec!["anthropic", "openai", "bedrock"]).await
     }
 
-    async fn with(answers: Vec<Scripted>, more: &str, keys: Vec<&'static str>) -> Self {
+    async fn with_settings(answers: Vec<ScriptedResponse>, overrides: &str, keys: Vec<&'static str>) -> Self {
         let server = Server::start(answers).await;
-        let clock = Arc::new(Still::default());
-        let gateway = Gateway::with_clock(catalog(server.url(), more), Arc::new(Vault(keys)), clock.clone());
+        let clock = Arc::new(InstantClock::default());
+        let gateway =
+            Gateway::with_clock(catalog(server.url(), overrides), Arc::new(TestKeys(keys)), clock.clone());
         Self { gateway, server, clock }
     }
 
-    async fn ask(&self, alias: &str, request: &Request) -> (Result<Turn, ModelError>, Vec<Delta>) {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let ears = heard.clone();
-        let listener: Listener = Arc::new(move |delta| ears.lock().unwrap().push(delta));
+    async fn ask(
+        &self,
+        alias: &str,
+        request: &ChatRequest,
+    ) -> (Result<CompletedTurn, ModelError>, Vec<Delta>) {
+        let deltas = Arc::new(Mutex::new(Vec::new()));
+        let collected = deltas.clone();
+        let listener: DeltaListener = Arc::new(move |delta| collected.lock().unwrap().push(delta));
         let chosen = self.gateway.chosen(alias).unwrap();
-        let turn = self.gateway.take_turn(&chosen, request, listener, &Meter::default()).await;
-        let heard = heard.lock().unwrap().clone();
-        (turn, heard)
+        let turn = self.gateway.take_turn(&chosen, request, listener, &UsageMeter::default()).await;
+        let deltas = deltas.lock().unwrap().clone();
+        (turn, deltas)
     }
 
     fn pauses(&self) -> Vec<Duration> {
@@ -125,13 +130,13 @@ impl Rig {
     }
 }
 
-fn request() -> Request {
+fn request() -> ChatRequest {
     let tool = |name: &str, field: &str| Tool {
         name: name.into(),
         description: format!("Can {name}."),
         input: json!({"type": "object", "required": [field], "properties": {field: {"type": "string"}}}),
     };
-    Request {
+    ChatRequest {
         system: "Be good.".into(),
         messages: vec![Message::User { text: "Go.".into() }],
         tools: vec![tool("read", "path"), tool("list", "folder")],
@@ -140,16 +145,16 @@ fn request() -> Request {
     }
 }
 
-fn class(turn: Result<Turn, ModelError>) -> ErrorClass {
+fn class(turn: Result<CompletedTurn, ModelError>) -> ErrorClass {
     turn.unwrap_err().class
 }
 
 #[test]
-fn a_gateway_and_its_turns_can_be_sent() {
+fn the_gateway_is_sync_and_its_futures_are_send() {
     fn is_send<T: Send>(_: &T) {}
     fn is_shared<T: Clone + Send + Sync>(_: &T) {}
-    let gateway = Gateway::new(Catalog::load(None).unwrap(), Arc::new(Vault(Vec::new())));
+    let gateway = Gateway::new(Catalog::load(None).unwrap(), Arc::new(TestKeys(Vec::new())));
     is_shared(&gateway);
     let (chosen, request) = (gateway.chosen("claude-sonnet").unwrap(), request());
-    is_send(&gateway.take_turn(&chosen, &request, Arc::new(|_| {}), &Meter::default()));
+    is_send(&gateway.take_turn(&chosen, &request, Arc::new(|_| {}), &UsageMeter::default()));
 }

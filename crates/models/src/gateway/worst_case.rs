@@ -1,28 +1,28 @@
-//! What a turn can take at most, so that it can be set aside before the turn is taken.
+//! The most that a turn can use, so that a budget can reserve it before the turn starts.
 
 use crate::{
     Gateway,
-    chat::{AnswerForm, Request},
-    gateway::Chosen,
+    chat::{AnswerForm, ChatRequest},
+    gateway::ChosenModel,
 };
 
-/// Tokens that our message takes which says what was wrong with an answer, with the answer that it quotes.
+/// Tokens of the message that asks for a second answer, including its quote of the first.
 pub(super) const REASK_TOKENS: u64 = 1000;
 
-/// The most that a turn can take.
+/// The most that a turn can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorstCase {
     pub tokens: u64,
-    /// Micro-dollars; `None` if the price of anybody who may answer is not known.
+    /// Micro-dollars; `None` if the price of the model or of a fallback is unknown.
     pub micros: Option<u64>,
 }
 
 impl Gateway {
-    pub(super) fn bound(&self, chosen: &Chosen, request: &Request) -> WorstCase {
-        let prompt = request.tokens();
+    pub(super) fn worst_case_of(&self, chosen: &ChosenModel, request: &ChatRequest) -> WorstCase {
+        let prompt = request.estimated_tokens();
         let bounds = self.candidates(chosen).map(|candidate| {
             let answer = u64::from(request.max_output.min(candidate.max_output));
-            // An answer that may be wrong in form may be asked for a second time.
+            // An answer that can be invalid may be asked for twice.
             let (input, output) = match can_be_reasked(request) {
                 true => (2 * prompt + REASK_TOKENS, 2 * answer),
                 false => (prompt, answer),
@@ -37,15 +37,15 @@ impl Gateway {
         })
     }
 
-    /// The chosen model, then those that may take its place.
-    pub(super) fn candidates(&self, chosen: &Chosen) -> impl Iterator<Item = Chosen> {
+    /// The chosen model, followed by its usable fallbacks.
+    pub(super) fn candidates(&self, chosen: &ChosenModel) -> impl Iterator<Item = ChosenModel> {
         let fallbacks = self.catalog().models.get(&chosen.alias).map(|model| model.fallbacks.as_slice());
         let others = fallbacks.unwrap_or_default().iter().filter(|alias| self.is_usable(alias));
         std::iter::once(chosen.clone()).chain(others.filter_map(|alias| self.chosen(alias)))
     }
 }
 
-fn can_be_reasked(request: &Request) -> bool {
+fn can_be_reasked(request: &ChatRequest) -> bool {
     match request.answer {
         AnswerForm::Any => !request.tools.is_empty(),
         AnswerForm::Call | AnswerForm::Json { .. } => true,

@@ -1,4 +1,4 @@
-//! Anthropic's messages, streamed as server-sent events.
+//! Anthropic's Messages API, streamed as server-sent events.
 
 use std::collections::BTreeMap;
 
@@ -6,57 +6,60 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Failure, Post, Protocol, RawCall, RawReply, Reader, Target, claude_body, http, refusal, sse};
-use crate::chat::{Delta, Request, Stop, Usage};
+use super::{
+    HttpPost, ProviderError, RawCall, RawReply, ReplyReader, RequestTarget, WireProtocol, claude_body,
+    error_response, http, sse,
+};
+use crate::chat::{ChatRequest, Delta, StopReason, Usage};
 
 pub(super) struct Anthropic;
 
-impl Protocol for Anthropic {
-    fn post(&self, target: &Target<'_>, request: &Request) -> Result<Post, Failure> {
+impl WireProtocol for Anthropic {
+    fn post(&self, target: &RequestTarget<'_>, request: &ChatRequest) -> Result<HttpPost, ProviderError> {
         let mut body = claude_body::body(target, request);
         body.insert("model".into(), target.model.id.clone().into());
         body.insert("stream".into(), true.into());
-        claude_body::lay_over(&mut body, target);
+        claude_body::set_extra_fields(&mut body, target);
         let mut headers = HeaderMap::new();
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         http::authorize(&mut headers, target)?;
         http::post(target, "v1/messages", headers, &body.into())
     }
 
-    fn reader(&self) -> Box<dyn Reader> {
+    fn reader(&self) -> Box<dyn ReplyReader> {
         Box::new(AnthropicReader::default())
     }
 }
 
 #[derive(Default)]
 struct AnthropicReader {
-    events: sse::Events,
-    message: Claude,
+    events: sse::EventDecoder,
+    message: ClaudeMessage,
 }
 
-impl Reader for AnthropicReader {
-    fn read(&mut self, bytes: &[u8], heard: &mut Vec<Delta>) -> Result<bool, Failure> {
-        let mut is_more = false;
+impl ReplyReader for AnthropicReader {
+    fn read(&mut self, bytes: &[u8], deltas: &mut Vec<Delta>) -> Result<bool, ProviderError> {
+        let mut has_event = false;
         for event in self.events.push(bytes) {
-            is_more |= self.message.take(event.data.as_bytes(), heard)?;
+            has_event |= self.message.take(event.data.as_bytes(), deltas)?;
         }
-        Ok(is_more)
+        Ok(has_event)
     }
 
     fn is_done(&self) -> bool {
         self.message.is_done
     }
 
-    fn finish(self: Box<Self>) -> Result<RawReply, Failure> {
+    fn finish(self: Box<Self>) -> Result<RawReply, ProviderError> {
         self.message.finish()
     }
 }
 
-/// An answer of Claude's while it arrives, event by event; Bedrock sends the same ones in frames.
+/// Assembles an answer of Claude from its events. Bedrock sends the same events inside frames.
 #[derive(Default)]
-pub(super) struct Claude {
+pub(super) struct ClaudeMessage {
     blocks: BTreeMap<u64, Block>,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
     usage: Option<Usage>,
     pub(super) is_done: bool,
 }
@@ -64,11 +67,11 @@ pub(super) struct Claude {
 enum Block {
     Text(String),
     Call(RawCall),
-    /// Thoughts, and what comes with servers' own tools.
+    /// Thinking, and blocks of server-side tools.
     Other,
 }
 
-/// Events and blocks that are not known are passed over, as Anthropic asks.
+/// Unknown events and blocks are ignored, as Anthropic's documentation requires.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Event {
@@ -81,7 +84,7 @@ enum Event {
     },
     ContentBlockDelta {
         index: u64,
-        delta: Change,
+        delta: BlockDelta,
     },
     MessageDelta {
         delta: Value,
@@ -96,7 +99,7 @@ enum Event {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Change {
+enum BlockDelta {
     TextDelta {
         text: String,
     },
@@ -110,58 +113,60 @@ enum Change {
     Unknown,
 }
 
-impl Claude {
-    /// Takes the next event. True unless it is only a sign of life.
-    pub(super) fn take(&mut self, data: &[u8], heard: &mut Vec<Delta>) -> Result<bool, Failure> {
-        match serde_json::from_slice(data).map_err(Failure::garbled)? {
+impl ClaudeMessage {
+    /// Applies the next event. Returns false for a keep-alive.
+    pub(super) fn take(&mut self, data: &[u8], deltas: &mut Vec<Delta>) -> Result<bool, ProviderError> {
+        match serde_json::from_slice(data).map_err(ProviderError::malformed)? {
             Event::MessageStart { message } => self.count(&message["usage"]),
-            Event::ContentBlockStart { index, content_block } => self.begin(index, &content_block, heard),
-            Event::ContentBlockDelta { index, delta } => self.change(index, delta, heard),
+            Event::ContentBlockStart { index, content_block } => {
+                self.start_block(index, &content_block, deltas)
+            }
+            Event::ContentBlockDelta { index, delta } => self.apply_delta(index, delta, deltas),
             Event::MessageDelta { delta, usage } => {
-                self.stop = delta["stop_reason"].as_str().map(stop).or(self.stop);
+                self.stop = delta["stop_reason"].as_str().map(stop_reason).or(self.stop);
                 self.count(&usage.unwrap_or_default());
             }
             Event::MessageStop => self.is_done = true,
             Event::Ping => return Ok(false),
-            Event::Error => return Err(refusal::of_event(None, data)),
+            Event::Error => return Err(error_response::from_event(None, data)),
             Event::Unknown => {}
         }
         Ok(true)
     }
 
-    fn begin(&mut self, index: u64, block: &Value, heard: &mut Vec<Delta>) {
-        let word = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
+    fn start_block(&mut self, index: u64, block: &Value, deltas: &mut Vec<Delta>) {
+        let field = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
         let block = match block["type"].as_str() {
-            Some("text") => Block::Text(word("text")),
+            Some("text") => Block::Text(field("text")),
             Some("tool_use") => {
-                heard.push(Delta::Call { tool: word("name") });
-                Block::Call(RawCall { id: word("id"), tool: word("name"), input: String::new() })
+                deltas.push(Delta::Call { tool: field("name") });
+                Block::Call(RawCall { id: field("id"), tool: field("name"), input: String::new() })
             }
             Some(_) | None => Block::Other,
         };
         self.blocks.insert(index, block);
     }
 
-    fn change(&mut self, index: u64, change: Change, heard: &mut Vec<Delta>) {
-        match (self.blocks.get_mut(&index), change) {
-            (Some(Block::Text(all)), Change::TextDelta { text }) => {
+    fn apply_delta(&mut self, index: u64, delta: BlockDelta, deltas: &mut Vec<Delta>) {
+        match (self.blocks.get_mut(&index), delta) {
+            (Some(Block::Text(all)), BlockDelta::TextDelta { text }) => {
                 all.push_str(&text);
-                heard.push(Delta::Text(text));
+                deltas.push(Delta::Text(text));
             }
-            (Some(Block::Call(call)), Change::InputJsonDelta { partial_json })
+            (Some(Block::Call(call)), BlockDelta::InputJsonDelta { partial_json })
                 if !partial_json.is_empty() =>
             {
                 call.input.push_str(&partial_json);
-                heard.push(Delta::Input(partial_json));
+                deltas.push(Delta::Input(partial_json));
             }
-            (_, Change::ThinkingDelta { thinking }) if !thinking.is_empty() => {
-                heard.push(Delta::Thought(thinking))
+            (_, BlockDelta::ThinkingDelta { thinking }) if !thinking.is_empty() => {
+                deltas.push(Delta::Thought(thinking))
             }
             (Some(_) | None, _) => {}
         }
     }
 
-    /// Counts are totals so far: a later one replaces an earlier one, and what it leaves out stays.
+    /// Updates the usage. The counts are running totals: later values replace earlier ones, and missing fields keep theirs.
     fn count(&mut self, counts: &Value) {
         if !counts.is_object() {
             return;
@@ -174,14 +179,14 @@ impl Claude {
         set(&mut usage.cache_write, "cache_creation_input_tokens");
     }
 
-    pub(super) fn finish(self) -> Result<RawReply, Failure> {
-        let (true, Some(stop)) = (self.is_done, self.stop) else { return Err(Failure::cut()) };
+    pub(super) fn finish(self) -> Result<RawReply, ProviderError> {
+        let (true, Some(stop)) = (self.is_done, self.stop) else { return Err(ProviderError::truncated()) };
         let mut text = String::new();
         let mut calls = Vec::new();
         for block in self.blocks.into_values() {
             match block {
                 Block::Text(part) => text.push_str(&part),
-                // A call without any input has no delta.
+                // A call without input has no delta.
                 Block::Call(call) if call.input.trim().is_empty() => {
                     calls.push(RawCall { input: json!({}).to_string(), ..call });
                 }
@@ -193,13 +198,13 @@ impl Claude {
     }
 }
 
-fn stop(reason: &str) -> Stop {
+fn stop_reason(reason: &str) -> StopReason {
     match reason {
-        "tool_use" => Stop::Calls,
-        "max_tokens" | "model_context_window_exceeded" => Stop::Length,
-        "refusal" => Stop::Refusal,
-        // `end_turn`, `stop_sequence`, and what may come to be.
-        _ => Stop::End,
+        "tool_use" => StopReason::Calls,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+        "refusal" => StopReason::Refusal,
+        // `end_turn`, `stop_sequence`, and future reasons.
+        _ => StopReason::End,
     }
 }
 

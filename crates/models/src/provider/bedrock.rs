@@ -1,65 +1,65 @@
-//! Claude on Amazon Bedrock: Anthropic's events inside frames of AWS, signed by an access key or shown an API key.
+//! Claude on Amazon Bedrock: Anthropic's events inside AWS frames, authorized by an AWS signature or an API key.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde::Deserialize;
 
 use super::{
-    Failure, Post, Protocol, RawReply, Reader, Target,
-    anthropic::Claude,
-    claude_body,
-    frames::{Frame, Frames},
-    http, refusal,
+    HttpPost, ProviderError, RawReply, ReplyReader, RequestTarget, WireProtocol,
+    anthropic::ClaudeMessage,
+    claude_body, error_response,
+    event_stream::{Frame, FrameDecoder},
+    http,
     sigv4::{self, AccessKey, Signing},
 };
 use crate::{
-    Auth, ErrorClass,
-    chat::{Delta, Request},
+    AuthScheme, ErrorClass,
+    chat::{ChatRequest, Delta},
 };
 
 const VERSION: &str = "bedrock-2023-05-31";
 
 pub(super) struct Bedrock;
 
-impl Protocol for Bedrock {
-    fn post(&self, target: &Target<'_>, request: &Request) -> Result<Post, Failure> {
+impl WireProtocol for Bedrock {
+    fn post(&self, target: &RequestTarget<'_>, request: &ChatRequest) -> Result<HttpPost, ProviderError> {
         let mut body = claude_body::body(target, request);
         body.insert("anthropic_version".into(), VERSION.into());
-        claude_body::lay_over(&mut body, target);
+        claude_body::set_extra_fields(&mut body, target);
         let id = sigv4::encode(&target.model.id).replace('/', "%2F");
         let path = format!("model/{id}/invoke-with-response-stream");
         let mut headers = HeaderMap::new();
         headers.insert("accept", HeaderValue::from_static("application/vnd.amazon.eventstream"));
         let mut post = http::post(target, &path, headers, &body.into())?;
-        // Cut at its colons, JSON would show the secret as a token.
+        // Splitting a JSON key at its colons would send the secret as the session token.
         if target.key.is_some_and(|key| key.expose().contains('"')) {
             let message =
-                "A key of Bedrock is an API key, or an access key as ID:SECRET or ID:SECRET:SESSION_TOKEN.";
-            return Err(Failure::new(ErrorClass::Auth, format!("{message} Enter it once more.")));
+                "A Bedrock key is an API key, or an access key as ID:SECRET or ID:SECRET:SESSION_TOKEN.";
+            return Err(ProviderError::new(ErrorClass::Auth, format!("{message} Enter it again.")));
         }
         let access_key = target.key.and_then(|key| AccessKey::parse(key.expose()));
         match (target.provider.auth, access_key) {
-            (Auth::Aws, Some(key)) => sign(&mut post, target, key)?,
-            (Auth::Aws, None) | (Auth::ApiKey | Auth::Bearer | Auth::None, _) => {
+            (AuthScheme::Aws, Some(key)) => sign(&mut post, target, key)?,
+            (AuthScheme::Aws, None) | (AuthScheme::ApiKey | AuthScheme::Bearer | AuthScheme::None, _) => {
                 http::authorize(&mut post.headers, target)?;
             }
         }
         Ok(post)
     }
 
-    fn reader(&self) -> Box<dyn Reader> {
+    fn reader(&self) -> Box<dyn ReplyReader> {
         Box::new(BedrockReader::default())
     }
 }
 
-fn sign(post: &mut Post, target: &Target<'_>, key: AccessKey<'_>) -> Result<(), Failure> {
+fn sign(post: &mut HttpPost, target: &RequestTarget<'_>, key: AccessKey<'_>) -> Result<(), ProviderError> {
     let region = target.provider.region.as_deref();
     let region =
-        region.ok_or_else(|| Failure::new(ErrorClass::Unavailable, "The provider has no region."))?;
+        region.ok_or_else(|| ProviderError::new(ErrorClass::Unavailable, "The provider has no region."))?;
     let signing = Signing { key, region, service: "bedrock", now: target.now };
     let signed = signing.sign(&post.url, http::JSON, &post.body);
-    let signed =
-        signed.ok_or_else(|| Failure::new(ErrorClass::Unavailable, "The clock of this machine is wrong."))?;
+    let signed = signed
+        .ok_or_else(|| ProviderError::new(ErrorClass::Unavailable, "The clock of this machine is wrong."))?;
     post.headers.insert("x-amz-date", http::sensitive(&signed.date)?);
     post.headers.insert("authorization", http::sensitive(&signed.authorization)?);
     if let Some(token) = key.session {
@@ -70,48 +70,51 @@ fn sign(post: &mut Post, target: &Target<'_>, key: AccessKey<'_>) -> Result<(), 
 
 #[derive(Default)]
 struct BedrockReader {
-    frames: Frames,
-    message: Claude,
+    frames: FrameDecoder,
+    message: ClaudeMessage,
 }
 
-impl Reader for BedrockReader {
-    fn read(&mut self, bytes: &[u8], heard: &mut Vec<Delta>) -> Result<bool, Failure> {
-        let mut is_more = false;
+impl ReplyReader for BedrockReader {
+    fn read(&mut self, bytes: &[u8], deltas: &mut Vec<Delta>) -> Result<bool, ProviderError> {
+        let mut has_event = false;
         self.frames.push(bytes);
         while let Some(frame) = self.frames.next()? {
-            is_more |= self.take(&frame, heard)?;
+            has_event |= self.take(&frame, deltas)?;
         }
-        Ok(is_more)
+        Ok(has_event)
     }
 
     fn is_done(&self) -> bool {
         self.message.is_done
     }
 
-    fn finish(self: Box<Self>) -> Result<RawReply, Failure> {
+    fn finish(self: Box<Self>) -> Result<RawReply, ProviderError> {
         self.message.finish()
     }
 }
 
-/// What a frame of an answer holds.
+/// The payload of a `chunk` frame.
 #[derive(Deserialize)]
 struct Chunk {
     bytes: String,
 }
 
 impl BedrockReader {
-    fn take(&mut self, frame: &Frame, heard: &mut Vec<Delta>) -> Result<bool, Failure> {
+    fn take(&mut self, frame: &Frame, deltas: &mut Vec<Delta>) -> Result<bool, ProviderError> {
         let header = |name: &str| frame.headers.get(name).map(String::as_str);
         match (header(":message-type"), header(":event-type")) {
-            (Some("exception"), _) => Err(refusal::of_event(header(":exception-type"), &frame.payload)),
+            (Some("exception"), _) => {
+                Err(error_response::from_event(header(":exception-type"), &frame.payload))
+            }
             (Some("error"), _) => {
                 let message = header(":error-message").unwrap_or_default();
-                Err(refusal::of_event(header(":error-code"), message.as_bytes()))
+                Err(error_response::from_event(header(":error-code"), message.as_bytes()))
             }
             (_, Some("chunk")) => {
-                let chunk: Chunk = serde_json::from_slice(&frame.payload).map_err(Failure::garbled)?;
-                let event = STANDARD.decode(chunk.bytes).map_err(Failure::garbled)?;
-                self.message.take(&event, heard)
+                let chunk: Chunk =
+                    serde_json::from_slice(&frame.payload).map_err(ProviderError::malformed)?;
+                let event = STANDARD.decode(chunk.bytes).map_err(ProviderError::malformed)?;
+                self.message.take(&event, deltas)
             }
             (_, Some(_) | None) => Ok(false),
         }

@@ -1,23 +1,23 @@
-//! A request as Claude reads it, at Anthropic and on Bedrock alike.
+//! The request body for Claude, shared by Anthropic and Bedrock.
 
 use serde_json::{Map, Value, json};
 
-use super::Target;
+use super::RequestTarget;
 use crate::{
-    Support,
-    chat::{AnswerForm, CallResult, Message, Request, Tool},
+    ModelFeature,
+    chat::{AnswerForm, ChatRequest, Message, Tool, ToolResult},
 };
 
-/// The tool by whose input an answer of a given form is given.
+/// The tool whose input carries an answer in JSON.
 pub(super) const ANSWER_TOOL: &str = "answer";
 
-/// Messages whose end is marked, so that the next turn finds everything up to them in the cache: the last, and the one
-/// before it, where the turn before this one put its mark. With those on tools and system these are the four there are.
+/// Number of user messages that get a cache mark: the last one, for the next turn, and the one before, which the previous
+/// turn marked. Together with the marks on tools and system prompt these are the four that Anthropic allows.
 const MARKED_MESSAGES: usize = 2;
 
-/// The body without what only one of the two providers wants.
-pub(super) fn body(target: &Target<'_>, request: &Request) -> Map<String, Value> {
-    let cache = target.model.can(Support::Cache);
+/// The fields that both providers share.
+pub(super) fn body(target: &RequestTarget<'_>, request: &ChatRequest) -> Map<String, Value> {
+    let cache = target.model.supports(ModelFeature::Cache);
     let mut body = Map::new();
     body.insert("max_tokens".into(), request.max_output.into());
     let system = system(request);
@@ -35,23 +35,23 @@ pub(super) fn body(target: &Target<'_>, request: &Request) -> Map<String, Value>
         mark(last, cache);
         body.insert("tools".into(), tools.into());
     }
-    if let Some(choice) = tool_choice(request, target.model.can(Support::ForcedCalls)) {
+    if let Some(choice) = tool_choice(request, target.model.supports(ModelFeature::ForcedCalls)) {
         body.insert("tool_choice".into(), choice);
     }
     body.insert("messages".into(), messages(request, cache).into());
     body
 }
 
-/// Laid over the body: what the catalog says about this model.
-pub(super) fn lay_over(body: &mut Map<String, Value>, target: &Target<'_>) {
+/// Sets the model's `extra` fields from the catalog.
+pub(super) fn set_extra_fields(body: &mut Map<String, Value>, target: &RequestTarget<'_>) {
     for (key, value) in &target.model.extra {
-        // TOML is JSON but for its dates, which no provider knows.
+        // Every TOML value except dates maps to JSON, and no provider uses dates.
         body.insert(key.clone(), serde_json::to_value(value).unwrap_or_default());
     }
 }
 
-/// A model that cannot be forced is asked.
-fn system(request: &Request) -> String {
+/// The system prompt. For a JSON answer it asks for the answer tool, since not every model supports forced calls.
+fn system(request: &ChatRequest) -> String {
     match request.answer {
         AnswerForm::Any | AnswerForm::Call => request.system.clone(),
         AnswerForm::Json { .. } => {
@@ -63,7 +63,7 @@ fn system(request: &Request) -> String {
     }
 }
 
-fn tool_choice(request: &Request, can_be_forced: bool) -> Option<Value> {
+fn tool_choice(request: &ChatRequest, can_be_forced: bool) -> Option<Value> {
     match request.answer {
         AnswerForm::Any => None,
         AnswerForm::Call => can_be_forced.then(|| json!({"type": "any"})),
@@ -83,11 +83,11 @@ fn mark(block: &mut Value, cache: bool) {
     }
 }
 
-/// Messages of the same side that follow each other become one, since the sides must alternate.
-fn messages(request: &Request, cache: bool) -> Vec<Value> {
-    let mut sides: Vec<(&str, Vec<Value>)> = Vec::new();
+/// Merges consecutive messages of the same role, since Claude requires the roles to alternate.
+fn messages(request: &ChatRequest, cache: bool) -> Vec<Value> {
+    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in &request.messages {
-        let (side, blocks) = match message {
+        let (role, blocks) = match message {
             Message::User { text } => ("user", vec![text_block(text)]),
             Message::Tools { results } => ("user", results.iter().map(result_block).collect()),
             Message::Model { text, calls } => {
@@ -98,26 +98,26 @@ fn messages(request: &Request, cache: bool) -> Vec<Value> {
                 ("assistant", text.into_iter().chain(calls).collect())
             }
         };
-        match sides.last_mut() {
-            Some((last, all)) if *last == side => all.extend(blocks),
-            Some(_) | None => sides.push((side, blocks)),
+        match turns.last_mut() {
+            Some((last, all)) if *last == role => all.extend(blocks),
+            Some(_) | None => turns.push((role, blocks)),
         }
     }
-    for (_, blocks) in sides.iter_mut().rev().filter(|(side, _)| *side == "user").take(MARKED_MESSAGES) {
+    for (_, blocks) in turns.iter_mut().rev().filter(|(role, _)| *role == "user").take(MARKED_MESSAGES) {
         if let Some(last) = blocks.last_mut() {
             mark(last, cache);
         }
     }
-    sides.into_iter().map(|(side, blocks)| json!({"role": side, "content": blocks})).collect()
+    turns.into_iter().map(|(role, blocks)| json!({"role": role, "content": blocks})).collect()
 }
 
-/// Text without a letter is refused.
+/// Anthropic rejects empty text blocks.
 fn text_block(text: &str) -> Value {
     let text = if text.trim().is_empty() { "(nothing)" } else { text };
     json!({"type": "text", "text": text})
 }
 
-fn result_block(result: &CallResult) -> Value {
+fn result_block(result: &ToolResult) -> Value {
     let mut block = json!({"type": "tool_result", "tool_use_id": id(&result.id)});
     if !result.text.is_empty() {
         block["content"] = result.text.clone().into();
@@ -128,7 +128,7 @@ fn result_block(result: &CallResult) -> Value {
     block
 }
 
-/// Ids of other providers hold signs that Claude refuses, and a conversation may go on with another model.
+/// Replaces characters that Claude rejects in ids. A conversation may contain ids of other providers.
 fn id(id: &str) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
     id.chars().map(allowed).collect()

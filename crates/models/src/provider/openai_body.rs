@@ -1,31 +1,35 @@
-//! A request in the form of OpenAI's chat completions, for everybody who speaks it.
+//! The request body of OpenAI's chat completions, also for compatible servers.
 
 use serde_json::{Map, Value, json};
 
-use super::{Target, claude_body::lay_over};
+use super::{RequestTarget, claude_body::set_extra_fields};
 use crate::{
-    Support,
-    chat::{AnswerForm, Call, CallResult, Message, Request},
+    ModelFeature,
+    chat::{AnswerForm, ChatRequest, Message, ToolCall, ToolResult},
 };
 
-pub(super) fn body(target: &Target<'_>, request: &Request) -> Map<String, Value> {
-    let can = |support| target.model.can(support);
-    let limit = if can(Support::MaxCompletionTokens) { "max_completion_tokens" } else { "max_tokens" };
+pub(super) fn body(target: &RequestTarget<'_>, request: &ChatRequest) -> Map<String, Value> {
+    let supports = |feature| target.model.supports(feature);
+    let limit =
+        if supports(ModelFeature::MaxCompletionTokens) { "max_completion_tokens" } else { "max_tokens" };
     let mut body = Map::new();
     body.insert("model".into(), target.model.id.clone().into());
     body.insert("stream".into(), true.into());
     body.insert("stream_options".into(), json!({"include_usage": true}));
     body.insert(limit.into(), request.max_output.into());
-    body.insert("messages".into(), messages(request, can(Support::JsonSchema)).into());
+    body.insert("messages".into(), messages(request, supports(ModelFeature::JsonSchema)).into());
     match &request.answer {
         AnswerForm::Any => {}
         AnswerForm::Call => {
-            if can(Support::ForcedCalls) {
+            if supports(ModelFeature::ForcedCalls) {
                 body.insert("tool_choice".into(), "required".into());
             }
         }
         AnswerForm::Json { schema } => {
-            body.insert("response_format".into(), response_format(schema, can(Support::JsonSchema)));
+            body.insert(
+                "response_format".into(),
+                response_format(schema, supports(ModelFeature::JsonSchema)),
+            );
         }
     }
     let tools: Vec<Value> = match request.answer {
@@ -35,12 +39,12 @@ pub(super) fn body(target: &Target<'_>, request: &Request) -> Map<String, Value>
     if !tools.is_empty() {
         body.insert("tools".into(), tools.into());
     }
-    lay_over(&mut body, target);
+    set_extra_fields(&mut body, target);
     body
 }
 
-fn response_format(schema: &Value, can_be_held: bool) -> Value {
-    match can_be_held {
+fn response_format(schema: &Value, enforces_schema: bool) -> Value {
+    match enforces_schema {
         true => json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}),
         false => json!({"type": "json_object"}),
     }
@@ -51,10 +55,10 @@ fn tool(tool: &crate::chat::Tool) -> Value {
     json!({"type": "function", "function": function})
 }
 
-fn messages(request: &Request, knows_schema: bool) -> Vec<Value> {
+fn messages(request: &ChatRequest, enforces_schema: bool) -> Vec<Value> {
     let mut system = request.system.clone();
     if let AnswerForm::Json { schema } = &request.answer
-        && !knows_schema
+        && !enforces_schema
     {
         system = format!("{system}\n\nAnswer with JSON of this JSON Schema, and nothing else:\n{schema}");
     }
@@ -76,13 +80,13 @@ fn message(message: &Message) -> Vec<Value> {
     }
 }
 
-fn call(call: &Call) -> Value {
+fn call(call: &ToolCall) -> Value {
     let function = json!({"name": call.tool, "arguments": call.input.to_string()});
     json!({"id": call.id, "type": "function", "function": function})
 }
 
-/// The protocol has no word for a call that failed.
-fn result(result: &CallResult) -> Value {
+/// The protocol has no field for a failed call, so the text says it.
+fn result(result: &ToolResult) -> Value {
     let text = if result.failed { format!("[failed] {}", result.text) } else { result.text.clone() };
     json!({"role": "tool", "tool_call_id": result.id, "content": text})
 }

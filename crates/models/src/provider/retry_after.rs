@@ -1,4 +1,4 @@
-//! How long a provider asks us to wait.
+//! Parses the delay that a provider asks for after a rate limit.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,7 +6,7 @@ use jiff::{Timestamp, fmt::rfc2822};
 use reqwest::header::HeaderMap;
 
 /// From `retry-after-ms` or `retry-after`, which is a number of seconds or a date.
-pub(super) fn of_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(super) fn from_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis =
         text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()).map(|millis| millis / 1000.0);
@@ -45,7 +45,7 @@ mod tests {
         for (name, value, expected) in cases {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
-            assert_eq!(of_headers(&headers, now), expected, "{name}: {value}");
+            assert_eq!(from_headers(&headers, now), expected, "{name}: {value}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Signatures of requests to AWS, version 4, for the one kind of request that we make: a POST without a query.
+//! AWS Signature Version 4, for the one kind of request that we send: a POST without a query.
 
 use std::{fmt::Write, time::SystemTime};
 
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use url::Url;
 
-/// An access key, as it stands in a vault: `id:secret[:session token]`.
+/// An AWS access key in the form of the vault: `id:secret[:session token]`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AccessKey<'a> {
     id: &'a str,
@@ -16,7 +16,7 @@ pub(super) struct AccessKey<'a> {
 }
 
 impl<'a> AccessKey<'a> {
-    /// `None` if this is no access key, and so an API key.
+    /// `None` if `key` is not an access key; then it is an API key.
     pub(super) fn parse(key: &'a str) -> Option<Self> {
         let mut parts = key.splitn(3, ':');
         let (id, secret) = (parts.next()?, parts.next()?);
@@ -24,7 +24,7 @@ impl<'a> AccessKey<'a> {
     }
 }
 
-/// What is signed beside the headers `host` and those of AWS.
+/// The inputs of a signature besides the request itself.
 pub(super) struct Signing<'a> {
     pub(super) key: AccessKey<'a>,
     pub(super) region: &'a str,
@@ -40,7 +40,7 @@ pub(super) struct Signed {
 }
 
 impl Signing<'_> {
-    /// `None` if the moment is outside the calendar.
+    /// `None` if the time is outside the supported range.
     pub(super) fn sign(&self, url: &Url, content_type: &str, body: &[u8]) -> Option<Signed> {
         let date = Timestamp::try_from(self.now).ok()?.strftime("%Y%m%dT%H%M%SZ").to_string();
         let mut headers = vec![("content-type", content_type.to_owned()), ("host", host(url)?)];
@@ -49,7 +49,7 @@ impl Signing<'_> {
         Some(self.authorize(&date, "POST", url.path(), "", &headers, body))
     }
 
-    /// The signature itself. Headers are in the order of their names.
+    /// Computes the signature. `headers` must be sorted by name.
     fn authorize(
         &self,
         date: &str,
@@ -62,7 +62,7 @@ impl Signing<'_> {
         let names = headers.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(";");
         let lines: String =
             headers.iter().map(|(name, value)| format!("{name}:{}\n", value.trim())).collect();
-        // The path is encoded once more than it was on the wire, except for the service S3.
+        // All services but S3 encode the path once more than it is on the wire.
         let path = encode(path);
         let canonical =
             format!("{method}\n{path}\n{query}\n{lines}\n{names}\n{}", hex(&Sha256::digest(body)));
@@ -71,7 +71,7 @@ impl Signing<'_> {
         let text = format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{}", hex(&Sha256::digest(canonical)));
         let parts = [day, self.region, self.service, "aws4_request", &text];
         let first = format!("AWS4{}", self.key.secret).into_bytes();
-        let signature = parts.iter().fold(first, |key, part| keyed(&key, part));
+        let signature = parts.iter().fold(first, |key, part| hmac_sha256(&key, part));
         let authorization = format!(
             "AWS4-HMAC-SHA256 Credential={}/{scope}, SignedHeaders={names}, Signature={}",
             self.key.id,
@@ -86,14 +86,14 @@ fn host(url: &Url) -> Option<String> {
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
-/// HMAC takes a key of any length, so there is always an answer.
-fn keyed(key: &[u8], text: &str) -> Vec<u8> {
+/// HMAC accepts keys of any length, so the error case cannot happen.
+fn hmac_sha256(key: &[u8], text: &str) -> Vec<u8> {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return Vec::new() };
     mac.update(text.as_bytes());
     mac.finalize().into_bytes().to_vec()
 }
 
-/// Percent-encoding as AWS wants it: all but letters, digits, `-_.~` and the slashes of the path.
+/// Percent-encodes everything except letters, digits, `-_.~` and slashes, as AWS requires.
 pub(super) fn encode(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
     for byte in path.bytes() {

@@ -1,6 +1,6 @@
-//! Server-sent events out of bytes that are cut anywhere.
+//! Decodes server-sent events from bytes that are split anywhere.
 
-/// One event. Its name is empty where the server gave none.
+/// One event. Its name is empty if the server sent none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Event {
     pub(super) name: String,
@@ -8,28 +8,28 @@ pub(super) struct Event {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Events {
-    /// Bytes of a line that is not whole yet.
-    rest: Vec<u8>,
+pub(super) struct EventDecoder {
+    /// Bytes of an incomplete line.
+    buffer: Vec<u8>,
     current: Event,
 }
 
-impl Events {
-    /// Takes the next bytes and gives the events that became whole.
+impl EventDecoder {
+    /// Takes the next bytes and returns the events that they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
-        self.rest.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
         let mut start = 0;
-        while let Some(length) = self.rest[start..].iter().position(|byte| *byte == b'\n') {
-            let line = String::from_utf8_lossy(&self.rest[start..start + length]).into_owned();
+        while let Some(length) = self.buffer[start..].iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.buffer[start..start + length]).into_owned();
             start += length + 1;
             events.extend(self.line(line.trim_end_matches('\r')));
         }
-        self.rest.drain(..start);
+        self.buffer.drain(..start);
         events
     }
 
-    /// An empty line ends an event; an event without data is none.
+    /// An empty line ends an event. Events without data are ignored.
     fn line(&mut self, line: &str) -> Option<Event> {
         if line.is_empty() {
             let event = std::mem::take(&mut self.current);
@@ -44,7 +44,7 @@ impl Events {
                 self.current.data.push_str(value);
             }
             "event" => self.current.name = value.into(),
-            // Comments, ids and times of reconnection.
+            // Comments, ids and reconnection times.
             _ => {}
         }
         None
@@ -60,11 +60,11 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_however_the_bytes_are_cut() {
+    fn events_are_the_same_wherever_the_bytes_are_split() {
         let text = ": hello\r\n\r\nevent: start\r\ndata: {\"a\":\"ü€\"}\r\n\r\ndata: one\ndata:two\nid: 3\n\ndata: [DONE]\n\ndata: cut";
         let expected = [event("start", "{\"a\":\"ü€\"}"), event("", "one\ntwo"), event("", "[DONE]")];
         for size in 1..text.len() {
-            let mut events = Events::default();
+            let mut events = EventDecoder::default();
             let found: Vec<Event> =
                 text.as_bytes().chunks(size).flat_map(|bytes| events.push(bytes)).collect();
             assert_eq!(found, expected, "in pieces of {size}");

@@ -13,7 +13,7 @@ use computer::Computer;
 use computer::place::Place;
 use rusqlite::{Connection, OpenFlags};
 use sandbox::desk::Desk;
-use scripted_model::{Server, Wire};
+use scripted_model::{ScriptedServer, Wire};
 use serde_json::json;
 
 use crate::figures::Figures;
@@ -145,7 +145,7 @@ const GOING_ON: &str = "SELECT count(DISTINCT run_id) FROM events WHERE seq > ?1
 
 pub(crate) fn measure(runs: usize, figures: &mut Figures) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let server = Server::start(script(STEPS, MILLIS)?);
+    let server = ScriptedServer::start(script(STEPS, MILLIS)?);
     drop(computer(folder.path())?);
     let (url, key) = (server.url(Wire::Anthropic), server.key().to_owned());
     let worker = Worker { folder: folder.path().to_owned(), url, key, runs };

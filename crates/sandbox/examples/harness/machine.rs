@@ -9,7 +9,7 @@ use computer::Computer;
 use computer::ids;
 use computer::place::Place;
 use computer::protocol::{Answer, Envelope, Request, RunRequest};
-use models::{Keys, Secret};
+use models::{ApiKey, ApiKeys};
 use scripted_model::Script;
 use shared_types::payload::run::Budget;
 use shared_types::wire::StartRun;
@@ -17,9 +17,9 @@ use shared_types::{FilePath, UserId};
 
 struct Key(String);
 
-impl Keys for Key {
-    fn key(&self, _: &str) -> Option<Secret> {
-        Some(Secret::new(self.0.clone()))
+impl ApiKeys for Key {
+    fn key(&self, _: &str) -> Option<ApiKey> {
+        Some(ApiKey::new(self.0.clone()))
     }
 }
 

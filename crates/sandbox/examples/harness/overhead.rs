@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use computer::Computer;
 use event_log::{EventLog, decode_event};
 use sandbox::desk::Desk;
-use scripted_model::{Server, Wire};
+use scripted_model::{ScriptedServer, Wire};
 use serde_json::json;
 use shared_types::payload::llm::LlmEvent;
 use shared_types::{Payload, RunId, Seq, TaskId};
@@ -56,7 +56,7 @@ impl Bar {
 pub(crate) fn measure(load: Load, bar: Bar, figures: &mut Figures) -> Result<()> {
     let Load { runs, steps, millis } = load;
     let folder = tempfile::tempdir()?;
-    let server = Server::start(script(steps, millis)?);
+    let server = ScriptedServer::start(script(steps, millis)?);
     let minds = minds(&server.url(Wire::Anthropic), server.key())?;
     let runtime = tokio::runtime::Runtime::new()?;
     let desk = runtime.block_on(Desk::open(computer(folder.path())?, &minds))?;

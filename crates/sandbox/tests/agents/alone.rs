@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agent_host::minds::{LocalHost, Minds, Outside};
 use computer::failure::Failure;
-use models::{LocalEndpoint, LocalModel, LocalStatus, ModelError, Secret};
+use models::{ApiKey, LocalModel, LocalModelEndpoint, LocalModelStatus, ModelError};
 use scripted_model::Wire;
 use shared_types::payload::llm::LlmEvent;
 use shared_types::wire::{LocalModelLine, RunState};
@@ -69,13 +69,13 @@ struct Here {
 }
 
 impl LocalModel for Here {
-    fn endpoint(&self) -> Pin<Box<dyn Future<Output = Result<LocalEndpoint, ModelError>> + Send + '_>> {
-        let bearer = Some(Secret::new(self.key.clone()));
-        Box::pin(async { Ok(LocalEndpoint { base_url: self.url.parse().unwrap(), bearer }) })
+    fn endpoint(&self) -> Pin<Box<dyn Future<Output = Result<LocalModelEndpoint, ModelError>> + Send + '_>> {
+        let bearer = Some(ApiKey::new(self.key.clone()));
+        Box::pin(async { Ok(LocalModelEndpoint { base_url: self.url.parse().unwrap(), bearer }) })
     }
 
-    fn status(&self) -> LocalStatus {
-        LocalStatus::Idle
+    fn status(&self) -> LocalModelStatus {
+        LocalModelStatus::Idle
     }
 }
 

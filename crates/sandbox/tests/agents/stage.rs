@@ -11,9 +11,9 @@ use computer::Computer;
 use computer::place::Place;
 use computer::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
 use event_log::{EventLog, decode_event};
-use models::{Keys, Secret};
+use models::{ApiKey, ApiKeys};
 use sandbox::desk::Desk;
-use scripted_model::{Recorded, Server, Wire};
+use scripted_model::{RecordedRequest, ScriptedServer, Wire};
 use shared_types::wire::{DesktopAction, RunDetails, RunState, StartRun};
 use shared_types::{CommandId, Event, FilePath, RunId, UserId};
 use tempfile::TempDir;
@@ -39,7 +39,7 @@ pub(crate) struct Stage<'a> {
 
 /// Where the scripted model is: in this process, or in the one that started it.
 pub(crate) enum Model {
-    Here(Server),
+    Here(ScriptedServer),
     There { url: String, key: String },
 }
 
@@ -51,9 +51,9 @@ pub(crate) enum Folder {
 
 struct Key(String);
 
-impl Keys for Key {
-    fn key(&self, _: &str) -> Option<Secret> {
-        Some(Secret::new(self.0.clone()))
+impl ApiKeys for Key {
+    fn key(&self, _: &str) -> Option<ApiKey> {
+        Some(ApiKey::new(self.0.clone()))
     }
 }
 
@@ -102,7 +102,7 @@ impl<'a> Stage<'a> {
         if scenario.settings.contains_key("runs.daily") {
             wait_for_a_day_with_time_left();
         }
-        Self::over(scenario, wire, Model::Here(Server::start(scenario.script())), folder)
+        Self::over(scenario, wire, Model::Here(ScriptedServer::start(scenario.script())), folder)
     }
 
     pub(crate) fn over(scenario: &'a Scenario, wire: Wire, model: Model, folder: Folder) -> Self {
@@ -131,7 +131,7 @@ impl<'a> Stage<'a> {
     }
 
     /// What the model was asked, as far as this process knows.
-    pub(crate) fn requests(&self) -> Vec<Recorded> {
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         match &self.model {
             Model::Here(server) => server.requests(),
             Model::There { .. } => Vec::new(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use agent_host::minds::LocalHost;
 use computer::failure::{Code, Failure};
-use models::{ErrorClass, LocalEndpoint, LocalModel, LocalStatus, ModelError};
+use models::{ErrorClass, LocalModel, LocalModelEndpoint, LocalModelStatus, ModelError};
 use serde_json::json;
 use shared_types::wire::LocalModelLine;
 
@@ -14,14 +14,14 @@ use crate::house::{House, nothing};
 const BYTES: u64 = 5_000_000;
 
 /// Whoever keeps the model; nothing of it is real but its state.
-struct Keeper(Mutex<LocalStatus>);
+struct Keeper(Mutex<LocalModelStatus>);
 
 impl LocalModel for Keeper {
-    fn endpoint(&self) -> Pin<Box<dyn Future<Output = Result<LocalEndpoint, ModelError>> + Send + '_>> {
+    fn endpoint(&self) -> Pin<Box<dyn Future<Output = Result<LocalModelEndpoint, ModelError>> + Send + '_>> {
         Box::pin(async { Err(ModelError::new("local", ErrorClass::Unavailable, "it is not real")) })
     }
 
-    fn status(&self) -> LocalStatus {
+    fn status(&self) -> LocalModelStatus {
         self.0.lock().unwrap().clone()
     }
 }
@@ -33,8 +33,8 @@ impl LocalHost for Keeper {
             name: "Small".into(),
             bytes: BYTES,
             here: 0,
-            fetching: matches!(status, LocalStatus::Fetching { .. }),
-            declined: status == LocalStatus::Declined,
+            fetching: matches!(status, LocalModelStatus::Fetching { .. }),
+            declined: status == LocalModelStatus::Declined,
             ready: status.obstacle().is_none(),
             obstacle: status.obstacle(),
             speed: Some((2150, 320)),
@@ -42,26 +42,26 @@ impl LocalHost for Keeper {
     }
 
     fn fetch(&self) {
-        *self.0.lock().unwrap() = LocalStatus::Fetching { done: 0, bytes: BYTES };
+        *self.0.lock().unwrap() = LocalModelStatus::Fetching { done: 0, bytes: BYTES };
     }
 
     fn decline(&self) -> Result<(), Failure> {
         let mut status = self.0.lock().unwrap();
-        if *status == LocalStatus::Idle {
+        if *status == LocalModelStatus::Idle {
             return Err(Failure::new(Code::Refused, "it is here already"));
         }
-        *status = LocalStatus::Declined;
+        *status = LocalModelStatus::Declined;
         Ok(())
     }
 
     fn stop(&self) {
-        *self.0.lock().unwrap() = LocalStatus::Idle;
+        *self.0.lock().unwrap() = LocalModelStatus::Idle;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_download_is_declined_and_had_after_all() {
-    let keeper = Arc::new(Keeper(Mutex::new(LocalStatus::Absent { bytes: BYTES })));
+    let keeper = Arc::new(Keeper(Mutex::new(LocalModelStatus::Absent { bytes: BYTES })));
     let local = Arc::clone(&keeper);
     let house = House::with(|config| config.outside.local = Some(local)).await;
     let listed = async || house.get("/api/v1/models").await.json["local"].clone();

@@ -10,7 +10,7 @@ use agents::roles::Role;
 use agents::toolbox::{Answered, Foreign, Offer, Toolbox};
 use computer::cells::CellSettings;
 use computer::place::Place;
-use models::{Keys, Secret};
+use models::{ApiKey, ApiKeys};
 use serde_json::{Value, json};
 use shared_types::UserId;
 use tempfile::TempDir;
@@ -19,9 +19,9 @@ pub(crate) const SECRET: &str = "s3cret-of-ada";
 
 struct OneKey;
 
-impl Keys for OneKey {
-    fn key(&self, name: &str) -> Option<Secret> {
-        (name == "tracker").then(|| Secret::new(SECRET))
+impl ApiKeys for OneKey {
+    fn key(&self, name: &str) -> Option<ApiKey> {
+        (name == "tracker").then(|| ApiKey::new(SECRET))
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn at(path: &str) -> FilePath {
 /// What a model said, as it is kept.
 pub(crate) fn reply(text: &str) -> String {
     let (calls, usage) = (Vec::new(), models::chat::Usage::default());
-    let reply = models::chat::Reply { text: text.into(), calls, stop: models::chat::Stop::End, usage };
+    let reply = models::chat::Reply { text: text.into(), calls, stop: models::chat::StopReason::End, usage };
     serde_json::to_string(&reply).unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! Anthropic's Messages: platform.claude.com/docs, "Streaming messages" and "Errors".
+//! Anthropic's Messages API: platform.claude.com/docs, "Streaming messages" and "Errors".
 
 pub(super) mod check;
 mod messages;
@@ -6,40 +6,41 @@ mod messages;
 use hyper::{StatusCode, body::Bytes};
 use serde_json::{Value, json};
 
-use super::{Problem, Request};
+use super::{ErrorResponse, Request};
 use crate::{
     conversation::Conversation,
-    failure::Failure,
+    failure::RequestFailure,
     reply::{Reply, Stop, fragments},
 };
 
 pub(super) const REQUEST_ID: &str = "req_01scripted";
 
-pub(super) fn read(request: &Request, key: &str) -> Result<Conversation, Failure> {
-    // Both are taken: the provider's own clients sent the first until their version for 2026-10-21, and now the other.
+pub(super) fn read(request: &Request, key: &str) -> Result<Conversation, RequestFailure> {
+    // Both headers are accepted: Anthropic's clients sent the first until their version for 2026-10-21, and now send
+    // the other.
     match request.header("x-api-key").or_else(|| request.bearer()) {
-        None => return Err(Failure::NoKey),
-        Some(given) if given != key => return Err(Failure::WrongKey),
+        None => return Err(RequestFailure::NoKey),
+        Some(given) if given != key => return Err(RequestFailure::WrongKey),
         Some(_) => {}
     }
-    let complain = |message: String| Failure::BadRequest(message.into());
+    let bad_request = |message: String| RequestFailure::BadRequest(message.into());
     let version = request.header("anthropic-version");
-    let version = version.ok_or_else(|| complain("anthropic-version: header is required".into()))?;
+    let version = version.ok_or_else(|| bad_request("anthropic-version: header is required".into()))?;
     let known = check::Version::of_header(version);
-    let known =
-        known.ok_or_else(|| complain(format!("anthropic-version: \"{version}\" is not a valid version")))?;
-    check::read(&request.body, check::Host::Anthropic(known)).map_err(complain)
+    let known = known
+        .ok_or_else(|| bad_request(format!("anthropic-version: \"{version}\" is not a valid version")))?;
+    check::read(&request.body, check::Host::Anthropic(known)).map_err(bad_request)
 }
 
 pub(super) fn events(reply: &Reply) -> Vec<Bytes> {
     let ids = Ids { message: "msg_", call: "toolu_" };
     let mut values = values(reply, &ids);
-    // The real one sends a ping once the first block is open, and clients must let it pass.
+    // Anthropic sends a ping after the start of the first block, and clients must ignore it.
     values.insert(2.min(values.len()), json!({"type": "ping"}));
     values.iter().map(event).collect()
 }
 
-/// What ids begin with.
+/// The prefixes of ids.
 pub(super) struct Ids {
     pub(super) message: &'static str,
     pub(super) call: &'static str,
@@ -118,25 +119,25 @@ pub(super) fn stream_error() -> Bytes {
     event(&json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}))
 }
 
-pub(super) fn problem(failure: &Failure) -> Problem {
+pub(super) fn problem(failure: &RequestFailure) -> ErrorResponse {
     let mut headers = vec![("request-id", REQUEST_ID.to_owned())];
     let (status, kind, message) = match failure {
-        Failure::NoKey => (401, "authentication_error", "x-api-key header is required"),
-        Failure::WrongKey => (401, "authentication_error", "invalid x-api-key"),
-        Failure::NoSuchPath => (404, "not_found_error", "Not found"),
-        Failure::RateLimit { retry_after } => {
+        RequestFailure::NoKey => (401, "authentication_error", "x-api-key header is required"),
+        RequestFailure::WrongKey => (401, "authentication_error", "invalid x-api-key"),
+        RequestFailure::NoSuchPath => (404, "not_found_error", "Not found"),
+        RequestFailure::RateLimit { retry_after } => {
             headers.extend(retry_after.map(|seconds| ("retry-after", seconds.to_string())));
             headers.push(("anthropic-ratelimit-requests-remaining", "0".into()));
             let message =
                 "This request would exceed your organization's rate limit of 50 requests per minute.";
             (429, "rate_limit_error", message)
         }
-        Failure::Overloaded => (529, "overloaded_error", "Overloaded"),
-        Failure::ContextTooLong => {
+        RequestFailure::Overloaded => (529, "overloaded_error", "Overloaded"),
+        RequestFailure::ContextTooLong => {
             (400, "invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum")
         }
-        Failure::Server => (500, "api_error", "Internal server error"),
-        Failure::BadRequest(complaint) => (400, "invalid_request_error", complaint.message.as_str()),
+        RequestFailure::Server => (500, "api_error", "Internal server error"),
+        RequestFailure::BadRequest(invalid) => (400, "invalid_request_error", invalid.message.as_str()),
     };
     let body = json!({
         "type": "error",
@@ -144,5 +145,5 @@ pub(super) fn problem(failure: &Failure) -> Problem {
         "request_id": REQUEST_ID,
     });
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Problem { status, headers, body }
+    ErrorResponse { status, headers, body }
 }

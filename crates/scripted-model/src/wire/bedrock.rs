@@ -1,48 +1,48 @@
-//! Amazon Bedrock's `InvokeModelWithResponseStream` with Anthropic's models: the API reference of Bedrock Runtime, and
-//! "Anthropic Claude Messages API" in the user guide.
+//! Amazon Bedrock's `InvokeModelWithResponseStream` with Anthropic's models: the API reference of Bedrock Runtime,
+//! and "Anthropic Claude Messages API" in the user guide.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hyper::{StatusCode, body::Bytes};
 use serde_json::{Value, json};
 
 use super::{
-    Problem, Request,
+    ErrorResponse, Request,
     anthropic::{self, check},
     event_stream::frame,
     sigv4,
 };
-use crate::{conversation::Conversation, failure::Failure, reply::Reply};
+use crate::{conversation::Conversation, failure::RequestFailure, reply::Reply};
 
 pub(super) const REQUEST_ID: &str = "00000000-0000-4000-8000-000000000000";
 
-/// The model that a path names, still percent-encoded.
+/// The model in a path, still percent-encoded.
 pub(super) fn model_of(path: &str) -> Option<&str> {
     let model = path.strip_prefix("/model/")?.strip_suffix("/invoke-with-response-stream")?;
     (!model.is_empty() && !model.contains('/')).then_some(model)
 }
 
-pub(super) fn read(request: &Request, key: &str) -> Result<Conversation, Failure> {
+pub(super) fn read(request: &Request, key: &str) -> Result<Conversation, RequestFailure> {
     authorize(request, key)?;
-    let complain = |message: String| Failure::BadRequest(message.into());
+    let bad_request = |message: String| RequestFailure::BadRequest(message.into());
     if let Some(kind) = request.header("content-type")
         && !kind.starts_with("application/json")
     {
-        return Err(complain("The requested content type is not supported.".into()));
+        return Err(bad_request("The requested content type is not supported.".into()));
     }
-    let mut conversation = check::read(&request.body, check::Host::Bedrock).map_err(complain)?;
-    // The real service names the model without region and version; nobody may rely on that.
+    let mut conversation = check::read(&request.body, check::Host::Bedrock).map_err(bad_request)?;
+    // Bedrock names the model without region and version; clients must not rely on that.
     conversation.model = model_of(&request.path).unwrap_or_default().replace("%3A", ":").replace("%3a", ":");
     Ok(conversation)
 }
 
-/// An API key of Bedrock's, or a signature with [`sigv4::ACCESS_KEY`] and the key as its secret.
-fn authorize(request: &Request, key: &str) -> Result<(), Failure> {
+/// Accepts a Bedrock API key, or a signature with [`sigv4::ACCESS_KEY`] and the key as its secret.
+fn authorize(request: &Request, key: &str) -> Result<(), RequestFailure> {
     let allowed = match (request.bearer(), request.header("authorization")) {
-        (_, None) => return Err(Failure::NoKey),
+        (_, None) => return Err(RequestFailure::NoKey),
         (Some(given), _) => given == key,
         (None, Some(authorization)) => sigv4::is_valid(request, authorization, key),
     };
-    if allowed { Ok(()) } else { Err(Failure::WrongKey) }
+    if allowed { Ok(()) } else { Err(RequestFailure::WrongKey) }
 }
 
 pub(super) fn events(reply: &Reply) -> Vec<Bytes> {
@@ -63,7 +63,7 @@ pub(super) fn events(reply: &Reply) -> Vec<Bytes> {
 }
 
 fn chunk(value: &Value, at: usize) -> Bytes {
-    // The real service pads its payloads with `p`, so that their length says nothing of what they hold.
+    // Bedrock pads its payloads with `p`, so that their length does not reveal their content.
     let padding = "abcdefghijklmnopqrstuvwxyz".get(..at * 7 % 26 + 1).unwrap_or_default();
     let payload = json!({"bytes": STANDARD.encode(value.to_string()), "p": padding}).to_string();
     let headers =
@@ -81,30 +81,32 @@ pub(super) fn stream_error() -> Bytes {
     frame(&headers, json!({"message": message}).to_string().as_bytes())
 }
 
-pub(super) fn problem(failure: &Failure) -> Problem {
+pub(super) fn problem(failure: &RequestFailure) -> ErrorResponse {
     let mut headers = vec![("x-amzn-requestid", REQUEST_ID.to_owned())];
     let (status, kind, message) = match failure {
-        Failure::NoKey => (403, "MissingAuthenticationTokenException", "Missing Authentication Token"),
-        Failure::WrongKey => {
+        RequestFailure::NoKey => (403, "MissingAuthenticationTokenException", "Missing Authentication Token"),
+        RequestFailure::WrongKey => {
             (403, "UnrecognizedClientException", "The security token included in the request is invalid.")
         }
-        Failure::NoSuchPath => (404, "UnknownOperationException", "Unknown operation"),
-        Failure::RateLimit { retry_after } => {
+        RequestFailure::NoSuchPath => (404, "UnknownOperationException", "Unknown operation"),
+        RequestFailure::RateLimit { retry_after } => {
             headers.extend(retry_after.map(|seconds| ("retry-after", seconds.to_string())));
             (429, "ThrottlingException", "Too many requests, please wait before trying again.")
         }
-        Failure::Overloaded => {
+        RequestFailure::Overloaded => {
             (503, "ServiceUnavailableException", "Bedrock is unable to process your request.")
         }
-        Failure::ContextTooLong => (400, "ValidationException", "Input is too long for requested model."),
-        Failure::Server => (
+        RequestFailure::ContextTooLong => {
+            (400, "ValidationException", "Input is too long for requested model.")
+        }
+        RequestFailure::Server => (
             500,
             "InternalServerException",
             "The system encountered an unexpected error during processing. Try your request again.",
         ),
-        Failure::BadRequest(complaint) => (400, "ValidationException", complaint.message.as_str()),
+        RequestFailure::BadRequest(invalid) => (400, "ValidationException", invalid.message.as_str()),
     };
     headers.push(("x-amzn-errortype", kind.to_owned()));
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Problem { status, headers, body: json!({"message": message}) }
+    ErrorResponse { status, headers, body: json!({"message": message}) }
 }

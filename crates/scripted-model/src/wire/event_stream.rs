@@ -1,15 +1,15 @@
-//! Frames of `application/vnd.amazon.eventstream`, as the Smithy specification "Amazon Event Stream" has them: lengths
-//! of the whole and of the headers, CRC32 of those eight bytes, headers, payload, CRC32 of all that came before. All
-//! numbers are big-endian.
+//! Frames of `application/vnd.amazon.eventstream`, as specified by Smithy's "Amazon Event Stream": total length,
+//! length of the headers, CRC32 of those eight bytes, headers, payload, CRC32 of everything before. All numbers are
+//! big-endian.
 
 use hyper::body::Bytes;
 
-/// The type of a header's value that is a string.
+/// The header value type for strings.
 const STRING: u8 = 7;
 /// Two lengths and their checksum before the headers, one checksum after the payload.
 const AROUND: usize = 4 + 4 + 4 + 4;
 
-/// One frame. Names and values of headers are shorter than 256 and 65,536 bytes here, always.
+/// Encodes one frame. Header names must be shorter than 256 bytes and values shorter than 65,536.
 pub(super) fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Bytes {
     let mut encoded = Vec::new();
     for (name, value) in headers {
@@ -34,9 +34,9 @@ pub(super) fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Bytes {
 mod tests {
     use super::*;
 
-    /// Vectors of awslabs/aws-c-event-stream and of every SDK that follows it.
+    /// Test vectors of awslabs/aws-c-event-stream.
     #[test]
-    fn frames_are_those_of_the_published_vectors() {
+    fn frames_match_the_published_test_vectors() {
         let empty = [0, 0, 0, 0x10, 0, 0, 0, 0, 5, 0xc2, 0x48, 0xeb, 0x7d, 0x98, 0xc8, 0xff];
         assert_eq!(frame(&[], b"")[..], empty);
         let payload = [
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_its_name_the_type_of_a_string_and_its_value() {
+    fn headers_are_encoded_as_name_type_and_value() {
         let frame = frame(&[("content-type", "application/json")], b"{'foo':'bar'}");
         assert_eq!(frame[..12], [0, 0, 0, 0x3d, 0, 0, 0, 0x20, 7, 0xfd, 0x83, 0x96]);
         assert_eq!(frame[12..12 + 16], *b"\x0ccontent-type\x07\x00\x10");

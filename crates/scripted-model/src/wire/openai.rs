@@ -6,24 +6,24 @@ mod messages;
 use hyper::{StatusCode, body::Bytes};
 use serde_json::{Map, Value, json};
 
-use super::{Problem, Request};
+use super::{ErrorResponse, Request};
 use crate::{
     conversation::Conversation,
-    failure::Failure,
+    failure::RequestFailure,
     reply::{Reply, Stop, fragments},
 };
 
 pub(super) const REQUEST_ID: &str = "req_scripted";
-/// The same always, so that whoever asks again gets the same bytes.
+/// Constant, so that the same request gets the same bytes.
 const CREATED: u64 = 1_700_000_000;
 
-pub(super) fn read(request: &Request, key: &str) -> Result<Conversation, Failure> {
+pub(super) fn read(request: &Request, key: &str) -> Result<Conversation, RequestFailure> {
     match request.bearer() {
-        None => return Err(Failure::NoKey),
-        Some(given) if given != key => return Err(Failure::WrongKey),
+        None => return Err(RequestFailure::NoKey),
+        Some(given) if given != key => return Err(RequestFailure::WrongKey),
         Some(_) => {}
     }
-    check::read(&request.body).map_err(Failure::BadRequest)
+    check::read(&request.body).map_err(RequestFailure::BadRequest)
 }
 
 pub(super) fn events(reply: &Reply, wants_usage: bool) -> Vec<Bytes> {
@@ -81,7 +81,7 @@ impl Chunks<'_> {
         chunk.insert("service_tier".into(), "default".into());
         chunk.insert("system_fingerprint".into(), "fp_scripted".into());
         chunk.insert("choices".into(), choices);
-        // Every chunk has the field once it was asked for, and all but the last have nothing in it.
+        // If usage was requested, every chunk has the field; it is null in all but the last.
         if self.wants_usage {
             chunk.insert("usage".into(), usage);
         }
@@ -120,41 +120,41 @@ fn error(message: &str, kind: &str, param: Option<&str>, code: Option<&str>) -> 
     json!({"error": {"message": message, "type": kind, "param": param, "code": code}})
 }
 
-pub(super) fn problem(failure: &Failure) -> Problem {
+pub(super) fn problem(failure: &RequestFailure) -> ErrorResponse {
     let mut headers = vec![("x-request-id", REQUEST_ID.to_owned())];
     let invalid = "invalid_request_error";
     let (status, body) = match failure {
-        Failure::NoKey => {
+        RequestFailure::NoKey => {
             let message = "You didn't provide an API key. You need to provide your API key in an Authorization \
                            header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY).";
             (401, error(message, invalid, None, None))
         }
-        Failure::WrongKey => {
+        RequestFailure::WrongKey => {
             let message = "Incorrect API key provided: sk-****. You can find your API key at \
                            https://platform.openai.com/account/api-keys.";
             (401, error(message, invalid, None, Some("invalid_api_key")))
         }
-        Failure::NoSuchPath => (404, error("Invalid URL", invalid, None, None)),
-        Failure::RateLimit { retry_after } => {
+        RequestFailure::NoSuchPath => (404, error("Invalid URL", invalid, None, None)),
+        RequestFailure::RateLimit { retry_after } => {
             headers.extend(retry_after.map(|seconds| ("retry-after", seconds.to_string())));
             headers.push(("x-ratelimit-remaining-requests", "0".into()));
             let message = "Rate limit reached for requests. Please try again later.";
             (429, error(message, "requests", None, Some("rate_limit_exceeded")))
         }
-        Failure::Overloaded => {
+        RequestFailure::Overloaded => {
             let message = "The engine is currently overloaded, please try again later.";
             (503, error(message, "server_error", None, None))
         }
-        Failure::ContextTooLong => {
+        RequestFailure::ContextTooLong => {
             let message = "This model's maximum context length is 128000 tokens. However, your messages resulted \
                            in 130371 tokens. Please reduce the length of the messages.";
             (400, error(message, invalid, Some("messages"), Some("context_length_exceeded")))
         }
-        Failure::Server => (500, error(SERVER_ERROR, "server_error", None, None)),
-        Failure::BadRequest(complaint) => {
-            (400, error(&complaint.message, invalid, complaint.param.as_deref(), complaint.code))
+        RequestFailure::Server => (500, error(SERVER_ERROR, "server_error", None, None)),
+        RequestFailure::BadRequest(request) => {
+            (400, error(&request.message, invalid, request.param.as_deref(), request.code))
         }
     };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Problem { status, headers, body }
+    ErrorResponse { status, headers, body }
 }

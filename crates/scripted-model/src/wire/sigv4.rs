@@ -1,4 +1,4 @@
-//! AWS Signature Version 4, checked as the service does: "Create a signed AWS API request" in the IAM user guide.
+//! Verifies AWS Signature Version 4 as the service does: "Create a signed AWS API request" in the IAM user guide.
 
 use std::fmt::Write;
 
@@ -6,18 +6,18 @@ use sha2::{Digest, Sha256};
 
 use super::Request;
 
-/// Whose signatures are known; the secret is the server's key.
+/// The only known access key; its secret is the server's key.
 pub const ACCESS_KEY: &str = "AKIASCRIPTEDMODEL000";
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const SERVICE: &str = "bedrock";
 const BLOCK: usize = 64;
 
-/// Whether the request was signed with our access key and this secret. The age of the signature is not looked at.
+/// Whether the request was signed with our access key and this secret. The age of the signature is not checked.
 pub(super) fn is_valid(request: &Request, authorization: &str, secret: &str) -> bool {
     expected(request, authorization, secret).is_some_and(|(given, expected)| given == expected)
 }
 
-/// The signature that was given, and the one that is right.
+/// The signature in the request, and the correct one.
 fn expected(request: &Request, authorization: &str, secret: &str) -> Option<(String, String)> {
     let parts = authorization.strip_prefix(ALGORITHM)?;
     let part = |name: &str| parts.split(',').find_map(|part| part.trim().strip_prefix(name));
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_with_a_key_is_that_of_rfc_4231() {
+    fn hmac_matches_rfc_4231() {
         let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
         assert_eq!(hex(&hmac(b"Jefe", b"what do ya want for nothing?")), expected);
         let expected = "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54";
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_fits_one_secret_and_one_body() {
+    fn a_signature_is_valid_for_one_secret_and_one_body() {
         let mut headers = HeaderMap::new();
         for (name, value) in [("host", "127.0.0.1:1"), ("x-amz-date", "20260101T000000Z")] {
             headers.insert(name, value.parse().unwrap());
@@ -109,7 +109,7 @@ mod tests {
             )
         };
         let (_, signature) = expected(&request, &authorization(""), "secret").unwrap();
-        // From an implementation of its own, in Python.
+        // From an independent implementation in Python.
         assert_eq!(signature, "74e2b64a17644394a07adb45934b13cea574af091cf086e1f82eb13c6d374126");
         assert!(is_valid(&request, &authorization(&signature), "secret"));
         assert!(!is_valid(&request, &authorization(&signature), "other"));

@@ -4,8 +4,8 @@ use scripted_model::Wire::Anthropic;
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Said, ask, has, researcher},
-    listening::{json, server_sent},
+    client::{TestMessage, ask, has, researcher},
+    stream_reader::{json, server_sent},
 };
 
 const STEP: &str = "[[agent.step]]
@@ -13,7 +13,7 @@ text = \"Zwölf Wörter.\"
 calls = [ { tool = \"read\", input = { path = \"a.md\" } }, { tool = \"list\" } ]
 usage = { input = 120, output = 30, cache_read = 7, cache_write = 5 }";
 
-/// The names of the events, each run of equal ones once.
+/// The names of the events, without consecutive duplicates.
 fn shape(events: &[(String, String)]) -> Vec<&str> {
     let mut names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
     names.dedup();
@@ -21,9 +21,9 @@ fn shape(events: &[(String, String)]) -> Vec<&str> {
 }
 
 #[test]
-fn the_events_come_in_the_documented_order() {
+fn the_events_have_the_documented_order() {
     let server = researcher(STEP);
-    let answer = ask(&server, Anthropic, &[Said::User("solar")]);
+    let answer = ask(&server, Anthropic, &[TestMessage::User("solar")]);
     assert_eq!((answer.status, answer.whole), (200, true));
     assert_eq!(answer.header("content-type"), Some("text/event-stream; charset=utf-8"));
     assert!(answer.header("request-id").is_some());
@@ -42,8 +42,10 @@ fn the_events_come_in_the_documented_order() {
 #[test]
 fn the_fields_are_the_documented_ones() {
     let server = researcher(STEP);
-    let events: Vec<Value> =
-        server_sent(&ask(&server, Anthropic, &[Said::User("solar")])).iter().map(|(_, d)| json(d)).collect();
+    let events: Vec<Value> = server_sent(&ask(&server, Anthropic, &[TestMessage::User("solar")]))
+        .iter()
+        .map(|(_, d)| json(d))
+        .collect();
     let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).cloned().collect::<Vec<_>>();
     let start = &of("message_start")[0]["message"];
     let usage = json!({"input_tokens": 120, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 1});

@@ -1,11 +1,11 @@
-//! Bedrock's stream, frame by frame; the reader checks every checksum with a CRC of its own.
+//! Bedrock's stream, frame by frame; the decoder verifies every checksum independently.
 
 use scripted_model::Wire::Bedrock;
 use serde_json::json;
 
 use crate::{
-    client::{Said, ask, has, researcher},
-    listening::frames,
+    client::{TestMessage, ask, has, researcher},
+    stream_reader::frames,
 };
 
 const STEP: &str = "[[agent.step]]
@@ -14,9 +14,9 @@ calls = [ { tool = \"read\", input = { path = \"a.md\" } } ]
 usage = { input = 120, output = 30 }";
 
 #[test]
-fn every_frame_is_a_chunk_that_holds_one_event() {
+fn every_frame_is_a_chunk_with_one_event() {
     let server = researcher(STEP);
-    let answer = ask(&server, Bedrock, &[Said::User("solar")]);
+    let answer = ask(&server, Bedrock, &[TestMessage::User("solar")]);
     assert_eq!((answer.status, answer.whole), (200, true));
     assert_eq!(answer.header("content-type"), Some("application/vnd.amazon.eventstream"));
     assert_eq!(answer.header("x-amzn-bedrock-content-type"), Some("application/json"));
@@ -29,8 +29,8 @@ fn every_frame_is_a_chunk_that_holds_one_event() {
         assert_eq!(headers, expected);
     }
     let length: usize = frames.iter().map(|frame| frame.event().to_string().len()).sum();
-    assert!(answer.body.len() > length, "nothing is left over");
-    let events: Vec<_> = frames.iter().map(super::listening::AwsFrame::event).collect();
+    assert!(answer.body.len() > length, "no bytes are left over");
+    let events: Vec<_> = frames.iter().map(super::stream_reader::AwsFrame::event).collect();
     let mut kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     kinds.dedup();
     let block = ["content_block_start", "content_block_delta", "content_block_stop"];
@@ -47,7 +47,7 @@ fn every_frame_is_a_chunk_that_holds_one_event() {
 #[test]
 fn an_error_inside_the_stream_is_an_exception_frame() {
     let server = researcher("[[agent.step]]\nfault = \"stream_error\"\ntext = \"I will look.\"");
-    let frames = frames(&ask(&server, Bedrock, &[Said::User("solar")]).body);
+    let frames = frames(&ask(&server, Bedrock, &[TestMessage::User("solar")]).body);
     let (last, chunks) = frames.split_last().unwrap();
     assert!(!chunks.is_empty() && chunks.iter().all(|frame| frame.header(":message-type") == "event"));
     assert_eq!(last.header(":message-type"), "exception");

@@ -1,4 +1,4 @@
-//! A client that knows no library: it writes requests by hand and takes the bytes apart by hand.
+//! A minimal HTTP client without libraries.
 
 use std::{
     io::{Read, Write},
@@ -6,24 +6,24 @@ use std::{
     time::Duration,
 };
 
-use scripted_model::{Script, Server, Wire};
+use scripted_model::{Script, ScriptedServer, Wire};
 use serde_json::{Value, json};
 
 pub(crate) const RESEARCHER: &str = "You are the Researcher of a choir.";
 
-/// An answer, taken apart as far as HTTP goes.
+/// A parsed HTTP response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// Whether the body ended as HTTP wants it.
+    /// Whether the body ended regularly.
     pub(crate) whole: bool,
 }
 
-/// One message of a conversation, for any wire.
+/// One message of a conversation, for any protocol.
 #[derive(Debug, Clone)]
-pub(crate) enum Said {
+pub(crate) enum TestMessage {
     User(&'static str),
     /// Text, and calls as id and tool.
     Model(&'static str, Vec<(String, &'static str)>),
@@ -31,12 +31,12 @@ pub(crate) enum Said {
     Results(Vec<(String, &'static str)>),
 }
 
-pub(crate) fn serve(script: &str) -> Server {
-    Server::start(Script::parse(script).expect("a valid script"))
+pub(crate) fn serve(script: &str) -> ScriptedServer {
+    ScriptedServer::start(Script::parse(script).expect("a valid script"))
 }
 
-/// A script with this one agent.
-pub(crate) fn researcher(steps: &str) -> Server {
+/// A server with a script of one agent.
+pub(crate) fn researcher(steps: &str) -> ScriptedServer {
     serve(&format!("[[agent]]\nrole = \"researcher\"\n{steps}"))
 }
 
@@ -55,33 +55,33 @@ pub(crate) fn headers(wire: Wire, key: &str) -> Vec<(&'static str, String)> {
     }
 }
 
-pub(crate) fn body(wire: Wire, system: &str, said: &[Said]) -> Value {
+pub(crate) fn body(wire: Wire, system: &str, messages: &[TestMessage]) -> Value {
     match wire {
         Wire::Anthropic => {
-            let mut body = anthropic_body(system, said);
+            let mut body = anthropic_body(system, messages);
             body["model"] = "claude-x".into();
             body["stream"] = true.into();
             body
         }
         Wire::Bedrock => {
-            let mut body = anthropic_body(system, said);
+            let mut body = anthropic_body(system, messages);
             body["anthropic_version"] = "bedrock-2023-05-31".into();
             body
         }
-        Wire::OpenAi => openai_body(system, said),
+        Wire::OpenAi => openai_body(system, messages),
     }
 }
 
-fn anthropic_body(system: &str, said: &[Said]) -> Value {
-    let message = |said: &Said| match said {
-        Said::User(text) => json!({"role": "user", "content": text}),
-        Said::Model(text, calls) => {
+fn anthropic_body(system: &str, messages: &[TestMessage]) -> Value {
+    let message = |message: &TestMessage| match message {
+        TestMessage::User(text) => json!({"role": "user", "content": text}),
+        TestMessage::Model(text, calls) => {
             let text = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
             let call = |(id, tool): &(String, &str)| json!({"type": "tool_use", "id": id, "name": tool, "input": {}});
             let blocks: Vec<_> = text.into_iter().chain(calls.iter().map(call)).collect();
             json!({"role": "assistant", "content": blocks})
         }
-        Said::Results(results) => {
+        TestMessage::Results(results) => {
             let block = |(id, text): &(String, &str)| json!({"type": "tool_result", "tool_use_id": id, "content": text});
             json!({"role": "user", "content": results.iter().map(block).collect::<Vec<_>>()})
         }
@@ -89,26 +89,26 @@ fn anthropic_body(system: &str, said: &[Said]) -> Value {
     json!({
         "max_tokens": 100,
         "system": system,
-        "messages": said.iter().map(message).collect::<Vec<_>>(),
+        "messages": messages.iter().map(message).collect::<Vec<_>>(),
         "tools": [{"name": "read", "description": "reads", "input_schema": {"type": "object"}}],
     })
 }
 
-fn openai_body(system: &str, said: &[Said]) -> Value {
+fn openai_body(system: &str, conversation: &[TestMessage]) -> Value {
     let mut messages = vec![json!({"role": "system", "content": system})];
-    for said in said {
-        match said {
-            Said::User(text) => messages.push(json!({"role": "user", "content": text})),
-            Said::Model(text, calls) if calls.is_empty() => {
+    for message in conversation {
+        match message {
+            TestMessage::User(text) => messages.push(json!({"role": "user", "content": text})),
+            TestMessage::Model(text, calls) if calls.is_empty() => {
                 messages.push(json!({"role": "assistant", "content": text}));
             }
-            Said::Model(text, calls) => {
+            TestMessage::Model(text, calls) => {
                 let function = |tool: &str| json!({"name": tool, "arguments": "{}"});
                 let call = |(id, tool): &(String, &str)| json!({"id": id, "type": "function", "function": function(tool)});
                 let calls: Vec<_> = calls.iter().map(call).collect();
                 messages.push(json!({"role": "assistant", "content": text, "tool_calls": calls}));
             }
-            Said::Results(results) => {
+            TestMessage::Results(results) => {
                 let result = |(id, text): &(String, &str)| json!({"role": "tool", "tool_call_id": id, "content": text});
                 messages.extend(results.iter().map(result));
             }
@@ -123,19 +123,19 @@ fn openai_body(system: &str, said: &[Said]) -> Value {
     })
 }
 
-/// Asks as the researcher.
-pub(crate) fn ask(server: &Server, wire: Wire, said: &[Said]) -> Answer {
-    send(server, wire, &body(wire, RESEARCHER, said))
+/// Sends these messages as the researcher.
+pub(crate) fn ask(server: &ScriptedServer, wire: Wire, messages: &[TestMessage]) -> Answer {
+    send(server, wire, &body(wire, RESEARCHER, messages))
 }
 
-pub(crate) fn send(server: &Server, wire: Wire, body: &Value) -> Answer {
+pub(crate) fn send(server: &ScriptedServer, wire: Wire, body: &Value) -> Answer {
     post(server.address(), path(wire), &headers(wire, server.key()), &body.to_string())
 }
 
 pub(crate) fn post(to: SocketAddr, path: &str, headers: &[(&str, String)], body: &str) -> Answer {
     let mut socket = request(to, path, headers, body);
     let mut bytes = Vec::new();
-    // A connection that breaks is what some tests are about.
+    // Some tests expect the connection to break.
     let _ = socket.read_to_end(&mut bytes);
     parse(&bytes)
 }
@@ -148,7 +148,7 @@ pub(crate) fn get(from: SocketAddr, path: &str) -> Answer {
     parse(&bytes)
 }
 
-/// Sends a request; what comes back is the caller's.
+/// Sends a request; the caller reads the response.
 pub(crate) fn request(to: SocketAddr, path: &str, headers: &[(&str, String)], body: &str) -> TcpStream {
     let mut socket = TcpStream::connect(to).expect("the server listens");
     socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out");
@@ -205,7 +205,7 @@ impl Answer {
     }
 }
 
-/// Checks a value against one that names only the fields that matter.
+/// Whether `value` contains all the given fields.
 pub(crate) fn has(value: &Value, fields: &Value) -> bool {
     match (value, fields) {
         (Value::Object(value), Value::Object(fields)) => {

@@ -1,19 +1,20 @@
-//! Every fault on every wire: it has the provider's form, happens as often as told, and then the step is played.
+//! Every fault with every protocol: it has the provider's format and happens as often as configured, then the step is
+//! played.
 
 use std::{
     io::Read,
     time::{Duration, Instant},
 };
 
-use scripted_model::{Fault, Outcome, Wire};
+use scripted_model::{Fault, RequestOutcome, Wire};
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Answer, RESEARCHER, Said, ask, body, has, headers, path, request, researcher},
-    listening::hear,
+    client::{Answer, RESEARCHER, TestMessage, ask, body, has, headers, path, request, researcher},
+    stream_reader::read_stream,
 };
 
-const HELLO: [Said; 1] = [Said::User("solar")];
+const HELLO: [TestMessage; 1] = [TestMessage::User("solar")];
 
 fn step(fault: &str) -> String {
     format!(
@@ -22,13 +23,13 @@ fn step(fault: &str) -> String {
 }
 
 fn check_played(wire: Wire, answer: &Answer) {
-    let heard = hear(wire, answer);
-    assert!(answer.whole && heard.ended && heard.error.is_none(), "{heard:?}");
-    assert_eq!((heard.text.as_str(), heard.calls.len()), ("I will look.", 1));
-    assert_eq!(heard.calls[0].2, r#"{"path":"a.md"}"#);
+    let reply = read_stream(wire, answer);
+    assert!(answer.whole && reply.ended && reply.error.is_none(), "{reply:?}");
+    assert_eq!((reply.text.as_str(), reply.calls.len()), ("I will look.", 1));
+    assert_eq!(reply.calls[0].2, r#"{"path":"a.md"}"#);
 }
 
-/// The fault happens twice, in this form on each wire, and then the step is played.
+/// The fault happens twice, in this format for each protocol, then the step is played.
 fn check_status(fault: &str, expected: [(u16, Value); 3]) {
     for (wire, (status, fields)) in Wire::ALL.into_iter().zip(expected) {
         let server = researcher(&step(&format!("fault = \"{fault}\"\ntimes = 2")));
@@ -43,7 +44,7 @@ fn check_status(fault: &str, expected: [(u16, Value); 3]) {
             assert!(has(&found, &fields), "{wire:?}: {found}");
         }
         check_played(wire, &ask(&server, wire, &HELLO));
-        assert!(server.refusals().is_empty(), "a fault of the script's is no refusal");
+        assert!(server.refusals().is_empty(), "a scripted fault is not a refusal");
     }
 }
 
@@ -60,7 +61,7 @@ fn aws(kind: &str) -> Value {
 }
 
 #[test]
-fn failures_have_the_status_and_the_shape_of_each_provider() {
+fn failures_have_the_status_and_format_of_each_provider() {
     check_status(
         "rate_limit",
         [
@@ -112,7 +113,7 @@ fn failures_have_the_status_and_the_shape_of_each_provider() {
 }
 
 #[test]
-fn a_rate_limit_says_when_to_come_back() {
+fn a_rate_limit_has_a_retry_after_header() {
     for wire in Wire::ALL {
         let server = researcher(&step("fault = \"rate_limit\"\nretry_after = 3"));
         assert_eq!(ask(&server, wire, &HELLO).header("retry-after"), Some("3"), "{wire:?}");
@@ -120,20 +121,20 @@ fn a_rate_limit_says_when_to_come_back() {
 }
 
 #[test]
-fn a_cut_comes_after_some_of_the_reply_and_inside_an_event() {
+fn a_cut_comes_midway_and_inside_an_event() {
     for wire in Wire::ALL {
         let server = researcher(&step("fault = \"cut\""));
         let answer = ask(&server, wire, &HELLO);
         assert_eq!((answer.status, answer.whole), (200, false), "{wire:?}");
-        let heard = hear(wire, &answer);
-        assert!(!heard.text.is_empty() && !heard.ended, "{heard:?}");
+        let reply = read_stream(wire, &answer);
+        assert!(!reply.text.is_empty() && !reply.ended, "{reply:?}");
         assert!(!answer.body.ends_with(b"\n\n"));
         check_played(wire, &ask(&server, wire, &HELLO));
     }
 }
 
 #[test]
-fn a_cut_at_once_leaves_only_the_head() {
+fn an_immediate_cut_leaves_only_the_headers() {
     for wire in Wire::ALL {
         let server = researcher(&step("fault = \"cut_at_once\""));
         let answer = ask(&server, wire, &HELLO);
@@ -143,46 +144,46 @@ fn a_cut_at_once_leaves_only_the_head() {
 }
 
 #[test]
-fn an_error_inside_a_stream_ends_it_in_order() {
+fn an_error_inside_a_stream_ends_it_regularly() {
     let expected = [anthropic("overloaded_error"), openai("server_error", None), json!({})];
     for (wire, fields) in Wire::ALL.into_iter().zip(expected) {
         let server = researcher(&step("fault = \"stream_error\""));
         let answer = ask(&server, wire, &HELLO);
-        let heard = hear(wire, &answer);
-        assert!(answer.status == 200 && answer.whole && !heard.ended && !heard.text.is_empty());
-        assert!(heard.error.as_ref().is_some_and(|error| has(error, &fields)), "{wire:?}: {heard:?}");
+        let reply = read_stream(wire, &answer);
+        assert!(answer.status == 200 && answer.whole && !reply.ended && !reply.text.is_empty());
+        assert!(reply.error.as_ref().is_some_and(|error| has(error, &fields)), "{wire:?}: {reply:?}");
         check_played(wire, &ask(&server, wire, &HELLO));
     }
 }
 
 #[test]
-fn bad_json_comes_in_a_stream_that_is_otherwise_in_order() {
+fn bad_json_comes_in_an_otherwise_valid_stream() {
     for wire in Wire::ALL {
         let server = researcher(&step("fault = \"bad_json\""));
-        let heard = hear(wire, &ask(&server, wire, &HELLO));
-        assert!(heard.ended && serde_json::from_str::<Value>(&heard.calls[0].2).is_err(), "{heard:?}");
+        let reply = read_stream(wire, &ask(&server, wire, &HELLO));
+        assert!(reply.ended && serde_json::from_str::<Value>(&reply.calls[0].2).is_err(), "{reply:?}");
         check_played(wire, &ask(&server, wire, &HELLO));
     }
 }
 
 #[test]
-fn a_refusal_and_a_reply_that_is_too_long_say_so_and_have_no_calls() {
+fn refusals_and_truncated_replies_have_a_stop_reason_and_no_calls() {
     for (fault, text, stops) in [
         ("refuse", "I will look.", ["refusal", "content_filter", "refusal"]),
         ("length", "I will", ["max_tokens", "length", "max_tokens"]),
     ] {
         for (wire, stop) in Wire::ALL.into_iter().zip(stops) {
             let server = researcher(&step(&format!("fault = \"{fault}\"")));
-            let heard = hear(wire, &ask(&server, wire, &HELLO));
-            assert!(heard.ended && heard.calls.is_empty(), "{heard:?}");
-            assert_eq!((heard.text.as_str(), heard.stop.as_str()), (text, stop));
+            let reply = read_stream(wire, &ask(&server, wire, &HELLO));
+            assert!(reply.ended && reply.calls.is_empty(), "{reply:?}");
+            assert_eq!((reply.text.as_str(), reply.stop.as_str()), (text, stop));
             check_played(wire, &ask(&server, wire, &HELLO));
         }
     }
 }
 
 #[test]
-fn a_slow_stream_takes_its_time_and_is_whole() {
+fn a_slow_stream_is_delayed_and_complete() {
     for wire in Wire::ALL {
         let server = researcher(&step("fault = \"slow\"\ndelay_ms = 5"));
         let begin = Instant::now();
@@ -200,7 +201,7 @@ fn a_delay_comes_before_the_first_byte() {
 }
 
 #[test]
-fn silence_lasts_until_the_client_goes_and_holds_up_nobody() {
+fn silence_lasts_until_the_client_disconnects_and_blocks_no_other_request() {
     let server = researcher(&step("fault = \"silent\""));
     for wire in Wire::ALL {
         server.set_script(
@@ -213,16 +214,18 @@ fn silence_lasts_until_the_client_goes_and_holds_up_nobody() {
         check_played(wire, &ask(&server, wire, &HELLO));
     }
     let faults: Vec<_> = server.requests().into_iter().map(|request| request.outcome).collect();
-    let played = |fault| Outcome::Played { agent: "any".into(), step: 0, fault };
+    let played = |fault| RequestOutcome::Played { agent: "any".into(), step: 0, fault };
     assert_eq!(faults[..2], [played(Some(Fault::Silent)), played(None)]);
 }
 
 #[test]
-fn faults_are_counted_for_each_step_and_anew_for_a_new_script() {
+fn faults_are_counted_per_step_and_reset_by_a_new_script() {
     let steps = format!("{}\n{}", step("fault = \"overloaded\""), step("fault = \"overloaded\""));
     let server = researcher(&steps);
-    let later = [Said::User("solar"), Said::Model("I looked.", Vec::new()), Said::User("more")];
-    let statuses = |said: &[Said]| [(); 2].map(|()| ask(&server, Wire::Anthropic, said).status);
+    let later =
+        [TestMessage::User("solar"), TestMessage::Model("I looked.", Vec::new()), TestMessage::User("more")];
+    let statuses =
+        |messages: &[TestMessage]| [(); 2].map(|()| ask(&server, Wire::Anthropic, messages).status);
     assert_eq!((statuses(&HELLO), statuses(&later)), ([529, 200], [529, 200]));
     server.set_script(scripted_model::Script::parse(&format!("[[agent]]\n{steps}")).unwrap());
     assert_eq!(statuses(&HELLO), [529, 200]);

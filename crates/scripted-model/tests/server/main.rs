@@ -1,4 +1,4 @@
-//! The server from outside, over raw sockets: the bytes of every protocol, faults, strictness, and that it forgets.
+//! Tests of the server over raw sockets: the bytes of every protocol, faults, strictness and statelessness.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -6,10 +6,10 @@ mod anthropic;
 mod bedrock;
 mod client;
 mod faults;
-mod forgetting;
-mod listening;
 mod load;
 mod openai;
 mod program;
 mod scripts;
+mod statelessness;
+mod stream_reader;
 mod strictness;

@@ -4,8 +4,8 @@ use scripted_model::Wire::OpenAi;
 use serde_json::{Value, json};
 
 use crate::{
-    client::{RESEARCHER, Said, ask, body, has, researcher, send},
-    listening::{json, server_sent},
+    client::{RESEARCHER, TestMessage, ask, body, has, researcher, send},
+    stream_reader::{json, server_sent},
 };
 
 const STEP: &str = "[[agent.step]]
@@ -22,7 +22,7 @@ fn chunks(events: &[(String, String)]) -> Vec<Value> {
 #[test]
 fn the_chunks_are_the_documented_ones() {
     let server = researcher(STEP);
-    let answer = ask(&server, OpenAi, &[Said::User("solar")]);
+    let answer = ask(&server, OpenAi, &[TestMessage::User("solar")]);
     assert_eq!((answer.status, answer.whole), (200, true));
     assert_eq!(answer.header("content-type"), Some("text/event-stream; charset=utf-8"));
     assert!(answer.text().ends_with("\n\ndata: [DONE]\n\n"));
@@ -47,9 +47,9 @@ fn the_chunks_are_the_documented_ones() {
 }
 
 #[test]
-fn calls_come_by_index_with_their_arguments_in_fragments() {
+fn calls_have_an_index_and_arguments_in_fragments() {
     let server = researcher(STEP);
-    let chunks = chunks(&server_sent(&ask(&server, OpenAi, &[Said::User("solar")])));
+    let chunks = chunks(&server_sent(&ask(&server, OpenAi, &[TestMessage::User("solar")])));
     let deltas: Vec<&Value> =
         chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["tool_calls"].get(0)).collect();
     let of = |index: u64| deltas.iter().filter(move |call| call["index"] == index).collect::<Vec<_>>();
@@ -66,17 +66,17 @@ fn calls_come_by_index_with_their_arguments_in_fragments() {
 }
 
 #[test]
-fn usage_comes_only_when_it_is_asked_for() {
+fn usage_is_sent_only_on_request() {
     let server = researcher(STEP);
-    let mut body = body(OpenAi, RESEARCHER, &[Said::User("solar")]);
+    let mut body = body(OpenAi, RESEARCHER, &[TestMessage::User("solar")]);
     body.as_object_mut().unwrap().remove("stream_options");
     let chunks = chunks(&server_sent(&send(&server, OpenAi, &body)));
     assert!(chunks.iter().all(|chunk| chunk.get("usage").is_none() && chunk["choices"][0].is_object()));
 }
 
 #[test]
-fn a_message_of_calls_alone_has_no_content() {
+fn a_message_with_only_calls_has_no_content() {
     let server = researcher("[[agent.step]]\ncalls = [ { tool = \"read\" } ]");
-    let chunks = chunks(&server_sent(&ask(&server, OpenAi, &[Said::User("solar")])));
+    let chunks = chunks(&server_sent(&ask(&server, OpenAi, &[TestMessage::User("solar")])));
     assert_eq!(chunks[0]["choices"][0]["delta"].get("content"), Some(&Value::Null));
 }

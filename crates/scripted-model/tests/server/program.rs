@@ -1,4 +1,4 @@
-//! The program: one line that says where it is, then it serves until it is killed.
+//! The program: prints one line with its URLs, then serves until it is killed.
 
 use std::{
     io::{BufRead, BufReader},
@@ -9,8 +9,8 @@ use scripted_model::Wire;
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Said, body, get, has, headers, path, post},
-    listening::hear,
+    client::{TestMessage, body, get, has, headers, path, post},
+    stream_reader::read_stream,
 };
 
 struct Running(Child, Value);
@@ -32,16 +32,16 @@ fn run(arguments: &[&str]) -> Running {
 }
 
 #[test]
-fn it_says_where_it_is_and_serves_a_folder_of_scripts() {
+fn it_prints_its_urls_and_serves_a_folder_of_scripts() {
     let running = run(&["--key", "sk-known"]);
     assert_eq!(running.1["key"], "sk-known");
     for wire in Wire::ALL {
         let url = running.1["urls"][wire.name()].as_str().unwrap();
         let address = url.trim_start_matches("http://").trim_end_matches("/v1").parse().unwrap();
         assert_eq!(url.ends_with("/v1"), wire == Wire::OpenAi);
-        let body = body(wire, "You are the Conductor.", &[Said::User("make tea")]).to_string();
+        let body = body(wire, "You are the Conductor.", &[TestMessage::User("make tea")]).to_string();
         let answer = post(address, path(wire), &headers(wire, "sk-known"), &body);
-        assert_eq!(hear(wire, &answer).text, "Three minutes.");
+        assert_eq!(read_stream(wire, &answer).text, "Three minutes.");
         assert_eq!(post(address, path(wire), &headers(wire, "sk-wrong"), &body).status / 100, 4);
         let requests = get(address, "/requests");
         assert!(!requests.text().contains("sk-known") && !requests.text().contains("sk-wrong"));
@@ -54,14 +54,14 @@ fn it_says_where_it_is_and_serves_a_folder_of_scripts() {
 }
 
 #[test]
-fn a_key_is_made_for_who_brings_none() {
+fn the_key_is_random_by_default() {
     let (one, other) = (run(&[]), run(&[]));
     assert!(one.1["key"].as_str().unwrap().starts_with("sk-scripted-"));
     assert_ne!(one.1["key"], other.1["key"]);
 }
 
 #[test]
-fn what_is_no_script_is_told_with_its_path() {
+fn an_unreadable_script_is_reported_with_its_path() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_scripted-model"));
     let output = command.arg("nowhere.toml").output().unwrap();
     assert!(!output.status.success());

@@ -1,16 +1,16 @@
-//! Scripts: who is meant, what is expected, and mistakes that are told at once.
+//! Scripts: which agent is played, expectations, and errors in scripts.
 
-use scripted_model::{Options, Script, Wire};
+use scripted_model::{Script, ServerOptions, Wire};
 
 use crate::{
-    client::{Said, ask, body, researcher, send, serve},
-    listening::hear,
+    client::{TestMessage, ask, body, researcher, send, serve},
+    stream_reader::read_stream,
 };
 
 const WIRE: Wire = Wire::Anthropic;
 
-fn text(server: &scripted_model::Server, system: &str, first: &'static str) -> String {
-    hear(WIRE, &send(server, WIRE, &body(WIRE, system, &[Said::User(first)]))).text
+fn text(server: &scripted_model::ScriptedServer, system: &str, first: &'static str) -> String {
+    read_stream(WIRE, &send(server, WIRE, &body(WIRE, system, &[TestMessage::User(first)]))).text
 }
 
 fn refusal(answer: &crate::client::Answer) -> String {
@@ -19,34 +19,35 @@ fn refusal(answer: &crate::client::Answer) -> String {
 }
 
 #[test]
-fn the_first_agent_whose_role_and_text_fit_is_played() {
+fn the_first_agent_whose_role_and_text_match_is_played() {
     let agent = |head: &str, text: &str| format!("[[agent]]\n{head}\n[[agent.step]]\ntext = \"{text}\"\n");
     let server = serve(
         &[
             agent("role = \"writer\"\nwhen = \"solar\"", "solar writer"),
             agent("role = \"Writer\"", "any writer"),
-            agent("when = \"tea\"", "tea for anybody"),
+            agent("when = \"tea\"", "tea for any role"),
         ]
         .concat(),
     );
     assert_eq!(text(&server, "Hello. YOU ARE THE WRITER. Write.", "on solar power"), "solar writer");
     assert_eq!(text(&server, "you are the writer", "on wind"), "any writer");
-    assert_eq!(text(&server, "You are the Terminal.", "make tea"), "tea for anybody");
-    let nobody = send(&server, WIRE, &body(WIRE, "You are the Writers' friend.", &[Said::User("coffee")]));
-    assert!(refusal(&nobody).starts_with("scripted model: no agent of the script matches"));
+    assert_eq!(text(&server, "You are the Terminal.", "make tea"), "tea for any role");
+    let unmatched =
+        send(&server, WIRE, &body(WIRE, "You are the Writers' friend.", &[TestMessage::User("coffee")]));
+    assert!(refusal(&unmatched).starts_with("scripted model: no agent of the script matches"));
 }
 
 #[test]
-fn what_is_not_as_expected_fails_loudly_on_every_wire() {
+fn failed_expectations_are_reported_in_every_protocol() {
     let server = researcher(
         "[[agent.step]]\nexpect = [\"solar\", \"wind\"]\nexpect_not = [\"coal\"]\ntext = \"Yes.\"",
     );
     for wire in Wire::ALL {
-        assert_eq!(ask(&server, wire, &[Said::User("solar and wind")]).status, 200);
-        for (said, expected) in
+        assert_eq!(ask(&server, wire, &[TestMessage::User("solar and wind")]).status, 200);
+        for (text, expected) in
             [("solar", "expected \\\"wind\\\""), ("solar, wind, coal", "did not expect \\\"coal\\\"")]
         {
-            let answer = ask(&server, wire, &[Said::User(said)]);
+            let answer = ask(&server, wire, &[TestMessage::User(text)]);
             assert_eq!(answer.status, 400);
             assert!(answer.text().contains(expected), "{}", answer.text());
             assert!(answer.text().contains("agent researcher at step 0"));
@@ -56,38 +57,40 @@ fn what_is_not_as_expected_fails_loudly_on_every_wire() {
 }
 
 #[test]
-fn only_what_was_said_since_the_last_turn_counts() {
+fn only_messages_since_the_last_turn_are_checked() {
     let server = researcher("[[agent.step]]\n[[agent.step]]\nexpect_not = [\"solar\"]\ntext = \"Yes.\"");
-    let said = [Said::User("solar"), Said::Model("solar?", Vec::new()), Said::User("wind")];
+    let messages =
+        [TestMessage::User("solar"), TestMessage::Model("solar?", Vec::new()), TestMessage::User("wind")];
     for wire in Wire::ALL {
-        assert_eq!(hear(wire, &ask(&server, wire, &said)).text, "Yes.");
+        assert_eq!(read_stream(wire, &ask(&server, wire, &messages)).text, "Yes.");
     }
 }
 
 #[test]
-fn a_script_that_is_over_says_so() {
+fn a_request_beyond_the_last_step_is_reported() {
     let server = researcher("[[agent.step]]\ntext = \"once\"");
-    let said = [Said::User("solar"), Said::Model("once", Vec::new()), Said::User("again")];
+    let messages =
+        [TestMessage::User("solar"), TestMessage::Model("once", Vec::new()), TestMessage::User("again")];
     for wire in Wire::ALL {
-        let answer = ask(&server, wire, &said);
+        let answer = ask(&server, wire, &messages);
         assert_eq!(answer.status, 400);
         assert!(answer.text().contains("script is over for agent researcher at step 1"));
     }
 }
 
 #[test]
-fn a_turn_that_is_to_be_taken_again_is_taken_again_and_does_not_count() {
+fn a_repeated_turn_is_played_again_and_does_not_count() {
     let server = serve(
         "again = \"once more\"\n[[agent]]\n[[agent.step]]\nexpect = [\"solar\"]\ntext = \"one\"\n\
          [[agent.step]]\nexpect = [\"go on\"]\ntext = \"two\"",
     );
-    let mut said = vec![Said::User("solar, once more"), Said::Model("one", Vec::new())];
+    let mut messages = vec![TestMessage::User("solar, once more"), TestMessage::Model("one", Vec::new())];
     for (told, answer) in [("do it once more", "one"), ("and once more", "one"), ("go on", "two")] {
-        said.push(Said::User(told));
+        messages.push(TestMessage::User(told));
         for wire in Wire::ALL {
-            assert_eq!(hear(wire, &ask(&server, wire, &said)).text, answer, "{told}");
+            assert_eq!(read_stream(wire, &ask(&server, wire, &messages)).text, answer, "{told}");
         }
-        said.push(Said::Model(answer, Vec::new()));
+        messages.push(TestMessage::Model(answer, Vec::new()));
     }
 }
 
@@ -95,28 +98,28 @@ fn a_turn_that_is_to_be_taken_again_is_taken_again_and_does_not_count() {
 fn an_answer_may_be_empty() {
     let server = researcher("[[agent.step]]");
     for wire in Wire::ALL {
-        let heard = hear(wire, &ask(&server, wire, &[Said::User("solar")]));
-        assert!(heard.ended && heard.text.is_empty() && heard.calls.is_empty());
+        let reply = read_stream(wire, &ask(&server, wire, &[TestMessage::User("solar")]));
+        assert!(reply.ended && reply.text.is_empty() && reply.calls.is_empty());
     }
 }
 
 #[test]
-fn among_several_scripts_the_objective_decides_and_workers_are_found_by_their_text() {
+fn the_objective_chooses_among_several_scripts_and_workers_are_found_by_their_text() {
     let read = |name: &str| {
         let path = format!("{}/../../fixtures/scripts/{name}", env!("CARGO_MANIFEST_DIR"));
         Script::parse(&std::fs::read_to_string(path).unwrap()).unwrap()
     };
     let scripts = vec![read("solar.toml"), read("tea.toml")];
-    let server = Options { scripts, ..Options::default() }.serve().unwrap();
+    let server = ServerOptions { scripts, ..ServerOptions::default() }.serve().unwrap();
     let conductor = "You are the Conductor.";
     assert_eq!(text(&server, conductor, "All about solar power"), "I will have somebody look.");
     assert_eq!(text(&server, conductor, "How long for tea?"), "Three minutes.");
     assert_eq!(text(&server, "You are the Researcher.", "How do panels work?"), "I will look.");
-    assert_eq!(send(&server, WIRE, &body(WIRE, conductor, &[Said::User("coffee")])).status, 400);
+    assert_eq!(send(&server, WIRE, &body(WIRE, conductor, &[TestMessage::User("coffee")])).status, 400);
 }
 
 #[test]
-fn mistakes_in_a_script_are_told_when_it_is_read() {
+fn errors_in_a_script_are_reported_when_it_is_parsed() {
     for (step, problem) in [
         ("times = 2", "`times` needs a `fault`"),
         ("fault = \"bad_json\"", "`bad_json` needs a call"),

@@ -1,9 +1,9 @@
-//! What the real services refuse is refused here, in their words and with their status.
+//! Invalid requests are rejected with the messages and the status of the real services.
 
 use scripted_model::{ACCESS_KEY, Wire};
 use serde_json::{Value, json};
 
-use crate::client::{Answer, RESEARCHER, Said, ask, body, headers, path, post, researcher, send};
+use crate::client::{Answer, RESEARCHER, TestMessage, ask, body, headers, path, post, researcher, send};
 
 const STEPS: &str = "[[agent.step]]\ntext = \"one\"\n[[agent.step]]\ntext = \"two\"";
 
@@ -19,10 +19,10 @@ fn check_400(wire: Wire, answer: &Answer, expected: &str) {
     assert!(found.contains(expected), "{wire:?}: {found:?} has no {expected:?}");
 }
 
-/// A request that is in order but for one change.
+/// A valid request with one change.
 fn changed(wire: Wire, change: impl FnOnce(&mut Value)) -> Answer {
     let server = researcher(STEPS);
-    let mut body = body(wire, RESEARCHER, &[Said::User("solar")]);
+    let mut body = body(wire, RESEARCHER, &[TestMessage::User("solar")]);
     change(&mut body);
     send(&server, wire, &body)
 }
@@ -36,10 +36,10 @@ fn result(id: &str) -> (String, &'static str) {
 }
 
 #[test]
-fn no_key_and_a_wrong_key_are_refused_and_not_echoed() {
+fn missing_and_wrong_keys_are_rejected_and_not_echoed() {
     let server = researcher(STEPS);
     for (wire, status) in [(Wire::Anthropic, 401), (Wire::OpenAi, 401), (Wire::Bedrock, 403)] {
-        let body = body(wire, RESEARCHER, &[Said::User("solar")]).to_string();
+        let body = body(wire, RESEARCHER, &[TestMessage::User("solar")]).to_string();
         let with = |headers: &[(&str, String)]| post(server.address(), path(wire), headers, &body);
         let (none, wrong) = (with(&[]), with(&headers(wire, "sk-wrong")));
         assert_eq!((none.status, wrong.status), (status, status), "{wire:?}");
@@ -48,7 +48,7 @@ fn no_key_and_a_wrong_key_are_refused_and_not_echoed() {
     }
     let bearer =
         [("authorization", format!("Bearer {}", server.key())), ("anthropic-version", "2023-06-01".into())];
-    let text = body(Wire::Anthropic, RESEARCHER, &[Said::User("solar")]).to_string();
+    let text = body(Wire::Anthropic, RESEARCHER, &[TestMessage::User("solar")]).to_string();
     assert_eq!(post(server.address(), path(Wire::Anthropic), &bearer, &text).status, 200);
     let basic = [("authorization", "Basic abc".to_owned())];
     assert_eq!(post(server.address(), path(Wire::OpenAi), &basic, "{}").status, 401);
@@ -57,9 +57,9 @@ fn no_key_and_a_wrong_key_are_refused_and_not_echoed() {
 }
 
 #[test]
-fn a_version_is_required_where_the_provider_has_versions() {
+fn the_api_version_is_required() {
     let server = researcher(STEPS);
-    let text = body(Wire::Anthropic, RESEARCHER, &[Said::User("solar")]).to_string();
+    let text = body(Wire::Anthropic, RESEARCHER, &[TestMessage::User("solar")]).to_string();
     let mut headers = headers(Wire::Anthropic, server.key());
     headers[1].1 = "2020-01-01".into();
     let wrong = post(server.address(), path(Wire::Anthropic), &headers, &text);
@@ -74,15 +74,15 @@ fn a_version_is_required_where_the_provider_has_versions() {
     check_400(Wire::Bedrock, &model, "model: Extra inputs are not permitted");
 }
 
-/// What changed on 21 October 2026: nothing in the stream, three things in requests.
+/// The changes of 21 October 2026: none in the stream, three in requests.
 #[test]
-fn the_version_of_2026_has_no_sampling_and_no_citations_of_the_person() {
+fn the_version_of_2026_rejects_sampling_and_citations_in_user_messages() {
     let server = researcher(STEPS);
     let cited = json!([{"type": "text", "text": "so", "citations": [{"type": "char_location"}]}]);
     for wire in [Wire::Anthropic, Wire::Bedrock] {
         for (version, status) in [("2023-06-01", 200), ("2026-10-21", 400)] {
             let send = |change: &dyn Fn(&mut Value)| {
-                let mut body = body(wire, RESEARCHER, &[Said::User("solar")]);
+                let mut body = body(wire, RESEARCHER, &[TestMessage::User("solar")]);
                 change(&mut body);
                 let mut headers = headers(wire, server.key());
                 if wire == Wire::Anthropic {
@@ -102,59 +102,68 @@ fn the_version_of_2026_has_no_sampling_and_no_citations_of_the_person() {
 }
 
 #[test]
-fn every_call_wants_exactly_one_result_at_once() {
-    let user = || Said::User("solar");
-    let two = || Said::Model("I look.", vec![call("c1"), call("c2")]);
+fn every_call_needs_exactly_one_result_in_the_next_message() {
+    let user = || TestMessage::User("solar");
+    let two = || TestMessage::Model("I look.", vec![call("c1"), call("c2")]);
     let missing = [
-        vec![user(), two(), Said::Results(vec![result("c1")])],
-        vec![user(), two(), Said::User("go on")],
+        vec![user(), two(), TestMessage::Results(vec![result("c1")])],
+        vec![user(), two(), TestMessage::User("go on")],
         vec![user(), two()],
-        vec![user(), two(), Said::User("wait"), Said::Results(vec![result("c1"), result("c2")])],
+        vec![
+            user(),
+            two(),
+            TestMessage::User("wait"),
+            TestMessage::Results(vec![result("c1"), result("c2")]),
+        ],
     ];
     let unexpected = [
-        vec![user(), Said::Results(vec![result("c9")])],
-        vec![user(), two(), Said::Results(vec![result("c1"), result("c2"), result("c9")])],
-        vec![user(), Said::Model("I looked.", Vec::new()), Said::Results(vec![result("c1")])],
+        vec![user(), TestMessage::Results(vec![result("c9")])],
+        vec![user(), two(), TestMessage::Results(vec![result("c1"), result("c2"), result("c9")])],
+        vec![user(), TestMessage::Model("I looked.", Vec::new()), TestMessage::Results(vec![result("c1")])],
     ];
-    let twice = vec![user(), two(), Said::Results(vec![result("c1"), result("c1"), result("c2")])];
+    let twice = vec![user(), two(), TestMessage::Results(vec![result("c1"), result("c1"), result("c2")])];
     let server = researcher(STEPS);
     let openai = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message";
     for wire in [Wire::Anthropic, Wire::Bedrock] {
-        for said in &missing {
+        for messages in &missing {
             check_400(
                 wire,
-                &ask(&server, wire, said),
+                &ask(&server, wire, messages),
                 "ids were found without `tool_result` blocks immediately after: c",
             );
         }
-        for said in &unexpected {
+        for messages in &unexpected {
             check_400(
                 wire,
-                &ask(&server, wire, said),
+                &ask(&server, wire, messages),
                 "unexpected `tool_use_id` found in `tool_result` blocks: c",
             );
         }
         check_400(wire, &ask(&server, wire, &twice), "each tool_use must have a single result");
     }
-    for said in &missing {
-        let answer = ask(&server, Wire::OpenAi, said);
+    for messages in &missing {
+        let answer = ask(&server, Wire::OpenAi, messages);
         check_400(Wire::OpenAi, &answer, "The following tool_call_ids did not have response messages: c");
         assert!(answer.json()["error"]["param"].as_str().unwrap().starts_with("messages.["));
     }
-    for said in unexpected.iter().chain([&twice]) {
-        check_400(Wire::OpenAi, &ask(&server, Wire::OpenAi, said), openai);
+    for messages in unexpected.iter().chain([&twice]) {
+        check_400(Wire::OpenAi, &ask(&server, Wire::OpenAi, messages), openai);
     }
     for wire in Wire::ALL {
-        let both = [user(), two(), Said::Results(vec![result("c2"), result("c1")])];
-        assert_eq!(ask(&server, wire, &both).status, 200, "any order will do");
+        let both = [user(), two(), TestMessage::Results(vec![result("c2"), result("c1")])];
+        assert_eq!(ask(&server, wire, &both).status, 200, "any order is accepted");
     }
 }
 
 #[test]
-fn results_come_before_anything_else_in_their_message() {
-    let said = [Said::User("solar"), Said::Model("", vec![call("c1")]), Said::Results(vec![result("c1")])];
+fn results_must_come_first_in_their_message() {
+    let messages = [
+        TestMessage::User("solar"),
+        TestMessage::Model("", vec![call("c1")]),
+        TestMessage::Results(vec![result("c1")]),
+    ];
     let server = researcher(STEPS);
-    let mut body = body(Wire::Anthropic, RESEARCHER, &said);
+    let mut body = body(Wire::Anthropic, RESEARCHER, &messages);
     let words = json!({"type": "text", "text": "here"});
     body["messages"][2]["content"].as_array_mut().unwrap().push(words.clone());
     assert_eq!(send(&server, Wire::Anthropic, &body).status, 200);
@@ -163,7 +172,7 @@ fn results_come_before_anything_else_in_their_message() {
 }
 
 #[test]
-fn empty_contents_are_refused() {
+fn empty_content_is_rejected() {
     for wire in [Wire::Anthropic, Wire::Bedrock] {
         let with = |content: Value| changed(wire, |body| body["messages"][0]["content"] = content);
         let text = |text: &str| json!([{"type": "text", "text": text}]);
@@ -182,13 +191,14 @@ fn empty_contents_are_refused() {
     check_400(Wire::OpenAi, &with(json!([])), "empty array");
     let none = changed(Wire::OpenAi, |body| body["messages"] = json!([]));
     check_400(Wire::OpenAi, &none, "Invalid 'messages': empty array.");
-    let said = [Said::User("solar"), Said::Model("", Vec::new()), Said::User("and?")];
-    check_400(Wire::OpenAi, &ask(&researcher(STEPS), Wire::OpenAi, &said), "must not be empty");
+    let messages =
+        [TestMessage::User("solar"), TestMessage::Model("", Vec::new()), TestMessage::User("and?")];
+    check_400(Wire::OpenAi, &ask(&researcher(STEPS), Wire::OpenAi, &messages), "must not be empty");
 }
 
-/// Changes of a request that is in order, and what is said of each.
+/// Changes of a valid request, and the error message of each.
 #[test]
-fn other_mistakes_are_refused_in_the_words_of_the_provider() {
+fn other_errors_have_the_messages_of_the_provider() {
     type Change = fn(&mut Value);
     let anthropic: &[(Change, &str)] = &[
         (|b| b["max_tokens"] = 0.into(), "max_tokens: Input should be greater than or equal to 1"),
@@ -232,27 +242,31 @@ fn other_mistakes_are_refused_in_the_words_of_the_provider() {
 }
 
 #[test]
-fn arguments_are_an_object_for_one_and_a_string_for_the_other() {
-    let said = [Said::User("solar"), Said::Model("", vec![call("c1")]), Said::Results(vec![result("c1")])];
+fn arguments_are_an_object_for_anthropic_and_a_string_for_openai() {
+    let messages = [
+        TestMessage::User("solar"),
+        TestMessage::Model("", vec![call("c1")]),
+        TestMessage::Results(vec![result("c1")]),
+    ];
     let server = researcher(STEPS);
-    let mut text = body(Wire::Anthropic, RESEARCHER, &said);
+    let mut text = body(Wire::Anthropic, RESEARCHER, &messages);
     text["messages"][1]["content"][0]["input"] = "{}".into();
     check_400(
         Wire::Anthropic,
         &send(&server, Wire::Anthropic, &text),
         "input: Input should be a valid dictionary",
     );
-    let mut object = body(Wire::OpenAi, RESEARCHER, &said);
+    let mut object = body(Wire::OpenAi, RESEARCHER, &messages);
     object["messages"][2]["tool_calls"][0]["function"]["arguments"] = json!({});
     let expected = "function.arguments': expected a string, but got an object instead";
     check_400(Wire::OpenAi, &send(&server, Wire::OpenAi, &object), expected);
-    let mut untold = body(Wire::Anthropic, RESEARCHER, &said);
+    let mut untold = body(Wire::Anthropic, RESEARCHER, &messages);
     untold.as_object_mut().unwrap().remove("tools");
     check_400(Wire::Anthropic, &send(&server, Wire::Anthropic, &untold), "must define tools");
 }
 
 #[test]
-fn what_is_no_json_and_what_is_nobodys_path_is_refused() {
+fn invalid_json_and_unknown_paths_are_rejected() {
     let server = researcher(STEPS);
     for wire in Wire::ALL {
         let answer = post(server.address(), path(wire), &headers(wire, server.key()), "{");

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use kernel::Action;
 use models::chat::Reply;
-use models::{Catalog, Gateway, Keys, Secret};
+use models::{ApiKey, ApiKeys, Catalog, Gateway};
 use shared_types::wire::RunCommand;
 use shared_types::{CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Timestamp};
 
@@ -87,8 +87,8 @@ impl Ground for Over {
 
 struct NoKeys;
 
-impl Keys for NoKeys {
-    fn key(&self, _: &str) -> Option<Secret> {
+impl ApiKeys for NoKeys {
+    fn key(&self, _: &str) -> Option<ApiKey> {
         None
     }
 }
@@ -119,8 +119,8 @@ async fn an_answer_that_is_refused_is_paid_for_all_the_same() {
     let (ground, task) = (Arc::new(Over::default()), TaskId::from_bytes([4; 16]));
     let job = job(Arc::clone(&ground));
     let usage = Usage { input: 70, output: 30, ..Usage::default() };
-    let reply = Reply { text: "Yes.".into(), calls: Vec::new(), stop: Stop::End, usage };
-    let turn = Turn { reply, model: "small".into(), cost: Some(5), attempts: 1, millis: 3 };
+    let reply = Reply { text: "Yes.".into(), calls: Vec::new(), stop: StopReason::End, usage };
+    let turn = CompletedTurn { reply, model: "small".into(), cost: Some(5), attempts: 1, millis: 3 };
     let over = Err(GroundError::Refused("the run is over".into()));
     assert_eq!(job.took(task, turn).await, over);
     let senseless =

@@ -1,54 +1,54 @@
-//! The same answer on every wire.
+//! Encodes the same answer in every protocol.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use crate::Kind;
+use crate::ProviderKind;
 
-/// What a model says, in no protocol yet.
+/// What a model writes, independent of the protocol.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Says {
+pub(super) struct ModelOutput {
     pub(super) text: &'static str,
-    /// Tool, and its input as the model writes it.
+    /// The tool, and its input as the model writes it.
     pub(super) calls: Vec<(&'static str, &'static str)>,
 }
 
-pub(super) fn text(text: &'static str) -> Says {
-    Says { text, calls: Vec::new() }
+pub(super) fn text(text: &'static str) -> ModelOutput {
+    ModelOutput { text, calls: Vec::new() }
 }
 
-pub(super) fn call(tool: &'static str, input: &'static str) -> Says {
-    Says { text: "", calls: vec![(tool, input)] }
+pub(super) fn call(tool: &'static str, input: &'static str) -> ModelOutput {
+    ModelOutput { text: "", calls: vec![(tool, input)] }
 }
 
-/// Read anew, from the cache, into the cache, written: what every answer here counts. OpenAI knows no writing.
+/// The usage of every answer: input, cache read, cache write, output. OpenAI does not report cache writes.
 pub(super) const COUNTS: (u64, u64, u64, u64) = (100, 40, 20, 10);
 
-impl Says {
-    pub(super) fn on(&self, kind: Kind) -> Vec<u8> {
+impl ModelOutput {
+    pub(super) fn encode(&self, kind: ProviderKind) -> Vec<u8> {
         match kind {
-            Kind::Anthropic => {
+            ProviderKind::Anthropic => {
                 self.claude().iter().map(|event| format!("data: {event}\n\n")).collect::<String>().into()
             }
-            Kind::Bedrock => self.claude().iter().flat_map(frame).collect(),
-            Kind::Openai | Kind::Local => self.openai().into(),
+            ProviderKind::Bedrock => self.claude().iter().flat_map(frame).collect(),
+            ProviderKind::Openai | ProviderKind::Local => self.openai().into(),
         }
     }
 
-    /// The same without its end.
-    pub(super) fn cut(&self, kind: Kind) -> Vec<u8> {
-        let mut bytes = self.on(kind);
+    /// The same without its last bytes.
+    pub(super) fn encode_truncated(&self, kind: ProviderKind) -> Vec<u8> {
+        let mut bytes = self.encode(kind);
         bytes.truncate(bytes.len() - 5);
         bytes
     }
 
-    /// What a server sends that only shows that it is there.
-    pub(super) fn sign_of_life(kind: Kind) -> Vec<u8> {
+    /// A keep-alive of the protocol.
+    pub(super) fn keep_alive(kind: ProviderKind) -> Vec<u8> {
         let ping = json!({"type": "ping"});
         match kind {
-            Kind::Anthropic => format!("event: ping\ndata: {ping}\n\n").into(),
-            Kind::Bedrock => frame(&ping),
-            Kind::Openai | Kind::Local => b": still here\n\n".into(),
+            ProviderKind::Anthropic => format!("event: ping\ndata: {ping}\n\n").into(),
+            ProviderKind::Bedrock => frame(&ping),
+            ProviderKind::Openai | ProviderKind::Local => b": still here\n\n".into(),
         }
     }
 

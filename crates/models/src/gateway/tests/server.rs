@@ -1,4 +1,4 @@
-//! A provider of the tests' own: it answers requests one after the other from a list, and remembers them.
+//! A test server that answers requests in order from a list and records them.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -15,30 +15,30 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// An answer of the server.
+/// A response of the server.
 #[derive(Debug, Clone)]
-pub(super) struct Scripted {
+pub(super) struct ScriptedResponse {
     pub(super) status: u16,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: Vec<u8>,
-    pub(super) then: Then,
-    /// How long it takes.
-    pub(super) after: Duration,
+    pub(super) after_body: AfterBody,
+    /// Delay before the response.
+    pub(super) delay: Duration,
 }
 
-/// What happens when all is sent.
+/// What the server does after the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum AfterBody {
     Close,
-    /// Nothing more comes, and nothing ends.
+    /// Sends nothing more and keeps the connection open.
     Hang,
-    /// This comes again and again.
+    /// Sends these bytes repeatedly.
     Repeat(Vec<u8>),
 }
 
-impl Scripted {
+impl ScriptedResponse {
     pub(super) fn ok(body: Vec<u8>) -> Self {
-        Self { status: 200, headers: Vec::new(), body, then: Then::Close, after: Duration::ZERO }
+        Self { status: 200, headers: Vec::new(), body, after_body: AfterBody::Close, delay: Duration::ZERO }
     }
 
     pub(super) fn refusal(status: u16, body: &str) -> Self {
@@ -51,37 +51,37 @@ impl Scripted {
     }
 }
 
-/// A request that came.
+/// A request that the server received.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct ReceivedRequest {
     pub(super) path: String,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) body: Value,
 }
 
 #[derive(Clone)]
-pub(super) struct Server(Arc<State>);
+pub(super) struct Server(Arc<ServerState>);
 
-struct State {
+struct ServerState {
     url: String,
-    answers: Mutex<VecDeque<Scripted>>,
-    asked: Mutex<Vec<Asked>>,
-    now: AtomicUsize,
-    most: AtomicUsize,
-    hung_up: AtomicUsize,
+    answers: Mutex<VecDeque<ScriptedResponse>>,
+    requests: Mutex<Vec<ReceivedRequest>>,
+    open: AtomicUsize,
+    most_open: AtomicUsize,
+    disconnects: AtomicUsize,
 }
 
 impl Server {
-    /// When the list is empty, its last answer is given again.
-    pub(super) async fn start(answers: Vec<Scripted>) -> Self {
+    /// The last response is repeated when the list is exhausted.
+    pub(super) async fn start(answers: Vec<ScriptedResponse>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let server = Self(Arc::new(State {
+        let server = Self(Arc::new(ServerState {
             url: format!("http://{}", listener.local_addr().unwrap()),
             answers: Mutex::new(answers.into()),
-            asked: Mutex::default(),
-            now: AtomicUsize::new(0),
-            most: AtomicUsize::new(0),
-            hung_up: AtomicUsize::new(0),
+            requests: Mutex::default(),
+            open: AtomicUsize::new(0),
+            most_open: AtomicUsize::new(0),
+            disconnects: AtomicUsize::new(0),
         }));
         let state = server.0.clone();
         tokio::spawn(async move {
@@ -96,27 +96,27 @@ impl Server {
         &self.0.url
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
-        self.0.asked.lock().unwrap().clone()
+    pub(super) fn requests(&self) -> Vec<ReceivedRequest> {
+        self.0.requests.lock().unwrap().clone()
     }
 
-    /// Requests that were open at the same time.
+    /// Maximum number of concurrent requests.
     pub(super) fn most_at_once(&self) -> usize {
-        self.0.most.load(Ordering::SeqCst)
+        self.0.most_open.load(Ordering::SeqCst)
     }
 
-    /// Connections that the client closed while it was being answered.
-    pub(super) fn hung_up(&self) -> usize {
-        self.0.hung_up.load(Ordering::SeqCst)
+    /// Number of connections that the client closed during a response.
+    pub(super) fn disconnects(&self) -> usize {
+        self.0.disconnects.load(Ordering::SeqCst)
     }
 }
 
-async fn serve(mut stream: TcpStream, state: Arc<State>) {
-    let Some(asked) = read(&mut stream).await else { return };
-    state.asked.lock().unwrap().push(asked);
-    let now = state.now.fetch_add(1, Ordering::SeqCst) + 1;
-    state.most.fetch_max(now, Ordering::SeqCst);
-    let answer = {
+async fn serve(mut stream: TcpStream, state: Arc<ServerState>) {
+    let Some(request) = read(&mut stream).await else { return };
+    state.requests.lock().unwrap().push(request);
+    let open = state.open.fetch_add(1, Ordering::SeqCst) + 1;
+    state.most_open.fetch_max(open, Ordering::SeqCst);
+    let response = {
         let mut answers = state.answers.lock().unwrap();
         let next = answers.front().cloned().unwrap();
         if answers.len() > 1 {
@@ -124,27 +124,27 @@ async fn serve(mut stream: TcpStream, state: Arc<State>) {
         }
         next
     };
-    tokio::time::sleep(answer.after).await;
-    let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", answer.status);
-    for (name, value) in &answer.headers {
+    tokio::time::sleep(response.delay).await;
+    let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", response.status);
+    for (name, value) in &response.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    // The one who asks may be gone.
+    // The client may have disconnected.
     let _ = stream.write_all(format!("{head}\r\n").as_bytes()).await;
-    let _ = stream.write_all(&answer.body).await;
+    let _ = stream.write_all(&response.body).await;
     let _ = stream.flush().await;
-    if let Then::Repeat(bytes) = &answer.then {
+    if let AfterBody::Repeat(bytes) = &response.after_body {
         while stream.write_all(bytes).await.is_ok() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-    if answer.then == Then::Hang && stream.read(&mut [0; 16]).await.is_ok_and(|read| read == 0) {
-        state.hung_up.fetch_add(1, Ordering::SeqCst);
+    if response.after_body == AfterBody::Hang && stream.read(&mut [0; 16]).await.is_ok_and(|read| read == 0) {
+        state.disconnects.fetch_add(1, Ordering::SeqCst);
     }
-    state.now.fetch_sub(1, Ordering::SeqCst);
+    state.open.fetch_sub(1, Ordering::SeqCst);
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Asked> {
+async fn read(stream: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut bytes = Vec::new();
     let end = loop {
         let mut piece = [0; 4096];
@@ -171,5 +171,5 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
         let read = stream.read(&mut piece).await.ok()?;
         body.extend_from_slice(&piece[..read]);
     }
-    Some(Asked { path, headers, body: serde_json::from_slice(&body).ok()? })
+    Some(ReceivedRequest { path, headers, body: serde_json::from_slice(&body).ok()? })
 }

@@ -1,18 +1,18 @@
-//! Streams of Anthropic's, whole, cut and wrong.
+//! Anthropic's streams: complete, truncated and malformed.
 
 use super::*;
 use crate::ErrorClass;
 
-/// Reads a stream in small pieces.
-fn read(stream: &str) -> (Result<RawReply, Failure>, Vec<Delta>) {
+/// Feeds a stream to the reader in small pieces.
+fn read(stream: &str) -> (Result<RawReply, ProviderError>, Vec<Delta>) {
     let mut reader = Anthropic.reader();
-    let mut heard = Vec::new();
+    let mut deltas = Vec::new();
     for piece in stream.as_bytes().chunks(7) {
-        if let Err(failure) = reader.read(piece, &mut heard) {
-            return (Err(failure), heard);
+        if let Err(error) = reader.read(piece, &mut deltas) {
+            return (Err(error), deltas);
         }
     }
-    (reader.finish(), heard)
+    (reader.finish(), deltas)
 }
 
 fn stream(events: &[&str]) -> String {
@@ -36,17 +36,17 @@ fn ends(reason: &str) -> String {
 }
 
 #[test]
-fn a_whole_reply_is_read_and_heard() {
-    let (reply, heard) = read(&stream(&[START, PING, TEXT, HELLO, NEW, THERE, &ends("end_turn"), STOP]));
+fn a_complete_reply_is_decoded_and_its_deltas_are_reported() {
+    let (reply, deltas) = read(&stream(&[START, PING, TEXT, HELLO, NEW, THERE, &ends("end_turn"), STOP]));
     let usage = Usage { input: 10, cache_write: 20, cache_read: 30, output: 5 };
     let expected =
-        RawReply { text: "Hello there".into(), calls: Vec::new(), stop: Stop::End, usage: Some(usage) };
+        RawReply { text: "Hello there".into(), calls: Vec::new(), stop: StopReason::End, usage: Some(usage) };
     assert_eq!(reply, Ok(expected));
-    assert_eq!(heard, [Delta::Text("Hello".into()), Delta::Text(" there".into())]);
+    assert_eq!(deltas, [Delta::Text("Hello".into()), Delta::Text(" there".into())]);
 }
 
 #[test]
-fn several_calls_at_once_keep_their_inputs_apart() {
+fn inputs_of_parallel_calls_are_kept_apart() {
     let call = |index: u8, name: &str| {
         format!(
             r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"tool_use","id":"toolu_{index}","name":"{name}","input":{{}}}}}}"#
@@ -75,29 +75,29 @@ fn several_calls_at_once_keep_their_inputs_apart() {
         STOP.to_owned(),
     ];
     let events: Vec<&str> = events.iter().map(String::as_str).collect();
-    let (reply, heard) = read(&stream(&events));
+    let (reply, deltas) = read(&stream(&events));
     let reply = reply.unwrap();
     let calls: Vec<(&str, &str, &str)> =
         reply.calls.iter().map(|call| (call.id.as_str(), call.tool.as_str(), call.input.as_str())).collect();
     assert_eq!(calls, [("toolu_1", "read", "{\"path\": \"a\"}"), ("toolu_2", "list", "{}")]);
-    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(reply.stop, StopReason::Calls);
     let call = |tool: &str| Delta::Call { tool: tool.into() };
     let input = |text: &str| Delta::Input(text.into());
     let inputs = [input("{\"path\":"), input(" \"a\"}")];
-    assert_eq!(heard[..3], [Delta::Thought("Hm".into()), call("read"), call("list")]);
-    assert_eq!(heard[3..], inputs);
+    assert_eq!(deltas[..3], [Delta::Thought("Hm".into()), call("read"), call("list")]);
+    assert_eq!(deltas[3..], inputs);
 }
 
 #[test]
-fn every_stop_reason_has_its_meaning() {
+fn every_stop_reason_is_mapped() {
     let cases = [
-        ("end_turn", Stop::End),
-        ("stop_sequence", Stop::End),
-        ("tool_use", Stop::Calls),
-        ("max_tokens", Stop::Length),
-        ("model_context_window_exceeded", Stop::Length),
-        ("refusal", Stop::Refusal),
-        ("new_in_2030", Stop::End),
+        ("end_turn", StopReason::End),
+        ("stop_sequence", StopReason::End),
+        ("tool_use", StopReason::Calls),
+        ("max_tokens", StopReason::Length),
+        ("model_context_window_exceeded", StopReason::Length),
+        ("refusal", StopReason::Refusal),
+        ("new_in_2030", StopReason::End),
     ];
     for (reason, expected) in cases {
         let (reply, _) = read(&stream(&[START, &ends(reason), STOP]));
@@ -106,17 +106,17 @@ fn every_stop_reason_has_its_meaning() {
 }
 
 #[test]
-fn a_stream_cut_anywhere_is_no_reply() {
+fn a_stream_truncated_anywhere_is_an_error() {
     let whole = stream(&[START, TEXT, HELLO, &ends("end_turn"), STOP]);
     assert!(read(&whole).0.is_ok());
     for length in 0..whole.len() - 1 {
-        let class = read(&whole[..length]).0.map_err(|failure| failure.class);
+        let class = read(&whole[..length]).0.map_err(|error| error.class);
         assert_eq!(class, Err(ErrorClass::Retryable), "after {length} bytes");
     }
 }
 
 #[test]
-fn errors_inside_a_stream_have_their_class() {
+fn errors_inside_a_stream_are_classified() {
     let cases = [
         ("overloaded_error", ErrorClass::Overloaded),
         ("rate_limit_error", ErrorClass::RateLimit { after: None }),
@@ -126,14 +126,14 @@ fn errors_inside_a_stream_have_their_class() {
     ];
     for (kind, class) in cases {
         let error = format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"no"}}}}"#);
-        let (reply, heard) = read(&stream(&[START, TEXT, HELLO, &error]));
-        assert_eq!(reply.map_err(|failure| failure.class), Err(class), "{kind}");
-        assert_eq!(heard.len(), 1, "what came before was heard");
+        let (reply, deltas) = read(&stream(&[START, TEXT, HELLO, &error]));
+        assert_eq!(reply.map_err(|error| error.class), Err(class), "{kind}");
+        assert_eq!(deltas.len(), 1, "deltas before the error are reported");
     }
 }
 
 #[test]
-fn an_event_that_is_no_json_is_retryable() {
+fn an_event_with_invalid_json_is_retryable() {
     let (reply, _) = read(&stream(&[START, "{\"type\":"]));
-    assert_eq!(reply.map_err(|failure| failure.class), Err(ErrorClass::Retryable));
+    assert_eq!(reply.map_err(|error| error.class), Err(ErrorClass::Retryable));
 }

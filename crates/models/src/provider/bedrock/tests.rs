@@ -1,7 +1,7 @@
-//! Streams of Bedrock's, whole, cut and with exceptions.
+//! Bedrock's streams: complete, truncated and with exceptions.
 
-use super::{super::frames::encode, *};
-use crate::chat::Stop;
+use super::{super::event_stream::encode, *};
+use crate::chat::StopReason;
 
 fn chunk(event: &str) -> Vec<u8> {
     let payload = format!(r#"{{"bytes":"{}","p":"abc"}}"#, STANDARD.encode(event));
@@ -13,7 +13,7 @@ fn exception(name: &str, message: &str) -> Vec<u8> {
     encode(&[(":message-type", "exception"), (":exception-type", name)], payload.as_bytes())
 }
 
-fn read(stream: &[u8]) -> Result<RawReply, Failure> {
+fn read(stream: &[u8]) -> Result<RawReply, ProviderError> {
     let mut reader = Bedrock.reader();
     for piece in stream.chunks(7) {
         reader.read(piece, &mut Vec::new())?;
@@ -33,23 +33,23 @@ fn whole() -> Vec<u8> {
 }
 
 #[test]
-fn a_whole_reply_is_read() {
+fn a_complete_reply_is_decoded() {
     let reply = read(&whole()).unwrap();
-    assert_eq!((reply.text.as_str(), reply.stop), ("Hello", Stop::End));
+    assert_eq!((reply.text.as_str(), reply.stop), ("Hello", StopReason::End));
     assert_eq!(reply.usage.map(|usage| (usage.input, usage.output)), Some((3, 2)));
 }
 
 #[test]
-fn a_stream_cut_anywhere_is_no_reply() {
+fn a_stream_truncated_anywhere_is_an_error() {
     let whole = whole();
     for length in 0..whole.len() {
-        let class = read(&whole[..length]).map_err(|failure| failure.class);
+        let class = read(&whole[..length]).map_err(|error| error.class);
         assert_eq!(class, Err(ErrorClass::Retryable), "after {length} bytes");
     }
 }
 
 #[test]
-fn every_exception_has_its_class() {
+fn every_exception_is_classified() {
     let cases = [
         ("throttlingException", "Too many requests", ErrorClass::RateLimit { after: None }),
         ("modelStreamErrorException", "Model error", ErrorClass::Retryable),
@@ -63,14 +63,14 @@ fn every_exception_has_its_class() {
     for (name, message, class) in cases {
         let stream = [whole()[..200].to_vec(), Vec::new()].concat();
         assert!(read(&stream).is_err());
-        let failure = read(&exception(name, message)).unwrap_err();
-        assert_eq!(failure.class, class, "{name}");
-        assert!(failure.message.starts_with(message.trim_end_matches('.')), "{}", failure.message);
+        let error = read(&exception(name, message)).unwrap_err();
+        assert_eq!(error.class, class, "{name}");
+        assert!(error.message.starts_with(message.trim_end_matches('.')), "{}", error.message);
     }
 }
 
 #[test]
-fn an_error_without_a_model_is_retryable() {
+fn an_error_frame_without_an_exception_is_retryable() {
     let frame = encode(
         &[
             (":message-type", "error"),
@@ -79,6 +79,6 @@ fn an_error_without_a_model_is_retryable() {
         ],
         b"",
     );
-    let failure = read(&frame).unwrap_err();
-    assert_eq!((failure.class, failure.message.as_str()), (ErrorClass::Retryable, "An internal error"));
+    let error = read(&frame).unwrap_err();
+    assert_eq!((error.class, error.message.as_str()), (ErrorClass::Retryable, "An internal error"));
 }

@@ -1,22 +1,22 @@
-//! Requests as Claude gets them.
+//! Request bodies for Claude.
 
 use std::time::SystemTime;
 
 use super::*;
-use crate::{Catalog, chat::Call};
+use crate::{Catalog, chat::ToolCall};
 
-fn body_of(alias: &str, request: &Request) -> Value {
+fn body_of(alias: &str, request: &ChatRequest) -> Value {
     let catalog = Catalog::load(None).unwrap();
     let model = &catalog.models[alias];
     let provider = &catalog.providers[&model.provider];
     let base_url = provider.base_url.as_ref().unwrap();
-    let target = Target { model, provider, base_url, key: None, now: SystemTime::UNIX_EPOCH };
+    let target = RequestTarget { model, provider, base_url, key: None, now: SystemTime::UNIX_EPOCH };
     body(&target, request).into()
 }
 
-fn conversation() -> Request {
-    let call = |id: &str| Call { id: id.into(), tool: "read".into(), input: json!({"path": "a"}) };
-    let result = |id: &str, text: &str, failed| CallResult {
+fn conversation() -> ChatRequest {
+    let call = |id: &str| ToolCall { id: id.into(), tool: "read".into(), input: json!({"path": "a"}) };
+    let result = |id: &str, text: &str, failed| ToolResult {
         id: id.into(),
         tool: "read".into(),
         text: text.into(),
@@ -24,7 +24,7 @@ fn conversation() -> Request {
     };
     let tool =
         |name: &str| Tool { name: name.into(), description: "d".into(), input: json!({"type": "object"}) };
-    Request {
+    ChatRequest {
         system: "Be good.".into(),
         messages: vec![
             Message::User { text: "Go.".into() },
@@ -43,7 +43,7 @@ fn conversation() -> Request {
 }
 
 #[test]
-fn a_conversation_becomes_alternating_blocks_with_marks_for_the_cache() {
+fn a_conversation_becomes_alternating_messages_with_cache_marks() {
     let mark = json!({"type": "ephemeral"});
     let input = json!({"path": "a"});
     let expected = json!({
@@ -71,13 +71,13 @@ fn a_conversation_becomes_alternating_blocks_with_marks_for_the_cache() {
     assert_eq!(body_of("claude-sonnet", &conversation()), expected);
     assert_eq!(body_of("bedrock-sonnet", &conversation()), expected);
     let marks = expected.to_string().matches("cache_control").count();
-    assert!(marks <= 4, "Anthropic takes four");
+    assert!(marks <= 4, "Anthropic allows four");
 }
 
 #[test]
-fn a_model_that_cannot_be_forced_is_asked() {
+fn without_forced_calls_the_system_prompt_asks_for_the_answer_tool() {
     let schema = json!({"type": "object"});
-    let request = Request { answer: AnswerForm::Json { schema: schema.clone() }, ..conversation() };
+    let request = ChatRequest { answer: AnswerForm::Json { schema: schema.clone() }, ..conversation() };
     let body = body_of("claude-sonnet", &request);
     assert_eq!(body["tool_choice"], Value::Null);
     assert_eq!(body["tools"][0]["input_schema"], schema);

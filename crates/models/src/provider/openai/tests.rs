@@ -1,17 +1,17 @@
-//! Streams of OpenAI's and its relatives', whole, cut and wrong.
+//! Streams of OpenAI and compatible servers: complete, truncated and malformed.
 
 use super::*;
 use crate::ErrorClass;
 
-fn read(stream: &str) -> (Result<RawReply, Failure>, Vec<Delta>) {
+fn read(stream: &str) -> (Result<RawReply, ProviderError>, Vec<Delta>) {
     let mut reader = OpenAi.reader();
-    let mut heard = Vec::new();
+    let mut deltas = Vec::new();
     for piece in stream.as_bytes().chunks(7) {
-        if let Err(failure) = reader.read(piece, &mut heard) {
-            return (Err(failure), heard);
+        if let Err(error) = reader.read(piece, &mut deltas) {
+            return (Err(error), deltas);
         }
     }
-    (reader.finish(), heard)
+    (reader.finish(), deltas)
 }
 
 fn stream(chunks: &[&str]) -> String {
@@ -29,41 +29,42 @@ fn finish(reason: &str) -> String {
 const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":60}}}"#;
 
 #[test]
-fn a_whole_reply_is_read_and_heard() {
+fn a_complete_reply_is_decoded_and_its_deltas_are_reported() {
     let first = delta(r#"{"role":"assistant","content":""}"#);
-    let (reply, heard) = read(&stream(&[
+    let (reply, deltas) = read(&stream(&[
         &first,
         &delta(r#"{"content":"Hel"}"#),
         &delta(r#"{"content":"lo"}"#),
         &finish("stop"),
         USAGE,
-        END,
+        END_MARKER,
     ]));
     let usage = Usage { input: 40, cache_read: 60, cache_write: 0, output: 7 };
-    let expected = RawReply { text: "Hello".into(), calls: Vec::new(), stop: Stop::End, usage: Some(usage) };
+    let expected =
+        RawReply { text: "Hello".into(), calls: Vec::new(), stop: StopReason::End, usage: Some(usage) };
     assert_eq!(reply, Ok(expected));
-    assert_eq!(heard, [Delta::Text("Hel".into()), Delta::Text("lo".into())]);
+    assert_eq!(deltas, [Delta::Text("Hel".into()), Delta::Text("lo".into())]);
 }
 
-/// Calls as id, tool and input.
+/// The decoded calls as id, tool and input.
 fn calls(deltas: &[&str]) -> Vec<(String, String, String)> {
     let mut chunks: Vec<String> = deltas.iter().map(|part| delta(part)).collect();
-    chunks.extend([finish("tool_calls"), END.to_owned()]);
+    chunks.extend([finish("tool_calls"), END_MARKER.to_owned()]);
     let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
     let (reply, _) = read(&stream(&chunks));
     let reply = reply.unwrap();
-    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(reply.stop, StopReason::Calls);
     reply.calls.into_iter().map(|call| (call.id, call.tool, call.input)).collect()
 }
 
 #[test]
-fn calls_of_every_dialect_are_put_together() {
+fn calls_of_every_dialect_are_assembled() {
     let a = ("a".to_owned(), "read".to_owned(), r#"{"p":1}"#.to_owned());
     let b = ("b".to_owned(), "list".to_owned(), r#"{"q":2}"#.to_owned());
     let no_id = |call: &(String, String, String)| (String::new(), call.1.clone(), call.2.clone());
     let cases: [(&str, Vec<&str>, Vec<_>); 6] = [
         (
-            "OpenAI: by place, in parts",
+            "OpenAI: by index, in parts",
             vec![
                 r#"{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"read","arguments":""}}]}"#,
                 r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"p\""}}]}"#,
@@ -80,7 +81,7 @@ fn calls_of_every_dialect_are_put_together() {
             vec![a.clone(), b.clone()],
         ),
         (
-            "the same place for all",
+            "the same index for all",
             vec![
                 r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":1}"}}]}"#,
                 r#"{"tool_calls":[{"index":0,"id":"b","function":{"name":"list","arguments":"{\"q\":2}"}}]}"#,
@@ -88,7 +89,7 @@ fn calls_of_every_dialect_are_put_together() {
             vec![a.clone(), b.clone()],
         ),
         (
-            "no place",
+            "no index",
             vec![
                 r#"{"tool_calls":[{"id":"a","function":{"name":"read","arguments":"{\"p\":"}}]}"#,
                 r#"{"tool_calls":[{"function":{"arguments":"1}"}}]}"#,
@@ -119,23 +120,23 @@ fn calls_of_every_dialect_are_put_together() {
 }
 
 #[test]
-fn thoughts_are_heard_and_not_kept() {
+fn thinking_is_reported_but_not_part_of_the_reply() {
     let cases = [
         (r#"{"reasoning_content":"Hm"}"#, vec![Delta::Thought("Hm".into())]),
         (r#"{"reasoning":"Hm"}"#, vec![Delta::Thought("Hm".into())]),
         (r#"{"content":"<think>Hm</think>\n"}"#, vec![Delta::Text("<think>Hm</think>\n".into())]),
     ];
     for (part, mut expected) in cases {
-        let (reply, heard) =
-            read(&stream(&[&delta(part), &delta(r#"{"content":"yes"}"#), &finish("stop"), END]));
+        let (reply, deltas) =
+            read(&stream(&[&delta(part), &delta(r#"{"content":"yes"}"#), &finish("stop"), END_MARKER]));
         expected.push(Delta::Text("yes".into()));
         assert_eq!(reply.map(|reply| reply.text), Ok("yes".into()), "{part}");
-        assert_eq!(heard, expected, "{part}");
+        assert_eq!(deltas, expected, "{part}");
     }
 }
 
 #[test]
-fn counts_of_every_dialect_are_understood() {
+fn usage_of_every_dialect_is_understood() {
     let usage = |input, cache_read, output| Some(Usage { input, cache_read, cache_write: 0, output });
     let cases = [
         ("none", r#"{"choices":[]}"#, None),
@@ -158,42 +159,42 @@ fn counts_of_every_dialect_are_understood() {
         ),
     ];
     for (name, chunk, expected) in cases {
-        let (reply, _) = read(&stream(&[&finish("stop"), chunk, END]));
+        let (reply, _) = read(&stream(&[&finish("stop"), chunk, END_MARKER]));
         assert_eq!(reply.map(|reply| reply.usage), Ok(expected), "{name}");
     }
 }
 
 #[test]
-fn every_finish_reason_has_its_meaning() {
+fn every_finish_reason_is_mapped() {
     let cases = [
-        ("stop", Stop::End),
-        ("tool_calls", Stop::Calls),
-        ("function_call", Stop::Calls),
-        ("length", Stop::Length),
-        ("content_filter", Stop::Refusal),
-        ("sensitive", Stop::Refusal),
-        ("eos", Stop::End),
+        ("stop", StopReason::End),
+        ("tool_calls", StopReason::Calls),
+        ("function_call", StopReason::Calls),
+        ("length", StopReason::Length),
+        ("content_filter", StopReason::Refusal),
+        ("sensitive", StopReason::Refusal),
+        ("eos", StopReason::End),
     ];
     for (reason, expected) in cases {
-        let (reply, _) = read(&stream(&[&finish(reason), END]));
+        let (reply, _) = read(&stream(&[&finish(reason), END_MARKER]));
         assert_eq!(reply.map(|reply| reply.stop), Ok(expected), "{reason}");
     }
 }
 
 #[test]
-fn a_stream_cut_anywhere_is_no_reply() {
-    let whole = stream(&[&delta(r#"{"content":"Hello"}"#), &finish("stop"), USAGE, END]);
+fn a_stream_truncated_anywhere_is_an_error() {
+    let whole = stream(&[&delta(r#"{"content":"Hello"}"#), &finish("stop"), USAGE, END_MARKER]);
     assert!(read(&whole).0.is_ok());
     for length in 0..whole.len() - 1 {
-        let class = read(&whole[..length]).0.map_err(|failure| failure.class);
+        let class = read(&whole[..length]).0.map_err(|error| error.class);
         assert_eq!(class, Err(ErrorClass::Retryable), "after {length} bytes");
     }
-    let without_reason = stream(&[&delta(r#"{"content":"Hello"}"#), END]);
-    assert_eq!(read(&without_reason).0.map_err(|failure| failure.class), Err(ErrorClass::Retryable));
+    let without_reason = stream(&[&delta(r#"{"content":"Hello"}"#), END_MARKER]);
+    assert_eq!(read(&without_reason).0.map_err(|error| error.class), Err(ErrorClass::Retryable));
 }
 
 #[test]
-fn errors_inside_a_stream_have_their_class() {
+fn errors_inside_a_stream_are_classified() {
     let cases = [
         (r#"{"error":{"message":"busy","type":"server_error"}}"#, ErrorClass::Retryable),
         (
@@ -209,6 +210,6 @@ fn errors_inside_a_stream_have_their_class() {
     ];
     for (chunk, class) in cases {
         let (reply, _) = read(&stream(&[&delta(r#"{"content":"x"}"#), chunk]));
-        assert_eq!(reply.map_err(|failure| failure.class), Err(class), "{chunk}");
+        assert_eq!(reply.map_err(|error| error.class), Err(class), "{chunk}");
     }
 }

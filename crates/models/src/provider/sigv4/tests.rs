@@ -1,11 +1,11 @@
-//! Signatures that others made for the same requests.
+//! Signatures compared with those of the AWS documentation and of botocore.
 
 use std::time::Duration;
 
 use super::*;
 
 #[test]
-fn the_example_of_the_documentation_has_its_signature() {
+fn the_signature_matches_the_example_of_the_aws_documentation() {
     // "Signature Version 4 signing process", the request for ListUsers.
     let key = AccessKey::parse("AKIDEXAMPLE:wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY").unwrap();
     let signing = Signing { key, region: "us-east-1", service: "iam", now: SystemTime::UNIX_EPOCH };
@@ -21,7 +21,7 @@ fn the_example_of_the_documentation_has_its_signature() {
 }
 
 #[test]
-fn a_request_to_bedrock_is_signed_as_botocore_signs_it() {
+fn the_signature_of_a_bedrock_request_matches_botocore() {
     let cases = [
         ("", "52ec207b33c73d79fdc112215395b53eefa8b089f801275578a1543d47e7f4d8"),
         (":TOKEN/with+chars==", "d1172febe7b90643fd2c0c33df488515272526c42f7cd8ebd195098411c80352"),
@@ -40,7 +40,7 @@ fn a_request_to_bedrock_is_signed_as_botocore_signs_it() {
 }
 
 #[test]
-fn an_api_key_is_no_access_key() {
+fn an_api_key_is_not_parsed_as_an_access_key() {
     assert!(AccessKey::parse("ABSKQmVkcm9jaw==").is_none());
     assert!(AccessKey::parse(":secret").is_none());
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use agents::roles::Role;
-use models::chat::{Call, CallResult, Message, Tool};
-use scripted_model::{Recorded, Wire};
+use models::chat::{Message, Tool, ToolCall, ToolResult};
+use scripted_model::{RecordedRequest, Wire};
 use serde_json::Value;
 
 use super::{Line, lines, role_of};
@@ -16,7 +16,7 @@ pub(super) struct Sent {
     pub(super) lines: Vec<Line>,
 }
 
-pub(super) fn read(request: &Recorded) -> Result<Sent, String> {
+pub(super) fn read(request: &RecordedRequest) -> Result<Sent, String> {
     let body = request.json();
     let read = match request.wire {
         Some(Wire::Anthropic | Wire::Bedrock) => of_claude(&body),
@@ -47,13 +47,13 @@ fn claude_block(role: &Value, block: &Value, names: &mut BTreeMap<String, String
         ("assistant", "tool_use") => {
             let (id, tool) = (text(&block["id"])?, text(&block["name"])?);
             names.insert(id.clone(), tool.clone());
-            let calls = vec![Call { id, tool, input: block["input"].clone() }];
+            let calls = vec![ToolCall { id, tool, input: block["input"].clone() }];
             Some(Message::Model { text: String::new(), calls })
         }
         ("user", "tool_result") => {
             let (id, failed) = (text(&block["tool_use_id"])?, block["is_error"] == true);
             let (tool, text) = (names.get(&id)?.clone(), text(&block["content"]).unwrap_or_default());
-            Some(Message::Tools { results: vec![CallResult { id, tool, text, failed }] })
+            Some(Message::Tools { results: vec![ToolResult { id, tool, text, failed }] })
         }
         _ => None,
     }
@@ -86,17 +86,17 @@ fn openai_message(message: &Value, names: &mut BTreeMap<String, String>) -> Opti
                 None => (content, false),
             };
             Some(Message::Tools {
-                results: vec![CallResult { tool: names.get(&id)?.clone(), id, text, failed }],
+                results: vec![ToolResult { tool: names.get(&id)?.clone(), id, text, failed }],
             })
         }
         _ => None,
     }
 }
 
-fn openai_call(call: &Value) -> Option<Call> {
+fn openai_call(call: &Value) -> Option<ToolCall> {
     let function = &call["function"];
     let input = serde_json::from_str(function["arguments"].as_str()?).ok()?;
-    Some(Call { id: text(&call["id"])?, tool: text(&function["name"])?, input })
+    Some(ToolCall { id: text(&call["id"])?, tool: text(&function["name"])?, input })
 }
 
 fn read_tool(tool: &Value, input: &str) -> Option<Tool> {

@@ -1,5 +1,5 @@
-//! What Anthropic refuses about a request's own fields and its tools; [`messages`](super::messages) does the turns.
-//! The sentences are those of the real service where they are known.
+//! Checks the fields and tools of a request as Anthropic does; [`messages`](super::messages) checks the messages.
+//! Error messages are those of the real service where known.
 
 use std::collections::HashSet;
 
@@ -8,19 +8,19 @@ use serde_json::{Map, Value};
 use super::messages;
 use crate::{conversation::Conversation, wire::is_tool_name};
 
-/// Where the body was sent: the same format, with small differences.
+/// The service that receives the body. The formats differ slightly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::wire) enum Host {
     Anthropic(Version),
-    /// Has its version in the body.
+    /// Its version is in the body.
     Bedrock,
 }
 
-/// Versions of the API whose stream we speak.
+/// Supported versions of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::wire) enum Version {
     Of2023,
-    /// Without sampling parameters, and without citations in what the person says.
+    /// Without sampling parameters, and without citations in user messages.
     Of2026,
 }
 
@@ -71,7 +71,7 @@ const OF_2026: &str = "2026-10-21";
 const BEDROCK_VERSION: &str = "bedrock-2023-05-31";
 const MOST_CACHE_MARKS: usize = 4;
 
-/// Reads a body, or says what is wrong with it.
+/// Parses a body, or returns the error message.
 pub(in crate::wire) fn read(body: &[u8], host: Host) -> Result<Conversation, String> {
     let body: Map<String, Value> = serde_json::from_slice(body)
         .map_err(|error| format!("The request body is not valid JSON: {error}"))?;
@@ -128,7 +128,7 @@ fn text<'a>(body: &'a Map<String, Value>, field: &str) -> Result<&'a str, String
 
 fn read_system(system: &Value, conversation: &mut Conversation) -> Result<(), String> {
     if let Some(text) = system.as_str() {
-        conversation.system(text);
+        conversation.add_system_text(text);
         return Ok(());
     }
     for (at, block) in system.as_array().ok_or("system: Input should be a valid array")?.iter().enumerate() {
@@ -138,7 +138,7 @@ fn read_system(system: &Value, conversation: &mut Conversation) -> Result<(), St
         match block.get("text").and_then(Value::as_str) {
             None => return Err(format!("system.{at}.text: Field required")),
             Some("") => return Err("system: text content blocks must be non-empty".into()),
-            Some(text) => conversation.system(text),
+            Some(text) => conversation.add_system_text(text),
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What Anthropic refuses about the turns: their order, their blocks, and calls without exactly one result.
+//! Checks the messages as Anthropic does: their order, their blocks, and that every call has exactly one result.
 
 use std::collections::HashSet;
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 use super::check::Version;
 use crate::{conversation::Conversation, wire::is_tool_name};
 
-/// Whether any turn has to do with tools.
+/// Whether any message contains tool calls or results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tools {
     Used,
     Unused,
 }
 
-/// What has to be kept from message to message.
+/// State that is carried from message to message.
 struct Reader<'a> {
     conversation: &'a mut Conversation,
     version: Version,
-    /// Calls of the message before, which this one must answer.
+    /// Calls of the previous message, which this one must answer.
     open: Vec<String>,
     /// All calls so far.
     known: HashSet<String>,
@@ -40,7 +40,7 @@ pub(super) fn read(
     for (at, message) in messages.iter().enumerate() {
         reader.message(at, message)?;
     }
-    reader.all_answered(messages.len())?;
+    reader.check_all_answered(messages.len())?;
     if role(last) == Some("assistant") {
         return Err("This model does not support assistant message prefill. \
                     The conversation must end with a user message."
@@ -101,20 +101,20 @@ impl Reader<'_> {
                     "{place}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
                 ));
             }
-            // Results after other blocks do not count: the real service looks at the head of the message only.
+            // Only results at the start of the message count, as in the real service.
             if index < first_other {
                 answered.push(id);
             }
         }
         self.open.retain(|open| !answered.contains(&open.as_str()));
-        self.all_answered(at)?;
+        self.check_all_answered(at)?;
         for (index, block) in blocks.iter().enumerate() {
-            self.said(block, &format!("messages.{at}.content.{index}"))?;
+            self.user_block(block, &format!("messages.{at}.content.{index}"))?;
         }
         Ok(())
     }
 
-    fn said(&mut self, block: &Value, place: &str) -> Result<(), String> {
+    fn user_block(&mut self, block: &Value, place: &str) -> Result<(), String> {
         match block.get("type").and_then(Value::as_str) {
             Some("text") => {
                 let cites =
@@ -122,10 +122,10 @@ impl Reader<'_> {
                 if cites && self.version == Version::Of2026 {
                     return Err(format!("{place}.text.citations: Extra inputs are not permitted"));
                 }
-                self.conversation.said(spoken(block, place)?);
+                self.conversation.add_user_text(block_text(block, place)?);
             }
-            Some("tool_result") => self.conversation.said(&result(block, place)?),
-            Some("image" | "document") => self.conversation.said(""),
+            Some("tool_result") => self.conversation.add_user_text(&result(block, place)?),
+            Some("image" | "document") => self.conversation.add_user_text(""),
             Some("tool_use") => {
                 return Err(format!("{place}: `tool_use` blocks can only be in `assistant` messages"));
             }
@@ -135,12 +135,12 @@ impl Reader<'_> {
     }
 
     fn assistant(&mut self, at: usize, blocks: &[Value]) -> Result<(), String> {
-        self.all_answered(at)?;
+        self.check_all_answered(at)?;
         for (index, block) in blocks.iter().enumerate() {
             let place = format!("messages.{at}.content.{index}");
             match block.get("type").and_then(Value::as_str) {
-                Some("text") => self.conversation.answered(spoken(block, &place)?),
-                Some("thinking" | "redacted_thinking") => self.conversation.answered(""),
+                Some("text") => self.conversation.add_assistant_text(block_text(block, &place)?),
+                Some("thinking" | "redacted_thinking") => self.conversation.add_assistant_text(""),
                 Some("tool_use") => self.call(block, &place)?,
                 Some("tool_result") => {
                     return Err(format!("{place}: `tool_result` blocks can only be in `user` messages"));
@@ -169,12 +169,12 @@ impl Reader<'_> {
             return Err("messages: `tool_use` ids must be unique".into());
         }
         self.open.push(id.into());
-        self.conversation.answered(&input.to_string());
+        self.conversation.add_assistant_text(&input.to_string());
         Ok(())
     }
 
-    /// `next` is the message that had to answer.
-    fn all_answered(&self, next: usize) -> Result<(), String> {
+    /// `next` is the index of the message that should contain the results.
+    fn check_all_answered(&self, next: usize) -> Result<(), String> {
         if self.open.is_empty() {
             return Ok(());
         }
@@ -196,7 +196,7 @@ fn unknown_tag(block: &Value, place: &str) -> String {
     format!("{place}: Input tag '{tag}' found using 'type' does not match any of the expected tags")
 }
 
-fn spoken<'a>(block: &'a Value, place: &str) -> Result<&'a str, String> {
+fn block_text<'a>(block: &'a Value, place: &str) -> Result<&'a str, String> {
     match field(block, "text", &format!("{place}.text"))? {
         "" if block.get("cache_control").is_some() => {
             Err(format!("{place}.text: cache_control cannot be set for empty text blocks"))
@@ -209,7 +209,7 @@ fn spoken<'a>(block: &'a Value, place: &str) -> Result<&'a str, String> {
     }
 }
 
-/// What a tool answered: nothing, a text, or blocks.
+/// The content of a tool result: nothing, a text, or blocks.
 fn result(block: &Value, place: &str) -> Result<String, String> {
     match block.get("content") {
         None => Ok(String::new()),

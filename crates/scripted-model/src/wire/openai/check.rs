@@ -1,12 +1,12 @@
-//! What OpenAI refuses about a request's own fields and its tools; [`messages`](super::messages) does the turns. The
-//! sentences, parameters and codes are those of the real service where they are known.
+//! Checks the fields and tools of a request as OpenAI does; [`messages`](super::messages) checks the messages. Error
+//! messages, parameters and codes are those of the real service where known.
 
 use serde_json::{Map, Value};
 
 use super::messages;
 use crate::{
     conversation::Conversation,
-    failure::Complaint,
+    failure::InvalidRequest,
     wire::{is_tool_name, kind},
 };
 
@@ -46,7 +46,7 @@ const FIELDS: [&str; 34] = [
     "safety_identifier",
     "functions",
 ];
-/// What Z.ai, Moonshot, Ollama, vLLM and llama.cpp add.
+/// Additional fields of Z.ai, Moonshot, Ollama, vLLM and llama.cpp.
 const COMPATIBLE_FIELDS: [&str; 12] = [
     "thinking",
     "do_sample",
@@ -62,7 +62,7 @@ const COMPATIBLE_FIELDS: [&str; 12] = [
     "chat_template_kwargs",
 ];
 
-pub(super) fn read(body: &[u8]) -> Result<Conversation, Complaint> {
+pub(super) fn read(body: &[u8]) -> Result<Conversation, InvalidRequest> {
     let body: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
         format!(
             "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your \
@@ -79,7 +79,7 @@ pub(super) fn read(body: &[u8]) -> Result<Conversation, Complaint> {
     if body.get("stream") != Some(&Value::Bool(true)) {
         if body.contains_key("stream_options") {
             let message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
-            return Err(complaint(message.into(), "stream_options", None));
+            return Err(invalid(message.into(), "stream_options", None));
         }
         return Err("scripted model: only `stream: true` is served".into());
     }
@@ -90,48 +90,48 @@ pub(super) fn read(body: &[u8]) -> Result<Conversation, Complaint> {
     if tools.is_empty() && body.contains_key("parallel_tool_calls") {
         let message = "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when \
                        'tools' are specified.";
-        return Err(complaint(message.into(), "parallel_tool_calls", None));
+        return Err(invalid(message.into(), "parallel_tool_calls", None));
     }
     let messages = list(body.get("messages"), "messages")?;
     messages::read(messages, &mut conversation)?;
     Ok(conversation)
 }
 
-/// A required array that is not empty.
-pub(super) fn list<'a>(value: Option<&'a Value>, place: &str) -> Result<&'a [Value], Complaint> {
+/// A required, non-empty array.
+pub(super) fn list<'a>(value: Option<&'a Value>, place: &str) -> Result<&'a [Value], InvalidRequest> {
     let value = value.ok_or_else(|| missing(place))?;
     let items = value.as_array().ok_or_else(|| wrong_type(place, "an array of objects", value))?;
     if items.is_empty() {
         let message = format!(
             "Invalid '{place}': empty array. Expected an array with minimum length 1, but got an empty array instead."
         );
-        return Err(complaint(message, place, Some("empty_array")));
+        return Err(invalid(message, place, Some("empty_array")));
     }
     Ok(items)
 }
 
 /// A required string.
-pub(super) fn text<'a>(value: Option<&'a Value>, place: &str) -> Result<&'a str, Complaint> {
+pub(super) fn text<'a>(value: Option<&'a Value>, place: &str) -> Result<&'a str, InvalidRequest> {
     let value = value.ok_or_else(|| missing(place))?;
     value.as_str().ok_or_else(|| wrong_type(place, "a string", value))
 }
 
-pub(super) fn complaint(message: String, param: &str, code: Option<&'static str>) -> Complaint {
-    Complaint { message, param: Some(param.into()), code }
+pub(super) fn invalid(message: String, param: &str, code: Option<&'static str>) -> InvalidRequest {
+    InvalidRequest { message, param: Some(param.into()), code }
 }
 
-fn missing(place: &str) -> Complaint {
+fn missing(place: &str) -> InvalidRequest {
     let message = format!("Missing required parameter: '{place}'.");
-    complaint(message, place, Some("missing_required_parameter"))
+    invalid(message, place, Some("missing_required_parameter"))
 }
 
-pub(super) fn wrong_type(place: &str, expected: &str, value: &Value) -> Complaint {
+pub(super) fn wrong_type(place: &str, expected: &str, value: &Value) -> InvalidRequest {
     let message =
         format!("Invalid type for '{place}': expected {expected}, but got {} instead.", kind(value));
-    complaint(message, place, Some("invalid_type"))
+    invalid(message, place, Some("invalid_type"))
 }
 
-fn check_tools(tools: Option<&Value>) -> Result<Vec<&str>, Complaint> {
+fn check_tools(tools: Option<&Value>) -> Result<Vec<&str>, InvalidRequest> {
     let mut names = Vec::new();
     if tools.is_none() {
         return Ok(names);
@@ -140,7 +140,7 @@ fn check_tools(tools: Option<&Value>) -> Result<Vec<&str>, Complaint> {
         let place = format!("tools[{at}]");
         if text(tool.get("type"), &format!("{place}.type"))? != "function" {
             let message = "Invalid value: Supported values are: 'function' and 'custom'.".to_owned();
-            return Err(complaint(message, &format!("{place}.type"), Some("invalid_value")));
+            return Err(invalid(message, &format!("{place}.type"), Some("invalid_value")));
         }
         let name_place = format!("{place}.function.name");
         let name = text(tool.get("function").and_then(|function| function.get("name")), &name_place)?;
@@ -149,7 +149,7 @@ fn check_tools(tools: Option<&Value>) -> Result<Vec<&str>, Complaint> {
                 "Invalid '{name_place}': string does not match pattern. Expected a string that matches the pattern \
                  '^[a-zA-Z0-9_-]+$'."
             );
-            return Err(complaint(message, &name_place, Some("invalid_value")));
+            return Err(invalid(message, &name_place, Some("invalid_value")));
         }
         if let Some(parameters) = tool.get("function").and_then(|function| function.get("parameters"))
             && parameters.get("type").and_then(Value::as_str) != Some("object")
@@ -159,14 +159,14 @@ fn check_tools(tools: Option<&Value>) -> Result<Vec<&str>, Complaint> {
                  'type: \"None\"'."
             );
             let param = format!("{place}.function.parameters");
-            return Err(complaint(message, &param, Some("invalid_function_parameters")));
+            return Err(invalid(message, &param, Some("invalid_function_parameters")));
         }
         names.push(name);
     }
     Ok(names)
 }
 
-fn check_choice(choice: Option<&Value>, tools: &[&str]) -> Result<(), Complaint> {
+fn check_choice(choice: Option<&Value>, tools: &[&str]) -> Result<(), InvalidRequest> {
     let Some(choice) = choice else { return Ok(()) };
     let named = choice.get("function").and_then(|function| function.get("name")).and_then(Value::as_str);
     let problem = match (choice.as_str(), named) {
@@ -180,5 +180,5 @@ fn check_choice(choice: Option<&Value>, tools: &[&str]) -> Result<(), Complaint>
         _ => "Invalid value for 'tool_choice'. Supported values are: 'none', 'auto', and 'required'."
             .to_owned(),
     };
-    Err(complaint(problem, "tool_choice", None))
+    Err(invalid(problem, "tool_choice", None))
 }

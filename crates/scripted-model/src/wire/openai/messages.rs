@@ -1,23 +1,25 @@
-//! What OpenAI refuses about the messages: their roles, their contents, and calls without exactly one answer.
+//! Checks the messages as OpenAI does: their roles, their contents, and that every call has exactly one result.
 
 use serde_json::Value;
 
-use super::check::{complaint, list, text, wrong_type};
-use crate::{conversation::Conversation, failure::Complaint};
+use super::check::{invalid, list, text, wrong_type};
+use crate::{conversation::Conversation, failure::InvalidRequest};
 
-pub(super) fn read(messages: &[Value], conversation: &mut Conversation) -> Result<(), Complaint> {
-    // Calls that nobody has answered yet. They must be before anything else is said.
+pub(super) fn read(messages: &[Value], conversation: &mut Conversation) -> Result<(), InvalidRequest> {
+    // Calls without a result. Results must come before any other message.
     let mut open: Vec<&str> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let place = format!("messages[{at}]");
         let role = text(message.get("role"), &format!("{place}.role"))?;
         if role != "tool" {
-            all_answered(&open, at)?;
+            check_all_answered(&open, at)?;
         }
         match role {
-            "system" | "developer" => conversation.system(&content(message, &place)?.unwrap_or_default()),
+            "system" | "developer" => {
+                conversation.add_system_text(&content(message, &place)?.unwrap_or_default())
+            }
             "user" => match content(message, &place)? {
-                Some(words) if !words.trim().is_empty() => conversation.said(&words),
+                Some(words) if !words.trim().is_empty() => conversation.add_user_text(&words),
                 _ => return Err(empty(at, role)),
             },
             "assistant" => open = assistant(message, at, conversation)?,
@@ -25,57 +27,57 @@ pub(super) fn read(messages: &[Value], conversation: &mut Conversation) -> Resul
                 let id = text(message.get("tool_call_id"), &format!("{place}.tool_call_id"))?;
                 let called = open.iter().position(|open| *open == id);
                 open.remove(called.ok_or_else(|| unexpected(at))?);
-                conversation.said(&content(message, &place)?.ok_or_else(|| empty(at, role))?);
+                conversation.add_user_text(&content(message, &place)?.ok_or_else(|| empty(at, role))?);
             }
             _ => {
                 let message = format!(
                     "Invalid value: '{role}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', \
                      and 'developer'."
                 );
-                return Err(complaint(message, &format!("{place}.role"), Some("invalid_value")));
+                return Err(invalid(message, &format!("{place}.role"), Some("invalid_value")));
             }
         }
     }
-    all_answered(&open, messages.len())
+    check_all_answered(&open, messages.len())
 }
 
 fn assistant<'a>(
     message: &'a Value,
     at: usize,
     conversation: &mut Conversation,
-) -> Result<Vec<&'a str>, Complaint> {
+) -> Result<Vec<&'a str>, InvalidRequest> {
     let place = format!("messages[{at}]");
     let words = content(message, &place)?.unwrap_or_default();
     let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) else {
         if words.is_empty() {
             return Err(empty(at, "assistant"));
         }
-        conversation.answered(&words);
+        conversation.add_assistant_text(&words);
         return Ok(Vec::new());
     };
-    conversation.answered(&words);
+    conversation.add_assistant_text(&words);
     let mut ids = Vec::new();
     for (index, call) in list(Some(calls), &format!("{place}.tool_calls"))?.iter().enumerate() {
         let place = format!("{place}.tool_calls[{index}]");
         let id = text(call.get("id"), &format!("{place}.id"))?;
         if text(call.get("type"), &format!("{place}.type"))? != "function" {
             let message = "Invalid value. Supported values are: 'function'.".to_owned();
-            return Err(complaint(message, &format!("{place}.type"), Some("invalid_value")));
+            return Err(invalid(message, &format!("{place}.type"), Some("invalid_value")));
         }
         let function = call.get("function");
         text(function.and_then(|function| function.get("name")), &format!("{place}.function.name"))?;
         let arguments = function.and_then(|function| function.get("arguments"));
         let arguments = text(arguments, &format!("{place}.function.arguments"))?;
-        // Counted as every other protocol would write them.
+        // Normalized, so that the token count is the same in every protocol.
         let plain = serde_json::from_str::<Value>(arguments).map(|value| value.to_string());
-        conversation.answered(&plain.unwrap_or_else(|_| arguments.to_owned()));
+        conversation.add_assistant_text(&plain.unwrap_or_else(|_| arguments.to_owned()));
         ids.push(id);
     }
     Ok(ids)
 }
 
-/// A string, parts of text, or nothing.
-fn content(message: &Value, place: &str) -> Result<Option<String>, Complaint> {
+/// A string, text parts, or nothing.
+fn content(message: &Value, place: &str) -> Result<Option<String>, InvalidRequest> {
     let place = format!("{place}.content");
     match message.get("content") {
         None | Some(Value::Null) => Ok(None),
@@ -92,7 +94,7 @@ fn content(message: &Value, place: &str) -> Result<Option<String>, Complaint> {
                             "Invalid value: '{other}'. Supported values are: 'text', 'image_url', \
                                                'input_audio', 'refusal', 'audio', and 'file'."
                         );
-                        return Err(complaint(message, &format!("{place}.type"), Some("invalid_value")));
+                        return Err(invalid(message, &format!("{place}.type"), Some("invalid_value")));
                     }
                 }
             }
@@ -102,19 +104,19 @@ fn content(message: &Value, place: &str) -> Result<Option<String>, Complaint> {
     }
 }
 
-/// OpenAI says so of `null`; Moonshot, Z.ai and others, which speak the same protocol, also of empty strings.
-fn empty(at: usize, role: &str) -> Complaint {
+/// OpenAI rejects `null`; compatible services such as Moonshot and Z.ai also reject empty strings.
+fn empty(at: usize, role: &str) -> InvalidRequest {
     let message = format!("Invalid value for 'content': the message with role '{role}' must not be empty.");
-    complaint(message, &format!("messages.[{at}].content"), None)
+    invalid(message, &format!("messages.[{at}].content"), None)
 }
 
-fn unexpected(at: usize) -> Complaint {
+fn unexpected(at: usize) -> InvalidRequest {
     let message = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with \
                    'tool_calls'.";
-    complaint(message.into(), &format!("messages.[{at}].role"), None)
+    invalid(message.into(), &format!("messages.[{at}].role"), None)
 }
 
-fn all_answered(open: &[&str], at: usize) -> Result<(), Complaint> {
+fn check_all_answered(open: &[&str], at: usize) -> Result<(), InvalidRequest> {
     if open.is_empty() {
         return Ok(());
     }
@@ -123,5 +125,5 @@ fn all_answered(open: &[&str], at: usize) -> Result<(), Complaint> {
          The following tool_call_ids did not have response messages: {}",
         open.join(", ")
     );
-    Err(complaint(message, &format!("messages.[{at}].role"), None))
+    Err(invalid(message, &format!("messages.[{at}].role"), None))
 }

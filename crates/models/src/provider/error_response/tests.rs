@@ -1,23 +1,23 @@
-//! Refusals in the shapes that each provider documents.
+//! Error responses in the documented form of each provider.
 
 use std::time::Duration;
 
 use super::*;
 
-fn refused(status: u16, headers: &[(&'static str, &str)], body: &str) -> Failure {
+fn error_of(status: u16, headers: &[(&'static str, &str)], body: &str) -> ProviderError {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         map.insert(*name, value.parse().unwrap());
     }
-    of_response(StatusCode::from_u16(status).unwrap(), &map, body.as_bytes())
+    from_response(StatusCode::from_u16(status).unwrap(), &map, body.as_bytes())
 }
 
 fn class(status: u16, body: &str) -> ErrorClass {
-    refused(status, &[], body).class
+    error_of(status, &[], body).class
 }
 
 #[test]
-fn anthropic_refuses_in_its_documented_ways() {
+fn errors_of_anthropic_are_classified() {
     let error = |kind: &str, message: &str| {
         format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"r"}}"#)
     };
@@ -45,8 +45,8 @@ fn anthropic_refuses_in_its_documented_ways() {
         (402, "billing_error", "pay", ErrorClass::Auth),
         (403, "permission_error", "no", ErrorClass::Auth),
         (404, "not_found_error", "model: claude-9", ErrorClass::Unavailable),
-        (413, "request_too_large", "Request exceeds the maximum size", ErrorClass::ContextTooLong),
-        (429, "rate_limit_error", "slow", LIMITED),
+        (413, "request_too_large", "ChatRequest exceeds the maximum size", ErrorClass::ContextTooLong),
+        (429, "rate_limit_error", "slow", RATE_LIMITED),
         (500, "api_error", "oops", ErrorClass::Retryable),
         (504, "timeout_error", "slow", ErrorClass::Retryable),
         (529, "overloaded_error", "Overloaded", ErrorClass::Overloaded),
@@ -57,7 +57,7 @@ fn anthropic_refuses_in_its_documented_ways() {
 }
 
 #[test]
-fn openai_and_its_relatives_refuse_in_their_documented_ways() {
+fn errors_of_openai_and_compatible_servers_are_classified() {
     let cases = [
         (
             "OpenAI",
@@ -69,7 +69,7 @@ fn openai_and_its_relatives_refuse_in_their_documented_ways() {
             "OpenAI",
             429,
             r#"{"error":{"message":"Rate limit reached","type":"tokens","code":"rate_limit_exceeded"}}"#,
-            LIMITED,
+            RATE_LIMITED,
         ),
         (
             "OpenAI",
@@ -107,7 +107,7 @@ fn openai_and_its_relatives_refuse_in_their_documented_ways() {
             r#"{"error":{"message":"The engine is currently overloaded"}}"#,
             ErrorClass::Overloaded,
         ),
-        ("Z.ai", 429, r#"{"error":{"code":"1302","message":"High concurrency"}}"#, LIMITED),
+        ("Z.ai", 429, r#"{"error":{"code":"1302","message":"High concurrency"}}"#, RATE_LIMITED),
         ("Z.ai", 429, r#"{"error":{"code":"1113","message":"Insufficient balance"}}"#, ErrorClass::Auth),
         (
             "Z.ai",
@@ -128,7 +128,7 @@ fn openai_and_its_relatives_refuse_in_their_documented_ways() {
             r#"{"error":{"type":"exceeded_current_quota_error","message":"recharge"}}"#,
             ErrorClass::Auth,
         ),
-        ("Moonshot", 429, r#"{"error":{"type":"rate_limit_reached_error","message":"rpm"}}"#, LIMITED),
+        ("Moonshot", 429, r#"{"error":{"type":"rate_limit_reached_error","message":"rpm"}}"#, RATE_LIMITED),
         (
             "Moonshot",
             400,
@@ -157,13 +157,13 @@ fn openai_and_its_relatives_refuse_in_their_documented_ways() {
         ("a proxy", 502, "<html>Bad Gateway</html>", ErrorClass::Retryable),
         ("a redirect", 301, "", ErrorClass::Unavailable),
     ];
-    for (who, status, body, expected) in cases {
-        assert_eq!(class(status, body), expected, "{who} {status} {body}");
+    for (server, status, body, expected) in cases {
+        assert_eq!(class(status, body), expected, "{server} {status} {body}");
     }
 }
 
 #[test]
-fn bedrock_refuses_by_the_name_of_its_exception() {
+fn errors_of_bedrock_are_classified_by_exception_name() {
     let cases = [
         (403, "AccessDeniedException", "You don't have access to the model", ErrorClass::Auth),
         (403, "UnrecognizedClientException", "The security token is invalid", ErrorClass::Auth),
@@ -173,36 +173,36 @@ fn bedrock_refuses_by_the_name_of_its_exception() {
         (404, "ResourceNotFoundException", "Could not resolve the model", ErrorClass::Unavailable),
         (408, "ModelTimeoutException", "slow", ErrorClass::Retryable),
         (424, "ModelErrorException", "failed", ErrorClass::Retryable),
-        (429, "ThrottlingException", "Too many tokens", LIMITED),
+        (429, "ThrottlingException", "Too many tokens", RATE_LIMITED),
         (429, "ModelNotReadyException", "not ready", ErrorClass::Overloaded),
-        (400, "ServiceQuotaExceededException", "quota", LIMITED),
+        (400, "ServiceQuotaExceededException", "quota", RATE_LIMITED),
         (500, "InternalServerException", "oops", ErrorClass::Retryable),
         (503, "ServiceUnavailableException", "later", ErrorClass::Overloaded),
     ];
     for (status, exception, message, expected) in cases {
         let name = format!("{exception}:http://internal.amazon.com/coral/com.amazon.bedrock/");
         let body = format!(r#"{{"message":"{message}"}}"#);
-        let failure = refused(status, &[("x-amzn-errortype", &name)], &body);
-        assert_eq!(failure.class, expected, "{exception}");
+        let error = error_of(status, &[("x-amzn-errortype", &name)], &body);
+        assert_eq!(error.class, expected, "{exception}");
     }
 }
 
 #[test]
-fn a_limit_says_how_long_it_lasts() {
+fn a_rate_limit_includes_its_retry_delay() {
     let after = |seconds| ErrorClass::RateLimit { after: Some(Duration::from_secs(seconds)) };
-    assert_eq!(refused(429, &[("retry-after", "7")], "{}").class, after(7));
-    // A moment in the past is now.
-    assert_eq!(refused(429, &[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], "{}").class, after(0));
-    assert_eq!(refused(529, &[("retry-after", "7")], "{}").class, ErrorClass::Overloaded);
+    assert_eq!(error_of(429, &[("retry-after", "7")], "{}").class, after(7));
+    // A date in the past means no delay.
+    assert_eq!(error_of(429, &[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], "{}").class, after(0));
+    assert_eq!(error_of(529, &[("retry-after", "7")], "{}").class, ErrorClass::Overloaded);
 }
 
 #[test]
-fn the_message_says_what_was_said_and_what_to_do() {
-    let failure = refused(401, &[], r#"{"error":{"message":"Incorrect API key.","code":"invalid_api_key"}}"#);
+fn the_message_quotes_the_provider_and_gives_advice() {
+    let error = error_of(401, &[], r#"{"error":{"message":"Incorrect API key.","code":"invalid_api_key"}}"#);
     assert_eq!(
-        failure.message,
+        error.message,
         "Incorrect API key (HTTP 401). Check the key and the account in Settings, Models."
     );
-    assert_eq!(refused(500, &[], "").message, "The provider refused and said nothing (HTTP 500)");
-    assert!(refused(500, &[], &"x".repeat(10_000)).message.len() < 500);
+    assert_eq!(error_of(500, &[], "").message, "The provider returned an empty error (HTTP 500)");
+    assert!(error_of(500, &[], &"x".repeat(10_000)).message.len() < 500);
 }

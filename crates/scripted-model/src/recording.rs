@@ -1,4 +1,4 @@
-//! What a test reads back: each request without its key, and what came of it.
+//! Recorded requests, without keys, and their outcomes.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,34 +8,34 @@ use crate::{
     wire::{Request, Wire},
 };
 
-/// One request.
+/// A request that the server received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Recorded {
-    /// `None` for a path that is nobody's.
+pub struct RecordedRequest {
+    /// `None` if no provider has this path.
     pub wire: Option<Wire>,
     pub path: String,
-    /// With small letters, in the order of their names, without those that hold a key.
+    /// In lower case, sorted by name, without those that contain a key.
     pub headers: Vec<(String, String)>,
-    /// As it came, with `[key]` wherever the key stood.
+    /// As received, with the key replaced by `[key]`.
     pub body: String,
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: RequestOutcome,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
-    /// A step was played, or its fault.
+pub enum RequestOutcome {
+    /// A step or its fault was played.
     Played { agent: String, step: usize, fault: Option<Fault> },
-    /// The request is one that no provider takes, or that the script does not know.
+    /// The request is invalid for its provider, or does not match the script.
     Refused { status: u16, reason: String },
 }
 
 const SECRET_HEADERS: [&str; 4] = ["authorization", "x-api-key", "x-amz-security-token", "cookie"];
 
-impl Recorded {
-    pub(crate) fn new(wire: Option<Wire>, request: &Request, key: &str, outcome: Outcome) -> Self {
+impl RecordedRequest {
+    pub(crate) fn new(wire: Option<Wire>, request: &Request, key: &str, outcome: RequestOutcome) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(key, "[key]");
         let open = request.headers.iter().filter(|(name, _)| !SECRET_HEADERS.contains(&name.as_str()));
         let mut headers: Vec<_> =
@@ -45,7 +45,7 @@ impl Recorded {
         Self { wire, path, headers, body: text(&request.body), outcome }
     }
 
-    /// The body, or null if it was no JSON.
+    /// The body, or null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
@@ -57,8 +57,8 @@ impl Recorded {
     /// Why the request was refused, if it was.
     pub fn refusal(&self) -> Option<&str> {
         match &self.outcome {
-            Outcome::Refused { reason, .. } => Some(reason),
-            Outcome::Played { .. } => None,
+            RequestOutcome::Refused { reason, .. } => Some(reason),
+            RequestOutcome::Played { .. } => None,
         }
     }
 }

@@ -1,56 +1,56 @@
-//! Frames of AWS event streams (`application/vnd.amazon.eventstream`) out of bytes that are cut anywhere.
+//! Decodes AWS event streams (`application/vnd.amazon.eventstream`) from bytes that are split anywhere.
 //!
-//! A frame is: its whole length and the length of its headers (4 bytes each, big-endian), a CRC-32 of these eight
-//! bytes, the headers, the payload, and a CRC-32 of everything before.
+//! A frame consists of its total length and the length of its headers (4 bytes each, big-endian), a CRC-32 of these
+//! eight bytes, the headers, the payload, and a CRC-32 of everything before.
 
 use std::collections::BTreeMap;
 
-use super::Failure;
+use super::ProviderError;
 
-/// What is not headers or payload: two lengths and two checks.
+/// Bytes besides headers and payload: two lengths and two checksums.
 const FRAMING: usize = 16;
 /// The largest frame that AWS documents is 24 MiB.
 const LONGEST: usize = 24 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// Those that are strings; no other kind says anything here.
+    /// Only the headers with string values; Bedrock uses no others.
     pub(super) headers: BTreeMap<String, String>,
     pub(super) payload: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Frames {
-    rest: Vec<u8>,
+pub(super) struct FrameDecoder {
+    buffer: Vec<u8>,
 }
 
-impl Frames {
+impl FrameDecoder {
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.rest.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next frame that is whole.
-    pub(super) fn next(&mut self) -> Result<Option<Frame>, Failure> {
-        let Some(prelude) = self.rest.first_chunk::<12>() else { return Ok(None) };
+    /// The next complete frame.
+    pub(super) fn next(&mut self) -> Result<Option<Frame>, ProviderError> {
+        let Some(prelude) = self.buffer.first_chunk::<12>() else { return Ok(None) };
         let number =
             |at: usize| u32::from_be_bytes([prelude[at], prelude[at + 1], prelude[at + 2], prelude[at + 3]]);
         if crc32fast::hash(&prelude[..8]) != number(8) {
-            return Err(Failure::garbled("the check of a frame's beginning is wrong"));
+            return Err(ProviderError::malformed("wrong checksum of a frame prelude"));
         }
         let (length, headers) = (number(0) as usize, number(4) as usize);
         if !(FRAMING..=LONGEST).contains(&length) || headers > length - FRAMING {
-            return Err(Failure::garbled("a frame has an impossible length"));
+            return Err(ProviderError::malformed("invalid frame length"));
         }
-        if self.rest.len() < length {
+        if self.buffer.len() < length {
             return Ok(None);
         }
-        let frame: Vec<u8> = self.rest.drain(..length).collect();
+        let frame: Vec<u8> = self.buffer.drain(..length).collect();
         let (content, check) = frame.split_at(length - 4);
         if check != crc32fast::hash(content).to_be_bytes() {
-            return Err(Failure::garbled("the check of a frame is wrong"));
+            return Err(ProviderError::malformed("wrong checksum of a frame"));
         }
         let (head, payload) = content[12..].split_at(headers);
-        let headers = read_headers(head).ok_or_else(|| Failure::garbled("a frame's headers are wrong"))?;
+        let headers = read_headers(head).ok_or_else(|| ProviderError::malformed("invalid frame headers"))?;
         Ok(Some(Frame { headers, payload: payload.to_vec() }))
     }
 }
@@ -62,7 +62,7 @@ fn read_headers(mut bytes: &[u8]) -> Option<BTreeMap<String, String>> {
         let name = String::from_utf8(take(&mut bytes, length)?.to_vec()).ok()?;
         let kind = take(&mut bytes, 1)?[0];
         let length = match kind {
-            // True and false; byte, short, integer, long; bytes and string; time; UUID.
+            // Booleans; byte, short, integer, long; bytes and string; timestamp; UUID.
             0 | 1 => 0,
             2 => 1,
             3 => 2,
@@ -89,7 +89,7 @@ fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// A frame as AWS would send it.
+/// Encodes a frame, for tests.
 #[cfg(test)]
 pub(crate) fn encode(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
     let mut head = Vec::new();
@@ -115,20 +115,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_of_the_documentation_is_read() {
-        // The empty message and the one with a payload of AWS's own test vectors.
+    fn the_empty_frame_of_the_aws_test_vectors_is_decoded() {
         let empty = [0, 0, 0, 0x10, 0, 0, 0, 0, 0x05, 0xc2, 0x48, 0xeb, 0x7d, 0x98, 0xc8, 0xff];
-        let mut frames = Frames::default();
+        let mut frames = FrameDecoder::default();
         frames.push(&empty);
         assert_eq!(frames.next(), Ok(Some(Frame { headers: BTreeMap::new(), payload: Vec::new() })));
         assert_eq!(frames.next(), Ok(None));
     }
 
     #[test]
-    fn frames_are_the_same_however_the_bytes_are_cut() {
+    fn frames_are_the_same_wherever_the_bytes_are_split() {
         let bytes = [encode(&[(":event-type", "chunk")], b"{}"), encode(&[], b"payload")].concat();
         for size in 1..bytes.len() {
-            let mut frames = Frames::default();
+            let mut frames = FrameDecoder::default();
             let mut found = Vec::new();
             for piece in bytes.chunks(size) {
                 frames.push(piece);
@@ -142,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_with_any_wrong_byte_is_refused() {
+    fn a_frame_with_any_corrupt_byte_is_rejected() {
         let whole = encode(&[(":event-type", "chunk")], b"{\"bytes\":\"aGk=\"}");
         for at in 0..whole.len() {
             let mut broken = whole.clone();
             broken[at] ^= 1;
-            let mut frames = Frames::default();
+            let mut frames = FrameDecoder::default();
             frames.push(&broken);
             assert!(frames.next().is_err(), "byte {at}");
         }

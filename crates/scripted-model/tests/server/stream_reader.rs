@@ -1,4 +1,4 @@
-//! Takes the streams apart: events of each protocol, and what they add up to.
+//! Decodes the streams of each protocol and assembles the reply.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use scripted_model::Wire;
@@ -6,34 +6,34 @@ use serde_json::Value;
 
 use crate::client::Answer;
 
-/// What a stream added up to.
+/// The reply that a stream contains.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct StreamedReply {
     pub(crate) text: String,
-    /// Id, tool and input as it came.
+    /// Id, tool and raw input.
     pub(crate) calls: Vec<(String, String, String)>,
     pub(crate) stop: String,
     pub(crate) input: u64,
     pub(crate) output: u64,
     pub(crate) cache_read: u64,
-    /// Whether the protocol said that this was all.
+    /// Whether the protocol's end marker arrived.
     pub(crate) ended: bool,
     pub(crate) error: Option<Value>,
 }
 
-pub(crate) fn hear(wire: Wire, answer: &Answer) -> Heard {
-    let mut heard = Heard::default();
+pub(crate) fn read_stream(wire: Wire, answer: &Answer) -> StreamedReply {
+    let mut reply = StreamedReply::default();
     match wire {
         Wire::Anthropic => {
-            server_sent(answer).iter().for_each(|(_, data)| heard.anthropic(&json(data)));
+            server_sent(answer).iter().for_each(|(_, data)| reply.anthropic(&json(data)));
         }
-        Wire::OpenAi => server_sent(answer).iter().for_each(|(_, data)| heard.openai(data)),
-        Wire::Bedrock => frames(&answer.body).iter().for_each(|frame| heard.bedrock(frame)),
+        Wire::OpenAi => server_sent(answer).iter().for_each(|(_, data)| reply.openai(data)),
+        Wire::Bedrock => frames(&answer.body).iter().for_each(|frame| reply.bedrock(frame)),
     }
-    heard
+    reply
 }
 
-/// The events that are complete, as name and data.
+/// The complete events, as name and data.
 pub(crate) fn server_sent(answer: &Answer) -> Vec<(String, String)> {
     let whole = answer.text().rfind("\n\n").map_or("", |end| &answer.text()[..end]);
     let field = |event: &str, name: &str| {
@@ -47,7 +47,7 @@ pub(crate) fn json(data: &str) -> Value {
     serde_json::from_str(data).expect("JSON")
 }
 
-/// A frame of an AWS event stream whose checksums were right.
+/// A frame of an AWS event stream with valid checksums.
 #[derive(Debug, PartialEq)]
 pub(crate) struct AwsFrame {
     pub(crate) headers: Vec<(String, String)>,
@@ -59,14 +59,14 @@ impl AwsFrame {
         self.headers.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
-    /// The event of Anthropic's in it.
+    /// Anthropic's event in the frame.
     pub(crate) fn event(&self) -> Value {
         let bytes = self.payload["bytes"].as_str().expect("bytes");
         serde_json::from_slice(&STANDARD.decode(bytes).expect("base64")).expect("JSON")
     }
 }
 
-/// The frames that are complete.
+/// The complete frames.
 pub(crate) fn frames(mut bytes: &[u8]) -> Vec<AwsFrame> {
     let number = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().expect("four bytes"));
     let mut frames = Vec::new();
@@ -97,14 +97,14 @@ fn aws_headers(mut bytes: &[u8]) -> Vec<(String, String)> {
     headers
 }
 
-/// CRC-32 bit by bit, so that it shares nothing with the one under test.
+/// A bitwise CRC-32, independent of the one under test.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 * (crc & 1)))
     })
 }
 
-impl Heard {
+impl StreamedReply {
     pub(crate) fn anthropic(&mut self, event: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match event["type"].as_str().expect("a type") {

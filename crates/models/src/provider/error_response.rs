@@ -1,7 +1,8 @@
-//! What a provider means when it refuses, from the shapes that each of them documents.
+//! Classifies the error responses of providers.
 //!
-//! Their words for it do not contradict each other, so one table serves all: first the code in the body or the
-//! exception's name, then words of the message that tell a long prompt, then the HTTP status.
+//! The providers' documented error codes do not contradict each other, so one table serves all. The class comes from a
+//! phrase in the message that reports a long prompt, then from the code in the body or the exception's name, then from
+//! the HTTP status.
 
 use std::time::SystemTime;
 
@@ -11,33 +12,33 @@ use serde_json::Value;
 use super::retry_after;
 use crate::ErrorClass;
 
-/// Why there is no answer, before it is known whose.
+/// A failed request, before the name of the model is added.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct ProviderError {
     pub(crate) class: ErrorClass,
     pub(crate) message: String,
 }
 
-impl Failure {
+impl ProviderError {
     pub(crate) fn new(class: ErrorClass, message: impl Into<String>) -> Self {
         Self { class, message: message.into() }
     }
 
-    /// The stream ended before the mark that ends an answer.
-    pub(crate) fn cut() -> Self {
+    /// The stream ended before the end marker of the answer.
+    pub(crate) fn truncated() -> Self {
         Self::new(ErrorClass::Retryable, "The answer broke off before its end.")
     }
 
-    /// The stream holds something that its protocol does not know.
-    pub(crate) fn garbled(what: impl std::fmt::Display) -> Self {
-        Self::new(ErrorClass::Retryable, format!("The answer cannot be read: {what}"))
+    /// The stream violates its protocol.
+    pub(crate) fn malformed(problem: impl std::fmt::Display) -> Self {
+        Self::new(ErrorClass::Retryable, format!("The provider's response is malformed: {problem}"))
     }
 }
 
-const LIMITED: ErrorClass = ErrorClass::RateLimit { after: None };
+const RATE_LIMITED: ErrorClass = ErrorClass::RateLimit { after: None };
 
-/// Codes, types and exceptions in lower case, from the documentation of Anthropic, OpenAI, Z.ai (numbers), Moonshot,
-/// llama.cpp and Bedrock.
+/// Error codes, types and exceptions in lower case, from the documentation of Anthropic, OpenAI, Z.ai (numbers),
+/// Moonshot, llama.cpp and Bedrock.
 const CODES: &[(&str, ErrorClass)] = &[
     ("authentication_error", ErrorClass::Auth),
     ("invalid_api_key", ErrorClass::Auth),
@@ -46,7 +47,7 @@ const CODES: &[(&str, ErrorClass)] = &[
     ("permission_error", ErrorClass::Auth),
     ("permission_denied_error", ErrorClass::Auth),
     ("billing_error", ErrorClass::Auth),
-    // An empty account does not fill while one waits.
+    // Waiting does not fill an empty account.
     ("insufficient_quota", ErrorClass::Auth),
     ("exceeded_current_quota_error", ErrorClass::Auth),
     ("1000", ErrorClass::Auth),
@@ -63,13 +64,13 @@ const CODES: &[(&str, ErrorClass)] = &[
     ("request_too_large", ErrorClass::ContextTooLong),
     ("exceed_context_size_error", ErrorClass::ContextTooLong),
     ("1261", ErrorClass::ContextTooLong),
-    ("rate_limit_error", LIMITED),
-    ("rate_limit_exceeded", LIMITED),
-    ("rate_limit_reached_error", LIMITED),
-    ("1302", LIMITED),
-    ("1303", LIMITED),
-    ("throttlingexception", LIMITED),
-    ("servicequotaexceededexception", LIMITED),
+    ("rate_limit_error", RATE_LIMITED),
+    ("rate_limit_exceeded", RATE_LIMITED),
+    ("rate_limit_reached_error", RATE_LIMITED),
+    ("1302", RATE_LIMITED),
+    ("1303", RATE_LIMITED),
+    ("throttlingexception", RATE_LIMITED),
+    ("servicequotaexceededexception", RATE_LIMITED),
     ("overloaded_error", ErrorClass::Overloaded),
     ("engine_overloaded_error", ErrorClass::Overloaded),
     ("server_overloaded", ErrorClass::Overloaded),
@@ -91,8 +92,8 @@ const CODES: &[(&str, ErrorClass)] = &[
     ("resourcenotfoundexception", ErrorClass::Unavailable),
 ];
 
-/// How providers say that a prompt is too long when they have no code for it.
-const TOO_LONG: &[&str] = &[
+/// Phrases for a prompt that is too long, for providers without a code for it.
+const TOO_LONG_PHRASES: &[&str] = &[
     "prompt is too long",
     "input is too long",
     "exceed context limit",
@@ -105,16 +106,16 @@ const TOO_LONG: &[&str] = &[
     "prompt exceeds max length",
 ];
 
-/// A refusal by HTTP status.
-pub(super) fn of_response(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
-    let said = Said::from_body(body);
+/// The error in an HTTP response.
+pub(super) fn from_response(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ProviderError {
+    let error = ErrorBody::parse(body);
     let exception = headers.get("x-amzn-errortype").and_then(|value| value.to_str().ok());
     let exception = exception.and_then(|name| name.split(':').next()).map(str::to_lowercase);
-    let codes: Vec<String> = exception.into_iter().chain(said.codes.clone()).collect();
-    let class = classify(&codes, &said.message).unwrap_or_else(|| of_status(status));
+    let codes: Vec<String> = exception.into_iter().chain(error.codes.clone()).collect();
+    let class = classify(&codes, &error.message).unwrap_or_else(|| class_of_status(status));
     let class = match class {
         ErrorClass::RateLimit { .. } => {
-            ErrorClass::RateLimit { after: retry_after::of_headers(headers, SystemTime::now()) }
+            ErrorClass::RateLimit { after: retry_after::from_headers(headers, SystemTime::now()) }
         }
         ErrorClass::Retryable
         | ErrorClass::Overloaded
@@ -124,29 +125,29 @@ pub(super) fn of_response(status: StatusCode, headers: &HeaderMap, body: &[u8]) 
         | ErrorClass::Unusable
         | ErrorClass::Unavailable => class,
     };
-    Failure::new(class, sentence(class, &format!("{} (HTTP {})", said.message, status.as_u16())))
+    ProviderError::new(class, user_message(class, &format!("{} (HTTP {})", error.message, status.as_u16())))
 }
 
-/// An error that arrived inside a stream, or a frame of Bedrock's that is an exception of this name.
-pub(super) fn of_event(exception: Option<&str>, body: &[u8]) -> Failure {
-    let said = Said::from_body(body);
-    let codes: Vec<String> = exception.map(str::to_lowercase).into_iter().chain(said.codes).collect();
-    let class = classify(&codes, &said.message).unwrap_or_else(|| {
-        match codes.iter().any(|code| is_our_fault(code)) {
+/// An error inside a stream. `exception` is the name of a Bedrock exception frame.
+pub(super) fn from_event(exception: Option<&str>, body: &[u8]) -> ProviderError {
+    let error = ErrorBody::parse(body);
+    let codes: Vec<String> = exception.map(str::to_lowercase).into_iter().chain(error.codes).collect();
+    let class = classify(&codes, &error.message).unwrap_or_else(|| {
+        match codes.iter().any(|code| is_invalid_request(code)) {
             true => ErrorClass::BadRequest,
             false => ErrorClass::Retryable,
         }
     });
-    Failure::new(class, sentence(class, &said.message))
+    ProviderError::new(class, user_message(class, &error.message))
 }
 
-fn is_our_fault(code: &str) -> bool {
+fn is_invalid_request(code: &str) -> bool {
     code.contains("invalid_request") || code.contains("validation") || code.contains("badrequest")
 }
 
 fn classify(codes: &[String], message: &str) -> Option<ErrorClass> {
     let message = message.to_lowercase();
-    if TOO_LONG.iter().any(|words| message.contains(words)) {
+    if TOO_LONG_PHRASES.iter().any(|phrase| message.contains(phrase)) {
         return Some(ErrorClass::ContextTooLong);
     }
     if message.contains("credit balance is too low") {
@@ -155,55 +156,56 @@ fn classify(codes: &[String], message: &str) -> Option<ErrorClass> {
     codes.iter().find_map(|code| CODES.iter().find(|(known, _)| known == code).map(|(_, class)| *class))
 }
 
-fn of_status(status: StatusCode) -> ErrorClass {
+fn class_of_status(status: StatusCode) -> ErrorClass {
     match status.as_u16() {
         401..=403 => ErrorClass::Auth,
         300..=399 | 404 | 405 | 410 => ErrorClass::Unavailable,
         408 | 409 | 424 | 425 => ErrorClass::Retryable,
         413 => ErrorClass::ContextTooLong,
-        429 => LIMITED,
+        429 => RATE_LIMITED,
         503 | 529 => ErrorClass::Overloaded,
         500..=599 => ErrorClass::Retryable,
         _ => ErrorClass::BadRequest,
     }
 }
 
-/// What the provider said, with what to do about it.
-fn sentence(class: ErrorClass, said: &str) -> String {
-    let said: String = said.chars().take(400).collect();
+/// The provider's message, followed by advice for the user.
+fn user_message(class: ErrorClass, message: &str) -> String {
+    let message: String = message.chars().take(400).collect();
     match class {
-        ErrorClass::Auth => format!("{said}. Check the key and the account in Settings, Models."),
-        ErrorClass::ContextTooLong => format!("{said}. The conversation has to become shorter."),
-        ErrorClass::RateLimit { .. } => format!("{said}. The provider allows fewer requests than this."),
-        ErrorClass::Unavailable => format!("{said}. Check the model's id and the provider's base_url."),
+        ErrorClass::Auth => format!("{message}. Check the key and the account in Settings, Models."),
+        ErrorClass::ContextTooLong => format!("{message}. The conversation has to become shorter."),
+        ErrorClass::RateLimit { .. } => format!("{message}. The provider's rate limit is reached."),
+        ErrorClass::Unavailable => format!("{message}. Check the model's id and the provider's base_url."),
         ErrorClass::Retryable | ErrorClass::Overloaded | ErrorClass::BadRequest | ErrorClass::Unusable => {
-            said
+            message
         }
     }
 }
 
-/// A provider's words.
-struct Said {
+/// The codes and the message of an error body.
+struct ErrorBody {
     codes: Vec<String>,
     message: String,
 }
 
-impl Said {
-    /// Reads `{error: {type, code, message}}`, `{error: "…"}`, `{type, message}` and `{message}`; else takes the text.
-    fn from_body(body: &[u8]) -> Self {
+impl ErrorBody {
+    /// Understands `{error: {type, code, message}}`, `{error: "…"}`, `{type, message}` and `{message}`; any other body
+    /// is the message itself.
+    fn parse(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         let Ok(value) = serde_json::from_slice::<Value>(body) else {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let message = if text.is_empty() { "The provider refused and said nothing".into() } else { text };
+            let message = if text.is_empty() { "The provider returned an empty error".into() } else { text };
             return Self { codes: Vec::new(), message };
         };
         let inner = value.get("error").filter(|error| error.is_object()).unwrap_or(&value);
-        let words = |key: &str| match inner.get(key) {
-            Some(Value::String(word)) => Some(word.to_lowercase()),
+        let code = |key: &str| match inner.get(key) {
+            Some(Value::String(code)) => Some(code.to_lowercase()),
             Some(Value::Number(number)) => Some(number.to_string()),
             Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => None,
         };
-        let codes = ["code", "type", "status", "__type"].into_iter().filter_map(words).collect();
+        let codes = ["code", "type", "status", "__type"].into_iter().filter_map(code).collect();
         let message =
             [inner.get("message"), inner.get("Message"), value.get("error"), inner.get("originalMessage")]
                 .into_iter()

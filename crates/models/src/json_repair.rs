@@ -1,23 +1,24 @@
-//! JSON as weak models write it: with commas too many, quotes of the wrong kind, brackets left open, prose around it.
+//! Parses JSON as weak models write it: with extra commas, wrong quotes, missing closing brackets, or prose around it.
 //!
-//! Only what has one meaning is repaired. A string without an end is never closed: half a file would pass for a whole.
+//! Only errors with one possible meaning are repaired. An unterminated string is never closed: half a file would look
+//! like a complete one.
 
 use serde_json::{Map, Value};
 
-/// Deeper nesting than any tool's input has.
-const DEEPEST: usize = 64;
+/// Deeper than the input of any tool.
+const MAX_DEPTH: usize = 64;
 
-/// Whether the text may lack its last brackets.
+/// How the text ended, which decides whether missing brackets are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// The model had said everything, so brackets that lack were forgotten.
-    Said,
-    /// The model was cut off, so whatever lacks was still to come.
+pub(crate) enum TextEnd {
+    /// The model finished, so it forgot the missing brackets.
+    Complete,
+    /// The model was cut off, so the missing part is unknown.
     CutOff,
 }
 
-/// Reads JSON, repaired where it must be; the error says what is wrong with it.
-pub(crate) fn read_json(text: &str, ending: Ending) -> Result<Value, String> {
+/// Parses JSON and repairs it if needed. The error is the parser's message.
+pub(crate) fn parse_json(text: &str, end: TextEnd) -> Result<Value, String> {
     let error = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),
         Err(error) => error.to_string(),
@@ -27,14 +28,14 @@ pub(crate) fn read_json(text: &str, ending: Ending) -> Result<Value, String> {
         return Ok(value);
     }
     let start = inner.find(['{', '[']).ok_or_else(|| error.clone())?;
-    let mut parser = Parser { rest: &inner[start..], ending };
+    let mut parser = LenientParser { rest: &inner[start..], end };
     parser.value(0).ok_or(error)
 }
 
-/// What stands in the first code fence, or the text itself.
+/// The content of the first code fence, or the text itself.
 fn unfenced(text: &str) -> &str {
     let Some((before, rest)) = text.split_once("```") else { return text.trim() };
-    // A fence after the JSON has begun belongs to it.
+    // A fence after the start of the JSON is part of it.
     if before.contains(['{', '[']) {
         return text.trim();
     }
@@ -42,14 +43,14 @@ fn unfenced(text: &str) -> &str {
     rest.rsplit_once("```").map_or(rest, |(inside, _)| inside).trim()
 }
 
-struct Parser<'a> {
+struct LenientParser<'a> {
     rest: &'a str,
-    ending: Ending,
+    end: TextEnd,
 }
 
-impl Parser<'_> {
+impl LenientParser<'_> {
     fn value(&mut self, depth: usize) -> Option<Value> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         match self.peek()? {
@@ -70,7 +71,7 @@ impl Parser<'_> {
                     return Some(fields.into());
                 }
                 Some(',') => self.next(),
-                None => return (self.ending == Ending::Said).then_some(fields.into()),
+                None => return (self.end == TextEnd::Complete).then_some(fields.into()),
                 Some(_) => {
                     let key = self.key()?;
                     if self.peek()? != ':' {
@@ -78,7 +79,7 @@ impl Parser<'_> {
                     }
                     self.next();
                     fields.insert(key, self.value(depth + 1)?);
-                    self.separated('}')?;
+                    self.expect_separator('}')?;
                 }
             }
         }
@@ -94,17 +95,17 @@ impl Parser<'_> {
                     return Some(items.into());
                 }
                 Some(',') => self.next(),
-                None => return (self.ending == Ending::Said).then_some(items.into()),
+                None => return (self.end == TextEnd::Complete).then_some(items.into()),
                 Some(_) => {
                     items.push(self.value(depth + 1)?);
-                    self.separated(']')?;
+                    self.expect_separator(']')?;
                 }
             }
         }
     }
 
-    /// After a member there is a comma, the closing bracket, or nothing any more.
-    fn separated(&mut self, close: char) -> Option<()> {
+    /// Checks that a comma, the closing bracket or the end of the text follows.
+    fn expect_separator(&mut self, close: char) -> Option<()> {
         self.peek().is_none_or(|c| c == ',' || c == close).then_some(())
     }
 
@@ -121,7 +122,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A string in either kind of quotes. Line breaks may stand in it as they are.
+    /// A string in single or double quotes. It may contain raw line breaks.
     fn string(&mut self, quote: char) -> Option<String> {
         self.next();
         let mut text = String::new();
@@ -150,13 +151,13 @@ impl Parser<'_> {
         None
     }
 
-    /// A number, or a word of JSON, JavaScript or Python.
+    /// A number, or a literal of JSON, JavaScript or Python.
     fn word(&mut self) -> Option<Value> {
         let end =
             self.rest.find(|c: char| c.is_whitespace() || ",]}:".contains(c)).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
-        // A number at the very end may have had more digits.
-        if rest.is_empty() && self.ending == Ending::CutOff {
+        // A number at the very end may be incomplete.
+        if rest.is_empty() && self.end == TextEnd::CutOff {
             return None;
         }
         self.rest = rest;
@@ -168,7 +169,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The next character that is no space.
+    /// Skips whitespace and returns the next character.
     fn peek(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start();
         self.rest.chars().next()
@@ -181,7 +182,7 @@ impl Parser<'_> {
     }
 }
 
-/// Four hexadecimal digits, or two such groups that stand for one character.
+/// The four hex digits after `\u`, or a surrogate pair of two such groups.
 fn unicode(chars: &mut std::str::CharIndices<'_>) -> Option<char> {
     let mut group = || {
         let digits: String = chars.by_ref().take(4).map(|(_, c)| c).collect();
@@ -206,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_one_meaning_is_read() {
+    fn unambiguous_errors_are_repaired() {
         let cases = [
             ("as it should be", r#"{"a": 1}"#, json!({"a": 1})),
             ("trailing commas", r#"{"a": [1, 2,], "b": 3,}"#, json!({"a": [1, 2], "b": 3})),
@@ -226,12 +227,12 @@ mod tests {
             ("escapes", r#"{'a': '\u00fc \ud83d\ude00 \\ \/',}"#, json!({"a": "ü 😀 \\ /"})),
         ];
         for (name, text, expected) in cases {
-            assert_eq!(read_json(text, Ending::Said), Ok(expected), "{name}");
+            assert_eq!(parse_json(text, TextEnd::Complete), Ok(expected), "{name}");
         }
     }
 
     #[test]
-    fn what_could_mean_anything_is_refused() {
+    fn ambiguous_text_is_rejected() {
         let cases = [
             ("nothing", ""),
             ("prose", "I will not."),
@@ -243,16 +244,16 @@ mod tests {
             ("too deep", &"[".repeat(100_000)),
         ];
         for (name, text) in cases {
-            assert!(read_json(text, Ending::Said).is_err(), "{name}");
+            assert!(parse_json(text, TextEnd::Complete).is_err(), "{name}");
         }
     }
 
     #[test]
-    fn what_was_cut_off_is_not_completed() {
+    fn text_that_was_cut_off_is_not_completed() {
         for text in [r#"{"a": [1, 2"#, r#"{"a": 1, "b": {"c": 2}"#, r#"{"a": 12"#] {
-            assert!(read_json(text, Ending::Said).is_ok(), "{text}");
-            assert!(read_json(text, Ending::CutOff).is_err(), "{text}");
+            assert!(parse_json(text, TextEnd::Complete).is_ok(), "{text}");
+            assert!(parse_json(text, TextEnd::CutOff).is_err(), "{text}");
         }
-        assert!(read_json(r#"{"a": 1,}"#, Ending::CutOff).is_ok());
+        assert!(parse_json(r#"{"a": 1,}"#, TextEnd::CutOff).is_ok());
     }
 }

@@ -1,18 +1,18 @@
-//! Calls that a model wrote into its text because it knows no other way.
+//! Finds tool calls in the text of models without native tool calls.
 //!
-//! Understood are `<tool_call>{…}</tool_call>`, a code fence with a call in it, and a text that is a call. Only tools
-//! that were offered are called this way, so that JSON in an answer stays an answer.
+//! Supported are `<tool_call>{…}</tool_call>`, a code fence that contains a call, and a text that is a call. Only names
+//! of offered tools count, so that other JSON in an answer stays text.
 
 use serde_json::Value;
 
 use crate::{
     chat::Tool,
-    repair::{Ending, read_json},
+    json_repair::{TextEnd, parse_json},
 };
 
-/// A text, and the calls that were taken out of it.
+/// The calls found in a text, and the text without them.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Spoken {
+pub(crate) struct TextCalls {
     pub(crate) text: String,
     pub(crate) calls: Vec<(String, Value)>,
 }
@@ -20,52 +20,52 @@ pub(crate) struct Spoken {
 const OPEN: &str = "<tool_call>";
 const CLOSE: &str = "</tool_call>";
 
-/// `None` if there is no call. The error is for a call that is meant as one and cannot be read.
-pub(crate) fn find(text: &str, tools: &[Tool], ending: Ending) -> Result<Option<Spoken>, String> {
+/// `None` if there is no call. The error reports a tagged call that cannot be parsed.
+pub(crate) fn find(text: &str, tools: &[Tool], end: TextEnd) -> Result<Option<TextCalls>, String> {
     if text.contains(OPEN) {
-        return tagged(text, tools, ending).map(Some);
+        return tagged(text, tools, end).map(Some);
     }
-    Ok(fenced(text, tools, ending).or_else(|| {
+    Ok(fenced(text, tools, end).or_else(|| {
         let whole = text.trim();
-        let calls = whole.starts_with(['{', '[']).then(|| calls_in(whole, tools, ending))??;
-        Some(Spoken { text: String::new(), calls })
+        let calls = whole.starts_with(['{', '[']).then(|| calls_in(whole, tools, end))??;
+        Some(TextCalls { text: String::new(), calls })
     }))
 }
 
-fn tagged(text: &str, tools: &[Tool], ending: Ending) -> Result<Spoken, String> {
-    let mut spoken = Spoken { text: String::new(), calls: Vec::new() };
+fn tagged(text: &str, tools: &[Tool], end: TextEnd) -> Result<TextCalls, String> {
+    let mut found = TextCalls { text: String::new(), calls: Vec::new() };
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(OPEN) {
-        spoken.text.push_str(before);
+        found.text.push_str(before);
         let (call, left) = after.split_once(CLOSE).unwrap_or((after, ""));
-        let calls = calls_in(call, tools, ending);
-        spoken.calls.extend(calls.ok_or_else(|| format!("this is not a call of a tool: {}", call.trim()))?);
+        let calls = calls_in(call, tools, end);
+        found.calls.extend(calls.ok_or_else(|| format!("this is not a call of a tool: {}", call.trim()))?);
         rest = left;
     }
-    spoken.text.push_str(rest);
-    spoken.text = spoken.text.trim().to_owned();
-    Ok(spoken)
+    found.text.push_str(rest);
+    found.text = found.text.trim().to_owned();
+    Ok(found)
 }
 
-fn fenced(text: &str, tools: &[Tool], ending: Ending) -> Option<Spoken> {
+fn fenced(text: &str, tools: &[Tool], end: TextEnd) -> Option<TextCalls> {
     let (before, rest) = text.split_once("```")?;
     let (inside, after) = rest.split_once("```").unwrap_or((rest, ""));
     let inside = inside.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    let calls = calls_in(inside, tools, ending)?;
+    let calls = calls_in(inside, tools, end)?;
     let text = format!("{}\n{}", before.trim(), after.trim()).trim().to_owned();
-    Some(Spoken { text, calls })
+    Some(TextCalls { text, calls })
 }
 
-/// One call, or a list of nothing but calls.
-fn calls_in(text: &str, tools: &[Tool], ending: Ending) -> Option<Vec<(String, Value)>> {
-    let value = read_json(text, ending).ok()?;
+/// One call, or a list that contains only calls.
+fn calls_in(text: &str, tools: &[Tool], end: TextEnd) -> Option<Vec<(String, Value)>> {
+    let value = parse_json(text, end).ok()?;
     match value.as_array() {
         Some(items) if !items.is_empty() => items.iter().map(|item| call(item, tools)).collect(),
         Some(_) | None => call(&value, tools).map(|call| vec![call]),
     }
 }
 
-/// `{"name": …, "arguments": {…}}`, by any of the words for both that are in use.
+/// `{"name": …, "arguments": {…}}`, with any of the field names that models use.
 fn call(value: &Value, tools: &[Tool]) -> Option<(String, Value)> {
     let value = value.get("function").filter(|function| function.is_object()).unwrap_or(value);
     let name =
@@ -73,7 +73,7 @@ fn call(value: &Value, tools: &[Tool]) -> Option<(String, Value)> {
     let tool = tools.iter().find(|tool| tool.name == name)?;
     let input = ["arguments", "parameters", "input", "args"].into_iter().find_map(|key| value.get(key));
     let input = match input {
-        Some(Value::String(text)) => read_json(text, Ending::Said).ok()?,
+        Some(Value::String(text)) => parse_json(text, TextEnd::Complete).ok()?,
         Some(input) => input.clone(),
         None => Value::Object(serde_json::Map::new()),
     };
@@ -134,13 +134,13 @@ mod tests {
             ),
         ];
         for (name, text, rest, calls) in cases {
-            let expected = Spoken { text: rest.into(), calls };
-            assert_eq!(find(text, &tools(), Ending::Said), Ok(Some(expected)), "{name}");
+            let expected = TextCalls { text: rest.into(), calls };
+            assert_eq!(find(text, &tools(), TextEnd::Complete), Ok(Some(expected)), "{name}");
         }
     }
 
     #[test]
-    fn json_that_calls_no_offered_tool_stays_text() {
+    fn json_that_is_not_a_call_of_an_offered_tool_stays_text() {
         let cases = [
             "```json\n{\"name\": \"choir\", \"version\": 1}\n```",
             "{\"answer\": 42}",
@@ -149,15 +149,15 @@ mod tests {
             "```rust\nfn read() {}\n```",
         ];
         for text in cases {
-            assert_eq!(find(text, &tools(), Ending::Said), Ok(None), "{text}");
+            assert_eq!(find(text, &tools(), TextEnd::Complete), Ok(None), "{text}");
         }
     }
 
     #[test]
-    fn a_tag_that_cannot_be_read_is_an_error() {
-        assert!(find("<tool_call>read a</tool_call>", &tools(), Ending::Said).is_err());
+    fn a_tagged_call_that_cannot_be_parsed_is_an_error() {
+        assert!(find("<tool_call>read a</tool_call>", &tools(), TextEnd::Complete).is_err());
         assert!(
-            find("<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":1", &tools(), Ending::CutOff)
+            find("<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":1", &tools(), TextEnd::CutOff)
                 .is_err()
         );
     }
