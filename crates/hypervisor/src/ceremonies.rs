@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 use shared_types::Timestamp;
-use shared_types::wire::Passkey;
+use shared_types::wire::{Begun, Passkey};
 use thiserror::Error;
 use url::Url;
 use webauthn_rs::prelude::{
@@ -27,13 +27,6 @@ pub enum PasskeysError {
     NoName(Url),
     #[error("passkeys cannot be set up for this address")]
     Webauthn(#[source] WebauthnError),
-}
-
-/// A ceremony that was begun, in words for the browser.
-#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
-pub struct Begun {
-    pub ceremony: String,
-    pub options: Value,
 }
 
 #[derive(Debug)]

@@ -27,10 +27,11 @@ use tokio::sync::watch;
 
 pub(crate) use audit::What;
 pub use error::{IdentityError, OpenError};
-pub use invitations::{Invitation, NewInvitation};
+pub use invitations::NewInvitation;
 pub use passkeys::StoredPasskey;
 pub use secret::Secret;
 pub use sessions::{Holder, NewSession};
+pub use shared_types::wire::Invitation;
 pub use tokens::Bearer;
 pub use users::User;
 pub(crate) use users::name as checked_name;

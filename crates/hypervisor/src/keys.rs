@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, HeaderName};
 use axum::{Extension, Json as Answer};
 use serde::Deserialize;
-use shared_types::wire::Scope;
+use shared_types::wire::{NewKey, Scope};
 
 use crate::access::{Access, Principal, Route};
 use crate::body::{Confidential, Params};
@@ -30,19 +30,6 @@ pub fn routes() -> Vec<Route> {
         Route::put(ONE, ACCOUNT, "Keeps a provider's key; the owner may share it with everybody here", set),
         Route::delete(ONE, ACCOUNT, "Forgets a provider's key", clear),
     ]
-}
-
-/// A body of `PUT /keys/{provider}`.
-#[derive(Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct NewKey {
-    /// An API key. Bedrock takes an access key, too: its id, its secret and its session token if there is one, with a
-    /// colon between them.
-    #[schemars(with = "String", length(min = 1, max = 16384))]
-    secret: Secret,
-    /// For everybody on this machine. Only the owner may.
-    #[serde(default)]
-    shared: bool,
 }
 
 /// Parameters of `DELETE /keys/{provider}`.
@@ -71,7 +58,7 @@ async fn set(
     principal: Principal,
     caller: Caller,
     Path(provider): Path<String>,
-    Confidential(key): Confidential<NewKey>,
+    Confidential(key): Confidential<NewKey<Secret>>,
 ) -> Result<StatusCode, Refusal> {
     let set = || {
         let provider = Provider::parse(&provider)?;

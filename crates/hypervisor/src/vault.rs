@@ -18,39 +18,17 @@ mod secret;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
-use serde::Serialize;
-use shared_types::{Timestamp, UserId};
+use shared_types::UserId;
 
 pub use error::{Locked, VaultError};
 pub use keyfile::{KeySource, next_from_environment};
 pub use provider::Provider;
 pub use secret::Secret;
+pub use shared_types::wire::{KeyEntry, KeyScope};
 
 use crate::identity::{Caller, Identity, User, What, spans};
 use entries::Stored;
 use master::{Fingerprint, Master};
-
-/// Whose an entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum KeyScope {
-    /// The user's own, which goes before a shared one.
-    Own,
-    /// Set by the owner, used by everybody on this machine.
-    Shared,
-}
-
-/// What may be known of a key: never the key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct KeyEntry {
-    pub provider: String,
-    pub scope: KeyScope,
-    /// The last four letters, where they tell little; of a shared key only to the owner.
-    pub hint: Option<String>,
-    pub set: Timestamp,
-    /// Whether the master key that is there now opens it.
-    pub readable: bool,
-}
 
 /// Where an entry lies; nobody's is everybody's.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -209,18 +209,6 @@ impl StoredEvent<'_> {
 
     /// Understands the event. A type or a version that is not known here becomes [`Payload::Unknown`].
     pub fn decode(&self) -> Result<Event, DecodeError> {
-        self.decode_by(Payload::decode)
-    }
-
-    /// Understands as much of the event as a desktop needs.
-    pub fn glance(&self) -> Result<Event, DecodeError> {
-        self.decode_by(Payload::glance)
-    }
-
-    fn decode_by(
-        &self,
-        payload: impl FnOnce(&str, u16, &str) -> Result<Payload, DecodeError>,
-    ) -> Result<Event, DecodeError> {
         let label = |e: LabelError| DecodeError::envelope(&self.name, e.to_string());
         let taint = match &*self.taint {
             "" => Vec::new(),
@@ -236,7 +224,7 @@ impl StoredEvent<'_> {
             run_id: self.run_id,
             cause: self.cause,
             taint,
-            payload: payload(&self.name, self.version, &self.payload)?,
+            payload: Payload::decode(&self.name, self.version, &self.payload)?,
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! To add a family: write `payload/NAME.rs` with [`events!`] and name it once in [`families!`] below.
 
-mod glance;
+mod desktop;
 
 use std::borrow::Cow;
 
@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::EventName;
+
+pub use desktop::DesktopEvent;
 
 /// What can be done about something once it has happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

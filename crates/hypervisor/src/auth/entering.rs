@@ -6,8 +6,7 @@ use axum::Extension;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use shared_types::wire::Link;
+use shared_types::wire::{Link, Recover};
 
 use crate::access::Principal;
 use crate::body::Json;
@@ -47,14 +46,6 @@ pub(super) async fn accept(
 ) -> Result<Response, Refusal> {
     let session = front.identity.accept(&link.secret, &caller)?;
     Ok(enter(&front, &session, before, &caller))
-}
-
-/// A body of `POST /auth/recover`.
-#[derive(Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Recover {
-    user: String,
-    code: String,
 }
 
 pub(super) async fn recover(

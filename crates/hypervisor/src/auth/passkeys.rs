@@ -7,39 +7,20 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::{Extension, Json as Answer};
 use serde::Deserialize;
-use shared_types::wire::Passkey;
+use shared_types::wire::{Begun, Finish, NewPasskey, Passkey};
 use webauthn_rs::prelude::{PublicKeyCredential, RegisterPublicKeyCredential};
 
 use super::entering::{Before, enter};
 use crate::access::Principal;
 use crate::body::Json;
-use crate::ceremonies::Begun;
 use crate::front::Front;
 use crate::identity::Caller;
 use crate::problem::Refusal;
-
-/// A body of `POST /auth/passkeys/register/start`.
-#[derive(Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Named {
-    #[schemars(length(min = 1, max = 100))]
-    name: String,
-}
 
 /// A body of `POST /auth/passkeys/login/start`: nothing yet.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
-
-/// The second half of a ceremony, with what the authenticator said.
-#[derive(Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Finish<T> {
-    ceremony: String,
-    /// As the browser's `navigator.credentials` gives it, in its JSON form.
-    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
-    credential: T,
-}
 
 pub(super) async fn list(
     Extension(front): Extension<Arc<Front>>,
@@ -61,7 +42,7 @@ pub(super) async fn remove(
 pub(super) async fn register_start(
     Extension(front): Extension<Arc<Front>>,
     principal: Principal,
-    Json(body): Json<Named>,
+    Json(body): Json<NewPasskey>,
 ) -> Result<Answer<Begun>, Refusal> {
     let holder = principal.holder()?;
     Ok(Answer(front.passkeys.start_registration(&front.identity, &holder, &body.name)?))

@@ -1,19 +1,11 @@
 //! Invitations: how the owner lets a further person have an account, with a computer of their own.
 
 use rusqlite::{Connection, OptionalExtension, params};
+use shared_types::wire::Invitation;
 use shared_types::{Timestamp, UserId};
 
 use super::audit::{self, What};
 use super::{Caller, Identity, IdentityError, NewSession, Secret, secret, sessions, spans, users};
-
-/// An invitation that nobody has accepted yet.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-pub struct Invitation {
-    pub id: String,
-    pub name: String,
-    pub created: Timestamp,
-    pub expires: Timestamp,
-}
 
 /// An invitation that was just made; its secret goes to the invited person.
 #[derive(Debug)]

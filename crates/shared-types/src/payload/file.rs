@@ -101,11 +101,6 @@ impl FileBatch {
         (batch, bytes)
     }
 
-    /// Changes of which nothing is known but that there were some.
-    pub(super) fn unread() -> Self {
-        Self { list: ContentRef { hash: ContentHash::default(), size: 0 }, count: 0, changes: Vec::new() }
-    }
-
     /// Attaches the list.
     pub fn attach(&mut self, bytes: &[u8]) -> Result<(), BatchError> {
         let mut changes = Vec::with_capacity(usize::try_from(self.count).unwrap_or_default().min(1 << 20));
