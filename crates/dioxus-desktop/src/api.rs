@@ -6,11 +6,11 @@ use dioxus::prelude::*;
 use futures_util::future::LocalBoxFuture;
 use gloo_net::http::{Request, Response};
 use serde::Serialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use shared_types::wire::Problem;
 
-use crate::dom::encode;
-use crate::wire::FromJson;
+use crate::dom::{self, encode};
+use crate::json;
 
 const BASE: &str = "/api/v1";
 
@@ -89,10 +89,10 @@ fn send(request: std::result::Result<Request, gloo_net::Error>) -> LocalBoxFutur
 
 /// The failure behind a status and a body.
 pub(crate) fn problem(status: u16, text: &str) -> Failure {
-    match json(text) {
-        Ok(value) if value.get("title").is_some() => Failure::Refused(Box::new(Problem::from_json(&value))),
-        _ if status == 0 || status >= 502 => Failure::Unreachable,
-        _ => Failure::Refused(Box::new(Problem {
+    match json::read::<Problem>(text) {
+        Ok(problem) => Failure::Refused(Box::new(problem)),
+        Err(_) if status == 0 || status >= 502 => Failure::Unreachable,
+        Err(_) => Failure::Refused(Box::new(Problem {
             kind: String::new(),
             title: format!("The computer answered {status}."),
             status,
@@ -104,61 +104,71 @@ pub(crate) fn problem(status: u16, text: &str) -> Failure {
     }
 }
 
-/// Whatever was said, understood as far as it is JSON.
-pub(crate) fn json(text: &str) -> Answer<Value> {
-    let text = if text.is_empty() { "null" } else { text };
-    serde_json::from_str(text).map_err(|e| Failure::Unreadable(e.to_string()))
+/// Reads JSON of the server. What cannot be read is an error that the caller shows; the console has the details.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Answer<T> {
+    json::read(text).map_err(|error| unreadable(&error.to_string()))
 }
 
-/// The same for the answer to a request.
-fn send_for_json(
+/// The failure of a message that cannot be read.
+pub(crate) fn unreadable(reason: &str) -> Failure {
+    dom::warn(reason);
+    Failure::Unreadable(reason.to_owned())
+}
+
+/// Sends a request and returns the text of the answer. Not generic, so that it is in the bundle once.
+fn send_for_text(
     request: std::result::Result<Request, gloo_net::Error>,
-) -> LocalBoxFuture<'static, Answer<Value>> {
-    Box::pin(async move {
-        let text = send(request).await?.text().await.map_err(|_| Failure::Unreachable)?;
-        json(&text)
-    })
+) -> LocalBoxFuture<'static, Answer<String>> {
+    Box::pin(async move { send(request).await?.text().await.map_err(|_| Failure::Unreachable) })
 }
 
-pub(crate) async fn get<T: FromJson>(path: &str) -> Answer<T> {
-    Ok(T::from_json(&send_for_json(Request::get(&url(path)).build()).await?))
+pub(crate) async fn get<T: DeserializeOwned>(path: &str) -> Answer<T> {
+    read(&send_for_text(Request::get(&url(path)).build()).await?)
 }
 
-pub(crate) async fn post<T: FromJson>(path: &str, body: &impl Serialize) -> Answer<T> {
-    let body = serde_json::to_string(body).map_err(|e| Failure::Unreadable(e.to_string()))?;
-    Ok(T::from_json(&post_text(path, body).await?))
+pub(crate) async fn post<T: DeserializeOwned>(path: &str, body: &impl Serialize) -> Answer<T> {
+    read(&with_json(Method::Post, path, serde_json::to_string(body)).await?)
 }
 
-fn post_text(path: &str, body: String) -> LocalBoxFuture<'static, Answer<Value>> {
-    send_for_json(Request::post(&url(path)).header("content-type", "application/json").body(body))
-}
-
-/// How a [`call`] is made.
+/// How a request changes something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Post,
     Put,
-    Delete,
 }
 
-/// A request with JSON for JSON, in the bundle once.
-pub(crate) fn call(method: Method, path: String, body: Value) -> LocalBoxFuture<'static, Answer<Value>> {
-    let address = url(&path);
+fn with_json(
+    method: Method,
+    path: &str,
+    body: serde_json::Result<String>,
+) -> LocalBoxFuture<'static, Answer<String>> {
     let request = match method {
-        Method::Post => Request::post(&address),
-        Method::Put => Request::put(&address),
-        Method::Delete => Request::delete(&address),
+        Method::Post => Request::post(&url(path)),
+        Method::Put => Request::put(&url(path)),
     };
-    let request = if body.is_null() {
-        request.build()
-    } else {
-        request.header("content-type", "application/json").body(body.to_string())
-    };
-    send_for_json(request)
+    match body {
+        Ok(body) => send_for_text(request.header("content-type", "application/json").body(body)),
+        Err(error) => Box::pin(std::future::ready(Err(Failure::Unreadable(error.to_string())))),
+    }
 }
 
-pub(crate) async fn delete(path: &str) -> Answer<()> {
-    send(Request::delete(&url(path)).build()).await.map(drop)
+/// Sends JSON; the body of the answer does not matter.
+pub(crate) fn send_json(
+    method: Method,
+    path: &str,
+    body: &impl Serialize,
+) -> LocalBoxFuture<'static, Answer<()>> {
+    let answer = with_json(method, path, serde_json::to_string(body));
+    Box::pin(async move { answer.await.map(drop) })
+}
+
+/// A body of routes that need none.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Empty {}
+
+pub(crate) fn delete(path: &str) -> LocalBoxFuture<'static, Answer<()>> {
+    let request = Request::delete(&url(path)).build();
+    Box::pin(async move { send(request).await.map(drop) })
 }
 
 /// The bytes behind a route, and the hash that the server names them by.
@@ -170,16 +180,16 @@ pub(crate) async fn bytes(path: &str) -> Answer<(Vec<u8>, Option<String>)> {
 }
 
 /// Sends bytes as they are.
-pub(crate) async fn put_bytes<T: FromJson>(path: &str, bytes: &[u8]) -> Answer<T> {
+pub(crate) async fn put_bytes<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Answer<T> {
     let body = js_sys::Uint8Array::from(bytes);
     let request = Request::put(&url(path)).header("content-type", "application/octet-stream").body(body);
-    Ok(T::from_json(&send_for_json(request).await?))
+    read(&send_for_text(request).await?)
 }
 
 /// Sends a file as it is.
-pub(crate) async fn post_file<T: FromJson>(path: &str, kind: &str, file: web_sys::File) -> Answer<T> {
+pub(crate) async fn post_file<T: DeserializeOwned>(path: &str, kind: &str, file: web_sys::File) -> Answer<T> {
     let request = Request::post(&url(path)).header("content-type", kind).body(file);
-    Ok(T::from_json(&send_for_json(request).await?))
+    read(&send_for_text(request).await?)
 }
 
 /// Text from outside the API, such as `/health`.
@@ -201,7 +211,7 @@ pub(crate) fn put<T: 'static>(mut signal: Signal<T>, with: impl FnOnce(&mut T)) 
 }
 
 /// A read of a path that repeats when what its closure reads changes. The old value stays until the new one is there.
-pub(crate) fn use_fetched<T: FromJson + 'static>(
+pub(crate) fn use_fetched<T: DeserializeOwned + 'static>(
     path: impl FnMut() -> String + 'static,
 ) -> Signal<Option<Answer<T>>> {
     let value = use_signal(|| None);
@@ -209,14 +219,14 @@ pub(crate) fn use_fetched<T: FromJson + 'static>(
         Box::new(path),
         Rc::new(move |answer| {
             let mut value = value;
-            value.set(Some(answer.map(|json| T::from_json(&json))));
+            value.set(Some(answer.and_then(|text| read(&text))));
         }),
     );
     value
 }
 
 /// The same for any kind of answer, so that it is in the bundle once.
-fn use_text(mut path: Box<dyn FnMut() -> String>, tell: Rc<dyn Fn(Answer<Value>)>) {
+fn use_text(mut path: Box<dyn FnMut() -> String>, tell: Rc<dyn Fn(Answer<String>)>) {
     let mut turn = use_signal(|| 0u64);
     use_effect(move || {
         let path = path();
@@ -224,7 +234,7 @@ fn use_text(mut path: Box<dyn FnMut() -> String>, tell: Rc<dyn Fn(Answer<Value>)
         turn.set(mine);
         let tell = Rc::clone(&tell);
         spawn(async move {
-            let answer = send_for_json(Request::get(&url(&path)).build()).await;
+            let answer = send_for_text(Request::get(&url(&path)).build()).await;
             if *turn.peek() == mine {
                 tell(answer);
             }

@@ -6,15 +6,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use dioxus::prelude::*;
-use serde_json::Value;
 use shared_types::TerminalId;
-use shared_types::wire::{FromClient, TerminalFrame};
+use shared_types::wire::{FromClient, FromServer, Me, SentEvent, TerminalFrame};
 use wasm_bindgen::JsCast;
 use web_sys::{BinaryType, CloseEvent, Event, MessageEvent, WebSocket};
 
-use crate::choir::read::{number, text};
 use crate::desk::{Desk, Offer};
-use crate::wire::{FromJson, field};
 use crate::{api, dom, ids};
 
 /// How the tab stands to the computer.
@@ -143,7 +140,7 @@ fn on_open(mut desk: Desk) {
     });
     desk.link.set(Link::Live);
     desk.resend();
-    desk.choir.missed();
+    desk.runs.refresh();
     for listener in listeners {
         say(&listener, FromTerminal::Live);
     }
@@ -181,16 +178,16 @@ fn on_close(mut desk: Desk) {
 
 /// A socket cannot say why it was refused, so the session is asked about.
 async fn signed_out() -> bool {
-    let me: api::Answer<shared_types::wire::Me> = api::get("/me").await;
+    let me: api::Answer<Me> = api::get("/me").await;
     me.is_err_and(|failure| failure.status() == 401)
 }
 
 fn on_message(desk: Desk, event: &MessageEvent) {
     let data = event.data();
     if let Some(text) = data.as_string() {
-        match api::json(&text) {
-            Ok(message) => on_text(desk, &message),
-            Err(failure) => web_sys::console::warn_1(&failure.text().into()),
+        match api::read(&text) {
+            Ok(message) => on_text(desk, message),
+            Err(failure) => desk.fail_to_read(&failure),
         }
     } else if let Ok(buffer) = data.dyn_into::<js_sys::ArrayBuffer>() {
         let bytes = js_sys::Uint8Array::new(&buffer).to_vec();
@@ -200,38 +197,30 @@ fn on_message(desk: Desk, event: &MessageEvent) {
     }
 }
 
-/// One thing that the server said, under the name of its kind; see [`shared_types::wire::FromServer`].
-fn on_text(mut desk: Desk, message: &Value) {
-    let Some((kind, said)) = message.as_object().and_then(|kinds| kinds.iter().next()) else { return };
-    let terminal = || TerminalId::from_json(&said["terminal"]);
-    match kind.as_str() {
-        "state" => {
-            desk.reset(field(said, "state"));
-            desk.choir.missed();
+fn on_text(mut desk: Desk, message: FromServer<SentEvent>) {
+    match message {
+        FromServer::State { state } => {
+            desk.reset(*state);
+            desk.runs.refresh();
         }
-        "event" => {
-            desk.choir.heard(&said["event"]);
-            desk.apply(&said["event"]);
-        }
-        "projected" => {
-            let seq = number(said, "seq");
-            if *desk.projected.peek() < seq {
-                desk.projected.set(seq);
+        FromServer::Event { event } => desk.apply(event),
+        FromServer::Through { .. } => {}
+        FromServer::Projected { seq } => {
+            if *desk.projected.peek() < seq.0 {
+                desk.projected.set(seq.0);
             }
-            desk.choir.gather();
+            desk.runs.gather();
         }
-        "attached" => tell(
-            terminal(),
-            FromTerminal::Attached { offset: number(said, "offset"), written: number(said, "written") },
-        ),
-        "terminal_ended" => tell(terminal(), FromTerminal::Ended),
-        "said" => desk.choir.said(text(said, "task").to_owned(), text(said, "text")),
-        "notice" => {
-            desk.toast(text(said, "text"), false, Offer::Nothing);
-            desk.notice(text(said, "text").to_owned(), false, "");
+        FromServer::Attached { terminal, offset, written } => {
+            tell(terminal, FromTerminal::Attached { offset, written });
         }
-        "refused" => web_sys::console::warn_1(&text(said, "detail").into()),
-        _ => {}
+        FromServer::TerminalEnded { terminal, .. } => tell(terminal, FromTerminal::Ended),
+        FromServer::Said { task, text, .. } => desk.runs.stream(task, &text),
+        FromServer::Notice { text } => {
+            desk.toast(text.as_str(), false, Offer::Nothing);
+            desk.notice(text, false, None);
+        }
+        FromServer::Refused { detail } => dom::warn(&detail),
     }
 }
 

@@ -10,16 +10,19 @@ use std::rc::Rc;
 use dioxus::prelude::*;
 use futures_util::future::{Either, select};
 use gloo_timers::future::TimeoutFuture;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use shared_types::payload::DesktopEvent;
 use shared_types::payload::window::Window;
-use shared_types::wire::{DesktopAction, DesktopState, Done, Gesture, Me};
-use shared_types::{OpId, Seq, Timestamp, WindowId};
+use shared_types::wire::{DesktopAction, DesktopState, Done, Gesture, Me, SentEvent};
+use shared_types::{OpId, RunId, Seq, Timestamp, WindowId};
 
 use crate::api::{self, Failure};
-use crate::choir::Choir;
 use crate::connection::Link;
 use crate::desktop::menu::Menu;
+use crate::json::Json;
 use crate::model::{Model, Settings, Windows};
+use crate::runs::RunsState;
 use crate::undo::Ask;
 use crate::{dom, ids};
 
@@ -45,9 +48,9 @@ pub(crate) enum Offer {
     /// A window that was closed with unsaved changes, as it was.
     Reopen(WindowId, Box<Window>),
     /// A look at a run.
-    Open(String),
+    Open(RunId),
     /// The same, or its undo.
-    OpenOrUndo(String),
+    OpenOrUndo(RunId),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -64,8 +67,8 @@ pub(crate) struct Notice {
     pub at: Timestamp,
     pub text: String,
     pub bad: bool,
-    /// The run that it is about, or empty.
-    pub run: String,
+    /// The run that it is about.
+    pub run: Option<RunId>,
 }
 
 /// A path that was copied or cut in Files.
@@ -99,7 +102,7 @@ pub(crate) struct Desk {
     pub past: Signal<Option<Rc<DesktopState>>>,
     pub ask: Signal<Option<Ask>>,
     pub clip: Signal<Option<Clip>>,
-    pub choir: Choir,
+    pub runs: RunsState,
     model: CopyValue<Model>,
     /// Which sending of gestures is the newest, and whether it goes on.
     round: CopyValue<u64>,
@@ -151,7 +154,7 @@ impl Desk {
             past: Signal::new(None),
             ask: Signal::new(None),
             clip: Signal::new(None),
-            choir: Choir::new(),
+            runs: RunsState::new(),
             model: CopyValue::new(Model::default()),
             round: CopyValue::new(0),
             is_sending: CopyValue::new(false),
@@ -175,9 +178,17 @@ impl Desk {
         }
     }
 
-    pub(crate) fn apply(mut self, event: &Value) {
-        if self.model.write().apply(event) {
-            self.outdate(event);
+    pub(crate) fn apply(mut self, event: SentEvent) {
+        let what = match DesktopEvent::decode(&event.name, event.version, Json(event.payload.clone())) {
+            Ok(what) => what,
+            Err(error) => {
+                self.fail_to_read(&api::unreadable(&format!("{}: {error}", event.name)));
+                DesktopEvent::NotFollowed
+            }
+        };
+        self.runs.on_event(&event, &what);
+        if self.model.write().apply(&event, &what) {
+            self.outdate(&event, &what);
             self.publish();
             self.seq.set(self.seen().0);
         }
@@ -278,6 +289,12 @@ impl Desk {
 
     pub(crate) fn setting(self, key: &str) -> Option<Value> {
         self.settings.read().get(key).cloned()
+    }
+
+    /// A setting that this desktop wrote; one that cannot be read counts as absent.
+    pub(crate) fn setting_as<T: DeserializeOwned>(self, key: &str) -> Option<T> {
+        let value = self.setting(key).filter(|value| !value.is_null())?;
+        T::deserialize(Json(value)).map_err(|error| dom::warn(&format!("{key}: {error}"))).ok()
     }
 
     pub(crate) fn set(self, key: &str, value: Value) {

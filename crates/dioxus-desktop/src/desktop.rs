@@ -16,7 +16,6 @@ pub(crate) mod window;
 
 use dioxus::prelude::*;
 use gloo_timers::future::TimeoutFuture;
-use serde_json::Value;
 use shared_types::payload::window::Window;
 use shared_types::{Seq, WindowId};
 
@@ -24,7 +23,7 @@ use crate::connection::Link;
 use crate::desk::{Overlay, desk};
 use crate::icons::Icon;
 use crate::undo::{self, Plan};
-use crate::{apps, choir, dom};
+use crate::{apps, dom, runs};
 use menu::{Item, Menu};
 
 /// Milliseconds after which the desktop is taken to have nothing more urgent to do.
@@ -41,7 +40,7 @@ pub(crate) fn Desktop() -> Element {
     // Until the settings have come, the page keeps the theme it was painted with.
     use_effect(move || {
         if *desk.ready.read() {
-            theme(desk.setting("theme").as_ref().and_then(Value::as_str));
+            theme(desk.setting_as::<String>("theme").as_deref());
         }
     });
     use_effect(move || {
@@ -55,7 +54,7 @@ pub(crate) fn Desktop() -> Element {
             apps::fetch_all().await;
         });
     });
-    choir::use_watch();
+    runs::use_watch();
     let past = desk.past.read().clone();
     // What is open stays open behind the past: an app keeps what was typed into it.
     let windows: Vec<(WindowId, Window)> =

@@ -166,3 +166,8 @@ pub(crate) fn download(url: &str, name: &str) {
     anchor.set_download(name);
     anchor.click();
 }
+
+/// Leaves a line in the console of the browser.
+pub(crate) fn warn(text: &str) {
+    web_sys::console::warn_1(&text.into());
+}

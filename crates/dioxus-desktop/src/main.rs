@@ -2,21 +2,22 @@
 
 mod api;
 mod apps;
-mod choir;
 mod clock;
 mod connection;
 mod desk;
 mod desktop;
 mod dom;
 mod foreign;
+mod format;
 mod icons;
 mod ids;
+mod json;
 mod model;
 mod parts;
+mod runs;
 mod session;
 mod undo;
 mod upload;
-mod wire;
 
 fn main() {
     dioxus::launch(session::Root);

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use shared_types::payload::window::Window;
-use shared_types::wire::{DesktopAction, DesktopState, Gesture};
+use shared_types::payload::DesktopEvent;
+use shared_types::payload::checkpoint::CheckpointEvent;
+use shared_types::payload::setting::SettingEvent;
+use shared_types::payload::window::{Window, WindowEvent};
+use shared_types::wire::{DesktopAction, DesktopState, Gesture, SentEvent};
 use shared_types::{OpId, Seq, WindowId};
-
-use crate::choir::read::{number, text};
-use crate::wire::{FromJson, field};
 
 pub(crate) type Windows = BTreeMap<WindowId, Window>;
 /// The map that a JSON object is: it is in the bundle anyway.
@@ -23,7 +23,7 @@ pub(crate) struct Model {
     settings: Settings,
     /// Operations on files since the last checkpoint, and the newest change of a file.
     unsaved: u64,
-    changed: Option<(u64, OpId)>,
+    changed: Option<(Seq, OpId)>,
     pending: Vec<Pending>,
 }
 
@@ -53,39 +53,41 @@ impl Model {
         self.pending.retain(|pending| pending.recorded.is_none_or(|recorded| recorded > seq));
     }
 
-    /// Applies the next event; true if it is new. What a desktop does not show it passes over.
-    pub(crate) fn apply(&mut self, event: &Value) -> bool {
-        let seq = number(event, "seq");
-        if seq <= self.seq.0 {
+    /// Applies the next event; true if it is new.
+    pub(crate) fn apply(&mut self, event: &SentEvent, what: &DesktopEvent) -> bool {
+        if event.seq <= self.seq {
             return false;
         }
-        self.seq = Seq(seq);
-        let op: OpId = field(event, "op");
-        let payload = &event["payload"];
-        // A later version of an event is none that is known here.
-        let name = if event.get("v").is_none() { text(event, "type") } else { "" };
-        match name {
-            "window.set" => drop(self.windows.insert(field(payload, "window"), field(payload, "state"))),
-            "window.close" => drop(self.windows.remove(&WindowId::from_json(&payload["window"]))),
-            "setting.set" => {
-                drop(self.settings.insert(text(payload, "key").to_owned(), payload["value"].clone()))
+        self.seq = event.seq;
+        match what {
+            DesktopEvent::Window(WindowEvent::Set(p)) => {
+                self.windows.insert(p.window, p.state.clone());
             }
-            "setting.clear" => drop(self.settings.remove(text(payload, "key"))),
-            "checkpoint.create" => {
-                // What was written while the commit was made is not in it.
-                let at = number(payload, "seq");
-                self.changed = self.changed.filter(|(seq, _)| *seq > at);
+            DesktopEvent::Window(WindowEvent::Close(p)) => {
+                self.windows.remove(&p.window);
+            }
+            DesktopEvent::Setting(SettingEvent::Set(p)) => {
+                self.settings.insert(p.key.to_string(), p.value.clone());
+            }
+            DesktopEvent::Setting(SettingEvent::Clear(p)) => {
+                self.settings.remove(&*p.key);
+            }
+            DesktopEvent::Checkpoint(CheckpointEvent::Create(p)) => {
+                // The commit does not hold changes that came while it was made.
+                self.changed = self.changed.filter(|(seq, _)| *seq > p.seq);
                 self.unsaved = u64::from(self.changed.is_some());
             }
-            _ if text(event, "type").starts_with("file.") => {
-                if self.changed.is_none_or(|(_, last)| last != op) {
+            DesktopEvent::File(_) => {
+                if self.changed.is_none_or(|(_, last)| last != event.op) {
                     self.unsaved += 1;
                 }
-                self.changed = Some((seq, op));
+                self.changed = Some((event.seq, event.op));
             }
-            _ => {}
+            DesktopEvent::Checkpoint(CheckpointEvent::Request(_) | CheckpointEvent::Fail(_))
+            | DesktopEvent::ModelAnswered(_)
+            | DesktopEvent::NotFollowed => {}
         }
-        self.settle(op);
+        self.settle(event.op);
         true
     }
 
@@ -197,6 +199,17 @@ mod tests {
         Gesture { command: CommandId::from_bytes([2; 16]), op: OpId::from_bytes([3; 16]), action }
     }
 
+    /// Applies an event as it comes over the socket.
+    fn apply(model: &mut Model, seq: u64, name: &str, version: u16, op: OpId, payload: Value) -> bool {
+        let event = json!({
+            "id": op, "seq": seq, "ts": 0, "source": "user", "type": name, "v": version, "op": op,
+            "actor": "desktop", "payload": payload, "hash": "00".repeat(32),
+        });
+        let event: SentEvent = crate::json::read(&event.to_string()).unwrap();
+        let what = DesktopEvent::decode(&event.name, event.version, &event.payload).unwrap();
+        model.apply(&event, &what)
+    }
+
     fn x(model: &Model) -> i32 {
         model.windows()[&id()].rect.x
     }
@@ -214,9 +227,8 @@ mod tests {
         model.expect(moved(50));
         assert_eq!(x(&model), 50);
         let payload = json!({ "window": id(), "state": window(50) });
-        let event = json!({ "seq": 8, "type": "window.set", "op": moved(50).op, "payload": payload });
-        assert!(model.apply(&event));
-        assert!(!model.apply(&event), "an event counts once");
+        assert!(apply(&mut model, 8, "window.set", 1, moved(50).op, payload.clone()));
+        assert!(!apply(&mut model, 8, "window.set", 1, moved(50).op, payload), "an event counts once");
         assert!(model.unsure().is_none());
         assert_eq!(x(&model), 50);
     }
@@ -224,18 +236,22 @@ mod tests {
     #[test]
     fn changes_of_files_count_by_operation_until_a_checkpoint() {
         let mut model = at(7, 10);
-        let event = |seq: u64, kind: &str, op: u8, payload: Value| json!({ "seq": seq, "type": kind, "op": OpId::from_bytes([op; 16]), "payload": payload });
-        model.apply(&event(8, "file.write", 1, json!({})));
-        model.apply(&event(9, "file.delete", 1, json!({})));
-        assert_eq!(model.unsaved(), 3);
-        model.apply(&event(10, "file.write", 2, json!({})));
-        model.apply(&event(11, "checkpoint.create", 3, json!({ "seq": 9, "commit": "c" })));
-        assert_eq!(model.unsaved(), 1, "one came while it was made");
-        model.apply(&event(12, "checkpoint.create", 4, json!({ "seq": 11, "commit": "c" })));
-        assert_eq!(model.unsaved(), 0);
-        model.apply(&event(13, "setting.set", 5, json!({ "key": "theme", "value": "light" })));
-        assert_eq!(model.settings()["theme"], "light");
-        model.apply(&json!({ "seq": 14, "v": 2, "type": "setting.clear", "payload": { "key": "theme" } }));
+        let mut next = |seq: u64, name: &str, version: u16, op: u8, payload: Value| {
+            apply(&mut model, seq, name, version, OpId::from_bytes([op; 16]), payload);
+            (model.unsaved(), model.settings().get("theme").cloned())
+        };
+        let (write, delete) =
+            (json!({ "path": "a", "node": "folder" }), json!({ "path": "a", "prev": "folder" }));
+        let checkpoint = |seq: u64| json!({ "effect": id(), "commit": "c", "seq": seq, "message": "m" });
+        next(8, "file.write", 1, 1, write.clone());
+        assert_eq!(next(9, "file.delete", 1, 1, delete).0, 3);
+        next(10, "file.write", 1, 2, write);
+        assert_eq!(next(11, "checkpoint.create", 1, 3, checkpoint(9)).0, 1, "one came while it was made");
+        assert_eq!(next(12, "checkpoint.create", 1, 4, checkpoint(11)).0, 0);
+        let light = json!({ "key": "theme", "value": "light" });
+        assert_eq!(next(13, "setting.set", 1, 5, light).1, Some("light".into()));
+        // A later version of an event is not known here.
+        next(14, "setting.clear", 2, 6, json!({ "key": "theme" }));
         assert_eq!((model.seq(), model.settings().len()), (Seq(14), 1));
     }
 

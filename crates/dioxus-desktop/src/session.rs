@@ -2,11 +2,10 @@
 //! there is a sign-in screen with a passkey, a recovery code, and how to get another link.
 
 use dioxus::prelude::*;
-use serde_json::{Value, json};
-use shared_types::wire::{Link, Me};
+use shared_types::wire::{CeremonyStart, FinishCeremony, Link, Me, Recover};
 use wasm_bindgen::JsValue;
 
-use crate::api::{self, Answer, Failure};
+use crate::api::{self, Answer, Failure, Method};
 use crate::desk::Desk;
 use crate::desktop::{self, Desktop};
 use crate::icons::Icon;
@@ -81,8 +80,7 @@ async fn spend_link() -> Option<String> {
         Some(secret) => ("/auth/accept", secret.to_owned()),
         None => ("/auth/link", secret),
     };
-    let answer: Answer<Value> = api::post(route, &Link { secret }).await;
-    answer.err().map(|failure| failure.text())
+    api::send_json(Method::Post, route, &Link { secret }).await.err().map(|failure| failure.text())
 }
 
 async fn enter(mut desk: Desk, refused: Option<String>) -> Stage {
@@ -100,11 +98,10 @@ async fn enter(mut desk: Desk, refused: Option<String>) -> Stage {
 
 /// A passkey ceremony from its start to its finish.
 pub(crate) async fn sign_in_with_passkey() -> Answer<()> {
-    let start: Value = api::post("/auth/passkeys/login/start", &json!({})).await?;
-    let credential = crate::apps::settings::webauthn::get(&start["options"]).await?;
-    let body = json!({ "ceremony": start["ceremony"], "credential": credential });
-    let _: Value = api::post("/auth/passkeys/login/finish", &body).await?;
-    Ok(())
+    let CeremonyStart { ceremony, options } = api::post("/auth/passkeys/login/start", &api::Empty {}).await?;
+    let credential = crate::apps::settings::webauthn::get(&options).await?;
+    api::send_json(Method::Post, "/auth/passkeys/login/finish", &FinishCeremony { ceremony, credential })
+        .await
 }
 
 #[component]
@@ -146,11 +143,8 @@ fn SignIn(why: Option<String>, onenter: EventHandler<()>) -> Element {
                         onsubmit: move |event| {
                             event.prevent_default();
                             busy.set(true);
-                            let body = json!({ "user": user(), "code": code().trim() });
-                            spawn(async move {
-                                let answer: Answer<Value> = api::post("/auth/recover", &body).await;
-                                settle(answer.map(drop));
-                            });
+                            let body = Recover { user: user(), code: code().trim().to_owned() };
+                            spawn(async move { settle(api::send_json(Method::Post, "/auth/recover", &body).await) });
                         },
                         label { "User" input { class: "field", value: "{user}", autocomplete: "username", oninput: move |e| user.set(e.value()) } }
                         label { "Recovery code" input { class: "field mono", value: "{code}", autocomplete: "one-time-code", required: true, pattern: SOME_WORDS, autofocus: true, oninput: move |e| code.set(e.value()) } }

@@ -2,7 +2,8 @@
 //! answered one by one.
 
 use dioxus::prelude::*;
-use shared_types::wire::{Clash, Done, Operation, OperationDetail, Operations, RestoreTo, Revert, Side};
+use serde::Deserialize;
+use shared_types::wire::{Clash, Done, Operation, Operations, RestoreTo, Revert, Side};
 use shared_types::{OpId, RunId, Seq, Subject};
 
 use crate::api::{self, Answer, Failure};
@@ -95,8 +96,13 @@ async fn revert(way: Way, target: Target, body: &Revert) -> Answer<Done> {
 }
 
 async fn label_of(op: Option<OpId>) -> Option<Operation> {
-    let detail: Answer<OperationDetail> = api::get(&format!("/operations/{}", op?)).await;
-    detail.ok().map(|d| d.operation)
+    /// The part of an `OperationDetail` that names the operation.
+    #[derive(Deserialize)]
+    struct Named {
+        operation: Operation,
+    }
+    let named: Answer<Named> = api::get(&format!("/operations/{}", op?)).await;
+    named.ok().map(|named| named.operation)
 }
 
 /// The operation that an answer is about, where the caller knows it.

@@ -8,18 +8,15 @@ use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
 use futures_util::future::{Either, select};
 use gloo_timers::future::TimeoutFuture;
-use serde_json::Value;
 use shared_types::FilePath;
-use shared_types::wire::Done;
+use shared_types::wire::{Done, Listing};
 use wasm_bindgen::JsCast;
 use web_sys::{File, FileList, XmlHttpRequest};
 
 use crate::api::{self, Answer, Failure};
-use crate::choir::read::{items, text};
 use crate::desk::{Desk, Offer, desk};
 use crate::icons::Icon;
 use crate::parts::IconButton;
-use crate::wire::FromJson;
 use crate::{clock, dom};
 
 /// Files of one name at the top of a workspace, at most.
@@ -85,13 +82,13 @@ pub(crate) fn put(path: FilePath, file: &File) {
 pub(crate) fn put_aside(desk: Desk, file: File, then: impl FnOnce(Option<FilePath>) + 'static) {
     api::run(async move {
         // A name that is free now saves sending the file for nothing; whether it still is shows when it is there.
-        let listing = match select(pin!(api::get::<Value>("/files")), TimeoutFuture::new(2_000)).await {
-            Either::Left((listing, _)) => listing.unwrap_or_default(),
-            Either::Right(_) => Value::Null,
+        let listing = match select(pin!(api::get::<Listing>("/files")), TimeoutFuture::new(2_000)).await {
+            Either::Left((Ok(listing), _)) => listing.entries,
+            Either::Left((Err(_), _)) | Either::Right(_) => Vec::new(),
         };
         let is_taken = |number: &u32| {
             let name = numbered(&file.name(), *number);
-            items(&listing, "entries").iter().any(|entry| text(entry, "path") == name)
+            listing.iter().any(|entry| entry.path.as_str() == name)
         };
         match (1..=MOST).find(|number| !is_taken(number)) {
             Some(first) => put_under(desk, first, file, Box::new(then)),
@@ -182,11 +179,7 @@ fn finish(id: u64) -> Option<Answer<Done>> {
     let request = taken_off(id)?;
     let status = request.status().unwrap_or_default();
     let said = request.response_text().ok().flatten().unwrap_or_default();
-    Some(if (200..300).contains(&status) {
-        api::json(&said).map(|answer| Done::from_json(&answer))
-    } else {
-        Err(api::problem(status, &said))
-    })
+    Some(if (200..300).contains(&status) { api::read(&said) } else { Err(api::problem(status, &said)) })
 }
 
 fn taken_off(id: u64) -> Option<XmlHttpRequest> {

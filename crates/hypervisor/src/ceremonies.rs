@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 use shared_types::Timestamp;
-use shared_types::wire::Passkey;
+use shared_types::wire::{CeremonyStart, Passkey};
 use thiserror::Error;
 use url::Url;
 use webauthn_rs::prelude::{
@@ -29,13 +29,6 @@ pub enum PasskeySetupError {
     NoName(Url),
     #[error("passkeys cannot be set up for this address")]
     Webauthn(#[source] WebauthnError),
-}
-
-/// A started ceremony: its id, and the options for the browser's `navigator.credentials`.
-#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
-pub struct CeremonyStart {
-    pub ceremony: String,
-    pub options: Value,
 }
 
 /// The server's state of a registration.

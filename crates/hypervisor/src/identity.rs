@@ -27,10 +27,11 @@ use tokio::sync::watch;
 
 pub(crate) use audit::AuditAction;
 pub use error::{IdentityError, OpenError};
-pub use invitations::{Invitation, NewInvitation};
+pub use invitations::NewInvitation;
 pub use passkeys::StoredPasskey;
 pub use secret::RandomSecret;
 pub use sessions::{NewSession, VerifiedSession};
+pub use shared_types::wire::Invitation;
 pub use tokens::VerifiedToken;
 pub use users::User;
 pub(crate) use users::check_name;

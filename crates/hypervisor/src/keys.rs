@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, HeaderName};
 use axum::{Extension, Json as Answer};
 use serde::Deserialize;
-use shared_types::wire::Scope;
+use shared_types::wire::{NewKey, Scope};
 
 use crate::access::{Access, Principal, Route};
 use crate::body::{Confidential, Params};
@@ -34,18 +34,6 @@ pub fn routes() -> Vec<Route> {
         Route::put(ONE, ACCOUNT, "Sets a provider's key; the owner may share it with all users", set),
         Route::delete(ONE, ACCOUNT, "Clears a provider's key", clear),
     ]
-}
-
-/// The body of `PUT /keys/{provider}`.
-#[derive(Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct NewKey {
-    /// An API key. Bedrock also takes an access key: id, secret and optional session token, separated by colons.
-    #[schemars(with = "String", length(min = 1, max = 16384))]
-    secret: ProviderSecret,
-    /// Shares the key with all users of this machine. Only the owner may do this.
-    #[serde(default)]
-    shared: bool,
 }
 
 /// Parameters of `DELETE /keys/{provider}`.
@@ -74,7 +62,7 @@ async fn set(
     principal: Principal,
     client: ClientInfo,
     Path(provider): Path<String>,
-    Confidential(key): Confidential<NewKey>,
+    Confidential(key): Confidential<NewKey<ProviderSecret>>,
 ) -> Result<StatusCode, ApiError> {
     let set = || {
         let provider = ProviderName::parse(&provider)?;

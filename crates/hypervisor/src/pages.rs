@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::Serialize;
+use shared_types::wire::Health;
 
 use crate::access::{Access, Principal, ResponseKind, Route};
 use crate::assets::{self, Assets};
@@ -34,13 +35,6 @@ impl fmt::Debug for Pages {
     }
 }
 
-/// The response of `/health`.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Health {
-    status: &'static str,
-    version: &'static str,
-}
-
 /// The response of `/ready`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Ready {
@@ -53,7 +47,7 @@ pub fn routes(pages: Pages) -> Vec<Route> {
     let file = move |Extension(state): Extension<Arc<ServerState>>, uri: Uri, headers: HeaderMap| async move {
         assets::serve(&*assets, &state.site, uri.path(), &headers)
     };
-    let health = move || async move { axum::Json(Health { status: "ok", version }) };
+    let health = move || async move { axum::Json(Health { status: "ok".into(), version: version.into() }) };
     let metrics_handler = move |Extension(state): Extension<Arc<ServerState>>,
                                 address: Option<Extension<ClientAddress>>,
                                 principal: Option<Extension<Principal>>| async move {

@@ -19,39 +19,17 @@ mod secret;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
-use serde::Serialize;
-use shared_types::{Timestamp, UserId};
+use shared_types::UserId;
 
 pub use error::{MasterKeyError, VaultError};
 pub use keyfile::{MasterKeySource, next_from_environment};
 pub use provider::ProviderName;
 pub use secret::ProviderSecret;
+pub use shared_types::wire::{KeyEntry, KeyScope};
 
 use crate::identity::{AuditAction, ClientInfo, IdentityStore, User, limits};
 use entries::StoredEntry;
 use master_key::{Fingerprint, MasterKey};
-
-/// Who may use an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum KeyScope {
-    /// The user who set it. It takes precedence over a shared one.
-    Own,
-    /// All users of this machine. Only the owner can set it.
-    Shared,
-}
-
-/// The public properties of an entry, without the key itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct KeyEntry {
-    pub provider: String,
-    pub scope: KeyScope,
-    /// The last four characters, if the key is long enough. For a shared key only the owner sees them.
-    pub hint: Option<String>,
-    pub set: Timestamp,
-    /// Whether the current master key opens it.
-    pub readable: bool,
-}
 
 /// The identity of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]

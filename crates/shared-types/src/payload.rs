@@ -2,12 +2,16 @@
 //!
 //! To add a family: write `payload/NAME.rs` with [`events!`] and name it once in [`families!`] below.
 
+mod desktop;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::EventName;
+
+pub use desktop::DesktopEvent;
 
 /// Whether something can be undone once it has happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,10 +9,13 @@ mod checkpoints;
 mod commands;
 mod desktop;
 mod files;
+mod health;
+mod keys;
 mod operations;
 mod problem;
 mod runs;
 mod services;
+mod signing_in;
 mod socket;
 mod terminals;
 mod tools;
@@ -23,6 +26,8 @@ pub use checkpoints::{Checkpoint, Comparison, NewCheckpoint};
 pub use commands::{OpenCommand, Ran, RunCommand, RunLimits, RunNetwork, StartCommand, StartedCommand};
 pub use desktop::{DesktopAction, DesktopState, Gesture, Storage};
 pub use files::{AtPath, Entry, Found, FromTo, Listing, Matched, Version};
+pub use health::Health;
+pub use keys::{KeyEntry, KeyScope, NewKey};
 pub use operations::{Change, Done, Operation, OperationDetail, Operations, RestoreTo, Revert, Side};
 pub use problem::{Clash, Problem};
 pub use runs::{
@@ -31,6 +36,9 @@ pub use runs::{
     Step, StepKind, StepParts,
 };
 pub use services::{SearchLine, SearchTried, ServiceList, TelemetryLine};
-pub use socket::{FromClient, FromServer};
+pub use signing_in::{
+    CeremonyStart, FinishCeremony, Invitation, Invite, Invited, NewPasskey, Recover, RecoveryCodes,
+};
+pub use socket::{FromClient, FromServer, SentEvent};
 pub use terminals::{NewTerminal, Terminal, TerminalFrame, TerminalKind};
 pub use tools::{ToolLine, ToolServerKind, ToolServerLine, ToolServerState};

@@ -9,7 +9,6 @@ mod merging;
 use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
 use gloo_timers::future::TimeoutFuture;
-use serde_json::Value;
 use shared_types::{FilePath, WindowId};
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
@@ -148,7 +147,7 @@ async fn open(
 
 /// Whether the theme that is in force is a dark one; reading the setting makes a change of theme known.
 fn dark(desk: Desk) -> bool {
-    match desk.setting("theme").as_ref().and_then(Value::as_str) {
+    match desk.setting_as::<String>("theme").as_deref() {
         Some("dark") => true,
         Some("light") => false,
         Some(_) | None => {

@@ -1,8 +1,8 @@
 //! Help: short answers that can be searched, the shortcuts, and what is running.
 
 use dioxus::prelude::*;
-use serde_json::Value;
 use shared_types::WindowId;
+use shared_types::wire::Health;
 
 use crate::api;
 use crate::desk::{Overlay, desk};
@@ -80,9 +80,9 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let state = match &*health.read() {
         None => "asking…".to_owned(),
         Some(Err(failure)) => failure.text(),
-        Some(Ok(text)) => match serde_json::from_str::<Value>(text) {
-            Ok(value) => value["status"].as_str().unwrap_or("answers").to_owned(),
-            Err(_) => text.trim().chars().take(80).collect(),
+        Some(Ok(text)) => match api::read::<Health>(text) {
+            Ok(health) => health.status.into_owned(),
+            Err(failure) => failure.text(),
         },
     };
     rsx! {

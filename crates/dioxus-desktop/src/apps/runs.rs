@@ -8,34 +8,45 @@ mod steps;
 pub(crate) use head::share;
 
 use dioxus::prelude::*;
-use serde_json::Value;
-use shared_types::WindowId;
+use shared_types::payload::run::Budget;
+use shared_types::wire::{RunDetails, RunGesture, RunLine, RunList};
+use shared_types::{RunId, Seq, TaskId, WindowId};
 
 use crate::api::{self, Answer};
-use crate::choir;
-use crate::choir::read::{cost, is, items, moment, number, object, state, text};
 use crate::clock;
 use crate::desk::desk;
 use crate::desktop::{cards, prompt};
+use crate::format::{cost, run_state};
 use crate::parts::{Empty, Trouble, Waiting, press};
+use crate::runs;
+
+/// How far back the list of older runs reaches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Older {
+    NotAsked,
+    Before(Seq),
+    AllThere,
+}
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let desk = desk();
-    let choir = desk.choir;
-    let mut older = use_signal(|| Value::Array(Vec::new()));
-    let mut before = use_signal(|| 0u64);
-    let lines: Vec<Value> = {
-        let (runs, older) = (choir.runs.read(), older.read());
-        runs.as_array().into_iter().chain(older.as_array()).flatten().cloned().collect()
+    let state = desk.runs;
+    let mut older = use_signal(Vec::<RunLine>::new);
+    let mut reach = use_signal(|| Older::NotAsked);
+    let chosen = match shows.as_deref().filter(|run| !run.is_empty()).map(str::parse::<RunId>).transpose() {
+        Ok(chosen) => chosen,
+        Err(error) => {
+            return rsx! { Empty { icon: "triangle-alert", title: "This is not a run", p { "{error}" } } };
+        }
     };
+    let lines: Vec<RunLine> = state.newest.read().iter().chain(&*older.read()).cloned().collect();
     // Shown beside the list, the newest needs no asking for; shown instead of it, the list comes first.
-    let chosen = shows.clone().filter(|run| !run.is_empty());
-    let newest = lines.first().map(|line| text(line, "run").to_owned());
-    let run = chosen.clone().or(newest);
-    let next = match before() {
-        0 => *choir.before.read(),
-        further => further,
+    let run = chosen.or(lines.first().map(|line| line.run));
+    let next = match reach() {
+        Older::NotAsked => *state.before.read(),
+        Older::Before(seq) => Some(seq),
+        Older::AllThere => None,
     };
     if lines.is_empty() && run.is_none() {
         return rsx! {
@@ -45,16 +56,13 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
             }
         };
     }
-    let more = move || {
+    let more = move |before: Seq| {
         spawn(async move {
-            let answer: Answer<Value> = api::get(&format!("/runs?before={next}")).await;
+            let answer: Answer<RunList> = api::get(&format!("/runs?before={before}")).await;
             match answer {
                 Ok(list) => {
-                    // What comes after the last page is never asked for.
-                    before.set(number(&list, "before").max(1));
-                    if let Some(all) = older.write().as_array_mut() {
-                        all.extend(items(&list, "runs").iter().cloned());
-                    }
+                    reach.set(list.before.map_or(Older::AllThere, Older::Before));
+                    older.write().extend(list.runs);
                 }
                 Err(failure) => desk.fail(&failure),
             }
@@ -65,10 +73,10 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
             nav { class: "rail scroll", "aria-label": "Runs",
                 {press("btn wide", "sparkles", "Ask the choir", prompt::open)}
                 for line in lines.iter() {
-                    {entry(window, line, run.as_deref() == Some(text(line, "run")))}
+                    {entry(window, line, run == Some(line.run))}
                 }
-                if next > 1 {
-                    {press("btn ghost wide", "", "Older runs", more)}
+                if let Some(before) = next {
+                    {press("btn ghost wide", "", "Older runs", move || more.clone()(before))}
                 }
             }
             if let Some(run) = run {
@@ -79,71 +87,90 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
 }
 
 /// A line of the list.
-fn entry(window: WindowId, line: &Value, on: bool) -> Element {
+fn entry(window: WindowId, line: &RunLine, on: bool) -> Element {
     let desk = desk();
-    let run = text(line, "run").to_owned();
-    let (word, class) = state(text(line, "state"));
-    let asks = number(line, "asks");
+    let run = line.run;
+    let (word, class) = run_state(line.state);
     rsx! {
         button {
             key: "{run}",
             class: if on { "entry on" } else { "entry" },
             "aria-current": on.then_some("true"),
-            onclick: move |_| desk.change(window, |w| w.shows = Some(run.as_str().into())),
-            b { class: if is(line, "undone") { "gone" } else { "" }, {text(line, "title")} }
+            onclick: move |_| desk.change(window, |w| w.shows = Some(run.to_string().into())),
+            b { class: if line.undone { "gone" } else { "" }, "{line.title}" }
             span {
                 span { class, "{word}" }
-                if asks > 0 { span { class: "chip warn", {clock::plural(asks, "question")} } }
-                if is(line, "undone") { span { class: "chip", "undone" } }
+                if line.asks > 0 { span { class: "chip warn", {clock::plural(line.asks, "question")} } }
+                if line.undone { span { class: "chip", "undone" } }
             }
-            small { "{clock::when(moment(line, \"started\"))} " {cost(&line["cost"])} }
+            small { "{clock::when(line.started)} " {cost(&line.cost)} }
         }
+    }
+}
+
+/// What this tab knows of a run.
+#[derive(Debug, Clone, PartialEq)]
+struct KnownRun {
+    details: RunDetails,
+    /// Whether the details came from the server; else the run was just started here.
+    is_recorded: bool,
+}
+
+impl KnownRun {
+    fn just_started(line: RunLine) -> Self {
+        let details = RunDetails {
+            line,
+            objective: String::new(),
+            model: None,
+            budget: Budget::default(),
+            agents: Vec::new(),
+            questions: Vec::new(),
+            steps: Vec::new(),
+            earlier: 0,
+            summary: None,
+            results: Vec::new(),
+        };
+        Self { details, is_recorded: false }
     }
 }
 
 /// One run.
 #[component]
-fn One(window: WindowId, run: String) -> Element {
+fn One(window: WindowId, run: RunId) -> Element {
     let desk = desk();
-    let choir = desk.choir;
-    let id = run.clone();
-    let beat = use_memo(move || choir.beat(&id));
-    let path = format!("/runs/{run}");
-    let details = api::use_fetched::<Value>(move || {
-        drop(beat.read());
-        path.clone()
+    let state = desk.runs;
+    let revision = use_memo(move || state.revision_of(run));
+    let fetched = api::use_fetched::<RunDetails>(move || {
+        drop(revision.read());
+        format!("/runs/{run}")
     });
-    let chosen = use_signal(|| 0u64);
-    let only = use_signal(String::new);
-    let known = details.read();
-    let details = match &*known {
-        Some(Ok(details)) => details.clone(),
-        // It was just begun, and the server may not have it yet.
-        Some(Err(failure)) if failure.status() != 404 => return rsx! { Trouble { failure: failure.clone() } },
-        Some(Err(_)) | None => match choir.line(&run) {
-            Some(line) => object(&[("line", line)]),
-            // Nor will it ever.
-            None => match &*known {
-                Some(Err(failure)) => return rsx! { Trouble { failure: failure.clone() } },
-                Some(Ok(_)) | None => return rsx! { Waiting {} },
-            },
-        },
-    };
-    let questions = items(&details, "questions").to_vec();
-    let body = rsx! {
-        {head::head(desk, window, &details)}
-        for question in questions {
-            cards::Card { key: "{text(&question, \"ask\")}", question }
+    let chosen = use_signal(|| None::<Seq>);
+    let only = use_signal(|| None::<TaskId>);
+    let known = match (&*fetched.read(), state.line(run)) {
+        (Some(Ok(details)), _) => KnownRun { details: details.clone(), is_recorded: true },
+        (Some(Err(failure)), None) => return rsx! { Trouble { failure: failure.clone() } },
+        (Some(Err(failure)), _) if failure.status() != 404 => {
+            return rsx! { Trouble { failure: failure.clone() } };
         }
-        {head::outcome(desk, &details)}
-        {agents::tree(desk, &details, only)}
+        // It was just started, and the server may not have it yet.
+        (Some(Err(_)) | None, Some(line)) => KnownRun::just_started(line),
+        (None, None) => return rsx! { Waiting {} },
+    };
+    let details = &known.details;
+    let body = rsx! {
+        {head::head(desk, window, &known)}
+        for question in details.questions.clone() {
+            cards::Card { key: "{question.ask}", question }
+        }
+        {head::outcome(desk, details)}
+        {agents::tree(desk, details, only)}
     };
     rsx! {
         div { class: "one-run",
             div { class: "split",
-                steps::Steps { run: run.clone(), details: details.clone(), only, chosen, above: body }
-                if chosen() > 0 {
-                    steps::Parts { key: "{chosen}", run: run.clone(), beat: *beat.read(), chosen }
+                steps::Steps { run, details: details.clone(), only, chosen, above: body }
+                if let Some(seq) = chosen() {
+                    steps::Parts { key: "{seq}", run, seq, revision: *revision.read(), chosen }
                 }
             }
             agents::Steer { details: details.clone() }
@@ -156,8 +183,7 @@ fn back(window: WindowId) {
     desk().change(window, |w| w.shows = None);
 }
 
-/// What the person does to a run, by a word.
-fn does(run: &str, what: &'static str) -> impl Fn() + 'static {
-    let run = run.to_owned();
-    move || choir::gesture(&run, what.into())
+/// Does something to a run when it is called.
+fn does(run: RunId, gesture: RunGesture) -> impl Fn() + 'static {
+    move || runs::gesture(run, gesture.clone())
 }

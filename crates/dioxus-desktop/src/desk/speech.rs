@@ -1,14 +1,12 @@
 //! What the desktop says to the person: toasts, and the notices that stay.
 
 use dioxus::prelude::*;
-use serde_json::Value;
-use shared_types::OpId;
-use shared_types::wire::Done;
+use shared_types::payload::DesktopEvent;
+use shared_types::wire::{Done, SentEvent};
+use shared_types::{RunId, Source};
 
 use super::{Desk, Notice, Offer, Toast};
 use crate::api::{self, Answer, Failure};
-use crate::choir::read::text;
-use crate::wire::field;
 use crate::{clock, ids};
 
 impl Desk {
@@ -23,7 +21,7 @@ impl Desk {
             }
         }
         if bad {
-            self.notice(text, true, "");
+            self.notice(text, true, None);
         }
         api::run(async move {
             gloo_timers::future::TimeoutFuture::new(10_000).await;
@@ -33,11 +31,11 @@ impl Desk {
 
     /// What was taken back or brought back is old news once the person has done something else; arranging windows is
     /// nothing else.
-    pub(super) fn outdate(mut self, event: &Value) {
-        if text(event, "source") != "user" || text(event, "type").starts_with("window.") {
+    pub(super) fn outdate(mut self, event: &SentEvent, what: &DesktopEvent) {
+        if event.source != Source::User || matches!(what, DesktopEvent::Window(_)) {
             return;
         }
-        let now: OpId = field(event, "op");
+        let now = event.op;
         let is_old =
             |toast: &Toast| matches!(toast.offer, Offer::Redo(op) | Offer::UndoAgain(op) if op != now);
         if self.toasts.peek().iter().any(is_old) {
@@ -45,14 +43,24 @@ impl Desk {
         }
     }
 
-    pub(crate) fn notice(mut self, text: String, bad: bool, run: &str) {
-        self.notices.write().insert(0, Notice { at: ids::now(), text, bad, run: run.to_owned() });
+    pub(crate) fn notice(mut self, text: String, bad: bool, run: Option<RunId>) {
+        self.notices.write().insert(0, Notice { at: ids::now(), text, bad, run });
         self.notices.write().truncate(50);
         *self.unread.write() += 1;
     }
 
     pub(crate) fn fail(self, failure: &Failure) {
         self.toast(failure.text(), true, Offer::Nothing);
+    }
+
+    /// Reports a message that cannot be read, once for as long as its toast is there. Other failures of reads that
+    /// repeat by themselves are shown by the connection.
+    pub(crate) fn fail_to_read(self, failure: &Failure) {
+        let text = failure.text();
+        let is_shown = self.toasts.peek().iter().any(|toast| toast.text == text);
+        if matches!(failure, Failure::Unreadable(_)) && !is_shown {
+            self.toast(text, true, Offer::Nothing);
+        }
     }
 
     /// Says what was done, where there is nothing to undo.

@@ -1,33 +1,33 @@
-//! What waits for the person, in a corner over every app: it blocks nothing, takes no focus, and one comes after
-//! another. The same cards stand inside their run.
+//! Questions that wait for the person, in a corner over every app: they block nothing, take no focus, and come one
+//! after another. The same cards stand inside their run.
 
 use dioxus::prelude::*;
-use serde_json::Value;
+use shared_types::payload::run::{AskKind, Reply, Scope};
+use shared_types::wire::RunQuestion;
 
-use crate::choir::read::{is, is_outgoing, items, lasted, name, object, origins, sign, text};
-use crate::choir::{self, is_in_front};
 use crate::clock;
 use crate::desk::desk;
 use crate::dom;
+use crate::format::{duration, origins, role_icon, role_name};
 use crate::icons::Icon;
 use crate::parts::{Diff, IconButton, press};
+use crate::runs::{self, is_in_front};
 
 #[component]
 pub(crate) fn Cards() -> Element {
     let desk = desk();
-    let questions = desk.choir.questions.read();
-    let elsewhere = |question: &&Value| !is_in_front(desk, text(question, "run"));
-    let open = questions.as_array().into_iter().flatten().filter(elsewhere);
-    // What leaves by itself does not wait for its turn to be seen.
-    let (leaving, waiting): (Vec<&Value>, Vec<&Value>) = open.partition(|question| is_outgoing(question));
+    let questions = desk.runs.questions.read();
+    let open = questions.iter().filter(|question| !is_in_front(desk, question.run));
+    // A call in the outbox does not wait for its turn to be seen.
+    let (waiting, leaving): (Vec<&RunQuestion>, Vec<_>) = open.partition(|q| q.about.needs_answer());
     let more = waiting.len().saturating_sub(1) as u64;
     rsx! {
         section { class: "cards", id: "waiting", tabindex: "-1", role: "region", "aria-label": "Waiting for you", "aria-live": "polite",
             for question in leaving {
-                Card { key: "{text(question, \"ask\")}", question: question.clone(), corner: true }
+                Card { key: "{question.ask}", question: question.clone(), corner: true }
             }
             if let Some(question) = waiting.first() {
-                Card { key: "{text(question, \"ask\")}", question: (*question).clone(), corner: true }
+                Card { key: "{question.ask}", question: (*question).clone(), corner: true }
                 if more > 0 {
                     p { class: "quiet", {clock::plural(more, "more question")} " after this" }
                 }
@@ -38,60 +38,59 @@ pub(crate) fn Cards() -> Element {
 
 /// One question, with all that is needed to answer it.
 #[component]
-pub(crate) fn Card(question: Value, #[props(default)] corner: bool) -> Element {
+pub(crate) fn Card(question: RunQuestion, #[props(default)] corner: bool) -> Element {
     let desk = desk();
     let words = use_signal(String::new);
     let denying = use_signal(|| false);
-    let about = &question["about"];
-    let role = name(text(&question, "role"));
-    let run = text(&question, "run").to_owned();
-    let from = origins(&question);
-    let (wants, of) = match about.as_object().and_then(|kinds| kinds.iter().next()) {
-        Some((kind, of)) if kind == "approval" => (wish(text(of, "tool")), of),
-        Some((kind, of)) if kind == "question" => ("asks", of),
-        Some((kind, of)) if kind == "outgoing" => ("is about to act outside", of),
-        Some((_, of)) => ("was interrupted", of),
-        None => return rsx! {},
+    let role = role_name(&question.role);
+    let run = question.run;
+    let from = origins(&question.taint);
+    let (wants, is_final) = match &question.about {
+        AskKind::Approval { tool, is_final, .. } => (wish(tool), *is_final),
+        AskKind::Question { .. } => ("asks", false),
+        AskKind::Outgoing { .. } => ("is about to act outside", true),
+        AskKind::Interrupted { .. } => ("was interrupted", false),
     };
-    let asks = about.get("question").is_some();
-    let cut = about.get("interrupted").is_some();
-    let leaves = about.get("outgoing").is_some();
-    let input = text(&question, "input").to_owned();
-    let diff = text(&question, "diff").to_owned();
+    let body = match &question.about {
+        AskKind::Question { text, .. } => rsx! { p { "{text}" } },
+        AskKind::Approval { title, why, .. } => rsx! {
+            code { class: "exact", "{title}" }
+            if !why.is_empty() { p { class: "quiet", "{why}" } }
+        },
+        AskKind::Interrupted { title, .. } => rsx! {
+            code { class: "exact", "{title}" }
+            p { class: "quiet", "The computer stopped while this ran. It may have reached the outside. Should it be done again?" }
+        },
+        AskKind::Outgoing { title, .. } => rsx! {
+            code { class: "exact", "{title}" }
+            {countdown(question.leaves_in)}
+        },
+    };
+    let answers = match &question.about {
+        AskKind::Question { choices, .. } => choose(&question, choices, words),
+        AskKind::Outgoing { .. } => recall(&question),
+        AskKind::Approval { pattern, .. } => verdicts(&question, Some(pattern), words, denying),
+        AskKind::Interrupted { .. } => verdicts(&question, None, words, denying),
+    };
     rsx! {
         article { class: "ask-card", role: "group", "aria-label": "{role} {wants}",
             header {
-                Icon { name: sign(text(&question, "role")) }
+                Icon { name: role_icon(&question.role) }
                 b { "{role} {wants}" }
-                if leaves || is(of, "is_final") { span { class: "chip bad", "cannot be undone" } }
+                if is_final { span { class: "chip bad", "cannot be undone" } }
                 if corner {
-                    IconButton { icon: "eye", label: "See the run", onclick: move |_| choir::open(desk, &run) }
+                    IconButton { icon: "eye", label: "See the run", onclick: move |_| runs::open(desk, run) }
                 }
             }
-            if asks {
-                p { {text(of, "text")} }
-            } else {
-                code { class: "exact", {text(of, "title")} }
-            }
-            if cut {
-                p { class: "quiet", "The computer stopped while this ran. It may have reached the outside. Should it be done again?" }
-            }
-            if leaves { {countdown(&question)} }
-            if !text(of, "why").is_empty() { p { class: "quiet", {text(of, "why")} } }
+            {body}
             if !from.is_empty() {
                 p { class: "note-line warn", Icon { name: "triangle-alert" } span { "It has read words from {from}. Make sure that this is what you want." } }
             }
-            if !diff.is_empty() { Diff { text: diff } }
-            if !input.is_empty() {
+            if let Some(diff) = question.diff.clone() { Diff { text: diff } }
+            if let Some(input) = &question.input {
                 details { class: "opens", summary { "Arguments" } pre { class: "output scroll", tabindex: "0", "{input}" } }
             }
-            if asks {
-                {choices(&question, of, words)}
-            } else if leaves {
-                {recall(&question)}
-            } else {
-                {verdicts(&question, of, cut, words, denying)}
-            }
+            {answers}
         }
     }
 }
@@ -106,43 +105,39 @@ fn wish(tool: &str) -> &'static str {
     }
 }
 
+fn say(question: &RunQuestion, reply: Reply) -> impl Fn() + 'static {
+    let question = question.clone();
+    move || runs::answer(&question, reply.clone())
+}
+
 /// An answer in words, or one of those that were offered.
-fn choices(question: &Value, of: &Value, words: Signal<String>) -> Element {
-    let say = |words: String| {
-        let question = question.clone();
-        move || choir::answer(&question, object(&[("words", words.as_str().into())]))
-    };
+fn choose(question: &RunQuestion, choices: &[Box<str>], words: Signal<String>) -> Element {
     rsx! {
         div { class: "acts",
-            for choice in items(of, "choices").iter().filter_map(Value::as_str) {
-                {press("btn", "", choice, say(choice.to_owned()))}
+            for choice in choices {
+                {press("btn", "", &**choice, say(question, Reply::Words(choice.clone())))}
             }
         }
-        {line(question, "words", "Your answer", "Answer", words)}
+        {line(question, Reply::Words, "Your answer", "Answer", words)}
     }
 }
 
 /// A call in the outbox goes now, or not at all.
-fn recall(question: &Value) -> Element {
-    let say = |reply: Value| {
-        let question = question.clone();
-        move || choir::answer(&question, reply.clone())
-    };
-    let no = object(&[("deny", "the person called it off".into())]);
+fn recall(question: &RunQuestion) -> Element {
+    let no = Reply::Deny("the person called it off".into());
     rsx! {
         div { class: "acts",
-            {press("btn pri", "undo-2", "Call it off", say(no))}
-            {press("btn", "", "Let it go now", say(object(&[("allow", "once".into())])))}
+            {press("btn pri", "undo-2", "Call it off", say(question, no))}
+            {press("btn", "", "Let it go now", say(question, Reply::Allow(Scope::Once)))}
         }
     }
 }
 
-/// How long a call still lies in the outbox: in words as of when it was read, and as a bar that grows shorter.
-fn countdown(question: &Value) -> Element {
-    let left = question.get("leaves_in").and_then(Value::as_u64);
+/// How long a call still lies in the outbox: in words as of when it was fetched, and as a bar that grows shorter.
+fn countdown(left: Option<u64>) -> Element {
     let when = match left {
         None => "after the run goes on".to_owned(),
-        Some(left) => format!("in {}", lasted(left)),
+        Some(left) => format!("in {}", duration(left)),
     };
     rsx! {
         p { class: "note-line warn", Icon { name: "history" } span { "It goes out {when}." } }
@@ -150,58 +145,54 @@ fn countdown(question: &Value) -> Element {
     }
 }
 
-/// Yes for how long, or no.
+/// Yes for how long, or no. A call that was interrupted has no pattern, and is allowed once at most.
 fn verdicts(
-    question: &Value,
-    of: &Value,
-    cut: bool,
+    question: &RunQuestion,
+    pattern: Option<&str>,
     words: Signal<String>,
     denying: Signal<bool>,
 ) -> Element {
-    let allow = |scope: &'static str| {
-        let question = question.clone();
-        move || choir::answer(&question, object(&[("allow", scope.into())]))
-    };
     if *denying.read() {
-        return line(question, "deny", "Why not, if you want to say", "Deny", words);
+        return line(question, Reply::Deny, "Why not, if you want to say", "Deny", words);
     }
-    let ask = text(question, "ask").to_owned();
+    let ask = question.ask;
     let deny = move || {
         let mut denying = denying;
         denying.set(true);
         dom::focus_soon(format!("card-{ask}"));
     };
+    let (yes, no) = if pattern.is_some() { ("Allow once", "Deny") } else { ("Do it again", "Leave it") };
     rsx! {
         div { class: "acts",
-            {press("btn pri", "check", if cut { "Do it again" } else { "Allow once" }, allow("once"))}
-            if !cut {
-                {press("btn", "", "This run", allow("run"))}
-                {press("btn", "", "Always", allow("always"))}
+            {press("btn pri", "check", yes, say(question, Reply::Allow(Scope::Once)))}
+            if pattern.is_some() {
+                {press("btn", "", "This run", say(question, Reply::Allow(Scope::Run)))}
+                {press("btn", "", "Always", say(question, Reply::Allow(Scope::Always)))}
             }
-            {press("btn ghost", "", if cut { "Leave it" } else { "Deny" }, deny)}
+            {press("btn ghost", "", no, deny)}
         }
-        if !text(of, "pattern").is_empty() {
-            p { class: "quiet", "For more than once it allows " code { {text(of, "pattern")} } }
+        if let Some(pattern) = pattern.filter(|pattern| !pattern.is_empty()) {
+            p { class: "quiet", "For more than once it allows " code { "{pattern}" } }
         }
     }
 }
 
-/// A line to write in.
+/// A line to write an answer in.
 fn line(
-    question: &Value,
-    kind: &'static str,
+    question: &RunQuestion,
+    reply: fn(Box<str>) -> Reply,
     hint: &'static str,
     verb: &'static str,
     mut words: Signal<String>,
 ) -> Element {
-    let id = format!("card-{}", text(question, "ask"));
+    let id = format!("card-{}", question.ask);
     let question = question.clone();
     rsx! {
         form {
             class: "line",
             onsubmit: move |event| {
                 event.prevent_default();
-                choir::answer(&question, object(&[(kind, words.peek().trim().into())]));
+                runs::answer(&question, reply(words.peek().trim().into()));
             },
             input { class: "field", id: "{id}", placeholder: hint, "aria-label": hint, value: "{words}", oninput: move |e| words.set(e.value()) }
             button { class: "btn", r#type: "submit", "{verb}" }

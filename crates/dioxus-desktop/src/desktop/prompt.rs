@@ -3,19 +3,21 @@
 
 use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
-use serde_json::Value;
-use shared_types::wire::{Found, Matched};
+use shared_types::FilePath;
+use shared_types::payload::run::Budget;
+use shared_types::wire::{Found, Matched, ModelList};
 
 use super::prompt_commands::{self, Command};
 use crate::api::{self, Answer};
 use crate::apps::settings::models::{options, pace};
 use crate::apps::{self, AppInfo};
-use crate::choir::read::{is, items, money, number, object, text as of};
 use crate::desk::{Offer, desk};
+use crate::format::money;
 use crate::icons::Icon;
 use crate::parts::{IconButton, either, press};
+use crate::runs::Objective;
 use crate::upload::{self, dragged_path, dropped_files};
-use crate::{choir, clock, dom};
+use crate::{clock, dom, runs};
 
 /// One line of the results.
 #[derive(Clone, PartialEq)]
@@ -99,7 +101,7 @@ fn choose(hit: &Hit, text: &str) {
             }
         }
         Hit::Command(command) => prompt_commands::run(desk, command, text),
-        Hit::NoModel | Hit::Objective => choir::open_models(desk),
+        Hit::NoModel | Hit::Objective => runs::open_models(desk),
     }
 }
 
@@ -116,10 +118,10 @@ pub(crate) fn Prompt() -> Element {
     let mut focused = use_signal(|| false);
     let mut at = use_signal(|| 0usize);
     let mut found = use_signal(Vec::<Found>::new);
-    let mut attached = use_signal(|| Value::Array(Vec::new()));
+    let mut attached = use_signal(Vec::<FilePath>::new);
     let mut coming = use_signal(|| 0u32);
     let mut turn = use_signal(|| 0u32);
-    let models = api::use_fetched::<Value>(move || {
+    let models = api::use_fetched::<ModelList>(move || {
         drop(turn.read());
         "/models".to_owned()
     });
@@ -145,10 +147,10 @@ pub(crate) fn Prompt() -> Element {
     });
     let hits = use_memo(move || {
         let text = text.read();
-        let with_files = coming() > 0 || attached.read().as_array().is_some_and(|files| !files.is_empty());
+        let with_files = coming() > 0 || !attached.read().is_empty();
         let mut hits = if attaching(&text).is_some() { Vec::new() } else { local_hits(&text, with_files) };
-        // Unknown is not unusable: an older server may not say.
-        let none = matches!(&*models.read(), Some(Ok(list)) if !items(list, "models").iter().any(|m| is(m, "usable")));
+        // Until the list is there, models count as usable.
+        let none = matches!(&*models.read(), Some(Ok(list)) if !list.models.iter().any(|m| m.usable));
         for hit in hits.iter_mut().filter(|hit| none && **hit == Hit::Objective) {
             *hit = Hit::NoModel;
         }
@@ -162,12 +164,10 @@ pub(crate) fn Prompt() -> Element {
             let _ = input.blur();
         }
     };
-    let attach = move |path: &str| {
+    let attach = move |path: FilePath| {
         api::put(attached, |files| {
-            if let Some(files) = files.as_array_mut()
-                && !files.iter().any(|file| file.as_str() == Some(path))
-            {
-                files.push(path.into());
+            if !files.contains(&path) {
+                files.push(path);
             }
         });
     };
@@ -178,7 +178,7 @@ pub(crate) fn Prompt() -> Element {
             upload::put_aside(desk, file, move |path| {
                 api::put(coming, |count| *count -= 1);
                 if let Some(path) = path {
-                    attach(path.as_str());
+                    attach(path);
                 }
             });
         }
@@ -189,13 +189,11 @@ pub(crate) fn Prompt() -> Element {
             return desk.toast("A file is still on its way. Ask when it is there.", true, Offer::Nothing);
         }
         let typed = text.peek().trim().to_owned();
-        let model = desk.setting(MODEL).unwrap_or_default();
-        let micros = desk.setting(BUDGET).unwrap_or_default();
+        let model = desk.setting_as(MODEL);
+        let budget = Budget { micros: desk.setting_as(BUDGET), ..Budget::default() };
         let files = std::mem::take(&mut *attached.write());
-        attached.set(Value::Array(Vec::new()));
-        let files = files.as_array().cloned().unwrap_or_default();
         finish();
-        choir::start(desk, &typed, files, model, object(&[("micros", micros)]));
+        runs::start(desk, Objective { text: typed, attached: files, model, budget });
     };
     let mut take = move |index: usize| {
         let hit = hits.peek().get(index).cloned();
@@ -206,7 +204,7 @@ pub(crate) fn Prompt() -> Element {
             Some(Hit::File(file)) if attaching(&typed).is_some() => {
                 let word = attaching(&typed).map_or(0, |word| word.len() + 1);
                 text.set(typed[..typed.len() - word].to_owned());
-                attach(file.path.as_str());
+                attach(file.path);
                 dom::focus_soon("prompt");
             }
             // A command that wants words is completed first.
@@ -224,14 +222,7 @@ pub(crate) fn Prompt() -> Element {
     let list = hits.read().clone();
     let typed = text.read().clone();
     let objective = !typed.starts_with('>');
-    let files: Vec<String> = attached
-        .read()
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect();
+    let files = attached.read().clone();
     rsx! {
         div {
             class: if open { "prompt-wrap open" } else { "prompt-wrap" },
@@ -251,7 +242,7 @@ pub(crate) fn Prompt() -> Element {
                 let native = event.data().as_web_event();
                 match dragged_path(&native) {
                     Some(path) => {
-                        attach(path.as_str());
+                        attach(path);
                         dom::focus_soon("prompt");
                     }
                     None => bring.call(dropped_files(&native)),
@@ -285,13 +276,11 @@ pub(crate) fn Prompt() -> Element {
                         div { class: "attached",
                             for path in files.clone() {
                                 span { key: "{path}", class: "chip file", title: "{path}",
-                                    {path.rsplit('/').next().unwrap_or_default().to_owned()}
+                                    "{path.name()}"
                                     IconButton { icon: "x", label: "Do not attach {path}", onclick: {
                                         let path = path.clone();
                                         move |_| {
-                                            if let Some(files) = attached.write().as_array_mut() {
-                                                files.retain(|file| file.as_str() != Some(path.as_str()));
-                                            }
+                                            attached.write().retain(|file| *file != path);
                                             dom::focus_soon("prompt");
                                         }
                                     } }
@@ -355,33 +344,32 @@ pub(crate) fn Prompt() -> Element {
 
 /// Which model answers and what it may spend.
 fn choices(
-    models: &Option<Answer<Value>>,
+    models: &Option<Answer<ModelList>>,
     text: Signal<String>,
     onfiles: Callback<Vec<web_sys::File>>,
 ) -> Element {
     let desk = desk();
     let Some(Ok(list)) = models else { return rsx! {} };
-    let model = desk.setting(MODEL).unwrap_or_default();
-    let micros = desk.setting(BUDGET).and_then(|value| value.as_u64()).unwrap_or_default();
-    let usual = number(&list["budget"], "micros");
-    let conductor = items(list, "roles").iter().find(|line| of(line, "role") == "conductor");
-    let gets = conductor.map(|line| of(line, "gets")).unwrap_or_default();
-    let name = model.as_str().unwrap_or(gets);
-    let mut all = items(list, "models").iter();
-    let here = all.any(|line| of(line, "name") == name && of(line, "provider") == "local");
+    let chosen: Option<String> = desk.setting_as(MODEL);
+    let micros: Option<u64> = desk.setting_as(BUDGET);
+    let usual = list.budget.micros;
+    let conductor = list.roles.iter().find(|line| line.role == "conductor");
+    let gets = conductor.and_then(|line| line.gets.as_deref());
+    let name = chosen.as_deref().or(gets);
+    let is_here = list.models.iter().any(|line| name == Some(&line.name) && line.provider == "local");
     rsx! {
         footer { class: "choices",
             select { "aria-label": "Model", onchange: move |e| desk.set(MODEL, Some(e.value()).filter(|name| !name.is_empty()).into()),
-                option { value: "", if gets.is_empty() { "Models as set" } else { "As set: {gets}" } }
-                {options(items(list, "models"), model.as_str().unwrap_or_default())}
+                option { value: "", if let Some(gets) = gets { "As set: {gets}" } else { "Models as set" } }
+                {options(&list.models, chosen.as_deref())}
             }
             select { "aria-label": "Budget", onchange: move |e| desk.set(BUDGET, e.value().parse::<u64>().ok().into()),
-                option { value: "", if usual > 0 { "As set: {money(usual)}" } else { "Budget as set" } }
+                option { value: "", if let Some(usual) = usual { "As set: {money(usual)}" } else { "Budget as set" } }
                 for amount in AMOUNTS {
-                    option { value: "{amount}", selected: amount == micros, "up to {money(amount)}" }
+                    option { value: "{amount}", selected: micros == Some(amount), "up to {money(amount)}" }
                 }
             }
-            if here { small { {pace(&list["local"])} } }
+            if let Some(local) = list.local.as_ref().filter(|_| is_here) { small { {pace(local)} } }
             span { class: "sp" }
             {press("btn ghost small", "paperclip", "Attach", move || {
                 let mut text = text;
@@ -390,7 +378,7 @@ fn choices(
                 dom::focus("prompt");
             })}
             upload::Chooser { id: "attach", label: "Attach files of this machine", onfiles }
-            {press("btn ghost small", "settings", "Models", move || choir::open_models(desk))}
+            {press("btn ghost small", "settings", "Models", move || runs::open_models(desk))}
         }
     }
 }

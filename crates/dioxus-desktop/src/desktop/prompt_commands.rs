@@ -1,11 +1,10 @@
 //! The commands of the prompt bar.
 
 use dioxus::prelude::*;
-use serde_json::json;
 use shared_types::FilePath;
 use shared_types::wire::{Done, NewCheckpoint};
 
-use crate::api::{self, Answer};
+use crate::api::{self, Answer, Method};
 use crate::apps;
 use crate::desk::{Desk, Overlay};
 use crate::dom;
@@ -108,7 +107,7 @@ pub(crate) fn run(mut desk: Desk, command: &Command, text: &str) {
             desk.said("Checkpoint made", &answer);
         }),
         Verb::Theme => match words.as_str() {
-            "light" | "dark" | "system" => desk.set("theme", json!(words)),
+            "light" | "dark" | "system" => desk.set("theme", words.into()),
             other => desk.toast(
                 format!("There is no theme {other}: light, dark or system."),
                 true,
@@ -149,9 +148,8 @@ pub(crate) fn run(mut desk: Desk, command: &Command, text: &str) {
 /// Ends this session and shows the sign-in screen.
 pub(crate) fn sign_out(desk: Desk) {
     api::run(async move {
-        let answer: Answer<serde_json::Value> = api::post("/auth/logout", &json!({})).await;
-        match answer {
-            Ok(_) => {
+        match api::send_json(Method::Post, "/auth/logout", &api::Empty {}).await {
+            Ok(()) => {
                 dom::forget_drafts();
                 if let Some(window) = dom::window() {
                     let _ = window.location().reload();

@@ -1,19 +1,19 @@
 //! The bar at the bottom: launcher, apps, prompt bar, notifications, connection, clock.
 
 use dioxus::prelude::*;
-use serde_json::Value;
 use shared_types::WindowId;
 use shared_types::payload::window::WindowMode;
+use shared_types::wire::RunState;
 
 use super::menu::{Item, Menu};
 use super::prompt::Prompt;
 use crate::apps::{self, AppInfo};
-use crate::choir::read::{is_outgoing, is_over, money, number, text};
 use crate::connection::Link;
 use crate::desk::{Desk, Overlay, desk};
+use crate::format::money;
 use crate::icons::Icon;
 use crate::parts::{either, press};
-use crate::{choir, clock, dom, ids};
+use crate::{clock, dom, ids, runs};
 
 #[component]
 pub(crate) fn Taskbar() -> Element {
@@ -145,21 +145,15 @@ fn AppButton(app: &'static AppInfo) -> Element {
 #[component]
 fn Working() -> Element {
     let desk = desk();
-    let questions = desk.choir.questions.read();
-    let needs_answer = |question: &&Value| !is_outgoing(question);
-    let asked = questions.as_array().into_iter().flatten().filter(needs_answer).count() as u64;
-    let runs = desk.choir.runs.read();
-    let open: Vec<_> = runs.as_array().into_iter().flatten().filter(|line| !is_over(line)).collect();
+    let asked = desk.runs.questions.read().iter().filter(|q| q.about.needs_answer()).count() as u64;
+    let newest = desk.runs.newest.read();
+    let open: Vec<_> = newest.iter().filter(|line| !line.state.is_over()).collect();
     let Some(first) = open.first() else { return rsx! {} };
-    let run = match open.iter().find(|line| text(line, "state") == "waiting") {
-        Some(waiting) => text(waiting, "run"),
-        None => text(first, "run"),
-    };
-    let run = run.to_owned();
-    let working = open.iter().filter(|line| text(line, "state") == "running").count();
-    let spent = open.iter().map(|line| number(&line["cost"], "micros")).sum::<u64>();
+    let run = open.iter().find(|line| line.state == RunState::Waiting).unwrap_or(first).run;
+    let working = open.iter().filter(|line| line.state == RunState::Running).count();
+    let spent = open.iter().map(|line| line.cost.micros).sum::<u64>();
     let label = match (asked, working) {
-        (0, 0) if open.iter().all(|line| text(line, "state") == "paused") => format!("{} paused", open.len()),
+        (0, 0) if open.iter().all(|line| line.state == RunState::Paused) => format!("{} paused", open.len()),
         (0, 0) => format!("{} waiting", open.len()),
         (0, n) => format!("{n} working"),
         (n, _) => clock::plural(n, "question"),
@@ -168,8 +162,8 @@ fn Working() -> Element {
         button {
             class: if asked > 0 { "pill ask" } else { "pill live" },
             id: "working",
-            title: "{text(first, \"title\")}",
-            onclick: move |_| choir::open(desk, &run),
+            title: "{first.title}",
+            onclick: move |_| runs::open(desk, run),
             Icon { name: "activity" }
             "{label}"
             if spent > 0 { span { class: "wide-only", "· {money(spent)}" } }
@@ -262,10 +256,10 @@ pub(crate) fn Notices() -> Element {
                     li { key: "{i}", class: if notice.bad { "bad" } else { "" },
                         Icon { name: either(notice.bad, "triangle-alert", "info") }
                         span { "{notice.text}" }
-                        if !notice.run.is_empty() {
+                        if let Some(run) = notice.run {
                             {press("btn small", "", "Open", move || {
                                 close();
-                                choir::open(desk, &notice.run);
+                                runs::open(desk, run);
                             })}
                         }
                         time { "{clock::when(notice.at)}" }

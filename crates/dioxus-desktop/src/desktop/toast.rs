@@ -2,10 +2,10 @@
 
 use dioxus::prelude::*;
 
-use crate::choir;
 use crate::desk::{Offer, desk};
 use crate::icons::Icon;
 use crate::parts::{IconButton, either};
+use crate::runs;
 use crate::undo::{self, Way};
 
 #[component]
@@ -28,11 +28,11 @@ pub(crate) fn Toasts() -> Element {
                             button { class: "offer", onclick: move |_| { close(toast.id); desk.reopen(id, (*window).clone()) }, "Reopen" }
                         },
                         Offer::Open(run) => rsx! {
-                            button { class: "offer", onclick: move |_| { close(toast.id); choir::open(desk, &run) }, "Open" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); runs::open(desk, run) }, "Open" }
                         },
                         Offer::OpenOrUndo(run) => rsx! {
-                            button { class: "offer", onclick: { let run = run.clone(); move |_| { close(toast.id); choir::undo(desk, &run) } }, "Undo" }
-                            button { class: "offer", onclick: move |_| { close(toast.id); choir::open(desk, &run) }, "Open" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); runs::undo(desk, run) }, "Undo" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); runs::open(desk, run) }, "Open" }
                         },
                         Offer::Redo(op) => rsx! {
                             button { class: "offer", onclick: move |_| { close(toast.id); undo::one(desk, Way::Redo, op, None) }, "Redo" }

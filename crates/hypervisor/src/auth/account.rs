@@ -6,8 +6,7 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, HeaderName};
 use axum::{Extension, Json as Answer};
-use serde::Serialize;
-use shared_types::wire::{ApiToken, AuditLine, NewToken, Session};
+use shared_types::wire::{ApiToken, AuditLine, NewToken, RecoveryCodes, Session};
 
 use crate::access::Principal;
 use crate::body::Json;
@@ -17,12 +16,6 @@ use crate::server_state::ServerState;
 
 /// For responses that contain a secret.
 const NO_STORE: [(HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
-
-/// New recovery codes. They are shown only once.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(super) struct RecoveryCodes {
-    codes: Vec<String>,
-}
 
 pub(super) async fn sessions(
     Extension(state): Extension<Arc<ServerState>>,

@@ -6,28 +6,13 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, HeaderName};
 use axum::{Extension, Json as Answer};
-use serde::{Deserialize, Serialize};
+use shared_types::wire::{Invitation, Invite, Invited};
 
 use crate::access::Principal;
 use crate::body::Json;
-use crate::identity::{ClientInfo, Invitation};
+use crate::identity::ClientInfo;
 use crate::problem::ApiError;
 use crate::server_state::ServerState;
-
-/// The body of `POST /auth/invitations`.
-#[derive(Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Invite {
-    #[schemars(length(min = 1, max = 100))]
-    name: String,
-}
-
-/// A new invitation, with the link for the invited person.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(super) struct Invited {
-    link: String,
-    invitation: Invitation,
-}
 
 pub(super) async fn list(
     Extension(state): Extension<Arc<ServerState>>,

@@ -7,39 +7,20 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::{Extension, Json as Answer};
 use serde::Deserialize;
-use shared_types::wire::Passkey;
+use shared_types::wire::{CeremonyStart, FinishCeremony, NewPasskey, Passkey};
 use webauthn_rs::prelude::{PublicKeyCredential, RegisterPublicKeyCredential};
 
 use super::sign_in::{PreviousPrincipal, start_session};
 use crate::access::Principal;
 use crate::body::Json;
-use crate::ceremonies::CeremonyStart;
 use crate::identity::ClientInfo;
 use crate::problem::ApiError;
 use crate::server_state::ServerState;
-
-/// The body of `POST /auth/passkeys/register/start`.
-#[derive(Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StartRegistration {
-    #[schemars(length(min = 1, max = 100))]
-    name: String,
-}
 
 /// The body of `POST /auth/passkeys/login/start`, an empty object.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StartLogin {}
-
-/// The second request of a ceremony, with the credential from the authenticator.
-#[derive(Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct FinishCeremony<T> {
-    ceremony: String,
-    /// The result of the browser's `navigator.credentials`, as JSON.
-    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
-    credential: T,
-}
 
 pub(super) async fn list(
     Extension(state): Extension<Arc<ServerState>>,
@@ -61,7 +42,7 @@ pub(super) async fn remove(
 pub(super) async fn register_start(
     Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-    Json(body): Json<StartRegistration>,
+    Json(body): Json<NewPasskey>,
 ) -> Result<Answer<CeremonyStart>, ApiError> {
     let session = principal.require_session()?;
     Ok(Answer(state.passkeys.start_registration(&state.identity, &session, &body.name)?))

@@ -6,8 +6,7 @@ use axum::Extension;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use shared_types::wire::Link;
+use shared_types::wire::{Link, Recover};
 
 use crate::access::Principal;
 use crate::body::Json;
@@ -52,14 +51,6 @@ pub(super) async fn accept(
 ) -> Result<Response, ApiError> {
     let session = state.identity.accept(&link.secret, &client)?;
     Ok(start_session(&state, &session, previous, &client))
-}
-
-/// The body of `POST /auth/recover`.
-#[derive(Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Recover {
-    user: String,
-    code: String,
 }
 
 pub(super) async fn recover(

@@ -1,21 +1,13 @@
 //! Invitations: how the owner gives another person an account with a computer of its own.
 
 use rusqlite::{Connection, OptionalExtension, params};
+use shared_types::wire::Invitation;
 use shared_types::{Timestamp, UserId};
 
 use super::audit::{self, AuditAction};
 use super::{
     ClientInfo, IdentityError, IdentityStore, NewSession, RandomSecret, limits, secret, sessions, users,
 };
-
-/// A pending invitation.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-pub struct Invitation {
-    pub id: String,
-    pub name: String,
-    pub created: Timestamp,
-    pub expires: Timestamp,
-}
 
 /// A new invitation, with the secret for the invited person.
 #[derive(Debug)]

@@ -1,25 +1,23 @@
 //! What goes over the one WebSocket of a tab, as text.
 
-use std::fmt;
-
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::desktop::DesktopState;
-use crate::{OpId, RunId, Seq, TaskId, TerminalId};
+use crate::{OpId, RunId, Seq, Source, TaskId, TerminalId};
 
 /// What the server says over the WebSocket, as text. Terminal output comes in binary frames: see `TerminalFrame`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum FromServer {
+pub enum FromServer<E = Box<RawValue>> {
     /// Where the client starts, or starts again because it was too far behind.
     State { state: Box<DesktopState> },
     /// The next event, exactly as the log has it.
     Event {
         #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
-        event: Box<RawValue>,
+        event: E,
     },
     /// Everything up to here was sent.
     Through { seq: Seq },
@@ -39,60 +37,23 @@ pub enum FromServer {
     Refused { detail: String },
 }
 
-/// The fields of all messages together. Read one kind at a time they would cost the desktop three times as much.
-#[derive(Deserialize)]
-struct Fields {
-    state: Option<Box<DesktopState>>,
-    event: Option<Box<RawValue>>,
-    seq: Option<Seq>,
-    terminal: Option<TerminalId>,
-    offset: Option<u64>,
-    written: Option<u64>,
-    code: Option<i32>,
-    run: Option<RunId>,
-    task: Option<TaskId>,
-    text: Option<String>,
-    detail: Option<String>,
+/// What a tab reads of an event. The log has more; see [`StoredEvent`](crate::StoredEvent).
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SentEvent {
+    pub seq: Seq,
+    pub source: Source,
+    #[serde(rename = "type")]
+    pub name: Box<str>,
+    #[serde(rename = "v", default = "first_version")]
+    pub version: u16,
+    pub op: OpId,
+    #[serde(default)]
+    pub run_id: Option<RunId>,
+    pub payload: Value,
 }
 
-impl Fields {
-    fn into_message(self, kind: &str) -> Option<FromServer> {
-        let Self { state, event, seq, terminal, offset, written, code, run, task, text, detail } = self;
-        Some(match kind {
-            "state" => FromServer::State { state: state? },
-            "event" => FromServer::Event { event: event? },
-            "through" => FromServer::Through { seq: seq? },
-            "projected" => FromServer::Projected { seq: seq? },
-            "attached" => FromServer::Attached { terminal: terminal?, offset: offset?, written: written? },
-            "terminal_ended" => FromServer::TerminalEnded { terminal: terminal?, code },
-            "said" => FromServer::Said { run: run?, task: task?, text: text? },
-            "notice" => FromServer::Notice { text: text? },
-            "refused" => FromServer::Refused { detail: detail? },
-            _ => return None,
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for FromServer {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(OneMessage)
-    }
-}
-
-struct OneMessage;
-
-impl<'de> Visitor<'de> for OneMessage {
-    type Value = FromServer;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a message under the name of its kind")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FromServer, A::Error> {
-        let unknown = || A::Error::custom("not a whole message of a known kind");
-        let (kind, fields) = map.next_entry::<String, Fields>()?.ok_or_else(unknown)?;
-        fields.into_message(&kind).ok_or_else(unknown)
-    }
+fn first_version() -> u16 {
+    1
 }
 
 /// What a client says over the WebSocket, as text. Terminal input goes in binary frames.
@@ -132,7 +93,7 @@ mod tests {
     #[test]
     fn what_a_server_says_reads_back() {
         let terminal = TerminalId::from_bytes([1; 16]);
-        let event = RawValue::from_string(r#"{"seq": 1}"#.into()).unwrap();
+        let event: Box<RawValue> = RawValue::from_string(r#"{"seq": 1}"#.into()).unwrap();
         for message in [
             FromServer::Event { event },
             FromServer::Through { seq: Seq(3) },

@@ -2,15 +2,15 @@
 //! what came out of one is read when it is opened.
 
 use dioxus::prelude::*;
-use serde_json::Value;
-use shared_types::Seq;
+use shared_types::wire::{RunDetails, Step, StepKind, StepParts};
+use shared_types::{RunId, Seq, TaskId};
 
 use crate::api::{self, Answer};
 use crate::apps;
-use crate::choir::read::{cost, is, items, moment, name, number, sign, text};
 use crate::clock;
 use crate::desk::{Desk, desk};
 use crate::dom;
+use crate::format::{cost, role_icon, role_name};
 use crate::icons::Icon;
 use crate::parts::{IconButton, Trouble, Waiting, press};
 use crate::undo::{self, Plan, Target, Way};
@@ -21,57 +21,54 @@ const SPARE: usize = 10;
 /// Everything of a run in one scroll: what is above its steps, and the steps.
 #[component]
 pub(super) fn Steps(
-    run: String,
-    details: Value,
-    only: Signal<String>,
-    chosen: Signal<u64>,
+    run: RunId,
+    details: RunDetails,
+    only: Signal<Option<TaskId>>,
+    chosen: Signal<Option<Seq>>,
     above: Element,
 ) -> Element {
     let mut chosen = chosen;
     let mut top = use_signal(|| 0usize);
     let mut tall = use_signal(|| 900usize);
     let mut turn = use_signal(|| 0u32);
-    let mut kept = use_hook(|| CopyValue::new(Value::Array(Vec::new())));
+    let mut kept = use_hook(|| CopyValue::new(Vec::<Step>::new()));
     drop(turn.read());
-    let (steps, hidden) = merge(&mut kept.write(), &details, &only.read());
+    let (steps, hidden) = merge(&mut kept.write(), &details, *only.read());
     let total = steps.len();
     let first = (top() / ROW).saturating_sub(SPARE).min(total);
     let last = ((top() + tall()) / ROW + SPARE).min(total);
     let place = format!("steps-{run}");
     let space = place.clone();
-    let numbers: Vec<u64> = steps.iter().map(|step| number(step, "seq")).collect();
+    let numbers: Vec<Seq> = steps.iter().map(|step| step.seq).collect();
     let keydown = move |event: KeyboardEvent| {
-        let at = numbers.iter().position(|seq| *seq == *chosen.peek());
+        let at = numbers.iter().position(|seq| Some(*seq) == *chosen.peek());
         let next = match dom::key(&event).as_str() {
             "ArrowDown" => at.map_or(0, |i| i + 1),
             "ArrowUp" => at.map_or(0, |i| i.saturating_sub(1)),
             "Escape" if at.is_some() => {
                 event.stop_propagation();
-                return chosen.set(0);
+                return chosen.set(None);
             }
             _ => return,
         };
         event.prevent_default();
         if let Some(seq) = numbers.get(next) {
-            chosen.set(*seq);
+            chosen.set(Some(*seq));
             dom::reveal(&format!("step-{seq}"));
         }
     };
-    let oldest = kept.read().as_array().and_then(|all| all.first()).map(|step| number(step, "seq"));
+    let oldest = kept.read().first().map(|step| step.seq);
     let more = move || {
-        let run = run.clone();
         spawn(async move {
             let before = oldest.unwrap_or_default();
-            let answer: Answer<Value> = api::get(&format!("/runs/{run}/steps?before={before}")).await;
+            let answer: Answer<Vec<Step>> = api::get(&format!("/runs/{run}/steps?before={before}")).await;
             match answer {
-                Ok(Value::Array(mut older)) => {
-                    if let Some(kept) = kept.write().as_array_mut() {
-                        older.append(kept);
-                        *kept = older;
-                    }
+                Ok(mut older) => {
+                    let mut kept = kept.write();
+                    older.append(&mut kept);
+                    *kept = older;
                     *turn.write() += 1;
                 }
-                Ok(_) => {}
                 Err(failure) => desk().fail(&failure),
             }
         });
@@ -89,7 +86,7 @@ pub(super) fn Steps(
             },
             {above}
             if total > 0 {
-                h3 { "Steps" if !only.read().is_empty() { " of one agent" } }
+                h3 { "Steps" if only.read().is_some() { " of one agent" } }
             }
             div { class: "space steps", id: "{space}", role: "listbox", tabindex: "0", "aria-label": "Steps, newest first", height: "{total * ROW}px", onkeydown: keydown,
                 div { class: "slab", top: "{first * ROW}px",
@@ -107,42 +104,37 @@ pub(super) fn Steps(
 
 /// Puts the newest steps beside those that were read before; says which are shown, the newest first, and how many are
 /// not here.
-fn merge(kept: &mut Value, details: &Value, only: &str) -> (Vec<Value>, u64) {
-    let newest = items(details, "steps");
-    let from = newest.first().map_or(u64::MAX, |step| number(step, "seq"));
-    let Some(kept) = kept.as_array_mut() else { return (Vec::new(), 0) };
-    if from < u64::MAX {
-        kept.retain(|step| number(step, "seq") < from);
+fn merge(kept: &mut Vec<Step>, details: &RunDetails, only: Option<TaskId>) -> (Vec<Step>, u64) {
+    if let Some(first) = details.steps.first() {
+        kept.retain(|step| step.seq < first.seq);
     }
     let before = kept.len() as u64;
-    let hidden = number(details, "earlier").saturating_sub(before);
-    kept.extend(newest.iter().cloned());
-    let fits = |step: &&Value| only.is_empty() || text(step, "task") == only;
+    let hidden = details.earlier.saturating_sub(before);
+    kept.extend(details.steps.iter().cloned());
+    let fits = |step: &&Step| only.is_none() || step.task == only;
     (kept.iter().rev().filter(fits).cloned().collect(), hidden)
 }
 
-fn row(details: &Value, step: &Value, above: Option<&Value>, mut chosen: Signal<u64>) -> Element {
-    let seq = number(step, "seq");
-    let on = *chosen.read() == seq;
-    let task = text(step, "task");
-    let role = items(details, "agents").iter().find(|agent| text(agent, "task") == task);
-    let role = role.map(|agent| text(agent, "role")).unwrap_or_default();
-    let begins = above.is_none_or(|above| text(above, "task") != task);
+fn row(details: &RunDetails, step: &Step, above: Option<&Step>, mut chosen: Signal<Option<Seq>>) -> Element {
+    let seq = step.seq;
+    let on = *chosen.read() == Some(seq);
+    let agent = details.agents.iter().find(|agent| Some(agent.task) == step.task);
+    let role = agent.map(|agent| agent.role.as_str()).unwrap_or_default();
+    let begins = above.is_none_or(|above| above.task != step.task);
     let class = format!(
         "step{}{}{}{}",
         if on { " on" } else { "" },
         if begins { " first" } else { "" },
-        if is(step, "undone") { " undone" } else { "" },
-        if is(step, "failed") { " failed" } else { "" },
+        if step.undone { " undone" } else { "" },
+        if step.failed { " failed" } else { "" },
     );
-    let icon = match text(step, "kind") {
-        "reply" => "sparkles",
-        "call" => "square-terminal",
-        "message" => "corner-down-right",
-        "ask" => "circle-help",
-        _ => "chevron-right",
+    let icon = match step.kind {
+        StepKind::Reply => "sparkles",
+        StepKind::Call => "square-terminal",
+        StepKind::Message => "corner-down-right",
+        StepKind::Ask => "circle-help",
+        StepKind::Turn => "chevron-right",
     };
-    let files = number(step, "files");
     rsx! {
         div {
             key: "{seq}",
@@ -150,63 +142,56 @@ fn row(details: &Value, step: &Value, above: Option<&Value>, mut chosen: Signal<
             class,
             role: "option",
             "aria-selected": on.to_string(),
-            onclick: move |_| chosen.set(if on { 0 } else { seq }),
-            span { class: "who", if begins { Icon { name: sign(role) } {if role.is_empty() { "Run".to_owned() } else { name(role) }} } }
+            onclick: move |_| chosen.set((!on).then_some(seq)),
+            span { class: "who", if begins { Icon { name: role_icon(role) } {if role.is_empty() { "Run".to_owned() } else { role_name(role) }} } }
             Icon { name: icon }
-            span { class: "w", {text(step, "label")} }
-            if is(step, "failed") { span { class: "chip bad", "failed" } }
-            if is(step, "undone") { span { class: "chip", "undone" } }
-            if files > 0 { span { class: "chip", {clock::plural(files, "file")} } }
-            small { {cost(&step["cost"])} }
-            time { {clock::time(moment(step, "ts"))} }
+            span { class: "w", "{step.label}" }
+            if step.failed { span { class: "chip bad", "failed" } }
+            if step.undone { span { class: "chip", "undone" } }
+            if step.files > 0 { span { class: "chip", {clock::plural(step.files, "file")} } }
+            small { {cost(&step.cost)} }
+            time { {clock::time(step.ts)} }
         }
     }
 }
 
 /// What went into a step and what came out of it.
 #[component]
-pub(super) fn Parts(run: String, beat: u64, chosen: Signal<u64>) -> Element {
+pub(super) fn Parts(run: RunId, seq: Seq, revision: u64, chosen: Signal<Option<Seq>>) -> Element {
     let desk = desk();
     let mut chosen = chosen;
-    let seq = *chosen.peek();
-    let mut now = use_signal(|| beat);
-    if *now.peek() != beat {
-        now.set(beat);
-    }
-    let of = run.clone();
-    let parts = api::use_fetched::<Value>(move || {
+    let now = use_memo(use_reactive!(|(revision,)| revision));
+    let parts = api::use_fetched::<StepParts>(move || {
         drop(now.read());
-        format!("/runs/{of}/steps/{seq}")
+        format!("/runs/{run}/steps/{seq}")
     });
     let body = match &*parts.read() {
         None => rsx! { Waiting {} },
         Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
         Some(Ok(parts)) => {
-            let step = &parts["step"];
+            let step = &parts.step;
             rsx! {
-                h3 { {text(step, "label")} }
-                p { class: "quiet", {clock::full(moment(step, "ts"))} " · event {seq}" }
-                {acts(desk, &run, step)}
-                for note in items(parts, "notes").iter().filter_map(Value::as_str) {
+                h3 { "{step.label}" }
+                p { class: "quiet", {clock::full(step.ts)} " · event {seq}" }
+                {acts(desk, run, step)}
+                for note in &parts.notes {
                     p { class: "note-line", Icon { name: "info" } "{note}" }
                 }
-                {part("Given", text(parts, "input"))}
-                {part("Came back", text(parts, "output"))}
+                {part("Given", parts.input.as_deref())}
+                {part("Came back", parts.output.as_deref())}
             }
         }
     };
     rsx! {
         aside { class: "detail scroll", "aria-label": "Step",
-            IconButton { icon: "x", label: "Close the step", class: "corner", onclick: move |_| chosen.set(0) }
+            IconButton { icon: "x", label: "Close the step", class: "corner", onclick: move |_| chosen.set(None) }
             {body}
         }
     }
 }
 
-fn part(title: &str, words: &str) -> Element {
-    if words.is_empty() {
-        return rsx! {};
-    }
+fn part(title: &str, words: Option<&str>) -> Element {
+    let Some(words) = words.filter(|words| !words.is_empty()) else { return rsx! {} };
     rsx! {
         h4 { "{title}" }
         pre { class: "output scroll", tabindex: "0", "aria-label": "{title}", "{words}" }
@@ -214,25 +199,23 @@ fn part(title: &str, words: &str) -> Element {
 }
 
 /// What can be done to a step: a turn and a call can be tried again, and a call is an operation of its own.
-fn acts(desk: Desk, run: &str, step: &Value) -> Element {
-    let label = text(step, "label").to_owned();
-    let (run, seq) = (run.parse(), Seq(number(step, "seq")));
-    let again = (matches!(text(step, "kind"), "reply" | "call") && !is(step, "undone")).then(|| {
+fn acts(desk: Desk, run: RunId, step: &Step) -> Element {
+    let label = step.label.clone();
+    let seq = step.seq;
+    let again = (matches!(step.kind, StepKind::Reply | StepKind::Call) && !step.undone).then(|| {
         let label = label.clone();
         let retry = move || {
-            if let Ok(run) = run {
-                let (way, target) = (Way::Retry, Target::Step(run, seq));
-                undo::ask(desk, Plan::Revert { way, target, label: label.clone() });
-            }
+            let (way, target) = (Way::Retry, Target::Step(run, seq));
+            undo::ask(desk, Plan::Revert { way, target, label: label.clone() });
         };
         press("btn", "rotate-ccw", Way::Retry.verb(), retry)
     });
-    let Ok(op) = text(step, "op").parse() else {
+    let Some(op) = step.op else {
         return rsx! {
             div { class: "acts", {again} }
         };
     };
-    let way = if is(step, "undone") { Way::Redo } else { Way::Undo };
+    let way = if step.undone { Way::Redo } else { Way::Undo };
     let revert = move || undo::ask(desk, Plan::Revert { way, target: Target::Op(op), label: label.clone() });
     let look = move || {
         if let Some(app) = apps::find("timeline") {
@@ -241,7 +224,7 @@ fn acts(desk: Desk, run: &str, step: &Value) -> Element {
     };
     rsx! {
         div { class: "acts",
-            if number(step, "files") > 0 {
+            if step.files > 0 {
                 {press("btn", if way == Way::Undo { "undo-2" } else { "redo-2" }, way.verb(), revert)}
             }
             {again}
@@ -252,28 +235,70 @@ fn acts(desk: Desk, run: &str, step: &Value) -> Element {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use shared_types::Timestamp;
+    use shared_types::payload::run::Budget;
+    use shared_types::wire::{RunCost, RunLine, RunState};
 
     use super::*;
 
-    fn details(steps: std::ops::Range<u64>, earlier: u64) -> Value {
-        let steps: Vec<Value> =
-            steps.map(|seq| json!({ "seq": seq, "task": if seq % 2 == 0 { "a" } else { "b" } })).collect();
-        json!({ "steps": steps, "earlier": earlier })
+    fn task(seq: u64) -> TaskId {
+        TaskId::from_bytes([(seq % 2) as u8; 16])
+    }
+
+    fn step(seq: u64) -> Step {
+        Step {
+            seq: Seq(seq),
+            ts: Timestamp::from_millis(0),
+            task: Some(task(seq)),
+            kind: StepKind::Call,
+            label: String::new(),
+            op: None,
+            undone: false,
+            failed: false,
+            files: 0,
+            cost: RunCost::default(),
+        }
+    }
+
+    fn details(steps: std::ops::Range<u64>, earlier: u64) -> RunDetails {
+        let line = RunLine {
+            run: RunId::from_bytes([1; 16]),
+            title: String::new(),
+            state: RunState::Running,
+            reason: None,
+            seq: Seq(1),
+            started: Timestamp::from_millis(0),
+            ended: None,
+            cost: RunCost::default(),
+            asks: 0,
+            undone: false,
+        };
+        RunDetails {
+            line,
+            objective: String::new(),
+            model: None,
+            budget: Budget::default(),
+            agents: Vec::new(),
+            questions: Vec::new(),
+            steps: steps.map(step).collect(),
+            earlier,
+            summary: None,
+            results: Vec::new(),
+        }
     }
 
     #[test]
     fn the_newest_steps_join_those_that_were_read_before() {
-        let mut kept = Value::Array(Vec::new());
-        let (shown, hidden) = merge(&mut kept, &details(3..6, 2), "");
-        assert_eq!(shown.iter().map(|step| number(step, "seq")).collect::<Vec<_>>(), [5, 4, 3]);
-        assert_eq!(hidden, 2);
-        let (shown, hidden) = merge(&mut kept, &details(5..8, 4), "");
-        assert_eq!(shown.iter().map(|step| number(step, "seq")).collect::<Vec<_>>(), [7, 6, 5, 4, 3]);
+        let mut kept = Vec::new();
+        let numbers = |shown: &[Step]| shown.iter().map(|step| step.seq.0).collect::<Vec<_>>();
+        let (shown, hidden) = merge(&mut kept, &details(3..6, 2), None);
+        assert_eq!((numbers(&shown), hidden), (vec![5, 4, 3], 2));
+        let (shown, hidden) = merge(&mut kept, &details(5..8, 4), None);
+        assert_eq!(numbers(&shown), [7, 6, 5, 4, 3]);
         assert_eq!(hidden, 2, "two of the four were read before");
-        let (shown, _) = merge(&mut kept, &details(5..8, 4), "a");
-        assert_eq!(shown.iter().map(|step| number(step, "seq")).collect::<Vec<_>>(), [6, 4]);
-        let (shown, _) = merge(&mut kept, &json!({}), "");
-        assert_eq!(shown.len(), 5, "nothing is lost while it is read again");
+        let (shown, _) = merge(&mut kept, &details(5..8, 4), Some(task(0)));
+        assert_eq!(numbers(&shown), [6, 4]);
+        let (shown, _) = merge(&mut kept, &details(0..0, 0), None);
+        assert_eq!(shown.len(), 5, "nothing is lost while it is fetched again");
     }
 }

@@ -1,11 +1,12 @@
 //! Pages about signing in: passkeys, sessions, tokens, recovery codes.
 
 use dioxus::prelude::*;
-use serde_json::{Value, json};
-use shared_types::wire::{ApiToken, NewToken, Passkey, Scope, Session};
+use shared_types::wire::{
+    ApiToken, CeremonyStart, FinishCeremony, NewPasskey, NewToken, Passkey, RecoveryCodes, Scope, Session,
+};
 
 use super::webauthn;
-use crate::api::{self, Answer};
+use crate::api::{self, Answer, Method};
 use crate::clock;
 use crate::desk::{Offer, desk};
 use crate::dom;
@@ -80,11 +81,11 @@ pub(crate) fn Passkeys() -> Element {
 }
 
 async fn register(name: &str) -> Answer<()> {
-    let start: Value = api::post("/auth/passkeys/register/start", &json!({ "name": name })).await?;
-    let credential = webauthn::create(&start["options"]).await?;
-    let body = json!({ "ceremony": start["ceremony"], "credential": credential });
-    let _: Value = api::post("/auth/passkeys/register/finish", &body).await?;
-    Ok(())
+    let named = NewPasskey { name: name.to_owned() };
+    let CeremonyStart { ceremony, options } = api::post("/auth/passkeys/register/start", &named).await?;
+    let credential = webauthn::create(&options).await?;
+    let finish = FinishCeremony { ceremony, credential };
+    api::send_json(Method::Post, "/auth/passkeys/register/finish", &finish).await
 }
 
 #[component]
@@ -238,9 +239,9 @@ pub(crate) fn Recovery() -> Element {
     let mut codes = use_signal(Vec::<String>::new);
     let make = move |_| {
         spawn(async move {
-            let answer: Answer<Value> = api::post("/auth/recovery", &json!({})).await;
+            let answer: Answer<RecoveryCodes> = api::post("/auth/recovery", &api::Empty {}).await;
             match answer {
-                Ok(value) => codes.set(serde_json::from_value(value["codes"].clone()).unwrap_or_default()),
+                Ok(made) => codes.set(made.codes),
                 Err(failure) => desk.fail(&failure),
             }
         });

@@ -2,28 +2,46 @@
 
 use dioxus::prelude::*;
 use serde_json::Value;
+use shared_types::payload::run::Budget;
+use shared_types::wire::ModelList;
 
 use crate::apps::runs::share;
-use crate::choir::read::{allows, cost, lasted, name, number, object, sign, text};
 use crate::desk::desk;
+use crate::dom;
+use crate::format::{budget, cost, duration, role_icon, role_name};
 use crate::icons::Icon;
 
 const ROLES: [&str; 4] = ["conductor", "writer", "researcher", "terminal"];
 
+/// Keeps a budget as a setting.
+fn keep(key: &str, value: Budget) {
+    match serde_json::to_value(value) {
+        Ok(value) => desk().set(key, without_nulls(value)),
+        Err(error) => dom::warn(&format!("{key}: {error}")),
+    }
+}
+
+/// Bounds that are not set are left out of a setting.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        other => other,
+    }
+}
+
 /// What a run may take, all of a day, and one agent.
-pub(super) fn budgets(list: &Value) -> Element {
-    let desk = desk();
-    let (most, today) = (number(&list["daily"], "micros"), number(&list["today"], "micros"));
+pub(super) fn budgets(list: &ModelList) -> Element {
+    let (most, today) = (list.daily.micros.unwrap_or_default(), list.today.micros);
     let full = share(today, most);
     rsx! {
-        p { "Today: " {cost(&list["today"])} if number(&list["today"], "tokens") == 0 { "nothing yet" } }
+        p { "Today: " {cost(&list.today)} if list.today.tokens == 0 { "nothing yet" } }
         if most > 0 {
             div { class: "meter", role: "meter", "aria-label": "Spent today", "aria-valuenow": "{full}", i { class: if full >= 90 { "w" } else { "a" }, width: "{full}%" } }
         }
         h3 { "For each run" }
-        Budget { value: list["budget"].clone(), verb: "Keep", onset: move |value| desk.set("runs.budget", value) }
+        BudgetForm { value: list.budget, verb: "Keep", onset: move |value| keep("runs.budget", value) }
         h3 { "For a day" }
-        Budget { value: list["daily"].clone(), verb: "Keep", onset: move |value| desk.set("runs.daily", value) }
+        BudgetForm { value: list.daily, verb: "Keep", onset: move |value| keep("runs.daily", value) }
         h3 { "For one agent" }
         p { class: "quiet", "What one agent of a role may take in a run, within what the run has. At its bound the run pauses; going on gives the agent as much again. Minutes are counted while its model answers and its calls run." }
         div { class: "bounds",
@@ -39,12 +57,12 @@ const HOLDS: [u64; 5] = [0, 5, 15, 60, 300];
 
 fn outbox() -> Element {
     let desk = desk();
-    let now = desk.setting("runs.outbox").and_then(|value| value.as_u64()).unwrap_or(HOLDS[1]);
+    let now = desk.setting_as("runs.outbox").unwrap_or(HOLDS[1]);
     rsx! {
         p { class: "quiet", "Commands with the network, and tools of others that do more than read, lie in the outbox for so long. Until then you can call them off." }
         select { "aria-label": "How long calls wait in the outbox", onchange: move |e| desk.set("runs.outbox", e.value().parse::<u64>().ok().into()),
-            if !HOLDS.contains(&now) { option { value: "{now}", selected: true, {lasted(now * 1000)} } }
-            for seconds in HOLDS { option { key: "{seconds}", value: "{seconds}", selected: seconds == now, {lasted(seconds * 1000)} } }
+            if !HOLDS.contains(&now) { option { value: "{now}", selected: true, {duration(now * 1000)} } }
+            for seconds in HOLDS { option { key: "{seconds}", value: "{seconds}", selected: seconds == now, {duration(seconds * 1000)} } }
         }
     }
 }
@@ -52,96 +70,125 @@ fn outbox() -> Element {
 /// What one agent of a role may take; it opens to be changed.
 #[component]
 fn OfRole(role: &'static str) -> Element {
-    let desk = desk();
     let setting = format!("runs.agent.{role}");
-    let value = desk.setting(&setting).unwrap_or_default();
+    let value: Budget = desk().setting_as(&setting).unwrap_or_default();
     rsx! {
         details {
             summary {
-                Icon { name: sign(role) }
-                b { {name(role)} }
-                small { {allows(&value)} }
+                Icon { name: role_icon(role) }
+                b { {role_name(role)} }
+                small { {budget(&value)} }
                 Icon { name: "chevron-down" }
             }
-            Budget { value, verb: "Keep", onset: move |value| desk.set(&setting, value) }
+            BudgetForm { value, verb: "Keep", onset: move |value| keep(&setting, value) }
         }
     }
 }
 
-/// A bound: its name, its field, and how many of what is stored make one of what is shown.
-type Bound = (&'static str, &'static str, u64);
+/// One bound of a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Dollars,
+    Minutes,
+    Tokens,
+    Steps,
+}
 
-const BOUNDS: [Bound; 4] = [
-    ("Dollars", "micros", 10_000),
-    ("Minutes", "seconds", 60),
-    ("Thousand tokens", "tokens", 1000),
-    ("Steps", "steps", 1),
-];
+const BOUNDS: [Bound; 4] = [Bound::Dollars, Bound::Minutes, Bound::Tokens, Bound::Steps];
+
+/// What was typed into each field, in the order of [`BOUNDS`].
+type Typed = [Option<String>; 4];
+
+impl Bound {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Dollars => "Dollars",
+            Self::Minutes => "Minutes",
+            Self::Tokens => "Thousand tokens",
+            Self::Steps => "Steps",
+        }
+    }
+
+    fn field(self, budget: &mut Budget) -> &mut Option<u64> {
+        match self {
+            Self::Dollars => &mut budget.micros,
+            Self::Minutes => &mut budget.seconds,
+            Self::Tokens => &mut budget.tokens,
+            Self::Steps => &mut budget.steps,
+        }
+    }
+
+    /// A bound as the form shows it.
+    fn show(self, mut budget: Budget) -> String {
+        let Some(n) = *self.field(&mut budget) else { return String::new() };
+        match self {
+            Self::Dollars => format!("{}.{:02}", n / 1_000_000, n / 10_000 % 100),
+            Self::Minutes => n.div_ceil(60).to_string(),
+            Self::Tokens => n.div_ceil(1000).to_string(),
+            Self::Steps => n.to_string(),
+        }
+    }
+
+    /// The number that was typed, in the units of a budget.
+    fn parse(self, text: &str) -> Option<u64> {
+        let (n, unit) = match self {
+            Self::Dollars => (cents(text)?, 10_000),
+            Self::Minutes => (text.parse::<u64>().ok()?, 60),
+            Self::Tokens => (text.parse::<u64>().ok()?, 1000),
+            Self::Steps => (text.parse::<u64>().ok()?, 1),
+        };
+        Some(n.saturating_mul(unit))
+    }
+}
 
 /// Four bounds to fill in.
 #[component]
-pub(crate) fn Budget(value: Value, verb: &'static str, onset: EventHandler<Value>) -> Element {
-    // As it is typed, by field.
-    let mut typed = use_signal(|| object(&[]));
-    let mut wrong = use_signal(|| "");
-    let shown = |(_, key, unit): Bound| match typed.read().get(key).and_then(Value::as_str) {
-        Some(text) => text.to_owned(),
-        None => value.get(key).and_then(Value::as_u64).map(|n| in_units(n, key, unit)).unwrap_or_default(),
-    };
-    let current = value.clone();
-    let keep = move |event: FormEvent| {
+pub(crate) fn BudgetForm(value: Budget, verb: &'static str, onset: EventHandler<Budget>) -> Element {
+    let mut typed = use_signal(Typed::default);
+    let mut wrong = use_signal(|| None::<Bound>);
+    let submit = move |event: FormEvent| {
         event.prevent_default();
-        let kept = changed(&current, &typed.peek());
-        match kept {
+        let changed = changed(value, &typed.peek());
+        match changed {
             Ok(next) => {
-                wrong.set("");
-                typed.set(object(&[]));
+                wrong.set(None);
+                typed.set(Typed::default());
                 onset.call(next);
             }
-            Err(key) => wrong.set(key),
+            Err(bound) => wrong.set(Some(bound)),
         }
     };
+    let shown = |at: usize, bound: Bound| match &typed.read()[at] {
+        Some(text) => text.clone(),
+        None => bound.show(value),
+    };
     rsx! {
-        form { class: "line budget", onsubmit: keep,
-            for (label, key, unit) in BOUNDS {
-                label { "{label}"
-                    input { class: "field", inputmode: "decimal", placeholder: "no limit", value: shown((label, key, unit)),
-                        "aria-invalid": (wrong() == key).then_some("true"),
-                        oninput: move |e| if let Some(fields) = typed.write().as_object_mut() { fields.insert(key.to_owned(), e.value().into()); },
+        form { class: "line budget", onsubmit: submit,
+            for (at, bound) in BOUNDS.into_iter().enumerate() {
+                label { {bound.label()}
+                    input { class: "field", inputmode: "decimal", placeholder: "no limit", value: shown(at, bound),
+                        "aria-invalid": (wrong() == Some(bound)).then_some("true"),
+                        oninput: move |e| typed.write()[at] = Some(e.value()),
                     }
                 }
             }
             button { class: if verb == "Keep" { "btn" } else { "btn pri" }, r#type: "submit", "{verb}" }
-            if let Some((label, ..)) = BOUNDS.iter().find(|(_, key, _)| *key == wrong()) {
-                small { class: "wrong", role: "alert", "{label}: that is no number, so nothing was changed. Leave it empty for no limit." }
+            if let Some(bound) = wrong() {
+                small { class: "wrong", role: "alert", {bound.label()} ": that is no number, so nothing was changed. Leave it empty for no limit." }
             } else {
-                small { class: "quiet", "Now: " {allows(&value)} }
+                small { class: "quiet", "Now: " {budget(&value)} }
             }
         }
     }
 }
 
-/// A stored number as it is shown.
-fn in_units(n: u64, key: &str, unit: u64) -> String {
-    if key == "micros" {
-        format!("{}.{:02}", n / unit / 100, n / unit % 100)
-    } else {
-        n.div_ceil(unit).to_string()
-    }
-}
-
-/// A budget with what was typed in its place, or the field that holds no number.
-fn changed(current: &Value, typed: &Value) -> Result<Value, &'static str> {
-    let mut next = if current.is_object() { current.clone() } else { object(&[]) };
-    for (_, key, unit) in BOUNDS {
-        let (Some(fields), true) = (next.as_object_mut(), typed.get(key).is_some()) else { continue };
-        let words = text(typed, key).trim();
-        let n = if key == "micros" { cents(words) } else { words.parse::<u64>().ok() };
-        match n {
-            Some(n) => drop(fields.insert(key.to_owned(), n.saturating_mul(unit).into())),
-            None if words.is_empty() => drop(fields.remove(key)),
-            None => return Err(key),
-        }
+/// A budget with what was typed in its place, or the bound whose field holds no number.
+fn changed(current: Budget, typed: &Typed) -> Result<Budget, Bound> {
+    let mut next = current;
+    for (bound, text) in BOUNDS.into_iter().zip(typed) {
+        let Some(text) = text.as_deref().map(str::trim) else { continue };
+        let n = if text.is_empty() { None } else { Some(bound.parse(text).ok_or(bound)?) };
+        *bound.field(&mut next) = n;
     }
     Ok(next)
 }
@@ -156,8 +203,6 @@ fn cents(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -170,16 +215,24 @@ mod tests {
         assert_eq!(cents("x"), None);
     }
 
+    fn typed(entries: &[(Bound, &str)]) -> Typed {
+        BOUNDS.map(|bound| {
+            entries.iter().find(|(other, _)| *other == bound).map(|(_, text)| (*text).to_owned())
+        })
+    }
+
     #[test]
     fn what_is_typed_replaces_its_bound_and_what_is_no_number_changes_nothing() {
-        let current = json!({ "steps": 20, "seconds": 90 });
-        let next = changed(&current, &json!({ "steps": " 30 ", "micros": "1.5", "seconds": "" }));
-        assert_eq!(next, Ok(json!({ "steps": 30, "micros": 1_500_000 })));
-        assert_eq!(changed(&Value::Null, &json!({ "tokens": "5" })), Ok(json!({ "tokens": 5000 })));
-        assert_eq!(changed(&current, &json!({ "steps": "2o" })), Err("steps"));
-        assert_eq!(
-            (in_units(1_500_000, "micros", 10_000), in_units(90, "seconds", 60)),
-            ("1.50".into(), "2".into())
+        let current = Budget { steps: Some(20), seconds: Some(90), ..Budget::default() };
+        let next = changed(
+            current,
+            &typed(&[(Bound::Steps, " 30 "), (Bound::Dollars, "1.5"), (Bound::Minutes, "")]),
         );
+        assert_eq!(next, Ok(Budget { steps: Some(30), micros: Some(1_500_000), ..Budget::default() }));
+        let next = changed(Budget::default(), &typed(&[(Bound::Tokens, "5")]));
+        assert_eq!(next, Ok(Budget { tokens: Some(5000), ..Budget::default() }));
+        assert_eq!(changed(current, &typed(&[(Bound::Steps, "2o")])), Err(Bound::Steps));
+        let shown = Budget { micros: Some(1_500_000), ..current };
+        assert_eq!((Bound::Dollars.show(shown), Bound::Minutes.show(shown)), ("1.50".into(), "2".into()));
     }
 }

@@ -3,54 +3,51 @@
 
 use dioxus::prelude::*;
 use gloo_timers::future::TimeoutFuture;
-use serde_json::Value;
+use shared_types::wire::{GrantLine, GrantList, KeyEntry, LocalModelLine, ModelLine, ModelList, ModelTried};
 
-pub(crate) use super::budgets::Budget;
+pub(crate) use super::budgets::BudgetForm;
 use super::budgets::budgets;
 use super::keys::{Key, brand, known};
-use super::reading::{act, list_of, use_read};
-use crate::api::{self, Method};
-use crate::choir::read::{is, items, money, name, number, object, price, text};
+use super::reading::{act, use_read};
+use crate::api::{self, Answer, Method};
 use crate::clock;
 use crate::desk::desk;
 use crate::dom;
+use crate::format::{money, price, role_icon, role_name, short};
 use crate::icons::Icon;
 use crate::parts::{IconButton, Trouble, Waiting, press};
 
 #[component]
 pub(crate) fn Models() -> Element {
     let turn = use_signal(|| 0u32);
-    let models = use_read("/models", turn);
-    let keys = use_read("/keys", turn);
-    let grants = use_read("/grants", turn);
+    let models = use_read::<ModelList>("/models", turn);
+    let keys = use_read::<Vec<KeyEntry>>("/keys", turn);
+    let grants = use_read::<GrantList>("/grants", turn);
     // Nothing tells how far a download is: it is looked at while somebody looks on.
     use_effect(move || {
         let mut turn = turn;
-        if matches!(&*models.read(), Some(Ok(list)) if is(&list["local"], "fetching")) {
+        if matches!(&*models.read(), Some(Ok(list)) if list.local.as_ref().is_some_and(|local| local.fetching))
+        {
             spawn(async move {
                 TimeoutFuture::new(1000).await;
                 *turn.write() += 1;
             });
         }
     });
-    let list = match &*models.read() {
-        None => return rsx! { Waiting {} },
-        Some(Err(failure)) => return rsx! { Trouble { failure: failure.clone() } },
-        Some(Ok(list)) => list.clone(),
+    let (list, keys, grants) = match (&*models.read(), &*keys.read(), &*grants.read()) {
+        (Some(Err(failure)), _, _) | (_, Some(Err(failure)), _) | (_, _, Some(Err(failure))) => {
+            return rsx! { Trouble { failure: failure.clone() } };
+        }
+        (Some(Ok(list)), Some(Ok(keys)), Some(Ok(grants))) => {
+            (list.clone(), keys.clone(), grants.grants.clone())
+        }
+        (None, _, _) | (_, None, _) | (_, _, None) => return rsx! { Waiting {} },
     };
-    let keys = list_of(&keys);
-    let grants = match &*grants.read() {
-        Some(Ok(grants)) => items(grants, "grants").to_vec(),
-        _ => Vec::new(),
-    };
-    let mut providers: Vec<String> =
-        items(&list, "models").iter().map(|model| text(model, "provider").to_owned()).collect();
-    providers.extend(keys.iter().map(|key| text(key, "provider").to_owned()));
-    let all = std::mem::take(&mut providers);
-    // What runs here needs no key.
-    for provider in all {
-        if !["local", "ollama"].contains(&provider.as_str()) && !providers.contains(&provider) {
-            providers.push(provider);
+    let mut providers: Vec<String> = Vec::new();
+    for provider in list.models.iter().map(|m| &m.provider).chain(keys.iter().map(|key| &key.provider)) {
+        // What runs here needs no key.
+        if !["local", "ollama"].contains(&provider.as_str()) && !providers.contains(provider) {
+            providers.push(provider.clone());
         }
     }
     rsx! {
@@ -61,12 +58,12 @@ pub(crate) fn Models() -> Element {
                 Key { key: "{provider}", known: known(&keys, &provider), provider, turn }
             }
         }
-        {local(&list["local"], turn)}
+        if let Some(model) = &list.local { {local(model, turn)} }
         h2 { "Roles" }
         {roles(&list)}
         h2 { "Models" }
         ul { class: "things",
-            for model in items(&list, "models") { Tried { key: "{text(model, \"name\")}", model: model.clone() } }
+            for model in list.models.clone() { Tried { key: "{model.name}", model } }
         }
         h2 { "Budgets" }
         {budgets(&list)}
@@ -76,13 +73,9 @@ pub(crate) fn Models() -> Element {
 }
 
 /// The model that runs on this machine: what it would take to have it, how far that is, and how fast it answers.
-fn local(model: &Value, turn: Signal<u32>) -> Element {
-    if model.is_null() {
-        return rsx! {};
-    }
-    let (bytes, here) = (number(model, "bytes"), number(model, "here"));
-    let fetching = is(model, "fetching");
-    let about = match (is(model, "ready"), fetching) {
+fn local(model: &LocalModelLine, turn: Signal<u32>) -> Element {
+    let LocalModelLine { bytes, here, fetching, ready, declined, .. } = *model;
+    let about = match (ready, fetching) {
         (true, _) => pace(model),
         (false, true) => format!("{} of {}", clock::size(here), clock::size(bytes)),
         (false, false) => format!(
@@ -90,21 +83,21 @@ fn local(model: &Value, turn: Signal<u32>) -> Element {
             clock::size(bytes - here.min(bytes))
         ),
     };
-    let obstacle = said_here(text(model, "obstacle"));
+    let obstacle = said_here(model.obstacle.as_deref().unwrap_or_default());
     let go = |what: &str| {
         let path = format!("/models/local/{what}");
-        move || act(Method::Post, path.clone(), object(&[]), "", turn)
+        move || act(api::send_json(Method::Post, &path, &api::Empty {}), "", turn)
     };
     rsx! {
         h2 { "On this machine" }
         div { class: "local",
             Icon { name: "hard-drive" }
-            div { class: "two", b { {text(model, "name")} } small { "{about}" } }
+            div { class: "two", b { "{model.name}" } small { "{about}" } }
             if fetching {
                 progress { max: "{bytes}", value: "{here}", "aria-label": "Download" }
                 {press("btn", "square", "Stop", go("stop"))}
-            } else if !is(model, "ready") {
-                if !is(model, "declined") { {press("btn", "x", "Decline", go("decline"))} }
+            } else if !ready {
+                if !declined { {press("btn", "x", "Decline", go("decline"))} }
                 {press("btn pri", "download", format!("Fetch {}", clock::size(bytes - here.min(bytes))), go("fetch"))}
             }
         }
@@ -113,12 +106,13 @@ fn local(model: &Value, turn: Signal<u32>) -> Element {
 }
 
 /// How fast the model of this machine is.
-pub(crate) fn pace(model: &Value) -> String {
-    let per_second = |at: usize| model["speed"][at].as_u64().unwrap_or_default() / 100;
-    if model["speed"].is_null() {
-        return "Not timed on this machine yet.".into();
+pub(crate) fn pace(model: &LocalModelLine) -> String {
+    match model.speed {
+        None => "Not timed on this machine yet.".into(),
+        Some((read, written)) => {
+            format!("Measured here: reads {} and writes {} tokens in a second.", read / 100, written / 100)
+        }
     }
-    format!("Measured here: reads {} and writes {} tokens in a second.", per_second(0), per_second(1))
 }
 
 /// What is said of a model, without where to go: the person is there.
@@ -127,31 +121,31 @@ fn said_here(said: &str) -> String {
 }
 
 /// Which model each role gets.
-fn roles(list: &Value) -> Element {
+fn roles(list: &ModelList) -> Element {
     let desk = desk();
-    let models = items(list, "models");
+    let models = &list.models;
     rsx! {
         ul { class: "things",
-            for line in items(list, "roles") {
+            for line in &list.roles {
                 li {
-                    Icon { name: crate::choir::read::sign(text(line, "role")) }
+                    Icon { name: role_icon(&line.role) }
                     div { class: "two",
-                        b { {name(text(line, "role"))} }
+                        b { {role_name(&line.role)} }
                         small {
-                            {match (text(line, "gets"), text(line, "model")) {
-                                ("", _) => "no model can answer for it now".to_owned(),
-                                (gets, wanted) if gets == wanted => models.iter().find(|m| text(m, "name") == gets).map(price).unwrap_or_default(),
-                                (gets, _) => format!("gets {gets} for now"),
+                            {match &line.gets {
+                                None => "no model can answer for it now".to_owned(),
+                                Some(gets) if *gets == line.model => models.iter().find(|m| m.name == *gets).map(price).unwrap_or_default(),
+                                Some(gets) => format!("gets {gets} for now"),
                             }}
                         }
                     }
                     select {
-                        "aria-label": "Model for the {text(line, \"role\")}",
+                        "aria-label": "Model for the {line.role}",
                         onchange: {
-                            let key = format!("models.role.{}", text(line, "role"));
+                            let key = format!("models.role.{}", line.role);
                             move |e: FormEvent| desk.set(&key, e.value().into())
                         },
-                        {options(models, text(line, "model"))}
+                        {options(models, Some(&line.model))}
                     }
                 }
             }
@@ -160,18 +154,20 @@ fn roles(list: &Value) -> Element {
 }
 
 /// The models to choose from, with what stands in the way of each.
-pub(crate) fn options(models: &[Value], chosen: &str) -> Element {
+pub(crate) fn options(models: &[ModelLine], chosen: Option<&str>) -> Element {
+    let is_chosen = |model: &ModelLine| chosen == Some(&model.name);
+    let other = chosen.filter(|name| !name.is_empty() && !models.iter().any(is_chosen));
     rsx! {
-        if !models.iter().any(|model| text(model, "name") == chosen) && !chosen.is_empty() {
-            option { value: chosen, selected: true, {chosen} }
+        if let Some(name) = other {
+            option { value: name, selected: true, {name} }
         }
         for model in models {
             option {
-                value: text(model, "name"),
-                selected: text(model, "name") == chosen,
-                disabled: !is(model, "usable") && text(model, "name") != chosen,
-                {text(model, "name")}
-                if !is(model, "usable") { " (not ready)" }
+                value: "{model.name}",
+                selected: is_chosen(model),
+                disabled: !model.usable && !is_chosen(model),
+                "{model.name}"
+                if !model.usable { " (not ready)" }
             }
         }
     }
@@ -179,36 +175,32 @@ pub(crate) fn options(models: &[Value], chosen: &str) -> Element {
 
 /// A model with a button that tries it.
 #[component]
-fn Tried(model: Value) -> Element {
+fn Tried(model: ModelLine) -> Element {
     let mut said = use_signal(String::new);
-    let path = format!("/models/{}/test", dom::encode(text(&model, "name")));
+    let path = format!("/models/{}/test", dom::encode(&model.name));
     let test = move || {
         said.set("Asking…".into());
         let path = path.clone();
         api::run(async move {
-            let answer = api::call(Method::Post, path, object(&[])).await;
+            let answer: Answer<ModelTried> = api::post(&path, &api::Empty {}).await;
             let words = match answer {
                 Ok(tried) => {
-                    let word = if is(&tried, "ok") { "Answered" } else { "Did not answer" };
-                    let paid = tried.get("micros").and_then(Value::as_u64).map(money).unwrap_or_default();
-                    format!(
-                        "{word} in {} ms. {} {paid}",
-                        number(&tried, "millis"),
-                        said_here(text(&tried, "words"))
-                    )
+                    let word = if tried.ok { "Answered" } else { "Did not answer" };
+                    let paid = tried.micros.map(money).unwrap_or_default();
+                    format!("{word} in {} ms. {} {paid}", tried.millis, said_here(&tried.words))
                 }
                 Err(failure) => failure.text(),
             };
             api::put(said, |said| *said = words);
         });
     };
-    let obstacle = said_here(text(&model, "obstacle"));
+    let obstacle = said_here(model.obstacle.as_deref().unwrap_or_default());
     rsx! {
         li {
-            i { class: if is(&model, "usable") { "dot ready" } else { "dot s" } }
+            i { class: if model.usable { "dot ready" } else { "dot s" } }
             div { class: "two",
-                b { {text(&model, "name")} }
-                small { {brand(text(&model, "provider"))} " · " {price(&model)} " · {crate::choir::read::short(number(&model, \"context\"))} context" }
+                b { "{model.name}" }
+                small { {brand(&model.provider)} " · " {price(&model)} " · {short(model.context)} context" }
                 if !obstacle.is_empty() { small { "{obstacle}" } }
                 if !said.read().is_empty() { small { class: "tried", role: "status", "{said}" } }
             }
@@ -218,7 +210,7 @@ fn Tried(model: Value) -> Element {
 }
 
 /// What was allowed for more than once.
-fn permissions(grants: &[Value], turn: Signal<u32>) -> Element {
+fn permissions(grants: &[GrantLine], turn: Signal<u32>) -> Element {
     rsx! {
         p { class: "quiet", "What you allowed for a run or always. Everything else is asked about again." }
         ul { class: "things",
@@ -226,12 +218,12 @@ fn permissions(grants: &[Value], turn: Signal<u32>) -> Element {
                 li {
                     Icon { name: "shield-check" }
                     div { class: "two",
-                        b { code { {text(grant, "pattern")} } }
-                        small { {text(grant, "tool")} if text(grant, "run").is_empty() { " · always" } else { " · in one run" } }
+                        b { code { "{grant.pattern}" } }
+                        small { "{grant.tool}" if grant.run.is_none() { " · always" } else { " · in one run" } }
                     }
-                    IconButton { icon: "trash-2", label: "Revoke {text(grant, \"pattern\")}", onclick: {
-                        let path = format!("/grants/{}", text(grant, "grant"));
-                        move |_| act(Method::Delete, path.clone(), Value::Null, "Permission revoked", turn)
+                    IconButton { icon: "trash-2", label: "Revoke {grant.pattern}", onclick: {
+                        let grant = grant.grant;
+                        move |_| act(api::delete(&format!("/grants/{grant}")), "Permission revoked", turn)
                     } }
                 }
             }

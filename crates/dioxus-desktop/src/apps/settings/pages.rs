@@ -1,7 +1,6 @@
 //! Pages about the person, the look and what is kept.
 
 use dioxus::prelude::*;
-use serde_json::{Value, json};
 use shared_types::wire::Storage;
 use wasm_bindgen::JsCast;
 
@@ -35,8 +34,7 @@ pub(crate) fn Profile() -> Element {
 #[component]
 pub(crate) fn Appearance() -> Element {
     let desk = desk();
-    let setting = desk.setting("theme");
-    let current = setting.as_ref().and_then(Value::as_str).unwrap_or("system").to_owned();
+    let current = desk.setting_as("theme").unwrap_or_else(|| "system".to_owned());
     rsx! {
         p { class: "quiet", "Light and dark are the same desktop; system follows this machine." }
         div { class: "themes", role: "radiogroup", "aria-label": "Theme",
@@ -46,7 +44,7 @@ pub(crate) fn Appearance() -> Element {
                     class: if current == id { "theme on" } else { "theme" },
                     role: "radio",
                     "aria-checked": (current == id).to_string(),
-                    onclick: move |_| desk.set("theme", json!(id)),
+                    onclick: move |_| desk.set("theme", id.into()),
                     div { class: "swatch {id}", i {} i {} }
                     span { Icon { name: icon } "{title}" }
                 }

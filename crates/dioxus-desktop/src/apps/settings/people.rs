@@ -1,8 +1,7 @@
 //! Whom the owner lets in: an invitation is a link that makes an account with a computer of its own.
 
 use dioxus::prelude::*;
-use serde_json::json;
-use shared_types::Timestamp;
+use shared_types::wire::{Invitation, Invite, Invited};
 
 use super::account::remove;
 use crate::api::{self, Answer};
@@ -11,26 +10,6 @@ use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{IconButton, SOME_WORDS, Trouble, Waiting};
-
-/// One that nobody has accepted yet.
-#[derive(Debug, Clone, PartialEq)]
-struct Invitation {
-    id: String,
-    name: String,
-    expires: Timestamp,
-}
-
-/// One that was just made. The link is shown once: the server keeps only a hash of it.
-#[derive(Debug, Clone, PartialEq)]
-struct Invited {
-    link: String,
-    invitation: Invitation,
-}
-
-crate::fields! {
-    Invitation { id, name, expires }
-    Invited { link, invitation }
-}
 
 #[component]
 pub(crate) fn People() -> Element {
@@ -44,7 +23,7 @@ pub(crate) fn People() -> Element {
     });
     let invite = move |event: FormEvent| {
         event.prevent_default();
-        let body = json!({ "name": name.peek().trim() });
+        let body = Invite { name: name.peek().trim().to_owned() };
         spawn(async move {
             let answer: Answer<Invited> = api::post("/auth/invitations", &body).await;
             match answer {

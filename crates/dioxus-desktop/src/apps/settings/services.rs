@@ -2,15 +2,18 @@
 //! `choir.toml`; here it is seen, tried, and given its keys.
 
 use dioxus::prelude::*;
-use serde_json::Value;
+use shared_types::wire::{
+    KeyEntry, SearchLine, SearchTried, ServiceList, TelemetryLine, ToolLine, ToolServerKind, ToolServerLine,
+    ToolServerState,
+};
 
 use super::keys::{Key, brand, known};
-use super::reading::{list_of, use_read};
-use crate::api::{self, Method};
-use crate::choir::read::{is, items, name, number, object, text};
+use super::reading::use_read;
+use crate::api::{self, Answer, Method};
 use crate::clock;
 use crate::desk::desk;
 use crate::dom;
+use crate::format::role_name;
 use crate::icons::Icon;
 use crate::parts::{Trouble, Waiting, either, press};
 
@@ -22,17 +25,18 @@ const TELEMETRY: &str = "[telemetry]\notlp = \"http://127.0.0.1:4318\"";
 #[component]
 pub(crate) fn Services() -> Element {
     let turn = use_signal(|| 0u32);
-    let servers = use_read("/mcp", turn);
-    let services = use_read("/services", turn);
-    let keys = list_of(&use_read("/keys", turn));
-    let about = match (&*servers.read(), &*services.read()) {
-        (Some(Err(failure)), _) | (_, Some(Err(failure))) => {
+    let servers = use_read::<Vec<ToolServerLine>>("/mcp", turn);
+    let services = use_read::<ServiceList>("/services", turn);
+    let keys = use_read::<Vec<KeyEntry>>("/keys", turn);
+    let (servers, services, keys) = match (&*servers.read(), &*services.read(), &*keys.read()) {
+        (Some(Err(failure)), _, _) | (_, Some(Err(failure)), _) | (_, _, Some(Err(failure))) => {
             return rsx! { Trouble { failure: failure.clone() } };
         }
-        (Some(Ok(_)), Some(Ok(services))) => services.clone(),
-        (None, _) | (_, None) => return rsx! { Waiting {} },
+        (Some(Ok(servers)), Some(Ok(services)), Some(Ok(keys))) => {
+            (servers.clone(), services.clone(), keys.clone())
+        }
+        (None, _, _) | (_, None, _) | (_, _, None) => return rsx! { Waiting {} },
     };
-    let servers = list_of(&servers);
     rsx! {
         p { class: "quiet", "What agents use beside models. It is set up in choir.toml of this machine and taken up when the server starts; ", code { "choir doctor" }, " shows where that file is, and what is wrong in it." }
         h2 { "MCP servers" }
@@ -40,16 +44,16 @@ pub(crate) fn Services() -> Element {
             Example { said: "No MCP servers. Add one to choir.toml:", text: SERVER }
         }
         for server in servers {
-            Server { key: "{text(&server, \"name\")}", keys: keys.clone(), server, turn }
+            Server { key: "{server.name}", keys: keys.clone(), server, turn }
         }
         h2 { "Web search" }
-        if about["search"].is_null() {
-            Example { said: "No web search: agents search the workspace only. Add one to choir.toml:", text: SEARCH }
+        if let Some(search) = services.search {
+            Search { search, keys, turn }
         } else {
-            Search { search: about["search"].clone(), keys, turn }
+            Example { said: "No web search: agents search the workspace only. Add one to choir.toml:", text: SEARCH }
         }
         h2 { "Telemetry" }
-        {telemetry(&about["telemetry"])}
+        {telemetry(services.telemetry.as_ref())}
     }
 }
 
@@ -66,11 +70,11 @@ fn Example(said: &'static str, text: &'static str) -> Element {
 }
 
 /// The keys of the vault that something is given.
-fn needed(names: &[Value], keys: &[Value], turn: Signal<u32>) -> Element {
+fn needed(names: &[String], keys: &[KeyEntry], turn: Signal<u32>) -> Element {
     rsx! {
         if !names.is_empty() {
             ul { class: "things",
-                for provider in names.iter().filter_map(Value::as_str).map(str::to_owned) {
+                for provider in names.iter().cloned() {
                     Key { key: "{provider}", known: known(keys, &provider), provider, turn }
                 }
             }
@@ -79,22 +83,22 @@ fn needed(names: &[Value], keys: &[Value], turn: Signal<u32>) -> Element {
 }
 
 /// How a server stands: in a word, how that looks, and what a press does about it.
-fn standing(server: &Value) -> (&'static str, &'static str, &'static str) {
-    match (text(server, "state"), text(server, "kind")) {
-        ("up", "address") => ("connected", "chip ok", "Connect again"),
-        ("up", _) => ("running", "chip ok", "Restart"),
-        ("down", _) => ("failed", "chip bad", "Try again"),
-        (_, "address") => ("not connected", "chip", "Connect"),
-        _ => ("not started", "chip", "Start"),
+fn standing(server: &ToolServerLine) -> (&'static str, &'static str, &'static str) {
+    match (server.state, server.kind) {
+        (ToolServerState::Up, ToolServerKind::Address) => ("connected", "chip ok", "Connect again"),
+        (ToolServerState::Up, ToolServerKind::Program) => ("running", "chip ok", "Restart"),
+        (ToolServerState::Down, _) => ("failed", "chip bad", "Try again"),
+        (ToolServerState::Idle, ToolServerKind::Address) => ("not connected", "chip", "Connect"),
+        (ToolServerState::Idle, ToolServerKind::Program) => ("not started", "chip", "Start"),
     }
 }
 
 /// An MCP server with its tools.
 #[component]
-fn Server(server: Value, keys: Vec<Value>, turn: Signal<u32>) -> Element {
+fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Element {
     let desk = desk();
     let mut busy = use_signal(|| false);
-    let title = text(&server, "name").to_owned();
+    let title = server.name.clone();
     let path = format!("/mcp/{}/restart", dom::encode(&title));
     let again = move |_| {
         let path = path.clone();
@@ -103,7 +107,7 @@ fn Server(server: Value, keys: Vec<Value>, turn: Signal<u32>) -> Element {
         }
         busy.set(true);
         spawn(async move {
-            if let Err(failure) = api::call(Method::Post, path, object(&[])).await {
+            if let Err(failure) = api::send_json(Method::Post, &path, &api::Empty {}).await {
                 desk.fail(&failure);
             }
             busy.set(false);
@@ -112,34 +116,34 @@ fn Server(server: Value, keys: Vec<Value>, turn: Signal<u32>) -> Element {
     };
     let (word, class, verb) = standing(&server);
     let word = either(busy(), "starting…", word);
-    let is_far = text(&server, "kind") == "address";
+    let is_far = server.kind == ToolServerKind::Address;
     let kind = either(is_far, "Address", "Program");
-    let roles: Vec<String> = items(&server, "roles").iter().filter_map(Value::as_str).map(name).collect();
+    let roles: Vec<String> = server.roles.iter().map(|role| role_name(role)).collect();
     rsx! {
         div { class: "local", role: "group", "aria-label": "MCP server {title}",
             Icon { name: either(is_far, "link", "box") }
             div { class: "two",
                 b { "{title}" span { class, role: "status", "{word}" } }
-                small { "{kind} · " code { {text(&server, "way")} } }
+                small { "{kind} · " code { "{server.way}" } }
                 small { "For: " {roles.join(", ")} }
             }
             // It stays where the keyboard is, so it is never taken away.
             button { class: "btn", r#type: "button", "aria-disabled": busy().to_string(), "aria-label": "{verb} {title}", onclick: again, {either(busy(), "Starting…", verb)} }
-            if !text(&server, "trouble").is_empty() && !busy() {
-                p { class: "note-line bad", Icon { name: "triangle-alert" } span { {text(&server, "trouble")} } }
+            if let Some(trouble) = server.trouble.as_ref().filter(|_| !busy()) {
+                p { class: "note-line bad", Icon { name: "triangle-alert" } span { "{trouble}" } }
             }
-            {tools(&title, items(&server, "tools"))}
-            {needed(items(&server, "keys"), &keys, turn)}
+            {tools(&title, &server.tools)}
+            {needed(&server.keys, &keys, turn)}
         }
     }
 }
 
 /// The tools of a server, each with whether it asks first.
-fn tools(server: &str, tools: &[Value]) -> Element {
+fn tools(server: &str, tools: &[ToolLine]) -> Element {
     if tools.is_empty() {
         return rsx! { small { class: "quiet", "Its tools are known once it has answered." } };
     }
-    let reading = tools.iter().filter(|tool| is(tool, "reads_only")).count() as u64;
+    let reading = tools.iter().filter(|tool| tool.reads_only).count() as u64;
     let own = format!("(by the server {server}) ");
     rsx! {
         details { class: "opens",
@@ -147,13 +151,13 @@ fn tools(server: &str, tools: &[Value]) -> Element {
             ul { class: "tools",
                 for tool in tools {
                     li {
-                        code { {text(tool, "tool")} }
-                        if is(tool, "reads_only") {
+                        code { "{tool.tool}" }
+                        if tool.reads_only {
                             span { class: "chip ok", "only reads" }
                         } else {
                             span { class: "chip warn", "final: asks first" }
                         }
-                        p { class: "quiet", {text(tool, "description").strip_prefix(&*own).unwrap_or_default()} }
+                        p { class: "quiet", {tool.description.strip_prefix(&*own).unwrap_or_default()} }
                     }
                 }
             }
@@ -163,31 +167,31 @@ fn tools(server: &str, tools: &[Value]) -> Element {
 
 /// Who searches the web, with a button that tries it.
 #[component]
-fn Search(search: Value, keys: Vec<Value>, turn: Signal<u32>) -> Element {
+fn Search(search: SearchLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Element {
     let said = use_signal(String::new);
     let test = move || {
         let mut said = said;
         said.set("Searching…".into());
         spawn(async move {
-            let answer = api::call(Method::Post, "/services/search/test".into(), object(&[])).await;
+            let answer: Answer<SearchTried> = api::post("/services/search/test", &api::Empty {}).await;
             said.set(match answer {
-                Ok(tried) if is(&tried, "ok") => {
-                    let found = clock::plural(number(&tried, "results"), "result");
-                    format!("Answered in {} ms with {found}.", number(&tried, "millis"))
+                Ok(tried) if tried.ok => {
+                    let found = clock::plural(tried.results, "result");
+                    format!("Answered in {} ms with {found}.", tried.millis)
                 }
-                Ok(tried) => format!("Did not answer: {}", text(&tried, "trouble")),
+                Ok(tried) => format!("Did not answer: {}", tried.trouble.unwrap_or_default()),
                 Err(failure) => failure.text(),
             });
         });
     };
-    let needs: Vec<Value> = search.get("key").cloned().into_iter().collect();
+    let needs: Vec<String> = search.key.clone().into_iter().collect();
     let free = either(needs.is_empty(), " · needs no key", "");
     rsx! {
         div { class: "local", role: "group", "aria-label": "Web search",
             Icon { name: "search" }
             div { class: "two",
-                b { {brand(text(&search, "provider"))} }
-                small { code { {text(&search, "address")} } "{free}" }
+                b { {brand(&search.provider)} }
+                small { code { "{search.address}" } "{free}" }
             }
             {press("btn", "", "Test", test)}
             p { class: "said", role: "status", "{said}" }
@@ -197,15 +201,15 @@ fn Search(search: Value, keys: Vec<Value>, turn: Signal<u32>) -> Element {
 }
 
 /// Where spans go.
-fn telemetry(line: &Value) -> Element {
-    if line.is_null() {
+fn telemetry(line: Option<&TelemetryLine>) -> Element {
+    let Some(line) = line else {
         return rsx! { Example { said: "Spans of agents go nowhere. To send them to an OpenTelemetry collector, add to choir.toml:", text: TELEMETRY } };
-    }
-    let with = either(is(line, "contents"), "with", "without");
+    };
+    let with = either(line.contents, "with", "without");
     rsx! {
         div { class: "local", role: "group", "aria-label": "Telemetry",
             Icon { name: "activity" }
-            div { class: "two", b { "OpenTelemetry" } small { "Spans go to " code { {text(line, "address")} } ", {with} what models and tools said." } }
+            div { class: "two", b { "OpenTelemetry" } small { "Spans go to " code { "{line.address}" } ", {with} what models and tools said." } }
         }
     }
 }

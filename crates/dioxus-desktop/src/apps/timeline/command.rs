@@ -5,12 +5,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use dioxus::prelude::*;
-use serde_json::{Value, json};
 use shared_types::payload::tool::{RequestVerdict, StopReason, ToolStatus};
-use shared_types::wire::{CallDetails, CallRow, CallStatus, FromClient};
+use shared_types::wire::{
+    CallDetails, CallRow, CallStatus, FromClient, RunCommand, StartCommand, StartedCommand,
+};
 use shared_types::{OpId, TerminalId};
 
-use crate::api::{self, Answer};
+use crate::api::{self, Answer, Method};
 use crate::clock;
 use crate::connection::{self, FromTerminal};
 use crate::desk::{Desk, Offer, desk};
@@ -124,27 +125,45 @@ pub(super) fn About(op: OpId, call: CallDetails) -> Element {
     }
 }
 
+/// What the person does with a command that runs or waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Settlement {
+    Accept,
+    Discard,
+    Stop,
+}
+
+impl Settlement {
+    fn route(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Discard => "discard",
+            Self::Stop => "stop",
+        }
+    }
+}
+
 /// The buttons of a command that runs or waits.
 #[component]
 pub(super) fn Settle(op: OpId, held: bool) -> Element {
     let desk = desk();
-    let act = move |verb: &'static str| {
+    let act = move |settlement: Settlement| {
         api::run(async move {
-            let answer: Answer<Value> = api::post(&format!("/commands/{op}/{verb}"), &json!({})).await;
-            match (answer, verb) {
-                (Ok(_), "accept") => desk.toast("Dry run kept", false, Offer::Undo(op)),
-                (Ok(_), "discard") => desk.toast("Dry run thrown away", false, Offer::Nothing),
-                (Ok(_), _) => {}
+            let path = format!("/commands/{op}/{}", settlement.route());
+            match (api::send_json(Method::Post, &path, &api::Empty {}).await, settlement) {
+                (Ok(()), Settlement::Accept) => desk.toast("Dry run kept", false, Offer::Undo(op)),
+                (Ok(()), Settlement::Discard) => desk.toast("Dry run thrown away", false, Offer::Nothing),
+                (Ok(()), Settlement::Stop) => {}
                 (Err(failure), _) => desk.fail(&failure),
             }
         });
     };
     rsx! {
         if held {
-            button { class: "btn pri", onclick: move |_| act("accept"), Icon { name: "check" } "Accept" }
-            button { class: "btn", onclick: move |_| act("discard"), Icon { name: "x" } "Discard" }
+            button { class: "btn pri", onclick: move |_| act(Settlement::Accept), Icon { name: "check" } "Accept" }
+            button { class: "btn", onclick: move |_| act(Settlement::Discard), Icon { name: "x" } "Discard" }
         } else {
-            button { class: "btn", onclick: move |_| act("stop"), Icon { name: "square" } "Stop" }
+            button { class: "btn", onclick: move |_| act(Settlement::Stop), Icon { name: "square" } "Stop" }
         }
     }
 }
@@ -235,10 +254,11 @@ fn plain(bytes: &[u8]) -> String {
 /// Runs a line of shell in a cell and shows it here.
 pub(crate) fn start(desk: Desk, line: &str, dry: bool) {
     let op = crate::ids::op();
-    let run = json!({ "argv": ["sh", "-c", line], "dry": dry });
-    let body = json!({ "run": run, "command": crate::ids::command(), "op": op });
+    let argv = ["sh", "-c", line].map(str::to_owned).to_vec();
+    let run = RunCommand { argv, dry, ..RunCommand::default() };
+    let body = StartCommand { run, command: Some(crate::ids::command()), op: Some(op) };
     api::run(async move {
-        let answer: Answer<Value> = api::post("/commands", &body).await;
+        let answer: Answer<StartedCommand> = api::post("/commands", &body).await;
         match (answer, crate::apps::find("timeline")) {
             (Ok(_), Some(app)) => desk.open(app, Some(&op.to_string())),
             (Ok(_), None) => {}

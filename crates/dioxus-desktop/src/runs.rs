@@ -1,0 +1,355 @@
+//! Runs as this tab knows them: the newest runs, the questions that wait for the person, and the words that agents
+//! stream.
+//!
+//! Nothing here polls. An event of a run marks it, and components that show the run fetch it again, a few times in a
+//! second at most.
+
+use std::collections::HashMap;
+
+use dioxus::prelude::*;
+use gloo_timers::future::TimeoutFuture;
+use shared_types::payload::DesktopEvent;
+use shared_types::payload::run::{Budget, Reply};
+use shared_types::payload::window::{Window, WindowMode};
+use shared_types::wire::{
+    GestureOnRun, Questions, RunCost, RunGesture, RunLine, RunList, RunQuestion, RunState, SentEvent,
+    StartRun,
+};
+use shared_types::{FilePath, RunId, Seq, TaskId};
+
+use crate::api::{self, Failure, Method};
+use crate::apps;
+use crate::desk::{Desk, Offer, desk};
+use crate::undo::{self, Plan, Target, Way};
+use crate::{dom, ids};
+
+/// Milliseconds in which events are gathered before anything is fetched again.
+const GATHER: u32 = 90;
+/// Milliseconds until an objective is sent again that did not arrive.
+const RETRY: u32 = 2_000;
+/// Bytes of streamed words that are kept for an agent.
+const STREAMED: usize = 4000;
+
+/// The shared state of runs. Cheap to copy.
+#[derive(Clone, Copy)]
+pub(crate) struct RunsState {
+    /// The newest runs, the newest first. One with seq zero was started here and is not recorded yet.
+    pub newest: Signal<Vec<RunLine>>,
+    /// There are older ones before this.
+    pub before: Signal<Option<Seq>>,
+    pub questions: Signal<Vec<RunQuestion>>,
+    /// The words that agents stream, by task.
+    pub streamed: Signal<HashMap<TaskId, String>>,
+    /// How often a run changed; without a run, how often an event came that names none.
+    revisions: Signal<HashMap<Option<RunId>, u64>>,
+    /// How often any run changed.
+    revision: Signal<u64>,
+    /// Runs with events since they were last fetched.
+    marked: CopyValue<Vec<Option<RunId>>>,
+    is_gathering: CopyValue<bool>,
+}
+
+impl RunsState {
+    pub(crate) fn new() -> Self {
+        Self {
+            newest: Signal::new(Vec::new()),
+            before: Signal::new(None),
+            questions: Signal::new(Vec::new()),
+            streamed: Signal::new(HashMap::new()),
+            revisions: Signal::new(HashMap::new()),
+            revision: Signal::new(0),
+            marked: CopyValue::new(Vec::new()),
+            is_gathering: CopyValue::new(false),
+        }
+    }
+
+    /// Marks the run of an event.
+    pub(crate) fn on_event(mut self, event: &SentEvent, what: &DesktopEvent) {
+        // These concern runs without naming one.
+        let family = event.name.split('.').next().unwrap_or_default();
+        let names_none = matches!(family, "capability" | "undo" | "redo" | "restore");
+        if event.run_id.is_some() || names_none {
+            self.marked.write().push(event.run_id);
+        }
+        if event.run_id.is_some() {
+            self.gather();
+        }
+        if let DesktopEvent::ModelAnswered(task) = what {
+            self.streamed.write().remove(task);
+        }
+    }
+
+    /// Soon lets everything that shows a marked run fetch it again.
+    pub(crate) fn gather(mut self) {
+        if self.marked.read().is_empty() || *self.is_gathering.read() {
+            return;
+        }
+        self.is_gathering.set(true);
+        api::run(async move {
+            TimeoutFuture::new(GATHER).await;
+            self.is_gathering.set(false);
+            let marked = std::mem::take(&mut *self.marked.write());
+            {
+                let mut revisions = self.revisions.write();
+                for run in marked {
+                    *revisions.entry(run).or_default() += 1;
+                }
+            }
+            *self.revision.write() += 1;
+        });
+    }
+
+    /// Lets everything fetch again: events may have been missed.
+    pub(crate) fn refresh(mut self) {
+        self.marked.write().push(None);
+        self.gather();
+    }
+
+    /// Appends words that an agent streams; with none, its words so far are void.
+    pub(crate) fn stream(mut self, task: TaskId, words: &str) {
+        let mut streamed = self.streamed.write();
+        if words.is_empty() {
+            streamed.remove(&task);
+            return;
+        }
+        let all = streamed.entry(task).or_default();
+        all.push_str(words);
+        if all.len() > STREAMED {
+            let cut = (all.len() - STREAMED / 2..all.len())
+                .find(|at| all.is_char_boundary(*at))
+                .unwrap_or_default();
+            all.drain(..cut);
+        }
+    }
+
+    /// Changes when something happened in a run.
+    pub(crate) fn revision_of(self, run: RunId) -> u64 {
+        let revisions = self.revisions.read();
+        let of = |run| revisions.get(&run).copied().unwrap_or_default();
+        of(Some(run)) + of(None)
+    }
+
+    /// Whether the person stopped a run before the server recorded it.
+    fn is_called_off(self, run: RunId) -> bool {
+        self.line(run).is_some_and(|line| is_unrecorded(&line) && line.state == RunState::Cancelled)
+    }
+
+    /// The line of a run, if it is among the newest.
+    pub(crate) fn line(self, run: RunId) -> Option<RunLine> {
+        self.newest.read().iter().find(|line| line.run == run).cloned()
+    }
+}
+
+/// Whether a run was started here and the server has not recorded it yet.
+pub(crate) fn is_unrecorded(line: &RunLine) -> bool {
+    line.seq == Seq::ZERO
+}
+
+/// Fetches the newest runs and questions whenever a run changed, and reports when one has ended.
+pub(crate) fn use_watch() {
+    let desk = desk();
+    let mut state = desk.runs;
+    let subscribe = move || {
+        let _ = (state.revision.read(), desk.ready.read());
+    };
+    let runs = api::use_fetched::<RunList>(move || {
+        subscribe();
+        "/runs".to_owned()
+    });
+    let questions = api::use_fetched::<Questions>(move || {
+        subscribe();
+        "/questions".to_owned()
+    });
+    use_effect(move || match &*runs.read() {
+        Some(Ok(list)) => {
+            state.before.set(list.before);
+            let mut lines = list.runs.clone();
+            let known = std::mem::take(&mut *state.newest.write());
+            for old in known {
+                match lines.iter().find(|line| line.run == old.run) {
+                    Some(new) => report(desk, &old, new),
+                    None if is_unrecorded(&old) => lines.insert(0, old),
+                    None => {}
+                }
+            }
+            state.newest.set(lines);
+        }
+        Some(Err(failure)) => desk.fail_to_read(failure),
+        None => {}
+    });
+    use_effect(move || match &*questions.read() {
+        Some(Ok(list)) => state.questions.set(list.questions.clone()),
+        Some(Err(failure)) => desk.fail_to_read(failure),
+        None => {}
+    });
+}
+
+/// Reports that a run has ended or paused, unless the person looks at it.
+fn report(desk: Desk, old: &RunLine, new: &RunLine) {
+    let words = match new.state {
+        RunState::Completed => "Done",
+        RunState::Failed => "Failed",
+        RunState::Paused if !is_looked_at(desk, new.run) => "Paused",
+        RunState::Paused | RunState::Running | RunState::Waiting | RunState::Cancelled => return,
+    };
+    if old.state == new.state {
+        return;
+    }
+    let mut text = format!("{words}: {}", new.title);
+    if let Some(reason) = &new.reason {
+        text.push_str(". ");
+        text.push_str(reason);
+    }
+    desk.notice(text.clone(), new.state == RunState::Failed, Some(new.run));
+    let offer =
+        if new.state == RunState::Completed { Offer::OpenOrUndo(new.run) } else { Offer::Open(new.run) };
+    desk.toast(text, false, offer);
+}
+
+/// The same as [`is_in_front`], without subscribing to it.
+fn is_looked_at(desk: Desk, run: RunId) -> bool {
+    let stack = desk.stack.peek();
+    let mut open = stack.iter().rev().filter_map(|id| desk.window(*id));
+    open.find(|w| w.mode != WindowMode::Minimized).is_some_and(|w| shows(&w, run))
+}
+
+fn shows(window: &Window, run: RunId) -> bool {
+    &*window.app == "runs" && window.shows.as_deref().and_then(|shows| shows.parse().ok()) == Some(run)
+}
+
+/// Whether the front window shows a run.
+pub(crate) fn is_in_front(desk: Desk, run: RunId) -> bool {
+    let front = desk.front().and_then(|id| desk.window(id));
+    front.is_some_and(|w| shows(&w, run))
+}
+
+/// Shows a run.
+pub(crate) fn open(desk: Desk, run: RunId) {
+    if let Some(app) = apps::find("runs") {
+        desk.open(app, Some(&run.to_string()));
+    }
+}
+
+/// Undoes a whole run, after a preview.
+pub(crate) fn undo(desk: Desk, run: RunId) {
+    let label = desk.runs.line(run).map(|line| line.title).unwrap_or_default();
+    undo::ask(desk, Plan::Revert { way: Way::Undo, target: Target::Run(run), label });
+}
+
+/// Shows where models are set up.
+pub(crate) fn open_models(desk: Desk) {
+    if let Some(app) = apps::find("settings") {
+        desk.open(app, Some("models"));
+    }
+}
+
+/// An objective as the prompt bar takes it.
+pub(crate) struct Objective {
+    pub text: String,
+    pub attached: Vec<FilePath>,
+    pub model: Option<String>,
+    pub budget: Budget,
+}
+
+/// Starts a run: it is shown at once, and sent meanwhile.
+pub(crate) fn start(desk: Desk, objective: Objective) {
+    let run = ids::run();
+    let mut state = desk.runs;
+    let Objective { text, attached, model, budget } = objective;
+    let title = text.lines().next().unwrap_or_default().chars().take(120).collect();
+    state.newest.write().insert(
+        0,
+        RunLine {
+            run,
+            title,
+            state: RunState::Running,
+            reason: None,
+            seq: Seq::ZERO,
+            started: ids::now(),
+            ended: None,
+            cost: RunCost::default(),
+            asks: 0,
+            undone: false,
+        },
+    );
+    open(desk, run);
+    let body = StartRun { command: ids::command(), run, objective: text, attached, model, budget };
+    api::run(async move {
+        let mut was_told = false;
+        desk.caught_up().await;
+        let answer = loop {
+            if state.is_called_off(run) {
+                return;
+            }
+            match api::post::<RunLine>("/runs", &body).await {
+                // The objective is not lost. Should it have arrived, the server knows its command.
+                Err(Failure::Unreachable) => {
+                    if !std::mem::replace(&mut was_told, true) {
+                        let text = "The computer does not answer. This is sent when it does.";
+                        desk.toast(text, true, Offer::Nothing);
+                    }
+                    TimeoutFuture::new(RETRY).await;
+                }
+                answer => break answer,
+            }
+        };
+        if state.is_called_off(run) && answer.is_ok() {
+            let stop = GestureOnRun { command: ids::command(), gesture: RunGesture::Stop };
+            let path = format!("/runs/{run}/gestures");
+            if let Err(failure) = api::send_json(Method::Post, &path, &stop).await {
+                desk.fail(&failure);
+            }
+        }
+        if let Err(failure) = &answer {
+            desk.fail(failure);
+        }
+        let mut newest = state.newest.write();
+        // A line that the list brought meanwhile is newer.
+        if let Some(line) = newest.iter_mut().find(|line| line.run == run && is_unrecorded(line)) {
+            match answer {
+                Ok(recorded) => *line = recorded,
+                Err(failure) => {
+                    line.state = RunState::Failed;
+                    line.reason = Some(failure.text());
+                }
+            }
+        }
+    });
+}
+
+/// Does something to a run.
+pub(crate) fn gesture(run: RunId, gesture: RunGesture) {
+    // One that the server has not recorded yet is stopped here.
+    if gesture == RunGesture::Stop {
+        let mut newest = desk().runs.newest;
+        let mut newest = newest.write();
+        let unsent = |line: &&mut RunLine| line.run == run && is_unrecorded(line);
+        if let Some(line) = newest.iter_mut().find(unsent)
+            && line.state == RunState::Running
+        {
+            line.state = RunState::Cancelled;
+            return;
+        }
+    }
+    let desk = desk();
+    api::run(async move {
+        let body = GestureOnRun { command: ids::command(), gesture };
+        if let Err(failure) = api::send_json(Method::Post, &format!("/runs/{run}/gestures"), &body).await {
+            desk.fail(&failure);
+            // A question that was taken from the screen may have to come back.
+            desk.runs.refresh();
+        }
+    });
+}
+
+/// Answers a question and takes it from the screen.
+pub(crate) fn answer(question: &RunQuestion, reply: Reply) {
+    let mut state = desk().runs;
+    let ask = question.ask;
+    // A call in the outbox is shown until the server says that it was called off or has left.
+    if question.about.needs_answer() {
+        state.questions.write().retain(|other| other.ask != ask);
+    }
+    gesture(question.run, RunGesture::Answer { ask, reply });
+    dom::focus_soon("waiting");
+}
