@@ -253,13 +253,8 @@ impl Computer {
                 if !preview {
                     self.checkpoint_before_restore(*seq, progress)?;
                 }
-                self.change(
-                    &caller,
-                    ChangeRequest::Restore { seq: *seq },
-                    Vec::new(),
-                    mode(*preview),
-                    progress,
-                )?
+                let restore = ChangeRequest::Restore { seq: *seq };
+                self.change(&caller, restore, Vec::new(), mode(*preview), progress)?
             }
             Request::Checkpoint { message } => {
                 self.record_outside(progress)?;
