@@ -78,7 +78,7 @@ fn name_of(row: &str) -> Option<&str> {
     row.strip_prefix("| `")?.split_once("` |").map(|(name, _)| name)
 }
 
-/// The text as it should be: the column of each known crate and the picture written anew.
+/// The text as it should be: the column of each known crate and the picture regenerated.
 fn generated(text: &str, layers: Layers<'_>) -> String {
     let rows: Vec<usize> = rows(text).map(|(line, _)| line).collect();
     let mut out = String::new();

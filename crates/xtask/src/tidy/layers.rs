@@ -1,8 +1,7 @@
 //! Rule: dependencies between the crates point one way, as the table in this file says.
 //!
 //! The table is the architecture: a crate that is not in it does not belong to the system yet. Tests may use any
-//! crate, since no product code follows them, except those of the pure crates at the bottom, which must be able to
-//! show their laws alone.
+//! crate, since no product code depends on them; only those of the pure crates at the bottom may not.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +14,7 @@ use crate::workspace::{Dependency, DependencyKind, Package};
 
 const TABLE: &str = "the table in crates/xtask/src/tidy/layers.rs";
 
-/// A crate, and the crates that it builds upon; what those may use, it may use as well.
+/// Each crate with the crates that it builds on; it may also use the crates that those build on.
 pub(super) const LAYERS: &[(&str, &[&str])] = &[
     ("shared-types", &[]),
     ("kernel", &["shared-types"]),
@@ -34,7 +33,7 @@ pub(super) const LAYERS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Crates that also run in the browser and replay the past: they reach no disk, no clock and no chance.
+/// Crates that also run in the browser and in replay: they use no disk, no clock and no randomness.
 const PURE: [&str; 2] = ["shared-types", "kernel"];
 const IMPURE: [&str; 5] = ["tokio", "rusqlite", "rustix", "notify", "getrandom"];
 
@@ -50,7 +49,7 @@ fn check_package(package: &Package, packages: &[Package]) -> Vec<Finding> {
         let message = format!("`{}` has no place in the architecture; give it one in {TABLE}", package.name);
         return vec![Finding::error(&package.manifest.path, 1, message)];
     };
-    let complaint = |dependency: &Dependency| {
+    let finding = |dependency: &Dependency| {
         let message = if is_internal(dependency, packages) {
             direction(package, dependency, &allowed)
         } else {
@@ -59,7 +58,7 @@ fn check_package(package: &Package, packages: &[Package]) -> Vec<Finding> {
         let line = || manifests::line_of(&package.manifest, &dependency.key, dependency.kind);
         message.map(|message| Finding::error(&package.manifest.path, line(), message))
     };
-    package.dependencies.iter().filter_map(complaint).collect()
+    package.dependencies.iter().filter_map(finding).collect()
 }
 
 fn is_internal(dependency: &Dependency, packages: &[Package]) -> bool {

@@ -19,7 +19,7 @@ fn at(line: usize, module: &str) -> (usize, String) {
 }
 
 #[test]
-fn a_path_from_the_root_is_a_use_wherever_it_stands() {
+fn a_path_from_the_root_is_a_use_anywhere() {
     assert_eq!(
         uses_of("x.rs", "use crate::y::Y;\nfn f() -> crate::z::Z { g() }\n"),
         [at(1, "y"), at(2, "z")]
