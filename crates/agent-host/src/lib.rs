@@ -1,5 +1,6 @@
 //! Joins agents to a computer: the implementation of their port, models, the web, tools of MCP servers, telemetry.
 
+mod address;
 pub mod ground;
 pub mod minds;
 pub mod prompts;

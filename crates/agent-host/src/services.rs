@@ -7,6 +7,7 @@ use models::ApiKeys;
 use shared_types::wire::{SearchLine, SearchTried, ServiceList};
 use url::Url;
 
+use crate::address::shown;
 use crate::telemetry::Telemetry;
 use crate::web;
 use web_access::search::Search;
@@ -57,15 +58,6 @@ pub fn search_line(search: &Search) -> SearchLine {
     }
 }
 
-/// An address without what may be a secret in it.
-pub(crate) fn shown(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
-    // Both only fail where there is no host, and then there is nothing to take out.
-    let _ = (url.set_username(""), url.set_password(None));
-    url.to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use web_access::search::{SearchConfig, SearchKind};
@@ -82,11 +74,5 @@ mod tests {
         assert_eq!((&*brave.address, brave.key.as_deref()), ("https://api.search.brave.com/", Some("brave")));
         let own = line(SearchKind::Searxng, Some("http://ada:hush@127.0.0.1:8888/find/"));
         assert_eq!((&*own.address, own.key), ("http://127.0.0.1:8888/find/", None));
-    }
-
-    #[test]
-    fn an_address_is_shown_without_what_may_be_a_secret() {
-        let url = Url::parse("https://ada:hush@search.example/api?key=hush").unwrap();
-        assert_eq!(shown(&url), "https://search.example/api");
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use url::Url;
 
-use crate::services::shown;
+use crate::address::shown;
 use computer::failure::{Code, Failure};
 
 /// Spans that wait for the collector at most.

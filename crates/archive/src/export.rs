@@ -247,6 +247,11 @@ fn write_content<W: Write>(
     let method = if small && is_compressible(&start) { Deflated } else { Stored };
     // How large a blob is shows only at its end, so each may become a wide one.
     zip.start_file(Entry::Content(*hash).to_string(), options(method, !small))?;
+    if small {
+        // All of it was read: the reader has reached its end.
+        zip.write_all(&start).map_err(ExportError::Write)?;
+        return Ok(Ok(start.len() as u64));
+    }
     let mut size = 0;
     let mut chunk = start;
     let mut count = chunk.len();

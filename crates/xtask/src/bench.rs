@@ -1,8 +1,8 @@
 //! `cargo xtask bench`: the product's own benchmarks, from a release build, as JSON lines on stdout.
 //!
-//! The figures come from `choir bench`, so a user measures the same thing on their machine; those of agents from an example
-//! of the sandbox, since they need a model that is scripted, and it fails where a bar is missed. Only JSON goes to stdout;
-//! cargo's messages are on stderr, so the output can be piped or appended to a file.
+//! The figures come from `choir bench`, so that users can measure the same on their machines. Those of agents come from an
+//! example of the sandbox, because they need a scripted model; it fails if a bar is missed. Only JSON goes to stdout and
+//! cargo's messages to stderr, so the output can be piped or appended to a file.
 
 use std::process::Command;
 
@@ -40,7 +40,7 @@ enum Bench {
     Agents,
 }
 
-/// What measures: a program, and what it is told.
+/// The program that measures, with its arguments.
 struct Meter {
     package: &'static str,
     /// What cargo builds, and where below a profile's folder it puts it.

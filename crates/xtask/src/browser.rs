@@ -1,7 +1,7 @@
 //! `cargo xtask browser`: the desktop in Debian's Chromium, against the real server.
 //!
 //! The specs are in `tests/browser`, one per app. Each starts a server of its own on a free port with a data folder of
-//! its own, so that none depends on another. Screenshots are kept in `target/screenshots` for somebody to look at.
+//! its own, so that none depends on another. Screenshots are kept in `target/screenshots` for review.
 
 use std::{env, path::Path, process::Command};
 
@@ -12,7 +12,7 @@ use crate::{
     workspace::{Profile, Workspace},
 };
 
-/// Where Debian and others put it.
+/// Where Debian and other systems install it.
 const PLACES: [&str; 4] =
     ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome", "/snap/bin/chromium"];
 
@@ -34,15 +34,14 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
     let tests = workspace.root.join("tests/browser");
     web::run(workspace, &web::Args::default())?;
     web::install(&tests)?;
-    // With the features that the tests were built with, so that nothing is built twice.
-    process::run(&mut workspace.cargo(["build", "--locked", "--workspace", "--bins"]))?;
+    workspace.build(&["--bin", "choir", "--bin", "scripted-model"])?;
     let mut node = Command::new("node");
     node.current_dir(&tests).arg("run.mjs").args(&args.specs);
     node.env("CHROMIUM", chromium).env("CHOIR", workspace.binary(Profile::Debug, "choir"));
     process::run(node.env("SCREENSHOTS", workspace.target.join("screenshots")))
 }
 
-/// A Chromium to drive: the one that was named, one that is there, or Debian's, installed now.
+/// A Chromium to drive: the one that `CHROMIUM` names, an installed one, or Debian's, installed now.
 fn chromium() -> Result<String> {
     if let Ok(named) = env::var("CHROMIUM") {
         return Ok(named);
@@ -50,13 +49,11 @@ fn chromium() -> Result<String> {
     if let Some(found) = found() {
         return Ok(found);
     }
-    if !packages::are_there() {
-        bail!(
-            "there is no Chromium; install it, or name one: CHROMIUM=/path/to/chromium cargo xtask browser"
-        );
+    if !packages::has_apt() {
+        bail!("no Chromium found; install it, or name one: CHROMIUM=/path/to/chromium cargo xtask browser");
     }
     packages::install(&["chromium"])?;
-    found().context("apt-get installed Chromium, but it is nowhere to be found")
+    found().context("apt-get installed Chromium, but it is in none of the usual places")
 }
 
 fn found() -> Option<String> {

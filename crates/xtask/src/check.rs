@@ -1,7 +1,7 @@
-//! `cargo xtask check`: what the compiler and its tools can say without running anything.
+//! `cargo xtask check`: what the compiler and its tools can check without running anything.
 //!
 //! Format, lints, and that the pure crates still compile for the browser: `shared-types` and `kernel` run there
-//! too, so a clock, a thread or a file in them is caught here rather than by whoever builds the desktop next.
+//! too, so a clock, a thread or a file in them is caught here and not by the next build of the desktop.
 
 use anyhow::Result;
 use clap::ValueEnum;

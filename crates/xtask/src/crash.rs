@@ -1,11 +1,14 @@
-//! `cargo xtask crash`: kills the real `choir` at random points and compares what is left with what was promised.
+//! `cargo xtask crash`: kills the real `choir` at random points and compares what is left with what was acknowledged.
 //!
-//! The test itself is an example of the `choir` crate, because it needs to read logs; this only builds the
-//! binary, picks a seed and hands over. Its exit code is passed through. With `--scenarios` it is the runs of agents
-//! that are killed, after every event of every scenario: those of the computer with its person, its pages and its servers,
-//! and then `choir` itself in those that need nobody but the process.
+//! The test is an example of the `choir` crate, because it reads logs; this module builds it, picks a seed and passes its
+//! exit code on. With `--scenarios` it kills the runs of agents instead, after every event of every scenario: first a
+//! process that holds the computer with its person, pages and servers, then `choir` itself in the scenarios that need
+//! no other process.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    process::Command,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use anyhow::Result;
 
@@ -40,8 +43,20 @@ impl Default for Args {
     }
 }
 
-/// The tests that play scenarios with processes that they kill. `cargo test`, since nextest tells nothing before the end,
-/// and of the whole workspace, since that is what `cargo xtask test` has built.
+impl Args {
+    /// Kills at this many random points.
+    pub(crate) fn points(points: u32) -> Self {
+        Self { points, ..Self::default() }
+    }
+
+    /// Kills after every event of every scenario.
+    pub(crate) fn scenarios() -> Self {
+        Self { scenarios: true, ..Self::default() }
+    }
+}
+
+/// The tests that play scenarios with processes that they kill. `cargo test` rather than nextest, which prints nothing
+/// before the end, and for the whole workspace, since `cargo xtask test` has built that.
 const SCENARIOS: [&str; 12] = [
     "test",
     "--workspace",
@@ -61,16 +76,15 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
     if args.scenarios {
         return process::run(&mut workspace.cargo(SCENARIOS));
     }
-    process::run(&mut workspace.cargo(["build", "--locked", "--workspace", "--bins"]))?;
+    workspace.build(&["--bin", "choir", "--example", "crash"])?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
     println!("crash: {0} points; again with: cargo xtask crash --points {0} --seed {seed}", args.points);
-    let mut crash =
-        workspace.cargo(["run", "-q", "--package", "choir", "--locked", "--example", "crash", "--"]);
+    let mut crash = Command::new(workspace.example("crash"));
     crash.args(["--points", &args.points.to_string(), "--seed", &seed.to_string()]);
     process::run(crash.arg("--binary").arg(workspace.binary(Profile::Debug, "choir")))
 }
 
-/// Other points at each run, so that many runs see more than one does. Short, because people retype it.
+/// Other points at each run, so that many runs cover more than one does. Short, because people retype it.
 fn fresh_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) ^ (now.as_secs() & 0xffff)

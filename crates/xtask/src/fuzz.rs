@@ -3,11 +3,13 @@
 //! The fuzzer is an example of the `choir` crate and runs on stable; it is built like the tests, so that overflow and
 //! debug checks are on and CI needs no second profile.
 
+use std::process::Command;
+
 use anyhow::Result;
 
 use crate::{process, workspace::Workspace};
 
-/// Mutated events, archives and names: nothing may panic, hang or be taken for what it is not
+/// Mutated events, archives and names: none may cause a panic, a hang or a wrong reading
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -19,13 +21,13 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// What CI spends on it.
-    pub(crate) fn short() -> Self {
-        Self { seconds: 20 }
+    pub(crate) fn seconds(seconds: u64) -> Self {
+        Self { seconds }
     }
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
-    let mut fuzz = workspace.cargo(["run", "-q", "--package", "choir", "--locked", "--example", "fuzz"]);
-    process::run(fuzz.args(["--", "--seconds", &args.seconds.to_string()]))
+    workspace.build(&["--example", "fuzz"])?;
+    let mut fuzz = Command::new(workspace.example("fuzz"));
+    process::run(fuzz.args(["--seconds", &args.seconds.to_string()]))
 }

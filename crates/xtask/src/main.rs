@@ -1,12 +1,13 @@
 //! `cargo xtask`: everything a developer does in this repository, one command each.
 //!
-//! The commands live in a module of their own name; this file only reads the command line and turns the
-//! outcome into an exit code. What a command needs of the workspace it takes from [`workspace::Workspace`].
+//! Each command is a module of its own name; this file only reads the command line and turns the result into an exit
+//! code. Commands take what they need to know about the workspace from [`workspace::Workspace`].
 
 mod bench;
 mod browser;
 mod check;
 mod crash;
+mod deep;
 mod fuzz;
 mod packages;
 mod process;
@@ -30,11 +31,12 @@ Examples:
   cargo xtask web                       only what the browser loads
   cargo xtask check                     before a commit: format, lints, wasm
   cargo xtask check clippy              only the lints
-  cargo xtask tidy --fix                the repository's own rules; rewrites docs/events.md
+  cargo xtask tidy --fix                the repository's own rules; writes what is generated
   cargo xtask test                      everything that CI runs
   cargo xtask browser                   the desktop in a real browser, against a real server
   cargo xtask crash --points 200        kill the real process 200 times, compare what is left
   cargo xtask crash --scenarios         kill runs of agents after every event of every scenario
+  cargo xtask deep                      all that is long: every kill, many cases, ten minutes of fuzzing
   cargo xtask bench append              one benchmark, as JSON lines
   cargo xtask fuzz --seconds 60         mutated events and archives for a minute
 
@@ -57,6 +59,7 @@ enum Task {
     Test(test::Args),
     Browser(browser::Args),
     Crash(crash::Args),
+    Deep(deep::Args),
     Bench(bench::Args),
     Fuzz(fuzz::Args),
 }
@@ -84,6 +87,7 @@ fn run(cli: Cli) -> Result<()> {
         Task::Test(args) => test::run(&workspace, &args),
         Task::Browser(args) => browser::run(&workspace, &args),
         Task::Crash(args) => crash::run(&workspace, &args),
+        Task::Deep(args) => deep::run(&workspace, &args),
         Task::Bench(args) => bench::run(&workspace, &args),
         Task::Fuzz(args) => fuzz::run(&workspace, &args),
     }

@@ -6,12 +6,12 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
-/// What the tests of cells use beside the kernel: a runtime, a static program to make an image of, and the reference
-/// of the benchmarks.
+/// What the tests of cells need besides the kernel: a container runtime, a static program to make an image of, and the
+/// reference of the benchmarks.
 const CELLS: [&str; 3] = ["runc", "busybox-static", "bubblewrap"];
 
-/// Whether this machine has Debian's packages.
-pub(crate) fn are_there() -> bool {
+/// Whether this machine installs packages with apt.
+pub(crate) fn has_apt() -> bool {
     Path::new("/usr/bin/apt-get").exists()
 }
 
@@ -28,19 +28,19 @@ pub(crate) fn install(packages: &[&str]) -> Result<()> {
     process::run(install.args(packages)).with_context(missing)
 }
 
-/// What the tests of cells need. Without it they run with fewer backends, and say so.
+/// Installs what the tests of cells need. Without it they run with fewer backends and report that.
 pub(crate) fn install_for_cells() {
-    if !are_there() {
+    if !has_apt() {
         return;
     }
     if let Err(error) = install(&CELLS) {
-        eprintln!("tests of containers are left out: {error:#}");
+        eprintln!("tests of containers are skipped: {error:#}");
     }
 }
 
 fn apt(args: &[&str]) -> Command {
     let mut apt = Command::new("apt-get");
-    // Another apt may be at work, as it often is just after a machine has started.
+    // Another apt may be running, as is common just after a machine has started.
     apt.args(["-qq", "-o", "DPkg::Lock::Timeout=300"]).args(args);
     apt.env("DEBIAN_FRONTEND", "noninteractive");
     apt

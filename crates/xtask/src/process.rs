@@ -1,7 +1,6 @@
 //! Running other programs, with errors that name the command line so that it can be run again by hand.
 //!
-//! Output always goes straight to the terminal unless it is captured: a build that takes a minute must not be
-//! silent, and the compiler's own words are better than ours.
+//! Output goes straight to the terminal unless it is captured, because a build that takes a minute must not be silent.
 
 use std::{
     ffi::OsStr,
@@ -49,7 +48,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 pub(crate) fn capture(command: &mut Command) -> Result<String> {
     let output = command.stderr(Stdio::inherit()).output().with_context(|| cannot_start(command))?;
     succeeded(command, output.status)?;
-    String::from_utf8(output.stdout).with_context(|| format!("`{}` printed other than UTF-8", line(command)))
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("`{}` printed something that is not UTF-8", line(command)))
 }
 
 /// Whether a program can be started and succeeds; its output is dropped.

@@ -1,7 +1,7 @@
 //! Steps run one after the other, each under a heading and with the time it took, until one fails.
 //!
-//! `check` and `test` are both lists of steps; what they share is only this: the order, the clock, and a last
-//! line from which a reader knows what failed and how to run that alone.
+//! `check`, `test` and `deep` are lists of steps. They share the order, the clock, and a last line that names the step
+//! that failed and the command that runs it alone.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ pub(crate) trait Step {
     fn run(&self, workspace: &Workspace) -> Result<()>;
 }
 
-/// Runs all steps in order and returns the line that sums them up, or stops at the first that fails.
+/// Runs all steps in order and returns a summary line, or stops at the first that fails.
 pub(crate) fn run_in_order<S: Step>(title: &str, steps: &[S], workspace: &Workspace) -> Result<String> {
     let start = Instant::now();
     let mut times = Vec::new();
@@ -68,12 +68,12 @@ mod tests {
         }
         fn run(&self, _: &Workspace) -> Result<()> {
             self.runs.set(self.runs.get() + 1);
-            anyhow::ensure!(self.passes, "the probe says no");
+            anyhow::ensure!(self.passes, "the probe failed");
             Ok(())
         }
     }
 
-    fn nowhere() -> Workspace {
+    fn empty_workspace() -> Workspace {
         Workspace { root: "".into(), target: "".into(), packages: Vec::new() }
     }
 
@@ -81,7 +81,7 @@ mod tests {
     fn the_summary_names_every_step() {
         let runs = Cell::new(0);
         let probe = |name| Probe { name, passes: true, runs: &runs };
-        let summary = run_in_order("test", &[probe("one"), probe("two")], &nowhere()).unwrap();
+        let summary = run_in_order("test", &[probe("one"), probe("two")], &empty_workspace()).unwrap();
         assert!(summary.starts_with("test: 2 steps passed in "), "{summary}");
         assert!(summary.contains("one ") && summary.contains("two "), "{summary}");
     }
@@ -91,9 +91,9 @@ mod tests {
         let runs = Cell::new(0);
         let probe = |name, passes| Probe { name, passes, runs: &runs };
         let steps = [probe("one", true), probe("two", false), probe("three", true)];
-        let error = format!("{:#}", run_in_order("test", &steps, &nowhere()).unwrap_err());
+        let error = format!("{:#}", run_in_order("test", &steps, &empty_workspace()).unwrap_err());
         assert_eq!(runs.get(), 2);
         assert!(error.contains("test stopped at two; run only that with: cargo probe"), "{error}");
-        assert!(error.contains("the probe says no"), "{error}");
+        assert!(error.contains("the probe failed"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: the whole test run, which is what CI does and nothing else.
 //!
-//! The cheap steps come first, so that a forgotten `cargo fmt` costs seconds and not the length of the run.
+//! The cheap steps come first, so that a forgotten `cargo fmt` costs seconds and not the length of the run. Of the long
+//! tests that rarely find anything it runs a share that changes daily; `cargo xtask deep` runs all of them.
 
 use std::process::Command;
 
@@ -20,8 +21,12 @@ use crate::{
 #[command(after_help = "\
 Examples:
   cargo xtask test
+  CHOIR_SHARE=2 cargo xtask test        with the share of long tests that ran on another day
   cargo nextest run -p kernel undo      only the tests of kernel with `undo` in their name")]
 pub(crate) struct Args {}
+
+/// What CI spends on fuzzing; `cargo xtask deep` spends more.
+const FUZZ_SECONDS: u64 = 20;
 
 #[derive(Debug)]
 enum Stage {
@@ -93,7 +98,7 @@ impl Step for Stage {
             Self::Web => web::run(workspace, &web::Args::default()),
             Self::Browser => browser::run(workspace, &browser::Args::default()),
             Self::Crash => crash::run(workspace, &crash::Args::default()),
-            Self::Fuzz => fuzz::run(workspace, &fuzz::Args::short()),
+            Self::Fuzz => fuzz::run(workspace, &fuzz::Args::seconds(FUZZ_SECONDS)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask up`: from a checkout to a running computer, in one command.
 //!
-//! Builds what the browser loads, then the binary that carries it, and runs that. What comes after `--` goes to
-//! `choir up` as it is; without building, `choir up` alone does the same.
+//! Builds what the browser loads, then the binary that embeds it, and runs that. Arguments after `--` go to `choir up`
+//! unchanged; without building, `choir up` alone does the same.
 
 use anyhow::Result;
 
@@ -17,7 +17,7 @@ Examples:
   cargo xtask up                          then open the link that it prints
   cargo xtask up -- --help                what `choir up` takes")]
 pub(crate) struct Args {
-    /// Given to `choir up`
+    /// Passed on to `choir up`
     #[arg(last = true)]
     rest: Vec<String>,
 }

@@ -1,8 +1,8 @@
-//! `cargo xtask web`: everything that the browser loads, in `target/web`, ready to be carried by the binary.
+//! `cargo xtask web`: everything that the browser loads, in `target/web`, ready to be embedded in the binary.
 //!
 //! The desktop is compiled to wasm and gets its glue from wasm-bindgen ([`desktop`]); esbuild bundles the glue, the
 //! style sheets and the parts that are not Rust ([`bundle`]); every name carries the hash of its content, and every
-//! file has a compressed twin ([`compress`]). What did not change is not made again: a second run asks only cargo.
+//! file has a compressed copy ([`compress`]). If nothing changed, a second run only asks cargo.
 
 mod bundle;
 mod compress;
@@ -71,7 +71,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
     }
     sizes::report(&fresh, purpose)?;
     fs::write(fresh.join(".stamp"), stamp)?;
-    // The old one goes only now, so that a failed build leaves one that works.
+    // The old bundle is removed only now, so that a failed build leaves one that works.
     remove(&out)?;
     fs::rename(&fresh, &out).with_context(|| format!("cannot put the bundle at {}", out.display()))?;
     println!("web: {}", out.display());
@@ -107,7 +107,7 @@ fn with_hash(module: &Path, stem: &str, assets: &Path) -> Result<String> {
     Ok(name)
 }
 
-/// The page, with its places filled; the nonce stays open, because the server makes one for every answer.
+/// The page with its placeholders filled, except for the nonce, which the server makes for every response.
 fn page(workspace: &Workspace, names: &Names) -> Result<String> {
     let template = workspace.root.join("crates/dioxus-desktop/index.html");
     let text =

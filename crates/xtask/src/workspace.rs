@@ -1,7 +1,6 @@
 //! The workspace as cargo describes it: where it is, where it builds to, its packages and what they depend on.
 //!
-//! Everything comes from one `cargo metadata` call, so that what cargo was told elsewhere, such as a
-//! `CARGO_TARGET_DIR`, holds here too.
+//! Everything comes from one `cargo metadata` call, so that settings of cargo, such as `CARGO_TARGET_DIR`, hold here too.
 
 use std::{
     env,
@@ -39,9 +38,9 @@ pub(crate) struct Package {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Dependency {
-    /// The package depended on, whatever the manifest calls it.
+    /// The name of the package, even where the manifest renames it.
     pub(crate) package: String,
-    /// The key under which it stands in the manifest.
+    /// Its key in the manifest.
     pub(crate) key: String,
     pub(crate) kind: DependencyKind,
 }
@@ -67,7 +66,7 @@ impl Workspace {
         // The directory of this crate, not the caller's: `cargo xtask` works from anywhere in the tree.
         metadata.current_dir(env!("CARGO_MANIFEST_DIR"));
         let json = process::capture(&mut metadata)?;
-        Self::from_metadata(&json).context("`cargo metadata` answered in a form that xtask does not know")
+        Self::from_metadata(&json).context("cannot read the output of `cargo metadata`")
     }
 
     fn from_metadata(json: &str) -> Result<Self> {
@@ -83,6 +82,17 @@ impl Workspace {
         let mut command = Command::new(cargo_program());
         command.current_dir(&self.root).args(args);
         command
+    }
+
+    /// Builds programs of the dev profile, such as `["--bin", "choir"]`. With the features of the whole workspace, as
+    /// the tests have them, so that no dependency is compiled twice; `--package` or `cargo run` would choose others.
+    pub(crate) fn build(&self, targets: &[&str]) -> Result<()> {
+        process::run(self.cargo(["build", "--locked", "--workspace"]).args(targets))
+    }
+
+    /// Where cargo puts an example of the dev profile.
+    pub(crate) fn example(&self, name: &str) -> PathBuf {
+        self.binary(Profile::Debug, &format!("examples/{name}"))
     }
 
     /// Where cargo puts a binary of that name.

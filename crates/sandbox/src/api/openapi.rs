@@ -53,6 +53,7 @@ pub fn document(routes: &[Route]) -> Value {
         },
     });
     bound(&mut document);
+    merge_equal_positions(&mut document);
     document
 }
 
@@ -227,6 +228,27 @@ fn bound(value: &mut Value) {
     match value {
         Value::Object(fields) => fields.values_mut().for_each(bound),
         Value::Array(items) => items.iter_mut().for_each(bound),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Writes a tuple whose members share one schema as an array of fixed length. It accepts the same values, and readers that
+/// rewrite `prefixItems` for older drafts (schemathesis 4.32 does, and then refuses the result) can read it.
+fn merge_equal_positions(value: &mut Value) {
+    if let Some(schema) = value.as_object_mut()
+        && !schema.contains_key("items")
+        && let Some([first, rest @ ..]) =
+            schema.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice)
+        && rest.iter().all(|other| other == first)
+        && schema.get("minItems") == schema.get("maxItems")
+    {
+        let shared = first.clone();
+        schema.remove("prefixItems");
+        schema.insert("items".to_owned(), shared);
+    }
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(merge_equal_positions),
+        Value::Array(items) => items.iter_mut().for_each(merge_equal_positions),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

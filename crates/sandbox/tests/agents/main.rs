@@ -23,6 +23,7 @@ mod killing;
 mod losing;
 mod person;
 mod scenario;
+mod share;
 mod snapshot;
 mod stage;
 mod traces;
@@ -34,6 +35,7 @@ use agents::roles::{ROLES, Role};
 use scripted_model::Wire;
 
 use scenario::Scenario;
+use share::Share;
 use stage::Stage;
 
 /// Part of the names of the scenarios to play, while working on one.
@@ -114,7 +116,8 @@ fn every_scenario_has_its_transcript_and_no_transcript_is_left_over() {
 fn a_run_that_is_stopped_after_any_event_goes_on_to_the_same_end() {
     let scenarios = scenarios();
     let played = all_well(each(scenarios.iter(), crash::whole));
-    all_well(each(played.iter().flat_map(crash::Played::stops), |(played, stop)| played.stop_after(stop)));
+    let stops = Share::from_environment().of(played.iter().flat_map(crash::Played::stops));
+    all_well(each(stops, |(played, stop)| played.stop_after(stop)));
 }
 
 #[test]

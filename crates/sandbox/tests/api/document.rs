@@ -48,6 +48,41 @@ async fn the_document_is_the_one_in_docs() {
     );
 }
 
+/// Every schema, and every other object, in a document.
+fn objects<'a>(value: &'a Value, found: &mut Vec<&'a serde_json::Map<String, Value>>) {
+    match value {
+        Value::Object(fields) => {
+            found.push(fields);
+            fields.values().for_each(|field| objects(field, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| objects(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn arrays_are_written_so_that_every_reader_of_openapi_3_1_takes_them() {
+    let house = House::new().await;
+    let document = house.get("/api/v1/openapi.json").await.json;
+    let mut all = Vec::new();
+    objects(&document, &mut all);
+    for schema in all {
+        // A property may be called `items`; a list under it can only be meant as a schema.
+        assert!(
+            !schema.get("items").is_some_and(Value::is_array),
+            "OpenAPI 3.1 has no list of `items`: {schema:?}"
+        );
+        if let Some([first, rest @ ..]) =
+            schema.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice)
+        {
+            assert!(rest.iter().any(|other| other != first), "write equal members as `items`: {schema:?}");
+        }
+    }
+    let speed = &document["components"]["schemas"]["LocalModelLine"]["properties"]["speed"];
+    assert_eq!(speed["items"]["type"], "integer", "{speed}");
+    assert_eq!((&speed["minItems"], &speed["maxItems"]), (&2.into(), &2.into()), "{speed}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_is_described() {
     let house = House::new().await;

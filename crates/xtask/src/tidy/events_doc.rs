@@ -1,9 +1,8 @@
 //! Rule: `docs/events.md` is what the types say today.
 //!
-//! The document is printed by an example of `shared-types`, so it cannot know more than the code; here it is only
-//! compared, or with `--fix` written anew.
+//! An example of `shared-types` prints the document from the types; this module compares it, or writes it with `--fix`.
 
-use std::{fs, io::ErrorKind, path::Path};
+use std::{fs, io::ErrorKind, path::Path, process::Command};
 
 use anyhow::{Context, Result};
 
@@ -12,7 +11,7 @@ use crate::{process, workspace::Workspace};
 
 const PATH: &str = "docs/events.md";
 
-/// Finds out whether the document is current.
+/// Compares the document with the types.
 pub(super) fn compare(workspace: &Workspace) -> Result<Option<Finding>> {
     let written = match fs::read_to_string(workspace.root.join(PATH)) {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -24,7 +23,7 @@ pub(super) fn compare(workspace: &Workspace) -> Result<Option<Finding>> {
     })
 }
 
-/// Writes the document anew; what remains to be found is that it cannot be generated.
+/// Writes the document; the only finding left is that it cannot be generated.
 pub(super) fn rewrite(workspace: &Workspace) -> Result<Option<Finding>> {
     match generate(workspace) {
         Ok(generated) => {
@@ -38,8 +37,8 @@ pub(super) fn rewrite(workspace: &Workspace) -> Result<Option<Finding>> {
 }
 
 fn generate(workspace: &Workspace) -> Result<String> {
-    let args = ["run", "-q", "--package", "shared-types", "--locked", "--example", "events_md"];
-    process::capture(&mut workspace.cargo(args))
+    workspace.build(&["--example", "events_md"])?;
+    process::capture(&mut Command::new(workspace.example("events_md")))
 }
 
 fn cannot_generate(error: &anyhow::Error) -> Finding {

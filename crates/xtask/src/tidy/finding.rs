@@ -1,4 +1,4 @@
-//! One thing that tidy has to say, in the form that editors and terminals make clickable.
+//! One finding of tidy, in the form that editors and terminals make clickable.
 //!
 //! The message states what is wrong and then what to do about it.
 

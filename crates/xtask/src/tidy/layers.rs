@@ -1,18 +1,21 @@
 //! Rule: dependencies between the crates point one way, as the table in this file says.
 //!
 //! The table is the architecture: a crate that is not in it does not belong to the system yet. Tests may use any
-//! crate, since no product code follows them, except those of the pure crates at the bottom, which must be able to
-//! show their laws alone.
+//! crate, since no product code depends on them; only those of the pure crates at the bottom may not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::{finding::Finding, manifests};
+use super::{
+    finding::Finding,
+    graph::{self, Edges},
+    manifests,
+};
 use crate::workspace::{Dependency, DependencyKind, Package};
 
 const TABLE: &str = "the table in crates/xtask/src/tidy/layers.rs";
 
-/// A crate, and the crates that it builds upon; what those may use, it may use as well.
-const LAYERS: &[(&str, &[&str])] = &[
+/// Each crate with the crates that it builds on; it may also use the crates that those build on.
+pub(super) const LAYERS: &[(&str, &[&str])] = &[
     ("shared-types", &[]),
     ("kernel", &["shared-types"]),
     ("event-log", &["kernel"]),
@@ -35,7 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Crates that also run in the browser and replay the past: they reach no disk, no clock and no chance.
+/// Crates that also run in the browser and in replay: they use no disk, no clock and no randomness.
 const PURE: [&str; 2] = ["shared-types", "kernel"];
 const IMPURE: [&str; 5] = ["tokio", "rusqlite", "rustix", "notify", "getrandom"];
 
@@ -51,7 +54,7 @@ fn check_package(package: &Package, packages: &[Package]) -> Vec<Finding> {
         let message = format!("`{}` has no place in the architecture; give it one in {TABLE}", package.name);
         return vec![Finding::error(&package.manifest.path, 1, message)];
     };
-    let complaint = |dependency: &Dependency| {
+    let finding = |dependency: &Dependency| {
         let message = if is_internal(dependency, packages) {
             direction(package, dependency, &allowed)
         } else {
@@ -60,7 +63,7 @@ fn check_package(package: &Package, packages: &[Package]) -> Vec<Finding> {
         let line = || manifests::line_of(&package.manifest, &dependency.key, dependency.kind);
         message.map(|message| Finding::error(&package.manifest.path, line(), message))
     };
-    package.dependencies.iter().filter_map(complaint).collect()
+    package.dependencies.iter().filter_map(finding).collect()
 }
 
 fn is_internal(dependency: &Dependency, packages: &[Package]) -> bool {
@@ -105,38 +108,21 @@ fn reach(name: &str) -> Option<BTreeSet<&'static str>> {
     Some(reached)
 }
 
-/// The first circle that product code makes. The table allows none, but a crate may not be in it yet.
+/// The first cycle that product code makes. The table allows none, but a crate may not be in it yet.
 fn cycle(packages: &[Package]) -> Option<Finding> {
-    let edges: BTreeMap<&str, Vec<&str>> =
-        packages.iter().map(|p| (p.name.as_str(), product_edges(p))).collect();
-    let start = packages.iter().find(|package| path_back(&package.name, &edges).is_some())?;
-    let circle = path_back(&start.name, &edges)?.join(" -> ");
-    let message =
-        format!("the crates depend on each other in a circle ({circle}); move what they share below them");
+    let edges: Edges<'_> = packages.iter().map(|p| (p.name.as_str(), product_edges(p))).collect();
+    let cycle = graph::cycles(&edges).into_iter().next()?;
+    let start = packages.iter().find(|package| Some(&package.name.as_str()) == cycle.first())?;
+    let message = format!(
+        "the crates depend on each other in a cycle ({}); move what they share below them",
+        cycle.join(" -> ")
+    );
     Some(Finding::error(&start.manifest.path, 1, message))
 }
 
-fn product_edges(package: &Package) -> Vec<&str> {
+fn product_edges(package: &Package) -> BTreeSet<&str> {
     let product = package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Dev);
     product.map(|dependency| dependency.package.as_str()).collect()
-}
-
-/// A way along the edges from a crate to itself.
-fn path_back<'a>(start: &'a str, edges: &BTreeMap<&'a str, Vec<&'a str>>) -> Option<Vec<&'a str>> {
-    let mut seen = BTreeSet::new();
-    let mut open = vec![vec![start]];
-    while let Some(path) = open.pop() {
-        for &next in path.last().and_then(|last| edges.get(last)).into_iter().flatten() {
-            let longer = [path.as_slice(), &[next]].concat();
-            if next == start {
-                return Some(longer);
-            }
-            if seen.insert(next) {
-                open.push(longer);
-            }
-        }
-    }
-    None
 }
 
 #[cfg(test)]

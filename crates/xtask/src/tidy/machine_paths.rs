@@ -1,12 +1,12 @@
 //! Rule: nothing that is committed names a directory of the machine it was written on.
 //!
-//! Such a path works for one person and fails for everybody else, in a script at once and in a document later.
+//! Such a path works on one machine and fails on every other.
 
 use super::finding::Finding;
 use crate::workspace::TextFile;
 
-/// The first part of absolute paths that belong to somebody.
-const SOMEBODYS: [&str; 4] = ["home", "root", "work", "Users"];
+/// The first part of absolute paths that belong to one person or machine.
+const PERSONAL: [&str; 4] = ["home", "root", "work", "Users"];
 
 pub(super) fn check(file: &TextFile) -> Vec<Finding> {
     // There, a leading slash means the folder of the file.
@@ -24,15 +24,15 @@ fn finding(path: &str, line: usize, top: &str) -> Finding {
     Finding::error(path, line, message)
 }
 
-/// The first part of an absolute path in somebody's directory, if the line has one.
+/// The first part of an absolute path in a personal directory, if the line has one.
 fn machine_path(line: &str) -> Option<&'static str> {
-    SOMEBODYS.into_iter().find(|top| {
+    PERSONAL.into_iter().find(|top| {
         let pattern = format!("/{top}/");
         line.match_indices(&pattern).any(|(at, _)| starts_a_path(&line[..at]))
     })
 }
 
-/// Whether a slash after this text begins an absolute path, and does not go on in a relative one or a URL.
+/// Whether a slash after this text begins an absolute path, and does not continue a relative one or a URL.
 fn starts_a_path(before: &str) -> bool {
     !before.ends_with(|c: char| {
         c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '}' | ')' | '>' | '*')
@@ -54,8 +54,8 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_somebodys_machine_is_found_wherever_it_starts() {
-        for top in SOMEBODYS {
+    fn a_path_of_one_machine_is_found_wherever_it_starts() {
+        for top in PERSONAL {
             let path = under(top, "choir/data");
             for line in [path.clone(), format!("cd {path}"), format!("\"{path}\""), format!("file://{path}")]
             {

@@ -1,7 +1,7 @@
-//! Rule: a crate takes every dependency from the workspace's table, where it stands once, with its reason.
+//! Rule: a crate takes every dependency from the workspace's table, where it is declared once, with its reason.
 //!
-//! cargo's metadata does not tell an inherited version from a written one, so this reads the manifest's text: not
-//! all of TOML, but what cargo accepts under a dependency table.
+//! cargo's metadata does not distinguish an inherited version from a written one, so this reads the text of the manifest:
+//! not all of TOML, but what cargo accepts in a dependency table.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ pub(super) struct Entry {
     inherits: bool,
 }
 
-/// Where in a manifest an entry stands; the same key may be both a normal and a dev-dependency.
+/// Where in a manifest an entry is; the same key may be both a normal and a dev-dependency.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct EntryKey {
     table: &'static str,
     key: String,
 }
 
 pub(super) fn check(manifest: &TextFile) -> Vec<Finding> {
     let written = entries(&manifest.text).into_iter().filter(|(_, entry)| !entry.inherits);
-    let finding = |(place, entry): (Place, Entry)| {
+    let finding = |(place, entry): (EntryKey, Entry)| {
         let key = place.key;
         let message = format!(
             "`{key}` is not taken from the workspace; put it in [workspace.dependencies] with its reason and \
@@ -35,9 +35,9 @@ pub(super) fn check(manifest: &TextFile) -> Vec<Finding> {
     written.map(finding).collect()
 }
 
-/// The line on which a dependency stands, or the first if it cannot be found.
+/// The line of a dependency, or the first line if it cannot be found.
 pub(super) fn line_of(manifest: &TextFile, key: &str, kind: DependencyKind) -> usize {
-    let place = Place { table: table_of(kind), key: key.to_owned() };
+    let place = EntryKey { table: table_of(kind), key: key.to_owned() };
     entries(&manifest.text).get(&place).map_or(1, |entry| entry.line)
 }
 
@@ -58,7 +58,7 @@ enum Section {
     Other,
 }
 
-fn entries(text: &str) -> BTreeMap<Place, Entry> {
+fn entries(text: &str) -> BTreeMap<EntryKey, Entry> {
     let mut entries = BTreeMap::new();
     let mut section = Section::Other;
     let mut lines = text.lines().enumerate();
@@ -89,8 +89,8 @@ fn entries(text: &str) -> BTreeMap<Place, Entry> {
     entries
 }
 
-fn note(entries: &mut BTreeMap<Place, Entry>, table: &'static str, key: &str, line: usize, text: &str) {
-    let place = Place { table, key: unquoted(key).to_owned() };
+fn note(entries: &mut BTreeMap<EntryKey, Entry>, table: &'static str, key: &str, line: usize, text: &str) {
+    let place = EntryKey { table, key: unquoted(key).to_owned() };
     let entry = entries.entry(place).or_insert(Entry { line, inherits: false });
     let compact: String = text.split_whitespace().collect();
     entry.inherits |= compact.contains("workspace=true");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_of_ones_own_is_found_in_every_form() {
+    fn a_version_of_its_own_is_found_in_every_form() {
         let text = "\
 [package]
 version = \"0.1.0\"

@@ -14,8 +14,8 @@ pub(super) fn check(file: &TextFile) -> Option<Finding> {
     }
     let message = match first_paragraph(&file.text) {
         None => "no `//!` at the start; open the file with what this module is for".to_owned(),
-        Some(said) if said.chars().count() <= SHORTER_THAN_A_SENTENCE => {
-            format!("`//! {said}` says too little; write a sentence on what this module is for")
+        Some(text) if text.chars().count() <= SHORTER_THAN_A_SENTENCE => {
+            format!("`//! {text}` is too short; write a sentence on what this module is for")
         }
         Some(_) => return None,
     };
@@ -48,13 +48,13 @@ mod tests {
     fn a_module_without_a_doc_or_with_a_mere_title_is_found() {
         let path = "crates/kernel/src/undo.rs";
         for bad in
-            ["", "use std::fmt;\n", "\n//! Below a blank line, where nobody looks for it.\n", "/// Item doc."]
+            ["", "use std::fmt;\n", "\n//! Below a blank line, where it does not count.\n", "/// Item doc."]
         {
             assert!(finding(path, bad).is_some_and(|f| f.contains("no `//!`")), "{bad:?}");
         }
         for short in ["//! x\n", "//! Undo.\n//!\n//! A second paragraph does not save the first.\n", "//!\n"]
         {
-            assert!(finding(path, short).is_some_and(|f| f.contains("says too little")), "{short:?}");
+            assert!(finding(path, short).is_some_and(|f| f.contains("is too short")), "{short:?}");
         }
     }
 

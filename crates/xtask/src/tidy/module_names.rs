@@ -1,12 +1,12 @@
-//! Rule: a module is named for what it is about, and `foo.rs` stands beside `foo/`.
+//! Rule: a module is named for what it is about, and `foo.rs` is beside `foo/`.
 //!
-//! `utils` and its like say only that the author did not know where to put something; what is put there next has
-//! no reason to be there either. Tabs that all read `mod.rs` tell nobody where they are.
+//! A module called `utils` has no subject, so it collects unrelated code. Editor tabs that all read `mod.rs` cannot be told
+//! apart.
 
 use super::finding::Finding;
 use crate::workspace::TextFile;
 
-const SAY_NOTHING: [&str; 7] = ["util", "utils", "helper", "helpers", "common", "manager", "managers"];
+const NO_SUBJECT: [&str; 7] = ["util", "utils", "helper", "helpers", "common", "manager", "managers"];
 
 pub(super) fn check(file: &TextFile) -> Vec<Finding> {
     let Some(inside) = file.path.strip_prefix("crates/").filter(|path| path.ends_with(".rs")) else {
@@ -19,8 +19,8 @@ pub(super) fn check(file: &TextFile) -> Vec<Finding> {
     let files =
         inside.split('/').skip(1).map(|part| part.strip_suffix(".rs").unwrap_or(part)).map(|n| (1, n));
     let inline = file.text.lines().enumerate().filter_map(|(i, line)| Some((i + 1, inline_module(line)?)));
-    for (line, name) in files.chain(inline).filter(|(_, name)| SAY_NOTHING.contains(name)) {
-        let message = format!("a module named `{name}` says nothing; name it for what it is about");
+    for (line, name) in files.chain(inline).filter(|(_, name)| NO_SUBJECT.contains(name)) {
+        let message = format!("a module named `{name}` has no subject; name it for what it is about");
         findings.push(Finding::error(&file.path, line, message));
     }
     findings
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_say_nothing_are_found_as_file_as_folder_and_inline() {
+    fn names_without_a_subject_are_found_as_file_as_folder_and_inline() {
         assert_eq!(findings("crates/kernel/src/utils.rs", "").len(), 1);
         assert_eq!(findings("crates/kernel/src/common/path.rs", "").len(), 1);
         let inline = findings("crates/kernel/src/undo.rs", "//! x\npub(crate) mod helpers {\n}\n");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_say_something_pass() {
+    fn names_with_a_subject_pass() {
         let text = "mod window_manager_protocol {\n}\n// a mod utils { in a comment\nmod undo;\n";
         assert_eq!(findings("crates/kernel/src/undo/merge.rs", text), [""; 0]);
         assert_eq!(findings("docs/utils.rs", ""), [""; 0]);

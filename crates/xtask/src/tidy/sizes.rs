@@ -1,9 +1,9 @@
-//! Rule: a source file fits in a head. Past 500 lines it asks to be split, past 800 it must be.
+//! Rule: a source file is short enough to be read at once. Past 500 lines it should be split, past 800 it must be.
 
 use super::finding::Finding;
 use crate::workspace::TextFile;
 
-const ASKS_TO_BE_SPLIT: usize = 500;
+const SHOULD_BE_SPLIT: usize = 500;
 const TOO_LONG: usize = 800;
 
 pub(super) fn check(file: &TextFile) -> Option<Finding> {
@@ -15,9 +15,9 @@ pub(super) fn check(file: &TextFile) -> Option<Finding> {
         let message =
             format!("{lines} lines, at most {TOO_LONG} are allowed; split it by what its parts are about");
         Some(Finding::error(&file.path, lines, message))
-    } else if lines > ASKS_TO_BE_SPLIT {
+    } else if lines > SHOULD_BE_SPLIT {
         let message =
-            format!("{lines} lines, past {ASKS_TO_BE_SPLIT}; look for the part that stands on its own");
+            format!("{lines} lines, past {SHOULD_BE_SPLIT}; look for a part that can be a module of its own");
         Some(Finding::warning(&file.path, lines, message))
     } else {
         None

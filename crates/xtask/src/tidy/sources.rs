@@ -1,6 +1,6 @@
-//! The text files that tidy reads: those that git tracks, and those that it would if one said `git add .`
+//! The text files that tidy reads: those that git tracks, and those that `git add .` would add.
 //!
-//! So a rule speaks before the commit, and what `.gitignore` leaves out is left out here as well.
+//! So a rule applies before the commit, and files that `.gitignore` excludes are excluded here as well.
 
 use std::{fs, path::Path, process::Command};
 
@@ -10,8 +10,8 @@ use crate::{process, workspace::TextFile};
 
 pub(super) fn committable(root: &Path) -> Result<Vec<TextFile>> {
     let mut git = Command::new("git");
-    // A CI job is often another user than the one who checked out; git then asks whether to trust the folder,
-    // and whoever runs this has built and run code from it already.
+    // A CI job is often another user than the one who checked out; git then refuses the
+    // folder, although the job has built and run code from it already.
     git.current_dir(root).args(["-c", "safe.directory=*", "ls-files", "-z", "--deduplicate"]);
     let listing = process::capture(git.args(["--cached", "--others", "--exclude-standard"]))
         .context("tidy takes the list of files from git; run it in a git checkout")?;

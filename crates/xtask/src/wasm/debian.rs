@@ -40,7 +40,7 @@ fn debian_tool(name: &str) -> Command {
 }
 
 fn install_packages() -> Result<()> {
-    if !packages::are_there() {
+    if !packages::has_apt() {
         bail!("run `rustup target add {TARGET}` on a network that reaches rustup's server");
     }
     packages::install(&PACKAGES)
@@ -113,7 +113,7 @@ fn lend_linker(compiler: &str) -> Result<()> {
     };
     let tools = Path::new("lib/rustlib").join(host).join("bin");
     let lent = Path::new(SYSROOT).join(&tools).join("rust-lld");
-    // `exists` follows the link: one that points at a toolchain since removed is made anew.
+    // `exists` follows the link: one that points at a toolchain since removed is replaced.
     if lent.exists() {
         return Ok(());
     }

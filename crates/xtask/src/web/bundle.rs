@@ -1,4 +1,5 @@
-//! What is not Rust: the parts, the fonts and the style sheets, bundled by esbuild through `web/build.mjs`.
+//! Everything that is not Rust: the JavaScript parts, the fonts and the style sheets, bundled by esbuild through
+//! `web/build.mjs`.
 //!
 //! node and npm are asked for, not installed: how to get them is a choice of the machine's owner.
 
@@ -88,7 +89,7 @@ pub(super) fn make(
     let answer: Value = serde_json::from_str(&fs::read_to_string(&manifest)?)?;
     let name = |field: &str| {
         let name = answer[field].as_str().map(ToOwned::to_owned);
-        name.with_context(|| format!("web/build.mjs did not say what became of the {field}"))
+        name.with_context(|| format!("web/build.mjs did not name the {field}"))
     };
     Ok(Names { script: name("script")?, theme: name("theme")?, style: name("style")? })
 }

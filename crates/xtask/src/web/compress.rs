@@ -1,6 +1,6 @@
-//! Every file that gets smaller by it has a twin with `.br` at its end, compressed as hard as brotli can.
+//! Writes a brotli copy, `NAME.br`, of every file that gets smaller by it, at brotli's highest quality.
 //!
-//! That takes seconds for a large file, so what was compressed once is kept by the hash of its content.
+//! That takes seconds for a large file, so compressed files are cached by the hash of their content.
 
 use std::{
     fs,
@@ -14,14 +14,14 @@ use anyhow::{Context, Result};
 
 use super::{files_under, inputs};
 
-/// Compressed formats of their own would only grow.
+/// Formats that are compressed already would only grow.
 const NOT_WORTH_IT: [&str; 3] = ["woff2", "png", "br"];
-/// Below this a twin saves less than the header that announces it.
+/// Below this a compressed copy saves less than the header that announces it.
 const SMALLEST: usize = 256;
 const QUALITY: i32 = 11;
 const WINDOW: i32 = 24;
 
-/// Compresses what is in a folder, on all cores.
+/// Compresses all files of a folder, on all cores.
 pub(super) fn all(folder: &Path, cache: &Path) -> Result<()> {
     fs::create_dir_all(cache).with_context(|| format!("cannot make {}", cache.display()))?;
     let mut files = files_under(folder)?;
@@ -38,19 +38,19 @@ pub(super) fn all(folder: &Path, cache: &Path) -> Result<()> {
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(worker)).collect();
         workers.into_iter().try_for_each(|worker| match worker.join() {
             Ok(result) => result,
-            Err(_) => Err(anyhow::anyhow!("a thread that compressed gave up")),
+            Err(_) => Err(anyhow::anyhow!("a compression thread panicked")),
         })
     })
 }
 
-/// The compressed twin of a file.
-pub(super) fn twin(file: &Path) -> PathBuf {
+/// The path of a file's compressed copy.
+pub(super) fn compressed_path(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".br");
     name.into()
 }
 
-/// The page is filled anew for every answer, so it has no twin.
+/// The server fills the page for every response, so the page has no compressed copy.
 fn is_worth_it(path: &Path) -> bool {
     let extension = path.extension().map(|extension| extension.to_string_lossy().into_owned());
     !path.ends_with("index.html") && extension.is_some_and(|known| !NOT_WORTH_IT.contains(&known.as_str()))
@@ -68,7 +68,7 @@ fn one(file: &Path, cache: &Path) -> Result<()> {
         fs::rename(part, &kept)?;
     }
     if fs::metadata(&kept)?.len() < bytes.len() as u64 {
-        fs::copy(&kept, twin(file))?;
+        fs::copy(&kept, compressed_path(file))?;
     }
     Ok(())
 }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn fonts_and_the_page_have_no_twin() {
+    fn fonts_and_the_page_have_no_compressed_copy() {
         assert!(is_worth_it(Path::new("assets/desktop-1.wasm")));
         assert!(!is_worth_it(Path::new("assets/inter-1.woff2")));
         assert!(!is_worth_it(Path::new("index.html")));

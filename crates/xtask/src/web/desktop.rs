@@ -14,7 +14,7 @@ use crate::{process, wasm, workspace::Workspace};
 
 const CRATE: &str = "dioxus-desktop";
 
-/// Compiles the desktop and says where it is.
+/// Compiles the desktop and returns the path of its wasm.
 pub(super) fn compile(workspace: &Workspace, purpose: Purpose) -> Result<PathBuf> {
     let (profile, folder) = match purpose {
         Purpose::Ship => ("wasm-release", "wasm-release"),
@@ -22,13 +22,14 @@ pub(super) fn compile(workspace: &Workspace, purpose: Purpose) -> Result<PathBuf
     };
     let mut cargo = wasm::provide(workspace)?.cargo(workspace);
     cargo.args(["rustc", "--locked", "--package", CRATE, "--target", wasm::TARGET, "--profile", profile]);
-    // Where one function uses another is what [`split`] goes by.
+    // [`split`] reads from the relocations which function uses which.
     cargo.args(["--", "-Clink-arg=--emit-relocs"]);
     process::run(&mut cargo)?;
     Ok(workspace.target.join(wasm::TARGET).join(folder).join(format!("{CRATE}.wasm")))
 }
 
-/// Takes the code of the apps out, so that each is fetched when it is used. Gives what is left, and the parts by name.
+/// Splits the code of each app from the main module, so that a browser fetches it on first use. Returns the paths of the
+/// main module and of the split ones.
 pub(super) fn split(wasm: &Path, out: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     let input = fs::read(wasm).with_context(|| format!("cannot read {}", wasm.display()))?;
     let main = out.join("main.wasm");
@@ -45,7 +46,7 @@ pub(super) fn bind(wasm: &Path, out: &Path, purpose: Purpose) -> Result<()> {
     let small = purpose == Purpose::Ship;
     let mut bindgen = Bindgen::new();
     bindgen.input_path(wasm).out_name("desktop").typescript(false);
-    // What was taken out needs the memory and the table of what is left.
+    // Split modules use the memory and the table of the main module.
     bindgen.keep_lld_exports(true).demangle(false);
     bindgen.remove_name_section(small).remove_producers_section(small);
     bindgen.web(true)?.generate(out).with_context(|| format!("cannot write the glue for {}", wasm.display()))

@@ -18,7 +18,7 @@ pub(super) fn stamp(workspace: &Workspace, wasm: &Path, purpose: Purpose) -> Res
     files.push(workspace.root.join("Cargo.lock"));
     files.push(wasm.to_owned());
 
-    // How this builds counts as well: xtask itself, in place of a version that somebody would forget to raise.
+    // A change of xtask changes the bundle too: its binary replaces a version number that would have to be raised by hand.
     let program = std::env::current_exe()?;
     files.push(program);
 

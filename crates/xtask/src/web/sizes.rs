@@ -1,4 +1,4 @@
-//! How large the bundle came out, and the limit that it must keep.
+//! The size of the bundle, and the limit that it must keep.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::{Purpose, compress, files_under};
 
-/// What the desktop may weigh before it can be used: its wasm and the script that starts it, compressed.
+/// The most bytes that the desktop may load before it can be used: its wasm and the script that starts it, compressed.
 const LIMIT: u64 = 320_000;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ struct Weight {
     sent: u64,
 }
 
-/// Prints what a person waits for and what comes later, and fails past the limit.
+/// Prints the sizes of the first load and of later ones, and fails if the first exceeds the limit.
 pub(super) fn report(out: &Path, purpose: Purpose) -> Result<()> {
     let mut kinds: Vec<(&str, Weight)> = ["wasm", "script", "style", "fonts", "parts, on first use"]
         .map(|kind| (kind, Weight::default()))
@@ -28,7 +28,7 @@ pub(super) fn report(out: &Path, purpose: Purpose) -> Result<()> {
         };
         let raw = fs::metadata(&file)?.len();
         weight.raw += raw;
-        weight.sent += fs::metadata(compress::twin(&file)).map_or(raw, |twin| twin.len());
+        weight.sent += fs::metadata(compress::compressed_path(&file)).map_or(raw, |copy| copy.len());
     }
     for (kind, weight) in &kinds {
         println!("web: {kind:<20} {:>9} raw {:>9} sent", kilobytes(weight.raw), kilobytes(weight.sent));
@@ -36,14 +36,14 @@ pub(super) fn report(out: &Path, purpose: Purpose) -> Result<()> {
     let first: u64 = kinds.iter().filter(|(k, _)| ["wasm", "script"].contains(k)).map(|(_, w)| w.sent).sum();
     ensure!(
         purpose == Purpose::Develop || first <= LIMIT,
-        "wasm and script come to {}, the limit is {}; look for what a feature or a dependency added",
+        "wasm and script are {}, the limit is {}; look for what a feature or a dependency added",
         kilobytes(first),
         kilobytes(LIMIT)
     );
     Ok(())
 }
 
-/// What a file in `assets/` counts as; a compressed twin counts with its original.
+/// What a file in `assets/` counts as; a compressed copy counts with its original.
 fn kind_of(name: &str) -> Option<&'static str> {
     let extension = name.rsplit('.').next()?;
     match extension {

@@ -74,16 +74,16 @@ fn a_crate_without_a_place_is_found() {
 }
 
 #[test]
-fn a_circle_is_found_and_one_through_tests_is_not() {
-    let circle =
+fn a_cycle_is_found_and_one_through_tests_is_not() {
+    let cyclic =
         |kind| [package("a", &[("b", Normal)]), package("b", &[("c", Build)]), package("c", &[("a", kind)])];
-    let found = cycle(&circle(Normal)).map(|finding| finding.to_string()).unwrap_or_default();
+    let found = cycle(&cyclic(Normal)).map(|finding| finding.to_string()).unwrap_or_default();
     assert!(found.contains("a -> b -> c -> a"), "{found}");
-    assert_eq!(cycle(&circle(Dev)), None);
+    assert_eq!(cycle(&cyclic(Dev)), None);
 }
 
 #[test]
-fn the_table_names_only_crates_that_are_in_it_and_has_no_circle() {
+fn the_table_names_only_crates_that_are_in_it_and_has_no_cycle() {
     for (name, _) in LAYERS {
         let reached = reach(name).expect("every crate below is in the table");
         assert!(!reached.contains(name), "{name} lies below itself");
