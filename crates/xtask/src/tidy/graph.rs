@@ -74,6 +74,6 @@ mod tests {
         let graph =
             edges(&[("a", "b"), ("b", "a"), ("b", "c"), ("c", "b"), ("x", "y"), ("y", "x"), ("y", "a")]);
         assert_eq!(cycles(&graph), [vec!["a", "b", "a"], vec!["x", "y", "x"]]);
-        assert_eq!(cycles(&edges(&[("a", "b"), ("b", "c"), ("a", "c")])), [vec![""; 0]; 0]);
+        assert!(cycles(&edges(&[("a", "b"), ("b", "c"), ("a", "c")])).is_empty());
     }
 }
