@@ -197,7 +197,7 @@ fn on_message(desk: Desk, event: &MessageEvent) {
     }
 }
 
-fn on_text(mut desk: Desk, message: FromServer<SentEvent>) {
+fn on_text(desk: Desk, message: FromServer<SentEvent>) {
     match message {
         FromServer::State { state } => {
             desk.reset(*state);
@@ -206,9 +206,7 @@ fn on_text(mut desk: Desk, message: FromServer<SentEvent>) {
         FromServer::Event { event } => desk.apply(event),
         FromServer::Through { .. } => {}
         FromServer::Projected { seq } => {
-            if *desk.projected.peek() < seq.0 {
-                desk.projected.set(seq.0);
-            }
+            desk.on_projected(seq);
             desk.runs.gather();
         }
         FromServer::Attached { terminal, offset, written } => {

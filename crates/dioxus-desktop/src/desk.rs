@@ -18,6 +18,7 @@ use shared_types::wire::{DesktopAction, DesktopState, Done, Gesture, Me, SentEve
 use shared_types::{OpId, RunId, Seq, Timestamp, WindowId};
 
 use crate::api::{self, Failure};
+use crate::changes::{Change, ChangeLog};
 use crate::connection::Link;
 use crate::desktop::menu::Menu;
 use crate::json::Json;
@@ -89,9 +90,10 @@ pub(crate) struct Desk {
     pub unsaved: Signal<u64>,
     /// Back to front.
     pub stack: Signal<Vec<WindowId>>,
-    /// The newest event, and how far lists and search have followed it.
+    /// The newest event.
     pub seq: Signal<u64>,
-    pub projected: Signal<u64>,
+    /// What changed, as far as the lists of the server have followed it.
+    pub changes: Signal<ChangeLog>,
     pub screen: Signal<(i32, i32)>,
     pub overlay: Signal<Overlay>,
     pub menu: Signal<Option<Menu>>,
@@ -103,6 +105,8 @@ pub(crate) struct Desk {
     pub ask: Signal<Option<Ask>>,
     pub clip: Signal<Option<Clip>>,
     pub runs: RunsState,
+    /// Changes that the lists have not followed yet.
+    unlisted: CopyValue<Vec<Change>>,
     model: CopyValue<Model>,
     /// Which sending of gestures is the newest, and whether it goes on.
     round: CopyValue<u64>,
@@ -144,7 +148,7 @@ impl Desk {
             unsaved: Signal::new(0),
             stack: Signal::new(Vec::new()),
             seq: Signal::new(0),
-            projected: Signal::new(0),
+            changes: Signal::new(ChangeLog::default()),
             screen: Signal::new(dom::screen()),
             overlay: Signal::new(Overlay::None),
             menu: Signal::new(None),
@@ -155,6 +159,7 @@ impl Desk {
             ask: Signal::new(None),
             clip: Signal::new(None),
             runs: RunsState::new(),
+            unlisted: CopyValue::new(Vec::new()),
             model: CopyValue::new(Model::default()),
             round: CopyValue::new(0),
             is_sending: CopyValue::new(false),
@@ -166,13 +171,12 @@ impl Desk {
     }
 
     pub(crate) fn reset(mut self, state: DesktopState) {
-        let seq = state.seq.0;
+        let seq = state.seq;
         self.model.write().reset(state);
         self.publish();
-        self.seq.set(seq);
-        if *self.projected.peek() < seq {
-            self.projected.set(seq);
-        }
+        self.seq.set(seq.0);
+        self.unlisted.write().clear();
+        self.changes.write().reset(seq);
         if !*self.ready.peek() {
             self.ready.set(true);
         }
@@ -188,9 +192,20 @@ impl Desk {
         };
         self.runs.on_event(&event, &what);
         if self.model.write().apply(&event, &what) {
+            self.unlisted.write().push(Change::of(&event, &what));
             self.outdate(&event, &what);
             self.publish();
             self.seq.set(self.seen().0);
+        }
+    }
+
+    /// The lists of the server have followed the log up to here.
+    pub(crate) fn on_projected(mut self, seq: Seq) {
+        let unlisted = std::mem::take(&mut *self.unlisted.write());
+        let (listed, rest): (Vec<_>, Vec<_>) = unlisted.into_iter().partition(|change| change.seq() <= seq);
+        self.unlisted.set(rest);
+        if !listed.is_empty() {
+            self.changes.write().extend(listed, seq);
         }
     }
 

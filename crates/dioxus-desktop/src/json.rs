@@ -100,17 +100,13 @@ impl<'de> Deserializer<'de> for Json {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match &self.0 {
-            Value::String(text) => visitor.visit_str(text),
-            _ => Err(self.unexpected(&visitor)),
-        }
+        let Value::String(text) = &self.0 else { return Err(self.unexpected(&visitor)) };
+        visitor.visit_str(text)
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.0 {
-            Value::String(text) => visitor.visit_string(text),
-            other => Err(Self(other).unexpected(&visitor)),
-        }
+        let Value::String(text) = self.0 else { return Err(self.unexpected(&visitor)) };
+        visitor.visit_string(text)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -126,10 +122,8 @@ impl<'de> Deserializer<'de> for Json {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.0 {
-            Value::Array(items) => visitor.visit_seq(Items(items.into_iter())),
-            other => Err(Self(other).unexpected(&visitor)),
-        }
+        let Value::Array(items) = self.0 else { return Err(self.unexpected(&visitor)) };
+        visitor.visit_seq(Items(items.into_iter()))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
@@ -137,10 +131,8 @@ impl<'de> Deserializer<'de> for Json {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.0 {
-            Value::Object(fields) => visitor.visit_map(Fields::new(fields)),
-            other => Err(Self(other).unexpected(&visitor)),
-        }
+        let Value::Object(fields) = self.0 else { return Err(self.unexpected(&visitor)) };
+        visitor.visit_map(Fields::new(fields))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -158,15 +150,15 @@ impl<'de> Deserializer<'de> for Json {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        let variant = match self.0 {
-            Value::String(name) => Variant { name, content: None },
-            Value::Object(fields) if fields.len() == 1 => match fields.into_iter().next() {
-                Some((name, content)) => Variant { name, content: Some(content) },
-                None => return Err(Self(Value::Null).unexpected(&visitor)),
-            },
-            other => return Err(Self(other).unexpected(&visitor)),
-        };
-        visitor.visit_enum(variant)
+        if let Value::String(name) = self.0 {
+            return visitor.visit_enum(Variant { name, content: None });
+        }
+        let Value::Object(fields) = self.0 else { return Err(self.unexpected(&visitor)) };
+        let mut fields = fields.into_iter();
+        match (fields.next(), fields.next()) {
+            (Some((name, content)), None) => visitor.visit_enum(Variant { name, content: Some(content) }),
+            (_, _) => Err(ReadError("not one variant".to_owned())),
+        }
     }
 
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {

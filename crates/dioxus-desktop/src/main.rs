@@ -2,6 +2,7 @@
 
 mod api;
 mod apps;
+mod changes;
 mod clock;
 mod connection;
 mod desk;

@@ -16,6 +16,7 @@ use web_sys::HtmlElement;
 use self::bars::{Naming, Stale};
 use self::document::{Document, Stage};
 use self::merging::Merging;
+use crate::changes::use_changes;
 use crate::desk::{Desk, desk, mark_unsaved};
 use crate::foreign::Text;
 use crate::parts::{Empty, Trouble, Waiting};
@@ -58,10 +59,11 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
             naming.set(true);
         }
     };
-    // Lists and the disk have caught up: perhaps with a change to this file.
+    let changes =
+        use_changes(move |change| document.path.peek().as_ref().is_some_and(|path| change.is_of_path(path)));
     let mut turn = use_signal(|| 0u32);
     use_effect(move || {
-        let _ = desk.projected.read();
+        drop(changes.read());
         let mine = *turn.peek() + 1;
         turn.set(mine);
         spawn(async move {

@@ -16,6 +16,7 @@ use shared_types::{FilePath, WindowId};
 
 use crate::api::{self, Answer};
 use crate::apps;
+use crate::changes::{Change, use_changes};
 use crate::desk::{Desk, Offer, desk};
 use crate::dom;
 use crate::icons::Icon;
@@ -173,15 +174,15 @@ fn beginning(window: WindowId, shows: Option<&str>) -> Option<FilePath> {
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
-    let desk = desk();
     let first = shows.clone();
     let mut folder = use_signal(move || beginning(window, first.as_deref()));
     let mut chosen = use_signal(|| None::<FilePath>);
     let renaming = use_signal(|| None::<FilePath>);
     let versions = use_signal(|| false);
     let mut search = use_signal(String::new);
+    let changes = use_changes(move |change| change.is_in_folder(folder.peek().as_ref()));
     let listing = api::use_fetched::<Listing>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         api::query("/files", &[("path", folder.read().as_ref().map_or("", |path| path.as_str()))])
     });
     let place = Place { folder, chosen, renaming, listing, versions, window };
@@ -267,8 +268,9 @@ fn Crumbs(place: Place) -> Element {
 #[component]
 fn SearchResults(search: Signal<String>, place: Place) -> Element {
     let desk = desk();
+    let changes = use_changes(Change::is_of_file);
     let found = api::use_fetched::<Vec<Found>>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         api::query("/search", &[("q", search.read().trim()), ("limit", "100")])
     });
     match &*found.read() {

@@ -5,6 +5,7 @@ use shared_types::wire::{Checkpoint, Comparison, Done, NewCheckpoint};
 use shared_types::{Seq, WindowId};
 
 use crate::api::{self, Answer};
+use crate::changes::{Change, use_changes};
 use crate::clock;
 use crate::desk::desk;
 use crate::icons::Icon;
@@ -25,8 +26,9 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let mut message = use_signal(String::new);
     let mut busy = use_signal(|| false);
     let mut pair = use_signal(|| None::<Pair>);
+    let changes = use_changes(Change::is_of_checkpoint);
     let checkpoints = api::use_fetched::<Vec<Checkpoint>>(move || {
-        drop((desk.projected.read(), desk.unsaved.read()));
+        drop(changes.read());
         "/checkpoints".to_owned()
     });
     let unsaved = *desk.unsaved.read();
@@ -117,10 +119,11 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
 
 #[component]
 fn Compared(pair: Pair) -> Element {
-    let desk = desk();
     let wanted = use_memo(use_reactive!(|(pair,)| pair));
+    // Two checkpoints never change; the files of now do.
+    let changes = use_changes(move |change| wanted.peek().to.is_none() && change.is_of_file());
     let found = api::use_fetched::<Comparison>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         let pair = *wanted.read();
         // Whatever order they were chosen in, the older one comes first.
         let (from, to) = match pair.to {

@@ -15,7 +15,7 @@ use shared_types::wire::{Operation, Operations};
 use shared_types::{OpId, WindowId};
 
 use crate::api::{self, Answer, Failure};
-use crate::desk::desk;
+use crate::changes::use_changes;
 use crate::icons::Icon;
 use crate::parts::Trouble;
 
@@ -164,7 +164,6 @@ const FAMILIES: &[(&str, &str)] = &[
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
-    let desk = desk();
     let log = Log {
         filter: use_signal(Filter::default),
         total: use_signal(|| 0),
@@ -183,8 +182,10 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
             chosen.set(Some(op));
         }
     }));
+    let changes =
+        use_changes(move |change| !change.is_of_window() || log.filter.peek().family != FAMILIES[0].0);
     use_effect(move || {
-        let _ = (desk.projected.read(), log.filter.read());
+        let _ = (changes.read(), log.filter.read());
         log.refresh(*top.peek() / rows::ROW / PAGE);
     });
     let mut filter = log.filter;

@@ -8,7 +8,7 @@ use shared_types::wire::Listing;
 
 use super::{Place, actions};
 use crate::api;
-use crate::desk::desk;
+use crate::changes::use_changes;
 use crate::icons::Icon;
 use crate::upload;
 
@@ -23,7 +23,6 @@ pub(crate) fn Tree(place: Place) -> Element {
 
 #[component]
 fn Branch(place: Place, path: Option<FilePath>, depth: u32, open_at_first: bool) -> Element {
-    let desk = desk();
     let shown = place.folder.read().clone();
     let on = shown == path;
     let within = match (&shown, &path) {
@@ -68,18 +67,18 @@ fn Branch(place: Place, path: Option<FilePath>, depth: u32, open_at_first: bool)
             }
         }
         if is_open {
-            Children { place, path, depth, seq: *desk.projected.read() }
+            Children { place, path, depth }
         }
     }
 }
 
 #[component]
-fn Children(place: Place, path: Option<FilePath>, depth: u32, seq: u64) -> Element {
-    let _ = seq;
-    let desk = desk();
-    let at = path.clone();
+fn Children(place: Place, path: Option<FilePath>, depth: u32) -> Element {
+    let mut known = use_hook(|| CopyValue::new(Vec::<FilePath>::new()));
+    let (at, of) = (path.clone(), path);
+    let changes = use_changes(move |change| change.is_of_folders_in(of.as_ref(), &known.peek()));
     let listing = api::use_fetched::<Listing>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         api::query("/files", &[("path", at.as_ref().map_or("", |path| path.as_str()))])
     });
     let folders: Vec<FilePath> = match &*listing.read() {
@@ -91,6 +90,7 @@ fn Children(place: Place, path: Option<FilePath>, depth: u32, seq: u64) -> Eleme
             .collect(),
         Some(Err(_)) | None => Vec::new(),
     };
+    known.set(folders.clone());
     rsx! {
         for folder in folders {
             Branch { key: "{folder}", place, path: Some(folder), depth: depth + 1, open_at_first: false }

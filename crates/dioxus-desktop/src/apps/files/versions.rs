@@ -6,16 +6,17 @@ use shared_types::wire::{Comparison, Done, Version};
 use shared_types::{FilePath, Seq};
 
 use crate::api::{self, Answer};
+use crate::changes::use_changes;
 use crate::clock;
 use crate::desk::desk;
 use crate::parts::{Changes, Empty, Trouble, Waiting, author};
 
 #[component]
 pub(crate) fn Versions(path: FilePath) -> Element {
-    let desk = desk();
-    let at = path.clone();
+    let (at, of) = (path.clone(), path.clone());
+    let changes = use_changes(move |change| change.is_of_path(&of));
     let versions = api::use_fetched::<Vec<Version>>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         api::query("/versions", &[("path", at.as_str())])
     });
     let mut open = use_signal(|| None::<Seq>);
@@ -76,9 +77,10 @@ fn restore(path: FilePath, hash: String) {
 
 #[component]
 fn Difference(path: FilePath, seq: Seq) -> Element {
-    let desk = desk();
+    let of = path.clone();
+    let changes = use_changes(move |change| change.is_of_path(&of));
     let difference = api::use_fetched::<Comparison>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         api::query("/compare", &[("from", &seq.to_string()), ("path", path.as_str())])
     });
     match &*difference.read() {

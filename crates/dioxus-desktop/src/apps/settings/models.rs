@@ -10,6 +10,7 @@ use super::budgets::budgets;
 use super::keys::{Key, brand, known};
 use super::reading::{act, use_read};
 use crate::api::{self, Answer, Method};
+use crate::changes::Change;
 use crate::clock;
 use crate::desk::desk;
 use crate::dom;
@@ -20,9 +21,9 @@ use crate::parts::{IconButton, Trouble, Waiting, press};
 #[component]
 pub(crate) fn Models() -> Element {
     let turn = use_signal(|| 0u32);
-    let models = use_read::<ModelList>("/models", turn);
-    let keys = use_read::<Vec<KeyEntry>>("/keys", turn);
-    let grants = use_read::<GrantList>("/grants", turn);
+    let models = use_read::<ModelList>("/models", Change::is_of_models, turn);
+    let keys = use_read::<Vec<KeyEntry>>("/keys", |_| false, turn);
+    let grants = use_read::<GrantList>("/grants", Change::is_of_grants, turn);
     // Nothing tells how far a download is: it is looked at while somebody looks on.
     use_effect(move || {
         let mut turn = turn;

@@ -5,6 +5,7 @@ use shared_types::wire::Storage;
 use wasm_bindgen::JsCast;
 
 use crate::api;
+use crate::changes::use_changes;
 use crate::clock;
 use crate::desk::desk;
 use crate::desktop::prompt_commands::sign_out;
@@ -56,8 +57,10 @@ pub(crate) fn Appearance() -> Element {
 #[component]
 pub(crate) fn StorageUse() -> Element {
     let desk = desk();
+    // Every event takes space.
+    let changes = use_changes(|_| true);
     let storage = api::use_fetched::<Storage>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         "/storage".to_owned()
     });
     let mut busy = use_signal(|| false);

@@ -5,16 +5,18 @@ use futures_util::future::LocalBoxFuture;
 use serde::de::DeserializeOwned;
 
 use crate::api::{self, Answer};
+use crate::changes::{Change, use_changes};
 use crate::desk::{Offer, desk};
 
-/// Fetches something, again when it may have changed, and again after an action on this page.
+/// Fetches something, again after a change that concerns it, and again after an action on this page.
 pub(super) fn use_read<T: DeserializeOwned + 'static>(
     path: &'static str,
+    concerns: fn(&Change) -> bool,
     turn: Signal<u32>,
 ) -> Signal<Option<Answer<T>>> {
-    let desk = desk();
+    let changes = use_changes(concerns);
     api::use_fetched(move || {
-        let _ = (desk.projected.read(), turn.read());
+        let _ = (changes.read(), turn.read());
         path.to_owned()
     })
 }

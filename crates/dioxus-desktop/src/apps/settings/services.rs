@@ -10,6 +10,7 @@ use shared_types::wire::{
 use super::keys::{Key, brand, known};
 use super::reading::use_read;
 use crate::api::{self, Answer, Method};
+use crate::changes::Change;
 use crate::clock;
 use crate::desk::desk;
 use crate::dom;
@@ -25,9 +26,9 @@ const TELEMETRY: &str = "[telemetry]\notlp = \"http://127.0.0.1:4318\"";
 #[component]
 pub(crate) fn Services() -> Element {
     let turn = use_signal(|| 0u32);
-    let servers = use_read::<Vec<ToolServerLine>>("/mcp", turn);
-    let services = use_read::<ServiceList>("/services", turn);
-    let keys = use_read::<Vec<KeyEntry>>("/keys", turn);
+    let servers = use_read::<Vec<ToolServerLine>>("/mcp", Change::is_of_tool_call, turn);
+    let services = use_read::<ServiceList>("/services", |_| false, turn);
+    let keys = use_read::<Vec<KeyEntry>>("/keys", |_| false, turn);
     let (servers, services, keys) = match (&*servers.read(), &*services.read(), &*keys.read()) {
         (Some(Err(failure)), _, _) | (_, Some(Err(failure)), _) | (_, _, Some(Err(failure))) => {
             return rsx! { Trouble { failure: failure.clone() } };

@@ -7,6 +7,7 @@ use shared_types::wire::OperationDetail;
 use super::Log;
 use super::command::{About, Badge, Settle};
 use crate::api;
+use crate::changes::use_changes;
 use crate::clock;
 use crate::desk::desk;
 use crate::icons::Icon;
@@ -17,8 +18,9 @@ use crate::undo::{self, Plan, Target, Way};
 pub(crate) fn Detail(log: Log, op: OpId) -> Element {
     let desk = desk();
     let mut chosen = log.chosen;
+    let changes = use_changes(move |change| change.is_of_operation(op));
     let detail = api::use_fetched::<OperationDetail>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         format!("/operations/{op}")
     });
     let body = match &*detail.read() {
