@@ -11,7 +11,7 @@ use shared_types::payload::file::{FileEvent, FileNode};
 use shared_types::wire::SentEvent;
 use shared_types::{FilePath, OpId, Seq};
 
-use crate::desk::desk;
+use crate::state::app_state;
 
 /// Changes that are kept. A reader that is further behind takes it that everything changed.
 const KEPT: usize = 500;
@@ -207,7 +207,7 @@ pub(crate) fn use_changes(concerns: impl FnMut(&Change) -> bool + 'static) -> Si
 
 /// Not generic, so that it is in the bundle once.
 fn use_boxed(mut concerns: Box<dyn FnMut(&Change) -> bool>) -> Signal<u64> {
-    let changes = desk().changes;
+    let changes = app_state().changes;
     let mut count = use_signal(|| 0u64);
     let mut seen = use_hook(|| CopyValue::new(changes.peek().through()));
     use_effect(move || {

@@ -1,6 +1,6 @@
 //! The state that the whole desktop shares, as signals, and the gestures that change it.
 
-mod speech;
+mod messages;
 mod windows;
 
 use std::collections::BTreeSet;
@@ -81,7 +81,7 @@ pub(crate) struct Clip {
 
 /// The shared state. Cheap to copy; every field is a signal of its own, so that a change re-renders only its readers.
 #[derive(Clone, Copy)]
-pub(crate) struct Desk {
+pub(crate) struct AppState {
     pub me: Signal<Option<Me>>,
     pub link: Signal<Link>,
     pub ready: Signal<bool>,
@@ -130,14 +130,14 @@ pub(crate) fn mark_unsaved(window: WindowId, unsaved: bool) {
 
 pub(crate) const BAR: i32 = 56;
 /// Milliseconds after which a gesture that was not answered is sent again.
-const PATIENCE: u32 = 10_000;
+const RESEND_AFTER: u32 = 10_000;
 
 /// The desktop that this component is a part of.
-pub(crate) fn desk() -> Desk {
+pub(crate) fn app_state() -> AppState {
     consume_context()
 }
 
-impl Desk {
+impl AppState {
     pub(crate) fn new() -> Self {
         Self {
             me: Signal::new(None),
@@ -186,7 +186,7 @@ impl Desk {
         let what = match DesktopEvent::decode(&event.name, event.version, Json(event.payload.clone())) {
             Ok(what) => what,
             Err(error) => {
-                self.fail_to_read(&api::unreadable(&format!("{}: {error}", event.name)));
+                self.report_unreadable(&api::unreadable(&format!("{}: {error}", event.name)));
                 DesktopEvent::NotFollowed
             }
         };
@@ -261,7 +261,7 @@ impl Desk {
     /// Sends what the server may not have got; ids make it harmless if it has. One after the other: each says how a
     /// window is as a whole, so the last has to come last.
     pub(crate) fn resend(mut self) {
-        // Whoever waits for an answer that does not come has been overtaken.
+        // An older round that still waits for an answer ends by itself.
         let round = *self.round.peek() + 1;
         self.round.set(round);
         self.is_sending.set(true);
@@ -269,7 +269,7 @@ impl Desk {
             while *self.round.peek() == round {
                 let Some(gesture) = self.model.read().unsure() else { break };
                 let answer = pin!(api::post::<Done>("/gestures", &gesture));
-                let Either::Left((answer, _)) = select(answer, TimeoutFuture::new(PATIENCE)).await else {
+                let Either::Left((answer, _)) = select(answer, TimeoutFuture::new(RESEND_AFTER)).await else {
                     continue;
                 };
                 match answer {
@@ -281,7 +281,7 @@ impl Desk {
                     Err(Failure::Unreachable) => break,
                     Err(failure) => {
                         self.model.write().settle(gesture.op);
-                        self.fail(&failure);
+                        self.report_failure(&failure);
                     }
                 }
                 self.publish();
