@@ -183,7 +183,7 @@ impl AppState {
     }
 
     pub(crate) fn apply(mut self, event: SentEvent) {
-        let what = match DesktopEvent::decode(&event.name, event.version, Json(event.payload.clone())) {
+        let what = match DesktopEvent::decode(&event.name, event.version, Json(&event.payload)) {
             Ok(what) => what,
             Err(error) => {
                 self.report_unreadable(&api::unreadable(&format!("{}: {error}", event.name)));
@@ -309,7 +309,7 @@ impl AppState {
     /// A setting that this desktop wrote; one that cannot be read counts as absent.
     pub(crate) fn setting_as<T: DeserializeOwned>(self, key: &str) -> Option<T> {
         let value = self.setting(key).filter(|value| !value.is_null())?;
-        T::deserialize(Json(value)).map_err(|error| dom::warn(&format!("{key}: {error}"))).ok()
+        T::deserialize(Json(&value)).map_err(|error| dom::warn(&format!("{key}: {error}"))).ok()
     }
 
     pub(crate) fn set(self, key: &str, value: Value) {
