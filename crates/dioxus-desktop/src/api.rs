@@ -198,7 +198,7 @@ pub(crate) async fn plain(path: &str) -> Answer<String> {
     response.text().await.map_err(|_| Failure::Unreachable)
 }
 
-/// Runs something to its end, whatever happens to the component that began it.
+/// Runs a future to its end, even if the component that began it goes away.
 pub(crate) fn run(future: impl Future<Output = ()> + 'static) {
     dioxus::core::spawn_forever(future);
 }

@@ -16,8 +16,8 @@ use dioxus::prelude::*;
 use shared_types::WindowId;
 
 use crate::connection::Link;
-use crate::desk::desk;
-use crate::parts::{Empty, Waiting, press};
+use crate::parts::{Empty, Loading, press};
+use crate::state::app_state;
 use code::Absent;
 
 /// What the desktop knows of an app.
@@ -89,7 +89,7 @@ pub(crate) fn find(id: &str) -> Option<&'static AppInfo> {
 /// The inside of a window.
 #[component]
 pub(crate) fn Body(app: String, window: WindowId, shows: Option<String>) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let mut absent = use_signal(|| None);
     let name = app.clone();
     let fetch = use_callback(move |()| {
@@ -98,7 +98,7 @@ pub(crate) fn Body(app: String, window: WindowId, shows: Option<String>) -> Elem
     });
     // Once more whenever the computer is back.
     use_effect(move || {
-        if *desk.link.read() != Link::Lost {
+        if *app_state.link.read() != Link::Lost {
             fetch.call(());
         }
     });
@@ -106,7 +106,7 @@ pub(crate) fn Body(app: String, window: WindowId, shows: Option<String>) -> Elem
         return draw(window, shows);
     }
     match *absent.read() {
-        None => rsx! { Waiting {} },
+        None => rsx! { Loading {} },
         Some(Absent::OutOfReach) => rsx! {
             Empty { icon: "triangle-alert", title: "This app could not be fetched",
                 p { "The computer does not answer, or has a newer desktop: then reload the page." }

@@ -11,7 +11,7 @@ use shared_types::wire::{FromClient, FromServer, Me, SentEvent, TerminalFrame};
 use wasm_bindgen::JsCast;
 use web_sys::{BinaryType, CloseEvent, Event, MessageEvent, WebSocket};
 
-use crate::desk::{Desk, Offer};
+use crate::state::{AppState, Offer};
 use crate::{api, dom, ids};
 
 /// How the tab stands to the computer.
@@ -56,16 +56,16 @@ const QUIET: u32 = 2_000;
 const SLOWEST: f64 = 15_000.0;
 
 /// Connects, for as long as the page lives.
-pub(crate) fn start(desk: Desk) {
-    connect(desk);
-    dom::listen::<Event>("online", false, move |_| retry_now(desk));
-    dom::listen::<Event>("pageshow", false, move |_| retry_now(desk));
+pub(crate) fn start(app_state: AppState) {
+    connect(app_state);
+    dom::listen::<Event>("online", false, move |_| retry_now(app_state));
+    dom::listen::<Event>("pageshow", false, move |_| retry_now(app_state));
 }
 
-fn retry_now(desk: Desk) {
+fn retry_now(app_state: AppState) {
     let waiting = STATE.with_borrow(|s| !s.live && !s.stopped && s.socket.is_none());
     if waiting {
-        connect(desk);
+        connect(app_state);
     }
 }
 
@@ -77,12 +77,12 @@ pub(crate) fn listen(terminal: TerminalId, listener: impl FnMut(FromTerminal) + 
         s.live
     });
     if live {
-        say(&listener, FromTerminal::Live);
+        notify(&listener, FromTerminal::Live);
     }
 }
 
 /// A listener that is being spoken to hears nothing else meanwhile.
-fn say(listener: &Listener, what: FromTerminal) {
+fn notify(listener: &Listener, what: FromTerminal) {
     if let Ok(mut listener) = listener.try_borrow_mut() {
         (*listener)(what);
     }
@@ -108,71 +108,71 @@ pub(crate) fn type_into(terminal: TerminalId, bytes: &[u8]) -> bool {
     })
 }
 
-fn address(desk: Desk) -> Option<String> {
+fn address(app_state: AppState) -> Option<String> {
     let location = dom::window()?.location();
     let scheme = if location.protocol().ok()? == "https:" { "wss" } else { "ws" };
-    let since = if *desk.ready.peek() { desk.seen().to_string() } else { String::new() };
+    let since = if *app_state.ready.peek() { app_state.seen().to_string() } else { String::new() };
     let path = api::query("/socket", &[("since", &since)]);
     Some(format!("{scheme}://{}{}", location.host().ok()?, api::url(&path)))
 }
 
-fn connect(desk: Desk) {
-    let Some(socket) = address(desk).and_then(|address| WebSocket::new(&address).ok()) else { return };
+fn connect(app_state: AppState) {
+    let Some(socket) = address(app_state).and_then(|address| WebSocket::new(&address).ok()) else { return };
     socket.set_binary_type(BinaryType::Arraybuffer);
-    let opened = dom::callback::<Event>(move |_| on_open(desk));
-    let heard = dom::callback::<MessageEvent>(move |event| on_message(desk, &event));
-    let closed = dom::callback::<CloseEvent>(move |_| on_close(desk));
+    let opened = dom::callback::<Event>(move |_| on_open(app_state));
+    let received = dom::callback::<MessageEvent>(move |event| on_message(app_state, &event));
+    let closed = dom::callback::<CloseEvent>(move |_| on_close(app_state));
     socket.set_onopen(Some(opened.as_ref().unchecked_ref()));
-    socket.set_onmessage(Some(heard.as_ref().unchecked_ref()));
+    socket.set_onmessage(Some(received.as_ref().unchecked_ref()));
     socket.set_onclose(Some(closed.as_ref().unchecked_ref()));
     // They live as long as the socket; a lost socket is rare enough to leave them to the page.
     opened.forget();
-    heard.forget();
+    received.forget();
     closed.forget();
     STATE.with_borrow_mut(|s| s.socket = Some(socket));
 }
 
-fn on_open(mut desk: Desk) {
+fn on_open(mut app_state: AppState) {
     let listeners: Vec<Listener> = STATE.with_borrow_mut(|s| {
         s.live = true;
         s.failures = 0;
         s.listeners.values().cloned().collect()
     });
-    desk.link.set(Link::Live);
-    desk.resend();
-    desk.runs.refresh();
+    app_state.link.set(Link::Live);
+    app_state.resend();
+    app_state.runs.refresh();
     for listener in listeners {
-        say(&listener, FromTerminal::Live);
+        notify(&listener, FromTerminal::Live);
     }
 }
 
-fn on_close(mut desk: Desk) {
+fn on_close(mut app_state: AppState) {
     let (was_live, failures) = STATE.with_borrow_mut(|s| {
         let was_live = std::mem::take(&mut s.live);
         s.socket = None;
         s.failures += 1;
         (was_live, s.failures)
     });
-    if was_live || *desk.link.peek() == Link::Live {
-        desk.link.set(Link::Connecting);
+    if was_live || *app_state.link.peek() == Link::Live {
+        app_state.link.set(Link::Connecting);
         api::run(async move {
             gloo_timers::future::TimeoutFuture::new(QUIET).await;
-            if *desk.link.peek() == Link::Connecting {
-                desk.link.set(Link::Lost);
+            if *app_state.link.peek() == Link::Connecting {
+                app_state.link.set(Link::Lost);
             }
         });
-    } else if failures > 3 && *desk.link.peek() != Link::Lost {
-        desk.link.set(Link::Lost);
+    } else if failures > 3 && *app_state.link.peek() != Link::Lost {
+        app_state.link.set(Link::Lost);
     }
     let wait = (250.0 * f64::from(2u32.pow(failures.min(7)))).min(SLOWEST) * (0.5 + ids::fraction() / 2.0);
     api::run(async move {
         gloo_timers::future::TimeoutFuture::new(wait as u32).await;
         if failures >= 3 && signed_out().await {
             STATE.with_borrow_mut(|s| s.stopped = true);
-            desk.me.set(None);
+            app_state.me.set(None);
             return;
         }
-        retry_now(desk);
+        retry_now(app_state);
     });
 }
 
@@ -182,51 +182,49 @@ async fn signed_out() -> bool {
     me.is_err_and(|failure| failure.status() == 401)
 }
 
-fn on_message(desk: Desk, event: &MessageEvent) {
+fn on_message(app_state: AppState, event: &MessageEvent) {
     let data = event.data();
     if let Some(text) = data.as_string() {
         match api::read(&text) {
-            Ok(message) => on_text(desk, message),
-            Err(failure) => desk.fail_to_read(&failure),
+            Ok(message) => on_text(app_state, message),
+            Err(failure) => app_state.report_unreadable(&failure),
         }
     } else if let Ok(buffer) = data.dyn_into::<js_sys::ArrayBuffer>() {
         let bytes = js_sys::Uint8Array::new(&buffer).to_vec();
         if let Some(frame) = TerminalFrame::parse(&bytes) {
-            tell(frame.terminal, FromTerminal::Output(frame.bytes.to_vec()));
+            dispatch(frame.terminal, FromTerminal::Output(frame.bytes.to_vec()));
         }
     }
 }
 
-fn on_text(mut desk: Desk, message: FromServer<SentEvent>) {
+fn on_text(app_state: AppState, message: FromServer<SentEvent>) {
     match message {
         FromServer::State { state } => {
-            desk.reset(*state);
-            desk.runs.refresh();
+            app_state.reset(*state);
+            app_state.runs.refresh();
         }
-        FromServer::Event { event } => desk.apply(event),
+        FromServer::Event { event } => app_state.apply(event),
         FromServer::Through { .. } => {}
         FromServer::Projected { seq } => {
-            if *desk.projected.peek() < seq.0 {
-                desk.projected.set(seq.0);
-            }
-            desk.runs.gather();
+            app_state.on_projected(seq);
+            app_state.runs.gather();
         }
         FromServer::Attached { terminal, offset, written } => {
-            tell(terminal, FromTerminal::Attached { offset, written });
+            dispatch(terminal, FromTerminal::Attached { offset, written });
         }
-        FromServer::TerminalEnded { terminal, .. } => tell(terminal, FromTerminal::Ended),
-        FromServer::Said { task, text, .. } => desk.runs.stream(task, &text),
+        FromServer::TerminalEnded { terminal, .. } => dispatch(terminal, FromTerminal::Ended),
+        FromServer::Said { task, text, .. } => app_state.runs.stream(task, &text),
         FromServer::Notice { text } => {
-            desk.toast(text.as_str(), false, Offer::Nothing);
-            desk.notice(text, false, None);
+            app_state.toast(text.as_str(), false, Offer::Nothing);
+            app_state.notice(text, false, None);
         }
         FromServer::Refused { detail } => dom::warn(&detail),
     }
 }
 
-fn tell(terminal: TerminalId, what: FromTerminal) {
+fn dispatch(terminal: TerminalId, what: FromTerminal) {
     let listener = STATE.with_borrow(|s| s.listeners.get(&terminal).cloned());
     if let Some(listener) = listener {
-        say(&listener, what);
+        notify(&listener, what);
     }
 }

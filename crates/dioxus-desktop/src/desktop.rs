@@ -20,8 +20,8 @@ use shared_types::payload::window::Window;
 use shared_types::{Seq, WindowId};
 
 use crate::connection::Link;
-use crate::desk::{Overlay, desk};
 use crate::icons::Icon;
+use crate::state::{Overlay, app_state};
 use crate::undo::{self, Plan};
 use crate::{apps, dom, runs};
 use menu::{Item, Menu};
@@ -31,21 +31,21 @@ const SETTLED: u32 = 500;
 
 #[component]
 pub(crate) fn Desktop() -> Element {
-    let mut desk = desk();
+    let mut app_state = app_state();
     use_hook(move || {
-        drag::install(desk);
-        shortcuts::install(desk);
-        dom::listen::<web_sys::Event>("resize", false, move |_| desk.screen.set(dom::screen()));
+        drag::install(app_state);
+        shortcuts::install(app_state);
+        dom::listen::<web_sys::Event>("resize", false, move |_| app_state.screen.set(dom::screen()));
     });
     // Until the settings have come, the page keeps the theme it was painted with.
     use_effect(move || {
-        if *desk.ready.read() {
-            theme(desk.setting_as::<String>("theme").as_deref());
+        if *app_state.ready.read() {
+            theme(app_state.setting_as::<String>("theme").as_deref());
         }
     });
     use_effect(move || {
-        if *desk.ready.read() && desk.settings.peek().get("tour.done").is_none() {
-            desk.overlay.set(Overlay::Tour);
+        if *app_state.ready.read() && app_state.settings.peek().get("tour.done").is_none() {
+            app_state.overlay.set(Overlay::Tour);
         }
     });
     use_hook(|| {
@@ -55,12 +55,12 @@ pub(crate) fn Desktop() -> Element {
         });
     });
     runs::use_watch();
-    let past = desk.past.read().clone();
+    let past = app_state.past.read().clone();
     // What is open stays open behind the past: an app keeps what was typed into it.
     let windows: Vec<(WindowId, Window)> =
-        desk.windows.read().iter().map(|(id, w)| (*id, w.clone())).collect();
+        app_state.windows.read().iter().map(|(id, w)| (*id, w.clone())).collect();
     let ghosts: Vec<(WindowId, Window)> = past.iter().flat_map(|past| past.windows.clone()).collect();
-    let ready = *desk.ready.read();
+    let ready = *app_state.ready.read();
     let none_open = ready && windows.is_empty();
     rsx! {
         div { class: if past.is_some() { "desktop past" } else { "desktop" },
@@ -72,7 +72,7 @@ pub(crate) fn Desktop() -> Element {
                 oncontextmenu: move |event| {
                     event.prevent_default();
                     let at = event.client_coordinates();
-                    desk.menu.set(Some(Menu::at(at.x, at.y, background_menu())));
+                    app_state.menu.set(Some(Menu::at(at.x, at.y, background_menu())));
                 },
                 if none_open {
                     Welcome {}
@@ -105,16 +105,16 @@ pub(crate) fn Desktop() -> Element {
 fn background_menu() -> Vec<Item> {
     let mut items = vec![
         Item::new("search", "Ask, find or do…", prompt::open).key("Ctrl K"),
-        Item::new("layout-grid", "All apps", || desk().overlay.set(Overlay::Launcher)),
+        Item::new("layout-grid", "All apps", || app_state().overlay.set(Overlay::Launcher)),
         Item::Line,
     ];
     for app in apps::APPS.iter().filter(|app| app.pinned) {
-        items.push(Item::new(app.icon, app.title, move || desk().open(app, None)));
+        items.push(Item::new(app.icon, app.title, move || app_state().open(app, None)));
     }
     items.push(Item::Line);
-    items.push(Item::new("undo-2", "Undo", || undo::latest(desk(), undo::Way::Undo)).key("Ctrl Z"));
+    items.push(Item::new("undo-2", "Undo", || undo::latest(app_state(), undo::Way::Undo)).key("Ctrl Z"));
     items.push(
-        Item::new("keyboard", "Keyboard shortcuts", || desk().overlay.set(Overlay::Shortcuts)).key("?"),
+        Item::new("keyboard", "Keyboard shortcuts", || app_state().overlay.set(Overlay::Shortcuts)).key("?"),
     );
     items
 }
@@ -122,14 +122,14 @@ fn background_menu() -> Vec<Item> {
 /// An empty desktop says what can be done.
 #[component]
 fn Welcome() -> Element {
-    let name = desk().me.read().as_ref().map(|me| me.name.clone()).unwrap_or_default();
+    let name = app_state().me.read().as_ref().map(|me| me.name.clone()).unwrap_or_default();
     rsx! {
         div { class: "welcome",
             h1 { if name.is_empty() { "Hello" } else { "Hello, {name}" } }
             p { "Press " kbd { "Ctrl K" } " and say what should be done, or begin here." }
             div { class: "welcome-apps",
                 for app in apps::APPS.iter().filter(|a| matches!(a.id, "files" | "terminal" | "timeline" | "help")) {
-                    button { key: "{app.id}", class: "tile", onclick: move |_| desk().open(app, None),
+                    button { key: "{app.id}", class: "tile", onclick: move |_| app_state().open(app, None),
                         Icon { name: app.icon }
                         b { "{app.title}" }
                         small { "{app.about}" }
@@ -154,8 +154,8 @@ pub(crate) fn theme(setting: Option<&str>) {
 
 #[component]
 fn LinkBanner() -> Element {
-    let desk = desk();
-    let lost = *desk.link.read() == Link::Lost;
+    let app_state = app_state();
+    let lost = *app_state.link.read() == Link::Lost;
     rsx! {
         div { class: "banner", role: "status", hidden: !lost,
             if lost {
@@ -168,17 +168,17 @@ fn LinkBanner() -> Element {
 
 #[component]
 fn PastBar(seq: Seq) -> Element {
-    let mut desk = desk();
+    let mut app_state = app_state();
     rsx! {
         div { class: "past-bar", role: "status",
             Icon { name: "history" }
             span { "The desktop as it was at event {seq}. Nothing can be changed here." }
             button {
                 class: "btn ghost",
-                onclick: move |_| undo::ask(desk, Plan::Restore { seq, label: format!("event {seq}") }),
+                onclick: move |_| undo::ask(app_state, Plan::Restore { seq, label: format!("event {seq}") }),
                 "Restore to here"
             }
-            button { class: "btn pri", id: "return-to-now", onclick: move |_| desk.past.set(None), "Return to now" }
+            button { class: "btn pri", id: "return-to-now", onclick: move |_| app_state.past.set(None), "Return to now" }
         }
     }
 }

@@ -125,7 +125,7 @@ pub(crate) fn keep(key: &str, value: Option<&str>) {
 /// What the keys of unsaved texts begin with.
 pub(crate) const DRAFT: &str = "draft:";
 
-/// Forgets all unsaved texts of this browser: whoever signs out leaves nothing behind.
+/// Forgets all unsaved texts of this browser: signing out leaves nothing behind.
 pub(crate) fn forget_drafts() {
     let Some(window) = window() else { return };
     // Open texts are no longer kept, either.

@@ -11,7 +11,7 @@ use serde::de::{
     SeqAccess, Unexpected, VariantAccess, Visitor, value::StrDeserializer,
 };
 use serde::forward_to_deserialize_any;
-use serde_json::{Map, Value, map};
+use serde_json::{Value, map};
 
 /// Why something cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl serde::de::Error for ReadError {
 
 /// Reads a text.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
-    T::deserialize(Json(parse(text)?))
+    T::deserialize(Json(&parse(text)?))
 }
 
 /// Not generic, so that the parser is in the bundle once.
@@ -53,13 +53,14 @@ fn parse(text: &str) -> Result<Value, ReadError> {
     serde_json::from_str(text).map_err(|error| ReadError(error.to_string()))
 }
 
-/// A value to read from.
-pub(crate) struct Json(pub Value);
+/// A value to read from. It is borrowed, so that error paths have nothing to drop.
+#[derive(Clone, Copy)]
+pub(crate) struct Json<'a>(pub &'a Value);
 
-impl Json {
+impl Json<'_> {
     #[inline(never)]
-    fn unexpected(&self, expected: &dyn Expected) -> ReadError {
-        let found = match &self.0 {
+    fn unexpected(self, expected: &dyn Expected) -> ReadError {
+        let found = match self.0 {
             Value::Null => Unexpected::Unit,
             Value::Bool(value) => Unexpected::Bool(*value),
             Value::Number(_) => Unexpected::Other("number"),
@@ -82,12 +83,12 @@ macro_rules! numbers {
     };
 }
 
-impl<'de> Deserializer<'de> for Json {
+impl<'de> Deserializer<'de> for Json<'_> {
     type Error = ReadError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         // For values that stay JSON, such as those of settings.
-        self.0.deserialize_any(visitor).map_err(|error| ReadError(error.to_string()))
+        self.0.clone().deserialize_any(visitor).map_err(|error| ReadError(error.to_string()))
     }
 
     numbers! {
@@ -100,17 +101,13 @@ impl<'de> Deserializer<'de> for Json {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match &self.0 {
-            Value::String(text) => visitor.visit_str(text),
-            _ => Err(self.unexpected(&visitor)),
-        }
+        let Value::String(text) = self.0 else { return Err(self.unexpected(&visitor)) };
+        visitor.visit_str(text)
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.0 {
-            Value::String(text) => visitor.visit_string(text),
-            other => Err(Self(other).unexpected(&visitor)),
-        }
+        let Value::String(text) = self.0 else { return Err(self.unexpected(&visitor)) };
+        visitor.visit_str(text)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -126,10 +123,8 @@ impl<'de> Deserializer<'de> for Json {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.0 {
-            Value::Array(items) => visitor.visit_seq(Items(items.into_iter())),
-            other => Err(Self(other).unexpected(&visitor)),
-        }
+        let Value::Array(items) = self.0 else { return Err(self.unexpected(&visitor)) };
+        visitor.visit_seq(Items(items.iter()))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
@@ -137,10 +132,8 @@ impl<'de> Deserializer<'de> for Json {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.0 {
-            Value::Object(fields) => visitor.visit_map(Fields::new(fields)),
-            other => Err(Self(other).unexpected(&visitor)),
-        }
+        let Value::Object(fields) = self.0 else { return Err(self.unexpected(&visitor)) };
+        visitor.visit_map(Fields { rest: fields.iter(), value: &Value::Null })
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -158,15 +151,15 @@ impl<'de> Deserializer<'de> for Json {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        let variant = match self.0 {
-            Value::String(name) => Variant { name, content: None },
-            Value::Object(fields) if fields.len() == 1 => match fields.into_iter().next() {
-                Some((name, content)) => Variant { name, content: Some(content) },
-                None => return Err(Self(Value::Null).unexpected(&visitor)),
-            },
-            other => return Err(Self(other).unexpected(&visitor)),
-        };
-        visitor.visit_enum(variant)
+        if let Value::String(name) = self.0 {
+            return visitor.visit_enum(Variant { name, content: None });
+        }
+        let Value::Object(fields) = self.0 else { return Err(self.unexpected(&visitor)) };
+        let mut fields = fields.iter();
+        match (fields.next(), fields.next()) {
+            (Some((name, content)), None) => visitor.visit_enum(Variant { name, content: Some(content) }),
+            (_, _) => Err(ReadError("not one variant".to_owned())),
+        }
     }
 
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -183,9 +176,9 @@ impl<'de> Deserializer<'de> for Json {
 }
 
 /// The items of an array.
-struct Items(std::vec::IntoIter<Value>);
+struct Items<'a>(std::slice::Iter<'a, Value>);
 
-impl<'de> SeqAccess<'de> for Items {
+impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
@@ -194,63 +187,62 @@ impl<'de> SeqAccess<'de> for Items {
 }
 
 /// The fields of an object.
-struct Fields {
-    rest: map::IntoIter,
-    value: Value,
+struct Fields<'a> {
+    rest: map::Iter<'a>,
+    value: &'a Value,
 }
 
-impl Fields {
-    fn new(fields: Map<String, Value>) -> Self {
-        Self { rest: fields.into_iter(), value: Value::Null }
-    }
-
+impl<'a> Fields<'a> {
     #[inline(never)]
-    fn next(&mut self) -> Option<String> {
+    fn next(&mut self) -> Option<&'a str> {
         let (key, value) = self.rest.next()?;
         self.value = value;
         Some(key)
     }
 }
 
-impl<'de> MapAccess<'de> for Fields {
+impl<'de> MapAccess<'de> for Fields<'_> {
     type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
-        self.next().map(|key| seed.deserialize(Json(Value::String(key)))).transpose()
+        self.next().map(|key| seed.deserialize(name(key))).transpose()
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        seed.deserialize(Json(self.value.take()))
+        seed.deserialize(Json(self.value))
     }
 }
 
-/// A variant of an enum, with what it holds.
-struct Variant {
-    name: String,
-    content: Option<Value>,
+fn name(text: &str) -> StrDeserializer<'_, ReadError> {
+    text.into_deserializer()
 }
 
-impl<'de> EnumAccess<'de> for Variant {
-    type Error = ReadError;
-    type Variant = Content;
+/// A variant of an enum, with what it holds.
+struct Variant<'a> {
+    name: &'a str,
+    content: Option<&'a Value>,
+}
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Content), ReadError> {
-        let name: StrDeserializer<'_, ReadError> = (&*self.name).into_deserializer();
-        Ok((seed.deserialize(name)?, Content(self.content)))
+impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
+    type Error = ReadError;
+    type Variant = Content<'a>;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Content<'a>), ReadError> {
+        Ok((seed.deserialize(name(self.name))?, Content(self.content)))
     }
 }
 
 /// What a variant holds.
-struct Content(Option<Value>);
+struct Content<'a>(Option<&'a Value>);
 
-impl Content {
+impl<'a> Content<'a> {
     #[inline(never)]
-    fn take(self) -> Result<Json, ReadError> {
+    fn take(self) -> Result<Json<'a>, ReadError> {
         self.0.map(Json).ok_or_else(|| ReadError("a variant without its content".to_owned()))
     }
 }
 
-impl<'de> VariantAccess<'de> for Content {
+impl<'de> VariantAccess<'de> for Content<'_> {
     type Error = ReadError;
 
     fn unit_variant(self) -> Result<(), ReadError> {

@@ -2,20 +2,21 @@
 
 mod api;
 mod apps;
+mod changes;
 mod clock;
 mod connection;
-mod desk;
 mod desktop;
 mod dom;
-mod foreign;
 mod format;
 mod icons;
 mod ids;
+mod js_parts;
 mod json;
 mod model;
 mod parts;
 mod runs;
 mod session;
+mod state;
 mod undo;
 mod upload;
 

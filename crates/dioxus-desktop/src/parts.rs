@@ -11,7 +11,7 @@ use crate::clock;
 use crate::icons::Icon;
 
 /// The pattern of a field that may not be empty. The browser then says what is missing; a button that is disabled until
-/// something was typed swallows the Enter of whoever types quickly.
+/// something was typed swallows the Enter of a quick typist.
 pub(crate) const SOME_WORDS: &str = r".*\S.*";
 
 /// Says what a place is for and offers the first step.
@@ -28,7 +28,7 @@ pub(crate) fn Empty(icon: &'static str, title: String, children: Element) -> Ele
 
 /// A failed read.
 #[component]
-pub(crate) fn Trouble(failure: Failure) -> Element {
+pub(crate) fn LoadError(failure: Failure) -> Element {
     rsx! {
         Empty { icon: "triangle-alert", title: "This could not be read", p { "{failure.text()}" } }
     }
@@ -36,13 +36,13 @@ pub(crate) fn Trouble(failure: Failure) -> Element {
 
 /// A quiet sign that something is on its way; it only shows after a moment.
 #[component]
-pub(crate) fn Waiting() -> Element {
+pub(crate) fn Loading() -> Element {
     rsx! {
         div { class: "waiting", role: "status", "aria-label": "Loading", i {} i {} i {} }
     }
 }
 
-/// The colour of whoever did something.
+/// The colour of an author.
 pub(crate) fn author(source: Source, actor: &str) -> &'static str {
     match source {
         Source::User => "dot p",

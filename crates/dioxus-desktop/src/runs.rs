@@ -19,7 +19,7 @@ use shared_types::{FilePath, RunId, Seq, TaskId};
 
 use crate::api::{self, Failure, Method};
 use crate::apps;
-use crate::desk::{Desk, Offer, desk};
+use crate::state::{AppState, Offer, app_state};
 use crate::undo::{self, Plan, Target, Way};
 use crate::{dom, ids};
 
@@ -147,10 +147,10 @@ pub(crate) fn is_unrecorded(line: &RunLine) -> bool {
 
 /// Fetches the newest runs and questions whenever a run changed, and reports when one has ended.
 pub(crate) fn use_watch() {
-    let desk = desk();
-    let mut state = desk.runs;
+    let app_state = app_state();
+    let mut state = app_state.runs;
     let subscribe = move || {
-        let _ = (state.revision.read(), desk.ready.read());
+        let _ = (state.revision.read(), app_state.ready.read());
     };
     let runs = api::use_fetched::<RunList>(move || {
         subscribe();
@@ -167,29 +167,29 @@ pub(crate) fn use_watch() {
             let known = std::mem::take(&mut *state.newest.write());
             for old in known {
                 match lines.iter().find(|line| line.run == old.run) {
-                    Some(new) => report(desk, &old, new),
+                    Some(new) => report(app_state, &old, new),
                     None if is_unrecorded(&old) => lines.insert(0, old),
                     None => {}
                 }
             }
             state.newest.set(lines);
         }
-        Some(Err(failure)) => desk.fail_to_read(failure),
+        Some(Err(failure)) => app_state.report_unreadable(failure),
         None => {}
     });
     use_effect(move || match &*questions.read() {
         Some(Ok(list)) => state.questions.set(list.questions.clone()),
-        Some(Err(failure)) => desk.fail_to_read(failure),
+        Some(Err(failure)) => app_state.report_unreadable(failure),
         None => {}
     });
 }
 
 /// Reports that a run has ended or paused, unless the person looks at it.
-fn report(desk: Desk, old: &RunLine, new: &RunLine) {
+fn report(app_state: AppState, old: &RunLine, new: &RunLine) {
     let words = match new.state {
         RunState::Completed => "Done",
         RunState::Failed => "Failed",
-        RunState::Paused if !is_looked_at(desk, new.run) => "Paused",
+        RunState::Paused if !is_looked_at(app_state, new.run) => "Paused",
         RunState::Paused | RunState::Running | RunState::Waiting | RunState::Cancelled => return,
     };
     if old.state == new.state {
@@ -200,16 +200,16 @@ fn report(desk: Desk, old: &RunLine, new: &RunLine) {
         text.push_str(". ");
         text.push_str(reason);
     }
-    desk.notice(text.clone(), new.state == RunState::Failed, Some(new.run));
+    app_state.notice(text.clone(), new.state == RunState::Failed, Some(new.run));
     let offer =
         if new.state == RunState::Completed { Offer::OpenOrUndo(new.run) } else { Offer::Open(new.run) };
-    desk.toast(text, false, offer);
+    app_state.toast(text, false, offer);
 }
 
 /// The same as [`is_in_front`], without subscribing to it.
-fn is_looked_at(desk: Desk, run: RunId) -> bool {
-    let stack = desk.stack.peek();
-    let mut open = stack.iter().rev().filter_map(|id| desk.window(*id));
+fn is_looked_at(app_state: AppState, run: RunId) -> bool {
+    let stack = app_state.stack.peek();
+    let mut open = stack.iter().rev().filter_map(|id| app_state.window(*id));
     open.find(|w| w.mode != WindowMode::Minimized).is_some_and(|w| shows(&w, run))
 }
 
@@ -218,28 +218,28 @@ fn shows(window: &Window, run: RunId) -> bool {
 }
 
 /// Whether the front window shows a run.
-pub(crate) fn is_in_front(desk: Desk, run: RunId) -> bool {
-    let front = desk.front().and_then(|id| desk.window(id));
+pub(crate) fn is_in_front(app_state: AppState, run: RunId) -> bool {
+    let front = app_state.front().and_then(|id| app_state.window(id));
     front.is_some_and(|w| shows(&w, run))
 }
 
 /// Shows a run.
-pub(crate) fn open(desk: Desk, run: RunId) {
+pub(crate) fn open(app_state: AppState, run: RunId) {
     if let Some(app) = apps::find("runs") {
-        desk.open(app, Some(&run.to_string()));
+        app_state.open(app, Some(&run.to_string()));
     }
 }
 
 /// Undoes a whole run, after a preview.
-pub(crate) fn undo(desk: Desk, run: RunId) {
-    let label = desk.runs.line(run).map(|line| line.title).unwrap_or_default();
-    undo::ask(desk, Plan::Revert { way: Way::Undo, target: Target::Run(run), label });
+pub(crate) fn undo(app_state: AppState, run: RunId) {
+    let label = app_state.runs.line(run).map(|line| line.title).unwrap_or_default();
+    undo::ask(app_state, Plan::Revert { way: Way::Undo, target: Target::Run(run), label });
 }
 
 /// Shows where models are set up.
-pub(crate) fn open_models(desk: Desk) {
+pub(crate) fn open_models(app_state: AppState) {
     if let Some(app) = apps::find("settings") {
-        desk.open(app, Some("models"));
+        app_state.open(app, Some("models"));
     }
 }
 
@@ -252,9 +252,9 @@ pub(crate) struct Objective {
 }
 
 /// Starts a run: it is shown at once, and sent meanwhile.
-pub(crate) fn start(desk: Desk, objective: Objective) {
+pub(crate) fn start(app_state: AppState, objective: Objective) {
     let run = ids::run();
-    let mut state = desk.runs;
+    let mut state = app_state.runs;
     let Objective { text, attached, model, budget } = objective;
     let title = text.lines().next().unwrap_or_default().chars().take(120).collect();
     state.newest.write().insert(
@@ -272,11 +272,11 @@ pub(crate) fn start(desk: Desk, objective: Objective) {
             undone: false,
         },
     );
-    open(desk, run);
+    open(app_state, run);
     let body = StartRun { command: ids::command(), run, objective: text, attached, model, budget };
     api::run(async move {
         let mut was_told = false;
-        desk.caught_up().await;
+        app_state.caught_up().await;
         let answer = loop {
             if state.is_called_off(run) {
                 return;
@@ -286,7 +286,7 @@ pub(crate) fn start(desk: Desk, objective: Objective) {
                 Err(Failure::Unreachable) => {
                     if !std::mem::replace(&mut was_told, true) {
                         let text = "The computer does not answer. This is sent when it does.";
-                        desk.toast(text, true, Offer::Nothing);
+                        app_state.toast(text, true, Offer::Nothing);
                     }
                     TimeoutFuture::new(RETRY).await;
                 }
@@ -297,11 +297,11 @@ pub(crate) fn start(desk: Desk, objective: Objective) {
             let stop = GestureOnRun { command: ids::command(), gesture: RunGesture::Stop };
             let path = format!("/runs/{run}/gestures");
             if let Err(failure) = api::send_json(Method::Post, &path, &stop).await {
-                desk.fail(&failure);
+                app_state.report_failure(&failure);
             }
         }
         if let Err(failure) = &answer {
-            desk.fail(failure);
+            app_state.report_failure(failure);
         }
         let mut newest = state.newest.write();
         // A line that the list brought meanwhile is newer.
@@ -321,7 +321,7 @@ pub(crate) fn start(desk: Desk, objective: Objective) {
 pub(crate) fn gesture(run: RunId, gesture: RunGesture) {
     // One that the server has not recorded yet is stopped here.
     if gesture == RunGesture::Stop {
-        let mut newest = desk().runs.newest;
+        let mut newest = app_state().runs.newest;
         let mut newest = newest.write();
         let unsent = |line: &&mut RunLine| line.run == run && is_unrecorded(line);
         if let Some(line) = newest.iter_mut().find(unsent)
@@ -331,20 +331,20 @@ pub(crate) fn gesture(run: RunId, gesture: RunGesture) {
             return;
         }
     }
-    let desk = desk();
+    let app_state = app_state();
     api::run(async move {
         let body = GestureOnRun { command: ids::command(), gesture };
         if let Err(failure) = api::send_json(Method::Post, &format!("/runs/{run}/gestures"), &body).await {
-            desk.fail(&failure);
+            app_state.report_failure(&failure);
             // A question that was taken from the screen may have to come back.
-            desk.runs.refresh();
+            app_state.runs.refresh();
         }
     });
 }
 
 /// Answers a question and takes it from the screen.
 pub(crate) fn answer(question: &RunQuestion, reply: Reply) {
-    let mut state = desk().runs;
+    let mut state = app_state().runs;
     let ask = question.ask;
     // A call in the outbox is shown until the server says that it was called off or has left.
     if question.about.needs_answer() {

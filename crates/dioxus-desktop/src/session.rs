@@ -6,10 +6,10 @@ use shared_types::wire::{CeremonyStart, FinishCeremony, Link, Me, Recover};
 use wasm_bindgen::JsValue;
 
 use crate::api::{self, Answer, Failure, Method};
-use crate::desk::Desk;
 use crate::desktop::{self, Desktop};
 use crate::icons::Icon;
 use crate::parts::SOME_WORDS;
+use crate::state::AppState;
 use crate::{connection, dom};
 
 /// How far signing in has come.
@@ -23,17 +23,17 @@ enum Stage {
 /// The whole page.
 #[component]
 pub(crate) fn Root() -> Element {
-    let desk = use_context_provider(Desk::new);
+    let app_state = use_context_provider(AppState::new);
     let mut stage = use_signal(|| Stage::Asking);
     use_hook(move || {
         spawn(async move {
             let refused = spend_link().await;
-            stage.set(enter(desk, refused).await);
+            stage.set(enter(app_state, refused).await);
         });
     });
     // The connection clears `me` when the session has ended.
     use_effect(move || {
-        if desk.me.read().is_none() && *stage.peek() == Stage::SignedIn {
+        if app_state.me.read().is_none() && *stage.peek() == Stage::SignedIn {
             stage.set(Stage::SignedOut(Some("This session has ended. Sign in again to go on.".into())));
         }
     });
@@ -83,12 +83,12 @@ async fn spend_link() -> Option<String> {
     api::send_json(Method::Post, route, &Link { secret }).await.err().map(|failure| failure.text())
 }
 
-async fn enter(mut desk: Desk, refused: Option<String>) -> Stage {
+async fn enter(mut app_state: AppState, refused: Option<String>) -> Stage {
     let me: Answer<Me> = api::get("/me").await;
     match me {
         Ok(me) => {
-            desk.me.set(Some(me));
-            connection::start(desk);
+            app_state.me.set(Some(me));
+            connection::start(app_state);
             Stage::SignedIn
         }
         Err(failure) if failure.status() == 401 => Stage::SignedOut(refused),

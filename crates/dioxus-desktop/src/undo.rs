@@ -7,7 +7,7 @@ use shared_types::wire::{Clash, Done, Operation, Operations, RestoreTo, Revert, 
 use shared_types::{OpId, RunId, Seq, Subject};
 
 use crate::api::{self, Answer, Failure};
-use crate::desk::{Desk, Offer};
+use crate::state::{AppState, Offer};
 
 /// Which way an operation goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,20 +69,20 @@ pub(crate) struct Ask {
 }
 
 /// The person's latest operation, at once.
-pub(crate) fn latest(desk: Desk, way: Way) {
+pub(crate) fn latest(app_state: AppState, way: Way) {
     api::run(async move {
-        desk.caught_up().await;
+        app_state.caught_up().await;
         let answer: Answer<Done> = api::post(&format!("/{}", way.route()), &Revert::default()).await;
-        finish(desk, way, Known::default(), answer).await;
+        finish(app_state, way, Known::default(), answer).await;
     });
 }
 
 /// One operation, at once.
-pub(crate) fn one(desk: Desk, way: Way, op: OpId, label: Option<String>) {
+pub(crate) fn one(app_state: AppState, way: Way, op: OpId, label: Option<String>) {
     api::run(async move {
         let target = Target::Op(op);
         let answer = revert(way, target, &Revert::default()).await;
-        finish(desk, way, Known { target: Some(target), label }, answer).await;
+        finish(app_state, way, Known { target: Some(target), label }, answer).await;
     });
 }
 
@@ -121,13 +121,13 @@ impl Known {
     }
 }
 
-async fn finish(mut desk: Desk, way: Way, known: Known, answer: Answer<Done>) {
+async fn finish(mut app_state: AppState, way: Way, known: Known, answer: Answer<Done>) {
     match answer {
         Ok(done) => {
             // An offer that was just taken by another way is no longer one.
             if let Some(target) = done.target.or(known.op()) {
                 let is_of = |offer: &Offer| matches!(offer, Offer::Undo(op) | Offer::Redo(op) | Offer::UndoAgain(op) if *op == target);
-                desk.toasts.write().retain(|toast| !is_of(&toast.offer));
+                app_state.toasts.write().retain(|toast| !is_of(&toast.offer));
             }
             let about = done.target.or(known.op());
             let label = match known.label {
@@ -141,12 +141,12 @@ async fn finish(mut desk: Desk, way: Way, known: Known, answer: Answer<Done>) {
                 (Way::Redo, Some(op)) => Offer::UndoAgain(op),
                 (Way::Retry, _) | (Way::Undo | Way::Redo, None) => Offer::Nothing,
             };
-            desk.toast(text, false, offer);
+            app_state.toast(text, false, offer);
         }
         Err(failure) => {
             let conflicts = conflicts(&failure);
             if conflicts.is_empty() {
-                return desk.fail(&failure);
+                return app_state.report_failure(&failure);
             }
             let target = match (known.target, known.label) {
                 (Some(target), Some(label)) => Some((target, label)),
@@ -159,9 +159,9 @@ async fn finish(mut desk: Desk, way: Way, known: Known, answer: Answer<Done>) {
             match target {
                 Some((target, label)) => {
                     let plan = Plan::Revert { way, target, label };
-                    desk.ask.set(Some(Ask { plan, preview: None, conflicts }));
+                    app_state.ask.set(Some(Ask { plan, preview: None, conflicts }));
                 }
-                None => desk.fail(&failure),
+                None => app_state.report_failure(&failure),
             }
         }
     }
@@ -182,7 +182,7 @@ fn conflicts(failure: &Failure) -> Vec<Clash> {
     failure.problem().map(|p| p.conflicts.clone()).unwrap_or_default()
 }
 
-/// What it would do, as things stand or with these sides chosen. Whatever else is in conflict then stays as it is.
+/// A preview, as things are or with these sides chosen. Other conflicts keep the state of today.
 pub(crate) async fn foreseen(plan: Plan, sides: Vec<(Subject, Side)>) -> Answer<Done> {
     match plan {
         Plan::Revert { way, target, .. } => {
@@ -197,22 +197,22 @@ fn with(sides: Vec<(Subject, Side)>) -> Revert {
 }
 
 /// Asks first: fetches what it would do, and shows it.
-pub(crate) fn ask(mut desk: Desk, plan: Plan) {
-    desk.ask.set(Some(Ask { plan: plan.clone(), preview: None, conflicts: Vec::new() }));
+pub(crate) fn ask(mut app_state: AppState, plan: Plan) {
+    app_state.ask.set(Some(Ask { plan: plan.clone(), preview: None, conflicts: Vec::new() }));
     api::run(async move {
         let answer = foreseen(plan.clone(), Vec::new()).await;
-        if desk.ask.peek().as_ref().is_none_or(|ask| ask.plan != plan) {
+        if app_state.ask.peek().as_ref().is_none_or(|ask| ask.plan != plan) {
             return;
         }
         match answer {
-            Ok(done) => desk.ask.set(Some(Ask { plan, preview: Some(done), conflicts: Vec::new() })),
+            Ok(done) => app_state.ask.set(Some(Ask { plan, preview: Some(done), conflicts: Vec::new() })),
             Err(failure) => {
                 let conflicts = conflicts(&failure);
                 if conflicts.is_empty() {
-                    desk.ask.set(None);
-                    desk.fail(&failure);
+                    app_state.ask.set(None);
+                    app_state.report_failure(&failure);
                 } else {
-                    desk.ask.set(Some(Ask { plan, preview: None, conflicts }));
+                    app_state.ask.set(Some(Ask { plan, preview: None, conflicts }));
                 }
             }
         }
@@ -220,18 +220,18 @@ pub(crate) fn ask(mut desk: Desk, plan: Plan) {
 }
 
 /// Does what was asked about, with a side for everything in conflict.
-pub(crate) fn confirm(mut desk: Desk, plan: Plan, sides: Vec<(Subject, Side)>) {
-    desk.ask.set(None);
+pub(crate) fn confirm(mut app_state: AppState, plan: Plan, sides: Vec<(Subject, Side)>) {
+    app_state.ask.set(None);
     api::run(async move {
         match plan {
             Plan::Revert { way, target, label } => {
                 let answer = revert(way, target, &with(sides)).await;
-                finish(desk, way, Known { target: Some(target), label: Some(label) }, answer).await;
+                finish(app_state, way, Known { target: Some(target), label: Some(label) }, answer).await;
             }
             Plan::Restore { seq, label } => {
                 let answer: Answer<Done> = api::post("/restore", &RestoreTo { seq, preview: false }).await;
-                desk.past.set(None);
-                desk.did(&format!("Returned to {label}"), &answer);
+                app_state.past.set(None);
+                app_state.report_operation(&format!("Returned to {label}"), &answer);
             }
         }
     });

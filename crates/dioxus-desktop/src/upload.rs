@@ -14,9 +14,9 @@ use wasm_bindgen::JsCast;
 use web_sys::{File, FileList, XmlHttpRequest};
 
 use crate::api::{self, Answer, Failure};
-use crate::desk::{Desk, Offer, desk};
 use crate::icons::Icon;
 use crate::parts::IconButton;
+use crate::state::{AppState, Offer, app_state};
 use crate::{clock, dom};
 
 /// Files of one name at the top of a workspace, at most.
@@ -68,18 +68,18 @@ fn all(list: &FileList) -> Vec<File> {
     (0..list.length()).filter_map(|index| list.get(index)).collect()
 }
 
-/// Puts a file at a path, whatever is there.
+/// Puts a file at a path and replaces what is there.
 pub(crate) fn put(path: FilePath, file: &File) {
     let name = path.name().to_owned();
     send(path, "any", file, move |answer| {
         if let Some(answer) = answer {
-            desk().did(&format!("Uploaded {name}"), &answer);
+            app_state().report_operation(&format!("Uploaded {name}"), &answer);
         }
     });
 }
 
 /// Puts a file at the top of the workspace under a name that nothing else has, and tells where it is then, if it came.
-pub(crate) fn put_aside(desk: Desk, file: File, then: impl FnOnce(Option<FilePath>) + 'static) {
+pub(crate) fn put_aside(app_state: AppState, file: File, then: impl FnOnce(Option<FilePath>) + 'static) {
     api::run(async move {
         // A name that is free now saves sending the file for nothing; whether it still is shows when it is there.
         let listing = match select(pin!(api::get::<Listing>("/files")), TimeoutFuture::new(2_000)).await {
@@ -91,31 +91,31 @@ pub(crate) fn put_aside(desk: Desk, file: File, then: impl FnOnce(Option<FilePat
             listing.iter().any(|entry| entry.path.as_str() == name)
         };
         match (1..=MOST).find(|number| !is_taken(number)) {
-            Some(first) => put_under(desk, first, file, Box::new(then)),
+            Some(first) => put_under(app_state, first, file, Box::new(then)),
             None => {
                 let text = format!("{MOST} files are called {} already. Give it another name.", file.name());
-                desk.toast(text, true, Offer::Nothing);
+                app_state.toast(text, true, Offer::Nothing);
                 then(None);
             }
         }
     });
 }
 
-fn put_under(desk: Desk, number: u32, file: File, then: Box<dyn FnOnce(Option<FilePath>)>) {
+fn put_under(app_state: AppState, number: u32, file: File, then: Box<dyn FnOnce(Option<FilePath>)>) {
     let path = match FilePath::parse(&numbered(&file.name(), number)) {
         Ok(path) => path,
         Err(error) => {
-            desk.toast(error.to_string(), true, Offer::Nothing);
+            app_state.toast(error.to_string(), true, Offer::Nothing);
             return then(None);
         }
     };
     send(path.clone(), "absent", &file.clone(), move |answer| match answer {
         Some(Err(Failure::Refused(problem))) if problem.code == "stale" && number < MOST => {
-            put_under(desk, number + 1, file, then);
+            put_under(app_state, number + 1, file, then);
         }
         Some(Ok(_)) => then(Some(path)),
         Some(Err(failure)) => {
-            desk.fail(&failure);
+            app_state.report_failure(&failure);
             then(None);
         }
         None => then(None),
@@ -174,7 +174,7 @@ fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<Answer
     }
 }
 
-/// What became of an upload that nobody called off.
+/// The result of an upload, unless it was cancelled.
 fn finish(id: u64) -> Option<Answer<Done>> {
     let request = taken_off(id)?;
     let status = request.status().unwrap_or_default();

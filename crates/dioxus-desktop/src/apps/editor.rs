@@ -1,5 +1,5 @@
-//! Editor: text and code. It saves operations that can be undone, follows the file while nothing is unsaved, and
-//! never overwrites what somebody else wrote without having shown it.
+//! Editor: text and code. It saves operations that can be undone, follows the file while nothing is unsaved, and never
+//! overwrites a change from elsewhere that it has not shown.
 
 mod bars;
 mod document;
@@ -16,9 +16,10 @@ use web_sys::HtmlElement;
 use self::bars::{Naming, Stale};
 use self::document::{Document, Stage};
 use self::merging::Merging;
-use crate::desk::{Desk, desk, mark_unsaved};
-use crate::foreign::Text;
-use crate::parts::{Empty, Trouble, Waiting};
+use crate::changes::use_changes;
+use crate::js_parts::TextEditor;
+use crate::parts::{Empty, LoadError, Loading};
+use crate::state::{AppState, app_state, mark_unsaved};
 use crate::{api, dom};
 
 /// A burst of changes is looked at once.
@@ -36,8 +37,8 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
 
 #[component]
 fn Page(window: WindowId, path: Option<FilePath>) -> Element {
-    let desk = desk();
-    let document = use_hook(|| Document::new(desk, window, path.clone()));
+    let app_state = app_state();
+    let document = use_hook(|| Document::new(app_state, window, path.clone()));
     let mut naming = use_signal(|| false);
     let mut merging = use_signal(|| false);
     let mut absent = use_signal(|| None::<String>);
@@ -52,16 +53,17 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
     let save = move || {
         if document.path.peek().is_some() {
             api::run(async move {
-                document.save(desk).await;
+                document.save(app_state).await;
             });
         } else {
             naming.set(true);
         }
     };
-    // Lists and the disk have caught up: perhaps with a change to this file.
+    let changes =
+        use_changes(move |change| document.path.peek().as_ref().is_some_and(|path| change.is_of_path(path)));
     let mut turn = use_signal(|| 0u32);
     use_effect(move || {
-        let _ = desk.projected.read();
+        drop(changes.read());
         let mine = *turn.peek() + 1;
         turn.set(mine);
         spawn(async move {
@@ -72,7 +74,7 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
         });
     });
     use_effect(move || {
-        let dark = dark(desk);
+        let dark = dark(app_state);
         document.with(|editor| editor.set_dark(dark));
     });
 
@@ -85,10 +87,10 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
                 Stale { document, theirs: now, onmerge: move |()| merging.set(true) }
             }
             if naming() {
-                Naming { document, onclose: move |()| { naming.set(false); document.with(Text::focus); } }
+                Naming { document, onclose: move |()| { naming.set(false); document.with(TextEditor::focus); } }
             }
             if merging() {
-                Merging { document, onclose: move |()| { merging.set(false); document.with(Text::focus); } }
+                Merging { document, onclose: move |()| { merging.set(false); document.with(TextEditor::focus); } }
             }
             div {
                 class: "part part-editor",
@@ -96,7 +98,7 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
                 onmounted: move |event| {
                     let Ok(element) = event.data().as_web_event().dyn_into::<HtmlElement>() else { return };
                     spawn(async move {
-                        if let Err(reason) = open(desk, document, &element, save).await {
+                        if let Err(reason) = open(app_state, document, &element, save).await {
                             absent.set(Some(reason));
                         }
                     });
@@ -106,12 +108,12 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
                 Empty { icon: "triangle-alert", title: "The editor is not here", p { "{reason}" } }
             } else {
                 match stage {
-                    Stage::Loading => rsx! { Waiting {} },
+                    Stage::Loading => rsx! { Loading {} },
                     Stage::Ready => rsx! {},
                     Stage::Refused(why) => rsx! {
                         Empty { icon: "file", title: "This file cannot be edited here", p { "{why}" } p { "Files can show or download it." } }
                     },
-                    Stage::Failed(failure) => rsx! { Trouble { failure } },
+                    Stage::Failed(failure) => rsx! { LoadError { failure } },
                 }
             }
         }
@@ -120,14 +122,14 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
 
 /// Reads the file and the part at the same time, then puts one into the other.
 async fn open(
-    desk: Desk,
+    app_state: AppState,
     document: Document,
     element: &HtmlElement,
     save: impl FnMut() + 'static,
 ) -> Result<(), String> {
     let Some(text) = document.begin().await else { return Ok(()) };
     let path = document.path.peek().as_ref().map(ToString::to_string).unwrap_or_default();
-    let mut editor = Text::mount(element, &path, &text, dark(desk)).await?;
+    let mut editor = TextEditor::mount(element, &path, &text, dark(app_state)).await?;
     if !element.is_connected() {
         // Closed while it was loading.
         return Ok(());
@@ -135,7 +137,7 @@ async fn open(
     editor.on_change(move || document.mark(true));
     editor.on_save(save);
     // After a reload every window opens at once; only the front one takes the keys.
-    if desk.stack.peek().last() == Some(&document.window) {
+    if app_state.stack.peek().last() == Some(&document.window) {
         editor.focus();
     }
     document.put_editor(Some(editor));
@@ -146,8 +148,8 @@ async fn open(
 }
 
 /// Whether the theme that is in force is a dark one; reading the setting makes a change of theme known.
-fn dark(desk: Desk) -> bool {
-    match desk.setting_as::<String>("theme").as_deref() {
+fn dark(app_state: AppState) -> bool {
+    match app_state.setting_as::<String>("theme").as_deref() {
         Some("dark") => true,
         Some("light") => false,
         Some(_) | None => {

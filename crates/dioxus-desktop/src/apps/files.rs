@@ -16,15 +16,16 @@ use shared_types::{FilePath, WindowId};
 
 use crate::api::{self, Answer};
 use crate::apps;
-use crate::desk::{Desk, Offer, desk};
+use crate::changes::{Change, use_changes};
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{Empty, IconButton, Trouble, Waiting};
+use crate::parts::{Empty, IconButton, LoadError, Loading};
+use crate::state::{AppState, Offer, app_state};
 use crate::upload;
 
 /// What one window of Files looks at.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct FilesView {
     pub folder: Signal<Option<FilePath>>,
     pub chosen: Signal<Option<FilePath>>,
     pub renaming: Signal<Option<FilePath>>,
@@ -33,7 +34,7 @@ pub(crate) struct Place {
     window: WindowId,
 }
 
-impl Place {
+impl FilesView {
     pub(crate) fn go(mut self, folder: Option<FilePath>) {
         self.chosen.set(None);
         self.renaming.set(None);
@@ -73,7 +74,7 @@ impl Place {
         for file in files {
             match self.join(&file.name()) {
                 Ok(path) => upload::put(path, file),
-                Err(error) => desk().toast(error.to_string(), true, Offer::Nothing),
+                Err(error) => app_state().toast(error.to_string(), true, Offer::Nothing),
             }
         }
     }
@@ -128,7 +129,7 @@ pub(crate) fn icon_for(name: &str) -> &'static str {
 }
 
 /// Opens a path with what fits: text in the editor, the rest here.
-pub(crate) fn open_path(desk: Desk, path: &str) {
+pub(crate) fn open_path(app_state: AppState, path: &str) {
     let editable = matches!(kind(path), Kind::Text | Kind::Markdown | Kind::Image("image/svg+xml"));
     let app = if editable { "editor" } else { "files" };
     let path = path.to_owned();
@@ -143,23 +144,23 @@ pub(crate) fn open_path(desk: Desk, path: &str) {
         let folder = unsure && api::get::<Listing>(&query).await.is_ok_and(is_folder);
         let app = if folder { "files" } else { app };
         if let Some(app) = apps::find(app) {
-            desk.open(app, Some(&path));
+            app_state.open(app, Some(&path));
         }
     });
 }
 
-pub(crate) fn open_entry(place: Place, entry: &Entry) {
+pub(crate) fn open_entry(view: FilesView, entry: &Entry) {
     match &entry.node {
-        FileNode::Folder => place.go(Some(entry.path.clone())),
+        FileNode::Folder => view.go(Some(entry.path.clone())),
         FileNode::File { .. } | FileNode::Symlink { .. } => match kind(entry.path.name()) {
             Kind::Text | Kind::Markdown => {
                 if let Some(app) = apps::find("editor") {
-                    desk().open(app, Some(entry.path.as_str()));
+                    app_state().open(app, Some(entry.path.as_str()));
                 }
             }
             Kind::Image(_) | Kind::Audio(_) | Kind::Video(_) | Kind::Pdf | Kind::Other => {
-                let mut place = place;
-                place.chosen.set(Some(entry.path.clone()));
+                let mut view = view;
+                view.chosen.set(Some(entry.path.clone()));
             }
         },
     }
@@ -173,18 +174,18 @@ fn beginning(window: WindowId, shows: Option<&str>) -> Option<FilePath> {
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
-    let desk = desk();
     let first = shows.clone();
     let mut folder = use_signal(move || beginning(window, first.as_deref()));
     let mut chosen = use_signal(|| None::<FilePath>);
     let renaming = use_signal(|| None::<FilePath>);
     let versions = use_signal(|| false);
     let mut search = use_signal(String::new);
+    let changes = use_changes(move |change| change.is_in_folder(folder.peek().as_ref()));
     let listing = api::use_fetched::<Listing>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         api::query("/files", &[("path", folder.read().as_ref().map_or("", |path| path.as_str()))])
     });
-    let place = Place { folder, chosen, renaming, listing, versions, window };
+    let view = FilesView { folder, chosen, renaming, listing, versions, window };
     // Told to show a file: its folder is opened and it is chosen.
     use_effect(move || {
         let missing = matches!(&*listing.read(), Some(Err(failure)) if failure.status() == 404 || failure.status() == 400);
@@ -211,76 +212,77 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                 over.set(false);
                 let native = event.data().as_web_event();
                 match upload::dragged_path(&native) {
-                    Some(path) => actions::move_into(place, path, place.folder.peek().clone()),
-                    None => place.take_in(&upload::dropped_files(&native)),
+                    Some(path) => actions::move_into(view, path, view.folder.peek().clone()),
+                    None => view.take_in(&upload::dropped_files(&native)),
                 }
             },
-            aside { class: "rail tree", "aria-label": "Folders", tree::Tree { place } }
+            aside { class: "rail tree", "aria-label": "Folders", tree::Tree { view } }
             div { class: "pane",
                 div { class: "bar",
-                    IconButton { icon: "chevron-left", label: "Folder above", onclick: move |_| place.up() }
-                    Crumbs { place }
+                    IconButton { icon: "chevron-left", label: "Folder above", onclick: move |_| view.up() }
+                    Crumbs { view }
                     span { class: "sp" }
                     div { class: "search",
                         Icon { name: "search" }
                         input { r#type: "search", placeholder: "Search names and text", "aria-label": "Search names and text", value: "{search}", oninput: move |e| search.set(e.value()) }
                     }
-                    IconButton { icon: "file-plus", label: "New file", onclick: move |_| actions::begin_new(place, false) }
-                    IconButton { icon: "folder-plus", label: "New folder", onclick: move |_| actions::begin_new(place, true) }
-                    upload::Chooser { id: "upload-{place.window}", label: "Upload files", onfiles: move |files: Vec<_>| place.take_in(&files) }
+                    IconButton { icon: "file-plus", label: "New file", onclick: move |_| actions::begin_new(view, false) }
+                    IconButton { icon: "folder-plus", label: "New folder", onclick: move |_| actions::begin_new(view, true) }
+                    upload::Chooser { id: "upload-{view.window}", label: "Upload files", onfiles: move |files: Vec<_>| view.take_in(&files) }
                 }
                 upload::Progress {}
                 if finding {
-                    SearchResults { search, place }
+                    SearchResults { search, view }
                 } else {
                     match &*listing.read() {
-                        None => rsx! { Waiting {} },
-                        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
-                        Some(Ok(_)) => rsx! { list::List { place } },
+                        None => rsx! { Loading {} },
+                        Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
+                        Some(Ok(_)) => rsx! { list::List { view } },
                     }
                 }
             }
-            if let Some(entry) = place.chosen_entry() {
-                preview::Preview { key: "{entry.path}", place, entry }
+            if let Some(entry) = view.chosen_entry() {
+                preview::Preview { key: "{entry.path}", view, entry }
             }
         }
     }
 }
 
 #[component]
-fn Crumbs(place: Place) -> Element {
-    let folder = place.folder.read().clone();
+fn Crumbs(view: FilesView) -> Element {
+    let folder = view.folder.read().clone();
     let mut crumbs: Vec<FilePath> = folder.iter().flat_map(|f| f.ancestors().collect::<Vec<_>>()).collect();
     crumbs.reverse();
     crumbs.extend(folder);
     rsx! {
         nav { class: "crumbs", "aria-label": "Path",
-            button { onclick: move |_| place.go(None), Icon { name: "house" } "Workspace" }
+            button { onclick: move |_| view.go(None), Icon { name: "house" } "Workspace" }
             for crumb in crumbs {
                 span { key: "{crumb}", class: "slash", "/" }
-                button { onclick: { let to = crumb.clone(); move |_| place.go(Some(to.clone())) }, "{crumb.name()}" }
+                button { onclick: { let to = crumb.clone(); move |_| view.go(Some(to.clone())) }, "{crumb.name()}" }
             }
         }
     }
 }
 
 #[component]
-fn SearchResults(search: Signal<String>, place: Place) -> Element {
-    let desk = desk();
+fn SearchResults(search: Signal<String>, view: FilesView) -> Element {
+    let app_state = app_state();
+    let changes = use_changes(Change::is_of_file);
     let found = api::use_fetched::<Vec<Found>>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         api::query("/search", &[("q", search.read().trim()), ("limit", "100")])
     });
     match &*found.read() {
-        None => rsx! { Waiting {} },
-        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+        None => rsx! { Loading {} },
+        Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
         Some(Ok(found)) if found.is_empty() => rsx! {
             Empty { icon: "search", title: "Nothing found", p { "No name and no text holds these words." } }
         },
         Some(Ok(found)) => rsx! {
             div { class: "rows scroll",
                 for hit in found.clone() {
-                    button { key: "{hit.path}", class: "found", onclick: { let path = hit.path.clone(); move |_| open_path(desk, path.as_str()) },
+                    button { key: "{hit.path}", class: "found", onclick: { let path = hit.path.clone(); move |_| open_path(app_state, path.as_str()) },
                         Icon { name: icon_for(hit.path.name()) }
                         b { "{hit.path.name()}" }
                         small { "{hit.path}" }

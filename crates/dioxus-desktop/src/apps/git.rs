@@ -5,10 +5,11 @@ use shared_types::wire::{Checkpoint, Comparison, Done, NewCheckpoint};
 use shared_types::{Seq, WindowId};
 
 use crate::api::{self, Answer};
+use crate::changes::{Change, use_changes};
 use crate::clock;
-use crate::desk::desk;
 use crate::icons::Icon;
-use crate::parts::{Changes, Empty, Trouble, Waiting};
+use crate::parts::{Changes, Empty, LoadError, Loading};
+use crate::state::app_state;
 use crate::undo::{self, Plan};
 
 /// The two moments that are compared; no second one is now.
@@ -21,15 +22,16 @@ struct Pair {
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let _ = (window, shows);
-    let desk = desk();
+    let app_state = app_state();
     let mut message = use_signal(String::new);
     let mut busy = use_signal(|| false);
     let mut pair = use_signal(|| None::<Pair>);
+    let changes = use_changes(Change::is_of_checkpoint);
     let checkpoints = api::use_fetched::<Vec<Checkpoint>>(move || {
-        drop((desk.projected.read(), desk.unsaved.read()));
+        drop(changes.read());
         "/checkpoints".to_owned()
     });
-    let unsaved = *desk.unsaved.read();
+    let unsaved = *app_state.unsaved.read();
     let list = match &*checkpoints.read() {
         Some(Ok(list)) => list.clone(),
         Some(Err(_)) | None => Vec::new(),
@@ -54,7 +56,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                         if answer.is_ok() {
                             message.set(String::new());
                         }
-                        desk.said("Checkpoint made", &answer);
+                        app_state.report_done("Checkpoint made", &answer);
                     });
                 },
                 input { class: "field", placeholder: "What is this checkpoint about?", "aria-label": "Message of the checkpoint", value: "{message}", oninput: move |e| message.set(e.value()) }
@@ -64,8 +66,8 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                 div { class: "commits scroll",
                     p { class: "quiet pad", "{state}" }
                     match &*checkpoints.read() {
-                        None => rsx! { Waiting {} },
-                        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+                        None => rsx! { Loading {} },
+                        Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
                         Some(Ok(list)) if list.is_empty() => rsx! {
                             Empty { icon: "git-branch", title: "No checkpoints yet", p { "A checkpoint is a git commit of the whole workspace. One is made by itself from time to time; make one now to mark a good moment." } }
                         },
@@ -83,7 +85,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                                         class: "btn small",
                                         onclick: {
                                             let label = format!("“{}”", point.message);
-                                            move |_| undo::ask(desk, Plan::Restore { seq: point.seq, label: label.clone() })
+                                            move |_| undo::ask(app_state, Plan::Restore { seq: point.seq, label: label.clone() })
                                         },
                                         Icon { name: "rotate-ccw" }
                                         "Restore…"
@@ -117,12 +119,13 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
 
 #[component]
 fn Compared(pair: Pair) -> Element {
-    let desk = desk();
     let wanted = use_memo(use_reactive!(|(pair,)| pair));
+    // Two checkpoints never change; the files of now do.
+    let changes = use_changes(move |change| wanted.peek().to.is_none() && change.is_of_file());
     let found = api::use_fetched::<Comparison>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         let pair = *wanted.read();
-        // Whatever order they were chosen in, the older one comes first.
+        // The older one comes first.
         let (from, to) = match pair.to {
             Some(to) if to < pair.from => (to, Some(pair.from)),
             Some(_) | None => (pair.from, pair.to),
@@ -131,8 +134,8 @@ fn Compared(pair: Pair) -> Element {
         api::query("/compare", &[("from", &from.to_string()), ("to", &to)])
     });
     match &*found.read() {
-        None => rsx! { Waiting {} },
-        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+        None => rsx! { Loading {} },
+        Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
         Some(Ok(found)) if found.changes.is_empty() => rsx! { p { class: "quiet pad", "No file differs." } },
         Some(Ok(found)) => {
             rsx! { Changes { changes: found.changes.clone(), total: found.total, notes: Vec::new() } }

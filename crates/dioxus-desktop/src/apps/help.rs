@@ -5,9 +5,9 @@ use shared_types::WindowId;
 use shared_types::wire::Health;
 
 use crate::api;
-use crate::desk::{Overlay, desk};
 use crate::desktop::shortcuts::ShortcutTable;
 use crate::icons::Icon;
+use crate::state::{Overlay, app_state};
 
 const SECTIONS: &[(&str, &str)] = &[
     (
@@ -67,7 +67,7 @@ const SECTIONS: &[(&str, &str)] = &[
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let _ = (window, shows);
-    let mut desk = desk();
+    let mut app_state = app_state();
     let mut words = use_signal(String::new);
     let health = use_resource(|| async { api::plain("/health").await });
     let needle = words.read().trim().to_lowercase();
@@ -76,7 +76,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
         needle.split_whitespace().all(|word| hay.contains(word))
     };
     let found: Vec<_> = SECTIONS.iter().filter(|(title, text)| fits(title, text)).collect();
-    let version = desk.me.read().as_ref().map(|me| me.version.clone()).unwrap_or_default();
+    let version = app_state.me.read().as_ref().map(|me| me.version.clone()).unwrap_or_default();
     let state = match &*health.read() {
         None => "asking…".to_owned(),
         Some(Err(failure)) => failure.text(),
@@ -93,7 +93,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     Icon { name: "search" }
                     input { r#type: "search", placeholder: "Search help", "aria-label": "Search help", oninput: move |e| words.set(e.value()) }
                 }
-                button { class: "btn", onclick: move |_| desk.overlay.set(Overlay::Tour), "Take the tour" }
+                button { class: "btn", onclick: move |_| app_state.overlay.set(Overlay::Tour), "Take the tour" }
             }
             if found.is_empty() {
                 p { class: "quiet", "Nothing here has these words." }

@@ -14,11 +14,11 @@ use shared_types::{RunId, Seq, TaskId, WindowId};
 
 use crate::api::{self, Answer};
 use crate::clock;
-use crate::desk::desk;
 use crate::desktop::{cards, prompt};
 use crate::format::{cost, run_state};
-use crate::parts::{Empty, Trouble, Waiting, press};
+use crate::parts::{Empty, LoadError, Loading, press};
 use crate::runs;
+use crate::state::app_state;
 
 /// How far back the list of older runs reaches.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,8 +30,8 @@ enum Older {
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
-    let desk = desk();
-    let state = desk.runs;
+    let app_state = app_state();
+    let state = app_state.runs;
     let mut older = use_signal(Vec::<RunLine>::new);
     let mut reach = use_signal(|| Older::NotAsked);
     let chosen = match shows.as_deref().filter(|run| !run.is_empty()).map(str::parse::<RunId>).transpose() {
@@ -64,7 +64,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     reach.set(list.before.map_or(Older::AllThere, Older::Before));
                     older.write().extend(list.runs);
                 }
-                Err(failure) => desk.fail(&failure),
+                Err(failure) => app_state.report_failure(&failure),
             }
         });
     };
@@ -88,7 +88,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
 
 /// A line of the list.
 fn entry(window: WindowId, line: &RunLine, on: bool) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let run = line.run;
     let (word, class) = run_state(line.state);
     rsx! {
@@ -96,7 +96,7 @@ fn entry(window: WindowId, line: &RunLine, on: bool) -> Element {
             key: "{run}",
             class: if on { "entry on" } else { "entry" },
             "aria-current": on.then_some("true"),
-            onclick: move |_| desk.change(window, |w| w.shows = Some(run.to_string().into())),
+            onclick: move |_| app_state.change(window, |w| w.shows = Some(run.to_string().into())),
             b { class: if line.undone { "gone" } else { "" }, "{line.title}" }
             span {
                 span { class, "{word}" }
@@ -137,8 +137,8 @@ impl KnownRun {
 /// One run.
 #[component]
 fn One(window: WindowId, run: RunId) -> Element {
-    let desk = desk();
-    let state = desk.runs;
+    let app_state = app_state();
+    let state = app_state.runs;
     let revision = use_memo(move || state.revision_of(run));
     let fetched = api::use_fetched::<RunDetails>(move || {
         drop(revision.read());
@@ -148,22 +148,22 @@ fn One(window: WindowId, run: RunId) -> Element {
     let only = use_signal(|| None::<TaskId>);
     let known = match (&*fetched.read(), state.line(run)) {
         (Some(Ok(details)), _) => KnownRun { details: details.clone(), is_recorded: true },
-        (Some(Err(failure)), None) => return rsx! { Trouble { failure: failure.clone() } },
+        (Some(Err(failure)), None) => return rsx! { LoadError { failure: failure.clone() } },
         (Some(Err(failure)), _) if failure.status() != 404 => {
-            return rsx! { Trouble { failure: failure.clone() } };
+            return rsx! { LoadError { failure: failure.clone() } };
         }
         // It was just started, and the server may not have it yet.
         (Some(Err(_)) | None, Some(line)) => KnownRun::just_started(line),
-        (None, None) => return rsx! { Waiting {} },
+        (None, None) => return rsx! { Loading {} },
     };
     let details = &known.details;
     let body = rsx! {
-        {head::head(desk, window, &known)}
+        {head::head(app_state, window, &known)}
         for question in details.questions.clone() {
             cards::Card { key: "{question.ask}", question }
         }
-        {head::outcome(desk, details)}
-        {agents::tree(desk, details, only)}
+        {head::outcome(app_state, details)}
+        {agents::tree(app_state, details, only)}
     };
     rsx! {
         div { class: "one-run",
@@ -180,7 +180,7 @@ fn One(window: WindowId, run: RunId) -> Element {
 
 /// Where a run was not chosen yet, the list is all there is.
 fn back(window: WindowId) {
-    desk().change(window, |w| w.shows = None);
+    app_state().change(window, |w| w.shows = None);
 }
 
 /// Does something to a run when it is called.

@@ -13,8 +13,8 @@ pub(crate) mod webauthn;
 use dioxus::prelude::*;
 use shared_types::WindowId;
 
-use crate::desk::desk;
 use crate::icons::Icon;
+use crate::state::app_state;
 
 const PAGES: &[(&str, &str, &str)] = &[
     ("profile", "Profile", "user"),
@@ -28,14 +28,14 @@ const PAGES: &[(&str, &str, &str)] = &[
     (PEOPLE, "People", "users"),
     ("storage", "Storage", "hard-drive"),
 ];
-/// Only the owner can let somebody in.
+/// Only the owner can invite people.
 const PEOPLE: &str = "people";
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let mut page = use_signal(|| "profile".to_owned());
     let mut seen = use_signal(|| None::<String>);
-    let owner = desk().me.read().as_ref().is_some_and(|me| me.owner);
+    let owner = app_state().me.read().as_ref().is_some_and(|me| me.owner);
     let pages = || PAGES.iter().filter(move |(id, ..)| owner || *id != PEOPLE);
     // Asked for again with another page, the same window turns to it.
     if shows.is_some() && *seen.peek() != shows {

@@ -12,18 +12,18 @@ use shared_types::{TerminalId, WindowId};
 
 use self::shell::Shell;
 use crate::api::{self, Answer, Failure};
-use crate::desk::{Desk, desk};
 use crate::desktop::menu::{Item, Menu};
 use crate::icons::Icon;
-use crate::parts::{Empty, IconButton, Waiting, either};
+use crate::parts::{Empty, IconButton, Loading, either};
+use crate::state::{AppState, app_state};
 
 const CELL: &str = "In a cell: it sees the workspace and the programs of this machine, and nothing else";
 const PLAIN: &str = "A plain shell, with your power over this machine";
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
-    let desk = desk();
-    let offered = desk.me.read().as_ref().is_some_and(|me| me.shell);
+    let app_state = app_state();
+    let offered = app_state.me.read().as_ref().is_some_and(|me| me.shell);
     let tabs = parse(shows.as_deref());
     let mut front = use_signal(|| None::<TerminalId>);
     let mut trouble = use_signal(|| None::<Failure>);
@@ -32,7 +32,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let first = tabs.clone();
     use_hook(move || {
         spawn(async move {
-            if let Err(failure) = revive(desk, window, first, ended).await {
+            if let Err(failure) = revive(app_state, window, first, ended).await {
                 trouble.set(Some(failure));
             }
         });
@@ -52,24 +52,24 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
         spawn(async move {
             match start(kind).await {
                 Ok(id) => {
-                    show(desk, window, |tabs| tabs.push(id));
+                    show(app_state, window, |tabs| tabs.push(id));
                     front.set(Some(id));
                 }
-                Err(failure) => desk.fail(&failure),
+                Err(failure) => app_state.report_failure(&failure),
             }
         });
     };
     let close = move |id: TerminalId| {
-        show(desk, window, |tabs| tabs.retain(|other| *other != id));
-        if parse(desk.window(window).and_then(|w| w.shows).as_deref()).is_empty() {
-            desk.close(window);
+        show(app_state, window, |tabs| tabs.retain(|other| *other != id));
+        if parse(app_state.window(window).and_then(|w| w.shows).as_deref()).is_empty() {
+            app_state.close(window);
         }
         // A shell that has ended already is not there to be closed.
         api::run(async move { drop(api::delete(&format!("/terminals/{id}")).await) });
     };
 
     if tabs.is_empty() {
-        let Some(failure) = trouble() else { return rsx! { Waiting {} } };
+        let Some(failure) = trouble() else { return rsx! { Loading {} } };
         return rsx! {
             Empty { icon: "box", title: "No cell could be started",
                 p { "{failure.text()}" }
@@ -82,13 +82,13 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     }
     let active = front().filter(|id| tabs.contains(id)).or_else(|| tabs.last().copied());
     let kinds = move |event: MouseEvent| {
-        let mut desk = desk;
+        let mut app_state = app_state;
         let at = event.client_coordinates();
         let items = vec![
             Item::new("box", "In a cell", move || add(TerminalKind::Cell)),
             Item::new("square-terminal", "Plain shell", move || add(TerminalKind::Shell)),
         ];
-        desk.menu.set(Some(Menu::at(at.x, at.y, items)));
+        app_state.menu.set(Some(Menu::at(at.x, at.y, items)));
     };
     rsx! {
         div { class: "terminal",
@@ -149,8 +149,8 @@ fn parse(shows: Option<&str>) -> Vec<TerminalId> {
 }
 
 /// Changes which shells the window shows.
-fn show(desk: Desk, window: WindowId, change: impl FnOnce(&mut Vec<TerminalId>)) {
-    desk.change(window, |state| {
+fn show(app_state: AppState, window: WindowId, change: impl FnOnce(&mut Vec<TerminalId>)) {
+    app_state.change(window, |state| {
         let mut tabs = parse(state.shows.as_deref());
         change(&mut tabs);
         let ids: Vec<String> = tabs.iter().map(ToString::to_string).collect();
@@ -166,7 +166,7 @@ async fn start(kind: TerminalKind) -> Answer<TerminalId> {
 
 /// Finds out which shells still run. A window without any gets one, such as after the computer was restarted.
 async fn revive(
-    desk: Desk,
+    app_state: AppState,
     window: WindowId,
     tabs: Vec<TerminalId>,
     mut ended: Signal<Vec<TerminalId>>,
@@ -180,9 +180,9 @@ async fn revive(
     }
     let id = start(TerminalKind::Cell).await?;
     // A second screen of the same computer may have been quicker.
-    let now = parse(desk.window(window).and_then(|state| state.shows).as_deref());
+    let now = parse(app_state.window(window).and_then(|state| state.shows).as_deref());
     if now == tabs {
-        show(desk, window, |tabs| *tabs = vec![id]);
+        show(app_state, window, |tabs| *tabs = vec![id]);
         return Ok(());
     }
     api::delete(&format!("/terminals/{id}")).await

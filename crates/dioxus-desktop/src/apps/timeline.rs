@@ -15,14 +15,14 @@ use shared_types::wire::{Operation, Operations};
 use shared_types::{OpId, WindowId};
 
 use crate::api::{self, Answer, Failure};
-use crate::desk::desk;
+use crate::changes::use_changes;
 use crate::icons::Icon;
-use crate::parts::Trouble;
+use crate::parts::LoadError;
 
 /// Rows are fetched by pages of this many.
 pub(crate) const PAGE: usize = 100;
-/// Milliseconds in which a hand that scrolls past a page is gone again. What nobody looks at is not fetched: it would
-/// stand in the queue before what they came to see.
+/// Milliseconds after which a page counts as looked at. Pages that are only scrolled past are not fetched: their
+/// requests would delay those of the page where the scrolling ends.
 const PASSING: u32 = 40;
 
 /// What the rows are filtered by.
@@ -164,7 +164,6 @@ const FAMILIES: &[(&str, &str)] = &[
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
-    let desk = desk();
     let log = Log {
         filter: use_signal(Filter::default),
         total: use_signal(|| 0),
@@ -183,8 +182,10 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
             chosen.set(Some(op));
         }
     }));
+    let changes =
+        use_changes(move |change| !change.is_of_window() || log.filter.peek().family != FAMILIES[0].0);
     use_effect(move || {
-        let _ = (desk.projected.read(), log.filter.read());
+        let _ = (changes.read(), log.filter.read());
         log.refresh(*top.peek() / rows::ROW / PAGE);
     });
     let mut filter = log.filter;
@@ -206,7 +207,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                 }
             }
             if let Some(failure) = trouble {
-                Trouble { failure }
+                LoadError { failure }
             } else {
                 div { class: "split",
                     rows::Rows { log, top }

@@ -4,30 +4,30 @@ use dioxus::prelude::*;
 use shared_types::Subject;
 use shared_types::wire::{Clash, Done, Side};
 
-use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{Changes, Waiting};
+use crate::parts::{Changes, Loading};
+use crate::state::app_state;
 use crate::undo::{self, Ask, Plan, Way};
 
 #[component]
 pub(crate) fn AskDialog() -> Element {
-    let mut desk = desk();
+    let mut app_state = app_state();
     use_effect(move || {
-        if desk.ask.read().is_some() {
+        if app_state.ask.read().is_some() {
             dom::focus_soon("ask");
         }
     });
-    let Some(ask) = desk.ask.read().clone() else { return rsx! {} };
+    let Some(ask) = app_state.ask.read().clone() else { return rsx! {} };
     rsx! {
-        div { class: "scrim", onpointerdown: move |_| desk.ask.set(None) }
+        div { class: "scrim", onpointerdown: move |_| app_state.ask.set(None) }
         Question { ask }
     }
 }
 
 #[component]
 fn Question(ask: Ask) -> Element {
-    let mut desk = desk();
+    let mut app_state = app_state();
     let mut sides = use_signal(Vec::<Side>::new);
     let (title, verb) = match &ask.plan {
         Plan::Revert { way, label, .. } => (format!("{}: {label}", way.verb()), way.verb().to_owned()),
@@ -44,7 +44,7 @@ fn Question(ask: Ask) -> Element {
             header { h2 { "{title}" } }
             div { class: "ask-body",
                 if waiting {
-                    Waiting {}
+                    Loading {}
                 }
                 if let Some(done) = ask.preview.clone() {
                     {changes(done, is_retry)}
@@ -70,8 +70,8 @@ fn Question(ask: Ask) -> Element {
             footer {
                 span { class: "quiet", {if is_retry { "Agents begin again from there." } else { "This can be undone too." }} }
                 span { class: "sp" }
-                button { class: "btn", onclick: move |_| desk.ask.set(None), "Cancel" }
-                button { class: "btn pri", id: "ask-confirm", disabled: waiting, onclick: move |_| undo::confirm(desk, plan.clone(), chosen.clone()), "{verb}" }
+                button { class: "btn", onclick: move |_| app_state.ask.set(None), "Cancel" }
+                button { class: "btn pri", id: "ask-confirm", disabled: waiting, onclick: move |_| undo::confirm(app_state, plan.clone(), chosen.clone()), "{verb}" }
             }
         }
     }
@@ -94,7 +94,7 @@ fn Foreseen(plan: Plan, chosen: Vec<(Subject, Side)>, is_retry: bool) -> Element
         section { class: "foreseen", "aria-live": "polite",
             h3 { "With these choices" }
             match &*outcome.read() {
-                None => rsx! { Waiting {} },
+                None => rsx! { Loading {} },
                 Some(Ok(done)) => changes(done.clone(), is_retry),
                 Some(Err(failure)) => rsx! { p { class: "quiet pad", {failure.text()} } },
             }

@@ -6,18 +6,18 @@ use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::wire::RunQuestion;
 
 use crate::clock;
-use crate::desk::desk;
 use crate::dom;
 use crate::format::{duration, origins, role_icon, role_name};
 use crate::icons::Icon;
 use crate::parts::{Diff, IconButton, press};
 use crate::runs::{self, is_in_front};
+use crate::state::app_state;
 
 #[component]
 pub(crate) fn Cards() -> Element {
-    let desk = desk();
-    let questions = desk.runs.questions.read();
-    let open = questions.iter().filter(|question| !is_in_front(desk, question.run));
+    let app_state = app_state();
+    let questions = app_state.runs.questions.read();
+    let open = questions.iter().filter(|question| !is_in_front(app_state, question.run));
     // A call in the outbox does not wait for its turn to be seen.
     let (waiting, leaving): (Vec<&RunQuestion>, Vec<_>) = open.partition(|q| q.about.needs_answer());
     let more = waiting.len().saturating_sub(1) as u64;
@@ -39,7 +39,7 @@ pub(crate) fn Cards() -> Element {
 /// One question, with all that is needed to answer it.
 #[component]
 pub(crate) fn Card(question: RunQuestion, #[props(default)] corner: bool) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let words = use_signal(String::new);
     let denying = use_signal(|| false);
     let role = role_name(&question.role);
@@ -79,7 +79,7 @@ pub(crate) fn Card(question: RunQuestion, #[props(default)] corner: bool) -> Ele
                 b { "{role} {wants}" }
                 if is_final { span { class: "chip bad", "cannot be undone" } }
                 if corner {
-                    IconButton { icon: "eye", label: "See the run", onclick: move |_| runs::open(desk, run) }
+                    IconButton { icon: "eye", label: "See the run", onclick: move |_| runs::open(app_state, run) }
                 }
             }
             {body}

@@ -12,8 +12,8 @@ use web_sys::{HtmlElement, PointerEvent};
 
 use super::snap::{self, Zone};
 use super::window::reachable;
-use crate::desk::{BAR, Desk};
 use crate::dom;
+use crate::state::{AppState, BAR};
 
 /// The side or corner that is pulled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub(crate) fn remember(id: WindowId, rect: Rect) {
 }
 
 /// Listens for the pointer once, for every window.
-pub(crate) fn install(desk: Desk) {
+pub(crate) fn install(app_state: AppState) {
     let frame = dom::callback::<f64>(|_| paint());
     let frame = std::rc::Rc::new(frame);
     dom::listen::<PointerEvent>("pointermove", false, move |event| {
@@ -111,9 +111,11 @@ pub(crate) fn install(desk: Desk) {
             let _ = window.request_animation_frame((*frame).as_ref().unchecked_ref());
         }
     });
-    dom::listen::<PointerEvent>("pointerup", false, move |event| end(desk, Some(event.pointer_id()), true));
+    dom::listen::<PointerEvent>("pointerup", false, move |event| {
+        end(app_state, Some(event.pointer_id()), true)
+    });
     dom::listen::<PointerEvent>("pointercancel", false, move |event| {
-        end(desk, Some(event.pointer_id()), false)
+        end(app_state, Some(event.pointer_id()), false)
     });
 }
 
@@ -123,25 +125,25 @@ pub(crate) fn active() -> bool {
 }
 
 /// Ends a drag as if it had not begun.
-pub(crate) fn cancel(desk: Desk) {
-    end(desk, None, false);
+pub(crate) fn cancel(app_state: AppState) {
+    end(app_state, None, false);
 }
 
-pub(crate) fn begin_move(desk: Desk, id: WindowId, event: &PointerEvent) {
-    begin(desk, id, Kind::Move, event);
+pub(crate) fn begin_move(app_state: AppState, id: WindowId, event: &PointerEvent) {
+    begin(app_state, id, Kind::Move, event);
 }
 
-pub(crate) fn begin_resize(desk: Desk, id: WindowId, edge: Edge, event: &PointerEvent) {
-    begin(desk, id, Kind::Resize(edge), event);
+pub(crate) fn begin_resize(app_state: AppState, id: WindowId, edge: Edge, event: &PointerEvent) {
+    begin(app_state, id, Kind::Resize(edge), event);
 }
 
-fn begin(desk: Desk, id: WindowId, kind: Kind, event: &PointerEvent) {
-    let screen = *desk.screen.peek();
+fn begin(app_state: AppState, id: WindowId, kind: Kind, event: &PointerEvent) {
+    let screen = *app_state.screen.peek();
     if screen.0 <= 640 || active() {
         return;
     }
-    let (Some(state), Some(element)) = (desk.window(id), dom::by_id(&format!("w-{id}"))) else { return };
-    desk.raise(id);
+    let (Some(state), Some(element)) = (app_state.window(id), dom::by_id(&format!("w-{id}"))) else { return };
+    app_state.raise(id);
     let at = (event.client_x(), event.client_y());
     let drag = Drag {
         id,
@@ -215,7 +217,7 @@ fn place(element: &HtmlElement, rect: Rect) {
     dom::style(element, "height", &format!("{}px", rect.height));
 }
 
-fn end(desk: Desk, pointer: Option<i32>, keep: bool) {
+fn end(app_state: AppState, pointer: Option<i32>, keep: bool) {
     let drag = DRAG.with_borrow_mut(|drag| {
         if drag.as_ref().is_some_and(|d| pointer.is_none_or(|p| p == d.pointer)) { drag.take() } else { None }
     });
@@ -228,7 +230,7 @@ fn end(desk: Desk, pointer: Option<i32>, keep: bool) {
     let _ = drag.element.class_list().remove_1("dragging");
     dom::style(&drag.element, "transform", "");
     if !keep {
-        if let Some(state) = desk.window(drag.id) {
+        if let Some(state) = app_state.window(drag.id) {
             place(&drag.element, reachable(state.rect, dom::screen()));
             if drag.was_max {
                 let _ = drag.element.class_list().add_1("max");
@@ -248,10 +250,10 @@ fn end(desk: Desk, pointer: Option<i32>, keep: bool) {
     };
     if let (Kind::Move, Some(zone)) = (drag.kind, drag.zone) {
         place(&drag.element, drag.rect);
-        snap::to_zone(desk, drag.id, zone);
+        snap::to_zone(app_state, drag.id, zone);
     } else {
         place(&drag.element, rect);
-        desk.change(drag.id, |w| {
+        app_state.change(drag.id, |w| {
             w.rect = rect;
             w.mode = WindowMode::Normal;
         });

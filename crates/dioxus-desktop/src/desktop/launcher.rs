@@ -3,16 +3,16 @@
 use dioxus::prelude::*;
 
 use crate::apps;
-use crate::desk::{Overlay, desk};
 use crate::dom;
 use crate::icons::Icon;
+use crate::state::{Overlay, app_state};
 
 #[component]
 pub(crate) fn Launcher() -> Element {
-    let mut desk = desk();
-    let open = *desk.overlay.read() == Overlay::Launcher;
+    let mut app_state = app_state();
+    let open = *app_state.overlay.read() == Overlay::Launcher;
     use_effect(move || {
-        if *desk.overlay.read() == Overlay::Launcher {
+        if *app_state.overlay.read() == Overlay::Launcher {
             dom::focus_soon("launch-0");
         }
     });
@@ -20,8 +20,8 @@ pub(crate) fn Launcher() -> Element {
         return rsx! {};
     }
     let close = move || {
-        let mut desk = desk;
-        desk.overlay.set(Overlay::None);
+        let mut app_state = app_state;
+        app_state.overlay.set(Overlay::None);
         dom::focus("launcher-button");
     };
     rsx! {
@@ -46,8 +46,8 @@ pub(crate) fn Launcher() -> Element {
                     id: "launch-{i}",
                     class: "tile",
                     onclick: move |_| {
-                        desk.overlay.set(Overlay::None);
-                        desk.open(app, None);
+                        app_state.overlay.set(Overlay::None);
+                        app_state.open(app, None);
                     },
                     Icon { name: app.icon }
                     b { "{app.title}" }

@@ -6,9 +6,9 @@ use dioxus::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
+use crate::state::app_state;
 
 /// A line of a menu.
 #[derive(Clone)]
@@ -57,8 +57,8 @@ impl Menu {
 }
 
 fn close(focus_back: bool) {
-    let mut desk = desk();
-    let menu = desk.menu.write().take();
+    let mut app_state = app_state();
+    let menu = app_state.menu.write().take();
     if focus_back && let Some(from) = menu.and_then(|m| m.from) {
         let _ = from.focus();
     }
@@ -72,9 +72,9 @@ fn step(by: isize, count: usize) {
 
 #[component]
 pub(crate) fn MenuLayer() -> Element {
-    let desk = desk();
-    let Some(menu) = desk.menu.read().clone() else { return rsx! {} };
-    let (width, height) = *desk.screen.read();
+    let app_state = app_state();
+    let Some(menu) = app_state.menu.read().clone() else { return rsx! {} };
+    let (width, height) = *app_state.screen.read();
     let tall = menu.items.iter().map(|i| if matches!(i, Item::Line) { 9 } else { 30 }).sum::<i32>() + 12;
     let x = (menu.x as i32).min(width - 236).max(4);
     let y = (menu.y as i32).min(height - tall - 4).max(4);

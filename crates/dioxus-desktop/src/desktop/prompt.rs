@@ -11,11 +11,11 @@ use super::prompt_commands::{self, Command};
 use crate::api::{self, Answer};
 use crate::apps::settings::models::{options, pace};
 use crate::apps::{self, AppInfo};
-use crate::desk::{Offer, desk};
 use crate::format::money;
 use crate::icons::Icon;
 use crate::parts::{IconButton, either, press};
 use crate::runs::Objective;
+use crate::state::{Offer, app_state};
 use crate::upload::{self, dragged_path, dropped_files};
 use crate::{clock, dom, runs};
 
@@ -75,8 +75,8 @@ fn local_hits(text: &str, with_files: bool) -> Vec<Hit> {
         hits.extend(pages.map(|(title, page, _)| (!starts(title), Hit::Page { title, page })));
     }
     let (later, first): (Vec<_>, Vec<_>) = hits.into_iter().partition(|(later, _)| *later);
-    // The beginning of a name is most likely that name; anything else is most likely an objective, and so is whatever
-    // files were put beside.
+    // The beginning of a name is most likely that name. Anything else is most likely an objective, and so is any text
+    // with files attached.
     let at = if words.contains(' ') || with_files { 0 } else { first.len() };
     let mut hits: Vec<Hit> = first.into_iter().chain(later).map(|(_, hit)| hit).take(7).collect();
     if !words.is_empty() {
@@ -91,17 +91,17 @@ fn attaching(text: &str) -> Option<&str> {
 }
 
 fn choose(hit: &Hit, text: &str) {
-    let desk = desk();
+    let app_state = app_state();
     match hit {
-        Hit::App(app) => desk.open(app, None),
-        Hit::File(found) => apps::files::open_path(desk, found.path.as_str()),
+        Hit::App(app) => app_state.open(app, None),
+        Hit::File(found) => apps::files::open_path(app_state, found.path.as_str()),
         Hit::Page { page, .. } => {
             if let Some(app) = apps::find("settings") {
-                desk.open(app, Some(page));
+                app_state.open(app, Some(page));
             }
         }
-        Hit::Command(command) => prompt_commands::run(desk, command, text),
-        Hit::NoModel | Hit::Objective => runs::open_models(desk),
+        Hit::Command(command) => prompt_commands::run(app_state, command, text),
+        Hit::NoModel | Hit::Objective => runs::open_models(app_state),
     }
 }
 
@@ -113,7 +113,7 @@ const AMOUNTS: [u64; 6] = [100_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 20
 
 #[component]
 pub(crate) fn Prompt() -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let mut text = use_signal(String::new);
     let mut focused = use_signal(|| false);
     let mut at = use_signal(|| 0usize);
@@ -174,8 +174,8 @@ pub(crate) fn Prompt() -> Element {
     let bring = use_callback(move |files: Vec<web_sys::File>| {
         for file in files {
             *coming.write() += 1;
-            // Whoever is somewhere else by then is not taken away from there.
-            upload::put_aside(desk, file, move |path| {
+            // The upload may end while the person works elsewhere, so it does not take the focus.
+            upload::put_aside(app_state, file, move |path| {
                 api::put(coming, |count| *count -= 1);
                 if let Some(path) = path {
                     attach(path);
@@ -186,14 +186,18 @@ pub(crate) fn Prompt() -> Element {
     });
     let mut ask = move || {
         if *coming.peek() > 0 {
-            return desk.toast("A file is still on its way. Ask when it is there.", true, Offer::Nothing);
+            return app_state.toast(
+                "A file is still on its way. Ask when it is there.",
+                true,
+                Offer::Nothing,
+            );
         }
         let typed = text.peek().trim().to_owned();
-        let model = desk.setting_as(MODEL);
-        let budget = Budget { micros: desk.setting_as(BUDGET), ..Budget::default() };
+        let model = app_state.setting_as(MODEL);
+        let budget = Budget { micros: app_state.setting_as(BUDGET), ..Budget::default() };
         let files = std::mem::take(&mut *attached.write());
         finish();
-        runs::start(desk, Objective { text: typed, attached: files, model, budget });
+        runs::start(app_state, Objective { text: typed, attached: files, model, budget });
     };
     let mut take = move |index: usize| {
         let hit = hits.peek().get(index).cloned();
@@ -348,10 +352,10 @@ fn choices(
     text: Signal<String>,
     onfiles: Callback<Vec<web_sys::File>>,
 ) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let Some(Ok(list)) = models else { return rsx! {} };
-    let chosen: Option<String> = desk.setting_as(MODEL);
-    let micros: Option<u64> = desk.setting_as(BUDGET);
+    let chosen: Option<String> = app_state.setting_as(MODEL);
+    let micros: Option<u64> = app_state.setting_as(BUDGET);
     let usual = list.budget.micros;
     let conductor = list.roles.iter().find(|line| line.role == "conductor");
     let gets = conductor.and_then(|line| line.gets.as_deref());
@@ -359,11 +363,11 @@ fn choices(
     let is_here = list.models.iter().any(|line| name == Some(&line.name) && line.provider == "local");
     rsx! {
         footer { class: "choices",
-            select { "aria-label": "Model", onchange: move |e| desk.set(MODEL, Some(e.value()).filter(|name| !name.is_empty()).into()),
+            select { "aria-label": "Model", onchange: move |e| app_state.set(MODEL, Some(e.value()).filter(|name| !name.is_empty()).into()),
                 option { value: "", if let Some(gets) = gets { "As set: {gets}" } else { "Models as set" } }
                 {options(&list.models, chosen.as_deref())}
             }
-            select { "aria-label": "Budget", onchange: move |e| desk.set(BUDGET, e.value().parse::<u64>().ok().into()),
+            select { "aria-label": "Budget", onchange: move |e| app_state.set(BUDGET, e.value().parse::<u64>().ok().into()),
                 option { value: "", if let Some(usual) = usual { "As set: {money(usual)}" } else { "Budget as set" } }
                 for amount in AMOUNTS {
                     option { value: "{amount}", selected: micros == Some(amount), "up to {money(amount)}" }
@@ -378,7 +382,7 @@ fn choices(
                 dom::focus("prompt");
             })}
             upload::Chooser { id: "attach", label: "Attach files of this machine", onfiles }
-            {press("btn ghost small", "settings", "Models", move || runs::open_models(desk))}
+            {press("btn ghost small", "settings", "Models", move || runs::open_models(app_state))}
         }
     }
 }

@@ -6,8 +6,8 @@ use shared_types::wire::{Done, NewCheckpoint};
 
 use crate::api::{self, Answer, Method};
 use crate::apps;
-use crate::desk::{Desk, Overlay};
 use crate::dom;
+use crate::state::{AppState, Overlay};
 use crate::undo::{self, Way};
 
 /// What the word after `>` means.
@@ -97,56 +97,56 @@ pub(crate) fn completion(command: &Command, text: &str) -> Option<String> {
     (command.wants_words() && command.words(text).is_empty()).then(|| format!(">{} ", command.name))
 }
 
-pub(crate) fn run(mut desk: Desk, command: &Command, text: &str) {
+pub(crate) fn run(mut app_state: AppState, command: &Command, text: &str) {
     let words = command.words(text).to_owned();
     match command.verb {
-        Verb::Undo => undo::latest(desk, Way::Undo),
-        Verb::Redo => undo::latest(desk, Way::Redo),
+        Verb::Undo => undo::latest(app_state, Way::Undo),
+        Verb::Redo => undo::latest(app_state, Way::Redo),
         Verb::Checkpoint => api::run(async move {
             let answer: Answer<Done> = api::post("/checkpoints", &NewCheckpoint { message: words }).await;
-            desk.said("Checkpoint made", &answer);
+            app_state.report_done("Checkpoint made", &answer);
         }),
         Verb::Theme => match words.as_str() {
-            "light" | "dark" | "system" => desk.set("theme", words.into()),
-            other => desk.toast(
+            "light" | "dark" | "system" => app_state.set("theme", words.into()),
+            other => app_state.toast(
                 format!("There is no theme {other}: light, dark or system."),
                 true,
-                crate::desk::Offer::Nothing,
+                crate::state::Offer::Nothing,
             ),
         },
         Verb::NewFile => match FilePath::parse(&words) {
-            Ok(path) => apps::files::actions::new_file(desk, path, true),
-            Err(error) => desk.toast(error.to_string(), true, crate::desk::Offer::Nothing),
+            Ok(path) => apps::files::actions::new_file(app_state, path, true),
+            Err(error) => app_state.toast(error.to_string(), true, crate::state::Offer::Nothing),
         },
         Verb::NewFolder => match FilePath::parse(&words) {
-            Ok(path) => apps::files::actions::new_folder(desk, path),
-            Err(error) => desk.toast(error.to_string(), true, crate::desk::Offer::Nothing),
+            Ok(path) => apps::files::actions::new_folder(app_state, path),
+            Err(error) => app_state.toast(error.to_string(), true, crate::state::Offer::Nothing),
         },
         Verb::Open => {
             let lower = words.to_lowercase();
             let app =
                 apps::APPS.iter().find(|app| app.id == lower || app.title.to_lowercase().starts_with(&lower));
             match app {
-                Some(app) => desk.open(app, None),
-                None => apps::files::open_path(desk, &words),
+                Some(app) => app_state.open(app, None),
+                None => apps::files::open_path(app_state, &words),
             }
         }
-        Verb::Run => apps::timeline::command::start(desk, &words, false),
-        Verb::Dry => apps::timeline::command::start(desk, &words, true),
-        Verb::Shortcuts => desk.overlay.set(Overlay::Shortcuts),
-        Verb::Tour => desk.overlay.set(Overlay::Tour),
+        Verb::Run => apps::timeline::command::start(app_state, &words, false),
+        Verb::Dry => apps::timeline::command::start(app_state, &words, true),
+        Verb::Shortcuts => app_state.overlay.set(Overlay::Shortcuts),
+        Verb::Tour => app_state.overlay.set(Overlay::Tour),
         Verb::CloseAll => {
-            let ids: Vec<_> = desk.windows.peek().keys().copied().collect();
+            let ids: Vec<_> = app_state.windows.peek().keys().copied().collect();
             for id in ids {
-                desk.close(id);
+                app_state.close(id);
             }
         }
-        Verb::SignOut => sign_out(desk),
+        Verb::SignOut => sign_out(app_state),
     }
 }
 
 /// Ends this session and shows the sign-in screen.
-pub(crate) fn sign_out(desk: Desk) {
+pub(crate) fn sign_out(app_state: AppState) {
     api::run(async move {
         match api::send_json(Method::Post, "/auth/logout", &api::Empty {}).await {
             Ok(()) => {
@@ -155,7 +155,7 @@ pub(crate) fn sign_out(desk: Desk) {
                     let _ = window.location().reload();
                 }
             }
-            Err(failure) => desk.fail(&failure),
+            Err(failure) => app_state.report_failure(&failure),
         }
     });
 }

@@ -7,8 +7,8 @@ use web_sys::KeyboardEvent;
 
 use super::snap::{self, Zone};
 use super::{drag, prompt, window};
-use crate::desk::{Desk, Overlay, desk};
 use crate::dom;
+use crate::state::{AppState, Overlay, app_state};
 use crate::undo::{self, Way};
 
 pub(crate) const SHEET: &[(&str, &[(&str, &str)])] = &[
@@ -47,63 +47,63 @@ pub(crate) const SHEET: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-pub(crate) fn install(desk: Desk) {
+pub(crate) fn install(app_state: AppState) {
     dom::listen::<KeyboardEvent>("keydown", true, move |event| {
-        if handled(desk, &event) {
+        if handled(app_state, &event) {
             event.prevent_default();
             event.stop_propagation();
         }
     });
 }
 
-fn handled(mut desk: Desk, event: &KeyboardEvent) -> bool {
+fn handled(mut app_state: AppState, event: &KeyboardEvent) -> bool {
     let key = event.key();
     let ctrl = event.ctrl_key() || event.meta_key();
     let (alt, shift) = (event.alt_key(), event.shift_key());
     match (key.to_lowercase().as_str(), ctrl, alt) {
         ("k", true, false) => prompt::open(),
-        ("`", true, false) => cycle(desk, shift),
+        ("`", true, false) => cycle(app_state, shift),
         ("z", true, false) if !dom::is_typing() => {
-            undo::latest(desk, if shift { Way::Redo } else { Way::Undo });
+            undo::latest(app_state, if shift { Way::Redo } else { Way::Undo });
         }
-        ("y", true, false) if !dom::is_typing() => undo::latest(desk, Way::Redo),
-        ("arrowleft", true, true) => on_front(desk, |id| snap::to_zone(desk, id, Zone::Left)),
-        ("arrowright", true, true) => on_front(desk, |id| snap::to_zone(desk, id, Zone::Right)),
-        ("arrowup", true, true) => on_front(desk, |id| snap::to_zone(desk, id, Zone::Full)),
-        ("arrowdown", true, true) => on_front(desk, |id| lower(desk, id)),
-        ("w", false, true) => on_front(desk, |id| desk.close(id)),
-        ("f6", _, false) => next_region(desk),
-        ("?", false, false) if !dom::is_typing() => desk.overlay.set(Overlay::Shortcuts),
-        ("escape", false, false) => return escape(desk),
+        ("y", true, false) if !dom::is_typing() => undo::latest(app_state, Way::Redo),
+        ("arrowleft", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Left)),
+        ("arrowright", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Right)),
+        ("arrowup", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Full)),
+        ("arrowdown", true, true) => on_front(app_state, |id| lower(app_state, id)),
+        ("w", false, true) => on_front(app_state, |id| app_state.close(id)),
+        ("f6", _, false) => next_region(app_state),
+        ("?", false, false) if !dom::is_typing() => app_state.overlay.set(Overlay::Shortcuts),
+        ("escape", false, false) => return escape(app_state),
         _ => return false,
     }
     true
 }
 
-fn on_front(desk: Desk, run: impl FnOnce(WindowId)) {
-    if let Some(id) = desk.front() {
+fn on_front(app_state: AppState, run: impl FnOnce(WindowId)) {
+    if let Some(id) = app_state.front() {
         run(id);
     }
 }
 
-fn lower(desk: Desk, id: WindowId) {
-    match desk.window(id).map(|w| w.mode) {
-        Some(WindowMode::Maximized) => window::toggle_max(desk, id),
+fn lower(app_state: AppState, id: WindowId) {
+    match app_state.window(id).map(|w| w.mode) {
+        Some(WindowMode::Maximized) => window::toggle_max(app_state, id),
         Some(WindowMode::Normal | WindowMode::Minimized) => {
-            desk.change(id, |w| w.mode = WindowMode::Minimized);
+            app_state.change(id, |w| w.mode = WindowMode::Minimized);
         }
         None => {}
     }
 }
 
 /// The window furthest back comes to the front, or with Shift the front one goes back.
-fn cycle(mut desk: Desk, backwards: bool) {
-    let windows = desk.windows.peek().clone();
+fn cycle(mut app_state: AppState, backwards: bool) {
+    let windows = app_state.windows.peek().clone();
     let shown = |id: &WindowId| windows.get(id).is_some_and(|w| w.mode != WindowMode::Minimized);
-    let order: Vec<WindowId> = desk.stack.peek().iter().copied().filter(shown).collect();
+    let order: Vec<WindowId> = app_state.stack.peek().iter().copied().filter(shown).collect();
     let next = if backwards {
         if let Some(front) = order.last().copied() {
-            let mut stack = desk.stack.write();
+            let mut stack = app_state.stack.write();
             stack.retain(|id| *id != front);
             stack.insert(0, front);
         }
@@ -112,14 +112,14 @@ fn cycle(mut desk: Desk, backwards: bool) {
         order.first()
     };
     if let Some(id) = next {
-        desk.show(*id);
+        app_state.show(*id);
     }
 }
 
-fn next_region(desk: Desk) {
+fn next_region(app_state: AppState) {
     let within = |place: &str| dom::active().is_some_and(|e| e.closest(place).ok().flatten().is_some());
     let waits = dom::by_id("waiting").is_some_and(|cards| cards.child_element_count() > 0);
-    match desk.front() {
+    match app_state.front() {
         _ if !within("#taskbar") && (!waits || within("#waiting")) => dom::focus("launcher-button"),
         _ if !within("#taskbar") => dom::focus("waiting"),
         Some(id) => dom::focus(&format!("w-{id}")),
@@ -128,27 +128,27 @@ fn next_region(desk: Desk) {
 }
 
 /// Closes the topmost thing; false if there is none, so that apps hear the key.
-fn escape(mut desk: Desk) -> bool {
+fn escape(mut app_state: AppState) -> bool {
     if drag::active() {
-        drag::cancel(desk);
-    } else if desk.menu.peek().is_some() {
+        drag::cancel(app_state);
+    } else if app_state.menu.peek().is_some() {
         // The menu closes itself and returns the focus.
         return false;
-    } else if desk.ask.peek().is_some() {
-        desk.ask.set(None);
-    } else if *desk.overlay.peek() != Overlay::None {
-        let back = match *desk.overlay.peek() {
+    } else if app_state.ask.peek().is_some() {
+        app_state.ask.set(None);
+    } else if *app_state.overlay.peek() != Overlay::None {
+        let back = match *app_state.overlay.peek() {
             Overlay::Launcher => "launcher-button",
             Overlay::Notices => "notices-button",
             Overlay::None | Overlay::Shortcuts | Overlay::Tour => "area",
         };
-        if *desk.overlay.peek() == Overlay::Tour {
-            desk.set("tour.done", true.into());
+        if *app_state.overlay.peek() == Overlay::Tour {
+            app_state.set("tour.done", true.into());
         }
-        desk.overlay.set(Overlay::None);
+        app_state.overlay.set(Overlay::None);
         dom::focus(back);
-    } else if desk.past.peek().is_some() {
-        desk.past.set(None);
+    } else if app_state.past.peek().is_some() {
+        app_state.past.set(None);
     } else {
         return false;
     }
@@ -157,19 +157,19 @@ fn escape(mut desk: Desk) -> bool {
 
 #[component]
 pub(crate) fn CheatSheet() -> Element {
-    let mut desk = desk();
+    let mut app_state = app_state();
     use_effect(move || {
-        if *desk.overlay.read() == Overlay::Shortcuts {
+        if *app_state.overlay.read() == Overlay::Shortcuts {
             dom::focus_soon("sheet");
         }
     });
-    if *desk.overlay.read() != Overlay::Shortcuts {
+    if *app_state.overlay.read() != Overlay::Shortcuts {
         return rsx! {};
     }
     rsx! {
-        div { class: "scrim", onpointerdown: move |_| desk.overlay.set(Overlay::None) }
+        div { class: "scrim", onpointerdown: move |_| app_state.overlay.set(Overlay::None) }
         section { class: "dialog sheet", id: "sheet", tabindex: "-1", role: "dialog", "aria-modal": "true", "aria-label": "Keyboard shortcuts",
-            header { h2 { "Keyboard shortcuts" } span { class: "sp" } button { class: "btn", onclick: move |_| desk.overlay.set(Overlay::None), "Close" } }
+            header { h2 { "Keyboard shortcuts" } span { class: "sp" } button { class: "btn", onclick: move |_| app_state.overlay.set(Overlay::None), "Close" } }
             ShortcutTable {}
         }
     }

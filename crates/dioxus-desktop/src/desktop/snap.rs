@@ -4,8 +4,8 @@ use shared_types::WindowId;
 use shared_types::payload::window::{Rect, WindowMode};
 
 use super::drag;
-use crate::desk::{BAR, Desk};
 use crate::dom;
+use crate::state::{AppState, BAR};
 
 /// A part of the screen that a window can fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,13 +75,13 @@ pub(crate) fn preview(zone: Option<Zone>) {
 }
 
 /// Puts a window there.
-pub(crate) fn to_zone(desk: Desk, id: WindowId, zone: Zone) {
-    let Some(state) = desk.window(id) else { return };
-    desk.raise(id);
+pub(crate) fn to_zone(app_state: AppState, id: WindowId, zone: Zone) {
+    let Some(state) = app_state.window(id) else { return };
+    app_state.raise(id);
     if state.mode == WindowMode::Normal {
         drag::remember(id, state.rect);
     }
-    desk.change(id, |w| match zone {
+    app_state.change(id, |w| match zone {
         Zone::Full => w.mode = WindowMode::Maximized,
         Zone::Left | Zone::Right | Zone::TopLeft | Zone::TopRight | Zone::BottomLeft | Zone::BottomRight => {
             w.mode = WindowMode::Normal;

@@ -9,15 +9,15 @@ use super::menu::{Item, Menu};
 use super::prompt::Prompt;
 use crate::apps::{self, AppInfo};
 use crate::connection::Link;
-use crate::desk::{Desk, Overlay, desk};
 use crate::format::money;
 use crate::icons::Icon;
 use crate::parts::{either, press};
+use crate::state::{AppState, Overlay, app_state};
 use crate::{clock, dom, ids, runs};
 
 #[component]
 pub(crate) fn Taskbar() -> Element {
-    let mut desk = desk();
+    let mut app_state = app_state();
     rsx! {
         nav { class: "task", id: "taskbar", "aria-label": "Taskbar",
             div { class: "apps",
@@ -26,8 +26,8 @@ pub(crate) fn Taskbar() -> Element {
                     class: "app launcher-button",
                     title: "All apps",
                     "aria-label": "All apps",
-                    "aria-expanded": (*desk.overlay.read() == Overlay::Launcher).to_string(),
-                    onclick: move |_| toggle(desk, Overlay::Launcher),
+                    "aria-expanded": (*app_state.overlay.read() == Overlay::Launcher).to_string(),
+                    onclick: move |_| toggle(app_state, Overlay::Launcher),
                     Icon { name: "layout-grid" }
                 }
                 for app in apps::APPS {
@@ -43,13 +43,13 @@ pub(crate) fn Taskbar() -> Element {
                     class: "icon-btn bell",
                     title: "Notifications",
                     "aria-label": "Notifications",
-                    "aria-expanded": (*desk.overlay.read() == Overlay::Notices).to_string(),
+                    "aria-expanded": (*app_state.overlay.read() == Overlay::Notices).to_string(),
                     onclick: move |_| {
-                        toggle(desk, Overlay::Notices);
-                        desk.unread.set(0);
+                        toggle(app_state, Overlay::Notices);
+                        app_state.unread.set(0);
                     },
                     Icon { name: "bell" }
-                    if *desk.unread.read() > 0 { i { class: "badge" } }
+                    if *app_state.unread.read() > 0 { i { class: "badge" } }
                 }
                 LinkState {}
                 Clock {}
@@ -59,13 +59,13 @@ pub(crate) fn Taskbar() -> Element {
 }
 
 /// Opens an overlay, or closes it if it is the one that is open.
-pub(crate) fn toggle(mut desk: Desk, overlay: Overlay) {
-    let next = if *desk.overlay.peek() == overlay { Overlay::None } else { overlay };
-    desk.overlay.set(next);
+pub(crate) fn toggle(mut app_state: AppState, overlay: Overlay) {
+    let next = if *app_state.overlay.peek() == overlay { Overlay::None } else { overlay };
+    app_state.overlay.set(next);
 }
 
-fn windows_of(desk: Desk, app: &AppInfo) -> Vec<(WindowId, String, WindowMode)> {
-    let windows = desk.windows.read();
+fn windows_of(app_state: AppState, app: &AppInfo) -> Vec<(WindowId, String, WindowMode)> {
+    let windows = app_state.windows.read();
     windows
         .iter()
         .filter(|(_, w)| *w.app == *app.id)
@@ -74,15 +74,15 @@ fn windows_of(desk: Desk, app: &AppInfo) -> Vec<(WindowId, String, WindowMode)> 
 }
 
 /// A press shows the app; on the front window it minimises; with several windows it goes through them.
-fn show(desk: Desk, app: &'static AppInfo) {
-    let windows = windows_of(desk, app);
-    let front = desk.front();
+fn show(app_state: AppState, app: &'static AppInfo) {
+    let windows = windows_of(app_state, app);
+    let front = app_state.front();
     match windows.as_slice() {
-        [] => desk.open_new(app, None),
-        [(id, ..)] if front == Some(*id) => desk.change(*id, |w| w.mode = WindowMode::Minimized),
-        [(id, ..)] => desk.show(*id),
+        [] => app_state.open_new(app, None),
+        [(id, ..)] if front == Some(*id) => app_state.change(*id, |w| w.mode = WindowMode::Minimized),
+        [(id, ..)] => app_state.show(*id),
         many => {
-            let stack = desk.stack.peek().clone();
+            let stack = app_state.stack.peek().clone();
             let order = |id: &WindowId| stack.iter().position(|other| other == id).unwrap_or_default();
             let next = if many.iter().any(|(id, ..)| front == Some(*id)) {
                 many.iter().map(|(id, ..)| *id).min_by_key(order)
@@ -90,7 +90,7 @@ fn show(desk: Desk, app: &'static AppInfo) {
                 many.iter().map(|(id, ..)| *id).max_by_key(order)
             };
             if let Some(id) = next {
-                desk.show(id);
+                app_state.show(id);
             }
         }
     }
@@ -98,13 +98,13 @@ fn show(desk: Desk, app: &'static AppInfo) {
 
 #[component]
 fn AppButton(app: &'static AppInfo) -> Element {
-    let mut desk = desk();
-    let windows = windows_of(desk, app);
+    let mut app_state = app_state();
+    let windows = windows_of(app_state, app);
     let running = !windows.is_empty();
     if !running && !app.pinned {
         return rsx! {};
     }
-    let front = desk.front().is_some_and(|front| windows.iter().any(|(id, ..)| *id == front));
+    let front = app_state.front().is_some_and(|front| windows.iter().any(|(id, ..)| *id == front));
     let class = match (running, front) {
         (_, true) => "app run front",
         (true, false) => "app run",
@@ -117,24 +117,24 @@ fn AppButton(app: &'static AppInfo) -> Element {
             "aria-label": if running { format!("{}, running", app.title) } else { app.title.to_owned() },
             "aria-pressed": front.to_string(),
             "data-app": app.id,
-            onclick: move |_| show(desk, app),
-            onauxclick: move |_| desk.open_new(app, None),
+            onclick: move |_| show(app_state, app),
+            onauxclick: move |_| app_state.open_new(app, None),
             oncontextmenu: move |event| {
                 event.prevent_default();
                 let at = event.client_coordinates();
                 let mut items: Vec<Item> = windows
                     .iter()
                     .cloned()
-                    .map(|(id, title, _)| Item::new(app.icon, title, move || desk.show(id)))
+                    .map(|(id, title, _)| Item::new(app.icon, title, move || app_state.show(id)))
                     .collect();
                 if !items.is_empty() {
                     items.push(Item::Line);
                 }
-                items.push(Item::new("plus", "New window", move || desk.open_new(app, None)));
+                items.push(Item::new("plus", "New window", move || app_state.open_new(app, None)));
                 for (id, title, _) in windows.iter().cloned() {
-                    items.push(Item::new("x", format!("Close {title}"), move || desk.close(id)));
+                    items.push(Item::new("x", format!("Close {title}"), move || app_state.close(id)));
                 }
-                desk.menu.set(Some(Menu::at(at.x, at.y, items)));
+                app_state.menu.set(Some(Menu::at(at.x, at.y, items)));
             },
             Icon { name: app.icon }
         }
@@ -144,9 +144,9 @@ fn AppButton(app: &'static AppInfo) -> Element {
 /// What the choir does just now, and what it costs so far.
 #[component]
 fn Working() -> Element {
-    let desk = desk();
-    let asked = desk.runs.questions.read().iter().filter(|q| q.about.needs_answer()).count() as u64;
-    let newest = desk.runs.newest.read();
+    let app_state = app_state();
+    let asked = app_state.runs.questions.read().iter().filter(|q| q.about.needs_answer()).count() as u64;
+    let newest = app_state.runs.newest.read();
     let open: Vec<_> = newest.iter().filter(|line| !line.state.is_over()).collect();
     let Some(first) = open.first() else { return rsx! {} };
     let run = open.iter().find(|line| line.state == RunState::Waiting).unwrap_or(first).run;
@@ -163,7 +163,7 @@ fn Working() -> Element {
             class: if asked > 0 { "pill ask" } else { "pill live" },
             id: "working",
             title: "{first.title}",
-            onclick: move |_| runs::open(desk, run),
+            onclick: move |_| runs::open(app_state, run),
             Icon { name: "activity" }
             "{label}"
             if spent > 0 { span { class: "wide-only", "· {money(spent)}" } }
@@ -174,8 +174,8 @@ fn Working() -> Element {
 /// How much happened since the last checkpoint.
 #[component]
 fn Unsaved() -> Element {
-    let desk = desk();
-    let count = *desk.unsaved.read();
+    let app_state = app_state();
+    let count = *app_state.unsaved.read();
     if count == 0 {
         return rsx! {};
     }
@@ -187,7 +187,7 @@ fn Unsaved() -> Element {
             "aria-label": "{label}",
             onclick: move |_| {
                 if let Some(app) = apps::find("git") {
-                    desk.open(app, None);
+                    app_state.open(app, None);
                 }
             },
             Icon { name: "git-commit-horizontal" }
@@ -198,7 +198,7 @@ fn Unsaved() -> Element {
 
 #[component]
 fn LinkState() -> Element {
-    let (icon, class, label) = match *desk().link.read() {
+    let (icon, class, label) = match *app_state().link.read() {
         Link::Live => ("wifi", "link live", "Connected"),
         Link::Connecting => ("wifi", "link connecting", "Connecting"),
         Link::Lost => ("wifi-off", "link lost", "Not connected"),
@@ -228,14 +228,14 @@ fn Clock() -> Element {
 /// The list behind the bell.
 #[component]
 pub(crate) fn Notices() -> Element {
-    let mut desk = desk();
-    if *desk.overlay.read() != Overlay::Notices {
+    let mut app_state = app_state();
+    if *app_state.overlay.read() != Overlay::Notices {
         return rsx! {};
     }
-    let notices = desk.notices.read().clone();
+    let notices = app_state.notices.read().clone();
     let close = move || {
-        let mut desk = desk;
-        desk.overlay.set(Overlay::None);
+        let mut app_state = app_state;
+        app_state.overlay.set(Overlay::None);
         dom::focus("notices-button");
     };
     rsx! {
@@ -245,7 +245,7 @@ pub(crate) fn Notices() -> Element {
                 b { "Notifications" }
                 span { class: "sp" }
                 if !notices.is_empty() {
-                    button { class: "btn ghost", onclick: move |_| desk.notices.set(Vec::new()), "Clear" }
+                    button { class: "btn ghost", onclick: move |_| app_state.notices.set(Vec::new()), "Clear" }
                 }
             }
             if notices.is_empty() {
@@ -259,7 +259,7 @@ pub(crate) fn Notices() -> Element {
                         if let Some(run) = notice.run {
                             {press("btn small", "", "Open", move || {
                                 close();
-                                runs::open(desk, run);
+                                runs::open(app_state, run);
                             })}
                         }
                         time { "{clock::when(notice.at)}" }

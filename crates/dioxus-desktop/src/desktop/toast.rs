@@ -2,17 +2,17 @@
 
 use dioxus::prelude::*;
 
-use crate::desk::{Offer, desk};
 use crate::icons::Icon;
 use crate::parts::{IconButton, either};
 use crate::runs;
+use crate::state::{Offer, app_state};
 use crate::undo::{self, Way};
 
 #[component]
 pub(crate) fn Toasts() -> Element {
-    let mut desk = desk();
-    let toasts = desk.toasts.read().clone();
-    let mut close = move |id: u64| desk.toasts.write().retain(|t| t.id != id);
+    let mut app_state = app_state();
+    let toasts = app_state.toasts.read().clone();
+    let mut close = move |id: u64| app_state.toasts.write().retain(|t| t.id != id);
     rsx! {
         div { class: "toasts", role: "status", "aria-live": "polite",
             for toast in toasts {
@@ -22,20 +22,20 @@ pub(crate) fn Toasts() -> Element {
                     match toast.offer {
                         Offer::Nothing => rsx! {},
                         Offer::Undo(op) | Offer::UndoAgain(op) => rsx! {
-                            button { class: "offer", onclick: move |_| { close(toast.id); undo::one(desk, Way::Undo, op, None) }, "Undo" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); undo::one(app_state, Way::Undo, op, None) }, "Undo" }
                         },
                         Offer::Reopen(id, window) => rsx! {
-                            button { class: "offer", onclick: move |_| { close(toast.id); desk.reopen(id, (*window).clone()) }, "Reopen" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); app_state.reopen(id, (*window).clone()) }, "Reopen" }
                         },
                         Offer::Open(run) => rsx! {
-                            button { class: "offer", onclick: move |_| { close(toast.id); runs::open(desk, run) }, "Open" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); runs::open(app_state, run) }, "Open" }
                         },
                         Offer::OpenOrUndo(run) => rsx! {
-                            button { class: "offer", onclick: move |_| { close(toast.id); runs::undo(desk, run) }, "Undo" }
-                            button { class: "offer", onclick: move |_| { close(toast.id); runs::open(desk, run) }, "Open" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); runs::undo(app_state, run) }, "Undo" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); runs::open(app_state, run) }, "Open" }
                         },
                         Offer::Redo(op) => rsx! {
-                            button { class: "offer", onclick: move |_| { close(toast.id); undo::one(desk, Way::Redo, op, None) }, "Redo" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); undo::one(app_state, Way::Redo, op, None) }, "Redo" }
                         },
                     }
                     IconButton { icon: "x", label: "Dismiss", onclick: move |_| close(toast.id) }

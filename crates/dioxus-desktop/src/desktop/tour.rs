@@ -2,9 +2,9 @@
 
 use dioxus::prelude::*;
 
-use crate::desk::{Overlay, desk};
 use crate::dom;
 use crate::icons::Icon;
+use crate::state::{Overlay, app_state};
 
 const STEPS: [(&str, &str, &str); 5] = [
     (
@@ -36,22 +36,22 @@ const STEPS: [(&str, &str, &str); 5] = [
 
 #[component]
 pub(crate) fn Tour() -> Element {
-    let mut desk = desk();
+    let mut app_state = app_state();
     let mut step = use_signal(|| 0usize);
     use_effect(move || {
         let _ = step.read();
-        if *desk.overlay.read() == Overlay::Tour {
+        if *app_state.overlay.read() == Overlay::Tour {
             dom::focus_soon("tour-next");
         }
     });
-    if *desk.overlay.read() != Overlay::Tour {
+    if *app_state.overlay.read() != Overlay::Tour {
         return rsx! {};
     }
     let mut end = move || {
-        desk.overlay.set(Overlay::None);
+        app_state.overlay.set(Overlay::None);
         step.set(0);
-        if desk.settings.peek().get("tour.done").is_none() {
-            desk.set("tour.done", true.into());
+        if app_state.settings.peek().get("tour.done").is_none() {
+            app_state.set("tour.done", true.into());
         }
     };
     let at = step();

@@ -10,9 +10,9 @@ use super::drag::{self, Edge};
 use super::menu::{Item, Menu};
 use super::snap::{self, Zone};
 use crate::apps;
-use crate::desk::{BAR, Desk, desk};
 use crate::icons::Icon;
 use crate::parts::{IconButton, either};
+use crate::state::{AppState, BAR, app_state};
 
 /// Screens narrower than this, in pixels, are those of tablets.
 const SMALL: i32 = 1100;
@@ -28,9 +28,9 @@ pub(crate) fn reachable(rect: Rect, (width, height): (i32, i32)) -> Rect {
     Rect { x, y, width: w as u32, height: h as u32 }
 }
 
-pub(crate) fn toggle_max(desk: Desk, id: WindowId) {
-    desk.raise(id);
-    desk.change(id, |w| {
+pub(crate) fn toggle_max(app_state: AppState, id: WindowId) {
+    app_state.raise(id);
+    app_state.change(id, |w| {
         w.mode = match w.mode {
             WindowMode::Maximized => WindowMode::Normal,
             WindowMode::Normal | WindowMode::Minimized => WindowMode::Maximized,
@@ -39,24 +39,24 @@ pub(crate) fn toggle_max(desk: Desk, id: WindowId) {
 }
 
 fn window_menu(id: WindowId) -> Vec<Item> {
-    let place = |zone: Zone| move || snap::to_zone(desk(), id, zone);
+    let place = |zone: Zone| move || snap::to_zone(app_state(), id, zone);
     vec![
-        Item::new("maximize-2", "Maximise or restore", move || toggle_max(desk(), id)),
-        Item::new("minus", "Minimise", move || desk().change(id, |w| w.mode = WindowMode::Minimized)),
+        Item::new("maximize-2", "Maximise or restore", move || toggle_max(app_state(), id)),
+        Item::new("minus", "Minimise", move || app_state().change(id, |w| w.mode = WindowMode::Minimized)),
         Item::Line,
         Item::new("columns-2", "Left half", place(Zone::Left)).key("Ctrl Alt ←"),
         Item::new("columns-2", "Right half", place(Zone::Right)).key("Ctrl Alt →"),
         Item::Line,
-        Item::new("x", "Close", move || desk().close(id)).key("Alt W"),
+        Item::new("x", "Close", move || app_state().close(id)).key("Alt W"),
     ]
 }
 
 #[component]
 pub(crate) fn Frame(id: WindowId, state: Window) -> Element {
-    let mut desk = desk();
-    let depth = desk.stack.read().iter().position(|other| *other == id).unwrap_or_default();
-    let front = desk.front() == Some(id);
-    let rect = reachable(state.rect, *desk.screen.read());
+    let mut app_state = app_state();
+    let depth = app_state.stack.read().iter().position(|other| *other == id).unwrap_or_default();
+    let front = app_state.front() == Some(id);
+    let rect = reachable(state.rect, *app_state.screen.read());
     let app = apps::find(&state.app);
     let mode = match state.mode {
         WindowMode::Normal => "",
@@ -82,28 +82,28 @@ pub(crate) fn Frame(id: WindowId, state: Window) -> Element {
             height: "{rect.height}px",
             z_index: "{depth + 1}",
             onpointerdown: move |event| {
-                desk.raise(id);
+                app_state.raise(id);
                 if event.modifiers().alt() {
                     let native = event.data().as_web_event();
                     native.prevent_default();
-                    drag::begin_move(desk, id, &native);
+                    drag::begin_move(app_state, id, &native);
                 }
             },
-            onfocusin: move |_| desk.raise(id),
+            onfocusin: move |_| app_state.raise(id),
             header {
                 class: "title",
                 onpointerdown: move |event| {
                     let native = event.data().as_web_event();
                     if native.button() == 0 && !event.modifiers().alt() {
-                        drag::begin_move(desk, id, &native);
+                        drag::begin_move(app_state, id, &native);
                     }
                 },
-                ondoubleclick: move |_| toggle_max(desk, id),
+                ondoubleclick: move |_| toggle_max(app_state, id),
                 oncontextmenu: move |event| {
                     event.prevent_default();
                     event.stop_propagation();
                     let at = event.client_coordinates();
-                    desk.menu.set(Some(Menu::at(at.x, at.y, window_menu(id))));
+                    app_state.menu.set(Some(Menu::at(at.x, at.y, window_menu(id))));
                 },
                 Icon { name: app.map_or("info", |app| app.icon) }
                 span { class: "name", "{title}" }
@@ -114,18 +114,18 @@ pub(crate) fn Frame(id: WindowId, state: Window) -> Element {
                 span {
                     class: "ctl",
                     onpointerdown: move |event| {
-                        desk.raise(id);
+                        app_state.raise(id);
                         event.stop_propagation();
                     },
                     ondoubleclick: move |event| event.stop_propagation(),
-                    IconButton { icon: "minus", label: "Minimise", onclick: move |_| desk.change(id, |w| w.mode = WindowMode::Minimized) }
+                    IconButton { icon: "minus", label: "Minimise", onclick: move |_| app_state.change(id, |w| w.mode = WindowMode::Minimized) }
                     IconButton {
                         icon: either(is_max, "copy", "square"),
                         label: if is_max { "Restore" } else { "Maximise" },
                         class: "wide-only",
-                        onclick: move |_| toggle_max(desk, id),
+                        onclick: move |_| toggle_max(app_state, id),
                     }
-                    IconButton { icon: "x", label: "Close", class: "close", onclick: move |_| desk.close(id) }
+                    IconButton { icon: "x", label: "Close", class: "close", onclick: move |_| app_state.close(id) }
                 }
             }
             div { class: "body",
@@ -138,7 +138,7 @@ pub(crate) fn Frame(id: WindowId, state: Window) -> Element {
                         class: "edge {edge.name()}",
                         onpointerdown: move |event| {
                             let native = event.data().as_web_event();
-                            drag::begin_resize(desk, id, edge, &native);
+                            drag::begin_resize(app_state, id, edge, &native);
                         },
                     }
                 }
@@ -150,7 +150,7 @@ pub(crate) fn Frame(id: WindowId, state: Window) -> Element {
 /// A window as it was: its place and its name, and nothing to press.
 #[component]
 pub(crate) fn Ghost(state: Window) -> Element {
-    let rect = reachable(state.rect, *desk().screen.read());
+    let rect = reachable(state.rect, *app_state().screen.read());
     let icon = apps::find(&state.app).map_or("info", |app| app.icon);
     let class = match state.mode {
         WindowMode::Normal => "win ghost",

@@ -19,6 +19,15 @@ pub struct SettingClear {
     pub prev: Value,
 }
 
+impl SettingEvent {
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Set(p) => &p.key,
+            Self::Clear(p) => &p.key,
+        }
+    }
+}
+
 events! {
     /// Preferences of the person.
     SettingEvent {

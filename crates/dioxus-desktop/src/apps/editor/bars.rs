@@ -5,15 +5,15 @@ use dioxus::prelude::*;
 use super::document::Document;
 use super::file::Base;
 use crate::api;
-use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
 use crate::parts::SOME_WORDS;
+use crate::state::app_state;
 
-/// Somebody else changed the file, and the person has changes of their own.
+/// The file changed elsewhere, and the person has changes of their own.
 #[component]
 pub(super) fn Stale(document: Document, theirs: Base, onmerge: EventHandler<()>) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let deleted = theirs == Base::Absent;
     let words = if deleted {
         "The file was deleted or moved away. Your text is still here."
@@ -23,7 +23,7 @@ pub(super) fn Stale(document: Document, theirs: Base, onmerge: EventHandler<()>)
     let keep = move |_| {
         document.build_on(theirs.clone());
         api::run(async move {
-            document.save(desk).await;
+            document.save(app_state).await;
         });
     };
     rsx! {
@@ -44,7 +44,7 @@ pub(super) fn Stale(document: Document, theirs: Base, onmerge: EventHandler<()>)
 /// Asks for the path of a text that has none.
 #[component]
 pub(super) fn Naming(document: Document, onclose: EventHandler<()>) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let mut name = use_signal(|| "untitled.md".to_owned());
     let mut refused = use_signal(|| None::<String>);
     let mut busy = use_signal(|| false);
@@ -60,7 +60,7 @@ pub(super) fn Naming(document: Document, onclose: EventHandler<()>) -> Element {
                 busy.set(true);
                 spawn(async move {
                     let wanted = name.peek().clone();
-                    let saved = document.save_as(desk, &wanted).await;
+                    let saved = document.save_as(app_state, &wanted).await;
                     busy.set(false);
                     match saved {
                         Ok(()) => onclose.call(()),

@@ -1,5 +1,5 @@
-//! A document in the editor: what the file held when it was read, whether the person changed it since, and whether
-//! somebody else changed the file. Saving names what it builds on, so nobody's words are overwritten by accident.
+//! A document in the editor: what the file held when it was read, whether the person changed it since, and whether the
+//! file changed elsewhere. Saving names the version that it builds on, so that no change is overwritten by accident.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,9 +10,9 @@ use shared_types::{FilePath, WindowId};
 
 use super::file::{self, Base, Unread};
 use crate::api::Failure;
-use crate::desk::{Desk, Offer, mark_unsaved};
 use crate::dom::{self, DRAFT};
-use crate::foreign::Text;
+use crate::js_parts::TextEditor;
+use crate::state::{AppState, Offer, mark_unsaved};
 
 /// How the document stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,16 +49,16 @@ pub(super) struct Document {
     pub(super) theirs: Signal<Option<Base>>,
     base: Signal<Base>,
     draft_key: Signal<String>,
-    editor: CopyValue<Rc<RefCell<Option<Text>>>>,
+    editor: CopyValue<Rc<RefCell<Option<TextEditor>>>>,
 }
 
 impl Document {
     /// Its signals belong to the page and not to the window: a save that is under way ends after the window closed.
-    pub(super) fn new(desk: Desk, window: WindowId, path: Option<FilePath>) -> Self {
+    pub(super) fn new(app_state: AppState, window: WindowId, path: Option<FilePath>) -> Self {
         fn signal<T: 'static>(value: T) -> Signal<T> {
             Signal::new_in_scope(value, ScopeId::ROOT)
         }
-        let user = desk.me.peek().as_ref().map(|me| me.user.to_string()).unwrap_or_default();
+        let user = app_state.me.peek().as_ref().map(|me| me.user.to_string()).unwrap_or_default();
         let what = path.as_ref().map_or_else(|| format!("untitled:{window}"), |path| format!("file:{path}"));
         Self {
             window,
@@ -73,18 +73,18 @@ impl Document {
         }
     }
 
-    pub(super) fn put_editor(self, editor: Option<Text>) {
+    pub(super) fn put_editor(self, editor: Option<TextEditor>) {
         self.editor.peek().replace(editor);
     }
 
-    pub(super) fn with(self, act: impl FnOnce(&Text)) {
+    pub(super) fn with(self, act: impl FnOnce(&TextEditor)) {
         if let Some(editor) = self.editor.peek().borrow().as_ref() {
             act(editor);
         }
     }
 
     pub(super) fn text(self) -> String {
-        self.editor.peek().borrow().as_ref().map(Text::get).unwrap_or_default()
+        self.editor.peek().borrow().as_ref().map(TextEditor::get).unwrap_or_default()
     }
 
     /// What the text was made from.
@@ -103,7 +103,7 @@ impl Document {
             Ok((base, text)) => {
                 let draft = self.draft().await;
                 if draft.as_ref().is_some_and(|draft| draft.text == text) {
-                    Text::forget_draft(&self.draft_key.peek().clone()).await;
+                    TextEditor::forget_draft(&self.draft_key.peek().clone()).await;
                 } else if let Some(Draft { head: DraftHead { base: from }, text }) = draft {
                     if from != base {
                         self.theirs.set(Some(base));
@@ -131,7 +131,7 @@ impl Document {
     /// What a reload or a closed window left.
     async fn draft(self) -> Option<Draft> {
         let key = self.draft_key.peek().clone();
-        serde_json::from_str(&Text::find_draft(&key).await?).ok()
+        serde_json::from_str(&TextEditor::find_draft(&key).await?).ok()
     }
 
     /// Lets the editor keep the text for as long as it is not saved.
@@ -154,12 +154,12 @@ impl Document {
         if dirty {
             self.keep_draft();
         } else {
-            self.with(Text::drop_draft);
+            self.with(TextEditor::drop_draft);
         }
     }
 
     /// Saves over what the text was made from; true if the file holds the text now.
-    pub(super) async fn save(mut self, desk: Desk) -> bool {
+    pub(super) async fn save(mut self, app_state: AppState) -> bool {
         let Some(path) = self.path.peek().clone() else { return false };
         if *self.saving.peek() {
             return false;
@@ -188,19 +188,19 @@ impl Document {
                 // Nothing was to be there, and no file is: it is something else.
                 let why = if is_stale { "A folder is called that now.".into() } else { failure.text() };
                 let text = format!("Not saved. {why} Your text is still here.");
-                desk.toast(text, true, Offer::Nothing);
+                app_state.toast(text, true, Offer::Nothing);
                 false
             }
         }
     }
 
     /// Gives an untitled text its name; why not, if it was refused.
-    pub(super) async fn save_as(self, desk: Desk, name: &str) -> Result<(), String> {
+    pub(super) async fn save_as(self, app_state: AppState, name: &str) -> Result<(), String> {
         let path = FilePath::parse(name.trim().trim_start_matches('/')).map_err(|error| error.to_string())?;
         match file::write(&path, &Base::Absent, &self.text()).await {
             Ok(_) => {
                 self.mark(false);
-                desk.change(self.window, |window| {
+                app_state.change(self.window, |window| {
                     window.title = path.name().into();
                     window.shows = Some(path.as_str().into());
                 });

@@ -12,9 +12,9 @@ use super::document::Document;
 use super::file::{self, Base};
 use crate::api;
 use crate::clock;
-use crate::desk::{Desk, Offer, desk};
 use crate::icons::Icon;
-use crate::parts::{Waiting, either};
+use crate::parts::{Loading, either};
+use crate::state::{AppState, Offer, app_state};
 
 /// Lines that are shown on either side of a place to choose about.
 const CONTEXT: usize = 3;
@@ -70,7 +70,7 @@ fn words(bytes: &[u8]) -> Cow<'_, str> {
 
 #[component]
 pub(super) fn Merging(document: Document, onclose: EventHandler<()>) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let mut merge = use_signal(|| None::<Open>);
     let mut picks = use_signal(Vec::<Option<Pick>>::new);
     use_hook(move || {
@@ -78,7 +78,7 @@ pub(super) fn Merging(document: Document, onclose: EventHandler<()>) -> Element 
             let Some(path) = document.path.peek().clone() else { return };
             match read(document, &path).await {
                 Ok(open) if open.clashes().next().is_none() => {
-                    finish(desk, document, &open, &[]);
+                    finish(app_state, document, &open, &[]);
                     onclose.call(());
                 }
                 Ok(open) => {
@@ -86,13 +86,13 @@ pub(super) fn Merging(document: Document, onclose: EventHandler<()>) -> Element 
                     merge.set(Some(open));
                 }
                 Err(why) => {
-                    desk.toast(why, true, Offer::Nothing);
+                    app_state.toast(why, true, Offer::Nothing);
                     onclose.call(());
                 }
             }
         });
     });
-    let Some(open) = merge.read().clone() else { return rsx! { Waiting {} } };
+    let Some(open) = merge.read().clone() else { return rsx! { Loading {} } };
     let left = open.clashes().filter(|index| picks.read()[*index].is_none()).count() as u64;
     let say = match left {
         0 => "Every place is chosen. Saving keeps what you see here.".to_owned(),
@@ -108,7 +108,7 @@ pub(super) fn Merging(document: Document, onclose: EventHandler<()>) -> Element 
                 r#type: "button",
                 disabled: left > 0,
                 onclick: move |_| {
-                    finish(desk, document, &open, &picks.peek());
+                    finish(app_state, document, &open, &picks.peek());
                     onclose.call(());
                 },
                 "Save the merge"
@@ -199,13 +199,13 @@ async fn read(document: Document, path: &FilePath) -> Result<Open, String> {
 }
 
 /// Puts the outcome into the editor and saves it.
-fn finish(desk: Desk, document: Document, open: &Open, picks: &[Option<Pick>]) {
+fn finish(app_state: AppState, document: Document, open: &Open, picks: &[Option<Pick>]) {
     let text = open.text(picks);
     document.with(|editor| editor.set(&text));
     document.build_on(open.against.clone());
     api::run(async move {
-        if document.save(desk).await {
-            desk.toast("Merged: your changes and those in the file are saved", false, Offer::Nothing);
+        if document.save(app_state).await {
+            app_state.toast("Merged: your changes and those in the file are saved", false, Offer::Nothing);
         }
     });
 }

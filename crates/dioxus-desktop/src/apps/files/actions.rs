@@ -5,16 +5,16 @@ use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::{AtPath, Done, Entry, FromTo};
 
-use super::{Place, open_entry};
+use super::{FilesView, open_entry};
 use crate::api::{self, Answer};
 use crate::apps;
-use crate::desk::{Clip, Desk, Offer, desk};
 use crate::desktop::menu::Item;
 use crate::dom;
+use crate::state::{AppState, Clip, Offer, app_state};
 
 /// A name that is not taken yet: `name`, `name 2`, …
-fn free_name(place: Place, stem: &str, extension: &str) -> String {
-    let taken: Vec<String> = place.entries().iter().map(|e| e.path.name().to_owned()).collect();
+fn free_name(view: FilesView, stem: &str, extension: &str) -> String {
+    let taken: Vec<String> = view.entries().iter().map(|e| e.path.name().to_owned()).collect();
     let mut name = format!("{stem}{extension}");
     let mut n = 2;
     while taken.contains(&name) {
@@ -25,15 +25,15 @@ fn free_name(place: Place, stem: &str, extension: &str) -> String {
 }
 
 /// Makes a file or folder with a free name and lets the person name it.
-pub(crate) fn begin_new(place: Place, folder: bool) {
-    let name = if folder { free_name(place, "New folder", "") } else { free_name(place, "untitled", ".txt") };
-    let Ok(path) = place.join(&name) else { return };
-    let desk = desk();
+pub(crate) fn begin_new(view: FilesView, folder: bool) {
+    let name = if folder { free_name(view, "New folder", "") } else { free_name(view, "untitled", ".txt") };
+    let Ok(path) = view.join(&name) else { return };
+    let app_state = app_state();
     api::run(async move {
         let answer = if folder { make_folder(&path).await } else { make_file(&path).await };
-        if desk.did(&format!("Made {}", path.name()), &answer) {
-            api::put(place.chosen, |chosen| *chosen = Some(path.clone()));
-            api::put(place.renaming, |renaming| *renaming = Some(path));
+        if app_state.report_operation(&format!("Made {}", path.name()), &answer) {
+            api::put(view.chosen, |chosen| *chosen = Some(path.clone()));
+            api::put(view.renaming, |renaming| *renaming = Some(path));
         }
     });
 }
@@ -46,37 +46,37 @@ async fn make_folder(path: &FilePath) -> Answer<Done> {
     api::post("/folders", &AtPath { path: path.clone() }).await
 }
 
-pub(crate) fn new_file(desk: Desk, path: FilePath, open: bool) {
+pub(crate) fn new_file(app_state: AppState, path: FilePath, open: bool) {
     api::run(async move {
         let answer = make_file(&path).await;
-        if desk.did(&format!("Made {path}"), &answer)
+        if app_state.report_operation(&format!("Made {path}"), &answer)
             && open
             && let Some(app) = apps::find("editor")
         {
-            desk.open(app, Some(path.as_str()));
+            app_state.open(app, Some(path.as_str()));
         }
     });
 }
 
-pub(crate) fn new_folder(desk: Desk, path: FilePath) {
+pub(crate) fn new_folder(app_state: AppState, path: FilePath) {
     api::run(async move {
         let answer = make_folder(&path).await;
-        desk.did(&format!("Made {path}"), &answer);
+        app_state.report_operation(&format!("Made {path}"), &answer);
     });
 }
 
-pub(crate) fn delete(mut place: Place, path: FilePath) {
-    let desk = desk();
-    place.chosen.set(None);
+pub(crate) fn delete(mut view: FilesView, path: FilePath) {
+    let app_state = app_state();
+    view.chosen.set(None);
     api::run(async move {
         let answer = api::post("/files/delete", &AtPath { path: path.clone() }).await;
-        desk.did(&format!("Deleted {}", path.name()), &answer);
+        app_state.report_operation(&format!("Deleted {}", path.name()), &answer);
     });
 }
 
-pub(crate) fn rename(mut place: Place, path: FilePath, name: &str) {
-    place.renaming.set(None);
-    dom::focus_soon(format!("list-{}", place.window));
+pub(crate) fn rename(mut view: FilesView, path: FilePath, name: &str) {
+    view.renaming.set(None);
+    dom::focus_soon(format!("list-{}", view.window));
     let name = name.trim();
     if name.is_empty() || name == path.name() {
         return;
@@ -86,13 +86,13 @@ pub(crate) fn rename(mut place: Place, path: FilePath, name: &str) {
         None => FilePath::parse(name),
     };
     match to {
-        Ok(to) => send_move(place, path, to),
-        Err(error) => desk().toast(error.to_string(), true, Offer::Nothing),
+        Ok(to) => send_move(view, path, to),
+        Err(error) => app_state().toast(error.to_string(), true, Offer::Nothing),
     }
 }
 
 /// Puts a path into a folder; no folder is the workspace itself.
-pub(crate) fn move_into(place: Place, path: FilePath, folder: Option<FilePath>) {
+pub(crate) fn move_into(view: FilesView, path: FilePath, folder: Option<FilePath>) {
     if path.parent() == folder || folder.as_ref().is_some_and(|f| f.is_within(&path)) {
         return;
     }
@@ -101,12 +101,12 @@ pub(crate) fn move_into(place: Place, path: FilePath, folder: Option<FilePath>) 
         None => FilePath::parse(path.name()),
     };
     if let Ok(to) = to {
-        send_move(place, path, to);
+        send_move(view, path, to);
     }
 }
 
-fn send_move(place: Place, from: FilePath, to: FilePath) {
-    let desk = desk();
+fn send_move(view: FilesView, from: FilePath, to: FilePath) {
+    let app_state = app_state();
     api::run(async move {
         let text = if from.parent() == to.parent() {
             format!("Renamed {} to {}", from.name(), to.name())
@@ -115,34 +115,34 @@ fn send_move(place: Place, from: FilePath, to: FilePath) {
             format!("Moved {} into {into}", from.name())
         };
         let answer = api::post("/files/move", &FromTo { from, to: to.clone() }).await;
-        if desk.did(&text, &answer) {
-            api::put(place.chosen, |chosen| *chosen = chosen.take().map(|_| to));
+        if app_state.report_operation(&text, &answer) {
+            api::put(view.chosen, |chosen| *chosen = chosen.take().map(|_| to));
         }
     });
 }
 
 pub(crate) fn take(path: FilePath, cut: bool) {
-    let mut desk = desk();
-    desk.toast(format!("{} {}", if cut { "Cut" } else { "Copied" }, path.name()), false, Offer::Nothing);
-    desk.clip.set(Some(Clip { path, cut }));
+    let mut app_state = app_state();
+    app_state.toast(format!("{} {}", if cut { "Cut" } else { "Copied" }, path.name()), false, Offer::Nothing);
+    app_state.clip.set(Some(Clip { path, cut }));
 }
 
-pub(crate) fn paste(place: Place) {
-    let mut desk = desk();
-    let Some(clip) = desk.clip.peek().clone() else { return };
+pub(crate) fn paste(view: FilesView) {
+    let mut app_state = app_state();
+    let Some(clip) = app_state.clip.peek().clone() else { return };
     if clip.cut {
-        desk.clip.set(None);
-        return move_into(place, clip.path, place.folder.peek().clone());
+        app_state.clip.set(None);
+        return move_into(view, clip.path, view.folder.peek().clone());
     }
     let name = clip.path.name().to_owned();
     let (stem, extension) = match name.rsplit_once('.') {
         Some((stem, extension)) if !stem.is_empty() => (stem.to_owned(), format!(".{extension}")),
         Some(_) | None => (name.clone(), String::new()),
     };
-    let Ok(to) = place.join(&free_name(place, &stem, &extension)) else { return };
+    let Ok(to) = view.join(&free_name(view, &stem, &extension)) else { return };
     api::run(async move {
         let answer = api::post("/files/copy", &FromTo { from: clip.path, to: to.clone() }).await;
-        desk.did(&format!("Copied to {}", to.name()), &answer);
+        app_state.report_operation(&format!("Copied to {}", to.name()), &answer);
     });
 }
 
@@ -153,46 +153,44 @@ pub(crate) fn download(path: &FilePath) {
     );
 }
 
-pub(crate) fn entry_menu(mut place: Place, entry: &Entry) -> Vec<Item> {
+pub(crate) fn entry_menu(mut view: FilesView, entry: &Entry) -> Vec<Item> {
     let path = entry.path.clone();
-    let with = move |run: fn(Place, FilePath)| {
+    let with = move |run: fn(FilesView, FilePath)| {
         let path = path.clone();
-        move || run(place, path.clone())
+        move || run(view, path.clone())
     };
     let is_file = matches!(entry.node, FileNode::File { .. });
     let opened = entry.clone();
-    let mut items = vec![Item::new("folder-open", "Open", move || open_entry(place, &opened)).key("Enter")];
+    let mut items = vec![Item::new("folder-open", "Open", move || open_entry(view, &opened)).key("Enter")];
     if is_file {
         items.push(Item::new("download", "Download", with(|_, path| download(&path))));
         items.push(Item::new(
             "history",
             "Versions",
-            with(|mut place, path| {
-                place.chosen.set(Some(path));
-                place.versions.set(true);
+            with(|mut view, path| {
+                view.chosen.set(Some(path));
+                view.versions.set(true);
             }),
         ));
     }
     items.push(Item::Line);
     items.push(Item::new("copy", "Copy", with(|_, path| take(path, false))).key("Ctrl C"));
     items.push(Item::new("scissors", "Cut", with(|_, path| take(path, true))).key("Ctrl X"));
-    items.push(
-        Item::new("pencil", "Rename", with(|mut place, path| place.renaming.set(Some(path)))).key("F2"),
-    );
+    items.push(Item::new("pencil", "Rename", with(|mut view, path| view.renaming.set(Some(path)))).key("F2"));
     items.push(Item::new("link", "Copy path", with(|_, path| dom::copy(path.as_str()))));
     items.push(Item::Line);
     items.push(Item::new("trash-2", "Delete", with(delete)).key("Del").bad());
-    place.chosen.set(Some(entry.path.clone()));
+    view.chosen.set(Some(entry.path.clone()));
     items
 }
 
-pub(crate) fn folder_menu(place: Place) -> Vec<Item> {
+pub(crate) fn folder_menu(view: FilesView) -> Vec<Item> {
     let mut items = vec![
-        Item::new("file-plus", "New file", move || begin_new(place, false)),
-        Item::new("folder-plus", "New folder", move || begin_new(place, true)),
+        Item::new("file-plus", "New file", move || begin_new(view, false)),
+        Item::new("folder-plus", "New folder", move || begin_new(view, true)),
     ];
-    if desk().clip.peek().is_some() {
-        items.push(Item::new("clipboard-paste", "Paste", move || paste(place)).key("Ctrl V"));
+    if app_state().clip.peek().is_some() {
+        items.push(Item::new("clipboard-paste", "Paste", move || paste(view)).key("Ctrl V"));
     }
     items
 }

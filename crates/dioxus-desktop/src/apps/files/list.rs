@@ -7,24 +7,24 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::Entry;
 use wasm_bindgen::JsCast;
 
-use super::{Place, actions, icon_for, open_entry};
-use crate::desk::desk;
+use super::{FilesView, actions, icon_for, open_entry};
 use crate::desktop::menu::Menu;
 use crate::icons::Icon;
 use crate::parts::Empty;
+use crate::state::app_state;
 use crate::{api, clock, dom, upload};
 
 const ROW: usize = 32;
 const SPARE: usize = 12;
 
 #[component]
-pub(crate) fn List(place: Place) -> Element {
-    let mut desk = desk();
-    let entries = place.entries();
+pub(crate) fn List(view: FilesView) -> Element {
+    let mut app_state = app_state();
+    let entries = view.entries();
     let mut top = use_signal(|| 0usize);
     let mut tall = use_signal(|| 900usize);
-    let mut chosen = place.chosen;
-    let mut renaming = place.renaming;
+    let mut chosen = view.chosen;
+    let mut renaming = view.renaming;
     let total = entries.len();
     let first = (top() / ROW).saturating_sub(SPARE).min(total);
     let last = ((top() + tall()) / ROW + SPARE).min(total);
@@ -38,18 +38,18 @@ pub(crate) fn List(place: Place) -> Element {
         let ctrl = event.modifiers().ctrl() || event.modifiers().meta();
         let current = at.and_then(|i| keys.get(i)).cloned();
         match (key.as_str(), ctrl, current) {
-            ("ArrowDown", false, _) => choose(place, &keys, at.map_or(0, |i| i + 1)),
-            ("ArrowUp", false, _) => choose(place, &keys, at.map_or(0, |i| i.saturating_sub(1))),
-            ("Home", false, _) => choose(place, &keys, 0),
-            ("End", false, _) => choose(place, &keys, usize::MAX),
-            ("Enter", false, Some(entry)) => open_entry(place, &entry),
+            ("ArrowDown", false, _) => choose(view, &keys, at.map_or(0, |i| i + 1)),
+            ("ArrowUp", false, _) => choose(view, &keys, at.map_or(0, |i| i.saturating_sub(1))),
+            ("Home", false, _) => choose(view, &keys, 0),
+            ("End", false, _) => choose(view, &keys, usize::MAX),
+            ("Enter", false, Some(entry)) => open_entry(view, &entry),
             ("F2", false, Some(entry)) => renaming.set(Some(entry.path)),
-            ("Delete", false, Some(entry)) => actions::delete(place, entry.path),
-            ("Backspace", false, _) => place.up(),
+            ("Delete", false, Some(entry)) => actions::delete(view, entry.path),
+            ("Backspace", false, _) => view.up(),
             ("Escape", false, Some(_)) => chosen.set(None),
             ("c", true, Some(entry)) => actions::take(entry.path, false),
             ("x", true, Some(entry)) => actions::take(entry.path, true),
-            ("v", true, _) => actions::paste(place),
+            ("v", true, _) => actions::paste(view),
             _ => return,
         }
         event.prevent_default();
@@ -63,7 +63,7 @@ pub(crate) fn List(place: Place) -> Element {
         }
         div {
             class: "rows scroll",
-            id: "list-{place.window}",
+            id: "list-{view.window}",
             role: "listbox",
             "aria-label": "Files",
             tabindex: "0",
@@ -80,17 +80,17 @@ pub(crate) fn List(place: Place) -> Element {
                 event.prevent_default();
                 event.stop_propagation();
                 let at = event.client_coordinates();
-                desk.menu.set(Some(Menu::at(at.x, at.y, actions::folder_menu(place))));
+                app_state.menu.set(Some(Menu::at(at.x, at.y, actions::folder_menu(view))));
             },
             if total == 0 {
                 Empty { icon: "folder-open", title: "This folder is empty",
                     p { "Drop files here, or begin with a new one." }
-                    button { class: "btn", onclick: move |_| actions::begin_new(place, false), Icon { name: "file-plus" } "New file" }
+                    button { class: "btn", onclick: move |_| actions::begin_new(view, false), Icon { name: "file-plus" } "New file" }
                 }
             }
             div { height: "{first * ROW}px" }
             for entry in entries.into_iter().take(last).skip(first) {
-                Row { key: "{entry.path}", place, entry: entry.clone(), on: chosen.read().as_ref() == Some(&entry.path), renaming: renaming.read().as_ref() == Some(&entry.path) }
+                Row { key: "{entry.path}", view, entry: entry.clone(), on: chosen.read().as_ref() == Some(&entry.path), renaming: renaming.read().as_ref() == Some(&entry.path) }
             }
             div { height: "{(total - last) * ROW}px" }
         }
@@ -100,15 +100,15 @@ pub(crate) fn List(place: Place) -> Element {
     }
 }
 
-fn choose(mut place: Place, entries: &[Entry], index: usize) {
+fn choose(mut view: FilesView, entries: &[Entry], index: usize) {
     let Some(entry) = entries.get(index.min(entries.len().saturating_sub(1))) else { return };
-    place.chosen.set(Some(entry.path.clone()));
-    dom::reveal(&format!("row-{}-{}", place.window, entry.path));
+    view.chosen.set(Some(entry.path.clone()));
+    dom::reveal(&format!("row-{}-{}", view.window, entry.path));
 }
 
 #[component]
-fn Row(place: Place, entry: Entry, on: bool, renaming: bool) -> Element {
-    let mut desk = desk();
+fn Row(view: FilesView, entry: Entry, on: bool, renaming: bool) -> Element {
+    let mut app_state = app_state();
     let mut target = use_signal(|| false);
     let folder = matches!(entry.node, FileNode::Folder);
     let (icon, size) = match &entry.node {
@@ -116,7 +116,7 @@ fn Row(place: Place, entry: Entry, on: bool, renaming: bool) -> Element {
         FileNode::File { size, .. } => (icon_for(entry.path.name()), clock::size(*size)),
         FileNode::Symlink { target } => ("corner-down-right", format!("→ {target}")),
     };
-    let cut = desk.clip.read().as_ref().is_some_and(|c| c.cut && c.path == entry.path);
+    let cut = app_state.clip.read().as_ref().is_some_and(|c| c.cut && c.path == entry.path);
     let class = format!(
         "row {} {} {} {}",
         if on { "on" } else { "" },
@@ -126,11 +126,11 @@ fn Row(place: Place, entry: Entry, on: bool, renaming: bool) -> Element {
     );
     let (path, open, menu, dragged, dropped) =
         (entry.path.clone(), entry.clone(), entry.clone(), entry.path.clone(), entry.path.clone());
-    let mut chosen = place.chosen;
+    let mut chosen = view.chosen;
     rsx! {
         div {
             class,
-            id: "row-{place.window}-{entry.path}",
+            id: "row-{view.window}-{entry.path}",
             role: "option",
             "aria-selected": on.to_string(),
             "data-path": "{entry.path}",
@@ -139,12 +139,12 @@ fn Row(place: Place, entry: Entry, on: bool, renaming: bool) -> Element {
                 event.stop_propagation();
                 chosen.set(Some(path.clone()));
             },
-            ondoubleclick: move |_| open_entry(place, &open),
+            ondoubleclick: move |_| open_entry(view, &open),
             oncontextmenu: move |event| {
                 event.prevent_default();
                 event.stop_propagation();
                 let at = event.client_coordinates();
-                desk.menu.set(Some(Menu::at(at.x, at.y, actions::entry_menu(place, &menu))));
+                app_state.menu.set(Some(Menu::at(at.x, at.y, actions::entry_menu(view, &menu))));
             },
             ondragstart: move |event| {
                 upload::drag_out(&event.data().as_web_event(), &dragged, folder);
@@ -161,12 +161,12 @@ fn Row(place: Place, entry: Entry, on: bool, renaming: bool) -> Element {
                 if folder && let Some(path) = upload::dragged_path(&event.data().as_web_event()) {
                     event.prevent_default();
                     event.stop_propagation();
-                    actions::move_into(place, path, Some(dropped.clone()));
+                    actions::move_into(view, path, Some(dropped.clone()));
                 }
             },
             span { class: "name",
                 Icon { name: icon }
-                if renaming { Rename { place, path: entry.path.clone() } } else { span { "{entry.path.name()}" } }
+                if renaming { Rename { view, path: entry.path.clone() } } else { span { "{entry.path.name()}" } }
             }
             span { class: "size", "{size}" }
             span { class: "when", title: "{clock::full(entry.ts)}", "{clock::when(entry.ts)}" }
@@ -175,12 +175,12 @@ fn Row(place: Place, entry: Entry, on: bool, renaming: bool) -> Element {
 }
 
 #[component]
-fn Rename(place: Place, path: FilePath) -> Element {
+fn Rename(view: FilesView, path: FilePath) -> Element {
     let mut name = use_signal(|| path.name().to_owned());
-    let id = format!("rename-{}", place.window);
-    let mut renaming = place.renaming;
+    let id = format!("rename-{}", view.window);
+    let mut renaming = view.renaming;
     use_effect(move || {
-        let id = format!("rename-{}", place.window);
+        let id = format!("rename-{}", view.window);
         api::run(async move {
             gloo_timers::future::TimeoutFuture::new(0).await;
             dom::focus(&id);
@@ -203,14 +203,14 @@ fn Rename(place: Place, path: FilePath) -> Element {
             onkeydown: move |event| {
                 event.stop_propagation();
                 match dom::key(&event).as_str() {
-                    "Enter" => actions::rename(place, done.clone(), &name.peek()),
+                    "Enter" => actions::rename(view, done.clone(), &name.peek()),
                     "Escape" => renaming.set(None),
                     _ => {}
                 }
             },
             onblur: move |_| {
                 if renaming.peek().as_ref() == Some(&left) {
-                    actions::rename(place, left.clone(), &name.peek());
+                    actions::rename(view, left.clone(), &name.peek());
                 }
             },
         }

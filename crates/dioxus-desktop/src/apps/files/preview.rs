@@ -5,12 +5,12 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::Entry;
 use web_sys::{Blob, BlobPropertyBag, Url};
 
-use super::{Kind, Place, actions, icon_for, kind, markdown, open_entry, versions};
+use super::{FilesView, Kind, actions, icon_for, kind, markdown, open_entry, versions};
 use crate::api;
 use crate::clock;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{IconButton, Trouble, Waiting, either};
+use crate::parts::{IconButton, LoadError, Loading, either};
 
 const LARGEST_TEXT: u64 = 400_000;
 const LARGEST_MEDIA: u64 = 200_000_000;
@@ -46,9 +46,9 @@ fn blob_url(bytes: &[u8], mime: &str) -> Option<BlobUrl> {
 }
 
 #[component]
-pub(crate) fn Preview(place: Place, entry: Entry) -> Element {
-    let mut chosen = place.chosen;
-    let mut show_versions = place.versions;
+pub(crate) fn Preview(view: FilesView, entry: Entry) -> Element {
+    let mut chosen = view.chosen;
+    let mut show_versions = view.versions;
     let (opened, down) = (entry.clone(), entry.path.clone());
     let name = entry.path.name().to_owned();
     let about = match &entry.node {
@@ -65,7 +65,7 @@ pub(crate) fn Preview(place: Place, entry: Entry) -> Element {
                 IconButton { icon: "x", label: "Close the preview", onclick: move |_| chosen.set(None) }
             }
             div { class: "acts",
-                button { class: "btn", onclick: move |_| open_entry(place, &opened), "Open" }
+                button { class: "btn", onclick: move |_| open_entry(view, &opened), "Open" }
                 if is_file {
                     button { class: "btn", onclick: move |_| actions::download(&down), Icon { name: "download" } "Download" }
                     button { class: "btn", "aria-pressed": show_versions().to_string(), onclick: move |_| show_versions.toggle(), Icon { name: "history" } "Versions" }
@@ -121,8 +121,8 @@ fn Content(entry: Entry) -> Element {
         });
     });
     match shown.read().clone() {
-        None => rsx! { Waiting {} },
-        Some(Err(failure)) => rsx! { Trouble { failure } },
+        None => rsx! { Loading {} },
+        Some(Err(failure)) => rsx! { LoadError { failure } },
         Some(Ok(Shown::Nothing(why))) => rsx! { p { class: "quiet pad", "{why}" } },
         Some(Ok(Shown::Text(text))) if what == Kind::Markdown => rsx! {
             div { class: "read scroll", tabindex: "0", markdown::Markdown { text } }
@@ -157,13 +157,13 @@ fn Media(what: Kind, url: String, name: String) -> Element {
 fn Pdf(bytes: Vec<u8>, name: String) -> Element {
     let id = use_hook(|| format!("pdf-{}", (js_sys::Math::random() * 1e9) as u64));
     let mut trouble = use_signal(|| false);
-    let mut shown = use_signal(|| None::<crate::foreign::Pdf>);
+    let mut shown = use_signal(|| None::<crate::js_parts::PdfView>);
     let at = id.clone();
     use_hook(move || {
         spawn(async move {
             gloo_timers::future::TimeoutFuture::new(0).await;
             let Some(element) = dom::by_id(&at) else { return };
-            match crate::foreign::Pdf::mount(&element, &name, &bytes).await {
+            match crate::js_parts::PdfView::mount(&element, &name, &bytes).await {
                 Ok(pdf) => shown.set(Some(pdf)),
                 Err(_) => trouble.set(true),
             }

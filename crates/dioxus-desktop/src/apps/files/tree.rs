@@ -6,25 +6,24 @@ use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::Listing;
 
-use super::{Place, actions};
+use super::{FilesView, actions};
 use crate::api;
-use crate::desk::desk;
+use crate::changes::use_changes;
 use crate::icons::Icon;
 use crate::upload;
 
 #[component]
-pub(crate) fn Tree(place: Place) -> Element {
+pub(crate) fn Tree(view: FilesView) -> Element {
     rsx! {
         div { role: "tree", "aria-label": "Folders",
-            Branch { place, path: None, depth: 0, open_at_first: true }
+            Branch { view, path: None, depth: 0, open_at_first: true }
         }
     }
 }
 
 #[component]
-fn Branch(place: Place, path: Option<FilePath>, depth: u32, open_at_first: bool) -> Element {
-    let desk = desk();
-    let shown = place.folder.read().clone();
+fn Branch(view: FilesView, path: Option<FilePath>, depth: u32, open_at_first: bool) -> Element {
+    let shown = view.folder.read().clone();
     let on = shown == path;
     let within = match (&shown, &path) {
         (Some(shown), Some(path)) => shown.is_within(path) && shown != path,
@@ -58,28 +57,28 @@ fn Branch(place: Place, path: Option<FilePath>, depth: u32, open_at_first: bool)
                 if let Some(path) = upload::dragged_path(&event.data().as_web_event()) {
                     event.prevent_default();
                     event.stop_propagation();
-                    actions::move_into(place, path, dropped.clone());
+                    actions::move_into(view, path, dropped.clone());
                 }
             },
             button { class: if is_open { "twist open" } else { "twist" }, "aria-label": if is_open { "Close {name}" } else { "Open {name}" }, onclick: move |_| open.toggle(), Icon { name: "chevron-right" } }
-            button { class: "go", onclick: move |_| { open.set(true); place.go(to.clone()) },
+            button { class: "go", onclick: move |_| { open.set(true); view.go(to.clone()) },
                 Icon { name: icon }
                 span { "{name}" }
             }
         }
         if is_open {
-            Children { place, path, depth, seq: *desk.projected.read() }
+            Children { view, path, depth }
         }
     }
 }
 
 #[component]
-fn Children(place: Place, path: Option<FilePath>, depth: u32, seq: u64) -> Element {
-    let _ = seq;
-    let desk = desk();
-    let at = path.clone();
+fn Children(view: FilesView, path: Option<FilePath>, depth: u32) -> Element {
+    let mut known = use_hook(|| CopyValue::new(Vec::<FilePath>::new()));
+    let (at, of) = (path.clone(), path);
+    let changes = use_changes(move |change| change.is_of_folders_in(of.as_ref(), &known.peek()));
     let listing = api::use_fetched::<Listing>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         api::query("/files", &[("path", at.as_ref().map_or("", |path| path.as_str()))])
     });
     let folders: Vec<FilePath> = match &*listing.read() {
@@ -91,9 +90,10 @@ fn Children(place: Place, path: Option<FilePath>, depth: u32, seq: u64) -> Eleme
             .collect(),
         Some(Err(_)) | None => Vec::new(),
     };
+    known.set(folders.clone());
     rsx! {
         for folder in folders {
-            Branch { key: "{folder}", place, path: Some(folder), depth: depth + 1, open_at_first: false }
+            Branch { key: "{folder}", view, path: Some(folder), depth: depth + 1, open_at_first: false }
         }
     }
 }

@@ -6,22 +6,23 @@ use shared_types::wire::{Comparison, Done, Version};
 use shared_types::{FilePath, Seq};
 
 use crate::api::{self, Answer};
+use crate::changes::use_changes;
 use crate::clock;
-use crate::desk::desk;
-use crate::parts::{Changes, Empty, Trouble, Waiting, author};
+use crate::parts::{Changes, Empty, LoadError, Loading, author};
+use crate::state::app_state;
 
 #[component]
 pub(crate) fn Versions(path: FilePath) -> Element {
-    let desk = desk();
-    let at = path.clone();
+    let (at, of) = (path.clone(), path.clone());
+    let changes = use_changes(move |change| change.is_of_path(&of));
     let versions = api::use_fetched::<Vec<Version>>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         api::query("/versions", &[("path", at.as_str())])
     });
     let mut open = use_signal(|| None::<Seq>);
     match &*versions.read() {
-        None => rsx! { Waiting {} },
-        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+        None => rsx! { Loading {} },
+        Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
         Some(Ok(versions)) if versions.is_empty() => rsx! {
             Empty { icon: "history", title: "No versions yet", p { "They appear as the file changes." } }
         },
@@ -61,7 +62,7 @@ pub(crate) fn Versions(path: FilePath) -> Element {
 }
 
 fn restore(path: FilePath, hash: String) {
-    let desk = desk();
+    let app_state = app_state();
     api::run(async move {
         let answer: Answer<Done> = match api::bytes(&api::query("/content", &[("hash", &hash)])).await {
             Ok((bytes, _)) => {
@@ -70,19 +71,20 @@ fn restore(path: FilePath, hash: String) {
             }
             Err(failure) => Err(failure),
         };
-        desk.did(&format!("Restored an older {}", path.name()), &answer);
+        app_state.report_operation(&format!("Restored an older {}", path.name()), &answer);
     });
 }
 
 #[component]
 fn Difference(path: FilePath, seq: Seq) -> Element {
-    let desk = desk();
+    let of = path.clone();
+    let changes = use_changes(move |change| change.is_of_path(&of));
     let difference = api::use_fetched::<Comparison>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         api::query("/compare", &[("from", &seq.to_string()), ("path", path.as_str())])
     });
     match &*difference.read() {
-        None => rsx! { Waiting {} },
+        None => rsx! { Loading {} },
         Some(Err(failure)) => rsx! { p { class: "quiet", "{failure.text()}" } },
         Some(Ok(found)) if found.changes.is_empty() => rsx! { p { class: "quiet", "The same as now." } },
         Some(Ok(found)) => {

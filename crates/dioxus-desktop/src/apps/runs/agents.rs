@@ -5,14 +5,14 @@ use shared_types::TaskId;
 use shared_types::wire::{Agent, AgentState, RunDetails, RunGesture, RunLine, RunState};
 
 use super::does;
-use crate::desk::Desk;
 use crate::format::{agent_state, cost, origins, role_icon, role_name};
 use crate::icons::Icon;
 use crate::parts::{SOME_WORDS, press};
 use crate::runs;
+use crate::state::AppState;
 
 /// One press on an agent shows only its steps, another all of them again.
-pub(super) fn tree(desk: Desk, details: &RunDetails, only: Signal<Option<TaskId>>) -> Element {
+pub(super) fn tree(app_state: AppState, details: &RunDetails, only: Signal<Option<TaskId>>) -> Element {
     let mut rows = Vec::new();
     place(&details.agents, None, 0, &mut rows);
     if rows.is_empty() {
@@ -35,7 +35,7 @@ pub(super) fn tree(desk: Desk, details: &RunDetails, only: Signal<Option<TaskId>
             p { class: "note-line warn", Icon { name: "triangle-alert" } span { "They have read words from {from}, which may try to steer them. What cannot be undone is asked about first." } }
         }
         ul { class: "agents",
-            for (depth, agent) in rows { {row(desk, line, depth, agent, only)} }
+            for (depth, agent) in rows { {row(app_state, line, depth, agent, only)} }
         }
     }
 }
@@ -51,13 +51,19 @@ fn place<'a>(agents: &'a [Agent], parent: Option<TaskId>, depth: usize, out: &mu
     }
 }
 
-fn row(desk: Desk, line: &RunLine, depth: usize, agent: &Agent, mut only: Signal<Option<TaskId>>) -> Element {
+fn row(
+    app_state: AppState,
+    line: &RunLine,
+    depth: usize,
+    agent: &Agent,
+    mut only: Signal<Option<TaskId>>,
+) -> Element {
     let task = agent.task;
     let on = *only.read() == Some(task);
     let working = agent.state == AgentState::Working;
     let paused = working && line.state == RunState::Paused;
     let (word, class) = agent_state(agent.state, paused);
-    let words = desk.runs.streamed.read().get(&task).cloned().unwrap_or_default();
+    let words = app_state.runs.streamed.read().get(&task).cloned().unwrap_or_default();
     let trust = does(line.run, RunGesture::Trust { task });
     rsx! {
         li { key: "{task}", class: if working && !paused { "agent working" } else { "agent" }, "data-depth": "{depth.min(4)}",

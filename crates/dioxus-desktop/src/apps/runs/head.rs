@@ -10,14 +10,14 @@ use crate::apps::files;
 use crate::apps::files::markdown::Markdown;
 use crate::apps::settings::models::BudgetForm;
 use crate::clock;
-use crate::desk::Desk;
 use crate::format::{budget, cost, duration, run_state};
 use crate::icons::Icon;
 use crate::parts::{IconButton, press};
 use crate::runs::{self, is_unrecorded};
+use crate::state::AppState;
 use crate::undo::{self, Plan, Target, Way};
 
-pub(super) fn head(desk: Desk, window: WindowId, known: &KnownRun) -> Element {
+pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> Element {
     // A recorded run resumes by the button below its bounds.
     let KnownRun { details, is_recorded } = known;
     let line = &details.line;
@@ -31,7 +31,7 @@ pub(super) fn head(desk: Desk, window: WindowId, known: &KnownRun) -> Element {
     let revert = {
         let title = title.clone();
         let way = if undone { Way::Redo } else { Way::Undo };
-        move || undo::ask(desk, Plan::Revert { way, target: Target::Run(run), label: title.clone() })
+        move || undo::ask(app_state, Plan::Revert { way, target: Target::Run(run), label: title.clone() })
     };
     let mut facts = vec![clock::full(line.started)];
     if let Some(ended) = line.ended {
@@ -107,7 +107,7 @@ fn spent(bounds: &Budget, line: &RunLine) -> Element {
 }
 
 /// What the person was told at the end, and what there is to open.
-pub(super) fn outcome(desk: Desk, details: &RunDetails) -> Element {
+pub(super) fn outcome(app_state: AppState, details: &RunDetails) -> Element {
     let summary = details.summary.clone().filter(|summary| !summary.is_empty());
     let results = &details.results;
     if summary.is_none() && results.is_empty() {
@@ -122,7 +122,7 @@ pub(super) fn outcome(desk: Desk, details: &RunDetails) -> Element {
                 for path in results {
                     {press("btn", files::icon_for(path.name()), path.as_str(), {
                         let path = path.clone();
-                        move || files::open_path(desk, path.as_str())
+                        move || files::open_path(app_state, path.as_str())
                     })}
                 }
             }

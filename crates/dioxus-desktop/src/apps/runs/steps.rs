@@ -8,11 +8,11 @@ use shared_types::{RunId, Seq, TaskId};
 use crate::api::{self, Answer};
 use crate::apps;
 use crate::clock;
-use crate::desk::{Desk, desk};
 use crate::dom;
 use crate::format::{cost, role_icon, role_name};
 use crate::icons::Icon;
-use crate::parts::{IconButton, Trouble, Waiting, press};
+use crate::parts::{IconButton, LoadError, Loading, press};
+use crate::state::{AppState, app_state};
 use crate::undo::{self, Plan, Target, Way};
 
 const ROW: usize = 36;
@@ -69,7 +69,7 @@ pub(super) fn Steps(
                     *kept = older;
                     *turn.write() += 1;
                 }
-                Err(failure) => desk().fail(&failure),
+                Err(failure) => app_state().report_failure(&failure),
             }
         });
     };
@@ -158,7 +158,7 @@ fn row(details: &RunDetails, step: &Step, above: Option<&Step>, mut chosen: Sign
 /// What went into a step and what came out of it.
 #[component]
 pub(super) fn Parts(run: RunId, seq: Seq, revision: u64, chosen: Signal<Option<Seq>>) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let mut chosen = chosen;
     let now = use_memo(use_reactive!(|(revision,)| revision));
     let parts = api::use_fetched::<StepParts>(move || {
@@ -166,14 +166,14 @@ pub(super) fn Parts(run: RunId, seq: Seq, revision: u64, chosen: Signal<Option<S
         format!("/runs/{run}/steps/{seq}")
     });
     let body = match &*parts.read() {
-        None => rsx! { Waiting {} },
-        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+        None => rsx! { Loading {} },
+        Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
         Some(Ok(parts)) => {
             let step = &parts.step;
             rsx! {
                 h3 { "{step.label}" }
                 p { class: "quiet", {clock::full(step.ts)} " · event {seq}" }
-                {acts(desk, run, step)}
+                {acts(app_state, run, step)}
                 for note in &parts.notes {
                     p { class: "note-line", Icon { name: "info" } "{note}" }
                 }
@@ -199,14 +199,14 @@ fn part(title: &str, words: Option<&str>) -> Element {
 }
 
 /// What can be done to a step: a turn and a call can be tried again, and a call is an operation of its own.
-fn acts(desk: Desk, run: RunId, step: &Step) -> Element {
+fn acts(app_state: AppState, run: RunId, step: &Step) -> Element {
     let label = step.label.clone();
     let seq = step.seq;
     let again = (matches!(step.kind, StepKind::Reply | StepKind::Call) && !step.undone).then(|| {
         let label = label.clone();
         let retry = move || {
             let (way, target) = (Way::Retry, Target::Step(run, seq));
-            undo::ask(desk, Plan::Revert { way, target, label: label.clone() });
+            undo::ask(app_state, Plan::Revert { way, target, label: label.clone() });
         };
         press("btn", "rotate-ccw", Way::Retry.verb(), retry)
     });
@@ -216,10 +216,11 @@ fn acts(desk: Desk, run: RunId, step: &Step) -> Element {
         };
     };
     let way = if step.undone { Way::Redo } else { Way::Undo };
-    let revert = move || undo::ask(desk, Plan::Revert { way, target: Target::Op(op), label: label.clone() });
+    let revert =
+        move || undo::ask(app_state, Plan::Revert { way, target: Target::Op(op), label: label.clone() });
     let look = move || {
         if let Some(app) = apps::find("timeline") {
-            desk.open(app, Some(&op.to_string()));
+            app_state.open(app, Some(&op.to_string()));
         }
     };
     rsx! {

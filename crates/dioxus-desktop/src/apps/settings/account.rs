@@ -8,28 +8,28 @@ use shared_types::wire::{
 use super::webauthn;
 use crate::api::{self, Answer, Method};
 use crate::clock;
-use crate::desk::{Offer, desk};
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{IconButton, SOME_WORDS, Trouble, Waiting, either};
+use crate::parts::{IconButton, LoadError, Loading, SOME_WORDS, either};
+use crate::state::{Offer, app_state};
 
 /// Removes something by its route, then reads the list again.
 pub(super) fn remove(route: String, said: &'static str, turn: Signal<u32>) {
-    let desk = desk();
+    let app_state = app_state();
     api::run(async move {
         match api::delete(&route).await {
             Ok(()) => {
-                desk.toast(said, false, Offer::Nothing);
+                app_state.toast(said, false, Offer::Nothing);
                 api::put(turn, |turn| *turn += 1);
             }
-            Err(failure) => desk.fail(&failure),
+            Err(failure) => app_state.report_failure(&failure),
         }
     });
 }
 
 #[component]
 pub(crate) fn Passkeys() -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let mut turn = use_signal(|| 0u32);
     let mut name = use_signal(String::new);
     let mut busy = use_signal(|| false);
@@ -49,9 +49,9 @@ pub(crate) fn Passkeys() -> Element {
                 Ok(()) => {
                     name.set(String::new());
                     *turn.write() += 1;
-                    desk.toast("Passkey added", false, Offer::Nothing);
+                    app_state.toast("Passkey added", false, Offer::Nothing);
                 }
-                Err(failure) => desk.fail(&failure),
+                Err(failure) => app_state.report_failure(&failure),
             }
         });
     };
@@ -62,8 +62,8 @@ pub(crate) fn Passkeys() -> Element {
             button { class: "btn pri", r#type: "submit", disabled: busy(), Icon { name: "plus" } "Add a passkey" }
         }
         match &*keys.read() {
-            None => rsx! { Waiting {} },
-            Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+            None => rsx! { Loading {} },
+            Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
             Some(Ok(keys)) if keys.is_empty() => rsx! { p { class: "quiet", "There is none yet. Until then only a link from the machine itself signs you in." } },
             Some(Ok(keys)) => rsx! {
                 ul { class: "things",
@@ -98,8 +98,8 @@ pub(crate) fn Sessions() -> Element {
     rsx! {
         p { class: "quiet", "Every browser that is signed in. Ending one signs it out at once." }
         match &*sessions.read() {
-            None => rsx! { Waiting {} },
-            Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+            None => rsx! { Loading {} },
+            Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
             Some(Ok(sessions)) => rsx! {
                 ul { class: "things",
                     for session in sessions.clone() {
@@ -148,7 +148,7 @@ fn browser(agent: &str) -> String {
 
 #[component]
 pub(crate) fn Tokens() -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let mut turn = use_signal(|| 0u32);
     let mut name = use_signal(String::new);
     let mut write = use_signal(|| false);
@@ -177,7 +177,7 @@ pub(crate) fn Tokens() -> Element {
                     name.set(String::new());
                     *turn.write() += 1;
                 }
-                Err(failure) => desk.fail(&failure),
+                Err(failure) => app_state.report_failure(&failure),
             }
         });
     };
@@ -203,8 +203,8 @@ pub(crate) fn Tokens() -> Element {
             }
         }
         match &*tokens.read() {
-            None => rsx! { Waiting {} },
-            Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+            None => rsx! { Loading {} },
+            Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
             Some(Ok(tokens)) => rsx! {
                 ul { class: "things",
                     for token in tokens.clone() {
@@ -235,14 +235,14 @@ fn scopes(scopes: &[Scope]) -> String {
 
 #[component]
 pub(crate) fn Recovery() -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let mut codes = use_signal(Vec::<String>::new);
     let make = move |_| {
         spawn(async move {
             let answer: Answer<RecoveryCodes> = api::post("/auth/recovery", &api::Empty {}).await;
             match answer {
                 Ok(made) => codes.set(made.codes),
-                Err(failure) => desk.fail(&failure),
+                Err(failure) => app_state.report_failure(&failure),
             }
         });
     };

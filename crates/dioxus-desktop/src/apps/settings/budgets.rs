@@ -6,17 +6,17 @@ use shared_types::payload::run::Budget;
 use shared_types::wire::ModelList;
 
 use crate::apps::runs::share;
-use crate::desk::desk;
 use crate::dom;
 use crate::format::{budget, cost, duration, role_icon, role_name};
 use crate::icons::Icon;
+use crate::state::app_state;
 
 const ROLES: [&str; 4] = ["conductor", "writer", "researcher", "terminal"];
 
 /// Keeps a budget as a setting.
 fn keep(key: &str, value: Budget) {
     match serde_json::to_value(value) {
-        Ok(value) => desk().set(key, without_nulls(value)),
+        Ok(value) => app_state().set(key, without_nulls(value)),
         Err(error) => dom::warn(&format!("{key}: {error}")),
     }
 }
@@ -52,15 +52,15 @@ pub(super) fn budgets(list: &ModelList) -> Element {
     }
 }
 
-/// For how long, in seconds, a call can be called off; the second where nobody has said anything.
+/// For how many seconds a call can be called off. The second is the default.
 const HOLDS: [u64; 5] = [0, 5, 15, 60, 300];
 
 fn outbox() -> Element {
-    let desk = desk();
-    let now = desk.setting_as("runs.outbox").unwrap_or(HOLDS[1]);
+    let app_state = app_state();
+    let now = app_state.setting_as("runs.outbox").unwrap_or(HOLDS[1]);
     rsx! {
         p { class: "quiet", "Commands with the network, and tools of others that do more than read, lie in the outbox for so long. Until then you can call them off." }
-        select { "aria-label": "How long calls wait in the outbox", onchange: move |e| desk.set("runs.outbox", e.value().parse::<u64>().ok().into()),
+        select { "aria-label": "How long calls wait in the outbox", onchange: move |e| app_state.set("runs.outbox", e.value().parse::<u64>().ok().into()),
             if !HOLDS.contains(&now) { option { value: "{now}", selected: true, {duration(now * 1000)} } }
             for seconds in HOLDS { option { key: "{seconds}", value: "{seconds}", selected: seconds == now, {duration(seconds * 1000)} } }
         }
@@ -71,7 +71,7 @@ fn outbox() -> Element {
 #[component]
 fn OfRole(role: &'static str) -> Element {
     let setting = format!("runs.agent.{role}");
-    let value: Budget = desk().setting_as(&setting).unwrap_or_default();
+    let value: Budget = app_state().setting_as(&setting).unwrap_or_default();
     rsx! {
         details {
             summary {

@@ -6,11 +6,11 @@ use shared_types::wire::{KeyEntry, KeyScope, NewKey};
 use super::reading::act;
 use crate::api::{self, Method};
 use crate::clock;
-use crate::desk::desk;
 use crate::dom;
 use crate::format::role_name;
 use crate::icons::Icon;
 use crate::parts::{IconButton, SOME_WORDS, either, press};
+use crate::state::app_state;
 
 /// The key of that name, if the vault has one.
 pub(super) fn known(keys: &[KeyEntry], name: &str) -> Option<KeyEntry> {
@@ -36,7 +36,7 @@ pub(super) fn Key(provider: String, known: Option<KeyEntry>, turn: Signal<u32>) 
     let mut open = use_signal(|| false);
     let mut secret = use_signal(String::new);
     let mut shared = use_signal(|| false);
-    let owner = desk().me.read().as_ref().is_some_and(|me| me.owner);
+    let owner = app_state().me.read().as_ref().is_some_and(|me| me.owner);
     let has = known.is_some();
     let path = format!("/keys/{}", dom::encode(&provider));
     let everybody = known.as_ref().is_some_and(|key| key.scope == KeyScope::Shared);

@@ -10,20 +10,21 @@ use super::budgets::budgets;
 use super::keys::{Key, brand, known};
 use super::reading::{act, use_read};
 use crate::api::{self, Answer, Method};
+use crate::changes::Change;
 use crate::clock;
-use crate::desk::desk;
 use crate::dom;
 use crate::format::{money, price, role_icon, role_name, short};
 use crate::icons::Icon;
-use crate::parts::{IconButton, Trouble, Waiting, press};
+use crate::parts::{IconButton, LoadError, Loading, press};
+use crate::state::app_state;
 
 #[component]
 pub(crate) fn Models() -> Element {
     let turn = use_signal(|| 0u32);
-    let models = use_read::<ModelList>("/models", turn);
-    let keys = use_read::<Vec<KeyEntry>>("/keys", turn);
-    let grants = use_read::<GrantList>("/grants", turn);
-    // Nothing tells how far a download is: it is looked at while somebody looks on.
+    let models = use_read::<ModelList>("/models", Change::is_of_models, turn);
+    let keys = use_read::<Vec<KeyEntry>>("/keys", |_| false, turn);
+    let grants = use_read::<GrantList>("/grants", Change::is_of_grants, turn);
+    // No event reports the progress of a download, so an open page polls.
     use_effect(move || {
         let mut turn = turn;
         if matches!(&*models.read(), Some(Ok(list)) if list.local.as_ref().is_some_and(|local| local.fetching))
@@ -36,12 +37,12 @@ pub(crate) fn Models() -> Element {
     });
     let (list, keys, grants) = match (&*models.read(), &*keys.read(), &*grants.read()) {
         (Some(Err(failure)), _, _) | (_, Some(Err(failure)), _) | (_, _, Some(Err(failure))) => {
-            return rsx! { Trouble { failure: failure.clone() } };
+            return rsx! { LoadError { failure: failure.clone() } };
         }
         (Some(Ok(list)), Some(Ok(keys)), Some(Ok(grants))) => {
             (list.clone(), keys.clone(), grants.grants.clone())
         }
-        (None, _, _) | (_, None, _) | (_, _, None) => return rsx! { Waiting {} },
+        (None, _, _) | (_, None, _) | (_, _, None) => return rsx! { Loading {} },
     };
     let mut providers: Vec<String> = Vec::new();
     for provider in list.models.iter().map(|m| &m.provider).chain(keys.iter().map(|key| &key.provider)) {
@@ -122,7 +123,7 @@ fn said_here(said: &str) -> String {
 
 /// Which model each role gets.
 fn roles(list: &ModelList) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let models = &list.models;
     rsx! {
         ul { class: "things",
@@ -143,7 +144,7 @@ fn roles(list: &ModelList) -> Element {
                         "aria-label": "Model for the {line.role}",
                         onchange: {
                             let key = format!("models.role.{}", line.role);
-                            move |e: FormEvent| desk.set(&key, e.value().into())
+                            move |e: FormEvent| app_state.set(&key, e.value().into())
                         },
                         {options(models, Some(&line.model))}
                     }

@@ -5,17 +5,18 @@ use shared_types::wire::Storage;
 use wasm_bindgen::JsCast;
 
 use crate::api;
+use crate::changes::use_changes;
 use crate::clock;
-use crate::desk::desk;
 use crate::desktop::prompt_commands::sign_out;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{Trouble, Waiting};
+use crate::parts::{LoadError, Loading};
+use crate::state::app_state;
 
 #[component]
 pub(crate) fn Profile() -> Element {
-    let desk = desk();
-    let Some(me) = desk.me.read().clone() else { return rsx! {} };
+    let app_state = app_state();
+    let Some(me) = app_state.me.read().clone() else { return rsx! {} };
     let kind = if me.owner { "Owner of this computer" } else { "User of this computer" };
     let initial = me.name.chars().next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     rsx! {
@@ -27,14 +28,14 @@ pub(crate) fn Profile() -> Element {
             dt { "Terminal" } dd { if me.shell { "offered" } else { "not offered to this account" } }
             dt { "Version" } dd { "{me.version}" }
         }
-        button { class: "btn", onclick: move |_| sign_out(desk), Icon { name: "log-out" } "Sign out" }
+        button { class: "btn", onclick: move |_| sign_out(app_state), Icon { name: "log-out" } "Sign out" }
     }
 }
 
 #[component]
 pub(crate) fn Appearance() -> Element {
-    let desk = desk();
-    let current = desk.setting_as("theme").unwrap_or_else(|| "system".to_owned());
+    let app_state = app_state();
+    let current = app_state.setting_as("theme").unwrap_or_else(|| "system".to_owned());
     rsx! {
         p { class: "quiet", "Light and dark are the same desktop; system follows this machine." }
         div { class: "themes", role: "radiogroup", "aria-label": "Theme",
@@ -44,7 +45,7 @@ pub(crate) fn Appearance() -> Element {
                     class: if current == id { "theme on" } else { "theme" },
                     role: "radio",
                     "aria-checked": (current == id).to_string(),
-                    onclick: move |_| desk.set("theme", id.into()),
+                    onclick: move |_| app_state.set("theme", id.into()),
                     div { class: "swatch {id}", i {} i {} }
                     span { Icon { name: icon } "{title}" }
                 }
@@ -55,16 +56,18 @@ pub(crate) fn Appearance() -> Element {
 
 #[component]
 pub(crate) fn StorageUse() -> Element {
-    let desk = desk();
+    let app_state = app_state();
+    // Every event takes space.
+    let changes = use_changes(|_| true);
     let storage = api::use_fetched::<Storage>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         "/storage".to_owned()
     });
     let mut busy = use_signal(|| false);
     let mut folder = use_signal(String::new);
     let body = match &*storage.read() {
-        None => rsx! { Waiting {} },
-        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+        None => rsx! { Loading {} },
+        Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
         Some(Ok(use_)) => {
             let parts = [
                 ("Log", use_.log, "a"),
@@ -114,7 +117,7 @@ pub(crate) fn StorageUse() -> Element {
                         let route = api::query("/import", &[("into", folder.peek().trim().trim_matches('/'))]);
                         let answer = api::post_file(&route, "application/zip", file).await;
                         busy.set(false);
-                        desk.did("Imported", &answer);
+                        app_state.report_operation("Imported", &answer);
                     });
                 },
             }

@@ -1,4 +1,4 @@
-//! Whom the owner lets in: an invitation is a link that makes an account with a computer of its own.
+//! People that the owner invites: an invitation is a link that makes an account with a computer of its own.
 
 use dioxus::prelude::*;
 use shared_types::wire::{Invitation, Invite, Invited};
@@ -6,14 +6,14 @@ use shared_types::wire::{Invitation, Invite, Invited};
 use super::account::remove;
 use crate::api::{self, Answer};
 use crate::clock;
-use crate::desk::desk;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{IconButton, SOME_WORDS, Trouble, Waiting};
+use crate::parts::{IconButton, LoadError, Loading, SOME_WORDS};
+use crate::state::app_state;
 
 #[component]
 pub(crate) fn People() -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let mut turn = use_signal(|| 0u32);
     let mut name = use_signal(String::new);
     let mut made = use_signal(|| None::<Invited>);
@@ -32,7 +32,7 @@ pub(crate) fn People() -> Element {
                     name.set(String::new());
                     *turn.write() += 1;
                 }
-                Err(failure) => desk.fail(&failure),
+                Err(failure) => app_state.report_failure(&failure),
             }
         });
     };
@@ -51,8 +51,8 @@ pub(crate) fn People() -> Element {
             }
         }
         match &*invitations.read() {
-            None => rsx! { Waiting {} },
-            Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+            None => rsx! { Loading {} },
+            Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
             Some(Ok(open)) if open.is_empty() => rsx! { p { class: "quiet", "No invitation is open." } },
             Some(Ok(open)) => rsx! {
                 ul { class: "things",

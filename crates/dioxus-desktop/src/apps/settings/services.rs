@@ -10,12 +10,13 @@ use shared_types::wire::{
 use super::keys::{Key, brand, known};
 use super::reading::use_read;
 use crate::api::{self, Answer, Method};
+use crate::changes::Change;
 use crate::clock;
-use crate::desk::desk;
 use crate::dom;
 use crate::format::role_name;
 use crate::icons::Icon;
-use crate::parts::{Trouble, Waiting, either, press};
+use crate::parts::{LoadError, Loading, either, press};
+use crate::state::app_state;
 
 const SERVER: &str = "[mcp.notes]\ncommand = [\"npx\", \"-y\", \"some-server\"]\nnetwork = [\"registry.npmjs.org\"]\nread_only = [\"list_notes\"]";
 const SEARCH: &str =
@@ -25,17 +26,17 @@ const TELEMETRY: &str = "[telemetry]\notlp = \"http://127.0.0.1:4318\"";
 #[component]
 pub(crate) fn Services() -> Element {
     let turn = use_signal(|| 0u32);
-    let servers = use_read::<Vec<ToolServerLine>>("/mcp", turn);
-    let services = use_read::<ServiceList>("/services", turn);
-    let keys = use_read::<Vec<KeyEntry>>("/keys", turn);
+    let servers = use_read::<Vec<ToolServerLine>>("/mcp", Change::is_of_tool_call, turn);
+    let services = use_read::<ServiceList>("/services", |_| false, turn);
+    let keys = use_read::<Vec<KeyEntry>>("/keys", |_| false, turn);
     let (servers, services, keys) = match (&*servers.read(), &*services.read(), &*keys.read()) {
         (Some(Err(failure)), _, _) | (_, Some(Err(failure)), _) | (_, _, Some(Err(failure))) => {
-            return rsx! { Trouble { failure: failure.clone() } };
+            return rsx! { LoadError { failure: failure.clone() } };
         }
         (Some(Ok(servers)), Some(Ok(services)), Some(Ok(keys))) => {
             (servers.clone(), services.clone(), keys.clone())
         }
-        (None, _, _) | (_, None, _) | (_, _, None) => return rsx! { Waiting {} },
+        (None, _, _) | (_, None, _) | (_, _, None) => return rsx! { Loading {} },
     };
     rsx! {
         p { class: "quiet", "What agents use beside models. It is set up in choir.toml of this machine and taken up when the server starts; ", code { "choir doctor" }, " shows where that file is, and what is wrong in it." }
@@ -96,7 +97,7 @@ fn standing(server: &ToolServerLine) -> (&'static str, &'static str, &'static st
 /// An MCP server with its tools.
 #[component]
 fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let mut busy = use_signal(|| false);
     let title = server.name.clone();
     let path = format!("/mcp/{}/restart", dom::encode(&title));
@@ -108,7 +109,7 @@ fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Ele
         busy.set(true);
         spawn(async move {
             if let Err(failure) = api::send_json(Method::Post, &path, &api::Empty {}).await {
-                desk.fail(&failure);
+                app_state.report_failure(&failure);
             }
             busy.set(false);
             *turn.write() += 1;

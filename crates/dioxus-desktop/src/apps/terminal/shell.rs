@@ -12,9 +12,9 @@ use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use crate::connection::{self, FromTerminal};
-use crate::desk::{Desk, desk};
-use crate::foreign::Screen;
 use crate::icons::Icon;
+use crate::js_parts::TerminalScreen;
+use crate::state::{AppState, app_state};
 
 /// Reports of what was shown are put together up to here.
 const REPORT: u64 = 16 << 10;
@@ -22,7 +22,7 @@ const REPORT: u64 = 16 << 10;
 /// What the callbacks of one shell share.
 #[derive(Default)]
 struct Wire {
-    screen: RefCell<Option<Screen>>,
+    screen: RefCell<Option<TerminalScreen>>,
     /// Bytes of output since the shell was started, as far as they arrived here.
     heard: Cell<u64>,
     /// Output before this was written before this screen was there.
@@ -33,7 +33,7 @@ struct Wire {
 }
 
 impl Wire {
-    fn with(&self, act: impl FnOnce(&Screen)) {
+    fn with(&self, act: impl FnOnce(&TerminalScreen)) {
         if let Some(screen) = self.screen.borrow().as_ref() {
             act(screen);
         }
@@ -50,7 +50,7 @@ impl Wire {
     fn attached(&self, offset: u64, written: u64) {
         self.replayed.set(written);
         if offset != self.heard.replace(offset) {
-            self.with(Screen::reset);
+            self.with(TerminalScreen::reset);
         }
     }
 
@@ -91,7 +91,7 @@ pub(super) fn Shell(
     ended: Signal<Vec<TerminalId>>,
     onclose: EventHandler<()>,
 ) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let wire = use_hook(|| Rc::new(Wire::default()));
     let mut trouble = use_signal(|| None::<String>);
     let ending = {
@@ -110,7 +110,7 @@ pub(super) fn Shell(
         if front {
             shown.with(|screen| {
                 screen.fit();
-                if desk.stack.peek().last() == Some(&window) {
+                if app_state.stack.peek().last() == Some(&window) {
                     screen.focus();
                 }
             });
@@ -128,7 +128,7 @@ pub(super) fn Shell(
                 let wire = mounted.clone();
                 let Ok(element) = event.data().as_web_event().dyn_into::<HtmlElement>() else { return };
                 spawn(async move {
-                    if let Err(absent) = open(desk, window, terminal, &element, &wire, ended).await {
+                    if let Err(absent) = open(app_state, window, terminal, &element, &wire, ended).await {
                         trouble.set(Some(absent));
                     }
                 });
@@ -148,7 +148,7 @@ pub(super) fn Shell(
 
 /// Puts a screen into the element and ties it to the shell.
 async fn open(
-    desk: Desk,
+    app_state: AppState,
     window: WindowId,
     terminal: TerminalId,
     element: &HtmlElement,
@@ -161,7 +161,7 @@ async fn open(
             wire.report(terminal, bytes);
         }
     };
-    let mut screen = Screen::mount(element, "Shell", shown).await?;
+    let mut screen = TerminalScreen::mount(element, "Shell", shown).await?;
     if !element.is_connected() {
         // Closed while it was loading.
         return Ok(());
@@ -171,7 +171,7 @@ async fn open(
     });
     screen.on_resized(move |columns, rows| resize(terminal, (columns, rows)));
     // After a reload every window opens at once; only the front one takes the keys.
-    if !element.hidden() && desk.stack.peek().last() == Some(&window) {
+    if !element.hidden() && app_state.stack.peek().last() == Some(&window) {
         screen.focus();
     }
     wire.screen.replace(Some(screen));

@@ -14,11 +14,11 @@ use shared_types::{OpId, TerminalId};
 use crate::api::{self, Answer, Method};
 use crate::clock;
 use crate::connection::{self, FromTerminal};
-use crate::desk::{Desk, Offer, desk};
 use crate::icons::Icon;
 use crate::parts::either;
+use crate::state::{AppState, Offer, app_state};
 
-/// Lines of output that are shown before somebody asks for all.
+/// Lines of output that are shown until the person asks for all.
 const FIRST_LINES: usize = 14;
 /// What is kept of output that comes while the person looks.
 const LIVE: usize = 64 << 10;
@@ -146,15 +146,17 @@ impl Settlement {
 /// The buttons of a command that runs or waits.
 #[component]
 pub(super) fn Settle(op: OpId, held: bool) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let act = move |settlement: Settlement| {
         api::run(async move {
             let path = format!("/commands/{op}/{}", settlement.route());
             match (api::send_json(Method::Post, &path, &api::Empty {}).await, settlement) {
-                (Ok(()), Settlement::Accept) => desk.toast("Dry run kept", false, Offer::Undo(op)),
-                (Ok(()), Settlement::Discard) => desk.toast("Dry run thrown away", false, Offer::Nothing),
+                (Ok(()), Settlement::Accept) => app_state.toast("Dry run kept", false, Offer::Undo(op)),
+                (Ok(()), Settlement::Discard) => {
+                    app_state.toast("Dry run thrown away", false, Offer::Nothing)
+                }
                 (Ok(()), Settlement::Stop) => {}
-                (Err(failure), _) => desk.fail(&failure),
+                (Err(failure), _) => app_state.report_failure(&failure),
             }
         });
     };
@@ -252,7 +254,7 @@ fn plain(bytes: &[u8]) -> String {
 }
 
 /// Runs a line of shell in a cell and shows it here.
-pub(crate) fn start(desk: Desk, line: &str, dry: bool) {
+pub(crate) fn start(app_state: AppState, line: &str, dry: bool) {
     let op = crate::ids::op();
     let argv = ["sh", "-c", line].map(str::to_owned).to_vec();
     let run = RunCommand { argv, dry, ..RunCommand::default() };
@@ -260,9 +262,9 @@ pub(crate) fn start(desk: Desk, line: &str, dry: bool) {
     api::run(async move {
         let answer: Answer<StartedCommand> = api::post("/commands", &body).await;
         match (answer, crate::apps::find("timeline")) {
-            (Ok(_), Some(app)) => desk.open(app, Some(&op.to_string())),
+            (Ok(_), Some(app)) => app_state.open(app, Some(&op.to_string())),
             (Ok(_), None) => {}
-            (Err(failure), _) => desk.fail(&failure),
+            (Err(failure), _) => app_state.report_failure(&failure),
         }
     });
 }

@@ -7,25 +7,27 @@ use shared_types::wire::OperationDetail;
 use super::Log;
 use super::command::{About, Badge, Settle};
 use crate::api;
+use crate::changes::use_changes;
 use crate::clock;
-use crate::desk::desk;
 use crate::icons::Icon;
-use crate::parts::{Changes, IconButton, Trouble, Waiting, author, either};
+use crate::parts::{Changes, IconButton, LoadError, Loading, author, either};
+use crate::state::app_state;
 use crate::undo::{self, Plan, Target, Way};
 
 #[component]
 pub(crate) fn Detail(log: Log, op: OpId) -> Element {
-    let desk = desk();
+    let app_state = app_state();
     let mut chosen = log.chosen;
+    let changes = use_changes(move |change| change.is_of_operation(op));
     let detail = api::use_fetched::<OperationDetail>(move || {
-        drop(desk.projected.read());
+        drop(changes.read());
         format!("/operations/{op}")
     });
     let body = match &*detail.read() {
-        None => rsx! { Waiting {} },
+        None => rsx! { Loading {} },
         // It was just begun, and the lists do not have it yet.
-        Some(Err(failure)) if failure.status() == 404 => rsx! { Waiting {} },
-        Some(Err(failure)) => rsx! { Trouble { failure: failure.clone() } },
+        Some(Err(failure)) if failure.status() == 404 => rsx! { Loading {} },
+        Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
         Some(Ok(detail)) => {
             let row = detail.operation.clone();
             let way = if row.undone { Way::Redo } else { Way::Undo };
@@ -46,11 +48,11 @@ pub(crate) fn Detail(log: Log, op: OpId) -> Element {
                 div { class: "acts",
                     if let Some(call) = open { Settle { op, held: call.held.is_some() } }
                     if row.reversible || row.undone {
-                        button { class: "btn", onclick: move |_| undo::ask(desk, plan.clone()), Icon { name: either(way == Way::Undo, "undo-2", "redo-2") } "{way.verb()}" }
+                        button { class: "btn", onclick: move |_| undo::ask(app_state, plan.clone()), Icon { name: either(way == Way::Undo, "undo-2", "redo-2") } "{way.verb()}" }
                     }
                     if open.is_none() {
-                        button { class: "btn", onclick: move |_| undo::ask(desk, restore.clone()), Icon { name: "rotate-ccw" } "Restore to here" }
-                        button { class: "btn ghost", onclick: move |_| super::scrub::look(desk, row.last), Icon { name: "eye" } "Look" }
+                        button { class: "btn", onclick: move |_| undo::ask(app_state, restore.clone()), Icon { name: "rotate-ccw" } "Restore to here" }
+                        button { class: "btn ghost", onclick: move |_| super::scrub::look(app_state, row.last), Icon { name: "eye" } "Look" }
                     }
                 }
                 if let Some(call) = detail.call.clone() {

@@ -5,11 +5,11 @@ use shared_types::wire::Operation;
 
 use super::Log;
 use crate::clock;
-use crate::desk::desk;
 use crate::desktop::menu::{Item, Menu};
 use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{Empty, author, either};
+use crate::state::app_state;
 use crate::undo::{self, Plan, Target, Way};
 
 pub(crate) const ROW: usize = 52;
@@ -102,7 +102,7 @@ fn about(row: &Operation) -> String {
 
 #[component]
 fn Row(log: Log, row: Operation, on: bool) -> Element {
-    let mut desk = desk();
+    let mut app_state = app_state();
     let mut chosen = log.chosen;
     let (op, seq) = (row.op, row.last);
     let way = if row.undone { Way::Redo } else { Way::Undo };
@@ -126,12 +126,12 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                 let mut items = Vec::new();
                 if can {
                     let plan = menu_plan.clone();
-                    items.push(Item::new(if way == Way::Undo { "undo-2" } else { "redo-2" }, format!("{}…", way.verb()), move || undo::ask(desk, plan.clone())));
+                    items.push(Item::new(if way == Way::Undo { "undo-2" } else { "redo-2" }, format!("{}…", way.verb()), move || undo::ask(app_state, plan.clone())));
                 }
                 let restore = menu_restore.clone();
-                items.push(Item::new("rotate-ccw", "Restore to here…", move || undo::ask(desk, restore.clone())));
-                items.push(Item::new("eye", "Look at the desktop then", move || super::scrub::look(desk, seq)));
-                desk.menu.set(Some(Menu::at(at.x, at.y, items)));
+                items.push(Item::new("rotate-ccw", "Restore to here…", move || undo::ask(app_state, restore.clone())));
+                items.push(Item::new("eye", "Look at the desktop then", move || super::scrub::look(app_state, seq)));
+                app_state.menu.set(Some(Menu::at(at.x, at.y, items)));
             },
             i { class: author(row.source, &row.actor) }
             div { class: "words",
@@ -156,7 +156,7 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                             "aria-label": "{way.verb()} {title}",
                             onclick: move |event| {
                                 event.stop_propagation();
-                                undo::ask(desk, plan.clone());
+                                undo::ask(app_state, plan.clone());
                             },
                             Icon { name: either(way == Way::Undo, "undo-2", "redo-2") }
                             "{way.verb()}"
@@ -168,7 +168,7 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                         title: "Restore to here",
                         onclick: move |event| {
                             event.stop_propagation();
-                            undo::ask(desk, restore.clone());
+                            undo::ask(app_state, restore.clone());
                         },
                         Icon { name: "rotate-ccw" }
                     }

@@ -8,20 +8,20 @@ use shared_types::{Seq, WindowId};
 
 use super::Log;
 use crate::api::{self, Answer};
-use crate::desk::{Desk, desk};
 use crate::parts::author;
+use crate::state::{AppState, app_state};
 use crate::{clock, ids};
 
 const MARKS: usize = 72;
 const STEPS: u64 = 1000;
 
 /// Shows the desktop as it was.
-pub(crate) fn look(mut desk: Desk, seq: Seq) {
+pub(crate) fn look(mut app_state: AppState, seq: Seq) {
     api::run(async move {
         let state: Answer<DesktopState> = api::get(&format!("/state?at={seq}")).await;
         match state {
-            Ok(state) => desk.past.set(Some(Rc::new(state))),
-            Err(failure) => desk.fail(&failure),
+            Ok(state) => app_state.past.set(Some(Rc::new(state))),
+            Err(failure) => app_state.report_failure(&failure),
         }
     });
 }
@@ -34,13 +34,13 @@ fn height(row: &Operation) -> u32 {
 
 #[component]
 pub(crate) fn Scrub(log: Log, window: WindowId) -> Element {
-    let mut desk = desk();
-    let now = *desk.seq.read();
+    let mut app_state = app_state();
+    let now = *app_state.seq.read();
     let mut at = use_signal(|| None::<u64>);
     let mut asked = use_signal(|| 0u64);
     // Coming back to now by any way puts the knob back too.
     use_effect(move || {
-        if desk.past.read().is_none() && at.peek().is_some() {
+        if app_state.past.read().is_none() && at.peek().is_some() {
             at.set(None);
         }
     });
@@ -85,7 +85,7 @@ pub(crate) fn Scrub(log: Log, window: WindowId) -> Element {
                         let step: u64 = event.value().parse().unwrap_or(STEPS);
                         if step >= STEPS {
                             at.set(None);
-                            desk.past.set(None);
+                            app_state.past.set(None);
                             return;
                         }
                         let seq = (first + step * span / STEPS).max(1);
@@ -96,7 +96,7 @@ pub(crate) fn Scrub(log: Log, window: WindowId) -> Element {
                         spawn(async move {
                             gloo_timers::future::TimeoutFuture::new(60).await;
                             if *asked.peek() == turn && at.peek().is_some() {
-                                look(desk, Seq(seq));
+                                look(app_state, Seq(seq));
                             }
                         });
                     },

@@ -1,15 +1,15 @@
-//! What the desktop says to the person: toasts, and the notices that stay.
+//! Messages to the person: toasts, and the notices that stay.
 
 use dioxus::prelude::*;
 use shared_types::payload::DesktopEvent;
 use shared_types::wire::{Done, SentEvent};
 use shared_types::{RunId, Source};
 
-use super::{Desk, Notice, Offer, Toast};
+use super::{AppState, Notice, Offer, Toast};
 use crate::api::{self, Answer, Failure};
 use crate::{clock, ids};
 
-impl Desk {
+impl AppState {
     pub(crate) fn toast(mut self, text: impl Into<String>, bad: bool, offer: Offer) {
         let id = ids::now().millis() as u64 * 1000 + (ids::fraction() * 1000.0) as u64;
         let text = text.into();
@@ -29,8 +29,8 @@ impl Desk {
         });
     }
 
-    /// What was taken back or brought back is old news once the person has done something else; arranging windows is
-    /// nothing else.
+    /// Removes offers to redo, or to undo again, once the person has done something else. Arranging windows does not
+    /// count.
     pub(super) fn outdate(mut self, event: &SentEvent, what: &DesktopEvent) {
         if event.source != Source::User || matches!(what, DesktopEvent::Window(_)) {
             return;
@@ -49,13 +49,13 @@ impl Desk {
         *self.unread.write() += 1;
     }
 
-    pub(crate) fn fail(self, failure: &Failure) {
+    pub(crate) fn report_failure(self, failure: &Failure) {
         self.toast(failure.text(), true, Offer::Nothing);
     }
 
     /// Reports a message that cannot be read, once for as long as its toast is there. Other failures of reads that
     /// repeat by themselves are shown by the connection.
-    pub(crate) fn fail_to_read(self, failure: &Failure) {
+    pub(crate) fn report_unreadable(self, failure: &Failure) {
         let text = failure.text();
         let is_shown = self.toasts.peek().iter().any(|toast| toast.text == text);
         if matches!(failure, Failure::Unreadable(_)) && !is_shown {
@@ -63,16 +63,16 @@ impl Desk {
         }
     }
 
-    /// Says what was done, where there is nothing to undo.
-    pub(crate) fn said<T>(self, text: &str, answer: &Answer<T>) {
+    /// Reports that something was done that has no undo, or why it was not.
+    pub(crate) fn report_done<T>(self, text: &str, answer: &Answer<T>) {
         match answer {
             Ok(_) => self.toast(text, false, Offer::Nothing),
-            Err(failure) => self.fail(failure),
+            Err(failure) => self.report_failure(failure),
         }
     }
 
-    /// Says what an operation did, with Undo.
-    pub(crate) fn did(self, text: &str, answer: &Answer<Done>) -> bool {
+    /// Reports an operation and offers its undo; false if it failed.
+    pub(crate) fn report_operation(self, text: &str, answer: &Answer<Done>) -> bool {
         match answer {
             Ok(done) => {
                 // A move is two changes and still one file.
@@ -86,7 +86,7 @@ impl Desk {
                 true
             }
             Err(failure) => {
-                self.fail(failure);
+                self.report_failure(failure);
                 false
             }
         }

@@ -1,6 +1,6 @@
 //! The state that the whole desktop shares, as signals, and the gestures that change it.
 
-mod speech;
+mod messages;
 mod windows;
 
 use std::collections::BTreeSet;
@@ -18,6 +18,7 @@ use shared_types::wire::{DesktopAction, DesktopState, Done, Gesture, Me, SentEve
 use shared_types::{OpId, RunId, Seq, Timestamp, WindowId};
 
 use crate::api::{self, Failure};
+use crate::changes::{Change, ChangeLog};
 use crate::connection::Link;
 use crate::desktop::menu::Menu;
 use crate::json::Json;
@@ -80,7 +81,7 @@ pub(crate) struct Clip {
 
 /// The shared state. Cheap to copy; every field is a signal of its own, so that a change re-renders only its readers.
 #[derive(Clone, Copy)]
-pub(crate) struct Desk {
+pub(crate) struct AppState {
     pub me: Signal<Option<Me>>,
     pub link: Signal<Link>,
     pub ready: Signal<bool>,
@@ -89,9 +90,10 @@ pub(crate) struct Desk {
     pub unsaved: Signal<u64>,
     /// Back to front.
     pub stack: Signal<Vec<WindowId>>,
-    /// The newest event, and how far lists and search have followed it.
+    /// The newest event.
     pub seq: Signal<u64>,
-    pub projected: Signal<u64>,
+    /// What changed, as far as the lists of the server have followed it.
+    pub changes: Signal<ChangeLog>,
     pub screen: Signal<(i32, i32)>,
     pub overlay: Signal<Overlay>,
     pub menu: Signal<Option<Menu>>,
@@ -103,6 +105,8 @@ pub(crate) struct Desk {
     pub ask: Signal<Option<Ask>>,
     pub clip: Signal<Option<Clip>>,
     pub runs: RunsState,
+    /// Changes that the lists have not followed yet.
+    unlisted: CopyValue<Vec<Change>>,
     model: CopyValue<Model>,
     /// Which sending of gestures is the newest, and whether it goes on.
     round: CopyValue<u64>,
@@ -126,14 +130,14 @@ pub(crate) fn mark_unsaved(window: WindowId, unsaved: bool) {
 
 pub(crate) const BAR: i32 = 56;
 /// Milliseconds after which a gesture that was not answered is sent again.
-const PATIENCE: u32 = 10_000;
+const RESEND_AFTER: u32 = 10_000;
 
 /// The desktop that this component is a part of.
-pub(crate) fn desk() -> Desk {
+pub(crate) fn app_state() -> AppState {
     consume_context()
 }
 
-impl Desk {
+impl AppState {
     pub(crate) fn new() -> Self {
         Self {
             me: Signal::new(None),
@@ -144,7 +148,7 @@ impl Desk {
             unsaved: Signal::new(0),
             stack: Signal::new(Vec::new()),
             seq: Signal::new(0),
-            projected: Signal::new(0),
+            changes: Signal::new(ChangeLog::default()),
             screen: Signal::new(dom::screen()),
             overlay: Signal::new(Overlay::None),
             menu: Signal::new(None),
@@ -155,6 +159,7 @@ impl Desk {
             ask: Signal::new(None),
             clip: Signal::new(None),
             runs: RunsState::new(),
+            unlisted: CopyValue::new(Vec::new()),
             model: CopyValue::new(Model::default()),
             round: CopyValue::new(0),
             is_sending: CopyValue::new(false),
@@ -166,31 +171,41 @@ impl Desk {
     }
 
     pub(crate) fn reset(mut self, state: DesktopState) {
-        let seq = state.seq.0;
+        let seq = state.seq;
         self.model.write().reset(state);
         self.publish();
-        self.seq.set(seq);
-        if *self.projected.peek() < seq {
-            self.projected.set(seq);
-        }
+        self.seq.set(seq.0);
+        self.unlisted.write().clear();
+        self.changes.write().reset(seq);
         if !*self.ready.peek() {
             self.ready.set(true);
         }
     }
 
     pub(crate) fn apply(mut self, event: SentEvent) {
-        let what = match DesktopEvent::decode(&event.name, event.version, Json(event.payload.clone())) {
+        let what = match DesktopEvent::decode(&event.name, event.version, Json(&event.payload)) {
             Ok(what) => what,
             Err(error) => {
-                self.fail_to_read(&api::unreadable(&format!("{}: {error}", event.name)));
+                self.report_unreadable(&api::unreadable(&format!("{}: {error}", event.name)));
                 DesktopEvent::NotFollowed
             }
         };
         self.runs.on_event(&event, &what);
         if self.model.write().apply(&event, &what) {
+            self.unlisted.write().push(Change::of(&event, &what));
             self.outdate(&event, &what);
             self.publish();
             self.seq.set(self.seen().0);
+        }
+    }
+
+    /// The lists of the server have followed the log up to here.
+    pub(crate) fn on_projected(mut self, seq: Seq) {
+        let unlisted = std::mem::take(&mut *self.unlisted.write());
+        let (listed, rest): (Vec<_>, Vec<_>) = unlisted.into_iter().partition(|change| change.seq() <= seq);
+        self.unlisted.set(rest);
+        if !listed.is_empty() {
+            self.changes.write().extend(listed, seq);
         }
     }
 
@@ -246,7 +261,7 @@ impl Desk {
     /// Sends what the server may not have got; ids make it harmless if it has. One after the other: each says how a
     /// window is as a whole, so the last has to come last.
     pub(crate) fn resend(mut self) {
-        // Whoever waits for an answer that does not come has been overtaken.
+        // An older round that still waits for an answer ends by itself.
         let round = *self.round.peek() + 1;
         self.round.set(round);
         self.is_sending.set(true);
@@ -254,7 +269,7 @@ impl Desk {
             while *self.round.peek() == round {
                 let Some(gesture) = self.model.read().unsure() else { break };
                 let answer = pin!(api::post::<Done>("/gestures", &gesture));
-                let Either::Left((answer, _)) = select(answer, TimeoutFuture::new(PATIENCE)).await else {
+                let Either::Left((answer, _)) = select(answer, TimeoutFuture::new(RESEND_AFTER)).await else {
                     continue;
                 };
                 match answer {
@@ -266,7 +281,7 @@ impl Desk {
                     Err(Failure::Unreachable) => break,
                     Err(failure) => {
                         self.model.write().settle(gesture.op);
-                        self.fail(&failure);
+                        self.report_failure(&failure);
                     }
                 }
                 self.publish();
@@ -294,7 +309,7 @@ impl Desk {
     /// A setting that this desktop wrote; one that cannot be read counts as absent.
     pub(crate) fn setting_as<T: DeserializeOwned>(self, key: &str) -> Option<T> {
         let value = self.setting(key).filter(|value| !value.is_null())?;
-        T::deserialize(Json(value)).map_err(|error| dom::warn(&format!("{key}: {error}"))).ok()
+        T::deserialize(Json(&value)).map_err(|error| dom::warn(&format!("{key}: {error}"))).ok()
     }
 
     pub(crate) fn set(self, key: &str, value: Value) {

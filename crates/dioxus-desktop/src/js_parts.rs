@@ -68,13 +68,13 @@ extern "C" {
 }
 
 /// Why a part is not there, for the person.
-pub(crate) type Absent = String;
+pub(crate) type PartError = String;
 
-async fn load(name: &str) -> Result<Module, Absent> {
+async fn load(name: &str) -> Result<Module, PartError> {
     part(name).await.map(JsCast::unchecked_into).map_err(|error| why(&error))
 }
 
-fn why(error: &JsValue) -> Absent {
+fn why(error: &JsValue) -> PartError {
     let text = error.dyn_ref::<js_sys::Error>().map(|e| String::from(e.message())).unwrap_or_default();
     format!("This part of the desktop could not be loaded ({text}). Reload the page to try again.")
 }
@@ -126,18 +126,18 @@ fn number(value: &JsValue) -> u64 {
 }
 
 /// A screen with a keyboard.
-pub(crate) struct Screen {
+pub(crate) struct TerminalScreen {
     mounted: Mounted,
     shown: Function,
 }
 
-impl Screen {
+impl TerminalScreen {
     /// `shown` hears how many bytes of a [`write`](Self::write) the person has been shown.
     pub(crate) async fn mount(
         element: &HtmlElement,
         label: &str,
         mut shown: impl FnMut(u64) + 'static,
-    ) -> Result<Self, Absent> {
+    ) -> Result<Self, PartError> {
         let options = options(&[("label", label.into())]);
         let handle = load("terminal").await?.mount(element, &options).await.map_err(|error| why(&error))?;
         let mut mounted = Mounted::new(handle);
@@ -192,17 +192,17 @@ impl Screen {
 }
 
 /// A text that can be edited.
-pub(crate) struct Text {
+pub(crate) struct TextEditor {
     mounted: Mounted,
 }
 
-impl Text {
+impl TextEditor {
     pub(crate) async fn mount(
         element: &HtmlElement,
         path: &str,
         text: &str,
         dark: bool,
-    ) -> Result<Self, Absent> {
+    ) -> Result<Self, PartError> {
         let options = options(&[("path", path.into()), ("text", text.into()), ("dark", dark.into())]);
         let handle = load("editor").await?.mount(element, &options).await.map_err(|error| why(&error))?;
         Ok(Self { mounted: Mounted::new(handle) })
@@ -261,12 +261,12 @@ impl Text {
 }
 
 /// The pages of a PDF.
-pub(crate) struct Pdf {
+pub(crate) struct PdfView {
     _mounted: Mounted,
 }
 
-impl Pdf {
-    pub(crate) async fn mount(element: &HtmlElement, label: &str, bytes: &[u8]) -> Result<Self, Absent> {
+impl PdfView {
+    pub(crate) async fn mount(element: &HtmlElement, label: &str, bytes: &[u8]) -> Result<Self, PartError> {
         let options = options(&[("label", label.into()), ("bytes", Uint8Array::from(bytes).into())]);
         let handle = load("pdf").await?.mount(element, &options).await.map_err(|error| why(&error))?;
         Ok(Self { _mounted: Mounted::new(handle) })

@@ -5,13 +5,13 @@ use shared_types::WindowId;
 use shared_types::payload::window::{Rect, Window, WindowMode};
 use shared_types::wire::DesktopAction;
 
-use super::{BAR, Desk, Offer, UNSAVED};
+use super::{AppState, BAR, Offer, UNSAVED};
 use crate::apps::AppInfo;
 use crate::{dom, ids};
 
 const CASCADE: i32 = 28;
 
-impl Desk {
+impl AppState {
     pub(crate) fn front(self) -> Option<WindowId> {
         let windows = self.windows.read();
         let shown = |id: &&WindowId| windows.get(id).is_some_and(|w| w.mode != WindowMode::Minimized);
