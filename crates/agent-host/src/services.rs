@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use models::ApiKeys;
 use shared_types::wire::{SearchLine, SearchTried, ServiceList};
-use url::Url;
 
 use crate::address::shown;
 use crate::telemetry::Telemetry;
@@ -60,6 +59,7 @@ pub fn search_line(search: &Search) -> SearchLine {
 
 #[cfg(test)]
 mod tests {
+    use url::Url;
     use web_access::search::{SearchConfig, SearchKind};
 
     use super::*;

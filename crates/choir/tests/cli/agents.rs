@@ -62,7 +62,7 @@ fn a_run_is_steered_paused_resumed_and_stopped_by_its_id() {
     computer.run(&["runs", "stop", digits]).exits(5).says("is over");
     let steps = computer.json(&["runs", digits])["steps"].as_array().unwrap().clone();
     let labels: Vec<_> = steps.iter().map(|step| step["label"].as_str().unwrap()).collect();
-    assert_eq!(labels, ["work", "you: shorter, please", "pause", "go on", "stop the run"]);
+    assert_eq!(labels, ["work", "you: shorter, please", "pause", "resume", "stop the run"]);
     computer.run(&["runs", "undo", digits]).exits(5).says("nothing");
     computer.ok(&["verify"]);
 }

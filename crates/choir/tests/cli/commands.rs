@@ -73,7 +73,10 @@ fn write_with_a_base_never_overwrites_what_was_not_seen() {
     let hash = seen[0]["changes"][0]["after"]["file"]["hash"].as_str().unwrap().to_owned();
     computer.feed(&["write", "a", "--base", &hash], b"two\n").exits(0);
     let snapshot = computer.snapshot();
-    computer.feed(&["write", "a", "--base", &hash], b"three\n").exits(3).says("a is not as you last saw it");
+    computer
+        .feed(&["write", "a", "--base", &hash], b"three\n")
+        .exits(3)
+        .says("a has changed since you last read it");
     computer.feed(&["write", "a", "--new"], b"four\n").exits(3).says("a already exists");
     assert_eq!(computer.snapshot(), snapshot);
 }

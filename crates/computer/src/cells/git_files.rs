@@ -21,13 +21,16 @@ const WHY: &str = "git on this machine would run or obey it";
 /// A larger file of settings is not looked at.
 const LARGEST: u64 = 64 << 10;
 
+/// What a layer holds, by its path.
+type Entries = Vec<(FilePath, EntryKind)>;
+
 /// Takes such files out of a layer; returns what is left of its entries, and the paths that were taken out.
 pub(super) fn take_out(
     upper: &Path,
     lower: &Workspace,
     layer: &Workspace,
-    entries: Vec<(FilePath, EntryKind)>,
-) -> io::Result<(Vec<(FilePath, EntryKind)>, Vec<String>)> {
+    entries: Entries,
+) -> io::Result<(Entries, Vec<String>)> {
     let written: BTreeSet<&FilePath> =
         entries.iter().filter(|(_, kind)| *kind != EntryKind::Whiteout).map(|(path, _)| path).collect();
     let exists = |path: &FilePath| written.contains(path) || matches!(lower.observe(path), Ok(Some(_)));

@@ -76,7 +76,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     {entry(window, line, run == Some(line.run))}
                 }
                 if let Some(before) = next {
-                    {press("btn ghost wide", "", "Older runs", move || more.clone()(before))}
+                    {press("btn ghost wide", "", "Older runs", move || more(before))}
                 }
             }
             if let Some(run) = run {

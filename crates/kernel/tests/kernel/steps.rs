@@ -65,6 +65,7 @@ impl OldEvent {
 
 /// What a step does: it submits an action, or appends an event as an older version recorded it.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "tables of tests match on the action in place")]
 pub(crate) enum Act {
     Do(Action),
     Record(OldEvent),

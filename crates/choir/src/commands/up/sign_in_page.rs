@@ -42,11 +42,11 @@ fn write(data: &Path, link: &str) -> io::Result<PathBuf> {
     }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&page)?;
     let link = link.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
-    write!(
+    writeln!(
         file,
         "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
          <meta http-equiv=\"refresh\" content=\"0; url={link}\"><title>ChoirOS</title>\
-         <a href=\"{link}\">Sign in to ChoirOS</a>\n"
+         <a href=\"{link}\">Sign in to ChoirOS</a>"
     )?;
     Ok(page)
 }

@@ -25,7 +25,9 @@ fn keep(key: &str, value: Budget) {
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-        other => other,
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            other
+        }
     }
 }
 
