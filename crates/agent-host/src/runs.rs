@@ -5,20 +5,20 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agents::Choir;
+use agents::RunSupervisor;
 use event_log::{EventLog, decode_event};
 use shared_types::{Event, Seq};
 
 use computer::Computer;
 use computer::commands::Commands;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use models::Gateway;
 use tokio::sync::watch;
 
-use crate::ground::Workshop;
-use crate::minds::Minds;
+use crate::agent_services::AgentServices;
+use crate::computer_adapter::ComputerAdapter;
+use crate::mcp_tools::McpTools;
 use crate::telemetry::Traced;
-use crate::toolbox::ForeignTools;
 
 /// How long it waits for an event at most; it waits again.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,25 +28,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct RunHost {
     pub computer: Arc<Computer>,
     pub commands: Arc<Commands>,
-    pub minds: Minds,
+    pub minds: AgentServices,
     pub gateway: Gateway,
-    pub tools: ForeignTools,
+    pub tools: McpTools,
     /// How far lists and search have followed the log.
     pub projected: watch::Receiver<Seq>,
 }
 
 /// Carries out runs until the computer is closed. Blocks, inside a runtime.
-pub fn run(host: &RunHost) -> Result<(), Failure> {
+pub fn run(host: &RunHost) -> Result<(), ComputerError> {
     let runtime = tokio::runtime::Handle::current();
     let _inside = runtime.enter();
     let RunHost { computer, commands, minds, gateway, tools, projected } = host;
     let log = &**computer.log();
     let mut seen = log.head().seq;
-    let ground = Workshop::new(Arc::clone(computer), Arc::clone(commands), projected.clone());
+    let port = ComputerAdapter::new(Arc::clone(computer), Arc::clone(commands), projected.clone());
     let opened =
-        runtime.block_on(Choir::open(minds.kit(Arc::new(ground), gateway.clone(), log.user(), tools)));
+        runtime.block_on(RunSupervisor::open(minds.kit(Arc::new(port), gateway.clone(), log.user(), tools)));
     let mut traced = minds.telemetry.as_ref().map(|telemetry| Traced::new(telemetry, gateway.catalog()));
-    let choir = opened.map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+    let choir = opened.map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
     while !computer.is_ending() {
         if log.wait(seen, PATIENCE) > seen {
             let (events, through) = of_runs(log, seen)?;
@@ -65,7 +65,7 @@ pub fn run(host: &RunHost) -> Result<(), Failure> {
 }
 
 /// Events of runs after a seq, and how far was read.
-fn of_runs(log: &dyn EventLog, after: Seq) -> Result<(Vec<Event>, Seq), Failure> {
+fn of_runs(log: &dyn EventLog, after: Seq) -> Result<(Vec<Event>, Seq), ComputerError> {
     let (mut events, mut through) = (Vec::new(), after);
     let mut broken = None;
     log.scan(after.next(), &mut |stored| {

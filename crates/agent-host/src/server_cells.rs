@@ -9,7 +9,7 @@ use std::sync::Arc;
 use agents::Rules as AgentRules;
 use computer::ReadPolicy;
 use computer::cells::{CellSettings, CoveredFiles, GuardedFiles, mount};
-use computer::place::{Place, STATE};
+use computer::paths::{ComputerPaths, STATE};
 use isolation::proxy::{HostRules, Proxy};
 use isolation::{Access, Backend, Cell, Command, Limits, Mount, Network, Policy, Status};
 use mcp::{Launch, LaunchedProgram, Program, Secrets};
@@ -32,7 +32,7 @@ impl ServerCells {
     pub fn new(
         settings: CellSettings,
         backend: Arc<dyn Backend>,
-        place: &Place,
+        place: &ComputerPaths,
         owner: String,
         folders: PathBuf,
         rules: &Arc<AgentRules>,

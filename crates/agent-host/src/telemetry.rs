@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::address::shown;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 
 /// Spans that wait for the collector at most.
 const WAITING: usize = 4096;
@@ -53,8 +53,9 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    pub fn new(config: &TelemetryConfig) -> Result<Self, Failure> {
-        let wrong = |why: String| Failure::new(Code::BadRequest, format!("[telemetry] otlp: {why}"));
+    pub fn new(config: &TelemetryConfig) -> Result<Self, ComputerError> {
+        let wrong =
+            |why: String| ComputerError::new(ErrorCode::BadRequest, format!("[telemetry] otlp: {why}"));
         let url = format!("{}/v1/traces", config.otlp.as_str().trim_end_matches('/'));
         let url = Url::parse(&url).map_err(|e| wrong(e.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {

@@ -7,7 +7,7 @@ use models::WorstCase;
 use shared_types::Timestamp;
 use shared_types::payload::run::Budget;
 
-use crate::ground::Standing;
+use crate::port::RunContext;
 
 /// What is said of something that took longer than a budget left for it.
 pub(crate) const TIME_IS_OVER: &str = "nobody waited for it any longer: a budget left no more time";
@@ -51,7 +51,7 @@ impl Reserved {
 pub struct Bounds<'a> {
     pub run: &'a Run,
     pub task: Option<&'a Task>,
-    pub standing: &'a Standing,
+    pub standing: &'a RunContext,
     pub now: Timestamp,
 }
 
@@ -197,11 +197,11 @@ mod tests {
         of_day: Option<u64>,
     ) -> (Option<String>, Option<u64>) {
         let seconds = |seconds| Budget { seconds, ..Budget::default() };
-        let standing = Standing {
+        let standing = RunContext {
             today: DaySpent { worked: 60_000, ..DaySpent::default() },
             daily: seconds(of_day),
             agents: vec![("terminal".into(), seconds(of_role)), ("writer".into(), seconds(Some(0)))],
-            ..Standing::default()
+            ..RunContext::default()
         };
         let (run, task) = (run(of_run), task(4_000));
         let (task, now) = (Some(&task), Timestamp::from_millis(NOW));

@@ -18,11 +18,11 @@ use shared_types::payload::task::TaskStart;
 use shared_types::{Actor, ContentHash, ContentRef, EventId, INLINE_LIMIT, OpId, RunId, Seq, Taint, TaskId};
 use tokio::sync::Notify;
 
-use crate::choir::Kit;
-use crate::ground::{Deed, Ground, GroundError};
 use crate::history::History;
 use crate::plan::Act;
+use crate::port::{AgentSubmission, ComputerPort, PortError};
 use crate::roles::Role;
+use crate::supervisor::AgentEnvironment;
 use crate::tools::one_line;
 use crate::transcript::Texts;
 use call::Wanted;
@@ -35,7 +35,7 @@ const REST: std::time::Duration = std::time::Duration::from_secs(2);
 /// What a job works with.
 #[derive(Clone)]
 pub(crate) struct Job {
-    pub(crate) kit: Arc<Kit>,
+    pub(crate) kit: Arc<AgentEnvironment>,
     pub(crate) history: Arc<History>,
     pub(crate) texts: Arc<Mutex<Texts>>,
     /// What turns of this run that are under way take at most.
@@ -54,7 +54,7 @@ pub(crate) struct Kept {
 
 impl Job {
     /// Carries a step out. Where the log stands with what came of it, if it came to anything.
-    pub(crate) async fn run(self, act: Act) -> Result<Option<Seq>, GroundError> {
+    pub(crate) async fn run(self, act: Act) -> Result<Option<Seq>, PortError> {
         match act {
             Act::Begin => self.begin().await,
             Act::TakeTurn { task } => self.take_turn(task).await,
@@ -71,15 +71,15 @@ impl Job {
         }
     }
 
-    fn ground(&self) -> &dyn Ground {
-        &*self.kit.ground
+    fn port(&self) -> &dyn ComputerPort {
+        &*self.kit.port
     }
 
     fn id(&self) -> RunId {
         self.history.id
     }
 
-    async fn begin(&self) -> Result<Option<Seq>, GroundError> {
+    async fn begin(&self) -> Result<Option<Seq>, PortError> {
         let Some(start) = self.history.start.clone() else { return Ok(None) };
         let mut objective = self.text(start.objective.hash).await?.to_string();
         if !start.attached.is_empty() {
@@ -99,15 +99,15 @@ impl Job {
     }
 
     /// Stands still for a reason that only the person can do something about.
-    pub(crate) async fn pause(self, why: Box<str>) -> Result<Option<Seq>, GroundError> {
+    pub(crate) async fn pause(self, why: Box<str>) -> Result<Option<Seq>, PortError> {
         let why = if why.is_empty() { "the next step could not be taken".into() } else { why };
         self.record(RunAction::Pause(PauseReason::Model(why)), Vec::new()).await
     }
 
     /// Ends a call: whoever carries it out is told, and where nobody does, it is answered here.
-    async fn stop(&self, call: OpId) -> Result<Option<Seq>, GroundError> {
+    async fn stop(&self, call: OpId) -> Result<Option<Seq>, PortError> {
         if !self.is_orphan {
-            self.ground().stop(call);
+            self.port().stop(call);
             return Ok(None);
         }
         let status = shared_types::payload::tool::ToolStatus::Stopped {
@@ -122,7 +122,7 @@ impl Job {
         &self,
         action: RunAction,
         contents: Vec<(ContentHash, Vec<u8>)>,
-    ) -> Result<Option<Seq>, GroundError> {
+    ) -> Result<Option<Seq>, PortError> {
         let op = OpId::from_bytes(*self.id().as_bytes());
         self.deed(op, Actor::CHOIR, Vec::new(), Action::Run(action), contents).await
     }
@@ -133,7 +133,7 @@ impl Job {
         task: TaskId,
         action: RunAction,
         contents: Vec<(ContentHash, Vec<u8>)>,
-    ) -> Result<Option<Seq>, GroundError> {
+    ) -> Result<Option<Seq>, PortError> {
         let op = OpId::from_bytes(*self.id().as_bytes());
         self.deed(op, self.actor(task), self.taint(task), Action::Run(action), contents).await
     }
@@ -145,14 +145,14 @@ impl Job {
         taint: Vec<Taint>,
         action: Action,
         contents: Vec<(ContentHash, Vec<u8>)>,
-    ) -> Result<Option<Seq>, GroundError> {
+    ) -> Result<Option<Seq>, PortError> {
         let cause: Option<EventId> = None;
-        let command = self.ground().new_command();
-        let deed = Deed { command, op, run: self.id(), actor, cause, taint, action, contents };
+        let command = self.port().new_command();
+        let deed = AgentSubmission { command, op, run: self.id(), actor, cause, taint, action, contents };
         loop {
-            match self.ground().record(deed.clone()).await {
+            match self.port().record(deed.clone()).await {
                 // What was paid for is not paid for again: it waits until it can be recorded.
-                Err(GroundError::Unavailable(why)) => {
+                Err(PortError::Unavailable(why)) => {
                     tracing::warn!(run = %self.id(), why, "a step cannot be recorded; it is tried again");
                     tokio::time::sleep(REST).await;
                 }
@@ -171,27 +171,27 @@ impl Job {
     }
 
     /// Bytes under their name: few travel with what names them, many are kept first.
-    async fn keep(&self, bytes: Vec<u8>) -> Result<Kept, GroundError> {
+    async fn keep(&self, bytes: Vec<u8>) -> Result<Kept, PortError> {
         if bytes.len() <= INLINE_LIMIT {
             let content = ContentRef::of(&bytes);
             return Ok(Kept { content, bytes: Some((content.hash, bytes)) });
         }
-        Ok(Kept { content: self.ground().keep(bytes).await?, bytes: None })
+        Ok(Kept { content: self.port().keep(bytes).await?, bytes: None })
     }
 
     /// Keeps words that the agent or its model will read next, and remembers them.
-    async fn keep_words(&self, words: String) -> Result<Kept, GroundError> {
+    async fn keep_words(&self, words: String) -> Result<Kept, PortError> {
         let text: Arc<str> = words.as_str().into();
         let kept = self.keep(words.into_bytes()).await?;
         remember(&mut self.texts(), kept.content.hash, text);
         Ok(kept)
     }
 
-    async fn text(&self, hash: ContentHash) -> Result<Arc<str>, GroundError> {
+    async fn text(&self, hash: ContentHash) -> Result<Arc<str>, PortError> {
         if let Some(known) = self.texts().get(&hash) {
             return Ok(Arc::clone(known));
         }
-        let bytes = self.ground().content(hash).await?;
+        let bytes = self.port().content(hash).await?;
         let text: Arc<str> = String::from_utf8_lossy(&bytes).into();
         remember(&mut self.texts(), hash, Arc::clone(&text));
         Ok(text)
@@ -201,7 +201,7 @@ impl Job {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn reply(&self, content: ContentRef) -> Result<Option<Reply>, GroundError> {
+    async fn reply(&self, content: ContentRef) -> Result<Option<Reply>, PortError> {
         let text = self.text(content.hash).await?;
         Ok(serde_json::from_str(&text).ok())
     }

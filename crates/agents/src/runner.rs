@@ -1,6 +1,6 @@
 //! One run being carried out: owns its history, starts what the plan says, takes in what the log says.
 //!
-//! The [`Choir`](crate::Choir) starts it and starts it again if it fails. It keeps nothing that is not in the log, so a
+//! The [`RunSupervisor`](crate::RunSupervisor) starts it and starts it again if it fails. It keeps nothing that is not in the log, so a
 //! failure or a crash costs the turns that were under way and nothing else.
 
 use std::collections::BTreeMap;
@@ -13,24 +13,24 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::budget::Reserved;
-use crate::choir::Kit;
-use crate::ground::GroundError;
 use crate::history::History;
 use crate::job::Job;
 use crate::plan::{Act, Key, plan};
+use crate::port::PortError;
+use crate::supervisor::AgentEnvironment;
 use crate::transcript::Texts;
 
 /// How long a step rests that could not be read or recorded.
 const REST: std::time::Duration = std::time::Duration::from_millis(500);
 
 pub(crate) struct Runner {
-    kit: Arc<Kit>,
+    kit: Arc<AgentEnvironment>,
     history: Arc<History>,
     texts: Arc<Mutex<Texts>>,
     reserved: Arc<Mutex<Reserved>>,
     /// Events of this run, in order.
     events: mpsc::UnboundedReceiver<Event>,
-    jobs: JoinSet<(Key, Result<Option<Seq>, GroundError>)>,
+    jobs: JoinSet<(Key, Result<Option<Seq>, PortError>)>,
     under_way: BTreeMap<Key, Step>,
     /// Steps that were refused, with what was known then: they are tried again when more is known.
     refused: BTreeMap<Key, Seq>,
@@ -69,11 +69,11 @@ pub(crate) enum Ended {
 impl Runner {
     /// Reads the run from the log.
     pub(crate) async fn load(
-        kit: Arc<Kit>,
+        kit: Arc<AgentEnvironment>,
         run: RunId,
         events: mpsc::UnboundedReceiver<Event>,
-    ) -> Result<Self, GroundError> {
-        let past = kit.ground.events_of(run).await?;
+    ) -> Result<Self, PortError> {
+        let past = kit.port.events_of(run).await?;
         Ok(Self {
             kit,
             history: Arc::new(History::of(run, &past)),
@@ -170,7 +170,7 @@ impl Runner {
 
     /// Reads what the log has and we were not told yet: whatever was refused may have been so because of it.
     async fn catch_up(&mut self) {
-        if let Ok(events) = self.kit.ground.events_of(self.history.id).await {
+        if let Ok(events) = self.kit.port.events_of(self.history.id).await {
             events.iter().for_each(|event| self.add(event));
         }
     }
@@ -192,7 +192,7 @@ impl Runner {
                 continue;
             }
             let is_orphan = if let Act::Stop { call } = &act {
-                let runs = self.kit.ground.is_running(*call);
+                let runs = self.kit.port.is_running(*call);
                 if let Some(step) = self.under_way.get(&Key::Call(*call)).filter(|_| !runs) {
                     // Whatever it waits for, nobody does any more; then the call is answered.
                     step.job.abort();
@@ -230,7 +230,7 @@ impl Runner {
     }
 
     /// A step is over when what it came to has reached us, so that it is not taken twice.
-    async fn ended(&mut self, key: Key, came: Result<Option<Seq>, GroundError>) {
+    async fn ended(&mut self, key: Key, came: Result<Option<Seq>, PortError>) {
         let began = self.under_way.remove(&key).map_or(Seq::ZERO, |step| step.began);
         match came {
             Ok(Some(seq)) => {
@@ -242,13 +242,13 @@ impl Runner {
             }
             // It came to nothing with what was known; something else has to happen first.
             Ok(None) => drop(self.refused.insert(key, began)),
-            Err(GroundError::Refused(why)) => {
+            Err(PortError::Refused(why)) => {
                 tracing::debug!(run = %self.history.id, ?key, why, "a step was refused");
                 self.why = why.into();
                 self.catch_up().await;
                 self.refused.insert(key, began);
             }
-            Err(GroundError::Unavailable(why)) => {
+            Err(PortError::Unavailable(why)) => {
                 tracing::warn!(run = %self.history.id, ?key, why, "a step could not be recorded; it is tried again");
                 tokio::time::sleep(REST).await;
             }

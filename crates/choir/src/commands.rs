@@ -39,9 +39,9 @@ use shared_types::Seq;
 
 use crate::cli::{Cli, Command};
 use crate::render::{ProgressReport, Style};
-use agent_host::minds::Minds;
-use computer::failure::{Code, Failure};
-use computer::place::Place;
+use agent_host::agent_services::AgentServices;
+use computer::error::{ComputerError, ErrorCode};
+use computer::paths::ComputerPaths;
 use computer::protocol::{Answer, Done, Request, RunAnswer, RunRequest};
 use computer::session;
 
@@ -52,13 +52,13 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn place(&self) -> Result<Place> {
-        Place::find(self.dir.as_deref())
+    pub(crate) fn place(&self) -> Result<ComputerPaths> {
+        ComputerPaths::find(self.dir.as_deref())
     }
 
     /// Opens the log read-only. This works while another process holds it, on a read-only disk, and with a broken end.
     pub(crate) fn reading(&self) -> Result<SqliteLog> {
-        Ok(SqliteLog::open_read_only(&self.place()?.state).map_err(Failure::from)?)
+        Ok(SqliteLog::open_read_only(&self.place()?.state).map_err(ComputerError::from)?)
     }
 
     pub(crate) fn ask(&self, request: Request, body: &mut dyn Read) -> Result<Answer> {
@@ -69,7 +69,7 @@ impl Context {
 
     /// The services for agents that work in this process: the same as in `choir up`, with the owner's
     /// keys.
-    pub(crate) fn minds(&self) -> Result<Minds> {
+    pub(crate) fn minds(&self) -> Result<AgentServices> {
         services::of_this_machine()
     }
 
@@ -88,7 +88,7 @@ fn moment(log: &dyn EventLog, named: Option<Seq>) -> Result<Seq> {
     let head = log.head().seq;
     match named {
         Some(seq) if seq > head => {
-            Err(Failure::new(Code::NotFound, format!("the log ends at event {head}")).into())
+            Err(ComputerError::new(ErrorCode::NotFound, format!("the log ends at event {head}")).into())
         }
         Some(seq) => Ok(seq),
         None => Ok(head),

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agent_host::minds::LocalHost;
-use computer::failure::{Code, Failure, of_anyhow};
+use agent_host::agent_services::LocalModelHost;
+use computer::error::{ComputerError, ErrorCode, of_anyhow};
 use futures_util::future::BoxFuture;
 use local_model::speed::{MeasuredSpeed, measure_speed};
 use local_model::weights::{
@@ -163,7 +163,7 @@ impl LocalModel for MachineModel {
     }
 }
 
-impl LocalHost for MachineModel {
+impl LocalModelHost for MachineModel {
     fn line(&self) -> LocalModelLine {
         let status = self.status();
         let (here, fetching) = match &status {
@@ -218,10 +218,10 @@ impl LocalHost for MachineModel {
         }
     }
 
-    fn decline(&self) -> Result<(), Failure> {
+    fn decline(&self) -> Result<(), ComputerError> {
         if self.offer().is_none() {
             let message = "the local model is here already; there is no download to decline";
-            return Err(Failure::new(Code::Refused, message));
+            return Err(ComputerError::new(ErrorCode::Refused, message));
         }
         self.end_fetching();
         let kept = self.store.decline(&self.manifest);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use shared_types::payload::file::FileNode;
 use shared_types::{Seq, Subject, Timestamp};
 
-use computer::failure::Failure;
+use computer::error::ComputerError;
 use computer::protocol::{Change, Done};
 
 /// How output is written.
@@ -182,7 +182,7 @@ fn difference(before: &FileNode, after: &FileNode) -> String {
 }
 
 /// Prints a failure to standard error, with the choices for each conflict.
-pub(crate) fn failure(style: Style, failure: &Failure) {
+pub(crate) fn failure(style: Style, failure: &ComputerError) {
     if style.is_json() {
         return json(&serde_json::json!({ "error": failure }));
     }

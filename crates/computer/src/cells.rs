@@ -30,7 +30,7 @@ pub(crate) use recovery::{interrupt, settle};
 pub use secrets::{CoveredFiles, GuardedFiles};
 pub use settings::{CellSettings, Walls, mount};
 
-use crate::place::Place;
+use crate::paths::ComputerPaths;
 
 /// Told of what a command prints, as it does.
 pub type Listener<'a> = &'a mut dyn FnMut(Stream, &[u8]);
@@ -49,7 +49,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    pub(crate) fn new(settings: CellSettings, place: &Place) -> Self {
+    pub(crate) fn new(settings: CellSettings, place: &ComputerPaths) -> Self {
         let backend = settings.backend(&place.state);
         Self {
             settings,
@@ -126,11 +126,11 @@ impl Cells {
 }
 
 /// Where the layer of a command is.
-fn folder(place: &Place, op: OpId) -> PathBuf {
+fn folder(place: &ComputerPaths, op: OpId) -> PathBuf {
     folders(place).join(op.to_string())
 }
 
 /// Where each cell of a computer has a folder of its own.
-pub fn folders(place: &Place) -> PathBuf {
+pub fn folders(place: &ComputerPaths) -> PathBuf {
     place.state.join("cells")
 }

@@ -13,10 +13,10 @@ use shared_types::payload::tool::ToolStatus;
 use shared_types::wire::{Done, Ran, RunCommand};
 use shared_types::{OpId, Seq, TerminalId};
 
-use super::feed::{Attachment, Feed, Pace};
+use super::output_feed::{Attachment, OutputFeed, Pace};
 use crate::cells::Listener;
 use crate::computer::{Caller, Computer};
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 
 /// Commands that may run at once.
 const LIMIT: usize = 16;
@@ -36,7 +36,7 @@ pub struct Commands {
 struct Here<'a> {
     commands: &'a Commands,
     op: OpId,
-    feed: Arc<Feed>,
+    feed: Arc<OutputFeed>,
 }
 
 impl Drop for Here<'_> {
@@ -57,7 +57,7 @@ struct Previewed {
 
 #[derive(Debug)]
 struct Running {
-    feed: Arc<Feed>,
+    feed: Arc<OutputFeed>,
     /// The thread that runs it, unless whoever wants it does so.
     thread: Option<JoinHandle<()>>,
 }
@@ -79,17 +79,17 @@ impl Commands {
         computer: &Arc<Computer>,
         caller: Caller,
         command: RunCommand,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ComputerError> {
         let mut running = self.running();
         if running.len() >= LIMIT && !running.contains_key(&caller.op) {
-            return Err(Failure::new(
-                Code::Refused,
+            return Err(ComputerError::new(
+                ErrorCode::Refused,
                 format!("{LIMIT} commands run already; wait, or stop one"),
             ));
         }
         let Some(began) = computer.begin(&caller, &command)? else { return Ok(()) };
         let op = caller.op;
-        let feed = Feed::new(spoken_of(op), Pace::OfItsOwn);
+        let feed = OutputFeed::new(spoken_of(op), Pace::OfItsOwn);
         let (computer, heard) = (Arc::clone(computer), Arc::clone(&feed));
         let work = move || {
             let listen = &mut |_, bytes: &[u8]| heard.add(bytes);
@@ -121,10 +121,11 @@ impl Commands {
         computer: &Arc<Computer>,
         caller: &Caller,
         command: &RunCommand,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ComputerError> {
         let op = caller.op;
         // Whoever asked first still waits for it, and two must not share a layer.
-        let here = self.here(op)?.ok_or_else(|| Failure::new(Code::Busy, "the command runs already"))?;
+        let here =
+            self.here(op)?.ok_or_else(|| ComputerError::new(ErrorCode::Busy, "the command runs already"))?;
         let open = computer.writer().inspect(move |view| view.calls.get(&op).cloned())?;
         let began = match open {
             // It may have reached the outside, and nobody knows how far it came.
@@ -146,7 +147,7 @@ impl Commands {
         command: &RunCommand,
         input: Vec<u8>,
         listener: Listener<'_>,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<Ran, ComputerError> {
         // One that was asked for before is answered as the first time, and its feed is that of the first.
         let here = self.here(caller.op)?;
         computer.run(caller, command, input, &mut |from, bytes| {
@@ -158,15 +159,15 @@ impl Commands {
     }
 
     /// Takes a command in among those that run, until what is returned is dropped; nothing if it is among them.
-    fn here(&self, op: OpId) -> Result<Option<Here<'_>>, Failure> {
+    fn here(&self, op: OpId) -> Result<Option<Here<'_>>, ComputerError> {
         let mut running = self.running();
         if self.is_closed.load(Ordering::Relaxed) {
-            return Err(Failure::new(Code::Busy, "the computer is being closed"));
+            return Err(ComputerError::new(ErrorCode::Busy, "the computer is being closed"));
         }
         if running.contains_key(&op) {
             return Ok(None);
         }
-        let feed = Feed::new(spoken_of(op), Pace::OfItsOwn);
+        let feed = OutputFeed::new(spoken_of(op), Pace::OfItsOwn);
         running.insert(op, Running { feed: Arc::clone(&feed), thread: None });
         Ok(Some(Here { commands: self, op, feed }))
     }
@@ -177,31 +178,35 @@ impl Commands {
     }
 
     /// Looks at what a command prints while it runs.
-    pub fn attach(&self, op: OpId, offset: u64) -> Result<Attachment, Failure> {
+    pub fn attach(&self, op: OpId, offset: u64) -> Result<Attachment, ComputerError> {
         match self.running().get(&op) {
             Some(command) => Ok(command.feed.attach(offset)),
-            None => {
-                Err(Failure::new(Code::NotFound, "no such command prints anything now; it may have ended"))
-            }
+            None => Err(ComputerError::new(
+                ErrorCode::NotFound,
+                "no such command prints anything now; it may have ended",
+            )),
         }
     }
 
     /// Ends a command. It leaves nothing behind but its result.
-    pub fn stop(&self, computer: &Computer, op: OpId) -> Result<(), Failure> {
+    pub fn stop(&self, computer: &Computer, op: OpId) -> Result<(), ComputerError> {
         loop {
             if computer.cells().stop(op) {
                 return Ok(());
             }
             // It is recorded, and its cell is being built.
             if !self.running().contains_key(&op) {
-                return Err(Failure::new(Code::NotFound, "no such command runs; it may have ended"));
+                return Err(ComputerError::new(
+                    ErrorCode::NotFound,
+                    "no such command runs; it may have ended",
+                ));
             }
             std::thread::sleep(LOOK);
         }
     }
 
     /// What a dry run that waits would change now. Whoever looks asks again at every event, and the layer may be large.
-    pub fn would_change(&self, computer: &Computer, op: OpId) -> Result<Done, Failure> {
+    pub fn would_change(&self, computer: &Computer, op: OpId) -> Result<Done, ComputerError> {
         let files = computer.writer().inspect(|view| {
             let computer = &view.computer;
             (computer.checkpoint.as_ref().map(|(_, seq)| *seq), computer.last_file_change)
@@ -247,16 +252,16 @@ mod tests {
 
     use super::*;
     use crate::ids;
-    use crate::place::Place;
+    use crate::paths::ComputerPaths;
 
     #[test]
     fn closing_waits_for_a_command_that_has_no_cell_yet() {
         let folder = tempfile::tempdir().unwrap();
-        let (place, user) = (Place::at(folder.path()), UserId::parse("ada").unwrap());
+        let (place, user) = (ComputerPaths::at(folder.path()), UserId::parse("ada").unwrap());
         let (computer, _) = Computer::create(&place, user, "Ada", &|_, _, _| ()).unwrap();
         let (commands, op) = (Commands::default(), ids::op());
         let thread = std::thread::spawn(|| std::thread::sleep(LOOK * 3));
-        let feed = Feed::new(spoken_of(op), Pace::OfItsOwn);
+        let feed = OutputFeed::new(spoken_of(op), Pace::OfItsOwn);
         commands.running().insert(op, Running { feed, thread: Some(thread) });
         commands.end_all(&computer);
         assert!(!commands.any_runs());

@@ -31,16 +31,16 @@ pub use caller::{ByAgent, Caller};
 pub use calls::call_details;
 pub use changes::{changes, differences, other_changes, unified};
 pub use runs::{
-    DAILY, DEFAULT_BUDGET, DEFAULT_OUTBOX, OUTBOX, RUN_BUDGET, Voice, agent_setting, role_setting,
+    AgentSpeech, DAILY, DEFAULT_BUDGET, DEFAULT_OUTBOX, OUTBOX, RUN_BUDGET, agent_setting, role_setting,
 };
 pub use target::operation_at;
 use target::reverted;
 
 use crate::cells::{Cells, Listener};
 use crate::config::Config;
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 use crate::ids;
-use crate::place::Place;
+use crate::paths::ComputerPaths;
 use crate::protocol::{Answer, Choices, Done, Envelope, Request, Status};
 
 /// What a command can be given to read.
@@ -52,13 +52,13 @@ pub type Progress<'a> = &'a (dyn Fn(&str, u64, u64) + 'a);
 /// The open computer. Fields are dropped in order: the projector lets go of the writer, the writer of the log.
 #[derive(Debug)]
 pub struct Computer {
-    pub place: Place,
+    pub place: ComputerPaths,
     pub config: Config,
     /// Set when a watcher records outside edits as they happen.
     watched: AtomicBool,
     ending: ending::Ending,
     cells: Cells,
-    voices: broadcast::Sender<Voice>,
+    voices: broadcast::Sender<AgentSpeech>,
     projector: Mutex<Projector>,
     owed: Mutex<Receiver<Effect>>,
     writer: Writer,
@@ -82,11 +82,11 @@ impl Drop for Joined {
 impl Computer {
     /// Makes a new computer over a folder, which may hold files already.
     pub fn create(
-        place: &Place,
+        place: &ComputerPaths,
         user: UserId,
         owner: &str,
         progress: Progress<'_>,
-    ) -> Result<(Self, Answer), Failure> {
+    ) -> Result<(Self, Answer), ComputerError> {
         let log = SqliteLog::create(&place.state, user)?;
         let computer = Self::wire(place, log)?;
         let caller = Caller { source: Source::User, ..Caller::system(Actor::CLI) };
@@ -100,10 +100,10 @@ impl Computer {
         Ok((computer, status))
     }
 
-    /// Opens the computer; fails with [`Code::Busy`] if another process holds it.
-    pub fn open(place: &Place) -> Result<Self, Failure> {
+    /// Opens the computer; fails with [`ErrorCode::Busy`] if another process holds it.
+    pub fn open(place: &ComputerPaths) -> Result<Self, ComputerError> {
         archive::finish_interrupted(&place.state).map_err(|e| {
-            Failure::new(Code::Damaged, format!("an interrupted import cannot be settled: {e}"))
+            ComputerError::new(ErrorCode::Damaged, format!("an interrupted import cannot be settled: {e}"))
         })?;
         let log = SqliteLog::open(&place.state)?;
         let computer = Self::wire(place, log)?;
@@ -111,8 +111,8 @@ impl Computer {
         Ok(computer)
     }
 
-    fn wire(place: &Place, log: SqliteLog) -> Result<Self, Failure> {
-        let config = Config::load(&place.state).map_err(|e| crate::failure::of_anyhow(&e))?;
+    fn wire(place: &ComputerPaths, log: SqliteLog) -> Result<Self, ComputerError> {
+        let config = Config::load(&place.state).map_err(|e| crate::error::of_anyhow(&e))?;
         let log = Arc::new(log);
         let (sender, owed) = mpsc::channel();
         let options = Options { clock: Box::new(ids::now), effects: Some(sender) };
@@ -179,7 +179,7 @@ impl Computer {
         body: &mut dyn Read,
         progress: Progress<'_>,
         listener: Listener<'_>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, ComputerError> {
         let caller = Caller::person(envelope);
         let done = match &envelope.request {
             Request::Status => return self.status(progress),
@@ -287,7 +287,7 @@ impl Computer {
         change: ChangeRequest,
         contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
         mode: Mode,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Outcome, ComputerError> {
         let submission = Submission {
             command: caller.command,
             op: caller.op,
@@ -310,7 +310,7 @@ impl Computer {
         contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
         mode: Mode,
         progress: Progress<'_>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, ComputerError> {
         let outcome = self.submit(caller, change, contents, mode)?;
         let mut done = self.describe(caller.op, &outcome, mode);
         if mode == Mode::Commit && outcome.appended.is_some() {
@@ -331,7 +331,7 @@ impl Computer {
         choices: &Choices,
         preview: bool,
         progress: Progress<'_>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, ComputerError> {
         let change = ChangeRequest::Undo { target, resolutions: resolutions(choices) };
         let mut done = self.take_back(caller, change, &[target], preview, progress)?;
         done.target = Some(target);
@@ -346,7 +346,7 @@ impl Computer {
         operations: &[OpId],
         preview: bool,
         progress: Progress<'_>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, ComputerError> {
         let mut done = self.change(caller, change, Vec::new(), mode(preview), progress)?;
         if !preview {
             let _alone = self.cells.placing();
@@ -360,7 +360,7 @@ impl Computer {
     }
 
     /// Brings the read models and the disk up to date; what could not be written is returned in words.
-    pub fn project(&self, progress: Progress<'_>) -> Result<Vec<String>, Failure> {
+    pub fn project(&self, progress: Progress<'_>) -> Result<Vec<String>, ComputerError> {
         let projector = self.projector();
         let caught = projector.catch_up(&|phase, done, total| progress(name(phase), done, total))?;
         let blocked = caught.blocked.iter().map(|(_, what)| format!("recorded, but not yet on disk: {what}"));
@@ -369,7 +369,7 @@ impl Computer {
         Ok(gone.chain(blocked).collect())
     }
 
-    fn rebuild(&self, progress: Progress<'_>) -> Result<Done, Failure> {
+    fn rebuild(&self, progress: Progress<'_>) -> Result<Done, ComputerError> {
         self.record_outside(progress)?;
         self.projector().rebuild(&|phase, done, total| progress(name(phase), done, total))?;
         let note = format!("read models computed again from {} events", self.log.head().seq);
@@ -377,7 +377,7 @@ impl Computer {
     }
 
     /// Records edits made outside and brings everything up to date.
-    pub fn record_outside(&self, progress: Progress<'_>) -> Result<projector::Captured, Failure> {
+    pub fn record_outside(&self, progress: Progress<'_>) -> Result<projector::Captured, ComputerError> {
         let told = |phase, done, total| progress(name(phase), done, total);
         let projector = self.projector();
         let captured = projector.capture(&Extent::Everything, &told)?;
@@ -386,7 +386,7 @@ impl Computer {
     }
 
     /// Everything at and below a path once more, at a place that is free.
-    fn copy(&self, from: &FilePath, to: &FilePath) -> Result<Action, Failure> {
+    fn copy(&self, from: &FilePath, to: &FilePath) -> Result<Action, ComputerError> {
         let (from, to) = (from.clone(), to.clone());
         let action = self.writer.inspect(move |view| -> Result<Action, Rejection> {
             if view.files.get(&to).is_some() || view.files.count_below(&to) > 0 {
@@ -410,7 +410,7 @@ impl Computer {
 
     /// The mode that a file keeps when only its content is written.
     /// A file that the log leaves out, as an ignored one, is in the way all the same.
-    fn check_disk(&self, path: &FilePath) -> Result<(), Failure> {
+    fn check_disk(&self, path: &FilePath) -> Result<(), ComputerError> {
         let wanted = path.clone();
         let is_known = self.writer.inspect(move |view| view.files.get(&wanted).is_some())?;
         if is_known || self.place.workspace.join(path.as_str()).symlink_metadata().is_err() {
@@ -419,7 +419,7 @@ impl Computer {
         Err(Rejection::Stale { path: path.clone(), expected: None, actual: None }.into())
     }
 
-    fn mode_of(&self, path: &FilePath) -> Result<u16, Failure> {
+    fn mode_of(&self, path: &FilePath) -> Result<u16, ComputerError> {
         let path = path.clone();
         let mode = self.writer.inspect(move |view| match view.files.get(&path) {
             Some(FileNode::File { mode, .. }) => *mode,
@@ -428,7 +428,7 @@ impl Computer {
         Ok(mode)
     }
 
-    fn status(&self, progress: Progress<'_>) -> Result<Answer, Failure> {
+    fn status(&self, progress: Progress<'_>) -> Result<Answer, ComputerError> {
         let captured = self.record_outside(progress)?;
         let CaughtUp { unavailable, blocked, .. } = self.projector().catch_up(&|_, _, _| ())?;
         self.checkpoint_if_due(progress);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use toml::{Table, Value};
 
 use crate::cells::{CellSettings, Walls};
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -99,7 +99,7 @@ fn keys() -> Vec<Key> {
 impl Config {
     /// Reads the file of a computer, if it has one, and the environment.
     pub fn load(state: &Path) -> Result<Self> {
-        Self::read(state).map_err(|e| Failure::new(Code::BadRequest, format!("{e:#}")).into())
+        Self::read(state).map_err(|e| ComputerError::new(ErrorCode::BadRequest, format!("{e:#}")).into())
     }
 
     fn read(state: &Path) -> Result<Self> {

@@ -17,9 +17,9 @@ pub use shared_types::wire::{Change, Done};
 use shared_types::wire::{DesktopAction, Ran, RunCommand};
 use shared_types::{Actor, ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq, Subject};
 
-pub use runs::{Heard, RunAnswer, RunRequest};
+pub use runs::{RunAnswer, RunRequest, RunUpdate};
 
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 
 pub const VERSION: u32 = 1;
 const JSON_LIMIT: usize = 16 * 1024 * 1024;
@@ -167,17 +167,17 @@ pub enum Answer {
         text: String,
     },
     /// What happened in a run that is followed.
-    Heard(Heard),
+    Heard(RunUpdate),
     Ran(Box<Ran>),
     Runs(RunAnswer),
     Done(Done),
     Status(Box<Status>),
-    Failure(Failure),
+    Failure(ComputerError),
 }
 
 impl Answer {
     /// What was done, of a request that does something and tells nothing else.
-    pub fn into_done(self) -> Result<Done, Failure> {
+    pub fn into_done(self) -> Result<Done, ComputerError> {
         match self {
             Self::Done(done) => Ok(done),
             Self::Ran(ran) => Ok(ran.done),
@@ -191,7 +191,7 @@ impl Answer {
     }
 
     /// What was told about runs.
-    pub fn into_runs(self) -> Result<RunAnswer, Failure> {
+    pub fn into_runs(self) -> Result<RunAnswer, ComputerError> {
         match self {
             Self::Runs(answer) => Ok(answer),
             Self::Failure(failure) => Err(failure),
@@ -200,9 +200,10 @@ impl Answer {
             | Self::Status(_)
             | Self::Progress { .. }
             | Self::Output { .. }
-            | Self::Heard(_) => {
-                Err(Failure::new(Code::Failed, "the computer gave another answer than was asked for"))
-            }
+            | Self::Heard(_) => Err(ComputerError::new(
+                ErrorCode::Failed,
+                "the computer gave another answer than was asked for",
+            )),
         }
     }
 

@@ -10,9 +10,9 @@ use shared_types::{OpId, RunId, Seq};
 
 use crate::cells::Listener;
 use crate::computer::Computer;
-use crate::failure::{Code, Failure};
-use crate::place::Place;
-use crate::protocol::{Answer, Envelope, Heard, Request, RunAnswer, RunRequest};
+use crate::error::{ComputerError, ErrorCode};
+use crate::paths::ComputerPaths;
+use crate::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest, RunUpdate};
 use crate::socket;
 
 /// Another command that has the computer for itself, or a holder that is just starting or stopping, is waited for.
@@ -21,22 +21,22 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Asks for one thing and returns the last word on it; a failure is an error.
 pub fn ask(
-    place: &Place,
+    place: &ComputerPaths,
     request: Request,
     body: &mut dyn Read,
     progress: &dyn Fn(&str, u64, u64),
-) -> Result<Answer, Failure> {
+) -> Result<Answer, ComputerError> {
     ask_aloud(place, request, body, progress, &mut |_, _| ())
 }
 
 /// The same; what a command prints meanwhile is told. Ctrl-C ends the command, not the telling of what became of it.
 pub fn ask_aloud(
-    place: &Place,
+    place: &ComputerPaths,
     request: Request,
     body: &mut dyn Read,
     progress: &dyn Fn(&str, u64, u64),
     listener: Listener<'_>,
-) -> Result<Answer, Failure> {
+) -> Result<Answer, ComputerError> {
     let envelope = Envelope::new(request);
     let mut body = Untouched(body, true);
     // Whoever held it may go away before it has read a word. A resend is recognised by its id; a command that runs is
@@ -44,13 +44,13 @@ pub fn ask_aloud(
     let mut may_resend = !matches!(envelope.request, Request::Run(_));
     loop {
         match reach(place, progress)? {
-            Reached::Holder(stream) => {
+            ComputerAccess::Holder(stream) => {
                 match socket::call(stream, &envelope, &mut body, progress, &mut *listener) {
                     Err(_) if may_resend && body.1 => may_resend = false,
                     other => return last_word(other.map_err(lost)?),
                 }
             }
-            Reached::Own(computer) => {
+            ComputerAccess::Own(computer) => {
                 computer.run_owed(progress)?;
                 let computer = Arc::new(*computer);
                 if let Request::Run(_) = &envelope.request {
@@ -74,7 +74,7 @@ impl Read for Untouched<'_> {
 }
 
 /// Signals end the command; a second one ends this process as well.
-fn end_on_signals(computer: &Arc<Computer>, op: OpId) -> Result<(), Failure> {
+fn end_on_signals(computer: &Arc<Computer>, op: OpId) -> Result<(), ComputerError> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     let computer = Arc::downgrade(computer);
@@ -91,13 +91,14 @@ fn end_on_signals(computer: &Arc<Computer>, op: OpId) -> Result<(), Failure> {
 
 /// Follows a run, through the process that holds the computer, until it is over, waits for the person or is paused.
 pub fn follow(
-    place: &Place,
+    place: &ComputerPaths,
     run: RunId,
     after: Seq,
-    tell: &mut dyn FnMut(Heard),
-) -> Result<RunLine, Failure> {
-    let nobody =
-        || Failure::new(Code::Failed, "nobody holds this computer any more, so nothing happens in it");
+    tell: &mut dyn FnMut(RunUpdate),
+) -> Result<RunLine, ComputerError> {
+    let nobody = || {
+        ComputerError::new(ErrorCode::Failed, "nobody holds this computer any more, so nothing happens in it")
+    };
     let stream = socket::connect(place)?.ok_or_else(nobody)?;
     let request = RunRequest::Follow { run: run.to_string(), after };
     let answer = socket::follow(stream, &Envelope::new(Request::Runs(request)), tell).map_err(lost)?;
@@ -109,17 +110,19 @@ pub fn follow(
         | RunAnswer::Parts(_)
         | RunAnswer::Questions(_)
         | RunAnswer::Grants(_)
-        | RunAnswer::Model(_) => Err(Failure::new(Code::Failed, "a run was followed to something else")),
+        | RunAnswer::Model(_) => {
+            Err(ComputerError::new(ErrorCode::Failed, "a run was followed to something else"))
+        }
     }
 }
 
 /// Whether another process holds the computer.
-pub fn is_held(place: &Place) -> Result<bool, Failure> {
+pub fn is_held(place: &ComputerPaths) -> Result<bool, ComputerError> {
     Ok(socket::connect(place)?.is_some())
 }
 
 /// Does something at the first Ctrl-C or SIGTERM; the second ends this process.
-pub fn at_first_signal(act: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+pub fn at_first_signal(act: impl FnOnce() + Send + 'static) -> Result<(), ComputerError> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     std::thread::spawn(move || {
@@ -136,31 +139,34 @@ pub fn at_first_signal(act: impl FnOnce() + Send + 'static) -> Result<(), Failur
 }
 
 /// Opens the computer to hold it. One that is held already is refused; a passing command is waited for.
-pub fn take(place: &Place) -> Result<Computer, Failure> {
+pub fn take(place: &ComputerPaths) -> Result<Computer, ComputerError> {
     match reach(place, &|_, _, _| ())? {
-        Reached::Own(computer) => Ok(*computer),
+        ComputerAccess::Own(computer) => Ok(*computer),
         // Trying once more says who it is.
-        Reached::Holder(_) => Computer::open(place),
+        ComputerAccess::Holder(_) => Computer::open(place),
     }
 }
 
 /// Where a computer was found: in the process that holds it, or here, since no other does.
 #[derive(Debug)]
-pub enum Reached {
+pub enum ComputerAccess {
     Holder(UnixStream),
     Own(Box<Computer>),
 }
 
 /// Connects to the process that holds a computer, or opens it here; waits for another that is about to let go.
-pub fn reach(place: &Place, progress: &dyn Fn(&str, u64, u64)) -> Result<Reached, Failure> {
+pub fn reach(
+    place: &ComputerPaths,
+    progress: &dyn Fn(&str, u64, u64),
+) -> Result<ComputerAccess, ComputerError> {
     let started = Instant::now();
     loop {
         if let Some(stream) = socket::connect(place)? {
-            return Ok(Reached::Holder(stream));
+            return Ok(ComputerAccess::Holder(stream));
         }
         match Computer::open(place) {
-            Ok(computer) => return Ok(Reached::Own(Box::new(computer))),
-            Err(failure) if failure.code == Code::Busy && started.elapsed() < PATIENCE => {
+            Ok(computer) => return Ok(ComputerAccess::Own(Box::new(computer))),
+            Err(failure) if failure.code == ErrorCode::Busy && started.elapsed() < PATIENCE => {
                 progress("waiting", started.elapsed().as_secs(), PATIENCE.as_secs());
                 std::thread::sleep(PAUSE);
             }
@@ -169,7 +175,7 @@ pub fn reach(place: &Place, progress: &dyn Fn(&str, u64, u64)) -> Result<Reached
     }
 }
 
-fn last_word(answer: Answer) -> Result<Answer, Failure> {
+fn last_word(answer: Answer) -> Result<Answer, ComputerError> {
     match answer {
         Answer::Failure(failure) => Err(failure),
         Answer::Done(_)
@@ -182,10 +188,10 @@ fn last_word(answer: Answer) -> Result<Answer, Failure> {
     }
 }
 
-fn lost(error: io::Error) -> Failure {
+fn lost(error: io::Error) -> ComputerError {
     let message = format!(
         "the process that holds this computer went away before it answered ({error}); \
         whether the change was made is in choir log"
     );
-    Failure::new(Code::Failed, message)
+    ComputerError::new(ErrorCode::Failed, message)
 }

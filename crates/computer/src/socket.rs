@@ -19,10 +19,10 @@ use shared_types::OpId;
 use crate::cells::Listener;
 use crate::commands::Commands;
 use crate::computer::{self, Computer, read_input};
-use crate::failure::{Code, Failure};
-use crate::place::Place;
+use crate::error::{ComputerError, ErrorCode};
+use crate::paths::ComputerPaths;
 use crate::protocol::{
-    Answer, Body, Envelope, Heard, Request, RunAnswer, RunRequest, bytes_of, receive, send, send_body,
+    Answer, Body, Envelope, Request, RunAnswer, RunRequest, RunUpdate, bytes_of, receive, send, send_body,
 };
 
 /// Commands that may be under way at once; more wait at the door.
@@ -38,7 +38,7 @@ const LOOK: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_ns
 const SHUT_DOWN: i32 = rustix::io::Errno::INVAL.raw_os_error();
 
 /// Unix sockets have short names; going through the folder's descriptor makes any folder do.
-fn with_short_path<T>(place: &Place, act: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
+fn with_short_path<T>(place: &ComputerPaths, act: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
     use std::os::fd::AsRawFd;
     let folder = open(&place.state, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     act(PathBuf::from(format!("/proc/self/fd/{}/choir.sock", folder.as_raw_fd())))
@@ -48,11 +48,11 @@ fn with_short_path<T>(place: &Place, act: impl FnOnce(PathBuf) -> io::Result<T>)
 #[derive(Debug)]
 pub struct Server {
     listener: UnixListener,
-    place: Place,
+    place: ComputerPaths,
 }
 
 impl Server {
-    pub fn bind(place: &Place) -> io::Result<Self> {
+    pub fn bind(place: &ComputerPaths) -> io::Result<Self> {
         match std::fs::remove_file(place.socket()) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             Ok(()) | Err(_) => {}
@@ -137,13 +137,19 @@ fn serve(computer: &Computer, commands: Option<&Commands>, stream: &UnixStream) 
     let say = |answer: &Answer| send(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), answer);
     let peer = socket_peercred(stream)?.uid;
     if peer != rustix::process::geteuid() {
-        return say(&Answer::Failure(Failure::new(Code::Refused, "this computer belongs to another user")));
+        return say(&Answer::Failure(ComputerError::new(
+            ErrorCode::Refused,
+            "this computer belongs to another user",
+        )));
     }
     let mut input = BufReader::new(stream);
     let envelope = match Envelope::receive(&mut input) {
         Ok(envelope) => envelope,
         Err(e) if e.kind() == io::ErrorKind::InvalidData => {
-            return say(&Answer::Failure(Failure::new(Code::BadRequest, format!("not a request: {e}"))));
+            return say(&Answer::Failure(ComputerError::new(
+                ErrorCode::BadRequest,
+                format!("not a request: {e}"),
+            )));
         }
         Err(e) => return Err(e),
     };
@@ -169,7 +175,7 @@ fn serve(computer: &Computer, commands: Option<&Commands>, stream: &UnixStream) 
             (Request::Run(command), Some(commands)) => {
                 let caller = computer::Caller::person(&envelope);
                 let ran = read_input(&mut body)
-                    .map_err(Failure::from)
+                    .map_err(ComputerError::from)
                     .and_then(|input| commands.run_for_caller(computer, &caller, command, input, &mut aloud));
                 ran.map_or_else(Answer::Failure, |ran| Answer::Ran(Box::new(ran)))
             }
@@ -203,7 +209,7 @@ fn end_with_caller(computer: &Computer, op: OpId, stream: &UnixStream, over: &At
 }
 
 /// The calling side. `None` if nobody listens.
-pub fn connect(place: &Place) -> io::Result<Option<UnixStream>> {
+pub fn connect(place: &ComputerPaths) -> io::Result<Option<UnixStream>> {
     match with_short_path(place, UnixStream::connect) {
         Ok(stream) => Ok(Some(stream)),
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => Ok(None),
@@ -212,7 +218,11 @@ pub fn connect(place: &Place) -> io::Result<Option<UnixStream>> {
 }
 
 /// Follows a run until it is over, waits or is paused, and returns the last word.
-pub fn follow(stream: UnixStream, envelope: &Envelope, tell: &mut dyn FnMut(Heard)) -> io::Result<Answer> {
+pub fn follow(
+    stream: UnixStream,
+    envelope: &Envelope,
+    tell: &mut dyn FnMut(RunUpdate),
+) -> io::Result<Answer> {
     call_with(stream, envelope, &mut io::empty(), &|_, _, _| (), &mut |_, _| (), tell)
 }
 
@@ -233,7 +243,7 @@ fn call_with(
     body: &mut dyn io::Read,
     progress: &dyn Fn(&str, u64, u64),
     listener: Listener<'_>,
-    tell: &mut dyn FnMut(Heard),
+    tell: &mut dyn FnMut(RunUpdate),
 ) -> io::Result<Answer> {
     let mut input = BufReader::new(stream.try_clone()?);
     let mut out = BufWriter::new(stream);

@@ -1,7 +1,7 @@
 //! The routes of one computer, under `/api/v1`.
 //!
 //! Every route states who may call it, here and nowhere else: a [`Route`] cannot be made without its [`Access`] and
-//! a summary; the rest of its description ([`openapi`]) is read off the types of its handler. A handler is given the [`Desk`] of the user who is signed in, which is all that it can reach.
+//! a summary; the rest of its description ([`openapi`]) is read off the types of its handler. A handler is given the [`OpenComputer`] of the user who is signed in, which is all that it can reach.
 
 mod checkpoints;
 mod commands;
@@ -26,7 +26,7 @@ use hypervisor::access::ResponseKind;
 pub use hypervisor::access::{Access, Route};
 use shared_types::wire::Scope;
 
-use crate::desk::Desk;
+use crate::open_computer::OpenComputer;
 
 /// All routes of a computer.
 pub fn routes() -> Vec<Route> {
@@ -172,4 +172,4 @@ impl std::fmt::Debug for Shell {
     }
 }
 
-type Of = axum::Extension<Desk>;
+type Of = axum::Extension<OpenComputer>;

@@ -11,7 +11,7 @@ use projector::watch::{GatheredChanges, Touched, Watch};
 use shared_types::{Actor, OpId, Payload, Seq};
 
 use computer::Computer;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::socket::Server;
 
 /// An editor's save is over when nothing has happened for this long.
@@ -37,12 +37,12 @@ pub enum Notice {
 }
 
 /// Holds the computer until Ctrl-C or SIGTERM.
-pub fn hold(computer: Computer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), Failure> {
+pub fn hold(computer: Computer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
     let computer = Arc::new(computer);
     computer.set_watched();
     computer.run_owed(&|_, _, _| ())?;
     let watch = Watch::start(&computer.place.workspace, &computer.place.state)
-        .map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+        .map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
     // The watcher runs before the first scan, so nothing falls between the two.
     let from = computer.log().head().seq;
     computer.record_outside(&|_, _, _| ())?;
@@ -59,7 +59,7 @@ pub fn hold(computer: Computer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), Fa
     computer.project(&|_, _, _| ()).map(drop)
 }
 
-fn end_on_signals(computer: Weak<Computer>) -> Result<(), Failure> {
+fn end_on_signals(computer: Weak<Computer>) -> Result<(), ComputerError> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     std::thread::spawn(move || {
@@ -101,7 +101,7 @@ pub(crate) fn record_edits(
             captured.and_then(|_| projector.catch_up(&|_, _, _| ()))
         };
         if let Err(e) = recorded {
-            tell(Notice::Trouble(Failure::from(e).message));
+            tell(Notice::Trouble(ComputerError::from(e).message));
         }
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn follow(computer: &Computer, from: Seq, tell: &dyn Fn(Notice), caug
         if head > told {
             match captures(computer, told, head) {
                 Ok(captures) => captures.into_iter().for_each(tell),
-                Err(e) => tell(Notice::Trouble(Failure::from(e).message)),
+                Err(e) => tell(Notice::Trouble(ComputerError::from(e).message)),
             }
             told = head;
         }

@@ -1,10 +1,10 @@
 //! The server of computers: routes, tabs, terminals, the registry, and the supervised parts of each open computer.
 
 pub mod api;
-pub mod desk;
+pub mod computer_host;
 pub mod hold;
-pub mod host;
 pub mod machine;
+pub mod open_computer;
 pub mod registry;
 pub mod startup;
 mod vault_keys;

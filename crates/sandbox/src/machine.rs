@@ -21,10 +21,10 @@ use shared_types::wire::{Me, Scope};
 use thiserror::Error;
 
 use crate::api::{self, Shell};
-use crate::desk::Desk;
+use crate::open_computer::OpenComputer;
 use crate::registry::Registry;
-use agent_host::minds::{Minds, Outside, Services};
-use computer::failure::Failure;
+use agent_host::agent_services::{AgentServices, MachineServices, Services};
+use computer::error::ComputerError;
 
 /// Why a machine does not start.
 #[derive(Debug, Error)]
@@ -36,7 +36,7 @@ pub enum MachineError {
     #[error(transparent)]
     Assemble(#[from] BuildRouterError),
     #[error(transparent)]
-    Computer(#[from] Failure),
+    Computer(#[from] ComputerError),
 }
 
 /// What a machine is told.
@@ -53,7 +53,7 @@ pub struct MachineConfig {
     pub mcp: Option<toml::Table>,
     /// `[rules]`: what agents may do, before the built-in rules.
     pub rules: Option<toml::Table>,
-    pub outside: Outside,
+    pub outside: MachineServices,
 }
 
 impl MachineConfig {
@@ -68,7 +68,7 @@ impl MachineConfig {
             services: Services::default(),
             mcp: None,
             rules: None,
-            outside: Outside::default(),
+            outside: MachineServices::default(),
         }
     }
 }
@@ -97,7 +97,7 @@ impl Machine {
         let data = server.data.clone();
         let server = Server::bind(server, clock).await?;
         let vault = server.state().vault.clone();
-        let minds = Minds { outside: outside.clone(), ..Minds::new(models.as_ref())? };
+        let minds = AgentServices { outside: outside.clone(), ..AgentServices::new(models.as_ref())? };
         let minds = minds.with_services(services)?.with_tools(mcp.as_ref())?;
         let minds = minds.with_rules(rules.as_ref())?.with_keys(crate::keys_of_each(&vault));
         let registry = Arc::new(Registry::new(&data, minds));
@@ -133,7 +133,7 @@ impl Machine {
     }
 
     /// The owner's computer.
-    pub async fn desk(&self) -> Result<Desk, MachineError> {
+    pub async fn desk(&self) -> Result<OpenComputer, MachineError> {
         Ok(self.registry.desk(&self.owner.id, &self.owner.name).await?)
     }
 

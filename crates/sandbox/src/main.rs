@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use hypervisor::assets::{Asset, Assets, content_type};
 use sandbox::machine::MachineError;
-use sandbox::startup::{Said, Startup, data_folder, machine_config, run};
+use sandbox::startup::{CommandLineSettings, Startup, data_folder, machine_config, run};
 
 const MISSING: &[u8] =
     b"<!doctype html><title>ChoirOS</title><p>There is no desktop in target/web. Build it with: \
@@ -34,7 +34,7 @@ fn serve() -> Result<(), MachineError> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(PathBuf::from))?;
     let web = std::env::var_os("CHOIR_WEB").map_or_else(|| PathBuf::from("target/web"), PathBuf::from);
     run(&Startup {
-        config: machine_config(data, &Said::in_variables()?)?,
+        config: machine_config(data, &CommandLineSettings::in_variables()?)?,
         assets: Arc::new(Folder(web)),
         version: env!("CARGO_PKG_VERSION"),
         ready: Arc::new(|_| ()),

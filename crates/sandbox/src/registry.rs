@@ -3,7 +3,7 @@
 //! A computer is found by the id of its user and by nothing else, and only the guard asks, for the principal that it
 //! found: no request can name another's.
 //!
-//! Only this has a [`Desk`] to give away, so one that it alone holds is one that nobody uses.
+//! Only this has a [`OpenComputer`] to give away, so one that it alone holds is one that nobody uses.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,12 +16,12 @@ use hypervisor::identity::User;
 use kernel::run::RunPhase;
 use shared_types::UserId;
 
-use crate::desk::{Desk, blocking};
+use crate::open_computer::{OpenComputer, blocking};
 use crate::welcome;
-use agent_host::minds::Minds;
+use agent_host::agent_services::AgentServices;
 use computer::Computer;
-use computer::failure::Failure;
-use computer::place::{Place, STATE, WORKSPACE};
+use computer::error::ComputerError;
+use computer::paths::{ComputerPaths, STATE, WORKSPACE};
 use computer::session;
 
 /// How often it is looked for computers that nobody uses, at most and at least.
@@ -31,7 +31,7 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 #[derive(Debug)]
 pub struct Registry {
     users: PathBuf,
-    minds: Minds,
+    minds: AgentServices,
     slots: Mutex<HashMap<UserId, Arc<Slot>>>,
 }
 
@@ -45,7 +45,7 @@ struct Slot {
 
 #[derive(Debug)]
 struct Held {
-    desk: Desk,
+    desk: OpenComputer,
     used: Instant,
 }
 
@@ -55,7 +55,7 @@ impl Slot {
     }
 
     /// The computer, if it is open; it counts as used.
-    fn get(&self) -> Option<Desk> {
+    fn get(&self) -> Option<OpenComputer> {
         let mut held = self.held();
         let held = held.as_mut()?;
         held.used = Instant::now();
@@ -63,7 +63,7 @@ impl Slot {
     }
 
     /// Takes the computer out if nobody has used it for so long. From then on nobody else has it.
-    fn take_idle(&self, idle: Duration) -> Option<Desk> {
+    fn take_idle(&self, idle: Duration) -> Option<OpenComputer> {
         let mut held = self.held();
         let open = held.as_mut()?;
         if open.desk.is_in_use() {
@@ -79,7 +79,7 @@ impl Slot {
 
 impl Registry {
     /// Computers below a data folder, and what their agents think with.
-    pub fn new(data: &std::path::Path, minds: Minds) -> Self {
+    pub fn new(data: &std::path::Path, minds: AgentServices) -> Self {
         Self { users: data.join("users"), minds, slots: Mutex::default() }
     }
 
@@ -92,13 +92,13 @@ impl Registry {
     }
 
     /// Where a user's computer is.
-    pub fn place(&self, user: &UserId) -> Place {
+    pub fn place(&self, user: &UserId) -> ComputerPaths {
         let home = self.users.join(user.as_str());
-        Place { state: home.join(STATE), workspace: home.join(WORKSPACE) }
+        ComputerPaths { state: home.join(STATE), workspace: home.join(WORKSPACE) }
     }
 
     /// A user's computer, opened if it is not, made if there is none.
-    pub async fn desk(&self, user: &UserId, name: &str) -> Result<Desk, Failure> {
+    pub async fn desk(&self, user: &UserId, name: &str) -> Result<OpenComputer, ComputerError> {
         let slot = Arc::clone(self.slots().entry(user.clone()).or_default());
         if let Some(desk) = slot.get() {
             return Ok(desk);
@@ -110,7 +110,7 @@ impl Registry {
         }
         let (place, user, name) = (self.place(user), user.clone(), name.to_owned());
         let computer = blocking(move || open(&place, user, &name)).await?;
-        let desk = Desk::open(computer, &self.minds).await?;
+        let desk = OpenComputer::open(computer, &self.minds).await?;
         *slot.held() = Some(Held { desk: desk.clone(), used: Instant::now() });
         Ok(desk)
     }
@@ -132,7 +132,7 @@ impl Registry {
     }
 
     /// The computers that are open now.
-    pub fn desks(&self) -> Vec<Desk> {
+    pub fn desks(&self) -> Vec<OpenComputer> {
         self.all().iter().filter_map(|slot| slot.held().as_ref().map(|held| held.desk.clone())).collect()
     }
 
@@ -164,7 +164,7 @@ impl Registry {
     }
 }
 
-fn has_open_runs(place: &Place) -> Result<bool, Failure> {
+fn has_open_runs(place: &ComputerPaths) -> Result<bool, ComputerError> {
     if !place.exists() {
         return Ok(false);
     }
@@ -173,7 +173,7 @@ fn has_open_runs(place: &Place) -> Result<bool, Failure> {
     Ok(view.runs.iter().any(|(_, run)| run.phase == RunPhase::Working))
 }
 
-fn open(place: &Place, user: UserId, name: &str) -> Result<Computer, Failure> {
+fn open(place: &ComputerPaths, user: UserId, name: &str) -> Result<Computer, ComputerError> {
     if place.exists() {
         return session::take(place);
     }

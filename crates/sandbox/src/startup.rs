@@ -11,10 +11,10 @@ use hypervisor::server::clock;
 use shared_types::UserId;
 use tracing_subscriber::EnvFilter;
 
-pub use settings::{Said, machine_config, server_settings};
+pub use settings::{CommandLineSettings, machine_config, server_settings};
 
 use crate::machine::{Machine, MachineConfig, MachineError};
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 
 /// What a server says and serves.
 #[derive(Clone)]
@@ -35,7 +35,8 @@ impl std::fmt::Debug for Startup {
 /// Serves until Ctrl-C or SIGTERM.
 pub fn run(startup: &Startup) -> Result<(), MachineError> {
     write_logs();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::from)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(ComputerError::from)?;
     runtime.block_on(serve(startup))
 }
 
@@ -77,12 +78,15 @@ async fn stopped() {
 }
 
 /// The folder that was named, or the one of this user.
-pub fn data_folder(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+pub fn data_folder(named: Option<PathBuf>) -> Result<PathBuf, ComputerError> {
     if let Some(folder) = named {
         return Ok(std::path::absolute(folder)?);
     }
     let home = std::env::home_dir().ok_or_else(|| {
-        Failure::new(Code::BadRequest, "there is no home folder; say where with --data DIR or CHOIR_DATA")
+        ComputerError::new(
+            ErrorCode::BadRequest,
+            "there is no home folder; say where with --data DIR or CHOIR_DATA",
+        )
     })?;
     let shared = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     Ok(shared.unwrap_or_else(|| home.join(".local/share")).join("choir"))

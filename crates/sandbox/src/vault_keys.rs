@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_host::minds::KeysOf;
+use agent_host::agent_services::KeysOf;
 use hypervisor::vault::{KeyReader, Vault};
 use models::{ApiKey, ApiKeys};
 use shared_types::UserId;

@@ -5,7 +5,7 @@ use shared_types::wire::DesktopAction;
 use shared_types::{Actor, FilePath, WindowId};
 
 use computer::Computer;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
 use computer::protocol::{Envelope, Request};
 
@@ -13,8 +13,8 @@ const PATH: &str = "Welcome.md";
 const TEXT: &str = include_str!("welcome.md");
 
 /// Puts the document there and opens it.
-pub fn prepare(computer: &Computer) -> Result<(), Failure> {
-    let path = FilePath::parse(PATH).map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+pub fn prepare(computer: &Computer) -> Result<(), ComputerError> {
+    let path = FilePath::parse(PATH).map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
     let write = Request::Write { path, mode: None, base: kernel::Base::Absent };
     ask(computer, write, TEXT.as_bytes())?;
     let state = Window {
@@ -29,7 +29,7 @@ pub fn prepare(computer: &Computer) -> Result<(), Failure> {
     ask(computer, Request::Gesture(DesktopAction::SetWindow { window, state }), &[])
 }
 
-fn ask(computer: &Computer, request: Request, mut body: &[u8]) -> Result<(), Failure> {
+fn ask(computer: &Computer, request: Request, mut body: &[u8]) -> Result<(), ComputerError> {
     let envelope = Envelope { actor: Actor::DESKTOP, ..Envelope::new(request) };
     computer.handle(&envelope, &mut body, &|_, _, _| ()).into_done().map(drop)
 }

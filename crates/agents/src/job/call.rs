@@ -12,8 +12,8 @@ use shared_types::{ContentRef, OpId, Seq, Taint, TaskId};
 
 use super::Job;
 use crate::budget::whole_millis;
-use crate::ground::{By, GroundError, Sight};
 use crate::plan::{Permission, approval_of, repeat_of};
+use crate::port::{CallOrigin, PortError, ReadPolicy};
 use crate::roles;
 use crate::rules::{Judged, Verdict};
 use crate::tools::{ToolKind, Use, one_line};
@@ -52,7 +52,7 @@ pub(super) struct Call<'a> {
 
 /// What came of a call.
 #[derive(Default)]
-pub(super) struct Came {
+pub(super) struct ToolOutcome {
     pub(super) text: String,
     pub(super) edits: Vec<OutsideEdit>,
     /// Contents that the edits or what happens beside them name.
@@ -64,7 +64,7 @@ pub(super) struct Came {
     pub(super) failed: Option<String>,
 }
 
-impl Came {
+impl ToolOutcome {
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
@@ -93,13 +93,13 @@ pub(super) enum Reach {
 /// What is to be done with a call.
 pub(super) enum Outcome {
     /// It is answered at once: by what came of it, or by why it failed.
-    Now(Result<Box<Came>, String>),
+    Now(Result<Box<ToolOutcome>, String>),
     /// It was recorded by whoever carried it out.
     Recorded(Seq),
 }
 
 impl Job {
-    pub(super) async fn make(&self, task: TaskId, wanted: Wanted) -> Result<Option<Seq>, GroundError> {
+    pub(super) async fn make(&self, task: TaskId, wanted: Wanted) -> Result<Option<Seq>, PortError> {
         let Wanted { op, place, reply, permission, is_released } = wanted;
         let reply = self.reply(reply).await?;
         let Some(wanted) = reply.and_then(|reply| reply.calls.into_iter().nth(place)) else {
@@ -147,7 +147,7 @@ impl Job {
                 return self.answer(&call, Err(reason)).await;
             }
             Permission::Said(Reply::Words(words)) => {
-                return self.answer(&call, Ok(Came::text(words))).await;
+                return self.answer(&call, Ok(ToolOutcome::text(words))).await;
             }
             Permission::Said(Reply::Silence) => {}
         }
@@ -166,7 +166,7 @@ impl Job {
         };
         let outcome = match self.perform(&call, used, left).await {
             // What cannot be done is an answer like any other.
-            Err(GroundError::Refused(why)) => Outcome::Now(Err(why)),
+            Err(PortError::Refused(why)) => Outcome::Now(Err(why)),
             other => other?,
         };
         match outcome {
@@ -180,21 +180,21 @@ impl Job {
         &self,
         call: &Call<'_>,
         used: &Use,
-    ) -> Result<Result<Option<Duration>, String>, GroundError> {
+    ) -> Result<Result<Option<Duration>, String>, PortError> {
         if !used.takes_time() {
             return Ok(Ok(None));
         }
-        let standing = self.ground().standing(self.id()).await?;
+        let standing = self.port().standing(self.id()).await?;
         let Some(bounds) = self.bounds(call.task, &standing) else { return Ok(Ok(None)) };
         Ok(bounds.out_of_time().map_or(Ok(bounds.time_left()), Err))
     }
 
-    async fn judge(&self, call: &Call<'_>, used: &Use) -> Result<Verdict, GroundError> {
+    async fn judge(&self, call: &Call<'_>, used: &Use) -> Result<Verdict, PortError> {
         // What was recorded was allowed, and only goes on.
         if self.history.is_open(call.op) {
             return Ok(Verdict::Allow);
         }
-        let standing = self.ground().standing(self.id()).await?;
+        let standing = self.port().standing(self.id()).await?;
         let (taint, role) = (self.taint(call.task), self.actor(call.task));
         let judged = Judged {
             role: role.as_str(),
@@ -212,7 +212,7 @@ impl Job {
 
     /// Whether this is a call that the person allowed, that was cut off, and of which they said then that it may be made
     /// again. That holds for the very same call as the next thing that the agent does.
-    async fn may_be_repeated(&self, call: &Call<'_>) -> Result<bool, GroundError> {
+    async fn may_be_repeated(&self, call: &Call<'_>) -> Result<bool, PortError> {
         let Some(own) = self.history.tasks.get(&call.task) else { return Ok(false) };
         let is_allowed = |ask| matches!(self.history.answers.get(&ask), Some(Reply::Allow(_)));
         for cut in own.cut_off_before(call.op) {
@@ -221,7 +221,7 @@ impl Job {
             }
             let reply = match self.reply(cut.reply).await {
                 // What was purged cannot be compared.
-                Err(GroundError::Refused(_)) => continue,
+                Err(PortError::Refused(_)) => continue,
                 reply => reply?,
             };
             let wanted = reply.and_then(|reply| reply.calls.into_iter().nth(cut.place));
@@ -235,11 +235,11 @@ impl Job {
     }
 
     /// Which files an agent may read without being asked: others are not shown to it by other ways either.
-    pub(super) async fn sight(&self, task: TaskId) -> Result<Sight, GroundError> {
-        let grants = self.ground().standing(self.id()).await?.grants;
+    pub(super) async fn read_policy(&self, task: TaskId) -> Result<ReadPolicy, PortError> {
+        let grants = self.port().standing(self.id()).await?.grants;
         let (rules, run) = (Arc::clone(&self.kit.rules), Some(self.id()));
         let (taint, role) = (self.taint(task), self.actor(task));
-        Ok(Sight::of_one(&self.kit.rules, move |path| {
+        Ok(ReadPolicy::of_one(&self.kit.rules, move |path| {
             let call = Use::Read { path: path.clone() };
             let (role, taint, grants) = (role.as_str(), &*taint, &*grants);
             let judged = Judged { role, call: &call, taint, run, grants, is_made_up: false };
@@ -248,7 +248,7 @@ impl Job {
     }
 
     /// Whether a call of a tainted agent leads to an address that nobody but such agents ever named.
-    async fn is_made_up(&self, call: &Call<'_>, used: &Use, taint: &[Taint]) -> Result<bool, GroundError> {
+    async fn is_made_up(&self, call: &Call<'_>, used: &Use, taint: &[Taint]) -> Result<bool, PortError> {
         let (Use::Fetch { url }, false) = (used, taint.is_empty()) else { return Ok(false) };
         let Some(own) = self.history.tasks.get(&call.task) else { return Ok(true) };
         // What another call of the same turn has read meanwhile had no part in it.
@@ -265,7 +265,7 @@ impl Job {
             match self.text(hash).await {
                 Ok(text) if text.contains(plain) => return Ok(false),
                 // Words that were purged name nothing any more.
-                Ok(_) | Err(GroundError::Refused(_)) => {}
+                Ok(_) | Err(PortError::Refused(_)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -278,7 +278,7 @@ impl Job {
         used: &Use,
         why: String,
         pattern: String,
-    ) -> Result<Option<Seq>, GroundError> {
+    ) -> Result<Option<Seq>, PortError> {
         let json = serde_json::to_vec(call.input).unwrap_or_default();
         let kept = self.keep(json).await?;
         let about = AskKind::Approval {
@@ -295,7 +295,7 @@ impl Job {
     }
 
     /// A call may have reached the outside when the server ended: only the person knows whether it may be made again.
-    pub(super) async fn ask_repeat(&self, task: TaskId, call: OpId) -> Result<Option<Seq>, GroundError> {
+    pub(super) async fn ask_repeat(&self, task: TaskId, call: OpId) -> Result<Option<Seq>, PortError> {
         let tool = self.history.tools.get(&call).cloned().unwrap_or_else(|| "exec".into());
         let about = AskKind::Interrupted { call, tool, title: self.title_of(call).into() };
         self.record_by(task, RunAction::Ask(RunAsk { ask: repeat_of(call), task, about }), Vec::new()).await
@@ -310,7 +310,7 @@ impl Job {
         call: &Call<'_>,
         used: Use,
         left: Option<Duration>,
-    ) -> Result<Outcome, GroundError> {
+    ) -> Result<Outcome, PortError> {
         let now = match used {
             Use::Read { path } => self.read(&path).await?,
             Use::List { path } => self.list(path).await?,
@@ -338,22 +338,22 @@ impl Job {
         call: &Call<'_>,
         command: RunCommand,
         left: Option<Duration>,
-    ) -> Result<Seq, GroundError> {
-        let by = By {
+    ) -> Result<Seq, PortError> {
+        let by = CallOrigin {
             run: self.id(),
             task: call.task,
             call: call.op,
             actor: self.actor(call.task),
             taint: self.taint(call.task),
-            sight: self.sight(call.task).await?,
+            read_policy: self.read_policy(call.task).await?,
             left,
         };
-        self.ground().exec(by, command).await
+        self.port().exec(by, command).await
     }
 
     /// Records that a call is being made which takes a while. One that only reads is made again after a crash; one that
     /// reaches the outside is not.
-    pub(super) async fn open(&self, call: &Call<'_>, reach: Reach) -> Result<Option<Seq>, GroundError> {
+    pub(super) async fn open(&self, call: &Call<'_>, reach: Reach) -> Result<Option<Seq>, PortError> {
         if self.history.is_open(call.op) {
             return Ok(None);
         }
@@ -367,9 +367,9 @@ impl Job {
     pub(super) async fn close(
         &self,
         call: &Call<'_>,
-        came: Result<Came, String>,
+        came: Result<ToolOutcome, String>,
         took: Duration,
-    ) -> Result<Seq, GroundError> {
+    ) -> Result<Seq, PortError> {
         let (status, report, came, mut contents) = self.result(came).await?;
         let report = ToolReport { millis: whole_millis(took), ..report };
         let taint = self.labels(call.task, &came.taint);
@@ -380,7 +380,11 @@ impl Job {
     }
 
     /// Records a call together with what came of it.
-    async fn answer(&self, call: &Call<'_>, came: Result<Came, String>) -> Result<Option<Seq>, GroundError> {
+    async fn answer(
+        &self,
+        call: &Call<'_>,
+        came: Result<ToolOutcome, String>,
+    ) -> Result<Option<Seq>, PortError> {
         if self.history.is_open(call.op) {
             return self.close(call, came, Duration::ZERO).await.map(Some);
         }
@@ -397,7 +401,7 @@ impl Job {
     async fn tool_call(
         &self,
         call: &Call<'_>,
-    ) -> Result<(ToolCall, Vec<(shared_types::ContentHash, Vec<u8>)>), GroundError> {
+    ) -> Result<(ToolCall, Vec<(shared_types::ContentHash, Vec<u8>)>), PortError> {
         let kept = self.keep(serde_json::to_vec(call.input).unwrap_or_default()).await?;
         let tool_call = ToolCall {
             tool: call.tool.into(),
@@ -411,8 +415,9 @@ impl Job {
 
     async fn result(
         &self,
-        came: Result<Came, String>,
-    ) -> Result<(ToolStatus, ToolReport, Came, Vec<(shared_types::ContentHash, Vec<u8>)>), GroundError> {
+        came: Result<ToolOutcome, String>,
+    ) -> Result<(ToolStatus, ToolReport, ToolOutcome, Vec<(shared_types::ContentHash, Vec<u8>)>), PortError>
+    {
         match came {
             Ok(mut came) => {
                 let text = std::mem::take(&mut came.text);
@@ -427,7 +432,7 @@ impl Job {
             }
             Err(reason) => {
                 let status = ToolStatus::Failed { reason: reason.into() };
-                Ok((status, ToolReport::default(), Came::default(), Vec::new()))
+                Ok((status, ToolReport::default(), ToolOutcome::default(), Vec::new()))
             }
         }
     }

@@ -7,9 +7,9 @@ use shared_types::payload::tool::ToolStatus;
 use shared_types::{Seq, TaskId};
 
 use super::Job;
-use crate::ground::GroundError;
 use crate::history::{Entry, TaskHistory};
 use crate::plan::Words;
+use crate::port::PortError;
 use crate::tools::ToolKind;
 
 /// Files that a run names as its results.
@@ -23,7 +23,7 @@ impl Job {
         task: TaskId,
         outcome: TaskOutcome,
         words: Words,
-    ) -> Result<Option<Seq>, GroundError> {
+    ) -> Result<Option<Seq>, PortError> {
         let own = self.history.tasks.get(&task);
         let (report, contents) = match (own, own.and_then(|own| own.parent), &outcome) {
             (Some(own), Some(parent), TaskOutcome::Done | TaskOutcome::Failed(_)) => {
@@ -43,18 +43,18 @@ impl Job {
         self.record_by(task, RunAction::EndTask { end, report, seen, known }, contents).await
     }
 
-    pub(super) async fn complete(&self, words: Words) -> Result<Option<Seq>, GroundError> {
+    pub(super) async fn complete(&self, words: Words) -> Result<Option<Seq>, PortError> {
         let (summary, contents) = self.words(self.spoken(words).await?).await?;
         let mut results = Vec::new();
         for path in self.history.changed.iter() {
-            if results.len() < RESULTS && self.ground().file(path.clone()).await?.is_some() {
+            if results.len() < RESULTS && self.port().file(path.clone()).await?.is_some() {
                 results.push(path.clone());
             }
         }
         self.record(RunAction::Complete(RunComplete { summary, results }), contents).await
     }
 
-    async fn spoken(&self, words: Words) -> Result<String, GroundError> {
+    async fn spoken(&self, words: Words) -> Result<String, PortError> {
         let text = match words {
             Words::These(text) => text.into(),
             Words::Of(reply) => self.reply(reply).await?.map(|reply| reply.text).unwrap_or_default(),
@@ -83,7 +83,7 @@ impl Job {
                 };
                 Some(format!("- `{title}`: {came}"))
             }
-            Entry::Got { .. } | Entry::Said { .. } | Entry::Heard { .. } => None,
+            Entry::Got { .. } | Entry::Said { .. } | Entry::RunUpdate { .. } => None,
         });
         let commands: Vec<String> = commands.collect();
         if commands.is_empty() {

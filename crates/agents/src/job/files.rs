@@ -9,9 +9,9 @@ use shared_types::{ContentRef, FilePath, Taint, TaskId};
 use url::Url;
 
 use super::Job;
-use super::call::{Call, Came, Outcome, Reach};
+use super::call::{Call, Outcome, Reach, ToolOutcome};
 use crate::budget::{TIME_IS_OVER, within};
-use crate::ground::{GroundError, Listed};
+use crate::port::{FolderListing, PortError};
 use crate::rules::{Judged, Verdict};
 use crate::tools::Use;
 use crate::web::{MayFetch, WebError};
@@ -31,7 +31,7 @@ const MODE: u16 = 0o644;
 const NOT_SEARCHED: &str = "(Files that look as if they held secrets are not searched.)";
 
 /// What an agent is told, or a sentence about why not.
-type Told = Result<Came, String>;
+type Told = Result<ToolOutcome, String>;
 
 /// A file's text with everything that replacing it needs.
 struct Text {
@@ -41,12 +41,15 @@ struct Text {
 }
 
 impl Job {
-    pub(super) async fn read(&self, path: &FilePath) -> Result<Told, GroundError> {
-        Ok(self.text_at(path).await?.map(|found| Came { taint: found.taint, ..Came::text(found.text) }))
+    pub(super) async fn read(&self, path: &FilePath) -> Result<Told, PortError> {
+        Ok(self
+            .text_at(path)
+            .await?
+            .map(|found| ToolOutcome { taint: found.taint, ..ToolOutcome::text(found.text) }))
     }
 
-    async fn text_at(&self, path: &FilePath) -> Result<Result<Text, String>, GroundError> {
-        let Some(found) = self.ground().file(path.clone()).await? else {
+    async fn text_at(&self, path: &FilePath) -> Result<Result<Text, String>, PortError> {
+        let Some(found) = self.port().file(path.clone()).await? else {
             return Ok(Err(format!("there is nothing at {path}")));
         };
         let Some(content) = found.node.content() else {
@@ -58,26 +61,26 @@ impl Job {
                 content.size
             )));
         }
-        let bytes = self.ground().content(content.hash).await?;
+        let bytes = self.port().content(content.hash).await?;
         Ok(match String::from_utf8(bytes) {
             Ok(text) => Ok(Text { text, node: found.node, taint: found.taint }),
             Err(_) => Err(format!("{path} is not text")),
         })
     }
 
-    pub(super) async fn list(&self, path: Option<FilePath>) -> Result<Told, GroundError> {
-        let Some(Listed { names, taint }) = self.ground().list(path.clone()).await? else {
+    pub(super) async fn list(&self, path: Option<FilePath>) -> Result<Told, PortError> {
+        let Some(FolderListing { names, taint }) = self.port().list(path.clone()).await? else {
             let place = path.map_or_else(|| "the workspace".to_owned(), |path| path.to_string());
             return Ok(Err(format!("there is no folder at {place}")));
         };
-        Ok(Ok(Came { taint, ..Came::text(lines(names, "it is empty")) }))
+        Ok(Ok(ToolOutcome { taint, ..ToolOutcome::text(lines(names, "it is empty")) }))
     }
 
     /// A file that may not be read is not found either: whether it holds some words would tell what it holds.
-    pub(super) async fn search(&self, task: TaskId, words: String) -> Result<Told, GroundError> {
-        let sight = self.sight(task).await?;
-        let hits = self.ground().search(words).await?;
-        let hits: Vec<_> = hits.into_iter().filter(|hit| sight.may_read(&hit.path)).collect();
+    pub(super) async fn search(&self, task: TaskId, words: String) -> Result<Told, PortError> {
+        let read_policy = self.read_policy(task).await?;
+        let hits = self.port().search(words).await?;
+        let hits: Vec<_> = hits.into_iter().filter(|hit| read_policy.may_read(&hit.path)).collect();
         let mut taint: Vec<Taint> = hits.iter().flat_map(|hit| hit.taint.clone()).collect();
         taint.sort();
         taint.dedup();
@@ -86,18 +89,18 @@ impl Job {
             None => hit.path.to_string(),
         });
         let found = lines(found.collect(), "nothing was found");
-        Ok(Ok(Came { taint, ..Came::text(format!("{found}\n{NOT_SEARCHED}")) }))
+        Ok(Ok(ToolOutcome { taint, ..ToolOutcome::text(format!("{found}\n{NOT_SEARCHED}")) }))
     }
 
-    pub(super) async fn write(&self, path: &FilePath, text: String) -> Result<Told, GroundError> {
-        let found = self.ground().file(path.clone()).await?.map(|found| found.node);
+    pub(super) async fn write(&self, path: &FilePath, text: String) -> Result<Told, PortError> {
+        let found = self.port().file(path.clone()).await?.map(|found| found.node);
         if found.as_ref().is_some_and(|node| node.content().is_none()) {
             return Ok(Err(format!("{path} is no file and cannot be written")));
         }
         self.replaced(path, found, text).await
     }
 
-    pub(super) async fn edit(&self, path: &FilePath, find: &str, replace: &str) -> Result<Told, GroundError> {
+    pub(super) async fn edit(&self, path: &FilePath, find: &str, replace: &str) -> Result<Told, PortError> {
         let Text { text, node, taint } = match self.text_at(path).await? {
             Ok(found) => found,
             Err(reason) => return Ok(Err(reason)),
@@ -106,7 +109,7 @@ impl Job {
             // The rest of the file stays what it was, and so do its labels.
             1 => {
                 let came = self.replaced(path, Some(node), text.replacen(find, replace, 1)).await?;
-                Ok(came.map(|came| Came { taint, ..came }))
+                Ok(came.map(|came| ToolOutcome { taint, ..came }))
             }
             0 => Ok(Err(format!("{path} does not hold this passage; read it again, every character counts"))),
             count => {
@@ -120,7 +123,7 @@ impl Job {
         path: &FilePath,
         base: Option<FileNode>,
         text: String,
-    ) -> Result<Told, GroundError> {
+    ) -> Result<Told, PortError> {
         if text.len() > FILE_LIMIT {
             return Ok(Err(format!("this is {} bytes; a file may have {FILE_LIMIT} of them", text.len())));
         }
@@ -132,7 +135,7 @@ impl Job {
         let now = Some(FileNode::file(kept.content, mode));
         let said = if base.is_some() { format!("{path} is written") } else { format!("{path} is new") };
         let edits = vec![OutsideEdit { path: path.clone(), base, now }];
-        Ok(Ok(Came { edits, contents: kept.bytes.into_iter().collect(), ..Came::text(said) }))
+        Ok(Ok(ToolOutcome { edits, contents: kept.bytes.into_iter().collect(), ..ToolOutcome::text(said) }))
     }
 
     pub(super) async fn fetch(
@@ -140,7 +143,7 @@ impl Job {
         call: &Call<'_>,
         url: Url,
         left: Option<Duration>,
-    ) -> Result<Outcome, GroundError> {
+    ) -> Result<Outcome, PortError> {
         let Some(web) = &self.kit.web else {
             return Ok(Outcome::Now(Err("the web is not set up on this computer".into())));
         };
@@ -156,8 +159,8 @@ impl Job {
     }
 
     /// Which addresses an agent may be led to from one that it may go to.
-    async fn may_fetch(&self, task: TaskId) -> Result<MayFetch, GroundError> {
-        let grants = self.ground().standing(self.id()).await?.grants;
+    async fn may_fetch(&self, task: TaskId) -> Result<MayFetch, PortError> {
+        let grants = self.port().standing(self.id()).await?.grants;
         let (rules, run) = (Arc::clone(&self.kit.rules), Some(self.id()));
         let (taint, role) = (self.taint(task), self.actor(task));
         Ok(Arc::new(move |url| {
@@ -173,12 +176,12 @@ impl Job {
         call: &Call<'_>,
         words: String,
         left: Option<Duration>,
-    ) -> Result<Outcome, GroundError> {
+    ) -> Result<Outcome, PortError> {
         let Some(search) = self.kit.web.as_ref().and_then(|web| web.search(words.clone())) else {
             let found = self.search(call.task, words).await?;
             let said = "No search of the web is set up on this computer. In the workspace:\n";
             return Ok(Outcome::Now(
-                found.map(|came| Box::new(Came { text: format!("{said}{}", came.text), ..came })),
+                found.map(|came| Box::new(ToolOutcome { text: format!("{said}{}", came.text), ..came })),
             ));
         };
         self.open(call, Reach::Reading).await?;
@@ -195,7 +198,7 @@ impl Job {
     pub(super) async fn words(
         &self,
         text: String,
-    ) -> Result<(ContentRef, Vec<(shared_types::ContentHash, Vec<u8>)>), GroundError> {
+    ) -> Result<(ContentRef, Vec<(shared_types::ContentHash, Vec<u8>)>), PortError> {
         let kept = self.keep(text.into_bytes()).await?;
         Ok((kept.content, kept.bytes.into_iter().collect()))
     }
@@ -206,10 +209,10 @@ impl Job {
 fn from_web<T>(came: Option<Result<T, WebError>>, text: impl FnOnce(T) -> String) -> Told {
     let taint = vec![Taint::WEB];
     match came {
-        Some(Ok(found)) => Ok(Came { taint, ..Came::text(text(found)) }),
+        Some(Ok(found)) => Ok(ToolOutcome { taint, ..ToolOutcome::text(text(found)) }),
         Some(Err(WebError::Asked(mut why))) => {
             why.truncate(why.floor_char_boundary(WHY_LIMIT));
-            Ok(Came { taint, failed: Some(why), ..Came::default() })
+            Ok(ToolOutcome { taint, failed: Some(why), ..ToolOutcome::default() })
         }
         Some(Err(WebError::NotAsked(why))) => Err(why),
         None => Err(TIME_IS_OVER.into()),

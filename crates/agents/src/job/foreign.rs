@@ -10,9 +10,9 @@ use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{Seq, Taint};
 
 use super::Job;
-use super::call::{Call, Came, Outcome, Reach};
+use super::call::{Call, Outcome, Reach, ToolOutcome};
 use crate::budget::{TIME_IS_OVER, whole_millis, within};
-use crate::ground::GroundError;
+use crate::port::PortError;
 use crate::roles::Role;
 use crate::toolbox::{Answered, Foreign, Offer, PREFIX};
 use crate::tools::{Use, one_line, size};
@@ -47,7 +47,7 @@ impl Job {
         tool: &Foreign,
         input: Map<String, Value>,
         left: Option<Duration>,
-    ) -> Result<Outcome, GroundError> {
+    ) -> Result<Outcome, PortError> {
         let Some(toolbox) = &self.kit.toolbox else {
             return Ok(Outcome::Now(Err("there are no tools of others on this computer".into())));
         };
@@ -73,7 +73,7 @@ impl Job {
                 .map(Outcome::Recorded);
         }
         let failed = failed.then(|| "the tool says that it failed".to_owned());
-        let came = Came { taint: vec![Taint::MCP], failed, ..Came::text(text) };
+        let came = ToolOutcome { taint: vec![Taint::MCP], failed, ..ToolOutcome::text(text) };
         self.close(call, Ok(came), since.elapsed()).await.map(Outcome::Recorded)
     }
 
@@ -84,7 +84,7 @@ impl Job {
         reason: String,
         heard: Vec<Taint>,
         took: Duration,
-    ) -> Result<Seq, GroundError> {
+    ) -> Result<Seq, PortError> {
         let status = ToolStatus::Interrupted { reason: reason.into() };
         let report = ToolReport { millis: whole_millis(took), ..ToolReport::default() };
         let action = Action::FinishCall { status, report, edits: Vec::new() };

@@ -8,24 +8,24 @@ use shared_types::{OpId, Seq, TaskId, Timestamp};
 
 use super::Job;
 use super::call::Call;
-use crate::ground::GroundError;
 use crate::plan::outbox_of;
+use crate::port::PortError;
 
 /// Nothing is held for longer, whatever the settings say and however the clock was moved.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 impl Job {
     /// Until when a call is to be held; nothing, if it is under way already or nothing is held on this computer.
-    pub(super) async fn held_until(&self, call: OpId) -> Result<Option<Timestamp>, GroundError> {
-        let hold = self.ground().standing(self.id()).await?.outbox.min(LONGEST);
+    pub(super) async fn held_until(&self, call: OpId) -> Result<Option<Timestamp>, PortError> {
+        let hold = self.port().standing(self.id()).await?.outbox.min(LONGEST);
         if hold.is_zero() || self.history.is_open(call) {
             return Ok(None);
         }
         let millis = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX);
-        Ok(Some(Timestamp::from_millis(self.ground().now().millis().saturating_add(millis))))
+        Ok(Some(Timestamp::from_millis(self.port().now().millis().saturating_add(millis))))
     }
 
-    pub(super) async fn hold(&self, call: &Call<'_>, until: Timestamp) -> Result<Option<Seq>, GroundError> {
+    pub(super) async fn hold(&self, call: &Call<'_>, until: Timestamp) -> Result<Option<Seq>, PortError> {
         let kept = self.keep(serde_json::to_vec(call.input).unwrap_or_default()).await?;
         let about = AskKind::Outgoing {
             call: call.op,
@@ -45,8 +45,8 @@ impl Job {
         task: TaskId,
         call: OpId,
         until: Timestamp,
-    ) -> Result<Option<Seq>, GroundError> {
-        let left = until.millis().saturating_sub(self.ground().now().millis());
+    ) -> Result<Option<Seq>, PortError> {
+        let left = until.millis().saturating_sub(self.port().now().millis());
         let left = Duration::from_millis(u64::try_from(left).unwrap_or_default());
         let ask = outbox_of(call);
         if left.is_zero()
@@ -58,7 +58,7 @@ impl Job {
         self.record_by(task, RunAction::Answer { ask, reply: Reply::Silence }, Vec::new()).await
     }
 
-    async fn held_again(&self, task: TaskId, call: OpId) -> Result<Option<RunAction>, GroundError> {
+    async fn held_again(&self, task: TaskId, call: OpId) -> Result<Option<RunAction>, PortError> {
         let held = self.history.run().and_then(|run| run.ask(outbox_of(call)));
         let Some(AskKind::Outgoing { tool, title, input, .. }) = held.map(|held| held.about.clone()) else {
             return Ok(None);

@@ -16,9 +16,9 @@ use super::Job;
 use super::call::tool_name;
 use crate::budget::{Bounds, Reserved, TIME_IS_OVER, within};
 use crate::fit::fit;
-use crate::ground::{GroundError, Standing};
 use crate::history::History;
 use crate::plan::{Act, GIVEN_UP, plan};
+use crate::port::{PortError, RunContext};
 use crate::roles;
 use crate::transcript;
 
@@ -43,7 +43,7 @@ enum Thought {
 
 impl Job {
     /// A model takes a turn. What it took is recorded, whatever comes of it.
-    pub(super) async fn take_turn(&self, task: TaskId) -> Result<Option<Seq>, GroundError> {
+    pub(super) async fn take_turn(&self, task: TaskId) -> Result<Option<Seq>, PortError> {
         let (meter, mut place) = (UsageMeter::default(), None);
         // Nothing that is being recorded is let go of.
         let came = tokio::select! {
@@ -76,8 +76,8 @@ impl Job {
         task: TaskId,
         meter: &UsageMeter,
         place: &mut Option<Place>,
-    ) -> Result<Thought, GroundError> {
-        let standing = self.ground().standing(self.id()).await?;
+    ) -> Result<Thought, PortError> {
+        let standing = self.port().standing(self.id()).await?;
         let role = self.history.tasks.get(&task).and_then(|task| roles::named(&task.role));
         let Some(role) = role else {
             let error = ModelError::new("", ErrorClass::Unusable, "there is no such role any more");
@@ -97,7 +97,7 @@ impl Job {
             let worst = self.kit.gateway.worst_case(&chosen, &request);
             // Set aside first and looked at then: a turn that ends in between is counted twice rather than not at all.
             let place = place.insert(Place::take(self, &worst));
-            let standing = self.ground().standing(self.id()).await?;
+            let standing = self.port().standing(self.id()).await?;
             if let Some(why) = self.too_much(task, &standing, place, &worst) {
                 return Ok(Thought::TooMuch(why));
             }
@@ -126,8 +126,8 @@ impl Job {
     }
 
     /// The same after a while, with what was said and done meanwhile; nothing, if nobody waits for the turn any more.
-    async fn take_turn_later(&self, task: TaskId) -> Result<Option<Seq>, GroundError> {
-        let events = self.ground().events_of(self.id()).await?;
+    async fn take_turn_later(&self, task: TaskId) -> Result<Option<Seq>, PortError> {
+        let events = self.port().events_of(self.id()).await?;
         let history = Arc::new(History::of(self.id(), &events));
         if !plan(&history).contains(&Act::TakeTurn { task }) {
             return Ok(None);
@@ -147,7 +147,7 @@ impl Job {
     }
 
     /// The person's choice for the run, then for the role, then the catalog's.
-    fn choose(&self, role: &str, standing: &Standing) -> Result<ChosenModel, ModelError> {
+    fn choose(&self, role: &str, standing: &RunContext) -> Result<ChosenModel, ModelError> {
         let of_run = self.history.run().and_then(|run| run.model.as_deref());
         let of_role = standing.roles.iter().find(|(name, _)| name == role).map(|(_, model)| model.as_str());
         self.kit.gateway.choose(of_run.or(of_role), role)
@@ -161,9 +161,9 @@ impl Job {
         chosen: &ChosenModel,
         max_output: u32,
         room: u64,
-    ) -> Result<ChatRequest, GroundError> {
+    ) -> Result<ChatRequest, PortError> {
         let Some(own) = self.history.tasks.get(&task) else {
-            return Err(GroundError::Refused("the agent is not in its own run".into()));
+            return Err(PortError::Refused("the agent is not in its own run".into()));
         };
         // Held here, since what is kept at hand may be let go at any time.
         let mut texts = transcript::Texts::new();
@@ -171,8 +171,8 @@ impl Job {
             match self.text(hash).await {
                 Ok(text) => drop(texts.insert(hash, text)),
                 // Words that were purged are told to be.
-                Err(GroundError::Refused(_)) => {}
-                Err(error @ GroundError::Unavailable(_)) => return Err(error),
+                Err(PortError::Refused(_)) => {}
+                Err(error @ PortError::Unavailable(_)) => return Err(error),
             }
         }
         let offer = self.offer(role, chosen).await;
@@ -193,7 +193,7 @@ impl Job {
     fn too_much(
         &self,
         task: TaskId,
-        standing: &Standing,
+        standing: &RunContext,
         place: &Place,
         worst: &WorstCase,
     ) -> Option<String> {
@@ -202,32 +202,32 @@ impl Job {
     }
 
     /// Which time was over before the answer was whole. That of a role is counted when a turn is recorded.
-    fn out_of_time(&self, task: TaskId, standing: &Standing) -> String {
+    fn out_of_time(&self, task: TaskId, standing: &RunContext) -> String {
         let why = self.bounds(task, standing).and_then(|bounds| bounds.out_of_time());
         why.unwrap_or_else(|| TIME_IS_OVER.into())
     }
 
     /// The bounds within which an agent works now.
-    pub(super) fn bounds<'a>(&'a self, task: TaskId, standing: &'a Standing) -> Option<Bounds<'a>> {
+    pub(super) fn bounds<'a>(&'a self, task: TaskId, standing: &'a RunContext) -> Option<Bounds<'a>> {
         let run = self.history.run()?;
-        Some(Bounds { run, task: run.task(task), standing, now: self.ground().now() })
+        Some(Bounds { run, task: run.task(task), standing, now: self.port().now() })
     }
 
     fn listener(&self, task: TaskId) -> DeltaListener {
         let (kit, run) = (Arc::clone(&self.kit), self.id());
         Arc::new(move |delta| match delta {
-            Delta::Text(text) if !text.is_empty() => kit.ground.say(run, task, &text),
-            Delta::Restart => kit.ground.say(run, task, ""),
+            Delta::Text(text) if !text.is_empty() => kit.port.say(run, task, &text),
+            Delta::Restart => kit.port.say(run, task, ""),
             Delta::Text(_) | Delta::Thought(_) | Delta::Call { .. } | Delta::Input(_) => {}
         })
     }
 
-    async fn took(&self, task: TaskId, turn: CompletedTurn) -> Result<Option<Seq>, GroundError> {
+    async fn took(&self, task: TaskId, turn: CompletedTurn) -> Result<Option<Seq>, PortError> {
         let wanted = turn
             .reply
             .calls
             .iter()
-            .map(|call| RequestedCall { call: self.ground().new_op(), tool: tool_name(&call.tool).into() });
+            .map(|call| RequestedCall { call: self.port().new_op(), tool: tool_name(&call.tool).into() });
         let (calls, usage): (Vec<RequestedCall>, _) = (wanted.collect(), turn.reply.usage);
         let ended = match turn.reply.stop {
             StopReason::Refusal => ReplyEnd::Refused,
@@ -237,7 +237,7 @@ impl Job {
             }
             StopReason::End | StopReason::Calls => ReplyEnd::Whole,
         };
-        let json = serde_json::to_string(&turn.reply).map_err(|e| GroundError::Refused(e.to_string()))?;
+        let json = serde_json::to_string(&turn.reply).map_err(|e| PortError::Refused(e.to_string()))?;
         let kept = self.keep_words(json).await?;
         let reply = LlmReply {
             task,
@@ -262,9 +262,9 @@ impl Job {
         &self,
         task: TaskId,
         taken: MeterReading,
-        recorded: Result<Option<Seq>, GroundError>,
-    ) -> Result<Option<Seq>, GroundError> {
-        if let Err(GroundError::Refused(_)) = &recorded {
+        recorded: Result<Option<Seq>, PortError>,
+    ) -> Result<Option<Seq>, PortError> {
+        if let Err(PortError::Refused(_)) = &recorded {
             self.record_loss(task, taken, "nobody waits for its answer any more").await?;
         }
         recorded
@@ -275,7 +275,7 @@ impl Job {
         task: TaskId,
         taken: MeterReading,
         reason: &str,
-    ) -> Result<Option<Seq>, GroundError> {
+    ) -> Result<Option<Seq>, PortError> {
         let (tokens, micros) = (tokens(&taken.usage), taken.cost);
         if tokens.total() == 0 {
             return Ok(None);
@@ -285,7 +285,7 @@ impl Job {
     }
 
     /// No model answered: the run waits for the person where that may help, else the agent gives up.
-    async fn failed(&self, task: TaskId, error: &ModelError) -> Result<Option<Seq>, GroundError> {
+    async fn failed(&self, task: TaskId, error: &ModelError) -> Result<Option<Seq>, PortError> {
         let reason = error.to_string();
         match error.class {
             ErrorClass::Retryable
@@ -307,7 +307,7 @@ impl Job {
         task: TaskId,
         error: &ModelError,
         reason: String,
-    ) -> Result<Option<Seq>, GroundError> {
+    ) -> Result<Option<Seq>, PortError> {
         let reason: String = reason.chars().filter(|c| !c.is_control() || *c == '\n').take(1_000).collect();
         let tokens = tokens(&error.usage);
         let micros = error.cost.filter(|_| tokens.total() > 0);

@@ -7,10 +7,10 @@ use shared_types::payload::task::{MessageKind, TaskMessage, TaskStart};
 use shared_types::{ContentRef, FilePath, TaskId};
 
 use super::Job;
-use super::call::{Call, Came, Outcome};
-use crate::ground::GroundError;
+use super::call::{Call, Outcome, ToolOutcome};
 use crate::history::{Entry, Speaker, TaskHistory};
 use crate::plan::approval_of;
+use crate::port::PortError;
 use crate::roles::Role;
 use crate::tools::one_line;
 
@@ -30,7 +30,7 @@ impl Job {
         call: &Call<'_>,
         to: Role,
         task: String,
-    ) -> Result<Result<Came, String>, GroundError> {
+    ) -> Result<Result<ToolOutcome, String>, PortError> {
         if self.history.run().is_some_and(|run| run.tasks.len() >= MAX_TASKS) {
             return Ok(Err(format!(
                 "this run has had {MAX_TASKS} agents, and may have no more; {WHAT_IS_LEFT}"
@@ -49,7 +49,7 @@ impl Job {
             instruction,
         };
         let said = format!("the {} works on it and will answer by a message", to.name());
-        Ok(Ok(Came { also: Some(RunAction::StartTask(start)), contents, ..Came::text(said) }))
+        Ok(Ok(ToolOutcome { also: Some(RunAction::StartTask(start)), contents, ..ToolOutcome::text(said) }))
     }
 
     /// Whether the newest helper of an agent was given the very same to do, and did it.
@@ -67,14 +67,14 @@ impl Job {
         call: &Call<'_>,
         to: Role,
         text: String,
-    ) -> Result<Result<Came, String>, GroundError> {
+    ) -> Result<Result<ToolOutcome, String>, PortError> {
         let fits = |helper: &&TaskHistory| &*helper.role == to.name();
         let asked = self.history.tasks.get(&call.task).and_then(|own| {
             own.entries.iter().rev().find_map(|entry| match entry {
-                Entry::Heard { from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
+                Entry::RunUpdate { from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
                     self.history.helpers(call.task).filter(fits).find(|helper| helper.id == *task)
                 }
-                Entry::Heard { .. } | Entry::Said { .. } | Entry::Got { .. } => None,
+                Entry::RunUpdate { .. } | Entry::Said { .. } | Entry::Got { .. } => None,
             })
         });
         let helper = asked.or_else(|| self.history.helpers(call.task).filter(fits).last());
@@ -87,7 +87,11 @@ impl Job {
         };
         let (body, contents) = self.words(text).await?;
         let message = TaskMessage { from: call.task, to: helper, kind: MessageKind::Answer, body };
-        Ok(Ok(Came { also: Some(RunAction::Tell(message)), contents, ..Came::text("it was told") }))
+        Ok(Ok(ToolOutcome {
+            also: Some(RunAction::Tell(message)),
+            contents,
+            ..ToolOutcome::text("it was told")
+        }))
     }
 
     pub(super) async fn report(
@@ -95,13 +99,17 @@ impl Job {
         call: &Call<'_>,
         kind: MessageKind,
         text: String,
-    ) -> Result<Result<Came, String>, GroundError> {
+    ) -> Result<Result<ToolOutcome, String>, PortError> {
         let Some(parent) = self.history.tasks.get(&call.task).and_then(|task| task.parent) else {
             return Ok(Err("nobody asked you but the person; ask them, or finish".into()));
         };
         let (body, contents) = self.words(text).await?;
         let message = TaskMessage { from: call.task, to: parent, kind, body };
-        Ok(Ok(Came { also: Some(RunAction::Tell(message)), contents, ..Came::text("it was told") }))
+        Ok(Ok(ToolOutcome {
+            also: Some(RunAction::Tell(message)),
+            contents,
+            ..ToolOutcome::text("it was told")
+        }))
     }
 
     /// Asks the person; the call is answered with what they say.
@@ -110,7 +118,7 @@ impl Job {
         call: &Call<'_>,
         question: String,
         choices: Vec<String>,
-    ) -> Result<Outcome, GroundError> {
+    ) -> Result<Outcome, PortError> {
         let clean = |text: &str, most: usize| -> Box<str> {
             let text: String = text.chars().filter(|c| !c.is_control() || *c == '\n').collect();
             text[..text.floor_char_boundary(most)].into()
@@ -130,18 +138,18 @@ impl Job {
         &self,
         call: &Call<'_>,
         files: Vec<FilePath>,
-    ) -> Result<Result<Came, String>, GroundError> {
+    ) -> Result<Result<ToolOutcome, String>, PortError> {
         if let Some(helper) = self.history.helpers(call.task).next() {
             return Ok(Err(format!("the {} still works; wait for its answer", helper.role)));
         }
         let mut missing = Vec::new();
         for path in files {
-            if self.ground().file(path.clone()).await?.is_none() {
+            if self.port().file(path.clone()).await?.is_none() {
                 missing.push(path.to_string());
             }
         }
         if missing.is_empty() {
-            return Ok(Ok(Came::text("finished")));
+            return Ok(Ok(ToolOutcome::text("finished")));
         }
         Ok(Err(format!("there is no {}; say what is true, or have it made", missing.join(", "))))
     }

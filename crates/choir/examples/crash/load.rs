@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use computer::protocol::{Choices, Envelope, Request};
 use computer::socket;
 use event_log::Appended;
@@ -34,7 +34,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    pub(crate) fn start(place: &Place, rng: &mut Rng, life: u64) -> Self {
+    pub(crate) fn start(place: &ComputerPaths, rng: &mut Rng, life: u64) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let sent = Arc::new(Mutex::new(Vec::new()));
         let mut threads = Vec::new();
@@ -73,7 +73,7 @@ impl Load {
 }
 
 /// Sends one command. False when nobody answers any more.
-fn call(place: &Place, request: Request, body: Vec<u8>, sent: &Mutex<Vec<Sent>>) -> bool {
+fn call(place: &ComputerPaths, request: Request, body: Vec<u8>, sent: &Mutex<Vec<Sent>>) -> bool {
     let envelope = Envelope::new(request);
     let Ok(Some(stream)) = socket::connect(place) else { return false };
     let answer = socket::call(stream, &envelope, &mut body.as_slice(), &|_, _, _| (), &mut |_, _| ());

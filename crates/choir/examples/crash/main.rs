@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use bounded::{LIMIT, Process, in_time};
 use clap::Parser;
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use computer::socket;
 use event_log::{EventLog, SqliteLog};
 use load::{Load, Sent};
@@ -92,7 +92,7 @@ fn run(args: &Args, seed: u64) -> Result<Totals> {
 
 struct Home {
     folder: Option<tempfile::TempDir>,
-    place: Place,
+    place: ComputerPaths,
     binary: PathBuf,
     /// Everything that was ever acknowledged here, with its answer.
     acknowledged: Vec<Sent>,
@@ -107,7 +107,7 @@ impl Home {
         for n in 0..rng.below(20) {
             std::fs::write(workspace.join(format!("old-{n}.txt")), format!("{n}\n").repeat(20))?;
         }
-        let place = Place::at(&workspace);
+        let place = ComputerPaths::at(&workspace);
         let init = Command::new(binary).arg("init").arg(&workspace).stdout(Stdio::null()).spawn()?;
         ensure!(Process(init).end()?.success(), "init failed");
         Ok(Self {

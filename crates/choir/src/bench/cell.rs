@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use computer::Computer;
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use computer::protocol::{Answer, Choices, Envelope, Request};
 use isolation::{Access, Backend, Command, Container, Jail, Mount, Policy, Status};
 use shared_types::OpId;
@@ -169,7 +169,7 @@ struct BenchComputer {
 impl BenchComputer {
     fn new(folder: &Path, files: usize) -> anyhow::Result<Self> {
         fill(folder, files)?;
-        let (computer, _) = Computer::create(&Place::at(folder), user()?, "Bench", &|_, _, _| ())?;
+        let (computer, _) = Computer::create(&ComputerPaths::at(folder), user()?, "Bench", &|_, _, _| ())?;
         Ok(Self { computer })
     }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use computer::protocol::{Request, RunAnswer, RunRequest};
-use sandbox::host::Host;
+use sandbox::computer_host::ComputerHost;
 use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::wire::{RunLine, RunQuestion};
 
@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, args: &Approve) -> Result<ExitCode> {
 pub(crate) fn watched(context: &Context, act: impl FnOnce(&Context) -> Result<RunLine>) -> Result<ExitCode> {
     let bar = ProgressReport::new(context.style);
     let tell = |phase: &str, done, total| bar.update(phase, done, total);
-    let host = Host::unless_held(&context.place()?, &context.minds()?, &tell)?;
+    let host = ComputerHost::unless_held(&context.place()?, &context.minds()?, &tell)?;
     drop(bar);
     let ended = act(context).and_then(|run| follow_run(context, &run, FollowMode::AllSteps, host.is_some()));
     if let Some(host) = host {

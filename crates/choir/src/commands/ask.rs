@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use computer::ids;
 use computer::protocol::RunRequest;
-use sandbox::host::Host;
+use sandbox::computer_host::ComputerHost;
 use shared_types::wire::{RunLine, StartRun};
 
 use super::follow_run::{FollowMode, follow_run};
@@ -26,7 +26,8 @@ pub(crate) fn run(context: &Context, args: &Ask) -> Result<ExitCode> {
         budget: args.budget.unwrap_or_default(),
     };
     let (bar, minds) = (ProgressReport::new(context.style), context.minds()?);
-    let host = Host::unless_held(&place, &minds, &|phase, done, total| bar.update(phase, done, total))?;
+    let host =
+        ComputerHost::unless_held(&place, &minds, &|phase, done, total| bar.update(phase, done, total))?;
     drop(bar);
     let ended = services::announce_model(context, &minds, args.model.as_deref())
         .and_then(|()| follow(context, start, args.watch, host.is_some()));

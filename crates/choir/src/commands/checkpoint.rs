@@ -9,7 +9,7 @@ use shared_types::{Seq, Timestamp};
 use super::{Context, diff};
 use crate::cli::{Checkpoint, CheckpointAction};
 use crate::render::{done, json, line, safe, time};
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::Request;
 
 pub(crate) fn run(context: &Context, args: &Checkpoint) -> Result<()> {
@@ -40,8 +40,8 @@ pub(crate) fn run(context: &Context, args: &Checkpoint) -> Result<()> {
 
 fn rows(context: &Context) -> Result<Vec<CheckpointRow>> {
     context.ask(Request::Status, &mut std::io::empty())?;
-    let views = Views::open_read_only(&context.place()?.state).map_err(Failure::from)?;
-    Ok(views.checkpoints().map_err(Failure::from)?)
+    let views = Views::open_read_only(&context.place()?.state).map_err(ComputerError::from)?;
+    Ok(views.checkpoints().map_err(ComputerError::from)?)
 }
 
 fn list(context: &Context) -> Result<()> {
@@ -78,14 +78,14 @@ fn find(rows: &[CheckpointRow], part: &str) -> Result<Seq> {
     seqs.dedup();
     match seqs.as_slice() {
         [seq] => Ok(*seq),
-        [] => bail!(Failure::new(
-            Code::NotFound,
+        [] => bail!(ComputerError::new(
+            ErrorCode::NotFound,
             format!(
                 "there is no checkpoint {part} (four digits or more); list them with: choir checkpoint list"
             )
         )),
-        _ => bail!(Failure::new(
-            Code::BadRequest,
+        _ => bail!(ComputerError::new(
+            ErrorCode::BadRequest,
             format!("several checkpoints match {part}; give more digits")
         )),
     }

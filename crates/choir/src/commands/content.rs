@@ -9,29 +9,34 @@ use shared_types::payload::file::FileNode;
 
 use super::{Context, moment};
 use crate::cli::Cat;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 
 pub(crate) fn run(context: &Context, args: &Cat) -> Result<()> {
     let path = context.place()?.path(&args.path)?;
     let log = context.reading()?;
     let at = moment(&log, args.at)?;
-    let view = view_at(&log, at).map_err(Failure::from)?;
+    let view = view_at(&log, at).map_err(ComputerError::from)?;
     match view.files.get(&path) {
         Some(FileNode::File { hash, .. }) => {
-            let mut bytes = log.content(hash).map_err(Failure::from)?;
+            let mut bytes = log.content(hash).map_err(ComputerError::from)?;
             let mut out = stdout().lock();
             match copy(&mut bytes, &mut out).and_then(|_| out.flush()) {
                 Ok(()) => Ok(()),
                 // The reader closed the pipe.
                 Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-                Err(e) => Err(Failure::from(ContentError::from_read(e)).into()),
+                Err(e) => Err(ComputerError::from(ContentError::from_read(e)).into()),
             }
         }
         Some(FileNode::Symlink { target }) => Ok(writeln!(stdout(), "{target}")?),
-        Some(FileNode::Folder) => Err(Failure::new(Code::Refused, format!("{path} is a folder")).into()),
-        None if view.files.count_below(&path) > 0 => {
-            Err(Failure::new(Code::Refused, format!("{path} is a folder")).into())
+        Some(FileNode::Folder) => {
+            Err(ComputerError::new(ErrorCode::Refused, format!("{path} is a folder")).into())
         }
-        None => Err(Failure::new(Code::NotFound, format!("there is nothing at {path} at event {at}")).into()),
+        None if view.files.count_below(&path) > 0 => {
+            Err(ComputerError::new(ErrorCode::Refused, format!("{path} is a folder")).into())
+        }
+        None => {
+            Err(ComputerError::new(ErrorCode::NotFound, format!("there is nothing at {path} at event {at}"))
+                .into())
+        }
     }
 }

@@ -7,7 +7,7 @@ use shared_types::Seq;
 use super::Context;
 use crate::cli::Diff;
 use crate::render::{self, json, line};
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::{differences, unified};
 
 pub(crate) fn run(context: &Context, args: &Diff) -> Result<()> {
@@ -20,9 +20,9 @@ pub(crate) fn run(context: &Context, args: &Diff) -> Result<()> {
 pub(crate) fn between(context: &Context, log: &dyn EventLog, from: Seq, to: Seq, names: bool) -> Result<()> {
     let head = log.head().seq;
     if from.max(to) > head {
-        bail!(Failure::new(Code::NotFound, format!("the log ends at event {head}")));
+        bail!(ComputerError::new(ErrorCode::NotFound, format!("the log ends at event {head}")));
     }
-    let mut changed = differences(log, from, to).map_err(Failure::from)?;
+    let mut changed = differences(log, from, to).map_err(ComputerError::from)?;
     if !names {
         for change in &mut changed {
             change.diff = unified(log, &|_| None, change.before.as_ref(), change.after.as_ref());
@@ -42,7 +42,10 @@ pub(crate) fn between(context: &Context, log: &dyn EventLog, from: Seq, to: Seq,
 
 fn parse(range: &str, head: Seq) -> Result<(Seq, Seq)> {
     let bad = || {
-        Failure::new(Code::BadRequest, format!("{range:?} is not a range: expected FROM..TO, such as 10..20"))
+        ComputerError::new(
+            ErrorCode::BadRequest,
+            format!("{range:?} is not a range: expected FROM..TO, such as 10..20"),
+        )
     };
     let (from, to) = range.split_once("..").ok_or_else(bad)?;
     let number =

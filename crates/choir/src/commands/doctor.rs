@@ -13,7 +13,7 @@ use super::Context;
 use crate::cli::Doctor;
 use crate::render::{Style, done, json, line, safe, size};
 use computer::config::{Config, Shown};
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use computer::protocol::Request;
 use computer::socket;
 use hypervisor::server::{ServerError, Tls};
@@ -121,13 +121,13 @@ fn cells(config: &Config, state: &Path) -> Vec<Finding> {
     probe.checks.iter().map(finding).collect()
 }
 
-fn computer(place: &Place) -> Vec<Finding> {
+fn computer(place: &ComputerPaths) -> Vec<Finding> {
     let mut findings = vec![ok("workspace", place.workspace.display().to_string())];
     findings.push(free_space(&place.state));
     findings.push(private(&place.state));
     match event_log::SqliteLog::open_read_only(&place.state) {
         Ok(log) => findings.push(ok("log", format!("{} events of {}", log.head().seq, log.user()))),
-        Err(e) => findings.push(bad("log", computer::failure::Failure::from(e).message)),
+        Err(e) => findings.push(bad("log", computer::error::ComputerError::from(e).message)),
     }
     findings.push(match socket::connect(place) {
         Ok(Some(_)) => ok("holder", "another process holds the computer and answers"),

@@ -11,7 +11,7 @@ use super::{Context, moment, status};
 use crate::cli::{Export, Import};
 use crate::render::{ProgressReport, count, done, json, line, safe, size};
 use archive::{self, Archive, Limits, Manifest};
-use computer::failure::{Code, Failure, of_anyhow};
+use computer::error::{ComputerError, ErrorCode, of_anyhow};
 use computer::ids;
 use computer::protocol::Request;
 use computer::socket;
@@ -22,7 +22,7 @@ pub(crate) fn export(context: &Context, args: &Export) -> Result<()> {
         match context.ask(Request::Status, &mut std::io::empty()).map_err(|e| of_anyhow(&e)) {
             Ok(_) => {}
             // A read-only disk has no new edits, and its log can still be exported.
-            Err(failure) if failure.code == Code::ReadOnly => {}
+            Err(failure) if failure.code == ErrorCode::ReadOnly => {}
             Err(failure) => return Err(failure.into()),
         }
     }
@@ -78,8 +78,8 @@ fn report(context: &Context, file: &Path, manifest: &Manifest) {
 
 fn refused(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
     let failure = of_anyhow(&anyhow::Error::new(error));
-    let code = if failure.code == Code::Failed { Code::Refused } else { failure.code };
-    Failure { code, ..failure }.into()
+    let code = if failure.code == ErrorCode::Failed { ErrorCode::Refused } else { failure.code };
+    ComputerError { code, ..failure }.into()
 }
 
 pub(crate) fn import(context: &Context, args: &Import) -> Result<()> {
@@ -98,7 +98,7 @@ pub(crate) fn import(context: &Context, args: &Import) -> Result<()> {
     if socket::connect(&place)?.is_some() {
         let message =
             "importing replaces the log of an empty computer, which must be closed first; end choir watch";
-        return Err(Failure::new(Code::Busy, message).into());
+        return Err(ComputerError::new(ErrorCode::Busy, message).into());
     }
     // Files that are not in the log yet would count as edits of the imported ones.
     let answer = context.ask(Request::Status, &mut std::io::empty())?;
@@ -106,7 +106,7 @@ pub(crate) fn import(context: &Context, args: &Import) -> Result<()> {
         && status.head.0 > 1
     {
         let message = "the folder contains files; import into an empty one, or use --into FOLDER";
-        return Err(Failure::new(Code::Refused, message).into());
+        return Err(ComputerError::new(ErrorCode::Refused, message).into());
     }
     let bar = ProgressReport::new(context.style);
     let source = File::open(&file).with_context(|| format!("{} cannot be read", file.display()))?;

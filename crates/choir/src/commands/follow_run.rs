@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use computer::place::Place;
-use computer::protocol::{Heard, Request, RunRequest};
+use computer::paths::ComputerPaths;
+use computer::protocol::{Request, RunRequest, RunUpdate};
 use computer::session;
 use indicatif::ProgressBar;
 use shared_types::payload::run::{AskKind, Reply, Scope};
@@ -77,7 +77,7 @@ pub(crate) fn follow_run(
 }
 
 /// Ctrl-C pauses a run that is hosted here. A run in another process continues; only the watching ends.
-fn at_interrupt(place: &Place, run: RunId, hosted: bool, asking: &Arc<AtomicBool>) -> Result<()> {
+fn at_interrupt(place: &ComputerPaths, run: RunId, hosted: bool, asking: &Arc<AtomicBool>) -> Result<()> {
     let (place, asking) = (place.clone(), Arc::clone(asking));
     session::at_first_signal(move || {
         if !hosted {
@@ -138,11 +138,11 @@ impl<'a> RunView<'a> {
         }
     }
 
-    fn hear(&mut self, heard: Heard) {
+    fn hear(&mut self, heard: RunUpdate) {
         match heard {
-            Heard::Step(step) => self.step(*step),
-            Heard::Said { task, text } if self.live => self.words(task, &text),
-            Heard::Said { .. } => {}
+            RunUpdate::Step(step) => self.step(*step),
+            RunUpdate::Said { task, text } if self.live => self.words(task, &text),
+            RunUpdate::Said { .. } => {}
         }
     }
 

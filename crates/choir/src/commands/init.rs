@@ -7,15 +7,15 @@ use super::{Context, status};
 use crate::cli::Init;
 use crate::render::{ProgressReport, line, safe};
 use computer::Computer;
-use computer::failure::{Code, Failure};
-use computer::place::Place;
+use computer::error::{ComputerError, ErrorCode};
+use computer::paths::ComputerPaths;
 
 pub(crate) fn run(context: &Context, args: &Init) -> Result<()> {
     let login =
         std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "owner".into());
     let user = match &args.user {
         Some(text) => UserId::parse(text)
-            .map_err(|e| Failure::new(Code::BadRequest, format!("--user {text:?}: {e}")))?,
+            .map_err(|e| ComputerError::new(ErrorCode::BadRequest, format!("--user {text:?}: {e}")))?,
         None => user_from(&login),
     };
     let existed = args.folder.exists();
@@ -23,10 +23,10 @@ pub(crate) fn run(context: &Context, args: &Init) -> Result<()> {
         .with_context(|| format!("cannot create {}", args.folder.display()))?;
     let folder =
         args.folder.canonicalize().with_context(|| format!("cannot read {}", args.folder.display()))?;
-    let place = Place::at(&folder);
+    let place = ComputerPaths::at(&folder);
     if place.exists() {
         let message = format!("{} is already a computer; show it with: choir status", folder.display());
-        return Err(Failure::new(Code::Refused, message).into());
+        return Err(ComputerError::new(ErrorCode::Refused, message).into());
     }
     let bar = ProgressReport::new(context.style);
     let name = args.name.as_deref().unwrap_or(&login);

@@ -8,9 +8,9 @@ use std::io::{IsTerminal, Read, Write, stderr, stdin};
 use std::path::Path;
 
 use ::models::{AuthScheme, ProviderKind};
-use agent_host::minds::Minds;
+use agent_host::agent_services::AgentServices;
 use anyhow::{Context as _, Result};
-use computer::failure::{Code, Failure, of_anyhow};
+use computer::error::{ComputerError, ErrorCode, of_anyhow};
 use hypervisor::identity::{ClientInfo, IdentityStore, User};
 use hypervisor::server::clock;
 use hypervisor::vault::next_from_environment;
@@ -18,7 +18,7 @@ use hypervisor::vault::{
     KeyEntry, KeyScope, MasterKeySource, ProviderName, ProviderSecret, Vault, VaultError,
 };
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
-use sandbox::startup::{Said, data_folder, machine_config};
+use sandbox::startup::{CommandLineSettings, data_folder, machine_config};
 use serde_json::json;
 use web_access::search::Search;
 
@@ -76,7 +76,7 @@ fn open(args: &Keys) -> Result<(Vault, User)> {
 pub(super) fn open_in(data: &Path) -> Result<(Vault, User)> {
     if !data.join("hypervisor.sqlite").exists() {
         let message = format!("{} has no server data yet; start the server with: choir up", data.display());
-        return Err(Failure::new(Code::NoComputer, message).into());
+        return Err(ComputerError::new(ErrorCode::NoComputer, message).into());
     }
     let identity = IdentityStore::open(data, clock())?;
     let owner = identity.users()?.into_iter().find(|user| user.owner).context("this machine has no owner")?;
@@ -85,8 +85,8 @@ pub(super) fn open_in(data: &Path) -> Result<(Vault, User)> {
 
 /// The names of all keys that this machine uses: for model providers, web search and MCP servers.
 fn used_keys(args: &Keys) -> Result<BTreeSet<String>> {
-    let config = machine_config(data_folder(args.data.clone())?, &Said::default())?;
-    let minds = Minds::new(config.models.as_ref())?.with_tools(config.mcp.as_ref())?;
+    let config = machine_config(data_folder(args.data.clone())?, &CommandLineSettings::default())?;
+    let minds = AgentServices::new(config.models.as_ref())?.with_tools(config.mcp.as_ref())?;
     let search = config.services.search.as_ref().map(Search::new).transpose()?;
     let providers = minds.catalog.providers.iter();
     let with_key = providers
@@ -122,13 +122,13 @@ const fn scope_text(scope: KeyScope) -> &'static str {
 /// An error with its exit code.
 fn failure(error: VaultError) -> anyhow::Error {
     let code = match &error {
-        VaultError::Invalid(_) => Code::BadRequest,
-        VaultError::Missing => Code::NotFound,
-        VaultError::NotOwner | VaultError::LimitReached { .. } | VaultError::Locked(_) => Code::Refused,
-        VaultError::Corrupt { .. } => Code::Damaged,
+        VaultError::Invalid(_) => ErrorCode::BadRequest,
+        VaultError::Missing => ErrorCode::NotFound,
+        VaultError::NotOwner | VaultError::LimitReached { .. } | VaultError::Locked(_) => ErrorCode::Refused,
+        VaultError::Corrupt { .. } => ErrorCode::Damaged,
         VaultError::Store(_) | VaultError::Identity(_) => return error.into(),
     };
-    Failure { code, ..of_anyhow(&error.into()) }.into()
+    ComputerError { code, ..of_anyhow(&error.into()) }.into()
 }
 
 /// Lists the keys, and then fails if the master key does not open them.
@@ -180,10 +180,11 @@ fn read(provider: &ProviderName) -> Result<ProviderSecret> {
     let mut text = String::with_capacity(MAX_INPUT_BYTES as usize + 1);
     let count = stdin().lock().take(MAX_INPUT_BYTES + 1).read_to_string(&mut text);
     let secret = ProviderSecret::new(text);
-    let count =
-        count.map_err(|error| Failure::new(Code::BadRequest, format!("cannot read the secret: {error}")))?;
+    let count = count.map_err(|error| {
+        ComputerError::new(ErrorCode::BadRequest, format!("cannot read the secret: {error}"))
+    })?;
     if count as u64 > MAX_INPUT_BYTES {
-        return Err(Failure::new(Code::BadRequest, "this is too long for a secret").into());
+        return Err(ComputerError::new(ErrorCode::BadRequest, "this is too long for a secret").into());
     }
     Ok(secret)
 }
@@ -224,7 +225,7 @@ fn prompt(provider: &ProviderName) -> Result<ProviderSecret> {
             b'\r' | b'\n' | CTRL_D => break,
             CTRL_C => {
                 drop(echo_off);
-                return Err(Failure::new(Code::Refused, "stopped; nothing was changed").into());
+                return Err(ComputerError::new(ErrorCode::Refused, "stopped; nothing was changed").into());
             }
             CTRL_U => typed.clear(),
             8 | 127 => drop(typed.pop()),
@@ -233,6 +234,7 @@ fn prompt(provider: &ProviderName) -> Result<ProviderSecret> {
         }
     }
     drop(echo_off);
-    let text = String::from_utf8(typed).map_err(|_| Failure::new(Code::BadRequest, "this is not text"))?;
+    let text = String::from_utf8(typed)
+        .map_err(|_| ComputerError::new(ErrorCode::BadRequest, "this is not text"))?;
     Ok(ProviderSecret::new(text))
 }

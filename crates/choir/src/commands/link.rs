@@ -1,10 +1,10 @@
 //! `choir link`: another sign-in link for the owner.
 
 use anyhow::{Context as _, Result};
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use hypervisor::identity::IdentityStore;
 use hypervisor::server::{clock, last_port};
-use sandbox::startup::{Said, data_folder, machine_config};
+use sandbox::startup::{CommandLineSettings, data_folder, machine_config};
 use serde_json::json;
 
 use super::Context;
@@ -15,11 +15,14 @@ pub(crate) fn run(context: &Context, args: &Link) -> Result<()> {
     let data = data_folder(args.data.clone())?;
     if !data.join("hypervisor.sqlite").exists() {
         let message = format!("{} has no server data yet; start the server with: choir up", data.display());
-        return Err(Failure::new(Code::NoComputer, message).into());
+        return Err(ComputerError::new(ErrorCode::NoComputer, message).into());
     }
     let identity = IdentityStore::open(&data, clock())?;
     let owner = identity.users()?.into_iter().find(|user| user.owner).context("this machine has no owner")?;
-    let said = Said { port: args.port.or_else(|| last_port(&data)), ..Said::default() };
+    let said = CommandLineSettings {
+        port: args.port.or_else(|| last_port(&data)),
+        ..CommandLineSettings::default()
+    };
     let config = machine_config(data.clone(), &said)?.server;
     let site = config.site(config.listen.port())?;
     let link = site.sign_in_link(&identity.make_link(&owner.id)?);

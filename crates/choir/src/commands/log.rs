@@ -13,7 +13,7 @@ use shared_types::{Event, FilePath, Payload, Seq, StoredEvent, Timestamp};
 use super::Context;
 use crate::cli::Log;
 use crate::render::{self, Style, line, safe, short};
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
 
 /// How long one wait for new events lasts before the loop checks whether to stop.
@@ -26,15 +26,15 @@ pub(crate) fn run(context: &Context, args: &Log) -> Result<()> {
     let limit = if args.all { usize::MAX } else { args.limit };
     let shown = past(&*log, &filter, limit, context.style);
     if let Err(e) = shown {
-        return Err(Failure::from(e).into());
+        return Err(ComputerError::from(e).into());
     }
     if !args.follow {
         return Ok(());
     }
     let mut subscription = Subscription::new(Arc::clone(&log) as Arc<dyn EventLog>, head);
     loop {
-        for stored in subscription.next(WAIT_TIMEOUT).map_err(Failure::from)? {
-            if let Some(event) = filter.take(&*log, &stored).map_err(Failure::from)? {
+        for stored in subscription.next(WAIT_TIMEOUT).map_err(ComputerError::from)? {
+            if let Some(event) = filter.take(&*log, &stored).map_err(ComputerError::from)? {
                 show(context.style, &stored, &event);
             }
         }
@@ -97,7 +97,7 @@ impl Filter {
     fn new(context: &Context, args: &Log, log: &dyn EventLog) -> Result<Self> {
         let path = args.path.as_ref().map(|path| context.place()?.path(path)).transpose()?;
         let name = args.name.as_ref().map(|name| shared_types::EventName::parse(name)).transpose();
-        let name = name.map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
+        let name = name.map_err(|e| ComputerError::new(ErrorCode::BadRequest, e.to_string()))?;
         let op = match &args.op {
             Some(text) => Some(super::show::find(log, text)?.to_string()),
             None => None,
@@ -153,8 +153,8 @@ fn since(text: &str, now: Timestamp) -> Result<Timestamp> {
         .or_else(|| text.parse::<jiff::civil::Date>().ok()?.to_zoned(zone).ok().map(|z| z.timestamp()));
     match moment {
         Some(at) => Ok(Timestamp::from_millis(at.as_millisecond())),
-        None => bail!(Failure::new(
-            Code::BadRequest,
+        None => bail!(ComputerError::new(
+            ErrorCode::BadRequest,
             format!("--since {text:?}: expected 90s, 2h, 3d, 2026-11-15 or 2026-11-15T08:00")
         )),
     }

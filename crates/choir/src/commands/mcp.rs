@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_host::minds::Minds;
+use agent_host::agent_services::AgentServices;
 use agent_host::server_cells::ServerCells;
 use anyhow::Result;
 use computer::config::Config;
-use computer::failure::{Code, Failure};
-use computer::place::Place;
+use computer::error::{ComputerError, ErrorCode};
+use computer::paths::ComputerPaths;
 use shared_types::UserId;
 use shared_types::wire::{ToolLine, ToolServerLine, ToolServerState};
 
@@ -34,13 +34,15 @@ pub(crate) fn run(context: &Context, args: &Mcp) -> Result<()> {
         }
     }
     match lines.iter().find_map(|server| server.trouble.as_ref().filter(|_| args.name.is_some())) {
-        Some(problem) => Err(Failure::new(Code::Failed, format!("it does not answer: {problem}")).into()),
+        Some(problem) => {
+            Err(ComputerError::new(ErrorCode::Failed, format!("it does not answer: {problem}")).into())
+        }
         None => Ok(()),
     }
 }
 
 /// One server, or all.
-fn chosen(minds: Minds, name: Option<&str>) -> Result<Minds> {
+fn chosen(minds: AgentServices, name: Option<&str>) -> Result<AgentServices> {
     let Some(name) = name else { return Ok(minds) };
     let mut servers = (*minds.tools).clone();
     let names: Vec<String> = servers.servers.keys().cloned().collect();
@@ -48,17 +50,17 @@ fn chosen(minds: Minds, name: Option<&str>) -> Result<Minds> {
     if servers.servers.is_empty() {
         let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         let message = format!("there is no MCP server {name:?} in choir.toml; there are: {there}");
-        return Err(Failure::new(Code::NotFound, message).into());
+        return Err(ComputerError::new(ErrorCode::NotFound, message).into());
     }
-    Ok(Minds { tools: Arc::new(servers), ..minds })
+    Ok(AgentServices { tools: Arc::new(servers), ..minds })
 }
 
 /// Starts the servers in cells of this process, independent of the process that holds the computer.
-fn reached(context: &Context, minds: &Minds) -> Result<Vec<ToolServerLine>> {
+fn reached(context: &Context, minds: &AgentServices) -> Result<Vec<ToolServerLine>> {
     let scratch = tempfile::tempdir()?;
     let launch = cells(context, minds, scratch.path())?;
     // The computer's own cache of tool lists is not touched.
-    let tools = minds.tools_in(&Place::at(scratch.path()), &UserId::owner(), Arc::new(launch));
+    let tools = minds.tools_in(&ComputerPaths::at(scratch.path()), &UserId::owner(), Arc::new(launch));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let lines = runtime.block_on(async {
         tools.reach_all().await;
@@ -72,8 +74,8 @@ fn reached(context: &Context, minds: &Minds) -> Result<Vec<ToolServerLine>> {
 }
 
 /// Cells with the computer's settings, in a folder of this process.
-pub(super) fn cells(context: &Context, minds: &Minds, scratch: &Path) -> Result<ServerCells> {
-    let place = context.place().unwrap_or_else(|_| Place::at(scratch));
+pub(super) fn cells(context: &Context, minds: &AgentServices, scratch: &Path) -> Result<ServerCells> {
+    let place = context.place().unwrap_or_else(|_| ComputerPaths::at(scratch));
     let cells = Config::load(&place.state)?.cells;
     let backend = cells.backend(&place.state);
     let (owner, folders) = (UserId::owner().to_string(), scratch.join("cells"));

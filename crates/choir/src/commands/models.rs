@@ -3,9 +3,9 @@
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::mpsc::channel;
 
-use agent_host::minds::LocalHost;
+use agent_host::agent_services::LocalModelHost;
 use anyhow::Result;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use local_model::weights::{DownloadConsent, DownloadOffer, DownloadProgress};
 use shared_types::UserId;
 
@@ -55,7 +55,7 @@ fn list(context: &Context) -> Result<()> {
 }
 
 /// Prints a message and the state of the local model.
-fn print_local(context: &Context, local: &dyn LocalHost, message: &str) -> Result<()> {
+fn print_local(context: &Context, local: &dyn LocalModelHost, message: &str) -> Result<()> {
     let known = local.line();
     if context.style.is_json() {
         render::json(&serde_json::json!({ "local": known }));
@@ -113,6 +113,6 @@ fn fetch(context: &Context, local: &MachineModel, offer: &DownloadOffer) -> Resu
     drop(bar);
     let came = runtime.block_on(coming)?;
     came.map_err(|error| {
-        Failure::new(Code::Failed, format!("cannot download the local model: {error}")).into()
+        ComputerError::new(ErrorCode::Failed, format!("cannot download the local model: {error}")).into()
     })
 }

@@ -8,13 +8,13 @@ use event_log::replay::view_from_nothing;
 use super::{Context, moment};
 use crate::cli::Replay;
 use crate::render::{count, json, line};
-use computer::failure::Failure;
+use computer::error::ComputerError;
 
 pub(crate) fn run(context: &Context, args: &Replay) -> Result<()> {
     let log = context.reading()?;
     let to = moment(&log, args.to)?;
     let started = Instant::now();
-    let mut view = view_from_nothing(&log, to).map_err(Failure::from)?;
+    let mut view = view_from_nothing(&log, to).map_err(ComputerError::from)?;
     let root = view.root();
     let seconds = started.elapsed().as_secs_f64();
     let rate = to.0 as f64 / seconds.max(1e-9);

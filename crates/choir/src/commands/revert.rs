@@ -7,7 +7,7 @@ use shared_types::Subject;
 use super::Context;
 use crate::cli::{Restore, Revert};
 use crate::render::done;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::{Choices, Request};
 
 pub(crate) fn undo(context: &Context, args: &Revert) -> Result<()> {
@@ -49,7 +49,7 @@ pub(crate) fn choices(context: &Context, args: &Revert) -> Result<Choices> {
 }
 
 fn subject(context: &Context, name: &str) -> Result<Subject> {
-    let bad = |e: String| Failure::new(Code::BadRequest, format!("{name:?}: {e}"));
+    let bad = |e: String| ComputerError::new(ErrorCode::BadRequest, format!("{name:?}: {e}"));
     Ok(if let Some(key) = name.strip_prefix("setting:") {
         Subject::Setting(key.into())
     } else if let Some(id) = name.strip_prefix("window:") {

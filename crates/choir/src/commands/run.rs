@@ -11,7 +11,7 @@ use shared_types::wire::{Ran, RunCommand, RunLimits, RunNetwork};
 use super::Context;
 use crate::cli::Run;
 use crate::render::{ProgressReport, changes, count, json, line, safe, short};
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::{Answer, Request};
 use computer::session;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
         | Answer::Progress { .. }
         | Answer::Output { .. }
         | Answer::Failure(_) => {
-            return Err(Failure::new(Code::Failed, "unexpected answer from the computer").into());
+            return Err(ComputerError::new(ErrorCode::Failed, "unexpected answer from the computer").into());
         }
     };
     if context.style.is_json() {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::{Request, RunAnswer, RunRequest};
 use computer::session;
 use shared_types::wire::{
@@ -33,7 +33,8 @@ pub(crate) fn run(context: &Context, args: Runs) -> Result<ExitCode> {
                 return Err(unexpected_answer());
             };
             let id = details(context, &run)?.line.run;
-            agent_host::prompts::add_prompt(&context.reading()?, id, &mut parts).map_err(Failure::from)?;
+            agent_host::prompts::add_prompt(&context.reading()?, id, &mut parts)
+                .map_err(ComputerError::from)?;
             print_parts(context, &parts);
         }
         (Some(run), None) if watch => {
@@ -118,15 +119,16 @@ fn agent(context: &Context, run: &str, text: &str) -> Result<TaskId> {
     };
     match agents.iter().filter(fits).collect::<Vec<_>>().as_slice() {
         [agent] => Ok(agent.task),
-        [] => Err(Failure::new(
-            Code::NoTask,
+        [] => Err(ComputerError::new(
+            ErrorCode::NoTask,
             format!("no agent of this run matches {text}; list them with: choir runs {run}"),
         )
         .into()),
-        _ => {
-            Err(Failure::new(Code::BadRequest, format!("several agents match {text}; give more digits"))
-                .into())
-        }
+        _ => Err(ComputerError::new(
+            ErrorCode::BadRequest,
+            format!("several agents match {text}; give more digits"),
+        )
+        .into()),
     }
 }
 
@@ -135,7 +137,7 @@ pub(crate) fn line_of(answer: RunAnswer) -> Result<RunLine> {
 }
 
 pub(crate) fn unexpected_answer() -> anyhow::Error {
-    Failure::new(Code::Failed, "unexpected answer from the computer").into()
+    ComputerError::new(ErrorCode::Failed, "unexpected answer from the computer").into()
 }
 
 /// The last digits of an id, as lists print it.

@@ -6,14 +6,14 @@ use projector::Views;
 use super::Context;
 use crate::cli::Search;
 use crate::render::{json, line, safe, size};
-use computer::failure::Failure;
+use computer::error::ComputerError;
 use computer::protocol::Request;
 
 pub(crate) fn run(context: &Context, args: &Search) -> Result<()> {
     // The index must contain the latest outside edits.
     context.ask(Request::Status, &mut std::io::empty())?;
-    let views = Views::open_read_only(&context.place()?.state).map_err(Failure::from)?;
-    let hits = views.search(&args.words.join(" "), args.limit).map_err(Failure::from)?;
+    let views = Views::open_read_only(&context.place()?.state).map_err(ComputerError::from)?;
+    let hits = views.search(&args.words.join(" "), args.limit).map_err(ComputerError::from)?;
     if context.style.is_json() {
         for hit in &hits {
             json(&serde_json::json!({ "path": hit.path, "size": hit.size }));

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::models::Catalog;
-use agent_host::minds::{Minds, Outside};
+use agent_host::agent_services::{AgentServices, MachineServices};
 use agent_host::web::PublicPages;
 use anyhow::Result;
 use computer::protocol::{RunAnswer, RunRequest};
-use sandbox::startup::{Said, data_folder, machine_config};
+use sandbox::startup::{CommandLineSettings, data_folder, machine_config};
 use shared_types::UserId;
 use shared_types::wire::LocalModelLine;
 use web_access::PublicWeb;
@@ -22,16 +22,16 @@ use crate::render::line;
 /// The local model.
 pub(super) fn local() -> Result<MachineModel> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into))?;
-    let config = machine_config(data.clone(), &Said::default())?;
-    Ok(MachineModel::new(&data, &Minds::new(config.models.as_ref())?.catalog))
+    let config = machine_config(data.clone(), &CommandLineSettings::default())?;
+    Ok(MachineModel::new(&data, &AgentServices::new(config.models.as_ref())?.catalog))
 }
 
 /// The services for a computer that this process holds. Without server data there are no keys, only the local model.
-pub(super) fn of_this_machine() -> Result<Minds> {
+pub(super) fn of_this_machine() -> Result<AgentServices> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into))?;
-    let config = machine_config(data.clone(), &Said::default())?;
-    let minds = Minds::new(config.models.as_ref())?;
-    let minds = Minds { outside: outside(&data, &minds.catalog)?, ..minds };
+    let config = machine_config(data.clone(), &CommandLineSettings::default())?;
+    let minds = AgentServices::new(config.models.as_ref())?;
+    let minds = AgentServices { outside: outside(&data, &minds.catalog)?, ..minds };
     let minds = minds.with_services(&config.services)?.with_tools(config.mcp.as_ref())?;
     let minds = minds.with_rules(config.rules.as_ref())?;
     if !data.join("hypervisor.sqlite").exists() {
@@ -42,15 +42,15 @@ pub(super) fn of_this_machine() -> Result<Minds> {
 }
 
 /// The local model and the web.
-pub(super) fn outside(data: &Path, catalog: &Catalog) -> Result<Outside> {
-    Ok(Outside {
+pub(super) fn outside(data: &Path, catalog: &Catalog) -> Result<MachineServices> {
+    Ok(MachineServices {
         local: Some(Arc::new(MachineModel::new(data, catalog))),
         web: Some(Arc::new(PublicPages(PublicWeb::new()?))),
     })
 }
 
 /// Before a run starts: offers the local model if no other can be used, and prints its speed if it will be used.
-pub(super) fn announce_model(context: &Context, minds: &Minds, wanted: Option<&str>) -> Result<()> {
+pub(super) fn announce_model(context: &Context, minds: &AgentServices, wanted: Option<&str>) -> Result<()> {
     let (false, Some(local)) = (context.style.is_json(), &minds.outside.local) else { return Ok(()) };
     let wanted = match wanted {
         Some(of_run) => Some(of_run.to_owned()),

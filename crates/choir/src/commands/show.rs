@@ -10,17 +10,20 @@ use shared_types::{Event, OpId, Payload, Reversibility, Seq};
 use super::Context;
 use crate::cli::Show;
 use crate::render::{self, json, line, safe};
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::{changes, operation_at, other_changes};
 
 pub(crate) fn run(context: &Context, args: &Show) -> Result<()> {
     let log = context.reading()?;
     let op = find(&log, &args.op)?;
-    let stored = log.operation(op).map_err(Failure::from)?;
-    let events: Vec<Event> =
-        stored.iter().map(|s| decode_event(&log, s)).collect::<Result<_, _>>().map_err(Failure::from)?;
+    let stored = log.operation(op).map_err(ComputerError::from)?;
+    let events: Vec<Event> = stored
+        .iter()
+        .map(|s| decode_event(&log, s))
+        .collect::<Result<_, _>>()
+        .map_err(ComputerError::from)?;
     let Some(first) = events.first() else {
-        bail!(Failure::new(Code::NotFound, format!("there is no operation {}", args.op)));
+        bail!(ComputerError::new(ErrorCode::NotFound, format!("there is no operation {}", args.op)));
     };
     let (changed, total) = changes(&log, &events, &|_| None, true);
     if context.style.is_json() {
@@ -81,8 +84,8 @@ pub(crate) fn find(log: &dyn EventLog, text: &str) -> Result<OpId> {
     }
     let part: String = text.chars().filter(|c| *c != '-').collect::<String>().to_lowercase();
     if part.len() < 4 || !part.bytes().all(|b| b.is_ascii_hexdigit()) {
-        bail!(Failure::new(
-            Code::BadRequest,
+        bail!(ComputerError::new(
+            ErrorCode::BadRequest,
             format!("{text:?} is not an operation: give four or more digits of its id, or @SEQ")
         ));
     }
@@ -98,15 +101,15 @@ pub(crate) fn find(log: &dyn EventLog, text: &str) -> Result<OpId> {
     });
     match (found.as_slice(), scanned) {
         ([op], _) => Ok(*op),
-        (_, Err(e)) => Err(Failure::from(e).into()),
+        (_, Err(e)) => Err(ComputerError::from(e).into()),
         ([], _) => {
-            bail!(Failure::new(
-                Code::NotFound,
+            bail!(ComputerError::new(
+                ErrorCode::NotFound,
                 format!("there is no operation {text}; list them with: choir log")
             ))
         }
-        (_, _) => bail!(Failure::new(
-            Code::BadRequest,
+        (_, _) => bail!(ComputerError::new(
+            ErrorCode::BadRequest,
             format!("several operations match {text}; give more digits")
         )),
     }

@@ -6,19 +6,23 @@ use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use agent_host::minds::Minds;
+use agent_host::agent_services::AgentServices;
 use anyhow::Result;
 use hypervisor::assets::{Asset, Assets, content_type};
-use sandbox::startup::{self, Said, Startup, data_folder, machine_config};
+use sandbox::startup::{self, CommandLineSettings, Startup, data_folder, machine_config};
 
 use super::services;
 use crate::cli::Up;
 use crate::web;
 
 pub(crate) fn run(args: &Up) -> Result<()> {
-    let said = Said { listen: args.listen, port: args.data.port, public_url: args.public_url.clone() };
+    let said = CommandLineSettings {
+        listen: args.listen,
+        port: args.data.port,
+        public_url: args.public_url.clone(),
+    };
     let mut config = machine_config(data_folder(args.data.data.clone())?, &said)?;
-    let catalog = Minds::new(config.models.as_ref())?.catalog;
+    let catalog = AgentServices::new(config.models.as_ref())?.catalog;
     config.outside = services::outside(&config.server.data, &catalog)?;
     let browser = !args.no_browser && std::io::stdout().is_terminal();
     let data = config.server.data.clone();

@@ -13,8 +13,8 @@ use shared_types::{RootHash, Seq};
 
 use super::Context;
 use crate::render::{ProgressReport, count, json, line, safe};
-use computer::failure::{Code, Failure, of_anyhow};
-use computer::place::Place;
+use computer::error::{ComputerError, ErrorCode, of_anyhow};
+use computer::paths::ComputerPaths;
 use computer::protocol::Request;
 
 /// The result of one comparison.
@@ -24,16 +24,16 @@ struct Check {
     ok: bool,
     detail: String,
     #[serde(skip)]
-    code: Code,
+    code: ErrorCode,
 }
 
 impl Check {
     fn ok(what: &'static str, detail: impl Into<String>) -> Self {
-        Self { what, ok: true, detail: detail.into(), code: Code::Damaged }
+        Self { what, ok: true, detail: detail.into(), code: ErrorCode::Damaged }
     }
 
     fn bad(what: &'static str, detail: impl Into<String>) -> Self {
-        Self { what, ok: false, detail: detail.into(), code: Code::Damaged }
+        Self { what, ok: false, detail: detail.into(), code: ErrorCode::Damaged }
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context) -> Result<()> {
     let (view, mut checks) = replay(&log, &bar);
     if let Some(view) = &view {
         // Read models cannot be opened on a read-only disk. They can be rebuilt, so that is no damage.
-        let frozen = matches!(&settled, Err(failure) if failure.code == Code::ReadOnly);
+        let frozen = matches!(&settled, Err(failure) if failure.code == ErrorCode::ReadOnly);
         checks.push(if frozen {
             Check::ok("read models", "not compared: the disk is read-only")
         } else {
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context) -> Result<()> {
         });
         checks.push(files(&place, &log, view, &bar));
         checks.push(contents(&log, view, &bar));
-        if let Err(Failure { code, message, .. }) = settled
+        if let Err(ComputerError { code, message, .. }) = settled
             && !frozen
         {
             checks.insert(0, Check { code, ..Check::bad("open", message) });
@@ -77,7 +77,9 @@ fn report(context: &Context, checks: &[Check]) -> Result<()> {
     }
     match failed {
         None => Ok(()),
-        Some(check) => Err(Failure::new(check.code, format!("{}: {}", check.what, check.detail)).into()),
+        Some(check) => {
+            Err(ComputerError::new(check.code, format!("{}: {}", check.what, check.detail)).into())
+        }
     }
 }
 
@@ -85,7 +87,7 @@ fn report(context: &Context, checks: &[Check]) -> Result<()> {
 fn replay(log: &SqliteLog, bar: &ProgressReport) -> (Option<View>, Vec<Check>) {
     let (snapshots, others): (Vec<_>, Vec<_>) = match log.snapshots() {
         Ok(all) => all.into_iter().partition(|snapshot| snapshot.version == VIEW_VERSION),
-        Err(e) => return (None, vec![Check::bad("snapshots", Failure::from(e).message)]),
+        Err(e) => return (None, vec![Check::bad("snapshots", ComputerError::from(e).message)]),
     };
     let head = log.head().seq;
     let mut view = View::default();
@@ -115,7 +117,7 @@ fn replay(log: &SqliteLog, bar: &ProgressReport) -> (Option<View>, Vec<Check>) {
     });
     let chain = match scanned.err().or(failure) {
         None => Check::ok("chain", format!("{}, each linked to the one before", count(head.0, "event"))),
-        Some(e) => Check::bad("chain", Failure::from(e).message),
+        Some(e) => Check::bad("chain", ComputerError::from(e).message),
     };
     let intact = chain.ok;
     let roots = match wrong {
@@ -134,11 +136,11 @@ fn replay(log: &SqliteLog, bar: &ProgressReport) -> (Option<View>, Vec<Check>) {
     (intact.then_some(view), vec![chain, roots])
 }
 
-fn rows(place: &Place, log: &SqliteLog) -> Check {
-    let compare = || -> Result<Option<_>, Failure> {
+fn rows(place: &ComputerPaths, log: &SqliteLog) -> Check {
+    let compare = || -> Result<Option<_>, ComputerError> {
         let expected = computed_rows(log)?;
         let found = Views::open_read_only(&place.state)?;
-        first_row_difference(&found, &expected).map_err(Failure::from)
+        first_row_difference(&found, &expected).map_err(ComputerError::from)
     };
     match compare() {
         Ok(None) => {
@@ -159,10 +161,10 @@ fn rows(place: &Place, log: &SqliteLog) -> Check {
     }
 }
 
-fn files(place: &Place, log: &SqliteLog, view: &View, bar: &ProgressReport) -> Check {
-    let compare = || -> Result<Option<_>, Failure> {
+fn files(place: &ComputerPaths, log: &SqliteLog, view: &View, bar: &ProgressReport) -> Check {
+    let compare = || -> Result<Option<_>, ComputerError> {
         let workspace = Workspace::open(&place.workspace, &place.state.join("tmp"))
-            .map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+            .map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
         let purged = |path: &shared_types::FilePath| {
             let content = view.files.get(path).and_then(shared_types::payload::file::FileNode::content);
             content.is_some_and(|c| !log.has_content(&c.hash).unwrap_or(true))

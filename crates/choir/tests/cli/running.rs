@@ -82,7 +82,7 @@ fn a_command_through_the_holder_streams_and_is_ended_with_its_caller() {
     let marker = format!("86{}", std::process::id());
     let mut caller = computer.command(&["run", "--", "sh", "-c", &format!("rm -f *; sleep {marker}")]);
     let mut caller = caller.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_until(|| is_running(&marker));
+    wait_until(|| is_asleep(&marker));
     caller.kill().unwrap();
     caller.wait().unwrap();
     wait_until(|| !is_running(&marker));
@@ -98,8 +98,18 @@ fn last_result(computer: &TestComputer) -> String {
     word.to_owned()
 }
 
+/// Whether a process is left whose command line ends with this: the command, its shell, or its caller.
 fn is_running(marker: &str) -> bool {
-    let found = Command::new("pgrep").args(["-f", &format!("sleep {marker}$")]).output().unwrap();
+    matches_a_process(&format!("sleep {marker}$"))
+}
+
+/// Whether the command itself runs, not only a process that was asked to run it.
+fn is_asleep(marker: &str) -> bool {
+    matches_a_process(&format!("^sleep {marker}$"))
+}
+
+fn matches_a_process(pattern: &str) -> bool {
+    let found = Command::new("pgrep").args(["-f", pattern]).output().unwrap();
     !found.stdout.is_empty()
 }
 

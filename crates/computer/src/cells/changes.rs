@@ -23,8 +23,8 @@ use super::git_files;
 use super::ignored::Step;
 use super::running::Began;
 use crate::computer::Computer;
-use crate::failure::{Code, Failure};
-use crate::place::STATE;
+use crate::error::{ComputerError, ErrorCode};
+use crate::paths::STATE;
 
 /// Small contents are handed to the log whenever this much has gathered.
 const FLUSH_AT: usize = 8 << 20;
@@ -87,9 +87,10 @@ pub(super) fn read(
     began: Began,
     captured: Option<OpId>,
     upper: &Path,
-) -> Result<Changes, Failure> {
-    let failed =
-        |e: io::Error| Failure::new(Code::Failed, format!("the command's layer cannot be read: {e}"));
+) -> Result<Changes, ComputerError> {
+    let failed = |e: io::Error| {
+        ComputerError::new(ErrorCode::Failed, format!("the command's layer cannot be read: {e}"))
+    };
     let mut entries = Vec::new();
     let mut notes = BTreeSet::new();
     layer::walk(upper, &mut |entry: &Entry| {
@@ -116,7 +117,7 @@ pub(super) fn read(
     let scratch = computer.place.state.join("tmp");
     let opened = |root: &Path| {
         Workspace::open(root, &scratch)
-            .map_err(|e| Failure::new(Code::Failed, format!("{}: {e}", root.display())))
+            .map_err(|e| ComputerError::new(ErrorCode::Failed, format!("{}: {e}", root.display())))
     };
     let (lower, layer) = (opened(&computer.place.workspace)?, opened(upper)?);
     let (entries, left_out) = git_files::take_out(upper, &lower, &layer, entries).map_err(failed)?;
@@ -156,7 +157,7 @@ fn base(
     captured: Option<OpId>,
     lower: &Workspace,
     entries: &[(FilePath, EntryKind)],
-) -> Result<Base, Failure> {
+) -> Result<Base, ComputerError> {
     let whole: BTreeSet<FilePath> = entries
         .iter()
         .filter(|(_, kind)| matches!(kind, EntryKind::Whiteout | EntryKind::OpaqueFolder))
@@ -229,7 +230,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn all(&mut self, entries: &[(FilePath, EntryKind)]) -> Result<(), Failure> {
+    fn all(&mut self, entries: &[(FilePath, EntryKind)]) -> Result<(), ComputerError> {
         // Folders whose inside was dealt with as a whole.
         let mut dealt: Option<FilePath> = None;
         for (path, kind) in entries {
@@ -296,17 +297,17 @@ impl Reader<'_> {
             // What the folder below holds shows through, so only what is in it is placed.
             (EntryKind::Folder, Some(Observed { kind: ObservedKind::Folder, .. })) => false,
             (EntryKind::Folder | EntryKind::OpaqueFolder, _) => {
-                self.changes.ignored.push(Step::Place { path: path.clone() });
+                self.changes.ignored.push(Step::ComputerPaths { path: path.clone() });
                 true
             }
             (EntryKind::File | EntryKind::Symlink | EntryKind::Whiteout, _) => {
-                self.changes.ignored.push(Step::Place { path: path.clone() });
+                self.changes.ignored.push(Step::ComputerPaths { path: path.clone() });
                 false
             }
         }
     }
 
-    fn file(&mut self, path: &FilePath) -> Result<(), Failure> {
+    fn file(&mut self, path: &FilePath) -> Result<(), ComputerError> {
         let seen = self.layer.observe(path).ok().flatten();
         layer::make_readable(&self.upper.join(path.as_str()));
         let hashed = projector::workspace::hash_file(self.layer, path).ok();
@@ -318,8 +319,10 @@ impl Reader<'_> {
         let node = FileNode::file(content, mode);
         let same = self.base.get(path).and_then(FileNode::content) == Some(content);
         if !same && !self.log.has_content(&content.hash)? {
-            let mut file =
-                self.layer.open_file(path).map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+            let mut file = self
+                .layer
+                .open_file(path)
+                .map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
             let staged = self.log.stage(&mut file)?;
             if let Some((hash, bytes)) = staged.into_inline() {
                 self.gathered += bytes.len();

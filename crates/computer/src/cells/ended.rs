@@ -6,7 +6,7 @@ use shared_types::ContentHash;
 use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
 
 use super::output::Kept;
-use crate::failure::Failure;
+use crate::error::ComputerError;
 
 /// Small contents on their way into the log.
 pub(super) type Contents = Vec<(ContentHash, Vec<u8>)>;
@@ -33,7 +33,7 @@ impl Executed {
     }
 
     /// The report, and what has to be appended with it.
-    pub(super) fn report(self, log: &dyn EventLog) -> Result<(ToolReport, Contents), Failure> {
+    pub(super) fn report(self, log: &dyn EventLog) -> Result<(ToolReport, Contents), ComputerError> {
         let mut limits = Vec::new();
         if let Status::Limited(limit) = self.exit.status {
             limits.push(reason(limit));

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use shared_types::{FilePath, OpId};
 
 use super::folder;
-use crate::place::Place;
+use crate::paths::ComputerPaths;
 
 /// The steps, beside the layer that they are about.
 const PLAN: &str = "ignored.json";
@@ -25,7 +25,7 @@ const PLAN: &str = "ignored.json";
 #[serde(rename_all = "snake_case")]
 pub(super) enum Step {
     /// What the layer holds takes its place in the workspace; what stood there goes to the trash.
-    Place { path: FilePath },
+    ComputerPaths { path: FilePath },
     /// What the workspace holds goes to the trash, and with it the folders above it that the command removed, from
     /// `gone` on.
     Trash { path: FilePath, gone: FilePath },
@@ -34,13 +34,13 @@ pub(super) enum Step {
 impl Step {
     fn path(&self) -> &FilePath {
         match self {
-            Self::Place { path } | Self::Trash { path, .. } => path,
+            Self::ComputerPaths { path } | Self::Trash { path, .. } => path,
         }
     }
 }
 
 /// Writes the steps down, durably with what they place, before the command's events are appended.
-pub(super) fn plan(place: &Place, op: OpId, steps: &[Step]) -> io::Result<()> {
+pub(super) fn plan(place: &ComputerPaths, op: OpId, steps: &[Step]) -> io::Result<()> {
     if steps.is_empty() {
         // One that was written before belongs to an attempt that did not come to be.
         return match fs::remove_file(folder(place, op).join(PLAN)) {
@@ -54,7 +54,7 @@ pub(super) fn plan(place: &Place, op: OpId, steps: &[Step]) -> io::Result<()> {
 
 /// Does the steps that were written down, as far as they are not done yet. What cannot be done is left out and told:
 /// nothing of it may keep the computer from being opened.
-pub(super) fn carry_out(place: &Place, op: OpId, limit: u64) -> io::Result<Vec<String>> {
+pub(super) fn carry_out(place: &ComputerPaths, op: OpId, limit: u64) -> io::Result<Vec<String>> {
     let text = match fs::read(folder(place, op).join(PLAN)) {
         Ok(text) => text,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -81,14 +81,14 @@ pub(super) fn carry_out(place: &Place, op: OpId, limit: u64) -> io::Result<Vec<S
     Ok(notes)
 }
 
-fn carry_out_one(place: &Place, upper: &Path, trash: &Trash, step: &Step) -> io::Result<()> {
+fn carry_out_one(place: &ComputerPaths, upper: &Path, trash: &Trash, step: &Step) -> io::Result<()> {
     match step {
         Step::Trash { path, gone } => {
             trash.take(&place.workspace, path)?;
             remove_hollow(&place.workspace, path, gone);
             Ok(())
         }
-        Step::Place { path } => {
+        Step::ComputerPaths { path } => {
             let source = upper.join(path.as_str());
             if fs::symlink_metadata(&source).is_err() {
                 return Ok(());
@@ -105,7 +105,7 @@ fn carry_out_one(place: &Place, upper: &Path, trash: &Trash, step: &Step) -> io:
 }
 
 /// After an operation was taken back: what it had put into the trash changes places with what stands there now.
-pub(crate) fn bring_back(place: &Place, op: OpId, undo: OpId) -> io::Result<()> {
+pub(crate) fn bring_back(place: &ComputerPaths, op: OpId, undo: OpId) -> io::Result<()> {
     let (old, new) = (Trash::of(place, op), Trash::of(place, undo));
     let paths = old.paths()?;
     for path in &paths {
@@ -132,7 +132,7 @@ struct Trash {
 }
 
 impl Trash {
-    fn of(place: &Place, op: OpId) -> Self {
+    fn of(place: &ComputerPaths, op: OpId) -> Self {
         let top = place.state.join("trash");
         Self { folder: top.join(op.to_string()), list: top.join(format!("{op}.json")) }
     }
@@ -208,7 +208,7 @@ fn remove_hollow(workspace: &Path, path: &FilePath, gone: &FilePath) {
 }
 
 /// Drops the oldest of what was put away, until the rest is within the limit.
-fn prune(place: &Place, limit: u64) -> io::Result<()> {
+fn prune(place: &ComputerPaths, limit: u64) -> io::Result<()> {
     let top = place.state.join("trash");
     let mut kept: Vec<(std::time::SystemTime, PathBuf, u64)> = Vec::new();
     for entry in fs::read_dir(&top).into_iter().flatten().flatten() {

@@ -11,10 +11,10 @@ use shared_types::{Actor, OpId};
 
 use super::{folder, folders, ignored};
 use crate::computer::{ByAgent, Caller, Computer};
-use crate::failure::Failure;
+use crate::error::ComputerError;
 
 /// Settles all of it. Nothing can run now: a command ends with the process that started it.
-pub(crate) fn settle(computer: &Computer) -> Result<(), Failure> {
+pub(crate) fn settle(computer: &Computer) -> Result<(), ComputerError> {
     let open: Vec<(OpId, Call)> = computer
         .writer()
         .inspect(|view| view.calls.iter().map(|(op, call)| (*op, call.clone())).collect())?;
@@ -41,13 +41,13 @@ pub(crate) fn settle(computer: &Computer) -> Result<(), Failure> {
 }
 
 /// Whether the run that a call belongs to is there to make it again.
-fn goes_on(computer: &Computer, call: &Call) -> Result<bool, Failure> {
+fn goes_on(computer: &Computer, call: &Call) -> Result<bool, ComputerError> {
     let Some(run) = call.run else { return Ok(false) };
     Ok(computer.writer().inspect(move |view| view.runs.contains(&run))?)
 }
 
 /// An answered call's ignored files may still be on their way; any other layer is of no use.
-fn clear(computer: &Computer, op: Option<OpId>, layer: &Path) -> Result<(), Failure> {
+fn clear(computer: &Computer, op: Option<OpId>, layer: &Path) -> Result<(), ComputerError> {
     if let Some(op) = op
         && computer.call_came_to_its_end(op)?
     {
@@ -61,7 +61,7 @@ pub(super) fn cut_off() -> ToolStatus {
     ToolStatus::Interrupted { reason: "the computer stopped while it ran; nothing of it was kept".into() }
 }
 
-pub(crate) fn interrupt(computer: &Computer, op: OpId, call: &Call) -> Result<(), Failure> {
+pub(crate) fn interrupt(computer: &Computer, op: OpId, call: &Call) -> Result<(), ComputerError> {
     let status = cut_off();
     let action = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
     // First of all, since it may be what fills the disk. What cannot be removed is tried again with the rest.

@@ -22,7 +22,7 @@ use super::requests::teller;
 use super::settings::mount;
 use super::{Listener, folder, ignored, spec};
 use crate::computer::{Caller, Computer};
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 
 impl Computer {
     /// Runs a command in a cell over a copy of the workspace, and keeps what it changed if it came to its end.
@@ -32,7 +32,7 @@ impl Computer {
         command: &RunCommand,
         input: Vec<u8>,
         listener: Listener<'_>,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<Ran, ComputerError> {
         match self.begin(caller, command)? {
             Some(began) => self.carry_out(caller, command, input, began, listener),
             None => self.ran(caller.op),
@@ -40,13 +40,18 @@ impl Computer {
     }
 
     /// Records that a command is called; nothing if this was asked and recorded before.
-    pub(crate) fn begin(&self, caller: &Caller, command: &RunCommand) -> Result<Option<Began>, Failure> {
+    pub(crate) fn begin(
+        &self,
+        caller: &Caller,
+        command: &RunCommand,
+    ) -> Result<Option<Began>, ComputerError> {
         spec::check(command, &self.cells().settings.limits)?;
         // What was edited before comes before it, also for whoever takes back the newest.
         if !self.is_watched() {
             self.record_outside(&|_, _, _| ())?;
         }
-        let json = serde_json::to_vec(command).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
+        let json = serde_json::to_vec(command)
+            .map_err(|e| ComputerError::new(ErrorCode::BadRequest, e.to_string()))?;
         let arguments = ContentRef::of(&json);
         let action = Action::StartCall(ToolCall {
             tool: "exec".into(),
@@ -67,7 +72,7 @@ impl Computer {
     }
 
     /// Begins a command again that was recorded when it was called, and of which nothing took effect.
-    pub(crate) fn begin_again(&self) -> Result<Began, Failure> {
+    pub(crate) fn begin_again(&self) -> Result<Began, ComputerError> {
         if !self.is_watched() {
             self.record_outside(&|_, _, _| ())?;
         }
@@ -84,7 +89,7 @@ impl Computer {
         input: Vec<u8>,
         began: Began,
         listener: Listener<'_>,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<Ran, ComputerError> {
         let caller = &Caller { taint: taint(caller, command), ..caller.clone() };
         let could_read = self.labels_in_sight(caller)?;
         let executed = self.execute(caller, command, input, listener);
@@ -92,7 +97,7 @@ impl Computer {
             // Nothing of it is kept. The call stays open: when the computer is opened it is made again, or the person is
             // asked if it may have reached the outside.
             self.drop_layer(caller.op);
-            return Err(Failure::new(Code::Busy, "the computer is being closed"));
+            return Err(ComputerError::new(ErrorCode::Busy, "the computer is being closed"));
         }
         let could_read = could_read.into_iter().chain(self.labels_in_sight(caller)?).collect();
         let conclude = |executed| self.conclude(caller, command, began, executed, could_read);
@@ -110,7 +115,7 @@ impl Computer {
     }
 
     /// The labels of all files that a command of an agent's can read. Which of them it does read nobody knows.
-    fn labels_in_sight(&self, caller: &Caller) -> Result<BTreeSet<Taint>, Failure> {
+    fn labels_in_sight(&self, caller: &Caller) -> Result<BTreeSet<Taint>, ComputerError> {
         let Some(read_policy) = caller.agent.as_ref().map(|agent| agent.read_policy.clone()) else {
             return Ok(BTreeSet::new());
         };
@@ -126,7 +131,7 @@ impl Computer {
         command: &RunCommand,
         input: Vec<u8>,
         listener: Listener<'_>,
-    ) -> Result<Executed, Failure> {
+    ) -> Result<Executed, ComputerError> {
         let op = caller.op;
         let scratch = folder(&self.place, op);
         std::fs::create_dir_all(&scratch)?;
@@ -145,15 +150,15 @@ impl Computer {
         if let Some(left) = caller.agent.as_ref().and_then(|agent| agent.left) {
             policy.limits.time = policy.limits.time.min(left);
         }
-        let rules =
-            HostRules::of(&policy.network).map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
+        let rules = HostRules::of(&policy.network)
+            .map_err(|e| ComputerError::new(ErrorCode::BadRequest, e.to_string()))?;
         let cell = cells.backend.start(&policy, &scratch)?;
         cells.running().insert(op, Arc::clone(&cell));
         let proxy = cell
             .take_listener()
             .map(|inside| Proxy::serve(inside, rules, teller(self.writer().clone(), op)))
             .transpose();
-        let ran = proxy.map_err(Failure::from).and_then(|proxy| {
+        let ran = proxy.map_err(ComputerError::from).and_then(|proxy| {
             let ran = self.execute_in(&*cell, command, input, listener);
             // All requests are told before the result is.
             drop(proxy);
@@ -168,7 +173,7 @@ impl Computer {
 
     /// What an agent may not read and what came while its command ran was not covered, so nobody is told what it printed, and
     /// nothing of it is kept.
-    fn check_sight(&self, caller: &Caller, covered: &BTreeSet<PathBuf>) -> Result<(), Failure> {
+    fn check_sight(&self, caller: &Caller, covered: &BTreeSet<PathBuf>) -> Result<(), ComputerError> {
         let Some(agent) = &caller.agent else { return Ok(()) };
         let now = self.cells().guarded.out_of_sight(&agent.read_policy)?;
         let Some(came) = now.difference(covered).next() else { return Ok(()) };
@@ -176,7 +181,7 @@ impl Computer {
             "{} came while it ran, which it may not read, so nothing of it was kept; run it again",
             came.display()
         );
-        Err(Failure::new(Code::Refused, message))
+        Err(ComputerError::new(ErrorCode::Refused, message))
     }
 
     fn execute_in(
@@ -185,7 +190,7 @@ impl Computer {
         command: &RunCommand,
         input: Vec<u8>,
         listener: Listener<'_>,
-    ) -> Result<(Exit, Kept), Failure> {
+    ) -> Result<(Exit, Kept), ComputerError> {
         let mut inside = Command { input, ..Command::new(command.argv.clone()) };
         if let Some(below) = &command.folder {
             inside.folder = inside.folder.join(below.as_str());
@@ -206,7 +211,7 @@ impl Computer {
         began: Began,
         executed: Executed,
         could_read: BTreeSet<Taint>,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<Ran, ComputerError> {
         let was_stopped = executed.status() == ToolStatus::Stopped { why: StopReason::Cancelled };
         let status = if was_stopped && self.cells().is_closing() { cut_off() } else { executed.status() };
         let (mut report, mut contents) = executed.report(&**self.log())?;
@@ -234,7 +239,7 @@ impl Computer {
         report: ToolReport,
         began: Began,
         changes: Changes,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<Ran, ComputerError> {
         self.log().store(changes.contents)?;
         let kept =
             serde_json::to_vec(&Held { status: status.clone(), began }).map_err(std::io::Error::from)?;
@@ -252,7 +257,7 @@ impl Computer {
     }
 
     /// Keeps what a dry run changed.
-    pub(crate) fn accept(&self, caller: &Caller, call: OpId) -> Result<Ran, Failure> {
+    pub(crate) fn accept(&self, caller: &Caller, call: OpId) -> Result<Ran, ComputerError> {
         let _alone = self.cells().deciding();
         self.held(call)?;
         let report = self.ran(call)?.report;
@@ -267,7 +272,7 @@ impl Computer {
     }
 
     /// What a dry run that waits would change, as things stand now.
-    pub(crate) fn would_change(&self, call: OpId) -> Result<Done, Failure> {
+    pub(crate) fn would_change(&self, call: OpId) -> Result<Done, ComputerError> {
         self.held(call)?;
         let report = self.ran(call)?.report;
         let kept = std::fs::read(folder(&self.place, call).join(HELD))?;
@@ -281,7 +286,7 @@ impl Computer {
     }
 
     /// Throws away what a dry run changed.
-    pub(crate) fn discard(&self, caller: &Caller, call: OpId) -> Result<Ran, Failure> {
+    pub(crate) fn discard(&self, caller: &Caller, call: OpId) -> Result<Ran, ComputerError> {
         let _alone = self.cells().deciding();
         self.held(call)?;
         let report = ToolReport { notes: Vec::new(), ..self.ran(call)?.report };
@@ -290,24 +295,25 @@ impl Computer {
     }
 
     /// Refuses what is no dry run that waits.
-    fn held(&self, call: OpId) -> Result<(), Failure> {
+    fn held(&self, call: OpId) -> Result<(), ComputerError> {
         match self.writer().inspect(move |view| view.calls.get(&call).map(|call| call.state))? {
             Some(CallState::Held) => Ok(()),
-            Some(CallState::Running) => Err(Failure::new(Code::Refused, "the command still runs")),
-            None => {
-                Err(Failure::new(Code::NotFound, "no dry run waits under this id; it may be settled already"))
-            }
+            Some(CallState::Running) => Err(ComputerError::new(ErrorCode::Refused, "the command still runs")),
+            None => Err(ComputerError::new(
+                ErrorCode::NotFound,
+                "no dry run waits under this id; it may be settled already",
+            )),
         }
     }
 
-    fn read_layer(&self, op: OpId, began: Began) -> Result<Changes, Failure> {
+    fn read_layer(&self, op: OpId, began: Began) -> Result<Changes, ComputerError> {
         let upper = folder(&self.place, op).join("upper");
         let captured = self.capture_below(&upper)?;
         changes::read(self, op, began, captured, &upper)
     }
 
     /// Outside edits to what the command touched are recorded first, so that its own can be told from them.
-    fn capture_below(&self, upper: &std::path::Path) -> Result<Option<OpId>, Failure> {
+    fn capture_below(&self, upper: &std::path::Path) -> Result<Option<OpId>, ComputerError> {
         if self.is_watched() {
             return Ok(None);
         }
@@ -341,7 +347,7 @@ impl Computer {
         status: ToolStatus,
         report: ToolReport,
         changes: Changes,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<Ran, ComputerError> {
         ignored::plan(&self.place, caller.op, &changes.ignored)?;
         let action = Action::FinishCall { status: status.clone(), report, edits: changes.edits };
         let answer = Caller { command: crate::ids::command(), ..caller.clone() };
@@ -391,7 +397,7 @@ const HELD: &str = "held.json";
 
 /// Whether a command of an agent's has a result though the computer is being closed. One without a network is made again
 /// in any case; one that may have reached the outside is not, if it came to its end.
-fn is_whole(command: &RunCommand, executed: &Result<Executed, Failure>) -> bool {
+fn is_whole(command: &RunCommand, executed: &Result<Executed, ComputerError>) -> bool {
     let has_exited = |executed: &Executed| matches!(executed.status(), ToolStatus::Exited { .. });
     command.network != RunNetwork::None && executed.as_ref().is_ok_and(has_exited)
 }

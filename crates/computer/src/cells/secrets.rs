@@ -13,7 +13,7 @@ use crate::ReadPolicy;
 use rustix::fs::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags, statfs, statx};
 use shared_types::FilePath;
 
-use crate::place::STATE;
+use crate::paths::STATE;
 
 /// A folder that was changed so shortly before it was read may be changed again and look the same: stamps are as coarse as
 /// the clock of the file system.

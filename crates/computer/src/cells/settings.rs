@@ -101,6 +101,6 @@ impl CellSettings {
 
 /// The workspace in a cell; the computer's own folder in it is not there.
 pub fn mount(workspace: PathBuf, access: Access, covered: Vec<PathBuf>) -> Mount {
-    let hidden = vec![crate::place::STATE.to_owned()];
+    let hidden = vec![crate::paths::STATE.to_owned()];
     Mount { source: workspace, target: isolation::policy::WORKSPACE.into(), access, hidden, covered }
 }

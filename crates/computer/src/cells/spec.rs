@@ -5,7 +5,7 @@ use std::time::Duration;
 use isolation::Limits;
 use shared_types::wire::{RunCommand, RunNetwork};
 
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 
 /// The longest line that stands for a command.
 const TITLE: usize = 500;
@@ -14,8 +14,8 @@ const TITLE: usize = 500;
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// Refuses what cannot be run, and says why. A command may ask for less than the settings allow, and never for more.
-pub(super) fn check(command: &RunCommand, allowed: &Limits) -> Result<(), Failure> {
-    let refuse = |why: &str| Err(Failure::new(Code::BadRequest, why));
+pub(super) fn check(command: &RunCommand, allowed: &Limits) -> Result<(), ComputerError> {
+    let refuse = |why: &str| Err(ComputerError::new(ErrorCode::BadRequest, why));
     if command.argv.first().is_none_or(|program| program.trim().is_empty()) {
         return refuse("no program is named; for example: choir run -- ls -l");
     }
@@ -113,7 +113,7 @@ mod tests {
         nothing.limits.memory = Some(0);
         for command in [of(&[]), of(&[" "]), of(&["a\0b"]), nowhere, bad_host, nothing] {
             let refused = check(&command, &Limits::default()).unwrap_err();
-            assert_eq!(refused.code, Code::BadRequest, "{command:?}");
+            assert_eq!(refused.code, ErrorCode::BadRequest, "{command:?}");
         }
         assert!(check(&of(&["true"]), &Limits::default()).is_ok());
     }
@@ -130,7 +130,7 @@ mod tests {
             (RunLimits { output: Some(u64::MAX), ..RunLimits::default() }, "output"),
         ] {
             let refused = with(more.clone()).unwrap_err();
-            assert_eq!(refused.code, Code::BadRequest, "{more:?}");
+            assert_eq!(refused.code, ErrorCode::BadRequest, "{more:?}");
             assert!(refused.message.contains(key), "{}", refused.message);
         }
         let less = RunLimits {

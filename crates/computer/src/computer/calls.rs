@@ -6,7 +6,7 @@ use shared_types::wire::{CallDetails, Done, Ran};
 use shared_types::{Event, INLINE_LIMIT, OpId, Payload};
 
 use super::Computer;
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 
 /// Requests that are shown one by one.
 const REQUESTS: usize = 200;
@@ -53,7 +53,7 @@ pub fn call_details(log: &dyn EventLog, events: &[Event]) -> Option<CallDetails>
 }
 
 impl Computer {
-    pub(super) fn call(&self, op: OpId) -> Result<Option<CallDetails>, Failure> {
+    pub(super) fn call(&self, op: OpId) -> Result<Option<CallDetails>, ComputerError> {
         let log = &**self.log();
         let events: Result<Vec<Event>, _> =
             log.operation(op)?.iter().map(|stored| decode_event(log, stored)).collect();
@@ -61,20 +61,20 @@ impl Computer {
     }
 
     /// What the log says of a command that ran, without what it changed.
-    pub(crate) fn ran(&self, op: OpId) -> Result<Ran, Failure> {
-        let unknown = || Failure::new(Code::NotFound, format!("no command ran under the id {op}"));
+    pub(crate) fn ran(&self, op: OpId) -> Result<Ran, ComputerError> {
+        let unknown = || ComputerError::new(ErrorCode::NotFound, format!("no command ran under the id {op}"));
         let call = self.call(op)?.ok_or_else(unknown)?;
         let done = Done { op: Some(op), ..Done::default() };
         Ok(Ran { op, status: call.status, code: call.code, report: call.report.unwrap_or_default(), done })
     }
 
     /// True if the call has its result, and what it changed with it.
-    pub(crate) fn call_came_to_its_end(&self, op: OpId) -> Result<bool, Failure> {
+    pub(crate) fn call_came_to_its_end(&self, op: OpId) -> Result<bool, ComputerError> {
         Ok(self.call(op)?.is_some_and(|call| matches!(call.status, Some(ToolStatus::Exited { .. }))))
     }
 
     /// True if the call has its result.
-    pub(crate) fn call_is_answered(&self, op: OpId) -> Result<bool, Failure> {
+    pub(crate) fn call_is_answered(&self, op: OpId) -> Result<bool, ComputerError> {
         Ok(self.call(op)?.is_some_and(|call| call.status.is_some()))
     }
 }

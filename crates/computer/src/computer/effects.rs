@@ -12,14 +12,14 @@ use shared_types::payload::file::{FileEvent, FileNode};
 use shared_types::{Actor, ContentHash, EffectId, FilePath, Payload, Seq, UserId};
 
 use super::{Caller, Computer, Progress};
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 use crate::ids;
 use crate::protocol::Done;
 use checkpoints::{Changes, CheckpointError, CheckpointRepo, CommitId, CommitRequest};
 
 impl Computer {
     /// Runs everything that is owed. Returns what went wrong, in words.
-    pub fn run_owed(&self, progress: Progress<'_>) -> Result<Vec<String>, Failure> {
+    pub fn run_owed(&self, progress: Progress<'_>) -> Result<Vec<String>, ComputerError> {
         let owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut notes = Vec::new();
         while let Ok(effect) = owed.try_recv() {
@@ -32,7 +32,7 @@ impl Computer {
         Ok(notes)
     }
 
-    fn run_effect(&self, effect: Effect, progress: Progress<'_>) -> Result<Vec<String>, Failure> {
+    fn run_effect(&self, effect: Effect, progress: Progress<'_>) -> Result<Vec<String>, ComputerError> {
         match effect.kind {
             EffectKind::MakeCheckpoint { message } => match self.commit(effect.id, &message, progress) {
                 Ok((commit, seq, notes)) => {
@@ -59,7 +59,7 @@ impl Computer {
 
     /// Commits hold copies of the bytes, so they go too. Every checkpoint can still be restored from the log; the next
     /// one starts the repository afresh.
-    fn forget_checkpoints(&self) -> Result<Option<String>, Failure> {
+    fn forget_checkpoints(&self) -> Result<Option<String>, ComputerError> {
         match std::fs::remove_dir_all(self.place.state.join("checkpoints.git")) {
             Ok(()) => {
                 Ok(Some("the git copies of checkpoints were dropped too; restoring them still works".into()))
@@ -69,7 +69,7 @@ impl Computer {
         }
     }
 
-    fn settle(&self, action: Action) -> Result<(), Failure> {
+    fn settle(&self, action: Action) -> Result<(), ComputerError> {
         self.submit(&Caller::system(Actor::CHECKPOINTS), ChangeRequest::Do(action), Vec::new(), Mode::Commit)
             .map(drop)
     }
@@ -131,12 +131,12 @@ impl Computer {
         repo.push(&remote).err().map(|e| format!("the checkpoint was made but not pushed: {e}"))
     }
 
-    fn files_at(&self, seq: Seq) -> Result<Vec<(FilePath, FileNode)>, Failure> {
+    fn files_at(&self, seq: Seq) -> Result<Vec<(FilePath, FileNode)>, ComputerError> {
         let view = view_at(&*self.log, seq)?;
         Ok(view.files.sorted().into_iter().map(|(path, node)| (path.clone(), node.clone())).collect())
     }
 
-    fn touched_since(&self, from: Seq, to: Seq) -> Result<Vec<(FilePath, Option<FileNode>)>, Failure> {
+    fn touched_since(&self, from: Seq, to: Seq) -> Result<Vec<(FilePath, Option<FileNode>)>, ComputerError> {
         let mut events = Vec::new();
         let mut failure = None;
         self.log.scan(from.next(), &mut |stored| {
@@ -163,7 +163,7 @@ impl Computer {
         caller: &Caller,
         message: &str,
         progress: Progress<'_>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, ComputerError> {
         self.request_checkpoint(caller, CheckpointReason::Manual, message, progress)
     }
 
@@ -173,7 +173,7 @@ impl Computer {
         reason: CheckpointReason,
         message: &str,
         progress: Progress<'_>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, ComputerError> {
         let effect = ids::effect();
         let action = Action::RequestCheckpoint { effect, reason, message: message.into() };
         let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
@@ -181,7 +181,7 @@ impl Computer {
         let notes = self.run_owed(progress)?;
         self.project(progress)?;
         if notes.iter().any(|note| note.starts_with("the checkpoint could not be made")) {
-            return Err(Failure::new(Code::Failed, notes.join("; ")));
+            return Err(ComputerError::new(ErrorCode::Failed, notes.join("; ")));
         }
         done.notes.extend(notes);
         if let Some((commit, seq)) = self.writer.inspect(|view| view.computer.checkpoint.clone())? {
@@ -191,7 +191,11 @@ impl Computer {
     }
 
     /// Before everything changes, today is kept: as a checkpoint, and under a name of its own.
-    pub(super) fn checkpoint_before_restore(&self, seq: Seq, progress: Progress<'_>) -> Result<(), Failure> {
+    pub(super) fn checkpoint_before_restore(
+        &self,
+        seq: Seq,
+        progress: Progress<'_>,
+    ) -> Result<(), ComputerError> {
         if seq > self.log.head().seq {
             return Err(kernel::Rejection::NotYet { seq }.into());
         }
@@ -205,7 +209,10 @@ impl Computer {
             self.checkpoint_repo()?.backup(&format!("before-restore-{at}"), &commit)
         };
         keep().map_err(|e| {
-            Failure::new(Code::Failed, format!("no backup could be made, so nothing was restored: {e}"))
+            ComputerError::new(
+                ErrorCode::Failed,
+                format!("no backup could be made, so nothing was restored: {e}"),
+            )
         })
     }
 
@@ -235,12 +242,15 @@ impl Computer {
         paths: &[FilePath],
         reason: &str,
         progress: Progress<'_>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, ComputerError> {
         let mut named: Vec<ContentHash> = hashes.to_vec();
         for path in paths {
             let versions = self.versions(path)?;
             if versions.is_empty() {
-                return Err(Failure::new(Code::NotFound, format!("the log has never held a file at {path}")));
+                return Err(ComputerError::new(
+                    ErrorCode::NotFound,
+                    format!("the log has never held a file at {path}"),
+                ));
             }
             named.extend(versions);
         }
@@ -248,12 +258,12 @@ impl Computer {
         named.dedup();
         for hash in hashes {
             if !self.log.has_content(hash)? {
-                return Err(Failure::new(Code::NotFound, format!("content {hash} is not here")));
+                return Err(ComputerError::new(ErrorCode::NotFound, format!("content {hash} is not here")));
             }
         }
         if let Some(seq) = self.list_among(&named)? {
             let message = format!("one of these is the list of event {seq}, which the log cannot do without");
-            return Err(Failure::new(Code::Refused, message));
+            return Err(ComputerError::new(ErrorCode::Refused, message));
         }
         let wanted = named.clone();
         let in_use = self.writer.inspect(move |view| {
@@ -263,7 +273,7 @@ impl Computer {
         })?;
         if let Some(path) = in_use {
             let message = format!("{path} still holds these bytes; delete or change it first, then purge");
-            return Err(Failure::new(Code::Refused, message));
+            return Err(ComputerError::new(ErrorCode::Refused, message));
         }
         let action = Action::RequestPurge { effect: ids::effect(), hashes: named, reason: reason.into() };
         let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
@@ -275,7 +285,7 @@ impl Computer {
     }
 
     /// The event whose list of files is among the hashes: a part of the log's own structure, not of the person's bytes.
-    fn list_among(&self, hashes: &[ContentHash]) -> Result<Option<Seq>, Failure> {
+    fn list_among(&self, hashes: &[ContentHash]) -> Result<Option<Seq>, ComputerError> {
         let mut found = None;
         self.log.scan(Seq(1), &mut |stored| {
             if stored.name == "file.batch"
@@ -291,7 +301,7 @@ impl Computer {
     }
 
     /// Every content that ever stood at a path.
-    fn versions(&self, path: &FilePath) -> Result<Vec<ContentHash>, Failure> {
+    fn versions(&self, path: &FilePath) -> Result<Vec<ContentHash>, ComputerError> {
         let seqs = self.projector().views().touches(path)?;
         let mut hashes = Vec::new();
         for seq in seqs {
@@ -330,7 +340,7 @@ enum CheckpointFailure {
     #[error(transparent)]
     Git(#[from] CheckpointError),
     #[error(transparent)]
-    Computer(#[from] Failure),
+    Computer(#[from] ComputerError),
     #[error(transparent)]
     Writer(#[from] event_log::writer::SubmitError),
 }

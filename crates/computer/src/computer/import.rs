@@ -8,7 +8,7 @@ use kernel::Action;
 use shared_types::{FilePath, Taint};
 
 use super::{Caller, Computer, Progress};
-use crate::failure::{Code, Failure, of_anyhow};
+use crate::error::{ComputerError, ErrorCode, of_anyhow};
 use crate::protocol::Done;
 use archive::{Archive, ImportError, Limits, Plan, plan_import, stage_contents};
 
@@ -20,9 +20,9 @@ impl Computer {
         file: &Path,
         into: Option<&FilePath>,
         progress: Progress<'_>,
-    ) -> Result<Done, Failure> {
-        let source =
-            File::open(file).map_err(|e| Failure::new(Code::NotFound, format!("{}: {e}", file.display())))?;
+    ) -> Result<Done, ComputerError> {
+        let source = File::open(file)
+            .map_err(|e| ComputerError::new(ErrorCode::NotFound, format!("{}: {e}", file.display())))?;
         let verifying = |done, total| progress("verifying", done, total);
         let verified = Archive::verify(source, Limits::default(), &verifying).map_err(refused)?;
         let Plan { origin, files, left_out } = plan_import(&verified, into).map_err(refused)?;
@@ -48,6 +48,6 @@ impl Computer {
     }
 }
 
-fn refused(error: ImportError) -> Failure {
-    Failure::new(Code::Refused, of_anyhow(&anyhow::Error::new(error)).message)
+fn refused(error: ImportError) -> ComputerError {
+    ComputerError::new(ErrorCode::Refused, of_anyhow(&anyhow::Error::new(error)).message)
 }

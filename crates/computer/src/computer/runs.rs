@@ -24,7 +24,7 @@ use shared_types::{ContentHash, ContentRef, Event, FilePath, GrantId, OpId, Payl
 use tokio::sync::broadcast;
 
 use super::{Caller, Computer, Progress};
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 use crate::protocol::{Answer, RunAnswer, RunRequest};
 
 /// Characters of a title.
@@ -36,7 +36,7 @@ const VOICES: usize = 256;
 
 /// What an agent says just now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Voice {
+pub struct AgentSpeech {
     pub run: RunId,
     pub task: TaskId,
     /// With no words, what it said so far is void: its model begins again.
@@ -68,7 +68,7 @@ pub fn role_setting(role: &str) -> String {
     format!("models.role.{role}")
 }
 
-pub(super) fn voices() -> broadcast::Sender<Voice> {
+pub(super) fn voices() -> broadcast::Sender<AgentSpeech> {
     broadcast::channel(VOICES).0
 }
 
@@ -83,11 +83,11 @@ fn run_of(op: OpId) -> RunId {
 
 impl Computer {
     /// Says something to whoever listens now. It never waits, and nothing of it is kept.
-    pub fn say(&self, voice: Voice) {
+    pub fn say(&self, voice: AgentSpeech) {
         let _ = self.voices.send(voice);
     }
 
-    pub fn voices(&self) -> broadcast::Receiver<Voice> {
+    pub fn voices(&self) -> broadcast::Receiver<AgentSpeech> {
         self.voices.subscribe()
     }
 
@@ -96,7 +96,7 @@ impl Computer {
         caller: &Caller,
         request: &RunRequest,
         progress: Progress<'_>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, ComputerError> {
         let told = match request {
             RunRequest::Start(start) => RunAnswer::Line(self.start_run(caller, start, progress)?),
             RunRequest::List { before } => RunAnswer::List(self.run_list(*before)?),
@@ -149,7 +149,7 @@ impl Computer {
         caller: &Caller,
         start: &StartRun,
         progress: Progress<'_>,
-    ) -> Result<RunLine, Failure> {
+    ) -> Result<RunLine, ComputerError> {
         // What was there the first time need not be there when the same is asked again.
         if self.log().answer(caller.command)?.is_none() {
             self.check_attached(&start.attached, progress)?;
@@ -167,7 +167,7 @@ impl Computer {
     }
 
     /// What the person does not say is as their settings are.
-    fn whole_budget(&self, said: Budget) -> Result<Budget, Failure> {
+    fn whole_budget(&self, said: Budget) -> Result<Budget, ComputerError> {
         let set = self.writer.inspect(|view| view.setting(RUN_BUDGET))?;
         let set = set.and_then(|value| serde_json::from_value(value).ok()).unwrap_or(DEFAULT_BUDGET);
         Ok(Budget {
@@ -179,8 +179,8 @@ impl Computer {
     }
 
     /// Files that were made a moment ago, outside, are files as well.
-    fn check_attached(&self, attached: &[FilePath], progress: Progress<'_>) -> Result<(), Failure> {
-        let absent = || -> Result<Option<FilePath>, Failure> {
+    fn check_attached(&self, attached: &[FilePath], progress: Progress<'_>) -> Result<(), ComputerError> {
+        let absent = || -> Result<Option<FilePath>, ComputerError> {
             let paths = attached.to_vec();
             Ok(self.writer.inspect(|view| paths.into_iter().find(|path| view.files.get(path).is_none()))?)
         };
@@ -190,7 +190,7 @@ impl Computer {
         absent()?.map_or(Ok(()), |path| Err(Rejection::NotFound { path }.into()))
     }
 
-    fn stage_words(&self, what: &'static str, words: &str) -> Result<Staged, Failure> {
+    fn stage_words(&self, what: &'static str, words: &str) -> Result<Staged, ComputerError> {
         if words.trim().is_empty() {
             return Err(Rejection::Invalid { what, reason: "it is empty".into() }.into());
         }
@@ -202,7 +202,7 @@ impl Computer {
         Ok((staged.content(), staged.into_inline().into_iter().collect()))
     }
 
-    fn gesture(&self, caller: &Caller, run: RunId, gesture: &RunGesture) -> Result<RunLine, Failure> {
+    fn gesture(&self, caller: &Caller, run: RunId, gesture: &RunGesture) -> Result<RunLine, ComputerError> {
         let (action, contents) = match gesture {
             RunGesture::Steer { task, words } => {
                 let (words, contents) = self.stage_words("a message", words)?;
@@ -221,7 +221,12 @@ impl Computer {
         self.run_line(run)
     }
 
-    fn answer_question(&self, caller: &Caller, ask: Option<&str>, reply: &Reply) -> Result<RunLine, Failure> {
+    fn answer_question(
+        &self,
+        caller: &Caller,
+        ask: Option<&str>,
+        reply: &Reply,
+    ) -> Result<RunLine, ComputerError> {
         // A question that this very command closed is open no more.
         let answered = |event: Event| {
             let Payload::Run(RunEvent::Answer(answer)) = event.payload else { return None };
@@ -231,7 +236,7 @@ impl Computer {
         self.gesture(caller, run, &RunGesture::Answer { ask, reply: reply.clone() })
     }
 
-    fn revoke(&self, caller: &Caller, grant: &str) -> Result<Done, Failure> {
+    fn revoke(&self, caller: &Caller, grant: &str) -> Result<Done, ComputerError> {
         let revoked = |event: Event| {
             let Payload::Capability(CapabilityEvent::Revoke(revoked)) = event.payload else { return None };
             Some(revoked.id)
@@ -249,7 +254,7 @@ impl Computer {
         run: RunId,
         action: RunAction,
         contents: Vec<(ContentHash, Vec<u8>)>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ComputerError> {
         let submission = Submission {
             command: caller.command,
             op: operation_of(run),
@@ -266,7 +271,7 @@ impl Computer {
     }
 
     /// The run that an id or a part of it stands for.
-    pub(crate) fn run_named(&self, text: &str) -> Result<RunId, Failure> {
+    pub(crate) fn run_named(&self, text: &str) -> Result<RunId, ComputerError> {
         if let Ok(run) = text.parse() {
             return Ok(run);
         }
@@ -276,10 +281,13 @@ impl Computer {
         }
         match self.operation_named(text) {
             Ok(op) => Ok(run_of(op)),
-            Err(failure) if failure.code == Code::NotFound => {
-                Err(Failure::new(Code::NoRun, format!("there is no run {text}; choir runs lists them")))
+            Err(failure) if failure.code == ErrorCode::NotFound => Err(ComputerError::new(
+                ErrorCode::NoRun,
+                format!("there is no run {text}; choir runs lists them"),
+            )),
+            Err(failure) => {
+                Err(ComputerError::new(failure.code, failure.message.replace("operation", "run")))
             }
-            Err(failure) => Err(Failure::new(failure.code, failure.message.replace("operation", "run"))),
         }
     }
 }
@@ -291,10 +299,10 @@ type Staged = (ContentRef, Vec<(ContentHash, Vec<u8>)>);
 
 /// The one id that ends or begins with what a person typed, or whose end, as lists show it, begins so; nothing, if none
 /// does.
-fn only<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Option<T>, Failure> {
+fn only<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Option<T>, ComputerError> {
     if text.chars().filter(char::is_ascii_hexdigit).count() < 4 {
         let message = format!("{text:?} is no {what}: give four or more digits of its id");
-        return Err(Failure::new(Code::BadRequest, message));
+        return Err(ComputerError::new(ErrorCode::BadRequest, message));
     }
     let fits = |id: &T| {
         let id = id.to_string();
@@ -304,9 +312,10 @@ fn only<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Option<T>,
     let mut found = known.into_iter().filter(fits);
     match (found.next(), found.next()) {
         (first, None) => Ok(first),
-        (_, Some(_)) => {
-            Err(Failure::new(Code::BadRequest, format!("{text} fits more than one {what}; give more digits")))
-        }
+        (_, Some(_)) => Err(ComputerError::new(
+            ErrorCode::BadRequest,
+            format!("{text} fits more than one {what}; give more digits"),
+        )),
     }
 }
 
@@ -338,8 +347,8 @@ mod tests {
         assert_eq!(only("f068", vec![a, listed], "run").unwrap(), Some(listed));
         assert_eq!(only("f068a1", vec![like_it, listed], "run").unwrap(), Some(listed));
         let several = only("f068", vec![like_it, listed], "run").unwrap_err();
-        assert_eq!((several.code, several.message.contains("more than one")), (Code::BadRequest, true));
-        assert_eq!(only("01", vec![a, b], "run").unwrap_err().code, Code::BadRequest);
-        assert_eq!(only("0101", vec![a, a], "run").unwrap_err().code, Code::BadRequest);
+        assert_eq!((several.code, several.message.contains("more than one")), (ErrorCode::BadRequest, true));
+        assert_eq!(only("01", vec![a, b], "run").unwrap_err().code, ErrorCode::BadRequest);
+        assert_eq!(only("0101", vec![a, a], "run").unwrap_err().code, ErrorCode::BadRequest);
     }
 }

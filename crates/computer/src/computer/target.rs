@@ -7,7 +7,7 @@ use shared_types::payload::revert::{Redo, RevertEvent, Undo};
 use shared_types::{Event, OpId, Payload, Seq};
 
 use super::{Caller, Computer};
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 
 impl Computer {
     /// What a command is about. For a resend that was decided the first time, and one of its events tells: what is found
@@ -16,8 +16,8 @@ impl Computer {
         &self,
         caller: &Caller,
         told: impl Fn(Event) -> Option<T>,
-        find: impl FnOnce() -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        find: impl FnOnce() -> Result<T, ComputerError>,
+    ) -> Result<T, ComputerError> {
         if let Some(before) = self.decided_before(caller, &told)? {
             return Ok(before);
         }
@@ -29,7 +29,7 @@ impl Computer {
         &self,
         caller: &Caller,
         told: impl Fn(Event) -> Option<T>,
-    ) -> Result<Option<T>, Failure> {
+    ) -> Result<Option<T>, ComputerError> {
         let Some(first) = self.log().answer(caller.command)? else { return Ok(None) };
         let mut found = None;
         self.log().scan(first.first, &mut |stored| {
@@ -42,22 +42,22 @@ impl Computer {
         Ok(found)
     }
 
-    pub(super) fn undo_target(&self, named: Option<&str>) -> Result<OpId, Failure> {
+    pub(super) fn undo_target(&self, named: Option<&str>) -> Result<OpId, ComputerError> {
         match named {
             Some(text) => self.operation_named(text),
             None => match self.projector().views().undoable()? {
                 Some(row) => Ok(row.op),
-                None => Err(Failure::new(Code::NotFound, "there is nothing of yours to undo")),
+                None => Err(ComputerError::new(ErrorCode::NotFound, "there is nothing of yours to undo")),
             },
         }
     }
 
     /// Redo takes the undo itself; naming the operation that was undone works as well.
-    pub(super) fn redo_target(&self, named: Option<&str>) -> Result<OpId, Failure> {
+    pub(super) fn redo_target(&self, named: Option<&str>) -> Result<OpId, ComputerError> {
         let Some(text) = named else {
             return match self.projector().views().redoable()? {
                 Some(row) => Ok(row.op),
-                None => Err(Failure::new(Code::NotFound, "there is nothing to redo")),
+                None => Err(ComputerError::new(ErrorCode::NotFound, "there is nothing to redo")),
             };
         };
         let op = self.operation_named(text)?;
@@ -65,10 +65,11 @@ impl Computer {
             let is_undo = view.undone.iter().any(|(_, by)| *by == op);
             if is_undo { Some(op) } else { view.undone.get(&op).copied() }
         })?;
-        undone_by.ok_or_else(|| Failure::new(Code::Refused, format!("operation {text} is not undone")))
+        undone_by
+            .ok_or_else(|| ComputerError::new(ErrorCode::Refused, format!("operation {text} is not undone")))
     }
 
-    pub(super) fn operation_named(&self, text: &str) -> Result<OpId, Failure> {
+    pub(super) fn operation_named(&self, text: &str) -> Result<OpId, ComputerError> {
         if let Ok(op) = text.parse() {
             return Ok(op);
         }
@@ -89,30 +90,32 @@ pub(super) fn reverted(event: Event) -> Option<OpId> {
 }
 
 /// The operation that a part of an id stands for.
-pub(super) fn named(views: &projector::Views, text: &str) -> Result<OpId, Failure> {
+pub(super) fn named(views: &projector::Views, text: &str) -> Result<OpId, ComputerError> {
     let digits = text.chars().filter(char::is_ascii_hexdigit).count();
     let others = text.chars().filter(|c| !c.is_ascii_hexdigit() && *c != '-').count();
     if digits < 4 || others > 0 {
         let message = format!("{text:?} is not an operation: give four or more digits of its id, or @SEQ");
-        return Err(Failure::new(Code::BadRequest, message));
+        return Err(ComputerError::new(ErrorCode::BadRequest, message));
     }
     match views.matching(text)?.as_slice() {
         [op] => Ok(*op),
-        [] => {
-            Err(Failure::new(Code::NotFound, format!("there is no operation {text}; choir log lists them")))
-        }
-        _ => {
-            Err(Failure::new(Code::BadRequest, format!("several operations match {text}; give more digits")))
-        }
+        [] => Err(ComputerError::new(
+            ErrorCode::NotFound,
+            format!("there is no operation {text}; choir log lists them"),
+        )),
+        _ => Err(ComputerError::new(
+            ErrorCode::BadRequest,
+            format!("several operations match {text}; give more digits"),
+        )),
     }
 }
 
 /// The operation of the event at a seq.
-pub fn operation_at(log: &dyn EventLog, seq: Seq) -> Result<OpId, Failure> {
+pub fn operation_at(log: &dyn EventLog, seq: Seq) -> Result<OpId, ComputerError> {
     let mut found = None;
     log.scan(seq, &mut |stored| {
         found = (stored.seq == seq).then_some(stored.op);
         ControlFlow::Break(())
     })?;
-    found.ok_or_else(|| Failure::new(Code::NotFound, format!("the log has no event {seq}")))
+    found.ok_or_else(|| ComputerError::new(ErrorCode::NotFound, format!("the log has no event {seq}")))
 }

@@ -92,7 +92,7 @@ pub enum RunAnswer {
 /// What happens in a run that is followed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Heard {
+pub enum RunUpdate {
     /// A step, and once more when a call is answered.
     Step(Box<Step>),
     /// Words of an agent, as they come.

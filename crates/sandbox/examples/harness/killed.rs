@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use computer::Computer;
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use rusqlite::{Connection, OpenFlags};
-use sandbox::desk::Desk;
+use sandbox::open_computer::OpenComputer;
 use scripted_model::{ScriptedServer, Wire};
 use serde_json::json;
 
@@ -51,9 +51,9 @@ impl Worker {
     }
 
     pub(crate) fn work(self) -> Result<()> {
-        let computer = Computer::open(&Place::at(&self.folder))?;
+        let computer = Computer::open(&ComputerPaths::at(&self.folder))?;
         let runtime = tokio::runtime::Runtime::new()?;
-        let desk = runtime.block_on(Desk::open(computer, &minds(&self.url, &self.key)?))?;
+        let desk = runtime.block_on(OpenComputer::open(computer, &minds(&self.url, &self.key)?))?;
         for _ in 0..self.runs {
             start(desk.computer())?;
         }
@@ -100,7 +100,7 @@ struct Log(Connection);
 
 impl Log {
     fn open(folder: &Path) -> Result<Self> {
-        let database = Place::at(folder).state.join("state.sqlite");
+        let database = ComputerPaths::at(folder).state.join("state.sqlite");
         Ok(Self(Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?))
     }
 

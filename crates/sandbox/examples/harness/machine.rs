@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_host::minds::Minds;
+use agent_host::agent_services::AgentServices;
 use anyhow::Result;
 use computer::Computer;
 use computer::ids;
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use computer::protocol::{Answer, Envelope, Request, RunRequest};
 use models::{ApiKey, ApiKeys};
 use scripted_model::Script;
@@ -41,10 +41,10 @@ pub(crate) fn script(steps: usize, millis: u64) -> Result<Script> {
 }
 
 /// All agents think with the model at this address.
-pub(crate) fn minds(url: &str, key: &str) -> Result<Minds> {
+pub(crate) fn minds(url: &str, key: &str) -> Result<AgentServices> {
     let text = format!("[provider.anthropic]\nbase_url = \"{url}\"\nat_once = 128\n");
-    let (minds, key) = (Minds::new(Some(&text.parse()?))?, key.to_owned());
-    Ok(Minds { keys: Arc::new(move |_| Arc::new(Key(key.clone()))), ..minds })
+    let (minds, key) = (AgentServices::new(Some(&text.parse()?))?, key.to_owned());
+    Ok(AgentServices { keys: Arc::new(move |_| Arc::new(Key(key.clone()))), ..minds })
 }
 
 /// As many files as the longest script reads.
@@ -52,7 +52,8 @@ const FILES: usize = 40;
 
 /// A new computer with files.
 pub(crate) fn computer(folder: &Path) -> Result<Computer> {
-    let (computer, _) = Computer::create(&Place::at(folder), UserId::parse("ada")?, "Ada", &|_, _, _| ())?;
+    let (computer, _) =
+        Computer::create(&ComputerPaths::at(folder), UserId::parse("ada")?, "Ada", &|_, _, _| ())?;
     for n in 0..FILES {
         let path = FilePath::parse(&format!("a{n}.txt"))?;
         let write = Envelope::new(Request::Write { path, mode: None, base: kernel::Base::Any });

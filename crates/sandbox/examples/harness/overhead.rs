@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use computer::Computer;
 use event_log::{EventLog, decode_event};
-use sandbox::desk::Desk;
+use sandbox::open_computer::OpenComputer;
 use scripted_model::{ScriptedServer, Wire};
 use serde_json::json;
 use shared_types::payload::llm::LlmEvent;
@@ -59,7 +59,7 @@ pub(crate) fn measure(load: Load, bar: Bar, figures: &mut Figures) -> Result<()>
     let server = ScriptedServer::start(script(steps, millis)?);
     let minds = minds(&server.url(Wire::Anthropic), server.key())?;
     let runtime = tokio::runtime::Runtime::new()?;
-    let desk = runtime.block_on(Desk::open(computer(folder.path())?, &minds))?;
+    let desk = runtime.block_on(OpenComputer::open(computer(folder.path())?, &minds))?;
     let started = Instant::now();
     for _ in 0..runs {
         start(desk.computer())?;

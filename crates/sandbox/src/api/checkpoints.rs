@@ -10,8 +10,8 @@ use shared_types::{FilePath, Seq, Timestamp};
 use super::Of;
 use super::files::ask;
 use super::problem::{Body, Params, RouteError};
-use crate::desk::{Desk, blocking};
-use computer::failure::{Code, Failure};
+use crate::open_computer::{OpenComputer, blocking};
+use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::Request;
 use computer::{differences, unified};
 
@@ -52,12 +52,12 @@ pub(super) async fn compare(
     Ok(Json(blocking(move || comparison(&desk, &moments)).await?))
 }
 
-fn comparison(desk: &Desk, moments: &Moments) -> Result<Comparison, Failure> {
+fn comparison(desk: &OpenComputer, moments: &Moments) -> Result<Comparison, ComputerError> {
     let log = &**desk.computer().log();
     let head = log.head().seq;
     let to = moments.to.unwrap_or(head);
     if moments.from.max(to) > head {
-        return Err(Failure::new(Code::NotFound, format!("the log ends at event {head}")));
+        return Err(ComputerError::new(ErrorCode::NotFound, format!("the log ends at event {head}")));
     }
     let mut changes = differences(log, moments.from, to)?;
     if let Some(path) = &moments.path {

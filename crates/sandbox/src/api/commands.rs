@@ -10,9 +10,9 @@ use shared_types::{Actor, OpId};
 use super::Of;
 use super::operations::detail;
 use super::problem::{Body, Named, RouteError};
-use crate::desk::blocking;
+use crate::open_computer::blocking;
 use computer::Caller;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
 use computer::protocol::{Answer, Envelope, Request, VERSION};
 
@@ -51,7 +51,9 @@ pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<Operat
     let desk = desk.0;
     let found = blocking(move || detail(&desk, op)).await?;
     if found.call.is_none() {
-        return Err(Failure::new(Code::NotFound, format!("the operation {op} is no command")).into());
+        return Err(
+            ComputerError::new(ErrorCode::NotFound, format!("the operation {op} is no command")).into()
+        );
     }
     Ok(Json(found))
 }
@@ -76,7 +78,9 @@ async fn settle(desk: Of, request: Request) -> Result<Json<Ran>, RouteError> {
         | Answer::Heard(_)
         | Answer::Runs(_)
         | Answer::Done(_)
-        | Answer::Status(_) => Err(Failure::new(Code::Failed, "a command was answered with something else")),
+        | Answer::Status(_) => {
+            Err(ComputerError::new(ErrorCode::Failed, "a command was answered with something else"))
+        }
     });
     Ok(Json(answered.await?))
 }

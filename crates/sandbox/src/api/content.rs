@@ -25,8 +25,8 @@ use tokio::sync::mpsc;
 
 use super::problem::{Params, RouteError};
 use super::{Of, problem};
-use crate::desk::{Desk, blocking};
-use computer::failure::{Code, Failure};
+use crate::open_computer::{OpenComputer, blocking};
+use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
 use computer::protocol::{Envelope, Request, VERSION};
 
@@ -140,7 +140,7 @@ fn outside(size: u64) -> Response {
 }
 
 /// A content, or a part of it, as it is read. Bytes that turn out to be damaged end the connection before their last.
-async fn send(desk: Desk, hash: ContentHash, part: Option<Range<u64>>) -> Result<Bytes, RouteError> {
+async fn send(desk: OpenComputer, hash: ContentHash, part: Option<Range<u64>>) -> Result<Bytes, RouteError> {
     let mut reader = blocking(move || {
         let log = desk.computer().log();
         Ok(match part {
@@ -168,17 +168,17 @@ async fn send(desk: Desk, hash: ContentHash, part: Option<Range<u64>>) -> Result
 }
 
 fn find(
-    desk: &Desk,
+    desk: &OpenComputer,
     path: Option<FilePath>,
     hash: Option<ContentHash>,
     at: Option<Seq>,
-) -> Result<(ContentHash, String), Failure> {
+) -> Result<(ContentHash, String), ComputerError> {
     let name = path.as_ref().map_or("content", |path| path.name()).to_owned();
     if let Some(hash) = hash {
         return Ok((hash, name));
     }
     let Some(path) = path else {
-        return Err(Failure::new(Code::BadRequest, "say which: path=… or hash=…"));
+        return Err(ComputerError::new(ErrorCode::BadRequest, "say which: path=… or hash=…"));
     };
     let computer = desk.computer();
     let wanted = path.clone();
@@ -189,9 +189,9 @@ fn find(
     match node {
         Some(FileNode::File { hash, .. }) => Ok((hash, name)),
         Some(FileNode::Folder | FileNode::Symlink { .. }) => {
-            Err(Failure::new(Code::BadRequest, format!("{path} is not a file")))
+            Err(ComputerError::new(ErrorCode::BadRequest, format!("{path} is not a file")))
         }
-        None => Err(Failure::new(Code::NotFound, format!("there is no file {path}"))),
+        None => Err(ComputerError::new(ErrorCode::NotFound, format!("there is no file {path}"))),
     }
 }
 
@@ -257,7 +257,7 @@ pub(super) async fn write(
     });
     match answered.await {
         Ok(done) => Ok(Json(done)),
-        Err(failure) if failure.code == Code::Conflict => {
+        Err(failure) if failure.code == ErrorCode::Conflict => {
             let look = path.clone();
             let node = desk.computer().writer().inspect(move |view| view.files.get(&look).cloned());
             let current = node.ok().flatten().and_then(|node| node.content()).map(|content| content.hash);

@@ -13,8 +13,8 @@ use std::path::Path;
 
 use super::Of;
 use super::problem::{Body, Params, RouteError};
-use crate::desk::{Desk, blocking};
-use computer::failure::{Code, Failure};
+use crate::open_computer::{OpenComputer, blocking};
+use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::Request;
 
 /// A moment.
@@ -33,12 +33,12 @@ pub(super) async fn state(
 }
 
 /// The state of the desktop now, or as it was.
-pub(super) fn state_at(desk: &Desk, at: Option<Seq>) -> Result<DesktopState, Failure> {
+pub(super) fn state_at(desk: &OpenComputer, at: Option<Seq>) -> Result<DesktopState, ComputerError> {
     let computer = desk.computer();
     match at {
         None => Ok(computer.writer().inspect(desktop_state)?),
         Some(seq) if seq > computer.log().head().seq => {
-            Err(Failure::new(Code::NotFound, format!("the log has no event {seq} yet")))
+            Err(ComputerError::new(ErrorCode::NotFound, format!("the log has no event {seq} yet")))
         }
         Some(seq) => Ok(desktop_state(&mut view_at(&**computer.log(), seq)?)),
     }
@@ -70,7 +70,7 @@ pub(super) async fn storage(desk: Of) -> Result<Json<Storage>, RouteError> {
     Ok(Json(blocking(move || measure(&desk)).await?))
 }
 
-fn measure(desk: &Desk) -> Result<Storage, Failure> {
+fn measure(desk: &OpenComputer) -> Result<Storage, ComputerError> {
     let computer = desk.computer();
     let (files, workspace) = computer.writer().inspect(|view| {
         let files = view.files.iter().filter(|(_, node)| **node != FileNode::Folder).count() as u64;

@@ -13,8 +13,8 @@ use shared_types::{Actor, CommandId, FilePath, OpId, Payload, Seq, Timestamp};
 
 use super::problem::{Body, Params, RouteError};
 use super::{Of, problem};
-use crate::desk::{Desk, blocking};
-use computer::failure::{Code, Failure};
+use crate::open_computer::{OpenComputer, blocking};
+use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
 use computer::protocol::{Envelope, Request, VERSION};
 
@@ -23,12 +23,12 @@ const VERSIONS: usize = 500;
 const FOUND: u32 = 50;
 
 /// Asks the computer for a change, as a person at the desktop.
-pub(super) async fn ask(desk: &Desk, request: Request) -> Result<Done, RouteError> {
+pub(super) async fn ask(desk: &OpenComputer, request: Request) -> Result<Done, RouteError> {
     ask_with(desk, ids::command(), ids::op(), request).await
 }
 
 pub(super) async fn ask_with(
-    desk: &Desk,
+    desk: &OpenComputer,
     command: CommandId,
     op: OpId,
     request: Request,
@@ -52,7 +52,7 @@ pub(super) async fn list(desk: Of, Params(folder): Params<Folder>) -> Result<Jso
     Ok(Json(blocking(move || listing(&desk, folder.path)).await?))
 }
 
-fn listing(desk: &Desk, path: Option<FilePath>) -> Result<Listing, Failure> {
+fn listing(desk: &OpenComputer, path: Option<FilePath>) -> Result<Listing, ComputerError> {
     let views = desk.views();
     let children = views.children(path.as_ref())?;
     let seq = views.position(Position::Rows)?.map_or(Seq::ZERO, |head| head.seq);
@@ -64,13 +64,18 @@ fn listing(desk: &Desk, path: Option<FilePath>) -> Result<Listing, Failure> {
         let node = desk.computer().writer().inspect(move |view| view.files.get(&folder).cloned())?;
         match node {
             Some(FileNode::Folder) => {}
-            Some(_) => return Err(Failure::new(Code::BadRequest, format!("{path} is not a folder"))),
-            None => return Err(Failure::new(Code::NotFound, format!("there is no folder {path}"))),
+            Some(_) => {
+                return Err(ComputerError::new(ErrorCode::BadRequest, format!("{path} is not a folder")));
+            }
+            None => {
+                return Err(ComputerError::new(ErrorCode::NotFound, format!("there is no folder {path}")));
+            }
         }
     }
     let mut entries = Vec::with_capacity(children.len());
     for child in children {
-        let path = FilePath::parse(&child.path).map_err(|e| Failure::new(Code::Damaged, e.to_string()))?;
+        let path = FilePath::parse(&child.path)
+            .map_err(|e| ComputerError::new(ErrorCode::Damaged, e.to_string()))?;
         entries.push(Entry { path, node: child.node, ts: Timestamp::from_millis(child.ts), seq: child.seq });
     }
     entries.sort_by_key(|entry| entry.node != FileNode::Folder);
@@ -134,7 +139,7 @@ pub(super) async fn versions(desk: Of, Params(at): Params<AtPath>) -> Result<Jso
     Ok(Json(blocking(move || versions_of(&desk, &at.path)).await?))
 }
 
-fn versions_of(desk: &Desk, path: &FilePath) -> Result<Vec<Version>, Failure> {
+fn versions_of(desk: &OpenComputer, path: &FilePath) -> Result<Vec<Version>, ComputerError> {
     let mut seqs = desk.views().touches(path)?;
     seqs.reverse();
     seqs.truncate(VERSIONS);

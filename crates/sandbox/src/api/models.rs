@@ -11,9 +11,9 @@ use shared_types::wire::{LocalModelLine, ModelList, ModelTried, RoleLine, RunCos
 
 use super::Of;
 use super::problem::{Named, RouteError};
-use crate::desk::{Desk, blocking};
-use agent_host::minds::model_lines;
-use computer::failure::{Code, Failure};
+use crate::open_computer::{OpenComputer, blocking};
+use agent_host::agent_services::model_lines;
+use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
 use computer::{DAILY, DEFAULT_BUDGET, RUN_BUDGET, role_setting};
 
@@ -28,7 +28,7 @@ pub(super) async fn list(desk: Of) -> Result<Json<ModelList>, RouteError> {
     Ok(Json(blocking(move || listed(&desk)).await?))
 }
 
-fn listed(desk: &Desk) -> Result<ModelList, Failure> {
+fn listed(desk: &OpenComputer) -> Result<ModelList, ComputerError> {
     let (gateway, computer) = (desk.gateway(), desk.computer());
     let catalog = gateway.catalog();
     let now = ids::now();
@@ -95,6 +95,6 @@ pub(super) async fn stop(desk: Of) -> Result<StatusCode, RouteError> {
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn none() -> Failure {
-    Failure::new(Code::NotFound, "this program was built without a model of its own")
+fn none() -> ComputerError {
+    ComputerError::new(ErrorCode::NotFound, "this program was built without a model of its own")
 }

@@ -12,8 +12,8 @@ use shared_types::{OpId, Seq, Source, Timestamp};
 use super::Of;
 use super::files::ask;
 use super::problem::{Body, Named, Params, RouteError};
-use crate::desk::{Desk, blocking};
-use computer::failure::{Code, Failure};
+use crate::open_computer::{OpenComputer, blocking};
+use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::{Choices, Request};
 use computer::{call_details, changes, other_changes};
 
@@ -70,10 +70,10 @@ pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<Operat
     Ok(Json(blocking(move || detail(&desk, op)).await?))
 }
 
-pub(super) fn detail(desk: &Desk, op: OpId) -> Result<OperationDetail, Failure> {
+pub(super) fn detail(desk: &OpenComputer, op: OpId) -> Result<OperationDetail, ComputerError> {
     let row = desk.views().operation(op)?;
     let Some(row) = row else {
-        return Err(Failure::new(Code::NotFound, format!("there is no operation {op}")));
+        return Err(ComputerError::new(ErrorCode::NotFound, format!("there is no operation {op}")));
     };
     let log = &**desk.computer().log();
     let events: Result<Vec<_>, ReadError> =

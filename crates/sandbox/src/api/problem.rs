@@ -20,8 +20,8 @@ use shared_types::ContentHash;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::Clash;
 
-use crate::desk::Desk;
-use computer::failure::{Code, Failure};
+use crate::open_computer::OpenComputer;
+use computer::error::{ComputerError, ErrorCode};
 
 /// Text of a side of a conflict that is shown at most.
 const SIDE_LIMIT: u64 = 64 * 1024;
@@ -65,7 +65,7 @@ pub(super) fn stale(detail: String, current: Option<ContentHash>) -> RouteError 
 }
 
 /// A failure with the text of both sides of its conflicts.
-pub(super) fn with_sides(desk: &Desk, failure: Failure) -> RouteError {
+pub(super) fn with_sides(desk: &OpenComputer, failure: ComputerError) -> RouteError {
     let clashes = failure.conflicts.iter().map(|conflict| clash(&**desk.computer().log(), conflict));
     let clashes = clashes.collect();
     let mut refusal = RouteError::from(failure);
@@ -105,31 +105,31 @@ fn clash(log: &dyn EventLog, conflict: &Conflict) -> Clash {
     }
 }
 
-impl From<Failure> for RouteError {
-    fn from(failure: Failure) -> Self {
+impl From<ComputerError> for RouteError {
+    fn from(failure: ComputerError) -> Self {
         let (status, code) = match failure.code {
-            Code::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
-            Code::BadPath => (StatusCode::BAD_REQUEST, "bad_path"),
-            Code::BadRequest => (StatusCode::BAD_REQUEST, "bad_request"),
-            Code::NoComputer => (StatusCode::NOT_FOUND, "no_computer"),
-            Code::NotFound => (StatusCode::NOT_FOUND, "not_found"),
-            Code::Conflict => (StatusCode::CONFLICT, "conflict"),
-            Code::Refused => (StatusCode::UNPROCESSABLE_ENTITY, "refused"),
-            Code::Damaged => (StatusCode::INTERNAL_SERVER_ERROR, "damaged"),
-            Code::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
-            Code::StorageFull => (StatusCode::INSUFFICIENT_STORAGE, "storage_full"),
-            Code::ReadOnly => (StatusCode::SERVICE_UNAVAILABLE, "read_only"),
-            Code::NoRun => (StatusCode::NOT_FOUND, "no_run"),
-            Code::RunTaken => (StatusCode::CONFLICT, "run_taken"),
-            Code::RunIsOver => (StatusCode::CONFLICT, "run_is_over"),
-            Code::RunIsPaused => (StatusCode::CONFLICT, "run_is_paused"),
-            Code::RunIsBusy => (StatusCode::CONFLICT, "run_is_busy"),
-            Code::NoTask => (StatusCode::NOT_FOUND, "no_task"),
-            Code::TaskTaken => (StatusCode::CONFLICT, "task_taken"),
-            Code::TaskIsOver => (StatusCode::CONFLICT, "task_is_over"),
-            Code::TaskIsBusy => (StatusCode::CONFLICT, "task_is_busy"),
-            Code::NoQuestion => (StatusCode::NOT_FOUND, "no_question"),
-            Code::NoGrant => (StatusCode::NOT_FOUND, "no_grant"),
+            ErrorCode::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
+            ErrorCode::BadPath => (StatusCode::BAD_REQUEST, "bad_path"),
+            ErrorCode::BadRequest => (StatusCode::BAD_REQUEST, "bad_request"),
+            ErrorCode::NoComputer => (StatusCode::NOT_FOUND, "no_computer"),
+            ErrorCode::NotFound => (StatusCode::NOT_FOUND, "not_found"),
+            ErrorCode::Conflict => (StatusCode::CONFLICT, "conflict"),
+            ErrorCode::Refused => (StatusCode::UNPROCESSABLE_ENTITY, "refused"),
+            ErrorCode::Damaged => (StatusCode::INTERNAL_SERVER_ERROR, "damaged"),
+            ErrorCode::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
+            ErrorCode::StorageFull => (StatusCode::INSUFFICIENT_STORAGE, "storage_full"),
+            ErrorCode::ReadOnly => (StatusCode::SERVICE_UNAVAILABLE, "read_only"),
+            ErrorCode::NoRun => (StatusCode::NOT_FOUND, "no_run"),
+            ErrorCode::RunTaken => (StatusCode::CONFLICT, "run_taken"),
+            ErrorCode::RunIsOver => (StatusCode::CONFLICT, "run_is_over"),
+            ErrorCode::RunIsPaused => (StatusCode::CONFLICT, "run_is_paused"),
+            ErrorCode::RunIsBusy => (StatusCode::CONFLICT, "run_is_busy"),
+            ErrorCode::NoTask => (StatusCode::NOT_FOUND, "no_task"),
+            ErrorCode::TaskTaken => (StatusCode::CONFLICT, "task_taken"),
+            ErrorCode::TaskIsOver => (StatusCode::CONFLICT, "task_is_over"),
+            ErrorCode::TaskIsBusy => (StatusCode::CONFLICT, "task_is_busy"),
+            ErrorCode::NoQuestion => (StatusCode::NOT_FOUND, "no_question"),
+            ErrorCode::NoGrant => (StatusCode::NOT_FOUND, "no_grant"),
         };
         Self::new(status, code, failure.message)
     }

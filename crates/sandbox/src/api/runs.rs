@@ -13,8 +13,8 @@ use super::Of;
 use super::files::ask;
 use super::operations::choices;
 use super::problem::{Body, Named, Params, RouteError};
-use crate::desk::{Desk, blocking};
-use computer::failure::{Code, Failure};
+use crate::open_computer::{OpenComputer, blocking};
+use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
 use computer::protocol::{Envelope, Request, RunAnswer, RunRequest, VERSION};
 
@@ -34,7 +34,7 @@ pub(super) struct StepOf {
 }
 
 /// Asks the computer about runs, as a person at the desktop.
-async fn tell(desk: &Desk, command: CommandId, request: RunRequest) -> Result<RunAnswer, RouteError> {
+async fn tell(desk: &OpenComputer, command: CommandId, request: RunRequest) -> Result<RunAnswer, RouteError> {
     let (op, actor, request) = (ids::op(), Actor::DESKTOP, Request::Runs(request));
     let envelope = Envelope { version: VERSION, actor, command, op, request };
     let computer = std::sync::Arc::clone(desk.computer());
@@ -47,7 +47,7 @@ macro_rules! told {
     ($answer:expr, $kind:ident) => {
         match $answer {
             RunAnswer::$kind(told) => Ok(Json(told)),
-            _ => Err(Failure::new(Code::Failed, "a run was answered with something else").into()),
+            _ => Err(ComputerError::new(ErrorCode::Failed, "a run was answered with something else").into()),
         }
     };
 }

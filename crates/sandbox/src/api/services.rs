@@ -5,7 +5,7 @@ use shared_types::wire::{SearchTried, ServiceList};
 
 use super::Of;
 use super::problem::RouteError;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 
 pub(super) async fn list(desk: Of) -> Json<ServiceList> {
     Json(desk.services().list())
@@ -13,6 +13,6 @@ pub(super) async fn list(desk: Of) -> Json<ServiceList> {
 
 /// Searches the web for a word.
 pub(super) async fn try_search(desk: Of) -> Result<Json<SearchTried>, RouteError> {
-    let none = || Failure::new(Code::NotFound, "no search of the web is set up in choir.toml");
+    let none = || ComputerError::new(ErrorCode::NotFound, "no search of the web is set up in choir.toml");
     Ok(Json(desk.services().try_search().await.ok_or_else(none)?))
 }

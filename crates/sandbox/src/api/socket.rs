@@ -20,9 +20,9 @@ use shared_types::{Seq, TerminalId};
 
 use super::problem::{Params, RouteError};
 use super::{Of, Shell, desktop};
-use crate::desk::{Attachment, Desk, Size, blocking};
-use computer::Voice;
-use computer::failure::Failure;
+use crate::open_computer::{Attachment, OpenComputer, Size, blocking};
+use computer::AgentSpeech;
+use computer::error::ComputerError;
 
 /// Messages of a client that are larger than this are no messages.
 const MESSAGE_LIMIT: usize = 256 << 10;
@@ -64,7 +64,7 @@ pub(super) async fn connect(
 }
 
 struct Tab {
-    desk: Desk,
+    desk: OpenComputer,
     shell: Shell,
     /// Whether terminals are among what the caller may use.
     terminals: bool,
@@ -82,7 +82,7 @@ enum Woken {
     Events,
     Projected,
     Notice(String),
-    Said(Voice),
+    Said(AgentSpeech),
     /// Something that was for this tab is gone; nothing of it is missed.
     Missed,
     Terminal(TerminalId, Option<Option<i32>>),
@@ -106,7 +106,7 @@ impl Tab {
     }
 
     /// Sends the state; events go on after it.
-    async fn start_over(&mut self) -> Result<(), Failure> {
+    async fn start_over(&mut self) -> Result<(), ComputerError> {
         let desk = self.desk.clone();
         let state = blocking(move || desktop::state_at(&desk, None)).await?;
         self.sent = state.seq;
@@ -154,7 +154,7 @@ impl Tab {
                     let seq = *projected.borrow_and_update();
                     self.tell_projected(seq).await?;
                 }
-                Woken::Said(Voice { run, task, text }) => {
+                Woken::Said(AgentSpeech { run, task, text }) => {
                     self.say(&FromServer::Said { run, task, text }).await?;
                 }
                 Woken::Missed => {}
@@ -262,7 +262,7 @@ impl Tab {
     }
 
     /// Sends what an attachment gives, from now on.
-    fn look(&mut self, attachment: Result<Attachment, Failure>) -> Result<Option<FromServer>, String> {
+    fn look(&mut self, attachment: Result<Attachment, ComputerError>) -> Result<Option<FromServer>, String> {
         let attachment = attachment.map_err(|failure| failure.message)?;
         let (terminal, offset, written) = (attachment.id(), attachment.offset(), attachment.written());
         self.attached.retain(|attachment| attachment.id() != terminal);
@@ -291,6 +291,6 @@ impl Tab {
     }
 }
 
-fn gone(error: axum::Error) -> Failure {
-    Failure::new(computer::failure::Code::Failed, error.to_string())
+fn gone(error: axum::Error) -> ComputerError {
+    ComputerError::new(computer::error::ErrorCode::Failed, error.to_string())
 }

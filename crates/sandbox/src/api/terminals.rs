@@ -8,7 +8,7 @@ use shared_types::wire::{NewTerminal, Terminal, TerminalKind};
 
 use super::problem::{Body, Named, RouteError};
 use super::{Of, Shell};
-use crate::desk::{Size, blocking};
+use crate::open_computer::{Size, blocking};
 
 pub(super) async fn list(desk: Of) -> Json<Vec<Terminal>> {
     Json(desk.terminals().list())

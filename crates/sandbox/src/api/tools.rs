@@ -7,7 +7,7 @@ use shared_types::wire::ToolServerLine;
 
 use super::Of;
 use super::problem::{Named, RouteError};
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 
 /// A server, by its name in `choir.toml`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -34,6 +34,7 @@ pub(super) async fn restart(
     let name = server.name;
     desk.tools().restart(&name).await;
     let line = desk.tools().lines().into_iter().find(|line| line.name == name);
-    let none = || Failure::new(Code::NotFound, format!("there is no MCP server {name:?} in choir.toml"));
+    let none =
+        || ComputerError::new(ErrorCode::NotFound, format!("there is no MCP server {name:?} in choir.toml"));
     Ok(Json(line.ok_or_else(none)?))
 }

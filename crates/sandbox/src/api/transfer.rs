@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 use super::Of;
 use super::files::ask;
 use super::problem::{Params, RouteError, broken_body};
-use crate::desk::blocking;
+use crate::open_computer::blocking;
 use archive;
-use computer::failure::Failure;
+use computer::error::ComputerError;
 use computer::ids;
 use computer::protocol::Request;
 
@@ -90,7 +90,7 @@ pub(super) async fn import(
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(broken_body)?;
         let mut file = draft.as_file();
-        file.write_all(&chunk).map_err(|e| RouteError::from(Failure::from(e)))?;
+        file.write_all(&chunk).map_err(|e| RouteError::from(ComputerError::from(e)))?;
     }
     let request = Request::Import { file: draft.path().to_owned(), into: target.into };
     ask(&desk, request).await.map(Json)

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::machine::MachineConfig;
-use agent_host::minds::Services;
+use agent_host::agent_services::Services;
 use agent_host::telemetry::TelemetryConfig;
 use computer::config::{Origin, Shown};
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use web_access::search::SearchConfig;
 
 const FILE: &str = "choir.toml";
@@ -22,7 +22,7 @@ const PORT: u16 = 8080;
 
 /// What arguments and variables say; it goes before the file.
 #[derive(Debug, Clone, Default)]
-pub struct Said {
+pub struct CommandLineSettings {
     pub listen: Option<IpAddr>,
     pub port: Option<u16>,
     pub public_url: Option<Url>,
@@ -32,9 +32,9 @@ const LISTEN: &str = "CHOIR_LISTEN";
 const ITS_PORT: &str = "CHOIR_PORT";
 const PUBLIC_URL: &str = "CHOIR_PUBLIC_URL";
 
-impl Said {
+impl CommandLineSettings {
     /// What the environment says.
-    pub fn in_variables() -> Result<Self, Failure> {
+    pub fn in_variables() -> Result<Self, ComputerError> {
         Ok(Self {
             listen: variable(LISTEN, "an address such as 127.0.0.1")?,
             port: variable(ITS_PORT, "a port from 0 to 65535")?,
@@ -43,9 +43,9 @@ impl Said {
     }
 }
 
-fn variable<T: FromStr>(name: &str, wanted: &str) -> Result<Option<T>, Failure> {
+fn variable<T: FromStr>(name: &str, wanted: &str) -> Result<Option<T>, ComputerError> {
     let Ok(text) = std::env::var(name) else { return Ok(None) };
-    let wrong = |_| Failure::new(Code::BadRequest, format!("{name}={text:?} should be {wanted}"));
+    let wrong = |_| ComputerError::new(ErrorCode::BadRequest, format!("{name}={text:?} should be {wanted}"));
     text.parse().map(Some).map_err(wrong)
 }
 
@@ -92,7 +92,7 @@ struct Certificate {
 }
 
 /// How the server of a data folder is to listen, and what it is to do.
-pub fn machine_config(data: PathBuf, said: &Said) -> Result<MachineConfig, Failure> {
+pub fn machine_config(data: PathBuf, said: &CommandLineSettings) -> Result<MachineConfig, ComputerError> {
     let (file, path) = read(&data)?;
     let config = file.server.resolve(&path, data, said)?;
     let services = Services { search: file.web.search, telemetry: file.telemetry };
@@ -100,8 +100,8 @@ pub fn machine_config(data: PathBuf, said: &Said) -> Result<MachineConfig, Failu
 }
 
 /// The settings of a data folder as `choir doctor` shows them, each with where it comes from.
-pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<Shown>), Failure> {
-    let said = Said::in_variables()?;
+pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<Shown>), ComputerError> {
+    let said = CommandLineSettings::in_variables()?;
     let (file, path) = read(data)?;
     let from = |in_file: bool| if in_file { Origin::File(path.clone()) } else { Origin::Default };
     let first = |variables: &[(&str, bool)], in_file: bool| match variables.iter().find(|(_, said)| *said) {
@@ -140,7 +140,12 @@ pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<Shown>), Failu
 }
 
 impl Server {
-    fn resolve(self, path: &Path, data: PathBuf, said: &Said) -> Result<MachineConfig, Failure> {
+    fn resolve(
+        self,
+        path: &Path,
+        data: PathBuf,
+        said: &CommandLineSettings,
+    ) -> Result<MachineConfig, ComputerError> {
         let Self { listen, public_url, tls, trusted_proxies, cors, idle_close } = self;
         let listen = listen.unwrap_or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT));
         let mut server = ServerConfig::local(said.port.unwrap_or(listen.port()), data);
@@ -162,7 +167,7 @@ impl Server {
     }
 }
 
-fn read(data: &Path) -> Result<(File, PathBuf), Failure> {
+fn read(data: &Path) -> Result<(File, PathBuf), ComputerError> {
     let path = match std::env::var_os("CHOIR_CONFIG") {
         Some(path) => PathBuf::from(path),
         None => data.join(FILE),
@@ -173,19 +178,19 @@ fn read(data: &Path) -> Result<(File, PathBuf), Failure> {
         Err(e) => return Err(wrong(&path, &e)),
     };
     // A server of tools that is written down wrongly is told of when the machine starts, not when an agent needs it.
-    agent_host::toolbox::settings(file.mcp.as_ref()).map_err(|e| wrong(&path, &e.message))?;
+    agent_host::mcp_tools::settings(file.mcp.as_ref()).map_err(|e| wrong(&path, &e.message))?;
     Ok((file, path))
 }
 
-fn wrong(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Code::BadRequest, format!("{}: {error}", path.display()))
+fn wrong(path: &Path, error: &dyn std::fmt::Display) -> ComputerError {
+    ComputerError::new(ErrorCode::BadRequest, format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn config(text: &str, said: &Said) -> Result<ServerConfig, Failure> {
+    fn config(text: &str, said: &CommandLineSettings) -> Result<ServerConfig, ComputerError> {
         let data = tempfile::tempdir().unwrap();
         std::fs::write(data.path().join(FILE), text).unwrap();
         Ok(machine_config(data.path().to_owned(), said)?.server)
@@ -193,11 +198,11 @@ mod tests {
 
     #[test]
     fn what_is_said_goes_before_the_file_and_the_file_before_the_default() {
-        let none = Said::default();
+        let none = CommandLineSettings::default();
         assert_eq!(config("", &none).unwrap().listen.to_string(), "127.0.0.1:8080");
         let file = "[server]\nlisten = \"127.0.0.1:9000\"\ntrusted_proxies = [\"10.0.0.0/8\"]";
         assert_eq!(config(file, &none).unwrap().listen.to_string(), "127.0.0.1:9000");
-        let said = Said { port: Some(9001), ..none };
+        let said = CommandLineSettings { port: Some(9001), ..none };
         assert_eq!(config(file, &said).unwrap().listen.to_string(), "127.0.0.1:9001");
     }
 
@@ -212,7 +217,7 @@ mod tests {
             ("[telemetry]\notlp = \"nowhere\"", "nowhere"),
             ("[mcp.notes]\nurl = \"notes\"", "[mcp.notes] `url`"),
         ] {
-            let failure = config(text, &Said::default()).unwrap_err();
+            let failure = config(text, &CommandLineSettings::default()).unwrap_err();
             assert!(failure.message.contains(named), "{failure}");
         }
     }
@@ -220,7 +225,8 @@ mod tests {
     #[test]
     fn services_are_off_until_they_are_named() {
         let data = tempfile::tempdir().unwrap();
-        let services = || machine_config(data.path().to_owned(), &Said::default()).unwrap().services;
+        let services =
+            || machine_config(data.path().to_owned(), &CommandLineSettings::default()).unwrap().services;
         assert!(services().search.is_none() && services().telemetry.is_none());
         let text = "[web.search]\nkind = \"brave\"\n[telemetry]\notlp = \"http://127.0.0.1:4318\"";
         std::fs::write(data.path().join(FILE), text).unwrap();

@@ -3,8 +3,8 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use agent_host::minds::{LocalHost, Minds, Outside};
-use computer::failure::Failure;
+use agent_host::agent_services::{AgentServices, LocalModelHost, MachineServices};
+use computer::error::ComputerError;
 use models::{ApiKey, LocalModel, LocalModelEndpoint, LocalModelStatus, ModelError};
 use scripted_model::Wire;
 use shared_types::payload::llm::LlmEvent;
@@ -79,7 +79,7 @@ impl LocalModel for Here {
     }
 }
 
-impl LocalHost for Here {
+impl LocalModelHost for Here {
     fn line(&self) -> LocalModelLine {
         let (here, fetching, declined, obstacle, speed) = Default::default();
         LocalModelLine {
@@ -96,7 +96,7 @@ impl LocalHost for Here {
 
     fn fetch(&self) {}
 
-    fn decline(&self) -> Result<(), Failure> {
+    fn decline(&self) -> Result<(), ComputerError> {
         Ok(())
     }
 
@@ -108,8 +108,8 @@ fn the_model_of_the_machine_works_for_one_agent_until_that_one_is_done() {
     let scenario: Scenario = toml::from_str(TWO_AT_ONCE).unwrap();
     let stage = Stage::new(&scenario, Wire::OpenAi);
     let (url, key) = stage.address();
-    let outside = Outside { local: Some(Arc::new(Here { url, key })), web: None };
-    let minds = Minds { outside, ..Minds::new(None).unwrap() };
+    let outside = MachineServices { local: Some(Arc::new(Here { url, key })), web: None };
+    let minds = AgentServices { outside, ..AgentServices::new(None).unwrap() };
     stage.carry_on_with(stage.prepare(), &minds).unwrap();
 
     let computer = computer::session::take(&stage.place()).unwrap();

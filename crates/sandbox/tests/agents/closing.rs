@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use computer::Computer;
 use computer::protocol::Request;
 use event_log::{EventLog, SqliteLog, decode_event};
-use sandbox::desk::Desk;
+use sandbox::open_computer::OpenComputer;
 use scripted_model::Wire;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
 use shared_types::wire::{RunCommand, RunNetwork, RunState};
@@ -67,9 +67,9 @@ fn until_begun(stage: &Stage<'_>, mut meanwhile: impl FnMut()) {
 }
 
 /// Closes a desk in order once a command runs on it.
-fn close_during_a_command(stage: &Stage<'_>, computer: Computer, mut meanwhile: impl FnMut(&Desk)) {
+fn close_during_a_command(stage: &Stage<'_>, computer: Computer, mut meanwhile: impl FnMut(&OpenComputer)) {
     let runtime = Runtime::new().unwrap();
-    let desk = runtime.block_on(Desk::open(computer, &stage.minds())).unwrap();
+    let desk = runtime.block_on(OpenComputer::open(computer, &stage.minds())).unwrap();
     until_begun(stage, || meanwhile(&desk));
     runtime.block_on(desk.close());
     runtime.shutdown_timeout(Duration::from_secs(5));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use computer::Computer;
-use computer::failure::Code;
+use computer::error::ErrorCode;
 use computer::protocol::{Choices, Envelope, Request, RunRequest};
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
@@ -172,7 +172,7 @@ impl Stage<'_> {
             match answer.into_done() {
                 Ok(_) => check("the files after undo", &before, &self.files())?,
                 // Where nothing is left of what it did, there is nothing to take back.
-                Err(failure) if failure.code == Code::Refused && found == before => {}
+                Err(failure) if failure.code == ErrorCode::Refused && found == before => {}
                 Err(failure) => return Err(format!("the run cannot be undone: {failure}")),
             }
         }

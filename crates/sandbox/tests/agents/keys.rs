@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use computer::Computer;
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use computer::protocol::{Envelope, Request};
 use event_log::{EventLog, read_content};
 use shared_types::wire::DesktopAction;
@@ -71,7 +71,7 @@ fn holds(bytes: &[u8], key: &str) -> bool {
 #[test]
 fn a_key_that_is_kept_is_found_in_events_contents_and_files() {
     let (folder, key) = (tempfile::tempdir().unwrap(), "sk-scripted-00112233");
-    let place = Place::at(folder.path());
+    let place = ComputerPaths::at(folder.path());
     let (computer, _) =
         Computer::create(&place, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
     let found = || places_of(key, &**computer.log(), folder.path());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use computer::Computer;
 use computer::ids;
 use computer::protocol::RunRequest;
-use sandbox::desk::Desk;
+use sandbox::open_computer::OpenComputer;
 use scripted_model::Wire;
 use shared_types::Payload;
 use shared_types::payload::llm::{LlmEvent, LlmFail};
@@ -72,7 +72,7 @@ fn when_asked(act: impl FnOnce(&Stage<'_>, &Computer)) {
     let scenario: Scenario = toml::from_str(NEVER_ANSWERED).unwrap();
     let stage = Stage::new(&scenario, Wire::Anthropic);
     let runtime = Runtime::new().unwrap();
-    let desk = runtime.block_on(Desk::open(stage.prepare(), &stage.minds())).unwrap();
+    let desk = runtime.block_on(OpenComputer::open(stage.prepare(), &stage.minds())).unwrap();
     until("the writer's model is not asked", || stage.requests().len() == 2);
     act(&stage, desk.computer());
     runtime.block_on(desk.close());

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent_host::minds::{Minds, Outside};
+use agent_host::agent_services::{AgentServices, MachineServices};
 use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
 use computer::Computer;
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use computer::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
 use event_log::{EventLog, decode_event};
 use models::{ApiKey, ApiKeys};
-use sandbox::desk::Desk;
+use sandbox::open_computer::OpenComputer;
 use scripted_model::{RecordedRequest, ScriptedServer, Wire};
 use shared_types::wire::{DesktopAction, RunDetails, RunState, StartRun};
 use shared_types::{CommandId, Event, FilePath, RunId, UserId};
@@ -118,8 +118,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place::at(self.path())
+    pub(crate) fn place(&self) -> ComputerPaths {
+        ComputerPaths::at(self.path())
     }
 
     /// Where the scripted model is, and its key.
@@ -143,7 +143,7 @@ impl<'a> Stage<'a> {
     }
 
     /// All roles think with the scripted model, whose prices are round.
-    pub(crate) fn minds(&self) -> Minds {
+    pub(crate) fn minds(&self) -> AgentServices {
         let (kind, auth) = match self.wire {
             Wire::Anthropic => ("anthropic", "api_key"),
             Wire::OpenAi => ("openai", "bearer"),
@@ -184,10 +184,10 @@ impl<'a> Stage<'a> {
         );
         let table = text.parse().unwrap();
         let web: Arc<dyn Web> = Arc::new(Pages(self.scenario.pages.clone()));
-        let minds = Minds {
+        let minds = AgentServices {
             keys: Arc::new(move |_| Arc::new(Key(key.clone()))),
-            outside: Outside { local: None, web: Some(web) },
-            ..Minds::new(Some(&table)).unwrap()
+            outside: MachineServices { local: None, web: Some(web) },
+            ..AgentServices::new(Some(&table)).unwrap()
         };
         minds.with_tools(Some(&self.scenario.servers())).unwrap()
     }
@@ -249,9 +249,9 @@ impl<'a> Stage<'a> {
         self.carry_on_with(computer, &self.minds())
     }
 
-    pub(crate) fn carry_on_with(&self, computer: Computer, minds: &Minds) -> Result<End, String> {
+    pub(crate) fn carry_on_with(&self, computer: Computer, minds: &AgentServices) -> Result<End, String> {
         let runtime = Runtime::new().unwrap();
-        let desk = runtime.block_on(Desk::open(computer, minds)).unwrap();
+        let desk = runtime.block_on(OpenComputer::open(computer, minds)).unwrap();
         let ended = self.follow(&desk);
         let end = ended.map(|()| self.look(desk.computer()));
         runtime.block_on(desk.close());
@@ -259,7 +259,7 @@ impl<'a> Stage<'a> {
         end
     }
 
-    fn follow(&self, desk: &Desk) -> Result<(), String> {
+    fn follow(&self, desk: &OpenComputer) -> Result<(), String> {
         let computer = desk.computer();
         let mut person = Person::new(self.scenario, self.runs[0]);
         let mut since = (Instant::now(), computer.log().head().seq);

@@ -12,8 +12,8 @@ use hypervisor::assets::{Asset, Assets};
 use hypervisor::identity::{ClientInfo, IdentityStore};
 use hypervisor::server::ServerConfig;
 use hypervisor::server::rates::RateLimits;
-use sandbox::desk::Desk;
 use sandbox::machine::{Machine, MachineConfig};
+use sandbox::open_computer::OpenComputer;
 use serde_json::{Value, json};
 use shared_types::wire::{NewToken, Scope};
 use shared_types::{Timestamp, UserId};
@@ -67,11 +67,11 @@ impl House {
     }
 
     /// With the owner's desk, which is then never closed for want of use.
-    pub(crate) async fn with_desk() -> (Self, Desk) {
+    pub(crate) async fn with_desk() -> (Self, OpenComputer) {
         Self::build(|_| ()).await
     }
 
-    async fn build(configure: impl FnOnce(&mut MachineConfig)) -> (Self, Desk) {
+    async fn build(configure: impl FnOnce(&mut MachineConfig)) -> (Self, OpenComputer) {
         isolation::set_launcher(env!("CARGO_BIN_EXE_sandbox"));
         let folder = tempfile::tempdir().unwrap();
         let time = Arc::new(AtomicI64::new(START));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use computer::Computer;
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use serde_json::json;
 
 use crate::house::{House, Sent};
@@ -31,8 +31,8 @@ impl House {
         }
     }
 
-    fn place(&self) -> Place {
-        Place { workspace: self.workspace(), state: self.data().join("users/ada/.choir") }
+    fn place(&self) -> ComputerPaths {
+        ComputerPaths { workspace: self.workspace(), state: self.data().join("users/ada/.choir") }
     }
 }
 
@@ -48,7 +48,7 @@ async fn it_is_closed_when_nobody_asks_and_open_again_for_whoever_does() {
         move || loop {
             match Computer::open(&place) {
                 Ok(computer) => return computer,
-                Err(failure) => assert_eq!(failure.code, computer::failure::Code::Busy, "{failure}"),
+                Err(failure) => assert_eq!(failure.code, computer::error::ErrorCode::Busy, "{failure}"),
             }
         }
     });

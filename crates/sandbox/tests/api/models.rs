@@ -3,8 +3,8 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use agent_host::minds::LocalHost;
-use computer::failure::{Code, Failure};
+use agent_host::agent_services::LocalModelHost;
+use computer::error::{ComputerError, ErrorCode};
 use models::{ErrorClass, LocalModel, LocalModelEndpoint, LocalModelStatus, ModelError};
 use serde_json::json;
 use shared_types::wire::LocalModelLine;
@@ -26,7 +26,7 @@ impl LocalModel for Keeper {
     }
 }
 
-impl LocalHost for Keeper {
+impl LocalModelHost for Keeper {
     fn line(&self) -> LocalModelLine {
         let status = self.status();
         LocalModelLine {
@@ -45,10 +45,10 @@ impl LocalHost for Keeper {
         *self.0.lock().unwrap() = LocalModelStatus::Fetching { done: 0, bytes: BYTES };
     }
 
-    fn decline(&self) -> Result<(), Failure> {
+    fn decline(&self) -> Result<(), ComputerError> {
         let mut status = self.0.lock().unwrap();
         if *status == LocalModelStatus::Idle {
-            return Err(Failure::new(Code::Refused, "it is here already"));
+            return Err(ComputerError::new(ErrorCode::Refused, "it is here already"));
         }
         *status = LocalModelStatus::Declined;
         Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use computer::Computer;
 use computer::ids;
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use computer::protocol::{Envelope, Request, RunRequest};
 use event_log::{EventLog, SqliteLog};
 use hypervisor::identity::{ClientInfo, IdentityStore};
@@ -29,7 +29,7 @@ async fn a_guests_run_goes_on_before_they_sign_in_again() {
         let invitation = identity.invite(&owner(), "Grace", &caller).unwrap();
         let guest = identity.accept(&invitation.secret.reveal(), &caller).unwrap().user.id;
         let home = data.join("users").join(guest.as_str());
-        let place = Place { state: home.join(".choir"), workspace: home.join("workspace") };
+        let place = ComputerPaths { state: home.join(".choir"), workspace: home.join("workspace") };
         std::fs::create_dir_all(&place.workspace).unwrap();
         let (computer, _) = Computer::create(&place, guest, "Grace", &|_, _, _| ()).unwrap();
         let start = StartRun {

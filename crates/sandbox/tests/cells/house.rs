@@ -4,8 +4,8 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use computer::Computer;
-use computer::failure::Failure;
-use computer::place::Place;
+use computer::error::ComputerError;
+use computer::paths::ComputerPaths;
 use computer::protocol::{Answer, Choices, Done, Envelope, Request};
 use shared_types::payload::tool::ToolStatus;
 use shared_types::wire::{Ran, RunCommand};
@@ -21,7 +21,7 @@ impl House {
     pub(crate) fn new() -> Self {
         isolation::set_launcher(env!("CARGO_BIN_EXE_sandbox"));
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::at(folder.path());
+        let place = ComputerPaths::at(folder.path());
         let (computer, _) =
             Computer::create(&place, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
         Self { folder, computer: Some(computer) }
@@ -34,7 +34,7 @@ impl House {
     /// Closes the computer and opens it again, as after a restart.
     pub(crate) fn reopen(&mut self) {
         self.computer = None;
-        self.computer = Some(Computer::open(&Place::at(self.folder.path())).unwrap());
+        self.computer = Some(Computer::open(&ComputerPaths::at(self.folder.path())).unwrap());
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
@@ -62,7 +62,7 @@ impl House {
         self.computer().handle(&Envelope::new(request), &mut body, &|_, _, _| ())
     }
 
-    pub(crate) fn run(&self, command: RunCommand) -> Result<Ran, Failure> {
+    pub(crate) fn run(&self, command: RunCommand) -> Result<Ran, ComputerError> {
         let answer = self.ask(Request::Run(command), &[]);
         if let Answer::Ran(ran) = answer { Ok(*ran) } else { Err(answer.into_done().unwrap_err()) }
     }

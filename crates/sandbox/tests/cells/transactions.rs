@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use computer::failure::Code;
+use computer::error::ErrorCode;
 use computer::protocol::{Answer, Envelope, Request};
 use shared_types::payload::tool::{StopReason, ToolStatus};
 use shared_types::wire::{RunCommand, RunLimits};
@@ -121,7 +121,7 @@ fn a_dry_run_shows_its_diff_and_keeps_nothing_until_it_is_accepted() {
     let Answer::Failure(again) = house.ask(Request::Accept { call: held.op.to_string() }, &[]) else {
         panic!()
     };
-    assert_eq!(again.code, Code::NotFound);
+    assert_eq!(again.code, ErrorCode::NotFound);
 
     let held = house.run(dry).unwrap();
     let Answer::Ran(ran) = house.ask(Request::Discard { call: held.op.to_string() }, &[]) else { panic!() };
@@ -278,7 +278,7 @@ fn a_program_that_is_not_there_is_a_recorded_failure() {
     assert!(failure.message.contains("no-such"), "{failure}");
     house.assert_settled();
     let failure = house.run(RunCommand::default()).unwrap_err();
-    assert_eq!(failure.code, Code::BadRequest);
+    assert_eq!(failure.code, ErrorCode::BadRequest);
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent_host::minds::Minds;
+use agent_host::agent_services::AgentServices;
+use agent_host::mcp_tools::McpTools;
 use agent_host::server_cells::ServerCells;
-use agent_host::toolbox::ForeignTools;
 use agents::roles::Role;
 use agents::toolbox::{Answered, Foreign, Offer, Toolbox};
 use computer::cells::CellSettings;
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use models::{ApiKey, ApiKeys};
 use serde_json::{Value, json};
 use shared_types::UserId;
@@ -27,7 +27,7 @@ impl ApiKeys for OneKey {
 
 pub(crate) struct House {
     pub(crate) folder: TempDir,
-    pub(crate) tools: ForeignTools,
+    pub(crate) tools: McpTools,
 }
 
 impl House {
@@ -78,14 +78,14 @@ impl House {
     }
 }
 
-fn open(folder: &TempDir, settings: &str) -> ForeignTools {
+fn open(folder: &TempDir, settings: &str) -> McpTools {
     isolation::set_launcher(env!("CARGO_BIN_EXE_sandbox"));
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
     let fixtures = std::fs::canonicalize(fixtures).unwrap();
     let table: toml::Table = settings.replace("{fixtures}", fixtures.to_str().unwrap()).parse().unwrap();
-    let minds = Minds::new(None).unwrap().with_tools(table["mcp"].as_table()).unwrap();
-    let minds = Minds { keys: Arc::new(|_| Arc::new(OneKey)), ..minds };
-    let place = Place::at(folder.path());
+    let minds = AgentServices::new(None).unwrap().with_tools(table["mcp"].as_table()).unwrap();
+    let minds = AgentServices { keys: Arc::new(|_| Arc::new(OneKey)), ..minds };
+    let place = ComputerPaths::at(folder.path());
     let cells = CellSettings::default();
     let backend = cells.backend(&place.state);
     let folders = place.state.join("cells");

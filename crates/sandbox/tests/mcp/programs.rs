@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use agent_host::minds::Minds;
-use computer::failure::Code;
+use agent_host::agent_services::AgentServices;
+use computer::error::ErrorCode;
 use serde_json::json;
 use shared_types::wire::ToolServerState;
 
@@ -77,7 +77,7 @@ async fn a_secret_reaches_its_program_and_does_not_come_back() {
 fn the_key_of_a_provider_of_models_is_given_to_no_server() {
     let load = |models: &str, mcp: &str| {
         let (models, mcp): (toml::Table, toml::Table) = (models.parse().unwrap(), mcp.parse().unwrap());
-        Minds::new(Some(&models)).unwrap().with_tools(mcp["mcp"].as_table()).map(drop)
+        AgentServices::new(Some(&models)).unwrap().with_tools(mcp["mcp"].as_table()).map(drop)
     };
     let program =
         |key: &str| format!("[mcp.x]\ncommand = [\"x\"]\nsecrets = {{ A = \"x\", B = \"{key}\" }}\n");
@@ -86,7 +86,7 @@ fn the_key_of_a_provider_of_models_is_given_to_no_server() {
     for (models, key) in [("", "anthropic"), ("", "bedrock"), ("", "zai"), (house, "house")] {
         for server in [program(key), address(key)] {
             let error = load(models, &server).unwrap_err();
-            assert_eq!(error.code, Code::BadRequest);
+            assert_eq!(error.code, ErrorCode::BadRequest);
             let named = format!("[mcp.x] \"{key}\" is the key of a provider of models");
             assert!(error.message.starts_with(&named), "{}", error.message);
             assert!(error.message.contains(&format!("choir keys set x-{key}")), "{}", error.message);

@@ -1,9 +1,9 @@
 //! A computer in a temporary folder, and what agents would record in it.
 
 use computer::Computer;
-use computer::failure::Failure;
+use computer::error::ComputerError;
 use computer::ids;
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 use computer::protocol::{Answer, Done, Envelope, Request, RunAnswer, RunRequest};
 use event_log::EventLog;
 use event_log::writer::{ChangeRequest, Mode, Submission};
@@ -51,7 +51,7 @@ pub(crate) fn first(run: RunId) -> TaskId {
 impl House {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::at(folder.path());
+        let place = ComputerPaths::at(folder.path());
         let user = UserId::parse("ada").unwrap();
         let (computer, _) = Computer::create(&place, user, "Ada", &|_, _, _| ()).unwrap();
         Self { computer, folder }
@@ -65,7 +65,7 @@ impl House {
         self.computer.handle(envelope, &mut &*body, &|_, _, _| ())
     }
 
-    pub(crate) fn tell(&self, request: RunRequest) -> Result<RunAnswer, Failure> {
+    pub(crate) fn tell(&self, request: RunRequest) -> Result<RunAnswer, ComputerError> {
         self.ask(Request::Runs(request), b"").into_runs()
     }
 
@@ -110,12 +110,12 @@ impl House {
         std::fs::read_to_string(self.folder.path().join(path)).ok()
     }
 
-    pub(crate) fn undo(&self, run: RunId) -> Result<Done, Failure> {
+    pub(crate) fn undo(&self, run: RunId) -> Result<Done, ComputerError> {
         let (run, choices) = (run.to_string(), computer::protocol::Choices::default());
         self.ask(Request::Runs(RunRequest::Undo { run, choices, preview: false }), b"").into_done()
     }
 
-    pub(crate) fn redo(&self, run: RunId) -> Result<Done, Failure> {
+    pub(crate) fn redo(&self, run: RunId) -> Result<Done, ComputerError> {
         let (run, choices) = (run.to_string(), computer::protocol::Choices::default());
         self.ask(Request::Runs(RunRequest::Redo { run, choices, preview: false }), b"").into_done()
     }

@@ -1,6 +1,6 @@
 //! What agents ask: shown with everything that is needed to answer, answered once, allowed for longer and revoked.
 
-use computer::failure::Code;
+use computer::error::ErrorCode;
 use computer::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
 use serde_json::json;
 use shared_types::payload::run::{AskKind, Reply, Scope};
@@ -79,11 +79,11 @@ fn an_answer_is_given_once_and_the_run_goes_on() {
         run: run.to_string(),
         gesture: RunGesture::Answer { ask, reply: Reply::Words("yes".into()) },
     };
-    assert_eq!(house.tell(wrong).unwrap_err().code, Code::Refused);
+    assert_eq!(house.tell(wrong).unwrap_err().code, ErrorCode::Refused);
     assert_eq!(answer(&house, run, ask, Reply::Allow(Scope::Once)), RunState::Running);
     assert!(questions(&house).is_empty() && grants(&house).grants.is_empty());
     let again = RunRequest::Answer { ask: Some(ask.to_string()), reply: Reply::Allow(Scope::Once) };
-    assert_eq!(house.tell(again).unwrap_err().code, Code::NoQuestion);
+    assert_eq!(house.tell(again).unwrap_err().code, ErrorCode::NoQuestion);
 }
 
 #[test]
@@ -93,12 +93,12 @@ fn the_only_question_needs_no_name_and_one_of_several_does() {
         ask: ask.map(ToOwned::to_owned),
         reply: Reply::Allow(Scope::Once),
     };
-    assert_eq!(house.tell(allow(None)).unwrap_err().code, Code::NoQuestion);
+    assert_eq!(house.tell(allow(None)).unwrap_err().code, ErrorCode::NoQuestion);
     let run = house.start("work");
     let agent = house.agent(run, None, "conductor", "work");
     let first = house.ask_for(run, agent, "exec", "make", &json!({}));
     house.ask_for(run, agent, "exec", "make install", &json!({}));
-    assert_eq!(house.tell(allow(None)).unwrap_err().code, Code::BadRequest);
+    assert_eq!(house.tell(allow(None)).unwrap_err().code, ErrorCode::BadRequest);
     let digits = first.to_string();
     assert_eq!(house.line(allow(Some(&digits[digits.len() - 10..]))).asks, 1);
     assert_eq!(house.line(allow(None)).asks, 0);
@@ -119,7 +119,7 @@ fn what_is_allowed_for_longer_is_listed_until_it_is_revoked() {
     let revoke = || Request::Runs(RunRequest::Revoke { grant: allowed[1].grant.to_string() });
     house.ask(revoke(), b"").into_done().unwrap();
     assert_eq!(grants(&house).grants, allowed[..1]);
-    assert_eq!(house.ask(revoke(), b"").into_done().unwrap_err().code, Code::NoGrant);
+    assert_eq!(house.ask(revoke(), b"").into_done().unwrap_err().code, ErrorCode::NoGrant);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What is told of a run: who works, what they do, what it cost, what came of it.
 
-use computer::failure::Code;
+use computer::error::ErrorCode;
 use computer::protocol::{Request, RunAnswer, RunRequest};
 use kernel::RunAction;
 use shared_types::payload::task::TaskOutcome;
@@ -94,7 +94,7 @@ fn a_run_is_taken_back_and_brought_back_as_one() {
     let agent = house.agent(run, None, "conductor", "work");
     house.call(run, agent, "new.md", "new\n");
     house.call(run, agent, "old.md", "two\n");
-    assert_eq!(house.undo(run).unwrap_err().code, Code::RunIsBusy);
+    assert_eq!(house.undo(run).unwrap_err().code, ErrorCode::RunIsBusy);
     house.end(run, agent, TaskOutcome::Done);
     house.complete(run, "done");
     house.undo(run).unwrap();
@@ -103,11 +103,11 @@ fn a_run_is_taken_back_and_brought_back_as_one() {
     assert!(told.line.undone && told.results == [at("old.md")], "{told:?}");
     assert!(told.steps.iter().filter(|step| step.kind == StepKind::Call).all(|step| step.undone));
     assert!(list(&house, None).runs[0].undone);
-    assert_eq!(house.undo(run).unwrap_err().code, Code::Refused);
+    assert_eq!(house.undo(run).unwrap_err().code, ErrorCode::Refused);
     house.redo(run).unwrap();
     assert_eq!(house.read("new.md").as_deref(), Some("new\n"));
     assert!(!house.details(run).line.undone);
-    assert_eq!(house.redo(run).unwrap_err().code, Code::Refused);
+    assert_eq!(house.redo(run).unwrap_err().code, ErrorCode::Refused);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use shared_types::wire::RunCommand;
 use shared_types::{CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Timestamp};
 
 use super::*;
-use crate::Kit;
-use crate::ground::{Answer, By, Deed, Found, Ground, Hit, Listed};
+use crate::AgentEnvironment;
+use crate::port::{AgentSubmission, Answer, CallOrigin, ComputerPort, FileHit, FolderListing, Found};
 use crate::rules::Rules;
 
 /// A computer whose runs are over: it takes in what was lost, and nothing else.
@@ -18,10 +18,10 @@ use crate::rules::Rules;
 struct Over(Mutex<Vec<LlmFail>>);
 
 fn no<'a, T: Send + 'a>() -> Answer<'a, T> {
-    Box::pin(async { Err(GroundError::Refused("the run is over".into())) })
+    Box::pin(async { Err(PortError::Refused("the run is over".into())) })
 }
 
-impl Ground for Over {
+impl ComputerPort for Over {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(0)
     }
@@ -34,7 +34,7 @@ impl Ground for Over {
         OpId::from_bytes([2; 16])
     }
 
-    fn record(&self, deed: Deed) -> Answer<'_, Option<Seq>> {
+    fn record(&self, deed: AgentSubmission) -> Answer<'_, Option<Seq>> {
         let Action::Run(RunAction::RecordLoss(lost)) = deed.action else { return no() };
         self.0.lock().unwrap().push(lost);
         Box::pin(async { Ok(Some(Seq(9))) })
@@ -56,7 +56,7 @@ impl Ground for Over {
         no()
     }
 
-    fn standing(&self, _: RunId) -> Answer<'_, Standing> {
+    fn standing(&self, _: RunId) -> Answer<'_, RunContext> {
         no()
     }
 
@@ -64,15 +64,15 @@ impl Ground for Over {
         no()
     }
 
-    fn list(&self, _: Option<FilePath>) -> Answer<'_, Option<Listed>> {
+    fn list(&self, _: Option<FilePath>) -> Answer<'_, Option<FolderListing>> {
         no()
     }
 
-    fn search(&self, _: String) -> Answer<'_, Vec<Hit>> {
+    fn search(&self, _: String) -> Answer<'_, Vec<FileHit>> {
         no()
     }
 
-    fn exec(&self, _: By, _: RunCommand) -> Answer<'_, Seq> {
+    fn exec(&self, _: CallOrigin, _: RunCommand) -> Answer<'_, Seq> {
         no()
     }
 
@@ -93,9 +93,9 @@ impl ApiKeys for NoKeys {
     }
 }
 
-fn job(ground: Arc<Over>) -> Job {
-    let kit = Kit {
-        ground,
+fn job(port: Arc<Over>) -> Job {
+    let kit = AgentEnvironment {
+        port,
         gateway: Gateway::new(Catalog::load(None).unwrap(), Arc::new(NoKeys)),
         rules: Arc::new(Rules::built_in().unwrap()),
         web: None,
@@ -116,19 +116,19 @@ fn job(ground: Arc<Over>) -> Job {
 
 #[tokio::test]
 async fn an_answer_that_is_refused_is_paid_for_all_the_same() {
-    let (ground, task) = (Arc::new(Over::default()), TaskId::from_bytes([4; 16]));
-    let job = job(Arc::clone(&ground));
+    let (port, task) = (Arc::new(Over::default()), TaskId::from_bytes([4; 16]));
+    let job = job(Arc::clone(&port));
     let usage = Usage { input: 70, output: 30, ..Usage::default() };
     let reply = Reply { text: "Yes.".into(), calls: Vec::new(), stop: StopReason::End, usage };
     let turn = CompletedTurn { reply, model: "small".into(), cost: Some(5), attempts: 1, millis: 3 };
-    let over = Err(GroundError::Refused("the run is over".into()));
+    let over = Err(PortError::Refused("the run is over".into()));
     assert_eq!(job.took(task, turn).await, over);
     let senseless =
         ModelError { usage, cost: Some(7), ..ModelError::new("small", ErrorClass::Unusable, "No.") };
     assert_eq!(job.failed(task, &senseless).await, over);
     let nothing = ModelError::new("small", ErrorClass::BadRequest, "No.");
     assert_eq!(job.failed(task, &nothing).await, over);
-    let lost = ground.0.lock().unwrap();
+    let lost = port.0.lock().unwrap();
     let taken: Vec<_> = lost.iter().map(|lost| (lost.tokens.total(), lost.micros)).collect();
     assert_eq!(taken, [(100, Some(5)), (100, Some(7))], "and what took nothing is nothing");
 }

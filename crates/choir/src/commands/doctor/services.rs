@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use agent_host::minds::Minds;
+use agent_host::agent_services::AgentServices;
+use agent_host::mcp_tools::{Endpoint, ServerSettings};
 use agent_host::server_cells::ServerCells;
 use agent_host::telemetry::Telemetry;
-use agent_host::toolbox::{Endpoint, ServerSettings};
 use anyhow::Result;
 use hypervisor::vault::KeyReader;
 use sandbox::machine::MachineConfig;
-use sandbox::startup::{Said, data_folder, machine_config};
+use sandbox::startup::{CommandLineSettings, data_folder, machine_config};
 use web_access::search::Search;
 
 use super::{Finding, bad, ok};
@@ -20,7 +20,7 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into));
     // Problems with the folder or the file itself are reported by the check of the server.
     let Ok(data) = data else { return Vec::new() };
-    let Ok(config) = machine_config(data.clone(), &Said::default()) else { return Vec::new() };
+    let Ok(config) = machine_config(data.clone(), &CommandLineSettings::default()) else { return Vec::new() };
     let vault = OwnerKeys::open(&data);
     let mut findings = servers(context, &config, &vault);
     findings.extend(search(&config, &vault));
@@ -51,7 +51,7 @@ impl OwnerKeys {
 }
 
 fn servers(context: &Context, config: &MachineConfig, keys: &OwnerKeys) -> Vec<Finding> {
-    let minds = match Minds::new(config.models.as_ref()) {
+    let minds = match AgentServices::new(config.models.as_ref()) {
         Ok(minds) => minds.with_rules(config.rules.as_ref()),
         Err(e) => return vec![bad("models", e.message)],
     };
@@ -68,7 +68,7 @@ fn servers(context: &Context, config: &MachineConfig, keys: &OwnerKeys) -> Vec<F
     checked.unwrap_or_else(|e| vec![bad("mcp", format!("cannot look for programs: {e:#}"))])
 }
 
-fn check_servers(context: &Context, minds: &Minds, keys: &OwnerKeys) -> Result<Vec<Finding>> {
+fn check_servers(context: &Context, minds: &AgentServices, keys: &OwnerKeys) -> Result<Vec<Finding>> {
     let scratch = tempfile::tempdir()?;
     let cells = mcp::cells(context, minds, scratch.path())?;
     let all = minds.tools.servers.iter();

@@ -11,8 +11,8 @@ use tokio::sync::broadcast::error::TryRecvError;
 use super::steps::{Teller, touched};
 use super::story::{Story, events_of};
 use super::{Computer, operation_of};
-use crate::failure::Failure;
-use crate::protocol::Heard;
+use crate::error::ComputerError;
+use crate::protocol::RunUpdate;
 
 /// How long words of an agent may wait, and how soon it is seen that nobody follows any more.
 const LOOK: Duration = Duration::from_millis(40);
@@ -25,8 +25,8 @@ impl Computer {
         run: &str,
         after: Seq,
         is_wanted: &dyn Fn() -> bool,
-        tell: &mut dyn FnMut(Heard) -> io::Result<()>,
-    ) -> Result<RunLine, Failure> {
+        tell: &mut dyn FnMut(RunUpdate) -> io::Result<()>,
+    ) -> Result<RunLine, ComputerError> {
         let id = self.run_named(run)?;
         let mut voices = self.voices();
         let mut seen = self.log().head().seq;
@@ -37,7 +37,7 @@ impl Computer {
                 let undone = self.undone_of(&story)?;
                 let teller = Teller::new(&**self.log(), &story.events, undone);
                 for event in touched(&story.events, &new) {
-                    tell(Heard::Step(Box::new(teller.step(event))))?;
+                    tell(RunUpdate::Step(Box::new(teller.step(event))))?;
                 }
             }
             match story.state() {
@@ -56,7 +56,7 @@ impl Computer {
             loop {
                 match voices.try_recv() {
                     Ok(voice) if voice.run == id => {
-                        tell(Heard::Said { task: voice.task, text: voice.text })?;
+                        tell(RunUpdate::Said { task: voice.task, text: voice.text })?;
                     }
                     Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                     Err(TryRecvError::Empty | TryRecvError::Closed) => break,

@@ -9,7 +9,7 @@ use shared_types::payload::run::{PauseReason, RunResume};
 use shared_types::{ContentHash, FilePath, RunId, Source};
 
 use super::Computer;
-use crate::failure::Failure;
+use crate::error::ComputerError;
 
 /// Files that are named; of more, only the number.
 const NAMED: usize = 50;
@@ -19,7 +19,11 @@ type Contents = Vec<(ContentHash, Vec<u8>)>;
 
 impl Computer {
     /// What lets a run go on.
-    pub(super) fn going_on(&self, run: RunId, resume: RunResume) -> Result<(RunAction, Contents), Failure> {
+    pub(super) fn going_on(
+        &self,
+        run: RunId,
+        resume: RunResume,
+    ) -> Result<(RunAction, Contents), ComputerError> {
         let changed = if self.is_taken_over(run)? { self.changed_by_person(run)? } else { Vec::new() };
         if changed.is_empty() {
             return Ok((RunAction::Resume(resume), Vec::new()));
@@ -28,7 +32,7 @@ impl Computer {
         Ok((RunAction::HandBack { resume, words }, contents))
     }
 
-    pub(super) fn is_taken_over(&self, run: RunId) -> Result<bool, Failure> {
+    pub(super) fn is_taken_over(&self, run: RunId) -> Result<bool, ComputerError> {
         Ok(self.writer.inspect(move |view| {
             let phase = view.runs.get(&run).map(|run| &run.phase);
             matches!(phase, Some(RunPhase::Paused(PauseReason::TakenOver)))
@@ -36,7 +40,7 @@ impl Computer {
     }
 
     /// Files that the person changed since they took a run over.
-    fn changed_by_person(&self, run: RunId) -> Result<Vec<FilePath>, Failure> {
+    fn changed_by_person(&self, run: RunId) -> Result<Vec<FilePath>, ComputerError> {
         let log = &**self.log();
         let pauses = log.run(run)?.into_iter().filter(|stored| stored.name == "run.pause");
         let since = pauses.map(|stored| stored.seq).max().unwrap_or_default();

@@ -18,7 +18,7 @@ use super::steps::{self, Teller};
 use super::story::{self, Story, events_of};
 use super::{Caller, Computer, Progress, only, operation_of, role_setting, texts};
 use crate::computer::{resolutions, reverted};
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 use crate::protocol::Choices;
 
 /// Runs of one page, and steps of one.
@@ -29,29 +29,29 @@ const RESULTS: usize = 200;
 
 impl Computer {
     /// Everything that happened in a run.
-    pub(super) fn story(&self, run: RunId) -> Result<Story, Failure> {
+    pub(super) fn story(&self, run: RunId) -> Result<Story, ComputerError> {
         let events = events_of(&**self.log(), run, Seq::ZERO)?;
         Story::of(run, events).ok_or_else(|| kernel::Rejection::NoRun { run }.into())
     }
 
-    pub(super) fn is_undone(&self, op: OpId) -> Result<bool, Failure> {
+    pub(super) fn is_undone(&self, op: OpId) -> Result<bool, ComputerError> {
         Ok(self.writer.inspect(move |view| view.undone.contains(&op))?)
     }
 
     /// The calls of a run that are taken back.
-    pub(super) fn undone_of(&self, story: &Story) -> Result<HashSet<OpId>, Failure> {
+    pub(super) fn undone_of(&self, story: &Story) -> Result<HashSet<OpId>, ComputerError> {
         let calls = steps::calls(&story.events);
         let undone =
             move |view: &mut kernel::View| calls.into_iter().filter(|op| view.undone.contains(op)).collect();
         Ok(self.writer.inspect(undone)?)
     }
 
-    pub(super) fn run_line(&self, run: RunId) -> Result<RunLine, Failure> {
+    pub(super) fn run_line(&self, run: RunId) -> Result<RunLine, ComputerError> {
         Ok(self.story(run)?.line(self.is_undone(operation_of(run))?))
     }
 
     /// The newest runs, or those that began before an event.
-    pub(super) fn run_list(&self, before: Option<Seq>) -> Result<RunList, Failure> {
+    pub(super) fn run_list(&self, before: Option<Seq>) -> Result<RunList, ComputerError> {
         let before = before.unwrap_or(Seq(u64::MAX));
         let kept = self.writer.inspect(move |view| {
             let line = |(id, run): (&RunId, &kernel::run::Run)| {
@@ -82,7 +82,7 @@ impl Computer {
         Ok(RunList { runs, before })
     }
 
-    pub(super) fn run_details(&self, run: RunId) -> Result<RunDetails, Failure> {
+    pub(super) fn run_details(&self, run: RunId) -> Result<RunDetails, ComputerError> {
         let log = &**self.log();
         let story = self.story(run)?;
         let teller = Teller::new(log, &story.events, self.undone_of(&story)?);
@@ -114,7 +114,7 @@ impl Computer {
     }
 
     /// What a run made or changed, as far as it is there now; what it names itself comes first.
-    fn results(&self, story: &Story, complete: Option<&RunComplete>) -> Result<Vec<FilePath>, Failure> {
+    fn results(&self, story: &Story, complete: Option<&RunComplete>) -> Result<Vec<FilePath>, ComputerError> {
         let named = complete.map(|complete| complete.results.clone()).unwrap_or_default();
         let changed = story.events.iter().filter_map(|event| match &event.payload {
             Payload::File(file) => Some(file.changes()),
@@ -137,7 +137,7 @@ impl Computer {
     }
 
     /// The newest steps of a run, in order, or those before an event.
-    pub(super) fn run_steps(&self, run: RunId, before: Option<Seq>) -> Result<Vec<Step>, Failure> {
+    pub(super) fn run_steps(&self, run: RunId, before: Option<Seq>) -> Result<Vec<Step>, ComputerError> {
         let story = self.story(run)?;
         let teller = Teller::new(&**self.log(), &story.events, self.undone_of(&story)?);
         let wanted = |event: &&Event| steps::is_step(event) && before.is_none_or(|before| event.seq < before);
@@ -145,10 +145,11 @@ impl Computer {
         Ok(all[all.len().saturating_sub(STEPS)..].iter().map(|event| teller.step(event)).collect())
     }
 
-    pub(super) fn step_parts(&self, run: RunId, seq: Seq) -> Result<StepParts, Failure> {
+    pub(super) fn step_parts(&self, run: RunId, seq: Seq) -> Result<StepParts, ComputerError> {
         let story = self.story(run)?;
         let is_it = |event: &&Event| event.seq == seq && steps::is_step(event);
-        let unknown = || Failure::new(Code::NotFound, format!("event {seq} is no step of run {run}"));
+        let unknown =
+            || ComputerError::new(ErrorCode::NotFound, format!("event {seq} is no step of run {run}"));
         let event = story.events.iter().find(is_it).ok_or_else(unknown)?;
         let is_result = |other: &&Event| {
             other.op == event.op && matches!(other.payload, Payload::Tool(ToolEvent::Result(_)))
@@ -158,12 +159,12 @@ impl Computer {
         Ok(teller.parts(event, result))
     }
 
-    pub(super) fn model_of_role(&self, role: &str) -> Result<Option<String>, Failure> {
+    pub(super) fn model_of_role(&self, role: &str) -> Result<Option<String>, ComputerError> {
         let key = role_setting(role);
         Ok(self.writer.inspect(move |view| view.setting(&key)?.as_str().map(str::to_owned))?)
     }
 
-    pub(super) fn grants(&self) -> Result<GrantList, Failure> {
+    pub(super) fn grants(&self) -> Result<GrantList, ComputerError> {
         let grants = self.writer.inspect(|view| {
             let line = |(id, grant): (&GrantId, &shared_types::payload::capability::Grant)| GrantLine {
                 grant: *id,
@@ -178,14 +179,14 @@ impl Computer {
         Ok(GrantList { grants })
     }
 
-    pub(super) fn grant_named(&self, text: &str) -> Result<GrantId, Failure> {
+    pub(super) fn grant_named(&self, text: &str) -> Result<GrantId, ComputerError> {
         if let Ok(grant) = text.parse() {
             return Ok(grant);
         }
         let known = self.grants()?.grants.into_iter().map(|line| line.grant).collect();
         only(text, known, "permission")?.ok_or_else(|| {
-            Failure::new(
-                Code::NoGrant,
+            ComputerError::new(
+                ErrorCode::NoGrant,
                 format!("there is no permission {text}; choir approve --grants lists them"),
             )
         })
@@ -199,7 +200,7 @@ impl Computer {
         choices: &Choices,
         preview: bool,
         progress: Progress<'_>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, ComputerError> {
         let mut calls = match preview {
             true => Vec::new(),
             false => steps::calls(&self.story(run)?.events),
@@ -220,11 +221,11 @@ impl Computer {
         choices: &Choices,
         preview: bool,
         progress: Progress<'_>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, ComputerError> {
         let story = self.story(run)?;
         let to = steps::turn_of(&story.events, step).ok_or_else(|| {
-            Failure::new(
-                Code::NotFound,
+            ComputerError::new(
+                ErrorCode::NotFound,
                 format!("event {step} is no turn and no call of an agent in this run"),
             )
         })?;
@@ -246,7 +247,7 @@ impl Computer {
         choices: &Choices,
         preview: bool,
         progress: Progress<'_>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, ComputerError> {
         let root = operation_of(run);
         let undone = || {
             let undone_by = self.writer.inspect(move |view| view.undone.get(&root).copied())?;

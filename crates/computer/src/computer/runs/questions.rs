@@ -11,7 +11,7 @@ use shared_types::wire::{Questions, RunQuestion};
 use shared_types::{AskId, FilePath, RunId};
 
 use super::{Computer, only, texts};
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 use crate::ids;
 
 /// Larger files and arguments are not compared.
@@ -19,7 +19,7 @@ const COMPARED: u64 = 256 << 10;
 
 impl Computer {
     /// The questions that are open, of one run or of all, the oldest run first.
-    pub(super) fn questions(&self, run: Option<RunId>) -> Result<Questions, Failure> {
+    pub(super) fn questions(&self, run: Option<RunId>) -> Result<Questions, ComputerError> {
         let mut open: Vec<(RunId, Run)> = self.writer.inspect(move |view| {
             let wanted = |(id, known): &(&RunId, &Run)| {
                 run.is_none_or(|run| **id == run) && !known.asks.is_empty() && !known.phase.is_over()
@@ -48,7 +48,7 @@ impl Computer {
         Ok(Questions { questions })
     }
 
-    fn arguments(&self, about: &AskKind) -> Result<Arguments, Failure> {
+    fn arguments(&self, about: &AskKind) -> Result<Arguments, ComputerError> {
         let (tool, text) = match about {
             AskKind::Approval { tool, input, .. } | AskKind::Outgoing { tool, input, .. } => {
                 (tool, texts::show(&**self.log(), input).text)
@@ -66,7 +66,7 @@ impl Computer {
         Ok(Arguments { input: text.map(texts::pretty), diff, exact })
     }
 
-    fn would_write(&self, change: &Change<'_>) -> Result<Option<String>, Failure> {
+    fn would_write(&self, change: &Change<'_>) -> Result<Option<String>, ComputerError> {
         let path = change.path.clone();
         let node = self.writer.inspect(move |view| view.files.get(&path).cloned())?;
         let before = match &node {
@@ -90,7 +90,7 @@ impl Computer {
     }
 
     /// The open question that an id or a part of it stands for; without one, the only one there is.
-    pub(super) fn question_named(&self, text: Option<&str>) -> Result<(RunId, AskId), Failure> {
+    pub(super) fn question_named(&self, text: Option<&str>) -> Result<(RunId, AskId), ComputerError> {
         let open: Vec<(RunId, AskId)> = self.writer.inspect(|view| {
             let asks =
                 |(id, run): (&RunId, &Run)| run.asks.iter().map(|ask| (*id, ask.id)).collect::<Vec<_>>();
@@ -99,8 +99,11 @@ impl Computer {
         let Some(text) = text else {
             return match open.as_slice() {
                 [only] => Ok(*only),
-                [] => Err(Failure::new(Code::NoQuestion, "nothing waits for you")),
-                _ => Err(Failure::new(Code::BadRequest, "several questions wait; choir approve lists them")),
+                [] => Err(ComputerError::new(ErrorCode::NoQuestion, "nothing waits for you")),
+                _ => Err(ComputerError::new(
+                    ErrorCode::BadRequest,
+                    "several questions wait; choir approve lists them",
+                )),
             };
         };
         let asks = open.iter().map(|(_, ask)| *ask).collect();
@@ -111,7 +114,7 @@ impl Computer {
         let found = ask.and_then(|ask| open.iter().find(|(_, open)| *open == ask));
         found.copied().ok_or_else(|| {
             let message = format!("question {text} is not open; it may be answered already");
-            Failure::new(Code::NoQuestion, message)
+            ComputerError::new(ErrorCode::NoQuestion, message)
         })
     }
 }

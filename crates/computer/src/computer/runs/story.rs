@@ -13,7 +13,7 @@ use shared_types::wire::{Agent, AgentState, RunCost, RunLine, RunState};
 use shared_types::{Event, OpId, Payload, RunId, Seq, TaskId, Timestamp};
 
 use super::texts;
-use crate::failure::Failure;
+use crate::error::ComputerError;
 
 /// Characters of what an agent does now.
 const DOING: usize = 120;
@@ -29,7 +29,7 @@ pub(crate) struct Story {
 }
 
 /// The events of a run after one of the log, in order.
-pub(super) fn events_of(log: &dyn EventLog, run: RunId, after: Seq) -> Result<Vec<Event>, Failure> {
+pub(super) fn events_of(log: &dyn EventLog, run: RunId, after: Seq) -> Result<Vec<Event>, ComputerError> {
     if after == Seq::ZERO {
         let all = log.run(run)?;
         return Ok(all.iter().map(|stored| decode_event(log, stored)).collect::<Result<_, _>>()?);

@@ -11,8 +11,8 @@ use super::activity::{Activity, Presence};
 use super::input_queue::{Full, InputQueue};
 use super::marks::Marks;
 use super::process::{Control, Process, Size};
-use computer::feed::{Attachment, Feed, Pace};
 use computer::ids;
+use computer::output_feed::{Attachment, OutputFeed, Pace};
 
 /// A running terminal.
 pub(super) struct Terminal {
@@ -21,7 +21,7 @@ pub(super) struct Terminal {
     input: Arc<InputQueue>,
     control: Arc<dyn Control>,
     size: Mutex<Size>,
-    feed: Arc<Feed>,
+    feed: Arc<OutputFeed>,
 }
 
 impl std::fmt::Debug for Terminal {
@@ -45,7 +45,7 @@ impl Terminal {
             input: InputQueue::start(input, Arc::clone(&control))?,
             control,
             size: Mutex::new(size),
-            feed: Feed::new(ids::terminal(), Pace::OfTheScreen),
+            feed: OutputFeed::new(ids::terminal(), Pace::OfTheScreen),
         });
         let (feed, input) = (Arc::clone(&terminal.feed), Arc::clone(&terminal.input));
         let presence = activity.enter();
@@ -90,7 +90,7 @@ impl Terminal {
     }
 }
 
-fn read(mut output: Box<dyn Read + Send>, feed: &Feed, mut presence: Presence) {
+fn read(mut output: Box<dyn Read + Send>, feed: &OutputFeed, mut presence: Presence) {
     let mut buffer = [0; 8192];
     let mut marks = Marks::default();
     loop {

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agents::ground::{Answer, By, Deed, Found, Hit, Listed, Sight, Standing};
-use agents::{Ground, GroundError, roles};
+use agents::port::{
+    AgentSubmission, Answer, CallOrigin, FileHit, FolderListing, Found, ReadPolicy as PortReadPolicy,
+    RunContext,
+};
+use agents::{ComputerPort, PortError, roles};
 use event_log::writer::{ChangeRequest, Mode, Submission, SubmitError};
 use event_log::{EventLog, decode_event, read_content};
 use kernel::View;
@@ -20,10 +23,10 @@ use tokio::sync::Semaphore;
 
 use computer::ReadPolicy;
 use computer::commands::Commands;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
 use computer::{
-    ByAgent, Caller, Computer, DAILY, DEFAULT_OUTBOX, OUTBOX, Voice, agent_setting, role_setting,
+    AgentSpeech, ByAgent, Caller, Computer, DAILY, DEFAULT_OUTBOX, OUTBOX, agent_setting, role_setting,
 };
 use tokio::sync::watch;
 
@@ -35,14 +38,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const HITS: u32 = 50;
 
 #[derive(Debug)]
-pub struct Workshop {
+pub struct ComputerAdapter {
     computer: Arc<Computer>,
     commands: Arc<Commands>,
     projected: watch::Receiver<Seq>,
     places: Arc<Semaphore>,
 }
 
-impl Workshop {
+impl ComputerAdapter {
     pub fn new(computer: Arc<Computer>, commands: Arc<Commands>, projected: watch::Receiver<Seq>) -> Self {
         Self { computer, commands, projected, places: Arc::new(Semaphore::new(AT_ONCE)) }
     }
@@ -50,13 +53,13 @@ impl Workshop {
     /// Does something that blocks.
     fn block<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Arc<Computer>) -> Result<T, Failure> + Send + 'static,
+        work: impl FnOnce(&Arc<Computer>) -> Result<T, ComputerError> + Send + 'static,
     ) -> Answer<'_, T> {
         let computer = Arc::clone(&self.computer);
         Box::pin(async move {
             match tokio::task::spawn_blocking(move || work(&computer)).await {
                 Ok(came) => came.map_err(|failure| told(&failure)),
-                Err(_) => Err(GroundError::Unavailable("a part of the computer failed".into())),
+                Err(_) => Err(PortError::Unavailable("a part of the computer failed".into())),
             }
         })
     }
@@ -68,14 +71,14 @@ impl Workshop {
             let _ = sender.send(look(view));
         });
         Box::pin(async move {
-            receiver.await.map_err(|_| GroundError::Unavailable("the computer is being closed".into()))
+            receiver.await.map_err(|_| PortError::Unavailable("the computer is being closed".into()))
         })
     }
 
     /// Reads lists, once they have caught up.
     fn look<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Views) -> Result<T, Failure> + Send + 'static,
+        work: impl FnOnce(&Views) -> Result<T, ComputerError> + Send + 'static,
     ) -> Answer<'_, T> {
         Box::pin(async move {
             let head = self.computer.log().head().seq;
@@ -86,33 +89,33 @@ impl Workshop {
     }
 }
 
-fn told(failure: &Failure) -> GroundError {
+fn told(failure: &ComputerError) -> PortError {
     match failure.code {
-        Code::Busy | Code::StorageFull | Code::ReadOnly | Code::Failed => {
-            GroundError::Unavailable(failure.message.clone())
+        ErrorCode::Busy | ErrorCode::StorageFull | ErrorCode::ReadOnly | ErrorCode::Failed => {
+            PortError::Unavailable(failure.message.clone())
         }
-        Code::BadPath
-        | Code::BadRequest
-        | Code::NoComputer
-        | Code::NotFound
-        | Code::Conflict
-        | Code::Refused
-        | Code::Damaged
-        | Code::NoRun
-        | Code::RunTaken
-        | Code::RunIsOver
-        | Code::RunIsPaused
-        | Code::RunIsBusy
-        | Code::NoTask
-        | Code::TaskTaken
-        | Code::TaskIsOver
-        | Code::TaskIsBusy
-        | Code::NoQuestion
-        | Code::NoGrant => GroundError::Refused(failure.message.clone()),
+        ErrorCode::BadPath
+        | ErrorCode::BadRequest
+        | ErrorCode::NoComputer
+        | ErrorCode::NotFound
+        | ErrorCode::Conflict
+        | ErrorCode::Refused
+        | ErrorCode::Damaged
+        | ErrorCode::NoRun
+        | ErrorCode::RunTaken
+        | ErrorCode::RunIsOver
+        | ErrorCode::RunIsPaused
+        | ErrorCode::RunIsBusy
+        | ErrorCode::NoTask
+        | ErrorCode::TaskTaken
+        | ErrorCode::TaskIsOver
+        | ErrorCode::TaskIsBusy
+        | ErrorCode::NoQuestion
+        | ErrorCode::NoGrant => PortError::Refused(failure.message.clone()),
     }
 }
 
-impl Ground for Workshop {
+impl ComputerPort for ComputerAdapter {
     fn now(&self) -> Timestamp {
         ids::now()
     }
@@ -126,8 +129,8 @@ impl Ground for Workshop {
     }
 
     /// The writer's own threads answer, so nobody blocks here.
-    fn record(&self, deed: Deed) -> Answer<'_, Option<Seq>> {
-        let Deed { command, op, run, actor, cause, taint, action, contents } = deed;
+    fn record(&self, deed: AgentSubmission) -> Answer<'_, Option<Seq>> {
+        let AgentSubmission { command, op, run, actor, cause, taint, action, contents } = deed;
         let submission = Submission {
             command,
             op,
@@ -146,9 +149,9 @@ impl Ground for Workshop {
         Box::pin(async move {
             match receiver.await {
                 Ok(Ok(outcome)) => Ok(outcome.appended.map(|appended| appended.last)),
-                Ok(Err(SubmitError::Rejected(rejection))) => Err(GroundError::Refused(rejection.to_string())),
-                Ok(Err(error)) => Err(GroundError::Unavailable(error.to_string())),
-                Err(_) => Err(GroundError::Unavailable("the computer is being closed".into())),
+                Ok(Err(SubmitError::Rejected(rejection))) => Err(PortError::Refused(rejection.to_string())),
+                Ok(Err(error)) => Err(PortError::Unavailable(error.to_string())),
+                Err(_) => Err(PortError::Unavailable("the computer is being closed".into())),
             }
         })
     }
@@ -179,7 +182,7 @@ impl Ground for Workshop {
         })
     }
 
-    fn standing(&self, run: RunId) -> Answer<'_, Standing> {
+    fn standing(&self, run: RunId) -> Answer<'_, RunContext> {
         let now = ids::now();
         self.inspect(move |view| {
             let setting = |key: &str| view.setting(key);
@@ -194,7 +197,7 @@ impl Ground for Workshop {
             });
             let daily = setting(DAILY).and_then(budget);
             let outbox = setting(OUTBOX).and_then(|value| value.as_u64()).unwrap_or(DEFAULT_OUTBOX);
-            Standing {
+            RunContext {
                 grants: grants.filter(|grant| grant.run.is_none_or(|only| only == run)).collect(),
                 spent: view.runs.get(&run).map(|run| run.spent),
                 today: view.spent_on_day(now),
@@ -213,7 +216,7 @@ impl Ground for Workshop {
         })
     }
 
-    fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<Listed>> {
+    fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<FolderListing>> {
         Box::pin(async move {
             // A folder is recorded only if it is empty; any other is known by what is in it.
             let is_there = match folder.clone() {
@@ -231,11 +234,11 @@ impl Ground for Workshop {
             });
             let Some(names) = names.await? else { return Ok(None) };
             let taint = self.inspect(move |view| labels_in(view, above.as_ref())).await?;
-            Ok(Some(Listed { names, taint }))
+            Ok(Some(FolderListing { names, taint }))
         })
     }
 
-    fn search(&self, words: String) -> Answer<'_, Vec<Hit>> {
+    fn search(&self, words: String) -> Answer<'_, Vec<FileHit>> {
         Box::pin(async move {
             let looked = words.clone();
             let (named, holding) = self
@@ -249,18 +252,18 @@ impl Ground for Workshop {
                         .writer()
                         .inspect(move |view| view.tainted_files.get(&path).cloned().unwrap_or_default())
                 };
-                let mut hits: Vec<Hit> = Vec::new();
+                let mut hits: Vec<FileHit> = Vec::new();
                 let mut seen = BTreeSet::new();
                 for path in holding.iter().filter_map(|hit| parsed(&hit.path)) {
                     if seen.insert(path.clone()) {
                         let (line, taint) = (line_with(computer, &path, &words)?, labels(&path)?);
-                        hits.push(Hit { path, line, taint });
+                        hits.push(FileHit { path, line, taint });
                     }
                 }
                 for path in named.iter().filter_map(|hit| parsed(&hit.path)) {
                     if seen.insert(path.clone()) {
                         let taint = labels(&path)?;
-                        hits.push(Hit { path, line: None, taint });
+                        hits.push(FileHit { path, line: None, taint });
                     }
                 }
                 Ok(hits)
@@ -269,7 +272,7 @@ impl Ground for Workshop {
         })
     }
 
-    fn exec(&self, by: By, command: RunCommand) -> Answer<'_, Seq> {
+    fn exec(&self, by: CallOrigin, command: RunCommand) -> Answer<'_, Seq> {
         let (computer, commands, places) =
             (Arc::clone(&self.computer), Arc::clone(&self.commands), Arc::clone(&self.places));
         Box::pin(async move {
@@ -288,7 +291,7 @@ impl Ground for Workshop {
                     agent: Some(ByAgent {
                         run: by.run,
                         task: by.task,
-                        read_policy: read_policy(by.sight),
+                        read_policy: read_policy(by.read_policy),
                         left,
                     }),
                 };
@@ -298,12 +301,14 @@ impl Ground for Workshop {
                 match (ran, events.last().filter(|event| event.name == "tool.result")) {
                     (_, Some(result)) => Ok(result.seq),
                     (Err(failure), None) => Err(failure),
-                    (Ok(()), None) => Err(Failure::new(Code::Failed, "the command was not answered")),
+                    (Ok(()), None) => {
+                        Err(ComputerError::new(ErrorCode::Failed, "the command was not answered"))
+                    }
                 }
             });
             match ran.await {
                 Ok(came) => came.map_err(|failure| told(&failure)),
-                Err(_) => Err(GroundError::Unavailable("a part of the computer failed".into())),
+                Err(_) => Err(PortError::Unavailable("a part of the computer failed".into())),
             }
         })
     }
@@ -320,14 +325,14 @@ impl Ground for Workshop {
     }
 
     fn say(&self, run: RunId, task: TaskId, text: &str) {
-        self.computer.say(Voice { run, task, text: text.into() });
+        self.computer.say(AgentSpeech { run, task, text: text.into() });
     }
 }
 
 /// What an agent may read, for the computer that runs its commands.
-fn read_policy(sight: Sight) -> ReadPolicy {
-    let own = sight.clone();
-    ReadPolicy::new(move |path| own.may_read(path), move |path| sight.may_everyone_read(path))
+fn read_policy(policy: PortReadPolicy) -> ReadPolicy {
+    let own = policy.clone();
+    ReadPolicy::new(move |path| own.may_read(path), move |path| policy.may_everyone_read(path))
 }
 
 /// Labels of the names in a folder: those of its files, and those of the folders in it that hold nothing without a label.
@@ -351,7 +356,7 @@ fn labels_in(view: &View, folder: Option<&FilePath>) -> Vec<Taint> {
 }
 
 /// The first line of a file that holds one of the words.
-fn line_with(computer: &Computer, path: &FilePath, words: &str) -> Result<Option<String>, Failure> {
+fn line_with(computer: &Computer, path: &FilePath, words: &str) -> Result<Option<String>, ComputerError> {
     const MOST: u64 = 1 << 20;
     let wanted = path.clone();
     let node = computer.writer().inspect(move |view| view.files.get(&wanted).cloned())?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Stable codes; `choir --help` lists the exit codes they map to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Code {
+pub enum ErrorCode {
     Failed,
     BadPath,
     BadRequest,
@@ -36,7 +36,7 @@ pub enum Code {
     NoGrant,
 }
 
-impl Code {
+impl ErrorCode {
     /// The exit code of the process.
     pub fn exit(self) -> u8 {
         match self {
@@ -66,29 +66,29 @@ impl Code {
 
 /// A failure as the person sees it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Failure {
-    pub code: Code,
+pub struct ComputerError {
+    pub code: ErrorCode,
     pub message: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<Conflict>,
 }
 
-impl Failure {
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
+impl ComputerError {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), conflicts: Vec::new() }
     }
 
-    fn of(code: Code, error: &(dyn std::error::Error + 'static)) -> Self {
+    fn of(code: ErrorCode, error: &(dyn std::error::Error + 'static)) -> Self {
         Self::new(code, chain(error))
     }
 
     /// A failure of the storage underneath: what the disk said decides the code.
     fn of_storage(error: &(dyn std::error::Error + 'static)) -> Self {
         let code = std::iter::successors(Some(error), |error| error.source()).find_map(disk_code);
-        let mut failure = Self::of(code.unwrap_or(Code::Failed), error);
+        let mut failure = Self::of(code.unwrap_or(ErrorCode::Failed), error);
         let plain = match code {
-            Some(Code::ReadOnly) => "the disk is read-only",
-            Some(Code::StorageFull) => "the disk is full",
+            Some(ErrorCode::ReadOnly) => "the disk is read-only",
+            Some(ErrorCode::StorageFull) => "the disk is full",
             Some(_) | None => return failure,
         };
         if !failure.message.contains(plain) {
@@ -99,12 +99,12 @@ impl Failure {
 }
 
 /// What the disk said, if this is its own voice.
-fn disk_code(error: &(dyn std::error::Error + 'static)) -> Option<Code> {
-    use rusqlite::{Error, ErrorCode};
+fn disk_code(error: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
+    use rusqlite::Error;
     use std::io::ErrorKind;
     match error.downcast_ref::<DiskError>() {
-        Some(DiskError::Full { .. }) => return Some(Code::StorageFull),
-        Some(DiskError::ReadOnly { .. }) => return Some(Code::ReadOnly),
+        Some(DiskError::Full { .. }) => return Some(ErrorCode::StorageFull),
+        Some(DiskError::ReadOnly { .. }) => return Some(ErrorCode::ReadOnly),
         Some(_) | None => {}
     }
     let (full, read_only) = if let Some(io) = error.downcast_ref::<std::io::Error>() {
@@ -115,18 +115,21 @@ fn disk_code(error: &(dyn std::error::Error + 'static)) -> Option<Code> {
         let sqlite = shared.or_else(|| error.downcast_ref::<Error>())?.sqlite_error()?;
         // Where not even the index of the write-ahead log finds room, SQLite speaks of input and output.
         let no_room = sqlite.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
-        (no_room || sqlite.code == ErrorCode::DiskFull, sqlite.code == ErrorCode::ReadOnly)
+        (
+            no_room || sqlite.code == rusqlite::ErrorCode::DiskFull,
+            sqlite.code == rusqlite::ErrorCode::ReadOnly,
+        )
     };
-    if full { Some(Code::StorageFull) } else { read_only.then_some(Code::ReadOnly) }
+    if full { Some(ErrorCode::StorageFull) } else { read_only.then_some(ErrorCode::ReadOnly) }
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for ComputerError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for ComputerError {}
 
 /// An error with all its causes, each said once.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
@@ -142,7 +145,7 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-impl From<Rejection> for Failure {
+impl From<Rejection> for ComputerError {
     fn from(rejection: Rejection) -> Self {
         let code = match &rejection {
             Rejection::NotFound { .. }
@@ -150,9 +153,11 @@ impl From<Rejection> for Failure {
             | Rejection::NoWindow { .. }
             | Rejection::NoSetting { .. }
             | Rejection::NoSuchCall { .. }
-            | Rejection::NotYet { .. } => Code::NotFound,
-            Rejection::Conflicts { .. } | Rejection::Stale { .. } | Rejection::Taken { .. } => Code::Conflict,
-            Rejection::BadPath { .. } | Rejection::LinkLeaves { .. } => Code::BadPath,
+            | Rejection::NotYet { .. } => ErrorCode::NotFound,
+            Rejection::Conflicts { .. } | Rejection::Stale { .. } | Rejection::Taken { .. } => {
+                ErrorCode::Conflict
+            }
+            Rejection::BadPath { .. } | Rejection::LinkLeaves { .. } => ErrorCode::BadPath,
             Rejection::NotAFolder { .. }
             | Rejection::IsAFolder { .. }
             | Rejection::Occupied { .. }
@@ -167,18 +172,18 @@ impl From<Rejection> for Failure {
             | Rejection::CallTaken { .. }
             | Rejection::CallIsOpen { .. }
             | Rejection::CallIsHeld { .. }
-            | Rejection::Missing { .. } => Code::Refused,
-            Rejection::NoRun { .. } => Code::NoRun,
-            Rejection::RunTaken { .. } => Code::RunTaken,
-            Rejection::RunIsOver { .. } => Code::RunIsOver,
-            Rejection::RunIsPaused { .. } => Code::RunIsPaused,
-            Rejection::RunIsBusy { .. } => Code::RunIsBusy,
-            Rejection::NoTask { .. } => Code::NoTask,
-            Rejection::TaskTaken { .. } => Code::TaskTaken,
-            Rejection::TaskIsOver { .. } => Code::TaskIsOver,
-            Rejection::TaskIsBusy { .. } | Rejection::NotHeard { .. } => Code::TaskIsBusy,
-            Rejection::NoAsk { .. } => Code::NoQuestion,
-            Rejection::NoGrant { .. } => Code::NoGrant,
+            | Rejection::Missing { .. } => ErrorCode::Refused,
+            Rejection::NoRun { .. } => ErrorCode::NoRun,
+            Rejection::RunTaken { .. } => ErrorCode::RunTaken,
+            Rejection::RunIsOver { .. } => ErrorCode::RunIsOver,
+            Rejection::RunIsPaused { .. } => ErrorCode::RunIsPaused,
+            Rejection::RunIsBusy { .. } => ErrorCode::RunIsBusy,
+            Rejection::NoTask { .. } => ErrorCode::NoTask,
+            Rejection::TaskTaken { .. } => ErrorCode::TaskTaken,
+            Rejection::TaskIsOver { .. } => ErrorCode::TaskIsOver,
+            Rejection::TaskIsBusy { .. } | Rejection::NotHeard { .. } => ErrorCode::TaskIsBusy,
+            Rejection::NoAsk { .. } => ErrorCode::NoQuestion,
+            Rejection::NoGrant { .. } => ErrorCode::NoGrant,
         };
         let mut failure = Self::new(code, rejection.to_string());
         if let Rejection::Taken { paths } = &rejection {
@@ -192,62 +197,62 @@ impl From<Rejection> for Failure {
     }
 }
 
-impl From<SubmitError> for Failure {
+impl From<SubmitError> for ComputerError {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::Rejected(rejection) => rejection.into(),
             SubmitError::Append(e) => e.into(),
             SubmitError::Read(e) => e.into(),
             SubmitError::Content(e) => e.into(),
-            SubmitError::NoContent(_) => Self::of(Code::Refused, &error),
-            SubmitError::Stopped(_) => Self::of(Code::Failed, &error),
+            SubmitError::NoContent(_) => Self::of(ErrorCode::Refused, &error),
+            SubmitError::Stopped(_) => Self::of(ErrorCode::Failed, &error),
         }
     }
 }
 
-impl From<AppendError> for Failure {
+impl From<AppendError> for ComputerError {
     fn from(error: AppendError) -> Self {
         Self::of_storage(&error)
     }
 }
 
-impl From<ReadError> for Failure {
+impl From<ReadError> for ComputerError {
     fn from(error: ReadError) -> Self {
         if matches!(error, ReadError::Storage { .. }) {
             return Self::of_storage(&error);
         }
-        Self::of(Code::Damaged, &error)
+        Self::of(ErrorCode::Damaged, &error)
     }
 }
 
-impl From<ContentError> for Failure {
+impl From<ContentError> for ComputerError {
     fn from(error: ContentError) -> Self {
         let code = match &error {
-            ContentError::Missing(_) | ContentError::Purged(_) => Code::NotFound,
-            ContentError::Damaged(_) => Code::Damaged,
+            ContentError::Missing(_) | ContentError::Purged(_) => ErrorCode::NotFound,
+            ContentError::Damaged(_) => ErrorCode::Damaged,
             ContentError::Storage(_) => return Self::of_storage(&error),
         };
         Self::of(code, &error)
     }
 }
 
-impl From<OpenError> for Failure {
+impl From<OpenError> for ComputerError {
     fn from(error: OpenError) -> Self {
         let code = match &error {
-            OpenError::Missing(_) => Code::NoComputer,
-            OpenError::Exists(_) | OpenError::TooNew { .. } | OpenError::User(_) => Code::Refused,
-            OpenError::Locked { .. } => Code::Busy,
-            OpenError::Damaged(_) => Code::Damaged,
+            OpenError::Missing(_) => ErrorCode::NoComputer,
+            OpenError::Exists(_) | OpenError::TooNew { .. } | OpenError::User(_) => ErrorCode::Refused,
+            OpenError::Locked { .. } => ErrorCode::Busy,
+            OpenError::Damaged(_) => ErrorCode::Damaged,
             OpenError::Storage(_) | OpenError::Read(ReadError::Storage { .. }) => {
                 return Self::of_storage(&error);
             }
-            OpenError::Read(_) => Code::Damaged,
+            OpenError::Read(_) => ErrorCode::Damaged,
         };
         Self::of(code, &error)
     }
 }
 
-impl From<ProjectError> for Failure {
+impl From<ProjectError> for ComputerError {
     fn from(error: ProjectError) -> Self {
         match error {
             ProjectError::Submit(e) => e.into(),
@@ -261,42 +266,42 @@ impl From<ProjectError> for Failure {
     }
 }
 
-impl From<projector::ViewsError> for Failure {
+impl From<projector::ViewsError> for ComputerError {
     fn from(error: projector::ViewsError) -> Self {
         Self::of_storage(&error)
     }
 }
 
-impl From<isolation::StartError> for Failure {
+impl From<isolation::StartError> for ComputerError {
     fn from(error: isolation::StartError) -> Self {
         use isolation::StartError;
         match error {
-            StartError::Unprotected(_) => Self::of(Code::Refused, &error),
-            StartError::Policy(_) => Self::of(Code::BadRequest, &error),
-            StartError::Setup { .. } | StartError::Died => Self::of(Code::Refused, &error),
+            StartError::Unprotected(_) => Self::of(ErrorCode::Refused, &error),
+            StartError::Policy(_) => Self::of(ErrorCode::BadRequest, &error),
+            StartError::Setup { .. } | StartError::Died => Self::of(ErrorCode::Refused, &error),
             StartError::Launcher(_) => Self::of_storage(&error),
         }
     }
 }
 
-impl From<isolation::ExecError> for Failure {
+impl From<isolation::ExecError> for ComputerError {
     fn from(error: isolation::ExecError) -> Self {
         match error {
-            isolation::ExecError::NotStarted { .. } => Self::of(Code::BadRequest, &error),
-            isolation::ExecError::Gone => Self::of(Code::Failed, &error),
+            isolation::ExecError::NotStarted { .. } => Self::of(ErrorCode::BadRequest, &error),
+            isolation::ExecError::Gone => Self::of(ErrorCode::Failed, &error),
         }
     }
 }
 
-impl From<std::io::Error> for Failure {
+impl From<std::io::Error> for ComputerError {
     fn from(error: std::io::Error) -> Self {
         Self::of_storage(&error)
     }
 }
 
 /// Whatever reached `main`, as a failure.
-pub fn of_anyhow(error: &anyhow::Error) -> Failure {
-    if let Some(failure) = error.downcast_ref::<Failure>() {
+pub fn of_anyhow(error: &anyhow::Error) -> ComputerError {
+    if let Some(failure) = error.downcast_ref::<ComputerError>() {
         return failure.clone();
     }
     let mut text = error.to_string();
@@ -307,14 +312,14 @@ pub fn of_anyhow(error: &anyhow::Error) -> Failure {
         }
     }
     let code = error.chain().find_map(|cause| disk_code(cause).or_else(|| plain_code(cause)));
-    Failure::new(code.unwrap_or(Code::Failed), text)
+    ComputerError::new(code.unwrap_or(ErrorCode::Failed), text)
 }
 
 /// A file that the person named and that is not there, or a log that does not hold together.
-fn plain_code(cause: &(dyn std::error::Error + 'static)) -> Option<Code> {
+fn plain_code(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     if let Some(io) = cause.downcast_ref::<std::io::Error>() {
-        return (io.kind() == std::io::ErrorKind::NotFound).then_some(Code::NotFound);
+        return (io.kind() == std::io::ErrorKind::NotFound).then_some(ErrorCode::NotFound);
     }
     let broken = cause.downcast_ref::<ReadError>().is_some_and(|e| !matches!(e, ReadError::Storage { .. }));
-    broken.then_some(Code::Damaged)
+    broken.then_some(ErrorCode::Damaged)
 }

@@ -33,7 +33,7 @@ type Ended = Option<Option<i32>>;
 
 /// The output of one terminal or command.
 #[derive(Debug)]
-pub struct Feed {
+pub struct OutputFeed {
     id: TerminalId,
     pace: Pace,
     state: Mutex<State>,
@@ -68,14 +68,14 @@ pub struct Output {
 /// A tab that looks; dropping it lets the writer run on.
 #[derive(Debug)]
 pub struct Attachment {
-    feed: Arc<Feed>,
+    feed: Arc<OutputFeed>,
     written: watch::Receiver<u64>,
     ended: watch::Receiver<Ended>,
     sent: u64,
     shown: u64,
 }
 
-impl Feed {
+impl OutputFeed {
     pub fn new(id: TerminalId, pace: Pace) -> Arc<Self> {
         let (written, ended) = (watch::Sender::new(0), watch::Sender::new(None));
         Arc::new(Self { id, pace, state: Mutex::default(), shown: Condvar::new(), written, ended })
@@ -202,8 +202,8 @@ impl Drop for Attachment {
 mod tests {
     use super::*;
 
-    fn feed() -> Arc<Feed> {
-        Feed::new(TerminalId::from_bytes([1; 16]), Pace::OfItsOwn)
+    fn feed() -> Arc<OutputFeed> {
+        OutputFeed::new(TerminalId::from_bytes([1; 16]), Pace::OfItsOwn)
     }
 
     #[tokio::test]

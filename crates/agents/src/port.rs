@@ -20,11 +20,11 @@ use thiserror::Error;
 use crate::rules::Rules;
 
 /// What a computer answers, in its own time.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, GroundError>> + Send + 'a>>;
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, PortError>> + Send + 'a>>;
 
 /// Why a computer did not do what it was asked.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
-pub enum GroundError {
+pub enum PortError {
     /// The present does not allow it. Asking again does not help.
     #[error("{0}")]
     Refused(String),
@@ -35,7 +35,7 @@ pub enum GroundError {
 
 /// Something to be recorded, with everything that deciding needs.
 #[derive(Debug, Clone)]
-pub struct Deed {
+pub struct AgentSubmission {
     /// Minted by whoever does it; a resend is recognised by it.
     pub command: CommandId,
     pub op: OpId,
@@ -50,27 +50,27 @@ pub struct Deed {
 
 /// Who makes a call, and where it came from.
 #[derive(Debug, Clone)]
-pub struct By {
+pub struct CallOrigin {
     pub run: RunId,
     pub task: TaskId,
     pub call: OpId,
     pub actor: Actor,
     pub taint: Vec<Taint>,
-    pub sight: Sight,
+    pub read_policy: ReadPolicy,
     /// What a command may take, where a budget sets a bound to it.
     pub left: Option<Duration>,
 }
 
 /// Which files an agent may read without being asked.
 #[derive(Clone)]
-pub struct Sight {
+pub struct ReadPolicy {
     own: MayRead,
     everyone: MayRead,
 }
 
 type MayRead = Arc<dyn Fn(&FilePath) -> bool + Send + Sync>;
 
-impl Sight {
+impl ReadPolicy {
     /// What one agent may read: never less than every agent may.
     pub fn of_one(rules: &Arc<Rules>, own: impl Fn(&FilePath) -> bool + Send + Sync + 'static) -> Self {
         Self { own: Arc::new(own), ..Self::of_everyone(rules) }
@@ -99,9 +99,9 @@ impl Sight {
     }
 }
 
-impl std::fmt::Debug for Sight {
+impl std::fmt::Debug for ReadPolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Sight")
+        f.write_str("ReadPolicy")
     }
 }
 
@@ -115,7 +115,7 @@ pub struct Found {
 
 /// What is in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct FolderListing {
     /// Those of folders have a slash at their end.
     pub names: Vec<String>,
     /// Labels of what has these names: whoever chose them may have read anything.
@@ -124,7 +124,7 @@ pub struct Listed {
 
 /// A place where words were found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
+pub struct FileHit {
     pub path: FilePath,
     /// The line that holds them, where the words are in the file and not in its name.
     pub line: Option<String>,
@@ -134,7 +134,7 @@ pub struct Hit {
 
 /// What holds for a run beyond itself.
 #[derive(Debug, Clone, Default)]
-pub struct Standing {
+pub struct RunContext {
     /// What the person allowed: in this run, or in all.
     pub grants: Vec<Grant>,
     /// What the run took.
@@ -152,13 +152,13 @@ pub struct Standing {
 }
 
 /// The computer. Whatever blocks does so on threads of its own.
-pub trait Ground: Send + Sync + 'static {
+pub trait ComputerPort: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
     fn new_command(&self) -> CommandId;
     fn new_op(&self) -> OpId;
 
     /// Records something; where its last event stands, if it made any.
-    fn record(&self, deed: Deed) -> Answer<'_, Option<Seq>>;
+    fn record(&self, deed: AgentSubmission) -> Answer<'_, Option<Seq>>;
     /// Keeps bytes that are too many to travel with what names them.
     fn keep(&self, bytes: Vec<u8>) -> Answer<'_, ContentRef>;
     fn content(&self, hash: ContentHash) -> Answer<'_, Vec<u8>>;
@@ -167,17 +167,17 @@ pub trait Ground: Send + Sync + 'static {
     fn open_runs(&self) -> Answer<'_, Vec<RunId>>;
     /// All events of a run, in order.
     fn events_of(&self, run: RunId) -> Answer<'_, Vec<Event>>;
-    fn standing(&self, run: RunId) -> Answer<'_, Standing>;
+    fn standing(&self, run: RunId) -> Answer<'_, RunContext>;
 
     fn file(&self, path: FilePath) -> Answer<'_, Option<Found>>;
     /// Nothing, if there is no such folder.
-    fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<Listed>>;
-    fn search(&self, words: String) -> Answer<'_, Vec<Hit>>;
+    fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<FolderListing>>;
+    fn search(&self, words: String) -> Answer<'_, Vec<FileHit>>;
 
     /// Runs a command in a cell as one call, from its record to its result; again, if it is recorded already and
     /// nothing of it took effect. Files that its agent may not read are not readable in the cell, and what it prints
     /// and writes carries the labels of whatever it could read. Where its result stands.
-    fn exec(&self, by: By, command: RunCommand) -> Answer<'_, Seq>;
+    fn exec(&self, by: CallOrigin, command: RunCommand) -> Answer<'_, Seq>;
     /// Whether a command of this call runs, or is about to.
     fn is_running(&self, call: OpId) -> bool;
     /// Ends a command that runs.

@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use portable_pty::{ChildKiller, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 use super::process::{Control, Process, Size};
-use computer::place::Place;
+use computer::paths::ComputerPaths;
 
 /// What bash reads at its start in place of `~/.bashrc`: the person's files, then the marks.
 pub(crate) const BASHRC: &str = include_str!("shell/bashrc");
 const BASHRC_NAME: &str = "bashrc";
 
 /// Starts the shell in the workspace.
-pub(super) fn start(place: &Place, size: Size) -> io::Result<Process> {
+pub(super) fn start(place: &ComputerPaths, size: Size) -> io::Result<Process> {
     let pair = native_pty_system().openpty(pty_size(size)).map_err(other)?;
     let mut command = command(place);
     command.cwd(&place.workspace);
@@ -38,7 +38,7 @@ pub(super) fn start(place: &Place, size: Size) -> io::Result<Process> {
     Ok(Process { output, input, control, wait })
 }
 
-fn command(place: &Place) -> CommandBuilder {
+fn command(place: &ComputerPaths) -> CommandBuilder {
     let login = CommandBuilder::new_default_prog();
     let shell = login.get_shell();
     if Path::new(&shell).file_name() != Some(OsStr::new("bash")) {

@@ -13,7 +13,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use super::Shared;
 use crate::hold;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 use computer::socket::Server;
 
 /// How long the bus waits for an event at most; it waits again.
@@ -191,7 +191,7 @@ impl Actor for Worker {
 }
 
 /// The work of a part, until the computer is closed.
-fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
+fn run(part: Part, shared: &Shared) -> Result<(), ComputerError> {
     let Shared { computer, bus, activity, notices, commands, .. } = shared;
     let tell = |notice: hold::Notice| match notice {
         hold::Notice::Trouble(text) => {
@@ -216,7 +216,7 @@ fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
         }
         Part::Watcher => {
             let watch = Watch::start(&computer.place.workspace, &computer.place.state)
-                .map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+                .map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
             // The watcher runs before the first scan, so nothing falls between the two.
             computer.record_outside(&|_, _, _| ())?;
             hold::record_edits(computer, &watch, &|gathered| activity.settle(gathered), &tell);
@@ -230,7 +230,7 @@ fn run(part: Part, shared: &Shared) -> Result<(), Failure> {
             if computer.is_ending() {
                 Ok(())
             } else {
-                Err(Failure::new(Code::Failed, "the socket was closed"))
+                Err(ComputerError::new(ErrorCode::Failed, "the socket was closed"))
             }
         }
     }

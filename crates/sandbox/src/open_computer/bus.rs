@@ -19,7 +19,7 @@ const CHUNK: usize = 256;
 
 /// The newest events, and how far everything is.
 #[derive(Debug)]
-pub struct Bus {
+pub struct EventBus {
     newest: Mutex<Newest>,
     head: watch::Sender<Seq>,
     projected: watch::Sender<Seq>,
@@ -34,7 +34,7 @@ struct Newest {
 /// Events in a row, with the seq of the last.
 pub type Backlog = Vec<(Seq, Arc<str>)>;
 
-impl Bus {
+impl EventBus {
     pub(super) fn new(head: Seq) -> Self {
         Self {
             newest: Mutex::default(),

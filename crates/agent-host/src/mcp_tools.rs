@@ -11,14 +11,14 @@ use models::chat::Tool;
 use serde_json::{Map, Value};
 use shared_types::wire::{ToolLine, ToolServerKind, ToolServerLine, ToolServerState};
 
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 
 /// Where a computer keeps what servers said of their tools.
 const FOLDER: &str = "mcp";
 
 /// See the module. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct ForeignTools {
+pub struct McpTools {
     servers: Servers,
 }
 
@@ -29,10 +29,10 @@ fn roles() -> Vec<&'static str> {
 }
 
 /// `[mcp]` of `choir.toml`.
-pub fn settings(table: Option<&toml::Table>) -> Result<Settings, Failure> {
+pub fn settings(table: Option<&toml::Table>) -> Result<Settings, ComputerError> {
     let Some(table) = table else { return Ok(Settings::default()) };
     let parsed = Settings::parse(table, &roles());
-    let mut settings = parsed.map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
+    let mut settings = parsed.map_err(|e| ComputerError::new(ErrorCode::BadRequest, e.to_string()))?;
     // Folders may be named from the person's home.
     let home = std::env::home_dir();
     for server in settings.servers.values_mut() {
@@ -47,7 +47,7 @@ pub fn settings(table: Option<&toml::Table>) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-impl ForeignTools {
+impl McpTools {
     /// `state` is the computer's own folder.
     pub fn new(settings: &Settings, state: &Path, launch: Arc<dyn Launch>, keys: Keys) -> Self {
         models::prepare_tls();
@@ -108,7 +108,7 @@ fn line(line: mcp::ServerStatus) -> ToolServerLine {
     }
 }
 
-impl Toolbox for ForeignTools {
+impl Toolbox for McpTools {
     fn offered(&self, role: Role) -> FromToolbox<'_, Offer> {
         Box::pin(async move {
             let (found, silent) = self.servers.tools_for(role.name()).await;

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use agents::alone::Alone;
+use agents::local_model_lock::LocalModelLock;
 use agents::roles::Role;
 use agents::toolbox::Toolbox;
 use agents::web::Web;
-use agents::{Kit, Rules};
+use agents::{AgentEnvironment, Rules};
 use event_log::EventLog;
 use models::{ApiKey, ApiKeys, Catalog, ChosenModel, Gateway, LocalModel, ModelError};
 use shared_types::UserId;
 use shared_types::wire::{LocalModelLine, ModelLine};
 
+use crate::mcp_tools::{self, McpTools};
 use crate::server_cells::ServerCells;
 use crate::services::UserServices;
 use crate::telemetry::{Telemetry, TelemetryConfig};
-use crate::toolbox::{self, ForeignTools};
 use crate::web::SearchedWeb;
 use computer::Computer;
-use computer::failure::{Code, Failure};
-use computer::place::Place;
+use computer::error::{ComputerError, ErrorCode};
+use computer::paths::ComputerPaths;
 use web_access::search::{Search, SearchConfig};
 
 /// Whoever knows the keys of a user.
@@ -27,10 +27,10 @@ pub type KeysOf = Arc<dyn Fn(&UserId) -> Arc<dyn ApiKeys> + Send + Sync>;
 
 /// See the module. Cheap to clone.
 #[derive(Clone)]
-pub struct Minds {
+pub struct AgentServices {
     pub catalog: Catalog,
     pub keys: KeysOf,
-    pub outside: Outside,
+    pub outside: MachineServices,
     /// Who searches the web, if anybody does.
     pub search: Option<Search>,
     pub telemetry: Option<Telemetry>,
@@ -38,36 +38,36 @@ pub struct Minds {
     /// MCP servers, as `[mcp]` names them.
     pub tools: Arc<mcp::Settings>,
     /// Whom the machine's own model works for, whoever's agent it is.
-    pub alone: Arc<Alone>,
+    pub alone: Arc<LocalModelLock>,
 }
 
-impl std::fmt::Debug for Minds {
+impl std::fmt::Debug for AgentServices {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Minds")
+        f.write_str("AgentServices")
     }
 }
 
 /// Whoever keeps the model of this machine: its weights and its process.
-pub trait LocalHost: LocalModel {
+pub trait LocalModelHost: LocalModel {
     fn line(&self) -> LocalModelLine;
     /// Begins to fetch the weights, since the person agreed; nothing, if they are here or on their way.
     fn fetch(&self);
     /// The person does not want the weights, and is not asked again; fetching them is ended.
-    fn decline(&self) -> Result<(), Failure>;
+    fn decline(&self) -> Result<(), ComputerError>;
     /// Ends the fetching, or the process.
     fn stop(&self);
 }
 
 /// What a machine's agents are given beside models of others: the model of its own, and the web.
 #[derive(Clone, Default)]
-pub struct Outside {
-    pub local: Option<Arc<dyn LocalHost>>,
+pub struct MachineServices {
+    pub local: Option<Arc<dyn LocalModelHost>>,
     pub web: Option<Arc<dyn Web>>,
 }
 
-impl std::fmt::Debug for Outside {
+impl std::fmt::Debug for MachineServices {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Outside")
+        f.write_str("MachineServices")
     }
 }
 
@@ -87,17 +87,18 @@ impl ApiKeys for NoKeys {
     }
 }
 
-impl Minds {
+impl AgentServices {
     /// The catalog as `[models]` changes it, the built-in rules, and no key for anybody.
-    pub fn new(models: Option<&toml::Table>) -> Result<Self, Failure> {
-        let wrong = |e: &dyn std::fmt::Display| Failure::new(Code::BadRequest, format!("[models]: {e}"));
+    pub fn new(models: Option<&toml::Table>) -> Result<Self, ComputerError> {
+        let wrong =
+            |e: &dyn std::fmt::Display| ComputerError::new(ErrorCode::BadRequest, format!("[models]: {e}"));
         let catalog = Catalog::load(models).map_err(|e| wrong(&e))?;
         let rules = Rules::built_in().map_err(|e| wrong(&e))?;
         let keys: KeysOf = Arc::new(|_| Arc::new(NoKeys));
         Ok(Self {
             catalog,
             keys,
-            outside: Outside::default(),
+            outside: MachineServices::default(),
             search: None,
             telemetry: None,
             rules: Arc::new(rules),
@@ -107,24 +108,24 @@ impl Minds {
     }
 
     /// The same with the person's own rules, from `[rules]`.
-    pub fn with_rules(self, table: Option<&toml::Table>) -> Result<Self, Failure> {
+    pub fn with_rules(self, table: Option<&toml::Table>) -> Result<Self, ComputerError> {
         let Some(table) = table else { return Ok(self) };
-        let rules =
-            Rules::with(table).map_err(|e| Failure::new(Code::BadRequest, format!("[rules]: {e}")))?;
+        let rules = Rules::with(table)
+            .map_err(|e| ComputerError::new(ErrorCode::BadRequest, format!("[rules]: {e}")))?;
         Ok(Self { rules: Arc::new(rules), ..self })
     }
 
     /// The same with the MCP servers of `[mcp]`. The key of a model's provider is for that provider alone, so none is
     /// given to a server.
-    pub fn with_tools(self, table: Option<&toml::Table>) -> Result<Self, Failure> {
-        let tools = toolbox::settings(table)?;
+    pub fn with_tools(self, table: Option<&toml::Table>) -> Result<Self, ComputerError> {
+        let tools = mcp_tools::settings(table)?;
         for (server, settings) in &tools.servers {
             if let Some(key) = settings.endpoint.keys().iter().find(|key| self.is_of_a_provider(key)) {
                 let message = format!(
                     "[mcp.{server}] {key:?} is the key of a provider of models, which no server is given; keep \
                      the server's own under another name, with: choir keys set {server}-{key}"
                 );
-                return Err(Failure::new(Code::BadRequest, message));
+                return Err(ComputerError::new(ErrorCode::BadRequest, message));
             }
         }
         Ok(Self { tools: Arc::new(tools), ..self })
@@ -159,13 +160,13 @@ impl Minds {
     }
 
     /// The same with what `[web.search]` and `[telemetry]` of a machine say.
-    pub fn with_services(self, services: &Services) -> Result<Self, Failure> {
+    pub fn with_services(self, services: &Services) -> Result<Self, ComputerError> {
         let search = services
             .search
             .as_ref()
             .map(Search::new)
             .transpose()
-            .map_err(|e| Failure::new(Code::BadRequest, e.to_string()))?;
+            .map_err(|e| ComputerError::new(ErrorCode::BadRequest, e.to_string()))?;
         let telemetry = services.telemetry.as_ref().map(Telemetry::new).transpose()?;
         Ok(Self { search, telemetry, ..self })
     }
@@ -185,7 +186,7 @@ impl Minds {
     }
 
     /// The tools that others run for one computer.
-    pub fn tools(&self, computer: &Computer) -> ForeignTools {
+    pub fn tools(&self, computer: &Computer) -> McpTools {
         let user = computer.log().user();
         let cells = computer.cells();
         let launch = ServerCells::new(
@@ -200,23 +201,23 @@ impl Minds {
     }
 
     /// The same, started by somebody else than the computer.
-    pub fn tools_in(&self, place: &Place, user: &UserId, launch: Arc<dyn mcp::Launch>) -> ForeignTools {
+    pub fn tools_in(&self, place: &ComputerPaths, user: &UserId, launch: Arc<dyn mcp::Launch>) -> McpTools {
         let keys = (self.keys)(user);
         let keys: mcp::Keys =
             Arc::new(move |name| Some(mcp::Zeroizing::new(keys.key(name)?.expose().to_owned())));
-        ForeignTools::new(&self.tools, &place.state, launch, keys)
+        McpTools::new(&self.tools, &place.state, launch, keys)
     }
 
     pub fn kit(
         &self,
-        ground: Arc<dyn agents::Ground>,
+        port: Arc<dyn agents::ComputerPort>,
         gateway: Gateway,
         user: &UserId,
-        tools: &ForeignTools,
-    ) -> Kit {
+        tools: &McpTools,
+    ) -> AgentEnvironment {
         let toolbox = (!tools.is_empty()).then(|| Arc::new(tools.clone()) as Arc<dyn Toolbox>);
-        Kit {
-            ground,
+        AgentEnvironment {
+            port,
             gateway,
             rules: Arc::clone(&self.rules),
             web: self.web(user),

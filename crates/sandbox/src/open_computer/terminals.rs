@@ -13,8 +13,8 @@ use super::process::Size;
 use super::terminal::Terminal;
 use super::{cell, shell};
 use computer::Computer;
-use computer::failure::{Code, Failure};
-use computer::feed::Attachment;
+use computer::error::{ComputerError, ErrorCode};
+use computer::output_feed::Attachment;
 
 /// Shells that may run at once.
 const LIMIT: usize = 32;
@@ -29,8 +29,8 @@ pub struct Terminals {
     running: Mutex<BTreeMap<TerminalId, Arc<Terminal>>>,
 }
 
-fn unknown(id: TerminalId) -> Failure {
-    Failure::new(Code::NotFound, format!("there is no terminal {id}; it may have ended"))
+fn unknown(id: TerminalId) -> ComputerError {
+    ComputerError::new(ErrorCode::NotFound, format!("there is no terminal {id}; it may have ended"))
 }
 
 impl Terminals {
@@ -44,7 +44,7 @@ impl Terminals {
         running
     }
 
-    fn get(&self, id: TerminalId) -> Result<Arc<Terminal>, Failure> {
+    fn get(&self, id: TerminalId) -> Result<Arc<Terminal>, ComputerError> {
         self.running
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -58,13 +58,15 @@ impl Terminals {
     }
 
     /// Starts a shell in the workspace.
-    pub fn start(&self, kind: TerminalKind, size: Size) -> Result<wire::Terminal, Failure> {
+    pub fn start(&self, kind: TerminalKind, size: Size) -> Result<wire::Terminal, ComputerError> {
         check(size)?;
-        let full = || Failure::new(Code::Refused, format!("{LIMIT} terminals run already; close one"));
+        let full =
+            || ComputerError::new(ErrorCode::Refused, format!("{LIMIT} terminals run already; close one"));
         if self.running().len() >= LIMIT {
             return Err(full());
         }
-        let failed = |e: io::Error| Failure::new(Code::Failed, format!("no shell could be started: {e}"));
+        let failed =
+            |e: io::Error| ComputerError::new(ErrorCode::Failed, format!("no shell could be started: {e}"));
         let process = match kind {
             TerminalKind::Cell => cell::start(&self.computer, size)?,
             TerminalKind::Shell => shell::start(&self.computer.place, size).map_err(failed)?,
@@ -94,20 +96,20 @@ impl Terminals {
             .for_each(|shell| shell.end());
     }
 
-    pub fn end(&self, id: TerminalId) -> Result<(), Failure> {
+    pub fn end(&self, id: TerminalId) -> Result<(), ComputerError> {
         self.get(id)?.end();
         Ok(())
     }
 
-    pub fn attach(&self, id: TerminalId, offset: u64) -> Result<Attachment, Failure> {
+    pub fn attach(&self, id: TerminalId, offset: u64) -> Result<Attachment, ComputerError> {
         Ok(self.get(id)?.attach(offset))
     }
 
     /// Types bytes into a terminal. Waits a moment at most, and never on a thread that serves others.
-    pub async fn type_in(&self, id: TerminalId, bytes: &[u8]) -> Result<(), Failure> {
+    pub async fn type_in(&self, id: TerminalId, bytes: &[u8]) -> Result<(), ComputerError> {
         let full = |Full| {
-            Failure::new(
-                Code::Refused,
+            ComputerError::new(
+                ErrorCode::Refused,
                 "the program in this terminal does not read what is typed, so the last input was dropped; \
                  close the terminal to end it",
             )
@@ -115,7 +117,7 @@ impl Terminals {
         self.get(id)?.type_in(bytes).await.map_err(full)
     }
 
-    pub fn resize(&self, id: TerminalId, size: Size) -> Result<(), Failure> {
+    pub fn resize(&self, id: TerminalId, size: Size) -> Result<(), ComputerError> {
         check(size)?;
         self.get(id)?.resize(size);
         Ok(())
@@ -127,10 +129,10 @@ impl Terminals {
     }
 }
 
-fn check(Size { columns, rows }: Size) -> Result<(), Failure> {
+fn check(Size { columns, rows }: Size) -> Result<(), ComputerError> {
     if SIZES.contains(&columns) && SIZES.contains(&rows) {
         return Ok(());
     }
     let message = format!("a terminal of {columns} by {rows} cannot be: each must be from 2 to 1000");
-    Err(Failure::new(Code::BadRequest, message))
+    Err(ComputerError::new(ErrorCode::BadRequest, message))
 }

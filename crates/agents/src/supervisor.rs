@@ -1,6 +1,6 @@
 //! All runs of one computer: begun when the log says so, told what the log says, begun again if they fail.
 //!
-//! Whoever owns it follows the log and calls [`Choir::tell`]. Dropping it ends everything that is under way; nothing is
+//! Whoever owns it follows the log and calls [`RunSupervisor::tell`]. Dropping it ends everything that is under way; nothing is
 //! lost by that, since a run is what the log says it is.
 
 use std::collections::HashMap;
@@ -14,9 +14,9 @@ use shared_types::{Actor, Event, OpId, Payload, RunId, Seq};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::alone::Alone;
 use crate::budget::Reserved;
-use crate::ground::{Deed, Ground, GroundError};
+use crate::local_model_lock::LocalModelLock;
+use crate::port::{AgentSubmission, ComputerPort, PortError};
 use crate::rules::Rules;
 use crate::runner::{Ended, Runner};
 use crate::toolbox::Toolbox;
@@ -27,8 +27,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// What runs work with.
-pub struct Kit {
-    pub ground: Arc<dyn Ground>,
+pub struct AgentEnvironment {
+    pub port: Arc<dyn ComputerPort>,
     pub gateway: Gateway,
     pub rules: Arc<Rules>,
     pub web: Option<Arc<dyn Web>>,
@@ -39,19 +39,19 @@ pub struct Kit {
     /// Tokens that models read at once, by their names, where that turned out to be less than the catalog says.
     pub rooms: Mutex<HashMap<String, u64>>,
     /// Whom the machine's own model works for.
-    pub local: Arc<Alone>,
+    pub local: Arc<LocalModelLock>,
 }
 
-impl std::fmt::Debug for Kit {
+impl std::fmt::Debug for AgentEnvironment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Kit")
+        f.write_str("AgentEnvironment")
     }
 }
 
 /// See the module.
 #[derive(Debug)]
-pub struct Choir {
-    kit: Arc<Kit>,
+pub struct RunSupervisor {
+    kit: Arc<AgentEnvironment>,
     runs: Arc<Mutex<Runs>>,
 }
 
@@ -61,11 +61,11 @@ struct Runs {
     tasks: JoinSet<()>,
 }
 
-impl Choir {
+impl RunSupervisor {
     /// Begins with the runs that are not over. Whatever the log gets from now on has to be told; twice does no harm.
-    pub async fn open(kit: Kit) -> Result<Self, GroundError> {
+    pub async fn open(kit: AgentEnvironment) -> Result<Self, PortError> {
         let choir = Self { kit: Arc::new(kit), runs: Arc::default() };
-        for run in choir.kit.ground.open_runs().await? {
+        for run in choir.kit.port.open_runs().await? {
             choir.wake(run).await;
             choir.begin(run);
         }
@@ -74,9 +74,9 @@ impl Choir {
 
     /// The time in which nobody carried a run out is not its own.
     async fn wake(&self, run: RunId) {
-        let ground = &self.kit.ground;
-        let deed = Deed {
-            command: ground.new_command(),
+        let port = &self.kit.port;
+        let deed = AgentSubmission {
+            command: port.new_command(),
             op: OpId::from_bytes(*run.as_bytes()),
             run,
             actor: Actor::CHOIR,
@@ -85,12 +85,12 @@ impl Choir {
             action: Action::Run(RunAction::Wake),
             contents: Vec::new(),
         };
-        if let Err(error) = ground.record(deed).await {
+        if let Err(error) = port.record(deed).await {
             tracing::debug!(%run, %error, "a run is taken up without a note of it");
         }
     }
 
-    pub fn kit(&self) -> &Arc<Kit> {
+    pub fn kit(&self) -> &Arc<AgentEnvironment> {
         &self.kit
     }
 
@@ -144,7 +144,7 @@ fn lock(runs: &Mutex<Runs>) -> MutexGuard<'_, Runs> {
 
 /// Carries a run out, again and again until it is over and nothing more was told of it.
 async fn supervise(
-    kit: Arc<Kit>,
+    kit: Arc<AgentEnvironment>,
     runs: Arc<Mutex<Runs>>,
     run: RunId,
     mut told: mpsc::UnboundedReceiver<Event>,
@@ -155,7 +155,7 @@ async fn supervise(
         let own = Arc::clone(&kit);
         let mut task = tokio::spawn(async move {
             let runner = Runner::load(own, run, events).await?;
-            Ok::<_, GroundError>(runner.run().await)
+            Ok::<_, PortError>(runner.run().await)
         });
         let abort = AbortOnDrop(task.abort_handle());
         let ended = loop {

@@ -8,12 +8,12 @@ use tokio::sync::Notify;
 
 /// Whom the model works for.
 #[derive(Debug, Default)]
-pub struct Alone {
+pub struct LocalModelLock {
     holder: Mutex<Option<(RunId, TaskId)>>,
     freed: Notify,
 }
 
-impl Alone {
+impl LocalModelLock {
     /// Waits until it works for nobody else. True if that took time, in which anything may have happened.
     pub(crate) async fn enter(&self, run: RunId, task: TaskId) -> bool {
         let mut has_waited = false;
@@ -58,7 +58,7 @@ mod tests {
 
     #[tokio::test]
     async fn another_waits_until_the_first_is_done_or_waits_itself() {
-        let alone = Arc::new(Alone::default());
+        let alone = Arc::new(LocalModelLock::default());
         assert!(!alone.enter(run(1), task(1)).await);
         assert!(!alone.enter(run(1), task(1)).await);
         let second = tokio::spawn({

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::process::{Control, Process, Size};
 use super::shell::BASHRC;
 use computer::Computer;
-use computer::failure::{Code, Failure};
+use computer::error::{ComputerError, ErrorCode};
 
 /// Where the file that bash reads stands inside.
 const SHOWN_AT: &str = "/choir";
@@ -20,7 +20,7 @@ const BASHRC_NAME: &str = "bashrc";
 const PROMPT: &str = "PS1='\\[\\e[2m\\]cell\\[\\e[0m\\] \\w \\$ '\n";
 
 /// Starts bash, or the plain shell where there is none.
-pub(super) fn start(computer: &Computer, size: Size) -> Result<Process, Failure> {
+pub(super) fn start(computer: &Computer, size: Size) -> Result<Process, ComputerError> {
     let folders = computer.place.state.join("cells");
     std::fs::create_dir_all(&folders)?;
     let scratch = tempfile::Builder::new().prefix("terminal-").tempdir_in(folders)?;
@@ -35,7 +35,7 @@ pub(super) fn start(computer: &Computer, size: Size) -> Result<Process, Failure>
     command.environment.push(("COLORTERM".into(), "truecolor".into()));
     let pty = cell.pty(&command, size.into()).map_err(|e| {
         cell.stop();
-        Failure::new(Code::Failed, format!("no shell could be started in the cell: {e}"))
+        ComputerError::new(ErrorCode::Failed, format!("no shell could be started in the cell: {e}"))
     })?;
     let control: Arc<dyn PtyControl> = Arc::from(pty.control);
     let inside = Inside { control: Arc::clone(&control), cell: Arc::clone(&cell) };
@@ -52,10 +52,10 @@ pub(super) fn start(computer: &Computer, size: Size) -> Result<Process, Failure>
 }
 
 /// Says what is missing, and that there is no way around it.
-fn no_cell(error: isolation::StartError) -> Failure {
-    let mut failure = Failure::from(error);
-    if failure.code == Code::Failed {
-        failure.code = Code::Refused;
+fn no_cell(error: isolation::StartError) -> ComputerError {
+    let mut failure = ComputerError::from(error);
+    if failure.code == ErrorCode::Failed {
+        failure.code = ErrorCode::Refused;
     }
     if !failure.message.contains("without protection") {
         failure.message.push_str(". Nothing is run without protection.");

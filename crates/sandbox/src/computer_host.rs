@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
-use crate::desk::Desk;
-use agent_host::minds::Minds;
-use computer::failure::{Code, Failure};
-use computer::place::Place;
-use computer::session::{self, Reached};
+use crate::open_computer::OpenComputer;
+use agent_host::agent_services::AgentServices;
+use computer::error::{ComputerError, ErrorCode};
+use computer::paths::ComputerPaths;
+use computer::session::{self, ComputerAccess};
 use computer::socket;
 
 /// The socket is open within this time, or something is wrong.
@@ -20,28 +20,31 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// A desk with the threads that it needs.
 #[derive(Debug)]
-pub struct Host {
-    desk: Desk,
+pub struct ComputerHost {
+    desk: OpenComputer,
     runtime: Runtime,
 }
 
-impl Host {
+impl ComputerHost {
     /// Opens the computer, if nobody holds it. When this returns, commands find the socket.
     pub fn unless_held(
-        place: &Place,
-        minds: &Minds,
+        place: &ComputerPaths,
+        minds: &AgentServices,
         progress: &dyn Fn(&str, u64, u64),
-    ) -> Result<Option<Self>, Failure> {
+    ) -> Result<Option<Self>, ComputerError> {
         let computer = match session::reach(place, progress)? {
-            Reached::Holder(_) => return Ok(None),
-            Reached::Own(computer) => *computer,
+            ComputerAccess::Holder(_) => return Ok(None),
+            ComputerAccess::Own(computer) => *computer,
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let desk = runtime.block_on(Desk::open(computer, minds))?;
+        let desk = runtime.block_on(OpenComputer::open(computer, minds))?;
         let started = Instant::now();
         while socket::connect(place)?.is_none() {
             if started.elapsed() > PATIENCE {
-                return Err(Failure::new(Code::Failed, "the socket of this computer could not be opened"));
+                return Err(ComputerError::new(
+                    ErrorCode::Failed,
+                    "the socket of this computer could not be opened",
+                ));
             }
             std::thread::sleep(PAUSE);
         }

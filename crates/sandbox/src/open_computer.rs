@@ -1,6 +1,6 @@
 //! A computer that is in use: kept open, followed, watched and served, by supervised parts.
 //!
-//! A [`Desk`] is a cheap handle on one user's computer and on nothing else: whoever has one can reach that user's
+//! A [`OpenComputer`] is a cheap handle on one user's computer and on nothing else: whoever has one can reach that user's
 //! events, files and terminals only. It is what every route of [`crate::api`] is given.
 
 mod activity;
@@ -25,21 +25,21 @@ use ractor::{Actor, ActorRef};
 use shared_types::{RunId, Seq, TaskId};
 use tokio::sync::{broadcast, mpsc, watch};
 
-pub use bus::{Backlog, Bus};
+pub use bus::{Backlog, EventBus};
 pub use computer::commands::Commands;
-pub use computer::feed::{Attachment, Output};
+pub use computer::output_feed::{Attachment, Output};
 pub use parts::{PARTS, Part, Policy};
 pub use process::{Control, Process, Size};
 pub use terminals::Terminals;
 
 use activity::Activity;
 
-use agent_host::minds::{LocalHost, Minds};
+use agent_host::agent_services::{AgentServices, LocalModelHost};
+use agent_host::mcp_tools::McpTools;
 use agent_host::runs::RunHost;
 use agent_host::services::UserServices;
-use agent_host::toolbox::ForeignTools;
-use computer::failure::{Code, Failure};
-use computer::{Computer, Voice};
+use computer::error::{ComputerError, ErrorCode};
+use computer::{AgentSpeech, Computer};
 use parts::Supervisor;
 
 /// Notices that wait for a tab at most; a tab that misses some has lost nothing that is in the log.
@@ -47,18 +47,18 @@ const NOTICES: usize = 64;
 
 /// A handle on one user's open computer.
 #[derive(Debug, Clone)]
-pub struct Desk(Arc<Inner>);
+pub struct OpenComputer(Arc<Inner>);
 
 struct Inner {
     computer: Arc<Computer>,
-    bus: Arc<Bus>,
+    bus: Arc<EventBus>,
     views: Mutex<Views>,
     terminals: Terminals,
     commands: Arc<Commands>,
     gateway: Gateway,
-    tools: ForeignTools,
+    tools: McpTools,
     services: UserServices,
-    local: Option<Arc<dyn LocalHost>>,
+    local: Option<Arc<dyn LocalModelHost>>,
     notices: broadcast::Sender<String>,
     supervisor: ActorRef<parts::Message>,
     /// Ends when the last part has ended.
@@ -67,7 +67,7 @@ struct Inner {
 
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("place", &self.computer.place).finish_non_exhaustive()
+        f.debug_struct("OpenComputer").field("place", &self.computer.place).finish_non_exhaustive()
     }
 }
 
@@ -82,13 +82,13 @@ impl Drop for Inner {
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     pub(crate) computer: Arc<Computer>,
-    pub(crate) bus: Arc<Bus>,
+    pub(crate) bus: Arc<EventBus>,
     pub(crate) activity: Arc<Activity>,
     pub(crate) notices: broadcast::Sender<String>,
     pub(crate) commands: Arc<Commands>,
-    pub(crate) minds: Minds,
+    pub(crate) minds: AgentServices,
     pub(crate) gateway: Gateway,
-    pub(crate) tools: ForeignTools,
+    pub(crate) tools: McpTools,
     /// Nothing is ever sent; that it is there says that a part runs.
     _running: mpsc::Sender<Infallible>,
 }
@@ -107,10 +107,10 @@ impl Shared {
     }
 }
 
-impl Desk {
+impl OpenComputer {
     /// Opens the parts around a computer: what was edited outside is recorded, what is owed is run, then everything
-    /// is followed until [`Desk::close`].
-    pub async fn open(computer: Computer, minds: &Minds) -> Result<Self, Failure> {
+    /// is followed until [`OpenComputer::close`].
+    pub async fn open(computer: Computer, minds: &AgentServices) -> Result<Self, ComputerError> {
         let computer = Arc::new(computer);
         let gateway = minds.gateway(computer.log().user());
         let tools = minds.tools(&computer);
@@ -121,7 +121,7 @@ impl Desk {
         let start = Arc::clone(&computer);
         blocking(move || start.run_owed(&|_, _, _| ()).map(drop)).await?;
         let views = Views::open_read_only(&computer.place.state)?;
-        let bus = Arc::new(Bus::new(computer.log().head().seq));
+        let bus = Arc::new(EventBus::new(computer.log().head().seq));
         let activity = Arc::new(Activity::default());
         let (notices, _) = broadcast::channel(NOTICES);
         let (_running, parts) = mpsc::channel(1);
@@ -136,9 +136,9 @@ impl Desk {
             tools: tools.clone(),
             _running,
         };
-        let (supervisor, _) = Actor::spawn(None, Supervisor, shared)
-            .await
-            .map_err(|e| Failure::new(Code::Failed, format!("the computer could not be started: {e}")))?;
+        let (supervisor, _) = Actor::spawn(None, Supervisor, shared).await.map_err(|e| {
+            ComputerError::new(ErrorCode::Failed, format!("the computer could not be started: {e}"))
+        })?;
         let terminals = Terminals::new(Arc::clone(&computer), activity);
         let (views, parts) = (Mutex::new(views), parts.into());
         Ok(Self(Arc::new(Inner {
@@ -201,7 +201,7 @@ impl Desk {
         &self.0.computer
     }
 
-    pub fn bus(&self) -> &Arc<Bus> {
+    pub fn bus(&self) -> &Arc<EventBus> {
         &self.0.bus
     }
 
@@ -210,7 +210,7 @@ impl Desk {
     }
 
     /// The model of this machine, if there is one.
-    pub fn local(&self) -> Option<&Arc<dyn LocalHost>> {
+    pub fn local(&self) -> Option<&Arc<dyn LocalModelHost>> {
         self.0.local.as_ref()
     }
 
@@ -220,7 +220,7 @@ impl Desk {
     }
 
     /// Tools that others run.
-    pub fn tools(&self) -> &ForeignTools {
+    pub fn tools(&self) -> &McpTools {
         &self.0.tools
     }
 
@@ -240,10 +240,10 @@ impl Desk {
     /// Says what an agent says just now to whoever looks. It never waits and nothing of it is kept: the whole reply
     /// is an event.
     pub fn say(&self, run: RunId, task: TaskId, text: impl Into<String>) {
-        self.0.computer.say(Voice { run, task, text: text.into() });
+        self.0.computer.say(AgentSpeech { run, task, text: text.into() });
     }
 
-    pub fn said(&self) -> broadcast::Receiver<Voice> {
+    pub fn said(&self) -> broadcast::Receiver<AgentSpeech> {
         self.0.computer.voices()
     }
 
@@ -260,10 +260,12 @@ impl Desk {
 
 /// Runs something that blocks, away from the threads that serve.
 pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
+    work: impl FnOnce() -> Result<T, ComputerError> + Send + 'static,
+) -> Result<T, ComputerError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(_) => Err(Failure::new(Code::Failed, "a part of the server failed; it was started again")),
+        Err(_) => {
+            Err(ComputerError::new(ErrorCode::Failed, "a part of the server failed; it was started again"))
+        }
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use event_log::SqliteLog;
 use shared_types::FilePath;
 
-use crate::failure::{Code, Failure};
+use crate::error::{ComputerError, ErrorCode};
 
 /// The name of the state folder inside a workspace made by `choir init`.
 pub const STATE: &str = ".choir";
@@ -17,12 +17,12 @@ pub const WORKSPACE: &str = "workspace";
 
 /// The two folders of one computer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ComputerPaths {
     pub workspace: PathBuf,
     pub state: PathBuf,
 }
 
-impl Place {
+impl ComputerPaths {
     /// A folder that is itself the workspace, with its state in `.choir`.
     pub fn at(folder: &Path) -> Self {
         Self { workspace: folder.to_owned(), state: folder.join(STATE) }
@@ -43,8 +43,8 @@ impl Place {
         let candidates = start.ancestors().flat_map(|folder| [Some(Self::at(folder)), served(folder)]);
         match candidates.flatten().find(Self::exists) {
             Some(place) => Ok(place),
-            None => bail!(Failure::new(
-                Code::NoComputer,
+            None => bail!(ComputerError::new(
+                ErrorCode::NoComputer,
                 format!(
                     "there is no computer at {} or above it; make one with: choir init {}",
                     start.display(),
@@ -67,7 +67,8 @@ impl Place {
         let here = std::env::current_dir().context("the current folder cannot be read")?;
         // Outside of the workspace (with --dir) a relative path is one of the workspace.
         let base = if here.starts_with(&self.workspace) { &here } else { &self.workspace };
-        let refuse = |why: String| Failure::new(Code::BadPath, format!("{}: {why}", typed.display()));
+        let refuse =
+            |why: String| ComputerError::new(ErrorCode::BadPath, format!("{}: {why}", typed.display()));
         let absolute = settled(&base.join(typed));
         let Ok(inside) = absolute.strip_prefix(&self.workspace) else {
             return Err(refuse(format!("it is not in the workspace {}", self.workspace.display())).into());
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_typed_path_is_settled_by_its_names_and_must_end_up_inside() {
-        let place = Place::at(Path::new("/srv/ada/notes"));
+        let place = ComputerPaths::at(Path::new("/srv/ada/notes"));
         let path = |typed: &str| place.path(Path::new(typed)).map(|path| path.to_string());
         for (typed, expected) in [
             ("a.txt", "a.txt"),
