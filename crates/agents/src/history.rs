@@ -75,7 +75,7 @@ pub enum Entry {
         is_clean: bool,
     },
     /// Somebody told it something.
-    RunUpdate { seq: Seq, from: Speaker, words: ContentRef, is_clean: bool },
+    Heard { seq: Seq, from: Speaker, words: ContentRef, is_clean: bool },
 }
 
 /// Who told an agent something.
@@ -184,7 +184,7 @@ impl History {
             Payload::Task(TaskEvent::Message(p)) => {
                 let from = Speaker::Agent { task: p.from, kind: p.kind };
                 let is_clean = event.taint.is_empty();
-                self.note(p.to, Entry::RunUpdate { seq: event.seq, from, words: p.body, is_clean });
+                self.note(p.to, Entry::Heard { seq: event.seq, from, words: p.body, is_clean });
             }
             Payload::Task(TaskEvent::End(p)) => {
                 if let Some(task) = self.tasks.get_mut(&p.task) {
@@ -248,7 +248,7 @@ impl History {
             RunEvent::Steer(p) => {
                 let task = p.task.unwrap_or(self.first());
                 let (seq, from) = (event.seq, Speaker::Person);
-                let heard = Entry::RunUpdate { seq, from, words: p.words, is_clean: true };
+                let heard = Entry::Heard { seq, from, words: p.words, is_clean: true };
                 if self.tasks.is_empty() { self.early.push(heard) } else { self.note(task, heard) }
             }
             RunEvent::Answer(p) => drop(self.answers.insert(p.ask, p.reply.clone())),
@@ -302,14 +302,14 @@ impl TaskHistory {
             Entry::Said { seen, reply, ended, calls, .. } => {
                 Some(Turn { seen: *seen, reply: *reply, ended: *ended, calls })
             }
-            Entry::Got { .. } | Entry::RunUpdate { .. } => None,
+            Entry::Got { .. } | Entry::Heard { .. } => None,
         })
     }
 
     pub fn result(&self, wanted: OpId) -> Option<(&ToolStatus, &ToolReport)> {
         self.entries.iter().rev().find_map(|entry| match entry {
             Entry::Got { call, status, report, .. } if *call == wanted => Some((status, report)),
-            Entry::Got { .. } | Entry::Said { .. } | Entry::RunUpdate { .. } => None,
+            Entry::Got { .. } | Entry::Said { .. } | Entry::Heard { .. } => None,
         })
     }
 
@@ -319,7 +319,7 @@ impl TaskHistory {
             Entry::Said { calls, is_clean, .. } => {
                 *is_clean && calls.iter().any(|wanted| wanted.call == call)
             }
-            Entry::Got { .. } | Entry::RunUpdate { .. } => false,
+            Entry::Got { .. } | Entry::Heard { .. } => false,
         })
     }
 
@@ -337,14 +337,14 @@ impl TaskHistory {
 
     /// Whether it was told something that its model has not seen.
     pub fn has_news(&self, seen: Seq) -> bool {
-        self.entries.iter().any(|entry| matches!(entry, Entry::RunUpdate { seq, .. } if *seq > seen))
+        self.entries.iter().any(|entry| matches!(entry, Entry::Heard { seq, .. } if *seq > seen))
     }
 
     /// How often in a row, up to now, its model neither called anything nor came to an end.
     pub fn stumbles(&self) -> usize {
         let said = self.entries.iter().rev().filter_map(|entry| match entry {
             Entry::Said { ended, calls, .. } => Some(*ended != ReplyEnd::Whole && calls.is_empty()),
-            Entry::Got { .. } | Entry::RunUpdate { .. } => None,
+            Entry::Got { .. } | Entry::Heard { .. } => None,
         });
         said.take_while(|stumbled| *stumbled).count()
     }
@@ -355,10 +355,10 @@ impl TaskHistory {
         let is_done = |turn: &Turn<'_>| turn.calls.iter().all(|wanted| parent.result(wanted.call).is_some());
         let seen = parent.last_turn().filter(is_done).map_or(Seq::ZERO, |turn| turn.seen);
         parent.entries.iter().any(|entry| match entry {
-            Entry::RunUpdate { seq, from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
+            Entry::Heard { seq, from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
                 *task == self.id && *seq > turn.seen && *seq > seen
             }
-            Entry::RunUpdate { .. } | Entry::Said { .. } | Entry::Got { .. } => false,
+            Entry::Heard { .. } | Entry::Said { .. } | Entry::Got { .. } => false,
         })
     }
 
@@ -432,7 +432,7 @@ mod tests {
         let with = |more: Vec<Entry>| past.iter().cloned().chain(more).collect::<Vec<_>>();
         let reply = match &past[2] {
             Entry::Said { reply, .. } => *reply,
-            Entry::Got { .. } | Entry::RunUpdate { .. } => panic!("nobody said anything"),
+            Entry::Got { .. } | Entry::Heard { .. } => panic!("nobody said anything"),
         };
         assert_eq!(found(with(vec![said(3, true)]), 3), [Cut { call: call(2), reply, place: 0 }]);
         assert_eq!(found(with(vec![said(3, true)]), 4), [], "another turn's");

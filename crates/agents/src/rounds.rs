@@ -20,7 +20,7 @@ pub(crate) fn rounds(entries: &[Entry]) -> usize {
                     turn.push((tool, *input, report.output, status));
                 }
             }
-            Entry::RunUpdate { .. } => turns.clear(),
+            Entry::Heard { .. } => turns.clear(),
         }
     }
     for turn in &mut turns {
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(rounds(&entries), 0, "nothing has come of the last turn yet");
         let mut entries = did_all(&[1, 1, 1]);
         let words = ContentRef::of(b"words");
-        entries.push(Entry::RunUpdate { seq: Seq(9), from: Speaker::Person, words, is_clean: true });
+        entries.push(Entry::Heard { seq: Seq(9), from: Speaker::Person, words, is_clean: true });
         entries.extend(did_all(&[1]));
         assert_eq!(rounds(&entries), 1);
     }

@@ -45,7 +45,7 @@ pub fn needed(task: &TaskHistory) -> BTreeSet<ContentHash> {
         match entry {
             Entry::Said { reply, .. } => drop(hashes.insert(reply.hash)),
             Entry::Got { report, .. } => hashes.extend(report.output.map(|output| output.hash)),
-            Entry::RunUpdate { words, .. } => drop(hashes.insert(words.hash)),
+            Entry::Heard { words, .. } => drop(hashes.insert(words.hash)),
         }
     }
     hashes
@@ -57,16 +57,16 @@ pub fn needed(task: &TaskHistory) -> BTreeSet<ContentHash> {
 pub(crate) fn sources(history: &History, task: &TaskHistory, from_web: &[ToolKind]) -> BTreeSet<ContentHash> {
     let is_one_of = |tool: &str, kinds: &[ToolKind]| kinds.iter().any(|kind| kind.name() == tool);
     let in_run = history.tasks.values().flat_map(|task| &task.entries).filter_map(|entry| match entry {
-        Entry::RunUpdate { from: Speaker::Person, words, .. } => Some(words.hash),
+        Entry::Heard { from: Speaker::Person, words, .. } => Some(words.hash),
         Entry::Got { tool, report, .. } if is_one_of(tool, from_web) || is_one_of(tool, &[ToolKind::Ask]) => {
             report.output.map(|output| output.hash)
         }
-        Entry::RunUpdate { .. } | Entry::Got { .. } | Entry::Said { .. } => None,
+        Entry::Heard { .. } | Entry::Got { .. } | Entry::Said { .. } => None,
     });
     let to_it = task.entries.iter().filter_map(|entry| match entry {
-        Entry::RunUpdate { words, is_clean: true, .. } => Some(words.hash),
+        Entry::Heard { words, is_clean: true, .. } => Some(words.hash),
         Entry::Got { report, is_clean: true, .. } => report.output.map(|output| output.hash),
-        Entry::RunUpdate { .. } | Entry::Got { .. } | Entry::Said { .. } => None,
+        Entry::Heard { .. } | Entry::Got { .. } | Entry::Said { .. } => None,
     });
     let begun = task.is_clean.then_some(task.instruction.hash);
     let objective = history.start.as_ref().map(|start| start.objective.hash);
@@ -79,7 +79,7 @@ pub fn told(history: &History, task: &TaskHistory, texts: &Texts) -> Told {
     let mut messages = vec![Message::User { text: text(&task.instruction.hash).to_owned() }];
     let mut answers = BTreeMap::new();
     let mut heard = task.entries.iter().filter_map(|entry| match entry {
-        Entry::RunUpdate { seq, from, words, .. } => Some((*seq, said_by(history, *from, text(&words.hash)))),
+        Entry::Heard { seq, from, words, .. } => Some((*seq, said_by(history, *from, text(&words.hash)))),
         Entry::Said { .. } | Entry::Got { .. } => None,
     });
     let mut next = heard.next();

@@ -83,7 +83,7 @@ impl Job {
                 };
                 Some(format!("- `{title}`: {came}"))
             }
-            Entry::Got { .. } | Entry::Said { .. } | Entry::RunUpdate { .. } => None,
+            Entry::Got { .. } | Entry::Said { .. } | Entry::Heard { .. } => None,
         });
         let commands: Vec<String> = commands.collect();
         if commands.is_empty() {

@@ -71,10 +71,10 @@ impl Job {
         let fits = |helper: &&TaskHistory| &*helper.role == to.name();
         let asked = self.history.tasks.get(&call.task).and_then(|own| {
             own.entries.iter().rev().find_map(|entry| match entry {
-                Entry::RunUpdate { from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
+                Entry::Heard { from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
                     self.history.helpers(call.task).filter(fits).find(|helper| helper.id == *task)
                 }
-                Entry::RunUpdate { .. } | Entry::Said { .. } | Entry::Got { .. } => None,
+                Entry::Heard { .. } | Entry::Said { .. } | Entry::Got { .. } => None,
             })
         });
         let helper = asked.or_else(|| self.history.helpers(call.task).filter(fits).last());

@@ -297,11 +297,11 @@ impl Reader<'_> {
             // What the folder below holds shows through, so only what is in it is placed.
             (EntryKind::Folder, Some(Observed { kind: ObservedKind::Folder, .. })) => false,
             (EntryKind::Folder | EntryKind::OpaqueFolder, _) => {
-                self.changes.ignored.push(Step::ComputerPaths { path: path.clone() });
+                self.changes.ignored.push(Step::Place { path: path.clone() });
                 true
             }
             (EntryKind::File | EntryKind::Symlink | EntryKind::Whiteout, _) => {
-                self.changes.ignored.push(Step::ComputerPaths { path: path.clone() });
+                self.changes.ignored.push(Step::Place { path: path.clone() });
                 false
             }
         }

@@ -25,7 +25,7 @@ const PLAN: &str = "ignored.json";
 #[serde(rename_all = "snake_case")]
 pub(super) enum Step {
     /// What the layer holds takes its place in the workspace; what stood there goes to the trash.
-    ComputerPaths { path: FilePath },
+    Place { path: FilePath },
     /// What the workspace holds goes to the trash, and with it the folders above it that the command removed, from
     /// `gone` on.
     Trash { path: FilePath, gone: FilePath },
@@ -34,7 +34,7 @@ pub(super) enum Step {
 impl Step {
     fn path(&self) -> &FilePath {
         match self {
-            Self::ComputerPaths { path } | Self::Trash { path, .. } => path,
+            Self::Place { path } | Self::Trash { path, .. } => path,
         }
     }
 }
@@ -88,7 +88,7 @@ fn carry_out_one(place: &ComputerPaths, upper: &Path, trash: &Trash, step: &Step
             remove_hollow(&place.workspace, path, gone);
             Ok(())
         }
-        Step::ComputerPaths { path } => {
+        Step::Place { path } => {
             let source = upper.join(path.as_str());
             if fs::symlink_metadata(&source).is_err() {
                 return Ok(());
@@ -228,4 +228,19 @@ fn prune(place: &ComputerPaths, limit: u64) -> io::Result<()> {
         total = total.saturating_sub(size);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_that_an_earlier_version_left_is_still_read() {
+        let stored = r#"[{"place":{"path":"a.log"}},{"trash":{"path":"b/c","gone":"b"}}]"#;
+        let path = |text: &str| FilePath::parse(text).unwrap();
+        let steps =
+            vec![Step::Place { path: path("a.log") }, Step::Trash { path: path("b/c"), gone: path("b") }];
+        assert_eq!(serde_json::from_str::<Vec<Step>>(stored).unwrap(), steps);
+        assert_eq!(serde_json::to_string(&steps).unwrap(), stored);
+    }
 }

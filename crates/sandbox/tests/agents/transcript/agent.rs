@@ -30,7 +30,7 @@ impl Agent {
         let texts = transcript::needed(task).into_iter().map(|hash| (hash, text(hash))).collect();
         let calls = task.entries.iter().flat_map(|entry| match entry {
             Entry::Said { calls, .. } => calls.iter().map(|wanted| wanted.call).collect(),
-            Entry::Got { .. } | Entry::RunUpdate { .. } => Vec::new(),
+            Entry::Got { .. } | Entry::Heard { .. } => Vec::new(),
         });
         Self {
             role: task.role.to_string(),
