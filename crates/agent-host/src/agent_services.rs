@@ -13,7 +13,7 @@ use shared_types::UserId;
 use shared_types::wire::{LocalModelLine, ModelLine};
 
 use crate::mcp_tools::{self, McpTools};
-use crate::server_cells::ServerCells;
+use crate::server_cells::{OnStart, ServerCells};
 use crate::services::UserServices;
 use crate::telemetry::{Telemetry, TelemetryConfig};
 use crate::web::SearchedWeb;
@@ -185,8 +185,8 @@ impl AgentServices {
         UserServices { search, telemetry, keys: (self.keys)(user) }
     }
 
-    /// The tools that others run for one computer.
-    pub fn tools(&self, computer: &Computer) -> McpTools {
+    /// The tools of MCP servers for one computer. `on_start` is called when one of their programs starts.
+    pub fn tools(&self, computer: &Computer, on_start: OnStart) -> McpTools {
         let user = computer.log().user();
         let cells = computer.cells();
         let launch = ServerCells::new(
@@ -197,7 +197,7 @@ impl AgentServices {
             computer::cells::folders(&computer.place),
             &self.rules,
         );
-        self.tools_in(&computer.place, user, Arc::new(launch))
+        self.tools_in(&computer.place, user, Arc::new(launch.with_on_start(on_start)))
     }
 
     /// The same, started by somebody else than the computer.

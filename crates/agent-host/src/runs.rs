@@ -1,13 +1,12 @@
-//! The part that carries out runs of agents: it follows the log and tells the choir, and nothing reaches the choir in
-//! any other way.
+//! Carries out runs of agents on one computer: follows the log and sends runs their events. Nothing reaches a run in any
+//! other way.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use agents::RunSupervisor;
+use agents::OpenRuns;
 use event_log::{EventLog, decode_event};
-use shared_types::{Event, Seq};
+use shared_types::{Event, RunId, Seq};
 
 use computer::Computer;
 use computer::commands::Commands;
@@ -20,48 +19,83 @@ use crate::computer_adapter::ComputerAdapter;
 use crate::mcp_tools::McpTools;
 use crate::telemetry::Traced;
 
-/// How long it waits for an event at most; it waits again.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What runs of agents on one computer need.
-#[derive(Debug, Clone)]
+/// The runs of one computer, and how far the log was followed for them.
+#[derive(Debug)]
 pub struct RunHost {
-    pub computer: Arc<Computer>,
-    pub commands: Arc<Commands>,
-    pub minds: AgentServices,
-    pub gateway: Gateway,
-    pub tools: McpTools,
-    /// How far lists and search have followed the log.
-    pub projected: watch::Receiver<Seq>,
+    computer: Arc<Computer>,
+    services: AgentServices,
+    gateway: Gateway,
+    runs: OpenRuns,
+    /// Everything up to here was sent to the runs that it concerns.
+    seen: Mutex<Seq>,
 }
 
-/// Carries out runs until the computer is closed. Blocks, inside a runtime.
-pub fn run(host: &RunHost) -> Result<(), ComputerError> {
-    let runtime = tokio::runtime::Handle::current();
-    let _inside = runtime.enter();
-    let RunHost { computer, commands, minds, gateway, tools, projected } = host;
-    let log = &**computer.log();
-    let mut seen = log.head().seq;
-    let port = ComputerAdapter::new(Arc::clone(computer), Arc::clone(commands), projected.clone());
-    let opened =
-        runtime.block_on(RunSupervisor::open(minds.kit(Arc::new(port), gateway.clone(), log.user(), tools)));
-    let mut traced = minds.telemetry.as_ref().map(|telemetry| Traced::new(telemetry, gateway.catalog()));
-    let choir = opened.map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
-    while !computer.is_ending() {
-        if log.wait(seen, PATIENCE) > seen {
-            let (events, through) = of_runs(log, seen)?;
-            choir.tell(&events);
-            if let Some(traced) = &mut traced {
-                traced.tell(&events, log);
+impl RunHost {
+    /// `projected` says how far lists and search have followed the log.
+    pub fn new(
+        computer: &Arc<Computer>,
+        commands: &Arc<Commands>,
+        services: &AgentServices,
+        gateway: &Gateway,
+        tools: &McpTools,
+        projected: watch::Receiver<Seq>,
+    ) -> Self {
+        let seen = Mutex::new(computer.log().head().seq);
+        let port = ComputerAdapter::new(Arc::clone(computer), Arc::clone(commands), projected);
+        let environment = services.kit(Arc::new(port), gateway.clone(), computer.log().user(), tools);
+        let (computer, services) = (Arc::clone(computer), services.clone());
+        Self { computer, services, gateway: gateway.clone(), runs: OpenRuns::new(environment), seen }
+    }
+
+    /// Follows the log until the computer is closed. `appended` changes with events of runs; `start` is called with each
+    /// run that has to be carried out.
+    pub async fn follow(
+        self: &Arc<Self>,
+        mut appended: watch::Receiver<Seq>,
+        mut closing: watch::Receiver<bool>,
+        start: impl Fn(RunId),
+    ) -> Result<(), ComputerError> {
+        let failed = |e: agents::PortError| ComputerError::new(ErrorCode::Failed, e.to_string());
+        self.runs.resume().await.map_err(failed)?.into_iter().for_each(&start);
+        let telemetry = self.services.telemetry.as_ref();
+        let mut traced = telemetry.map(|telemetry| Traced::new(telemetry, self.gateway.catalog()));
+        loop {
+            let host = Arc::clone(self);
+            let read = tokio::task::spawn_blocking(move || {
+                let events = host.next_events();
+                if let (Ok(events), Some(traced)) = (&events, &mut traced) {
+                    traced.tell(events, &**host.computer.log());
+                }
+                (events, traced)
+            });
+            let (events, same) =
+                read.await.map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
+            traced = same;
+            self.runs.dispatch(&events?).into_iter().for_each(&start);
+            tokio::select! {
+                _ = closing.wait_for(|closing| *closing) => break,
+                changed = appended.changed() => if changed.is_err() { break },
             }
-            seen = through;
         }
+        if let Some(traced) = traced {
+            traced.close().await;
+        }
+        Ok(())
     }
-    runtime.block_on(choir.close());
-    if let Some(traced) = traced {
-        runtime.block_on(traced.close());
+
+    /// Carries out one run until it is over.
+    pub async fn carry_out(&self, run: RunId) -> Result<(), ComputerError> {
+        let carried = self.runs.carry_out(run).await;
+        carried.map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))
     }
-    Ok(())
+
+    /// Events of runs that were not read yet.
+    fn next_events(&self) -> Result<Vec<Event>, ComputerError> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let (events, through) = of_runs(&**self.computer.log(), *seen)?;
+        *seen = through;
+        Ok(events)
+    }
 }
 
 /// Events of runs after a seq, and how far was read.

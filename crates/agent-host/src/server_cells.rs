@@ -16,7 +16,6 @@ use mcp::{Launch, LaunchedProgram, Program, Secrets};
 use tempfile::TempDir;
 
 /// See the module.
-#[derive(Debug)]
 pub struct ServerCells {
     settings: CellSettings,
     backend: Arc<dyn Backend>,
@@ -26,6 +25,16 @@ pub struct ServerCells {
     guarded: Arc<GuardedFiles>,
     /// Where each cell has a folder of its own.
     folders: PathBuf,
+    on_start: Option<OnStart>,
+}
+
+/// Called with the name of a server when its program starts; what it returns is dropped when the program ends.
+pub type OnStart = Arc<dyn Fn(&str) -> Box<dyn Send + Sync> + Send + Sync>;
+
+impl std::fmt::Debug for ServerCells {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ServerCells").field(&self.workspace).finish()
+    }
 }
 
 impl ServerCells {
@@ -39,7 +48,13 @@ impl ServerCells {
     ) -> Self {
         let (workspace, read_policy) = (place.workspace.clone(), every_agent(rules));
         let guarded = Arc::new(GuardedFiles::new(&workspace));
-        Self { settings, backend, workspace, owner, read_policy, guarded, folders }
+        Self { settings, backend, workspace, owner, read_policy, guarded, folders, on_start: None }
+    }
+
+    /// The same, with a function that is called when a program starts.
+    #[must_use]
+    pub fn with_on_start(self, on_start: OnStart) -> Self {
+        Self { on_start: Some(on_start), ..self }
     }
 
     /// The folder a program starts in, the person's files or nothing at all; and whether it is as it was then.
@@ -124,7 +139,9 @@ impl Launch for ServerCells {
         command.environment = secrets.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
         let command = guard.cell.spawn_piped(&command).map_err(io::Error::other)?;
         let stream = join(command.output, command.input)?;
-        Ok(LaunchedProgram { stream, stderr_tail: command.stderr_tail, is_confined, guard: Box::new(guard) })
+        let started = self.on_start.as_ref().map(|on_start| on_start(name));
+        let guard = Box::new((guard, started));
+        Ok(LaunchedProgram { stream, stderr_tail: command.stderr_tail, is_confined, guard })
     }
 }
 

@@ -18,11 +18,11 @@ use shared_types::payload::task::TaskStart;
 use shared_types::{Actor, ContentHash, ContentRef, EventId, INLINE_LIMIT, OpId, RunId, Seq, Taint, TaskId};
 use tokio::sync::Notify;
 
+use crate::environment::AgentEnvironment;
 use crate::history::History;
 use crate::plan::Act;
 use crate::port::{AgentSubmission, ComputerPort, PortError};
 use crate::roles::Role;
-use crate::supervisor::AgentEnvironment;
 use crate::tools::one_line;
 use crate::transcript::Texts;
 use call::Wanted;

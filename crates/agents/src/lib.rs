@@ -6,10 +6,12 @@
 //! computer through [`port::ComputerPort`], and neither its storage nor its cells.
 
 pub mod budget;
+pub mod environment;
 mod fit;
 pub mod history;
 mod job;
 pub mod local_model_lock;
+pub mod open_runs;
 mod plan;
 pub mod port;
 pub mod roles;
@@ -17,12 +19,12 @@ mod rounds;
 pub mod rules;
 mod runner;
 pub mod spans;
-pub mod supervisor;
 pub mod toolbox;
 pub mod tools;
 pub mod transcript;
 pub mod web;
 
+pub use environment::AgentEnvironment;
+pub use open_runs::OpenRuns;
 pub use port::{AgentSubmission, ComputerPort, Found, PortError, RunContext};
 pub use rules::Rules;
-pub use supervisor::{AgentEnvironment, RunSupervisor};

@@ -1,6 +1,6 @@
 //! One run being carried out: owns its history, starts what the plan says, takes in what the log says.
 //!
-//! The [`RunSupervisor`](crate::RunSupervisor) starts it and starts it again if it fails. It keeps nothing that is not in the log, so a
+//! The [`OpenRuns`](crate::OpenRuns) starts it. It keeps nothing that is not in the log, so a
 //! failure or a crash costs the turns that were under way and nothing else.
 
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::budget::Reserved;
+use crate::environment::AgentEnvironment;
 use crate::history::History;
 use crate::job::Job;
 use crate::plan::{Act, Key, plan};
 use crate::port::PortError;
-use crate::supervisor::AgentEnvironment;
 use crate::transcript::Texts;
 
 /// How long a step rests that could not be read or recorded.

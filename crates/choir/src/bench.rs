@@ -7,18 +7,22 @@
 mod append;
 mod cell;
 mod closed_loop;
+mod computers;
 mod fanout;
 mod figures;
 mod history;
 mod memory;
+mod put;
 mod reference;
 mod replay;
+mod server;
 mod undo;
 
 use std::path::Path;
 
 use serde::Serialize;
 
+pub use computers::probe_computers;
 pub use memory::{Subject, probe_memory};
 
 /// The benchmarks.
@@ -34,6 +38,10 @@ pub enum Benchmark {
     Fanout,
     /// Commands in cells, against bare tools and an empty workspace.
     Cell,
+    /// Threads and memory of a server for each open computer.
+    Computers,
+    /// `PUT` of a small file, against an empty route and a bare append.
+    Put,
 }
 
 /// The amount of data and rounds.
@@ -118,5 +126,7 @@ pub fn run(
         Benchmark::Undo => undo::run(scale, folder, emit),
         Benchmark::Fanout => fanout::run(scale, folder, emit),
         Benchmark::Cell => cell::run(scale, folder, emit),
+        Benchmark::Computers => computers::run(scale, folder, emit),
+        Benchmark::Put => put::run(scale, folder, emit),
     }
 }

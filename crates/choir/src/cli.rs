@@ -434,11 +434,13 @@ pub enum BenchKind {
     Undo,
     Fanout,
     Cell,
+    Computers,
+    Put,
 }
 
 #[derive(Debug, Args)]
 pub struct Bench {
-    #[arg(value_enum, required_unless_present = "probe_memory")]
+    #[arg(value_enum, required_unless_present_any = ["probe_memory", "probe_computers"])]
     pub kind: Option<BenchKind>,
     /// A folder on the disk to measure (default: the temporary folder)
     #[arg(long, value_name = "DIR")]
@@ -448,6 +450,8 @@ pub struct Bench {
     pub quick: bool,
     #[arg(long, hide = true, value_name = "DIR", requires = "probe_subject")]
     pub probe_memory: Option<PathBuf>,
+    #[arg(long, hide = true, value_name = "DIR", requires = "probe_subject")]
+    pub probe_computers: Option<PathBuf>,
     #[arg(long, hide = true)]
     pub probe_subject: Option<String>,
 }

@@ -24,19 +24,30 @@ const LIMIT: usize = 16;
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The commands that run.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Commands {
+    on_start: Option<OnStart>,
     /// Set when the computer is being closed: agents start nothing any more.
     is_closed: AtomicBool,
     running: Mutex<BTreeMap<OpId, Running>>,
     previewed: Mutex<Option<Previewed>>,
 }
 
-/// A command that somebody runs on a thread of their own, for as long as they do.
+/// Called when a command starts; what it returns is dropped when the command ends.
+pub type OnStart = Box<dyn Fn(OpId) -> Box<dyn Send> + Send + Sync>;
+
+impl std::fmt::Debug for Commands {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Commands").field("running", &self.running).finish_non_exhaustive()
+    }
+}
+
+/// A command that runs on the thread of its caller, until this is dropped.
 struct Here<'a> {
     commands: &'a Commands,
     op: OpId,
     feed: Arc<OutputFeed>,
+    _started: Option<Box<dyn Send>>,
 }
 
 impl Drop for Here<'_> {
@@ -63,6 +74,15 @@ struct Running {
 }
 
 impl Commands {
+    /// Commands of which `on_start` is told.
+    pub fn new(on_start: OnStart) -> Self {
+        Self { on_start: Some(on_start), ..Self::default() }
+    }
+
+    fn started(&self, op: OpId) -> Option<Box<dyn Send>> {
+        self.on_start.as_ref().map(|on_start| on_start(op))
+    }
+
     fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, Running>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|_, command| command.thread.as_ref().is_none_or(|thread| !thread.is_finished()));
@@ -91,7 +111,9 @@ impl Commands {
         let op = caller.op;
         let feed = OutputFeed::new(spoken_of(op), Pace::OfItsOwn);
         let (computer, heard) = (Arc::clone(computer), Arc::clone(&feed));
+        let started = self.started(op);
         let work = move || {
+            let _started = started;
             let listen = &mut |_, bytes: &[u8]| heard.add(bytes);
             let ran = computer.carry_out(&caller, &command, Vec::new(), began, listen);
             let code = match ran {
@@ -169,7 +191,7 @@ impl Commands {
         }
         let feed = OutputFeed::new(spoken_of(op), Pace::OfItsOwn);
         running.insert(op, Running { feed: Arc::clone(&feed), thread: None });
-        Ok(Some(Here { commands: self, op, feed }))
+        Ok(Some(Here { commands: self, op, feed, _started: self.started(op) }))
     }
 
     /// Whether a command runs, or is about to.

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, Writer};
 use event_log::{EventLog, SqliteLog};
@@ -56,7 +57,9 @@ pub struct Computer {
     pub config: Config,
     /// Set when a watcher records outside edits as they happen.
     watched: AtomicBool,
-    ending: ending::Ending,
+    /// When an automatic checkpoint may be tried again, after one failed.
+    checkpoint_retry: Mutex<Option<Instant>>,
+    ending: Arc<ending::Ending>,
     cells: Cells,
     voices: broadcast::Sender<AgentSpeech>,
     projector: Mutex<Projector>,
@@ -115,7 +118,11 @@ impl Computer {
         let config = Config::load(&place.state).map_err(|e| crate::error::of_anyhow(&e))?;
         let log = Arc::new(log);
         let (sender, owed) = mpsc::channel();
-        let options = Options { clock: Box::new(ids::now), effects: Some(sender) };
+        let ending = Arc::new(ending::Ending::default());
+        let failing = Arc::clone(&ending);
+        let on_panic = move || failing.fail();
+        let options =
+            Options { effects: Some(sender), on_panic: Some(Box::new(on_panic)), ..Options::new(ids::now) };
         let (writer, thread) = Writer::start(Arc::clone(&log) as Arc<dyn EventLog>, options)?;
         let projector = Projector::open(
             Arc::clone(&log) as Arc<dyn EventLog>,
@@ -125,11 +132,24 @@ impl Computer {
             Box::new(ids::capture),
         )?;
         let (projector, owed) = (Mutex::new(projector), Mutex::new(owed));
-        let (watched, ending) = (AtomicBool::new(false), ending::Ending::default());
+        let (watched, checkpoint_retry) = (AtomicBool::new(false), Mutex::default());
         let _writing = Joined(Some(thread));
         let cells = Cells::new(config.cells.clone(), place);
         let (place, voices) = (place.clone(), runs::voices());
-        Ok(Self { place, config, watched, ending, cells, voices, projector, owed, writer, _writing, log })
+        Ok(Self {
+            place,
+            config,
+            watched,
+            checkpoint_retry,
+            ending,
+            cells,
+            voices,
+            projector,
+            owed,
+            writer,
+            _writing,
+            log,
+        })
     }
 
     /// From now on somebody else looks after outside edits.
@@ -269,6 +289,10 @@ impl Computer {
                 self.purge(&caller, hashes, paths, reason, progress)?
             }
             Request::Runs(request) => return self.answer_about_runs(&caller, request, progress),
+            Request::Parts => {
+                let message = "no process holds this computer, so none of its parts run";
+                return Err(ComputerError::new(ErrorCode::NotFound, message));
+            }
             Request::Rebuild => self.rebuild(progress)?,
             Request::Collect => {
                 let (count, bytes) = self.log.collect()?;

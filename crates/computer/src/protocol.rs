@@ -14,7 +14,7 @@ use kernel::{Base, Choice};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 pub use shared_types::wire::{Change, Done};
-use shared_types::wire::{DesktopAction, Ran, RunCommand};
+use shared_types::wire::{DesktopAction, PartsReport, Ran, RunCommand};
 use shared_types::{Actor, ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq, Subject};
 
 pub use runs::{RunAnswer, RunRequest, RunUpdate};
@@ -82,6 +82,8 @@ pub struct Choices {
 pub enum Request {
     /// Records outside edits, brings everything up to date and says how it stands.
     Status,
+    /// How the parts of the process that holds the computer are doing.
+    Parts,
     /// Runs a command in a cell; the bytes that follow are what it reads.
     Run(RunCommand),
     /// Keeps what a dry run changed.
@@ -172,6 +174,7 @@ pub enum Answer {
     Runs(RunAnswer),
     Done(Done),
     Status(Box<Status>),
+    Parts(PartsReport),
     Failure(ComputerError),
 }
 
@@ -183,6 +186,7 @@ impl Answer {
             Self::Ran(ran) => Ok(ran.done),
             Self::Failure(failure) => Err(failure),
             Self::Status(_)
+            | Self::Parts(_)
             | Self::Runs(_)
             | Self::Progress { .. }
             | Self::Output { .. }
@@ -196,6 +200,7 @@ impl Answer {
             Self::Runs(answer) => Ok(answer),
             Self::Failure(failure) => Err(failure),
             Self::Done(_)
+            | Self::Parts(_)
             | Self::Ran(_)
             | Self::Status(_)
             | Self::Progress { .. }

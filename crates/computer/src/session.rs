@@ -182,6 +182,7 @@ fn last_word(answer: Answer) -> Result<Answer, ComputerError> {
         | Answer::Ran(_)
         | Answer::Runs(_)
         | Answer::Status(_)
+        | Answer::Parts(_)
         | Answer::Progress { .. }
         | Answer::Output { .. }
         | Answer::Heard(_) => Ok(answer),

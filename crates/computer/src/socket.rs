@@ -1,20 +1,18 @@
 //! The socket of the process that holds a computer: `.choir/choir.sock`, for the same user only.
 
 use std::io::{self, BufReader, BufWriter};
-use std::net::Shutdown;
-use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use isolation::Stream;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::net::sockopt::socket_peercred;
 use shared_types::OpId;
+use shared_types::wire::PartsReport;
 
 use crate::cells::Listener;
 use crate::commands::Commands;
@@ -25,17 +23,11 @@ use crate::protocol::{
     Answer, Body, Envelope, Request, RunAnswer, RunRequest, RunUpdate, bytes_of, receive, send, send_body,
 };
 
-/// Commands that may be under way at once; more wait at the door.
-const CONNECTIONS: usize = 128;
 /// A caller that says nothing for so long is let go.
 const SILENCE: Duration = Duration::from_secs(60);
-/// When the computer is to be let go, callers have this long to finish what they say.
-const GRACE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
 /// How often a caller whose command runs is looked for.
 const LOOK: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// What `accept` says after the listener was shut down.
-const SHUT_DOWN: i32 = rustix::io::Errno::INVAL.raw_os_error();
 
 /// Unix sockets have short names; going through the folder's descriptor makes any folder do.
 fn with_short_path<T>(place: &ComputerPaths, act: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
@@ -45,92 +37,40 @@ fn with_short_path<T>(place: &ComputerPaths, act: impl FnOnce(PathBuf) -> io::Re
 }
 
 /// The listening side. The caller holds the log, so a socket that is already there is a leftover.
-#[derive(Debug)]
-pub struct Server {
-    listener: UnixListener,
-    place: ComputerPaths,
+pub fn bind(place: &ComputerPaths) -> io::Result<UnixListener> {
+    use std::os::unix::fs::PermissionsExt;
+    remove(place)?;
+    let listener = with_short_path(place, UnixListener::bind)?;
+    std::fs::set_permissions(place.socket(), std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
 }
 
-impl Server {
-    pub fn bind(place: &ComputerPaths) -> io::Result<Self> {
-        match std::fs::remove_file(place.socket()) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            Ok(()) | Err(_) => {}
-        }
-        let listener = with_short_path(place, UnixListener::bind)?;
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(place.socket(), std::fs::Permissions::from_mode(0o600))?;
-        Ok(Self { listener, place: place.clone() })
-    }
-
-    /// Something that makes [`Server::run`] return.
-    pub fn stopper(&self) -> io::Result<impl FnOnce() + Send + 'static + use<>> {
-        let listener = self.listener.try_clone()?;
-        Ok(move || {
-            let _ = rustix::net::shutdown(listener.as_fd(), rustix::net::Shutdown::Both);
-        })
-    }
-
-    /// Answers callers until it is stopped, then waits for those under way. What their commands print is also heard
-    /// through `commands`, where there are tabs.
-    pub fn run(self, computer: &Arc<Computer>, commands: Option<&Arc<Commands>>) {
-        let mut callers: Vec<Caller> = Vec::new();
-        loop {
-            let stream = match self.listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(e) if e.raw_os_error() == Some(SHUT_DOWN) => break,
-                // Too many open files, or a caller that is gone again: the next one may have more luck.
-                Err(_) => {
-                    std::thread::sleep(PAUSE);
-                    continue;
-                }
-            };
-            callers.retain(|caller| !caller.thread.is_finished());
-            while callers.len() >= CONNECTIONS {
-                std::thread::sleep(PAUSE);
-                callers.retain(|caller| !caller.thread.is_finished());
-            }
-            callers.extend(Caller::answer(computer, commands, stream));
-        }
-        // Nobody finds the door any more, and what is under way comes to its end.
-        let _ = std::fs::remove_file(self.place.socket());
-        let stopped = Instant::now();
-        while stopped.elapsed() < GRACE && callers.iter().any(|caller| !caller.thread.is_finished()) {
-            std::thread::sleep(PAUSE);
-        }
-        for caller in callers {
-            // One that has not said all of its request by now is not waited for; an answer still goes out.
-            if let Some(stream) = caller.stream.upgrade() {
-                let _ = stream.shutdown(Shutdown::Read);
-            }
-            let _ = caller.thread.join();
-        }
+/// Removes the socket, so that commands open the computer themselves.
+pub fn remove(place: &ComputerPaths) -> io::Result<()> {
+    match std::fs::remove_file(place.socket()) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// The thread that answers a connection, and the connection for as long as it does.
-struct Caller {
-    stream: Weak<UnixStream>,
-    thread: JoinHandle<()>,
+/// What the process that holds a computer answers with.
+pub struct Holder {
+    pub computer: Arc<Computer>,
+    /// What commands print also goes to tabs.
+    pub commands: Arc<Commands>,
+    /// How the supervised parts are doing.
+    pub parts: Box<dyn Fn() -> PartsReport + Send + Sync>,
 }
 
-impl Caller {
-    fn answer(
-        computer: &Arc<Computer>,
-        commands: Option<&Arc<Commands>>,
-        stream: UnixStream,
-    ) -> io::Result<Self> {
-        let (computer, commands, own) = (Arc::clone(computer), commands.cloned(), Arc::new(stream));
-        let stream = Arc::downgrade(&own);
-        let thread = std::thread::Builder::new().name("caller".into()).spawn(move || {
-            // A caller that went away has nobody to be told about it.
-            let _ = serve(&computer, commands.as_deref(), &own);
-        })?;
-        Ok(Self { stream, thread })
+impl std::fmt::Debug for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Holder").field(&self.computer.place).finish()
     }
 }
 
-fn serve(computer: &Computer, commands: Option<&Commands>, stream: &UnixStream) -> io::Result<()> {
+/// Answers the one request of a caller.
+pub fn serve(holder: &Holder, stream: &UnixStream) -> io::Result<()> {
+    let Holder { computer, commands, parts } = holder;
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
     let out = Mutex::new(BufWriter::new(stream));
@@ -171,15 +111,16 @@ fn serve(computer: &Computer, commands: Option<&Commands>, stream: &UnixStream) 
             let _ = say(&Answer::output(from, bytes));
         };
         let mut body = Body::new(&mut input);
-        let answer = match (&envelope.request, commands) {
-            (Request::Run(command), Some(commands)) => {
-                let caller = computer::Caller::person(&envelope);
-                let ran = read_input(&mut body)
-                    .map_err(ComputerError::from)
-                    .and_then(|input| commands.run_for_caller(computer, &caller, command, input, &mut aloud));
-                ran.map_or_else(Answer::Failure, |ran| Answer::Ran(Box::new(ran)))
-            }
-            _ => computer.handle_aloud(&envelope, &mut body, &progress, &mut aloud),
+        let answer = if let Request::Run(command) = &envelope.request {
+            let caller = computer::Caller::person(&envelope);
+            let ran = read_input(&mut body)
+                .map_err(ComputerError::from)
+                .and_then(|input| commands.run_for_caller(computer, &caller, command, input, &mut aloud));
+            ran.map_or_else(Answer::Failure, |ran| Answer::Ran(Box::new(ran)))
+        } else if let Request::Parts = &envelope.request {
+            Answer::Parts(parts())
+        } else {
+            computer.handle_aloud(&envelope, &mut body, &progress, &mut aloud)
         };
         over.store(true, Ordering::Relaxed);
         answer

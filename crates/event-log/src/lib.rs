@@ -29,6 +29,6 @@ pub use lock::LogLock;
 pub use log::{Append, Appended, EventLog, Head, MAX_EVENTS, SliceSnapshot, Snapshot};
 pub use memory::MemoryLog;
 pub use references::find_hashes;
-pub use signal::HeadSignal;
+pub use signal::{HeadListener, HeadSignal};
 pub use sqlite::SqliteLog;
 pub use subscription::Subscription;

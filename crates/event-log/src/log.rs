@@ -8,7 +8,7 @@ use shared_types::{
     ChainHash, CommandId, ContentHash, Event, OpId, RootHash, RunId, Seq, StoredEvent, UserId,
 };
 
-use crate::{AppendError, ContentError, ReadError, Staged};
+use crate::{AppendError, ContentError, HeadListener, ReadError, Staged};
 
 pub use kernel::MAX_EVENTS;
 
@@ -85,6 +85,9 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
 
     /// Waits until the log is past `after` or `timeout` is over, and returns the newest seq.
     fn wait(&self, after: Seq, timeout: Duration) -> Seq;
+
+    /// Calls `listener` with the newest seq after every append of this process, for as long as the log is open.
+    fn on_append(&self, listener: HeadListener);
 
     /// Ends all waiting in this process, now and later: the log is about to be closed.
     fn release(&self);

@@ -14,7 +14,8 @@ use crate::check::{check, check_early};
 use crate::content::{ReadStart, read_start};
 use crate::references::keep_named;
 use crate::{
-    Append, AppendError, Appended, ContentError, EventLog, Head, HeadSignal, ReadError, Snapshot, Staged,
+    Append, AppendError, Appended, ContentError, EventLog, Head, HeadListener, HeadSignal, ReadError,
+    Snapshot, Staged,
 };
 
 /// A scan holds the lock for this many events at a time, so that a visitor may write.
@@ -172,6 +173,10 @@ impl EventLog for MemoryLog {
 
     fn wait(&self, after: Seq, timeout: Duration) -> Seq {
         self.signal.wait(after, timeout)
+    }
+
+    fn on_append(&self, listener: HeadListener) {
+        self.signal.listen(listener);
     }
 
     fn release(&self) {

@@ -1,6 +1,6 @@
-//! The head of a log, published to threads that wait for new events.
+//! The head of a log, published to threads that wait for new events and to listeners.
 //!
-//! A backend sets it only after an append is durable, so every seq that it shows can be read. It only wakes threads and
+//! A backend sets it only after an append is durable, so every seq that it shows can be read. It only wakes others and
 //! carries no events, so a missed wake-up loses nothing.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,21 @@ use shared_types::Seq;
 
 use crate::Head;
 
+/// Called with the newest seq after every durable append. Runs on the thread that appended, so it must not block.
+pub type HeadListener = Box<dyn Fn(Seq) + Send + Sync>;
+
 /// The head of a log, with a way to wait for the next one.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct HeadSignal {
     state: Mutex<SignalState>,
     moved: Condvar,
+    listeners: Mutex<Vec<HeadListener>>,
+}
+
+impl std::fmt::Debug for HeadSignal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("HeadSignal").field(&self.get()).finish()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -25,12 +35,22 @@ struct SignalState {
 
 impl HeadSignal {
     pub fn new(head: Head) -> Self {
-        Self { state: Mutex::new(SignalState { head, released: false }), moved: Condvar::new() }
+        Self { state: Mutex::new(SignalState { head, released: false }), ..Self::default() }
     }
 
     pub fn set(&self, head: Head) {
         self.lock().head = head;
         self.moved.notify_all();
+        self.listeners().iter().for_each(|listener| listener(head.seq));
+    }
+
+    /// Adds a listener, which lives as long as the log.
+    pub fn listen(&self, listener: HeadListener) {
+        self.listeners().push(listener);
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Vec<HeadListener>> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn get(&self) -> Head {
@@ -72,6 +92,17 @@ mod tests {
             assert_eq!(waiter.join().unwrap(), Seq(3));
         });
         assert_eq!(signal.wait(Seq(2), Duration::ZERO), Seq(3));
+    }
+
+    #[test]
+    fn a_listener_is_called_with_every_new_head() {
+        let signal = HeadSignal::default();
+        let (sender, seen) = std::sync::mpsc::channel();
+        signal.listen(Box::new(move |seq| sender.send(seq).unwrap()));
+        for seq in [1, 4] {
+            signal.set(Head { seq: Seq(seq), hash: ChainHash([1; 32]) });
+        }
+        assert_eq!(seen.try_iter().collect::<Vec<_>>(), [Seq(1), Seq(4)]);
     }
 
     #[test]

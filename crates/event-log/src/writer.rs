@@ -141,6 +141,28 @@ pub struct Options {
     pub clock: Box<dyn Fn() -> Timestamp + Send>,
     /// Receives every effect when it becomes pending, and all pending effects at the start.
     pub effects: Option<Sender<Effect>>,
+    /// Called if the thread ends by a panic. Submissions are refused from then on, and nothing that was acknowledged is
+    /// lost; the log has to be opened again.
+    pub on_panic: Option<Box<dyn FnOnce() + Send>>,
+}
+
+/// Calls the function when it is dropped by a panic.
+struct CallOnPanic(Option<Box<dyn FnOnce() + Send>>);
+
+impl Drop for CallOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Some(call) = self.0.take()
+        {
+            call();
+        }
+    }
+}
+
+impl Options {
+    pub fn new(clock: impl Fn() -> Timestamp + Send + 'static) -> Self {
+        Self { clock: Box::new(clock), effects: None, on_panic: None }
+    }
 }
 
 impl std::fmt::Debug for Options {
@@ -151,7 +173,7 @@ impl std::fmt::Debug for Options {
 
 impl Writer {
     /// Loads the current view and starts the thread.
-    pub fn start(log: Arc<dyn EventLog>, options: Options) -> Result<(Self, JoinHandle<()>), ReadError> {
+    pub fn start(log: Arc<dyn EventLog>, mut options: Options) -> Result<(Self, JoinHandle<()>), ReadError> {
         let view = view_at(&*log, log.head().seq)?;
         let (mailbox, requests) = mpsc::sync_channel(MAILBOX);
         if let Some(effects) = &options.effects {
@@ -159,9 +181,11 @@ impl Writer {
                 let _ = effects.send(Effect { id: *id, kind: kind.clone() });
             }
         }
-        let spawned = Replies::start().and_then(|replies| {
-            let mut thread = WriterThread::new(log, view, options, replies);
-            std::thread::Builder::new().name("writer".into()).spawn(move || thread.run(&requests))
+        let on_panic = CallOnPanic(options.on_panic.take());
+        let mut thread = WriterThread::new(log, view, options, Replies::default());
+        let spawned = std::thread::Builder::new().name("writer".into()).spawn(move || {
+            let _on_panic = on_panic;
+            thread.run(&requests);
         });
         let thread = spawned.map_err(|e| ReadError::Broken { seq: Seq::ZERO, reason: e.to_string() })?;
         Ok((Self { mailbox }, thread))

@@ -134,7 +134,7 @@ mod tests {
 
     fn log_of(actions: Vec<Action>) -> Arc<MemoryLog> {
         let log = Arc::new(MemoryLog::new(UserId::owner()));
-        let options = Options { clock: Box::new(|| Timestamp::from_millis(1)), effects: None };
+        let options = Options::new(|| Timestamp::from_millis(1));
         let (writer, thread) = Writer::start(Arc::clone(&log) as Arc<dyn EventLog>, options).unwrap();
         for (number, action) in (1..).zip(actions) {
             let submission = Submission {

@@ -1,9 +1,12 @@
 //! Watches the workspace and reports where something changed. A scan then finds out what changed, so a lost, doubled or
 //! late notification costs time and never correctness.
 //!
-//! The notification thread only adds paths to a set; memory is bounded, since too many paths become
-//! [`Touched::Everything`]. Nothing below the computer's own folder is watched or reported. [`Watch::next`] starts to
-//! watch new folders before it returns: the scan that follows sees files that were made in them earlier.
+//! The notification thread, which all workspaces share ([`notifier`]), only adds paths to a set; memory is bounded,
+//! since too many paths become [`Touched::Everything`]. Nothing below the computer's own folder is watched or reported.
+//! [`Watch::poll`] starts to watch new folders before it returns: the scan that follows sees files that were made in
+//! them earlier.
+
+mod notifier;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,9 +16,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use notify::event::{CreateKind, EventKind, ModifyKind};
-use notify::{Config, ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{ErrorKind, Event, RecursiveMode};
 use shared_types::FilePath;
 use thiserror::Error;
+
+use notifier::Registration;
 
 /// Changes are reported after this time even if more keep coming.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -42,13 +47,16 @@ pub enum WatchError {
 }
 
 impl WatchError {
-    fn of(path: &Path, error: notify::Error) -> Self {
+    fn of(path: &Path, error: &notify::Error) -> Self {
         let path = path.to_owned();
-        match error.kind {
+        match &error.kind {
             ErrorKind::MaxFilesWatch => Self::WatchLimit { path },
             ErrorKind::Io(source) if source.raw_os_error() == Some(EMFILE) => Self::InstanceLimit,
-            ErrorKind::Io(source) => Self::Io { path, source },
-            ErrorKind::Generic(reason) => Self::Other { path, reason },
+            ErrorKind::Io(source) => Self::Io {
+                path,
+                source: source.raw_os_error().map_or(source.kind().into(), io::Error::from_raw_os_error),
+            },
+            ErrorKind::Generic(reason) => Self::Other { path, reason: reason.clone() },
             ErrorKind::PathNotFound => Self::Io { path, source: io::ErrorKind::NotFound.into() },
             kind @ (ErrorKind::WatchNotFound | ErrorKind::InvalidConfig(_)) => {
                 Self::Other { path, reason: format!("{kind:?}") }
@@ -77,7 +85,6 @@ struct Pending {
     folders: BTreeSet<FilePath>,
     everything: bool,
     error: Option<WatchError>,
-    released: bool,
     when: Option<GatheredChanges>,
 }
 
@@ -106,15 +113,30 @@ impl GatheredChanges {
     }
 }
 
-#[derive(Debug)]
-struct Shared {
+/// What [`Watch::poll`] returns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Polled {
+    Changed(Touched),
+    /// There are changes that may not be complete; poll again after this time or after the next change.
+    Wait(Duration),
+}
+
+/// A watched workspace, as the notification thread sees it.
+struct Workspace {
     root: PathBuf,
     reserved: PathBuf,
     pending: Mutex<Pending>,
-    news: Condvar,
+    changed: Condvar,
+    listener: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
 }
 
-impl Shared {
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Workspace").field(&self.root).finish()
+    }
+}
+
+impl Workspace {
     fn lock(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -135,18 +157,19 @@ impl Shared {
         if error.is_some() {
             pending.error = error;
         }
-        self.news.notify_all();
+        drop(pending);
+        self.notify();
     }
 
-    fn take(&self, event: notify::Result<Event>) {
-        let event = match event {
-            Ok(event) if event.need_rescan() => return self.lost(None),
-            Ok(event) => event,
-            Err(error) => {
-                let path = error.paths.first().unwrap_or(&self.root).clone();
-                return self.lost(Some(WatchError::of(&path, error)));
-            }
-        };
+    fn notify(&self) {
+        self.changed.notify_all();
+        if let Some(listener) = &*self.listener.lock().unwrap_or_else(PoisonError::into_inner) {
+            listener();
+        }
+    }
+
+    /// Adds the paths of an event.
+    fn add(&self, event: &Event) {
         let may_be_folder = match event.kind {
             EventKind::Access(_) => return,
             EventKind::Create(CreateKind::File) => false,
@@ -168,15 +191,16 @@ impl Shared {
             pending.everything = true;
         }
         pending.changed();
-        self.news.notify_all();
+        drop(pending);
+        self.notify();
     }
 }
 
 /// A running watch; it ends when it is dropped.
 #[derive(Debug)]
 pub struct Watch {
-    shared: Arc<Shared>,
-    watcher: Mutex<RecommendedWatcher>,
+    workspace: Arc<Workspace>,
+    registration: Registration,
 }
 
 impl Watch {
@@ -185,26 +209,38 @@ impl Watch {
         let failed = |source| WatchError::Io { path: root.to_owned(), source };
         let root = fs::canonicalize(root).map_err(failed)?;
         let reserved = fs::canonicalize(reserved).unwrap_or_else(|_| reserved.to_owned());
-        let shared = Arc::new(Shared { root, reserved, pending: Mutex::default(), news: Condvar::default() });
-        let sink = Arc::clone(&shared);
-        let config = Config::default().with_follow_symlinks(false);
-        let watcher = RecommendedWatcher::new(move |event| sink.take(event), config)
-            .map_err(|error| WatchError::of(&shared.root, error))?;
-        let watch = Self { shared, watcher: Mutex::new(watcher) };
+        let workspace = Arc::new(Workspace {
+            root,
+            reserved,
+            pending: Mutex::default(),
+            changed: Condvar::default(),
+            listener: Mutex::default(),
+        });
+        let registration = Registration::new(&workspace).map_err(|e| WatchError::of(&workspace.root, &e))?;
+        let watch = Self { workspace, registration };
         watch.add_all()?;
         Ok(watch)
     }
 
-    /// Waits up to `timeout` for a change, then until there was no new one for `quiet`, so that the few steps of an
-    /// editor are reported as one; but at most two seconds after the first change.
-    pub fn next(&self, timeout: Duration, quiet: Duration) -> Touched {
-        self.next_when(timeout, &|gathered| gathered.left(quiet, LONGEST))
+    /// Calls `listener` after every change, on the notification thread; it must not block.
+    pub fn on_change(&self, listener: impl Fn() + Send + Sync + 'static) {
+        *self.workspace.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(listener));
     }
 
-    /// Waits up to `timeout` for a change, then for as long as `left` returns. `left` is called again after each new
-    /// change and when the time is over; at zero, the gathered changes are returned.
-    pub fn next_when(&self, timeout: Duration, left: &dyn Fn(GatheredChanges) -> Duration) -> Touched {
-        let Some(mut pending) = self.collect(timeout, left) else { return Touched::Nothing };
+    /// Returns the changes since the last call, once `left` says that they are complete: it returns how long to wait
+    /// for more of them.
+    pub fn poll(&self, left: &dyn Fn(GatheredChanges) -> Duration) -> Polled {
+        let mut pending = {
+            let mut pending = self.workspace.lock();
+            if pending.is_empty() {
+                return Polled::Changed(Touched::Nothing);
+            }
+            let left = pending.when.map_or(Duration::ZERO, left);
+            if !left.is_zero() {
+                return Polled::Wait(left);
+            }
+            std::mem::take(&mut *pending)
+        };
         // If notifications were lost, new folders may have been missed too.
         let added = if pending.everything { self.add_all() } else { self.add_folders(&pending.folders) };
         if let Err(error) = added {
@@ -212,57 +248,45 @@ impl Watch {
             pending.error = Some(error);
         }
         if pending.error.is_some() {
-            self.shared.lock().error = pending.error;
+            self.workspace.lock().error = pending.error;
         }
-        if pending.everything { Touched::Everything } else { Touched::Paths(pending.paths) }
+        Polled::Changed(if pending.everything { Touched::Everything } else { Touched::Paths(pending.paths) })
+    }
+
+    /// Waits up to `timeout` for a change, then until there was no new one for `quiet`, so that the few steps of an
+    /// editor are reported as one; but at most two seconds after the first change.
+    pub fn next(&self, timeout: Duration, quiet: Duration) -> Touched {
+        let called = Instant::now();
+        loop {
+            // Read before polling, so that no change falls between the poll and the wait.
+            let known = self.workspace.lock().when;
+            let wait = match self.poll(&|gathered| gathered.left(quiet, LONGEST)) {
+                Polled::Changed(Touched::Nothing) => match timeout.checked_sub(called.elapsed()) {
+                    Some(left) => left,
+                    None => return Touched::Nothing,
+                },
+                Polled::Changed(touched) => return touched,
+                Polled::Wait(left) => left,
+            };
+            let same = |pending: &mut Pending| pending.when == known;
+            let _ = self.workspace.changed.wait_timeout_while(self.workspace.lock(), wait, same);
+        }
     }
 
     /// Why a part of the workspace is not watched at the moment. Returned once.
     pub fn take_error(&self) -> Option<WatchError> {
-        self.shared.lock().error.take()
-    }
-
-    /// A function that ends all waiting, now and later: gathered changes are returned at once.
-    pub fn releaser(&self) -> impl FnOnce() + Send + 'static + use<> {
-        let shared = Arc::clone(&self.shared);
-        move || {
-            shared.lock().released = true;
-            shared.news.notify_all();
-        }
-    }
-
-    fn collect(&self, timeout: Duration, left: &dyn Fn(GatheredChanges) -> Duration) -> Option<Pending> {
-        let wait = |pending, time| {
-            let woken = self.shared.news.wait_timeout(pending, time);
-            woken.unwrap_or_else(PoisonError::into_inner).0
-        };
-        let mut pending = self.shared.lock();
-        let called = Instant::now();
-        while pending.is_empty() {
-            if pending.released {
-                return None;
-            }
-            let left = timeout.checked_sub(called.elapsed())?;
-            pending = wait(pending, left);
-        }
-        loop {
-            let left = pending.when.map_or(Duration::ZERO, left);
-            if left.is_zero() || pending.released {
-                return Some(std::mem::take(&mut *pending));
-            }
-            pending = wait(pending, left);
-        }
+        self.workspace.lock().error.take()
     }
 
     /// Watches the top folder alone and each folder in it recursively, so that the computer's own folder, where every
     /// append writes, costs nothing.
     fn add_all(&self) -> Result<(), WatchError> {
-        let root = &self.shared.root;
+        let root = &self.workspace.root;
         let failed = |source| WatchError::Io { path: root.clone(), source };
         self.add(root, RecursiveMode::NonRecursive)?;
         for entry in fs::read_dir(root).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
-            if let Some(folder) = self.shared.inside(&path) {
+            if let Some(folder) = self.workspace.inside(&path) {
                 self.add_new(&folder)?;
             }
         }
@@ -286,7 +310,7 @@ impl Watch {
     /// tree when a part of it disappears meanwhile.
     fn add_new(&self, folder: &FilePath) -> Result<Added, WatchError> {
         const ATTEMPTS: usize = 8;
-        let path = self.shared.root.join(folder.as_str());
+        let path = self.workspace.root.join(folder.as_str());
         let is_folder = || fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
         for _ in 0..ATTEMPTS {
             if !is_folder() {
@@ -302,8 +326,7 @@ impl Watch {
     }
 
     fn add(&self, path: &Path, mode: RecursiveMode) -> Result<(), WatchError> {
-        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
-        watcher.watch(path, mode).map_err(|error| WatchError::of(path, error))
+        self.registration.watch(path, mode).map_err(|error| WatchError::of(path, &error))
     }
 }
 

@@ -11,6 +11,7 @@ mod files;
 mod models;
 pub mod openapi;
 mod operations;
+mod parts;
 pub mod problem;
 mod runs;
 mod services;
@@ -36,6 +37,7 @@ pub fn routes() -> Vec<Route> {
         Route::get("/api/v1/state", SignedIn(Read), "The desktop, now or as it was", desktop::state),
         Route::post("/api/v1/gestures", SignedIn(Write), "Changes windows and settings", desktop::gesture),
         Route::get("/api/v1/storage", SignedIn(Read), "What is kept where", desktop::storage),
+        Route::get("/api/v1/parts", SignedIn(Read), "Supervised parts and how they are doing", parts::list),
         Route::get("/api/v1/socket", SignedIn(Read), "The WebSocket of a tab", socket::connect),
         Route::get("/api/v1/files", SignedIn(Read), "Lists a folder", files::list),
         Route::post("/api/v1/files/move", SignedIn(Write), "Moves or renames", files::rename),

@@ -1,59 +1,146 @@
-//! A computer that this process holds for as long as agents work in it, where no other process does.
+//! A computer that this process holds for a command, where no server does.
 //!
-//! It is the same desk that a server opens, so whatever a desk starts works here as well, and other commands reach it
-//! over the socket.
+//! It is opened as a server opens it, with the same parts: runs are carried out, and other commands reach it over the
+//! socket.
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use event_log::{EventLog, ReadError, decode_event};
+use shared_types::{Actor, OpId, Payload, Seq};
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::broadcast::error::RecvError;
 
-use crate::open_computer::OpenComputer;
+use crate::open_computer::{OpenComputer, blocking};
 use agent_host::agent_services::AgentServices;
+use computer::Computer;
 use computer::error::{ComputerError, ErrorCode};
 use computer::paths::ComputerPaths;
 use computer::session::{self, ComputerAccess};
 use computer::socket;
 
-/// The socket is open within this time, or something is wrong.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The socket is open within this time, or there is an error.
+const TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A desk with the threads that it needs.
+/// An open computer with the runtime that it needs.
 #[derive(Debug)]
 pub struct ComputerHost {
-    desk: OpenComputer,
+    open: OpenComputer,
     runtime: Runtime,
 }
 
+/// What happens while a computer is watched, for the person at the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    Ready,
+    /// Edits that other programs made were recorded.
+    Captured {
+        edits: usize,
+        op: OpId,
+    },
+    Problem(String),
+}
+
 impl ComputerHost {
-    /// Opens the computer, if nobody holds it. When this returns, commands find the socket.
+    /// Opens the computer unless another process holds it. When this returns, commands find the socket.
     pub fn unless_held(
         place: &ComputerPaths,
-        minds: &AgentServices,
+        services: &AgentServices,
         progress: &dyn Fn(&str, u64, u64),
     ) -> Result<Option<Self>, ComputerError> {
-        let computer = match session::reach(place, progress)? {
-            ComputerAccess::Holder(_) => return Ok(None),
-            ComputerAccess::Own(computer) => *computer,
-        };
+        match session::reach(place, progress)? {
+            ComputerAccess::Holder(_) => Ok(None),
+            ComputerAccess::Own(computer) => Self::open(*computer, services).map(Some),
+        }
+    }
+
+    /// Opens the parts of a computer that this process has taken.
+    pub fn open(computer: Computer, services: &AgentServices) -> Result<Self, ComputerError> {
+        let place = computer.place.clone();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let desk = runtime.block_on(OpenComputer::open(computer, minds))?;
+        let open = runtime.block_on(OpenComputer::open(computer, services))?;
         let started = Instant::now();
-        while socket::connect(place)?.is_none() {
-            if started.elapsed() > PATIENCE {
-                return Err(ComputerError::new(
-                    ErrorCode::Failed,
-                    "the socket of this computer could not be opened",
-                ));
+        while socket::connect(&place)?.is_none() {
+            if started.elapsed() > TIMEOUT {
+                let message = "the socket of this computer could not be opened";
+                return Err(ComputerError::new(ErrorCode::Failed, message));
             }
             std::thread::sleep(PAUSE);
         }
-        Ok(Some(Self { desk, runtime }))
+        Ok(Self { open, runtime })
     }
 
-    /// Lets go of the computer. Whatever agents were doing is in the log, and goes on when somebody holds it again.
-    pub fn close(self) {
-        let Self { desk, runtime } = self;
-        runtime.block_on(desk.close());
+    /// Reports what happens until Ctrl-C or SIGTERM, then closes the computer.
+    pub fn watch(self, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
+        let watched = self.runtime.block_on(follow(&self.open, tell));
+        self.close();
+        watched
     }
+
+    /// Closes the computer. Runs of agents continue when a process opens it again.
+    pub fn close(self) {
+        let Self { open, runtime } = self;
+        runtime.block_on(open.close());
+    }
+}
+
+async fn follow(open: &OpenComputer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut head, mut problems) = (open.bus().head(), open.notices());
+    let mut told = *head.borrow();
+    tell(Notice::Ready);
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => return Ok(()),
+            _ = terminate.recv() => return Ok(()),
+            problem = problems.recv() => match problem {
+                Ok(problem) => tell(Notice::Problem(problem)),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return Ok(()),
+            },
+            changed = head.changed() => {
+                if changed.is_err() {
+                    return Ok(());
+                }
+                let (after, through) = (told, *head.borrow_and_update());
+                told = through;
+                let computer = std::sync::Arc::clone(open.computer());
+                let captured = blocking(move || Ok(captures(&computer, after, through)?)).await;
+                match captured {
+                    Ok(captured) => captured.into_iter().for_each(tell),
+                    Err(failure) => tell(Notice::Problem(failure.message)),
+                }
+            }
+        }
+    }
+}
+
+/// The outside edits that were recorded after a seq, one notice for each operation.
+fn captures(computer: &Computer, after: Seq, through: Seq) -> Result<Vec<Notice>, ReadError> {
+    let mut found: Vec<(OpId, usize)> = Vec::new();
+    let mut failure = None;
+    computer.log().scan(after.next(), &mut |stored| {
+        if stored.seq > through {
+            return ControlFlow::Break(());
+        }
+        if stored.actor == Actor::CAPTURE.as_str() {
+            let edits = match decode_event(&**computer.log(), stored).map(|event| event.payload) {
+                Ok(Payload::File(file)) => file.changes().len(),
+                Ok(_) => 0,
+                Err(e) => {
+                    failure = Some(e);
+                    return ControlFlow::Break(());
+                }
+            };
+            match found.last_mut() {
+                Some((op, count)) if *op == stored.op => *count += edits,
+                Some(_) | None => found.push((stored.op, edits)),
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    let notices = found.into_iter().map(|(op, edits)| Notice::Captured { edits, op });
+    failure.map_or(Ok(notices.collect()), Err)
 }

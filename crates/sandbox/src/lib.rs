@@ -2,11 +2,11 @@
 
 pub mod api;
 pub mod computer_host;
-pub mod hold;
 pub mod machine;
 pub mod open_computer;
 pub mod registry;
 pub mod startup;
+pub mod supervision;
 mod vault_keys;
 pub mod welcome;
 

@@ -21,8 +21,9 @@ use shared_types::wire::{Me, Scope};
 use thiserror::Error;
 
 use crate::api::{self, Shell};
-use crate::open_computer::OpenComputer;
+use crate::open_computer::{OpenComputer, not_started};
 use crate::registry::Registry;
+use crate::supervision::Application;
 use agent_host::agent_services::{AgentServices, MachineServices, Services};
 use computer::error::ComputerError;
 
@@ -100,7 +101,8 @@ impl Machine {
         let minds = AgentServices { outside: outside.clone(), ..AgentServices::new(models.as_ref())? };
         let minds = minds.with_services(services)?.with_tools(mcp.as_ref())?;
         let minds = minds.with_rules(rules.as_ref())?.with_keys(crate::keys_of_each(&vault));
-        let registry = Arc::new(Registry::new(&data, minds));
+        let application = Application::start().await.map_err(not_started)?;
+        let registry = Arc::new(Registry::new(&data, minds, application));
         let owner = server.state().identity.ensure_owner(owner, name)?;
         registry.desk(&owner.id, &owner.name).await?;
         let pages = Pages { assets, version, ready: Arc::new(|| Ok(())), metrics: metrics(&registry) };
@@ -156,6 +158,7 @@ impl Machine {
         let served = tokio::select! {
             served = self.server.serve(self.router, stop) => served,
             () = tending => Ok(()),
+            () = self.registry.reopen_failed() => Ok(()),
         };
         waking.abort();
         self.registry.close().await;

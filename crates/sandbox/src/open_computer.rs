@@ -14,154 +14,161 @@ mod shell;
 mod terminal;
 mod terminals;
 
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event_log::EventLog;
 use kernel::run::{Run, RunPhase, Task, TaskState};
 use models::Gateway;
 use projector::Views;
-use ractor::{Actor, ActorRef};
+use shared_types::wire::{PartKind, PartsReport};
 use shared_types::{RunId, Seq, TaskId};
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{broadcast, watch};
 
 pub use bus::{Backlog, EventBus};
 pub use computer::commands::Commands;
 pub use computer::output_feed::{Attachment, Output};
-pub use parts::{PARTS, Part, Policy};
 pub use process::{Control, Process, Size};
 pub use terminals::Terminals;
 
 use activity::Activity;
 
+use crate::supervision::{Application, Parts};
 use agent_host::agent_services::{AgentServices, LocalModelHost};
 use agent_host::mcp_tools::McpTools;
 use agent_host::runs::RunHost;
 use agent_host::services::UserServices;
 use computer::error::{ComputerError, ErrorCode};
 use computer::{AgentSpeech, Computer};
-use parts::Supervisor;
 
 /// Notices that wait for a tab at most; a tab that misses some has lost nothing that is in the log.
 const NOTICES: usize = 64;
 
 /// A handle on one user's open computer.
 #[derive(Debug, Clone)]
-pub struct OpenComputer(Arc<Inner>);
+pub struct OpenComputer(Arc<Opened>);
 
-struct Inner {
-    computer: Arc<Computer>,
-    bus: Arc<EventBus>,
+struct Opened {
+    shared: Arc<Shared>,
     views: Mutex<Views>,
     terminals: Terminals,
-    commands: Arc<Commands>,
-    gateway: Gateway,
-    tools: McpTools,
     services: UserServices,
     local: Option<Arc<dyn LocalModelHost>>,
-    notices: broadcast::Sender<String>,
-    supervisor: ActorRef<parts::Message>,
-    /// Ends when the last part has ended.
-    parts: tokio::sync::Mutex<mpsc::Receiver<Infallible>>,
 }
 
-impl std::fmt::Debug for Inner {
+impl std::fmt::Debug for Opened {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenComputer").field("place", &self.computer.place).finish_non_exhaustive()
+        f.debug_struct("OpenComputer").field("place", &self.shared.computer.place).finish_non_exhaustive()
     }
 }
 
-/// Where nobody closed it, the parts end with the last handle.
-impl Drop for Inner {
+/// A computer that was not closed ends with its last handle.
+impl Drop for Opened {
     fn drop(&mut self) {
-        self.computer.end();
+        self.shared.computer.end();
+        self.shared.parts.begin_end();
     }
 }
 
-/// What the parts of a desk share.
-#[derive(Debug, Clone)]
+/// What the parts of an open computer share.
+#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) computer: Arc<Computer>,
+    pub(crate) parts: Parts,
+    /// The newest event, as the log reports it.
+    pub(crate) head: watch::Sender<Seq>,
     pub(crate) bus: Arc<EventBus>,
     pub(crate) activity: Arc<Activity>,
-    pub(crate) notices: broadcast::Sender<String>,
     pub(crate) commands: Arc<Commands>,
-    pub(crate) minds: AgentServices,
-    pub(crate) gateway: Gateway,
-    pub(crate) tools: McpTools,
-    /// Nothing is ever sent; that it is there says that a part runs.
-    _running: mpsc::Sender<Infallible>,
+    pub(crate) runs: Arc<RunHost>,
+    gateway: Gateway,
+    tools: McpTools,
+    notices: broadcast::Sender<String>,
+    /// True once the computer is being closed.
+    pub(crate) closing: watch::Sender<bool>,
 }
 
 impl Shared {
-    /// What carries out the runs of agents.
-    fn run_host(&self) -> RunHost {
-        RunHost {
-            computer: Arc::clone(&self.computer),
-            commands: Arc::clone(&self.commands),
-            minds: self.minds.clone(),
-            gateway: self.gateway.clone(),
-            tools: self.tools.clone(),
-            projected: self.bus.projected(),
-        }
+    /// Waits until the computer is being closed.
+    pub(crate) async fn closed(&self) {
+        let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
+    }
+
+    /// Reports a problem to the person who looks, and to the server's log.
+    pub(crate) fn report(&self, problem: String) {
+        tracing::warn!(user = %self.computer.log().user(), problem);
+        let _ = self.notices.send(problem);
     }
 }
 
 impl OpenComputer {
-    /// Opens the parts around a computer: what was edited outside is recorded, what is owed is run, then everything
-    /// is followed until [`OpenComputer::close`].
-    pub async fn open(computer: Computer, minds: &AgentServices) -> Result<Self, ComputerError> {
+    /// Opens a computer that is the only one of this process.
+    pub async fn open(computer: Computer, services: &AgentServices) -> Result<Self, ComputerError> {
+        let application = Application::start().await.map_err(not_started)?;
+        Self::open_below(computer, services, &application).await
+    }
+
+    /// Opens the parts around a computer: pending effects run, edits made outside are recorded, then everything is
+    /// followed until [`OpenComputer::close`].
+    pub async fn open_below(
+        computer: Computer,
+        services: &AgentServices,
+        application: &Application,
+    ) -> Result<Self, ComputerError> {
         let computer = Arc::new(computer);
-        let gateway = minds.gateway(computer.log().user());
-        let tools = minds.tools(&computer);
-        let services = minds.services(computer.log().user());
-        let commands = Arc::new(Commands::default());
+        let (log, user) = (Arc::clone(computer.log()), computer.log().user().clone());
         computer.set_watched();
         computer.cells().backend().keep_warm();
         let start = Arc::clone(&computer);
         blocking(move || start.run_owed(&|_, _, _| ()).map(drop)).await?;
-        let views = Views::open_read_only(&computer.place.state)?;
-        let bus = Arc::new(EventBus::new(computer.log().head().seq));
-        let activity = Arc::new(Activity::default());
         let (notices, _) = broadcast::channel(NOTICES);
-        let (_running, parts) = mpsc::channel(1);
-        let shared = Shared {
-            computer: Arc::clone(&computer),
-            bus: Arc::clone(&bus),
-            activity: Arc::clone(&activity),
-            notices: notices.clone(),
-            commands: Arc::clone(&commands),
-            minds: minds.clone(),
-            gateway: gateway.clone(),
-            tools: tools.clone(),
-            _running,
-        };
-        let (supervisor, _) = Actor::spawn(None, Supervisor, shared).await.map_err(|e| {
-            ComputerError::new(ErrorCode::Failed, format!("the computer could not be started: {e}"))
-        })?;
-        let terminals = Terminals::new(Arc::clone(&computer), activity);
-        let (views, parts) = (Mutex::new(views), parts.into());
-        Ok(Self(Arc::new(Inner {
+        let supervised = Parts::supervise(application, user.clone(), notices.clone()).await;
+        let parts = supervised.map_err(not_started)?;
+        let views = Mutex::new(Views::open_read_only(&computer.place.state)?);
+        let (head, closing) = (watch::Sender::new(log.head().seq), watch::Sender::new(false));
+        let (heads, closes) = (head.clone(), closing.clone());
+        log.on_append(Box::new(move |seq| {
+            heads.send_replace(seq);
+        }));
+        computer.at_end(move || {
+            closes.send_replace(true);
+        });
+        let bus = Arc::new(EventBus::new(log.head().seq));
+        let activity = Arc::new(Activity::default());
+        let entered = parts.clone();
+        let commands = Arc::new(Commands::new(Box::new(move |op| {
+            Box::new(entered.enter(PartKind::Command, op.to_string()))
+        })));
+        let entered = parts.clone();
+        let tools = services.tools(
+            &computer,
+            Arc::new(move |name| Box::new(entered.enter(PartKind::McpServer, name.to_owned()))),
+        );
+        let gateway = services.gateway(&user);
+        let runs = Arc::new(RunHost::new(&computer, &commands, services, &gateway, &tools, bus.projected()));
+        let terminals = Terminals::new(Arc::clone(&computer), Arc::clone(&activity), parts.clone());
+        let shared = Arc::new(Shared {
             computer,
+            parts,
+            head,
             bus,
-            views,
-            terminals,
+            activity,
             commands,
+            runs,
             gateway,
             tools,
-            services,
-            local: minds.outside.local.clone(),
             notices,
-            supervisor,
-            parts,
-        })))
+            closing,
+        });
+        parts::start_all(&shared);
+        let (services, local) = (services.services(&user), services.outside.local.clone());
+        Ok(Self(Arc::new(Opened { shared, views, terminals, services, local })))
     }
 
     /// Whether there is another handle on it, or something runs: a request, a tab or a person is still there.
     pub(crate) fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.0) > 1
             || !self.0.terminals.list().is_empty()
-            || self.0.commands.any_runs()
+            || self.0.shared.commands.any_runs()
             || self.has_work()
     }
 
@@ -175,34 +182,49 @@ impl OpenComputer {
             };
             view.runs.iter().any(|(_, run)| goes_on(run))
         };
-        self.0.computer.writer().inspect(works).unwrap_or(false)
+        self.0.shared.computer.writer().inspect(works).unwrap_or(false)
     }
 
     /// Ends the parts, brings the disk up to date and lets go of the computer, which can then be opened again.
     /// Nothing is lost if this never runs.
     pub async fn close(self) {
-        self.0.computer.end();
-        // Both wait until nothing is left, and what a command came to is recorded while there is a log.
+        let shared = Arc::clone(&self.0.shared);
+        shared.computer.end();
+        // Both wait until nothing is left, so that results of commands are recorded while the log is open.
         let same = Arc::clone(&self.0);
         let _ = blocking(move || {
             same.terminals.end_all();
-            same.commands.end_all(&same.computer);
+            same.shared.commands.end_all(&same.shared.computer);
             Ok(())
         })
         .await;
-        let _ = self.0.supervisor.stop_and_wait(None, None).await;
-        self.0.parts.lock().await.recv().await;
-        self.0.tools.end().await;
+        shared.parts.end().await;
+        shared.tools.end().await;
         // Letting go waits for the writer's thread.
-        let _ = blocking(move || self.0.computer.project(&|_, _, _| ()).map(drop)).await;
+        let _ = blocking(move || {
+            let projected = shared.computer.project(&|_, _, _| ()).map(drop);
+            drop((self, shared));
+            projected
+        })
+        .await;
+    }
+
+    /// Waits until the computer is being closed.
+    pub(crate) async fn closed(&self) {
+        self.0.shared.closed().await;
+    }
+
+    /// How the supervised parts are doing.
+    pub async fn parts(&self) -> PartsReport {
+        self.0.shared.parts.report().await
     }
 
     pub fn computer(&self) -> &Arc<Computer> {
-        &self.0.computer
+        &self.0.shared.computer
     }
 
     pub fn bus(&self) -> &Arc<EventBus> {
-        &self.0.bus
+        &self.0.shared.bus
     }
 
     pub fn terminals(&self) -> &Terminals {
@@ -216,12 +238,12 @@ impl OpenComputer {
 
     /// The models that this user's agents reach.
     pub fn gateway(&self) -> &Gateway {
-        &self.0.gateway
+        &self.0.shared.gateway
     }
 
     /// Tools that others run.
     pub fn tools(&self) -> &McpTools {
-        &self.0.tools
+        &self.0.shared.tools
     }
 
     /// Who searches the web, and where spans go.
@@ -230,32 +252,36 @@ impl OpenComputer {
     }
 
     pub fn commands(&self) -> &Commands {
-        &self.0.commands
+        &self.0.shared.commands
     }
 
     pub fn notices(&self) -> broadcast::Receiver<String> {
-        self.0.notices.subscribe()
+        self.0.shared.notices.subscribe()
     }
 
     /// Says what an agent says just now to whoever looks. It never waits and nothing of it is kept: the whole reply
     /// is an event.
     pub fn say(&self, run: RunId, task: TaskId, text: impl Into<String>) {
-        self.0.computer.say(AgentSpeech { run, task, text: text.into() });
+        self.0.shared.computer.say(AgentSpeech { run, task, text: text.into() });
     }
 
     pub fn said(&self) -> broadcast::Receiver<AgentSpeech> {
-        self.0.computer.voices()
+        self.0.shared.computer.voices()
     }
 
     /// Told whenever lists, search and disk have caught up.
     pub fn projected(&self) -> watch::Receiver<Seq> {
-        self.0.bus.projected()
+        self.0.shared.bus.projected()
     }
 
     /// The read models, beside the projector that keeps them.
     pub fn views(&self) -> MutexGuard<'_, Views> {
         self.0.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+pub(crate) fn not_started(error: ractor::SpawnErr) -> ComputerError {
+    ComputerError::new(ErrorCode::Failed, format!("the computer could not be started: {error}"))
 }
 
 /// Runs something that blocks, away from the threads that serve.

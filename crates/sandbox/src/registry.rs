@@ -17,13 +17,17 @@ use kernel::run::RunPhase;
 use shared_types::UserId;
 
 use crate::open_computer::{OpenComputer, blocking};
+use crate::supervision::Application;
 use crate::welcome;
 use agent_host::agent_services::AgentServices;
 use computer::Computer;
-use computer::error::ComputerError;
+use computer::error::{ComputerError, ErrorCode};
 use computer::paths::{ComputerPaths, STATE, WORKSPACE};
 use computer::session;
 
+/// How long it may take until nothing holds a failed computer any more.
+const REOPEN_TIMEOUT: Duration = Duration::from_secs(30);
+const REOPEN_PAUSE: Duration = Duration::from_millis(50);
 /// How often it is looked for computers that nobody uses, at most and at least.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
 
@@ -32,6 +36,7 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 pub struct Registry {
     users: PathBuf,
     minds: AgentServices,
+    application: Application,
     slots: Mutex<HashMap<UserId, Arc<Slot>>>,
 }
 
@@ -79,8 +84,8 @@ impl Slot {
 
 impl Registry {
     /// Computers below a data folder, and what their agents think with.
-    pub fn new(data: &std::path::Path, minds: AgentServices) -> Self {
-        Self { users: data.join("users"), minds, slots: Mutex::default() }
+    pub fn new(data: &std::path::Path, minds: AgentServices, application: Application) -> Self {
+        Self { users: data.join("users"), minds, application, slots: Mutex::default() }
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<UserId, Arc<Slot>>> {
@@ -108,11 +113,43 @@ impl Registry {
         if let Some(desk) = slot.get() {
             return Ok(desk);
         }
-        let (place, user, name) = (self.place(user), user.clone(), name.to_owned());
-        let computer = blocking(move || open(&place, user, &name)).await?;
-        let desk = OpenComputer::open(computer, &self.minds).await?;
+        let desk = self.open(user, name).await?;
         *slot.held() = Some(Held { desk: desk.clone(), used: Instant::now() });
         Ok(desk)
+    }
+
+    async fn open(&self, user: &UserId, name: &str) -> Result<OpenComputer, ComputerError> {
+        let (place, user, name) = (self.place(user), user.clone(), name.to_owned());
+        let computer = blocking(move || open(&place, user, &name)).await?;
+        OpenComputer::open_below(computer, &self.minds, &self.application).await
+    }
+
+    /// Closes computers whose log failed and opens them again, for as long as this is polled.
+    pub async fn reopen_failed(&self) {
+        loop {
+            let user = self.application.next_failed().await;
+            let slot = Arc::clone(self.slots().entry(user.clone()).or_default());
+            let _turn = slot.turning.lock().await;
+            let failed = slot.held().take();
+            if let Some(failed) = failed {
+                failed.desk.close().await;
+            }
+            // Tabs and requests let go of the old one within a moment.
+            let started = Instant::now();
+            let opened = loop {
+                match self.open(&user, "").await {
+                    Err(e) if e.code == ErrorCode::Busy && started.elapsed() < REOPEN_TIMEOUT => {
+                        tokio::time::sleep(REOPEN_PAUSE).await;
+                    }
+                    opened => break opened,
+                }
+            };
+            match opened {
+                Ok(desk) => *slot.held() = Some(Held { desk, used: Instant::now() }),
+                // The next request tries again.
+                Err(failure) => tracing::error!(%user, %failure, "a computer could not be opened again"),
+            }
+        }
     }
 
     /// Opens the computers in which a run was under way when everything stopped, one after the other: their agents go

@@ -12,6 +12,7 @@ mod files;
 mod health;
 mod keys;
 mod operations;
+mod parts;
 mod problem;
 mod runs;
 mod services;
@@ -29,6 +30,7 @@ pub use files::{AtPath, Entry, Found, FromTo, Listing, Matched, Version};
 pub use health::Health;
 pub use keys::{KeyEntry, KeyScope, NewKey};
 pub use operations::{Change, Done, Operation, OperationDetail, Operations, RestoreTo, Revert, Side};
+pub use parts::{PartKind, PartRule, PartState, PartStatus, PartsReport};
 pub use problem::{Clash, Problem};
 pub use runs::{
     Agent, AgentState, GestureOnRun, GrantLine, GrantList, LocalModelLine, ModelLine, ModelList, ModelTried,

@@ -36,6 +36,10 @@ enum Bench {
     Undo,
     /// From a command to a hundred open sockets
     Fanout,
+    /// Threads and memory for each open computer
+    Computers,
+    /// Saving a small file over HTTP
+    Put,
     /// Steps of agents beyond their models, and how soon a hundred runs go on after kill -9
     Agents,
 }
@@ -62,6 +66,8 @@ impl Bench {
             Self::Replay => choir("replay"),
             Self::Undo => choir("undo"),
             Self::Fanout => choir("fanout"),
+            Self::Computers => choir("computers"),
+            Self::Put => choir("put"),
             Self::Agents => Meter {
                 package: "sandbox",
                 build: &["--example", "harness"],

@@ -52,7 +52,7 @@ impl Computer {
 
     fn over(log: SqliteLog) -> Self {
         let log = Arc::new(log);
-        let options = Options { clock: Box::new(|| NOW), effects: None };
+        let options = Options::new(|| NOW);
         let (writer, thread) = Writer::start(Arc::clone(&log) as _, options).unwrap();
         Self { log, writer, thread }
     }

@@ -143,7 +143,7 @@ fn submission(dice: &mut Prng, number: usize) -> anyhow::Result<Submission> {
 
 fn start_writer(folder: &Path) -> anyhow::Result<(Writer, JoinHandle<()>)> {
     let log = SqliteLog::create(folder, user()?)?;
-    let options = Options { clock: Box::new(now), effects: None };
+    let options = Options::new(now);
     Ok(Writer::start(Arc::new(log), options)?)
 }
 

@@ -40,7 +40,7 @@ pub fn probe_memory(folder: &Path, subject: Subject) -> anyhow::Result<()> {
     match subject {
         Subject::Ours => {
             let log = Arc::new(SqliteLog::open(folder)?);
-            let (writer, _) = Writer::start(log, Options { clock: Box::new(now), effects: None })?;
+            let (writer, _) = Writer::start(log, Options::new(now))?;
             writer.inspect(|view| view.seq())?;
         }
         Subject::Reference => {

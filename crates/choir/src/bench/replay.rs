@@ -73,7 +73,7 @@ fn open(folder: &Path, rounds: usize) -> anyhow::Result<CaseResult> {
         reference.push(milliseconds(time));
         let (opened, time) = timed(|| -> anyhow::Result<_> {
             let log = Arc::new(SqliteLog::open(folder)?);
-            Ok(Writer::start(log, Options { clock: Box::new(now), effects: None })?)
+            Ok(Writer::start(log, Options::new(now))?)
         });
         let (writer, thread) = opened?;
         ours.push(milliseconds(time));

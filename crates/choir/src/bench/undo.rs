@@ -60,7 +60,7 @@ struct Computer {
 impl Computer {
     fn start(case: &'static str, folder: &Path, events: u64, paths: u64) -> anyhow::Result<Self> {
         let log = build(folder, events, paths)?;
-        let (writer, _) = Writer::start(log, Options { clock: Box::new(now), effects: None })?;
+        let (writer, _) = Writer::start(log, Options::new(now))?;
         let files = writer.inspect(|view| {
             let sorted = view.files.sorted();
             let step = (sorted.len() / FILES).max(1);

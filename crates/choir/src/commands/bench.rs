@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 
 use super::Context;
-use crate::bench::{Benchmark, Scale, Subject, probe_memory};
+use crate::bench::{Benchmark, Scale, Subject, probe_computers, probe_memory};
 use crate::cli::{Bench, BenchKind};
 use crate::render::{json, line};
 
@@ -13,12 +13,18 @@ pub(crate) fn run(context: &Context, args: &Bench) -> Result<()> {
             args.probe_subject.as_deref().and_then(Subject::parse).context("unknown --probe-subject")?;
         return probe_memory(folder, subject);
     }
+    if let Some(folder) = &args.probe_computers {
+        let users = args.probe_subject.as_deref().and_then(|users| users.parse().ok());
+        return probe_computers(folder, users.context("--probe-subject is not a number of users")?);
+    }
     let benchmark = match args.kind.context("no benchmark given")? {
         BenchKind::Append => Benchmark::Append,
         BenchKind::Replay => Benchmark::Replay,
         BenchKind::Undo => Benchmark::Undo,
         BenchKind::Fanout => Benchmark::Fanout,
         BenchKind::Cell => Benchmark::Cell,
+        BenchKind::Computers => Benchmark::Computers,
+        BenchKind::Put => Benchmark::Put,
     };
     let scale = if args.quick { Scale::Quick } else { Scale::Full };
     let parent = args.folder.clone().unwrap_or_else(std::env::temp_dir);

@@ -14,11 +14,12 @@ use crate::cli::Doctor;
 use crate::render::{Style, done, json, line, safe, size};
 use computer::config::{Config, Shown};
 use computer::paths::ComputerPaths;
-use computer::protocol::Request;
+use computer::protocol::{Answer, Envelope, Request};
 use computer::socket;
 use hypervisor::server::{ServerError, Tls};
 use sandbox::machine::MachineConfig;
 use sandbox::startup::{data_folder, server_settings};
+use shared_types::wire::{PartState, PartsReport};
 
 /// The result of one check.
 #[derive(Debug, Serialize)]
@@ -36,9 +37,12 @@ pub(crate) fn run(context: &Context, args: &Doctor) -> Result<()> {
     }
     let mut findings = machine();
     let mut settings = Vec::new();
+    let mut parts = None;
     match context.place() {
         Ok(place) => {
             findings.extend(computer(&place));
+            parts = running_parts(&place);
+            findings.extend(parts.as_ref().map(parts_finding));
             match Config::load(&place.state) {
                 Ok(config) => {
                     findings.extend(cells(&config, &place.state));
@@ -54,9 +58,10 @@ pub(crate) fn run(context: &Context, args: &Doctor) -> Result<()> {
     findings.extend(services::findings(context));
     settings.extend(shown);
     if context.style.is_json() {
-        json(&serde_json::json!({ "findings": findings, "configuration": settings }));
+        json(&serde_json::json!({ "findings": findings, "parts": parts, "configuration": settings }));
     } else {
         findings.iter().for_each(|finding| show(context.style, finding));
+        parts.iter().for_each(|report| show_parts(context.style, report));
         for setting in &settings {
             let origin = context.style.dim(&format!("({}; {})", setting.origin, setting.help));
             line(&format!("     {:<22} {} {origin}", setting.key, safe(&setting.value)));
@@ -65,6 +70,45 @@ pub(crate) fn run(context: &Context, args: &Doctor) -> Result<()> {
     match findings.iter().find(|finding| !finding.ok) {
         None => Ok(()),
         Some(finding) => anyhow::bail!("{}: {}", finding.what, finding.detail),
+    }
+}
+
+/// The supervised parts of the process that holds the computer, if there is one.
+fn running_parts(place: &ComputerPaths) -> Option<PartsReport> {
+    let stream = socket::connect(place).ok()??;
+    let envelope = Envelope::new(Request::Parts);
+    match socket::call(stream, &envelope, &mut std::io::empty(), &|_, _, _| (), &mut |_, _| ()) {
+        Ok(Answer::Parts(report)) => Some(report),
+        // An older process does not know the request.
+        Ok(_) | Err(_) => None,
+    }
+}
+
+fn parts_finding(report: &PartsReport) -> Finding {
+    let restarting = report.parts.iter().filter(|part| part.state == PartState::Restarting).count();
+    let restarts: u32 = report.parts.iter().map(|part| part.restarts).sum();
+    let detail = format!("{} run, {} restarted since they were opened", report.parts.len(), restarts);
+    match restarting {
+        0 => ok("parts", detail),
+        failing => bad("parts", format!("{failing} failed and wait to be started again; see below")),
+    }
+}
+
+fn show_parts(style: Style, report: &PartsReport) {
+    for part in &report.parts {
+        let rule = report.rules.iter().find(|rule| rule.kind == part.kind);
+        let name = rule.map_or_else(String::new, |rule| rule.name.clone());
+        let label = part.label.as_deref().map_or_else(String::new, |label| format!(" {}", safe(label)));
+        let state = match part.state {
+            PartState::Running => "running".to_owned(),
+            PartState::Restarting => style.paint("31", "restarting"),
+        };
+        let failure = part.last_failure.as_deref().map_or_else(String::new, |failure| {
+            format!(", restarted {} times, last after: {}", part.restarts, safe(failure))
+        });
+        let restart =
+            rule.map_or_else(String::new, |rule| style.dim(&format!("(if it fails: {})", rule.restart)));
+        line(&format!("     {name}{label}: {state}{failure} {restart}"));
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
         | Answer::Runs(_)
         | Answer::Heard(_)
         | Answer::Status(_)
+        | Answer::Parts(_)
         | Answer::Progress { .. }
         | Answer::Output { .. }
         | Answer::Failure(_) => {

@@ -5,31 +5,32 @@ use anyhow::Result;
 use super::Context;
 use crate::render::{count, json, line, safe};
 use computer::session;
-use sandbox::hold::{Notice, hold};
+use sandbox::computer_host::{ComputerHost, Notice};
 
 pub(crate) fn run(context: &Context) -> Result<()> {
     let place = context.place()?;
     let computer = session::take(&place)?;
     let style = context.style;
     let shown = safe(&place.workspace.display().to_string());
-    hold(computer, &|notice| {
+    ComputerHost::open(computer, &context.minds()?)?.watch(&|notice| {
         if style.is_json() {
             return json(&match notice {
                 Notice::Ready => serde_json::json!({ "ready": true, "pid": std::process::id() }),
                 Notice::Captured { edits, op } => serde_json::json!({ "captured": edits, "op": op }),
-                Notice::Trouble(message) => serde_json::json!({ "trouble": message }),
+                Notice::Problem(message) => serde_json::json!({ "trouble": message }),
             });
         }
         match notice {
             Notice::Ready => line(&format!("watching {shown}; other commands work as usual, Ctrl-C ends")),
             Notice::Captured { edits, op } => {
+                let op = op.to_string();
                 line(&format!(
                     "recorded {} made outside (operation {})",
                     count(edits as u64, "edit"),
                     &op[op.len() - 8..]
                 ));
             }
-            Notice::Trouble(message) => eprintln!("error: {}", safe(&message)),
+            Notice::Problem(message) => eprintln!("error: {}", safe(&message)),
         }
     })?;
     Ok(())

@@ -34,6 +34,12 @@ impl Machine {
         machine
     }
 
+    /// A machine whose model never answers.
+    pub(crate) fn with_silent_model() -> Self {
+        let script = "[[agent]]\nrole = \"conductor\"\n[[agent.step]]\nfault = \"silent\"\n";
+        Self::new(Script::parse(script).unwrap())
+    }
+
     /// The binary on this machine; its output is ignored.
     pub(crate) fn choir(&self, args: &[&str]) -> Command {
         let mut command = choir();

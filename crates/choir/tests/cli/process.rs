@@ -2,13 +2,14 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, ChildStdout, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::machine::Machine;
 use crate::test_computer::TestComputer;
 
 /// Longer than anything here takes; only a failing test waits for it.
@@ -22,7 +23,10 @@ pub(crate) struct BackgroundProcess {
 
 impl BackgroundProcess {
     pub(crate) fn start(computer: &TestComputer, args: &[&str]) -> Self {
-        let mut command = computer.command(args);
+        Self::spawn(computer.command(args))
+    }
+
+    fn spawn(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let lines = read_lines(child.stdout.take().unwrap());
         Self { child, lines }
@@ -30,7 +34,17 @@ impl BackgroundProcess {
 
     /// `choir watch`, ready to serve.
     pub(crate) fn watch(computer: &TestComputer) -> Self {
-        let watch = Self::start(computer, &["watch", "--json"]);
+        Self::ready(Self::start(computer, &["watch", "--json"]))
+    }
+
+    /// The same on a machine with models.
+    pub(crate) fn watch_on(machine: &Machine, computer: &TestComputer) -> Self {
+        let mut command = machine.choir(&["watch", "--json"]);
+        command.current_dir(&computer.work);
+        Self::ready(Self::spawn(command))
+    }
+
+    fn ready(watch: Self) -> Self {
         let ready = watch.next();
         assert_eq!(ready["ready"], true, "{ready}");
         assert_eq!(ready["pid"], watch.pid(), "{ready}");

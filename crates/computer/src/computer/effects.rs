@@ -2,6 +2,7 @@
 //! promised with, so one that a crash interrupted simply runs again.
 
 use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
 use event_log::replay::view_at;
 use event_log::writer::{ChangeRequest, Mode};
@@ -17,33 +18,47 @@ use crate::ids;
 use crate::protocol::Done;
 use checkpoints::{Changes, CheckpointError, CheckpointRepo, CommitId, CommitRequest};
 
+/// An automatic checkpoint that could not be made is tried again after this time.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// What there is to say about effects that ran.
+#[derive(Debug, Default)]
+pub struct EffectNotes {
+    pub notes: Vec<String>,
+    /// Whether one of them could not be carried out; its note says why.
+    pub failed: bool,
+}
+
 impl Computer {
-    /// Runs everything that is owed. Returns what went wrong, in words.
-    pub fn run_owed(&self, progress: Progress<'_>) -> Result<Vec<String>, ComputerError> {
+    /// Runs all effects that are pending.
+    pub fn run_owed(&self, progress: Progress<'_>) -> Result<EffectNotes, ComputerError> {
         let owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut notes = Vec::new();
+        let mut all = EffectNotes::default();
         while let Ok(effect) = owed.try_recv() {
             let id = effect.id;
             // Somebody may have settled it between the wake-up and now.
             if self.writer.inspect(move |view| view.pending.contains(&id))? {
-                notes.extend(self.run_effect(effect, progress)?);
+                let EffectNotes { notes, failed } = self.run_effect(effect, progress)?;
+                all.notes.extend(notes);
+                all.failed |= failed;
             }
         }
-        Ok(notes)
+        Ok(all)
     }
 
-    fn run_effect(&self, effect: Effect, progress: Progress<'_>) -> Result<Vec<String>, ComputerError> {
+    fn run_effect(&self, effect: Effect, progress: Progress<'_>) -> Result<EffectNotes, ComputerError> {
         match effect.kind {
             EffectKind::MakeCheckpoint { message } => match self.commit(effect.id, &message, progress) {
                 Ok((commit, seq, notes)) => {
                     let commit = commit.to_string().into();
                     self.settle(Action::RecordCheckpoint { effect: effect.id, commit, seq, message })?;
-                    Ok(notes)
+                    Ok(EffectNotes { notes, failed: false })
                 }
                 Err(e) => {
                     let reason: Box<str> = e.to_string().into();
                     self.settle(Action::FailCheckpoint { effect: effect.id, reason: reason.clone() })?;
-                    Ok(vec![format!("the checkpoint could not be made: {reason}")])
+                    let notes = vec![format!("the checkpoint could not be made: {reason}")];
+                    Ok(EffectNotes { notes, failed: true })
                 }
             },
             EffectKind::DropContents { hashes } => {
@@ -52,7 +67,7 @@ impl Computer {
                 self.settle(Action::RecordPurge { effect: effect.id, dropped })?;
                 let mut notes = vec![format!("{dropped} of {} contents dropped for good", hashes.len())];
                 notes.extend(forgotten);
-                Ok(notes)
+                Ok(EffectNotes { notes, failed: false })
             }
         }
     }
@@ -178,9 +193,9 @@ impl Computer {
         let action = Action::RequestCheckpoint { effect, reason, message: message.into() };
         let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
         let mut done = self.describe(caller.op, &outcome, Mode::Commit);
-        let notes = self.run_owed(progress)?;
+        let EffectNotes { notes, failed } = self.run_owed(progress)?;
         self.project(progress)?;
-        if notes.iter().any(|note| note.starts_with("the checkpoint could not be made")) {
+        if failed {
             return Err(ComputerError::new(ErrorCode::Failed, notes.join("; ")));
         }
         done.notes.extend(notes);
@@ -216,22 +231,37 @@ impl Computer {
         })
     }
 
-    /// Makes a checkpoint if enough has happened since the last one. It is a convenience: what goes wrong is recorded
-    /// as an event and does not fail the command that happened to trigger it.
-    pub fn checkpoint_if_due(&self, progress: Progress<'_>) {
+    /// Makes a checkpoint if one is due by the settings, and returns how long to wait until the next is due by time.
+    pub fn checkpoint_if_due(&self, progress: Progress<'_>) -> Option<Duration> {
         let (operations, seconds) = (self.config.auto_operations, self.config.auto_seconds);
         let now = ids::now().millis();
-        let due = self.writer.inspect(move |view| {
-            let waited = view.computer.unsaved_since.map_or(0, |since| (now - since.millis()).max(0) / 1000);
-            let by_count = operations > 0 && view.computer.unsaved >= operations;
-            let by_time = seconds > 0 && waited.unsigned_abs() >= seconds;
-            (view.computer.unsaved > 0 && (by_count || by_time)).then_some(view.computer.unsaved)
-        });
-        if let Ok(Some(count)) = due {
-            let caller = Caller::system(Actor::CHECKPOINTS);
-            let message = format!("After {count} operations");
-            let _ = self.request_checkpoint(&caller, CheckpointReason::Automatic, &message, progress);
+        let interval = Duration::from_secs(seconds);
+        let mut retry = self.checkpoint_retry.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wait) =
+            retry.map(|at| at.saturating_duration_since(Instant::now())).filter(|w| !w.is_zero())
+        {
+            return Some(wait);
         }
+        let (due, wait) = self
+            .writer
+            .inspect(move |view| {
+                let unsaved = view.computer.unsaved;
+                let since = view.computer.unsaved_since.filter(|_| unsaved > 0);
+                let waited =
+                    since.map(|since| Duration::from_millis((now - since.millis()).max(0).unsigned_abs()));
+                let wait = waited.filter(|_| seconds > 0).map(|waited| interval.saturating_sub(waited));
+                let by_count = operations > 0 && unsaved >= operations;
+                let due = unsaved > 0 && (by_count || wait == Some(Duration::ZERO));
+                (due.then_some(unsaved), wait)
+            })
+            .ok()?;
+        let Some(count) = due else { return wait };
+        let caller = Caller::system(Actor::CHECKPOINTS);
+        let message = format!("After {count} operations");
+        let made = self.request_checkpoint(&caller, CheckpointReason::Automatic, &message, progress);
+        // One that failed is tried again after a while, and not at every event meanwhile.
+        *retry = made.is_err().then(|| Instant::now() + RETRY);
+        retry.map(|_| RETRY)
     }
 
     /// Drops bytes for good. What still stands in the workspace is refused: it would only be recorded again.
@@ -279,7 +309,7 @@ impl Computer {
         let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
         let mut done = self.describe(caller.op, &outcome, Mode::Commit);
         self.project(progress)?;
-        done.notes.extend(self.run_owed(progress)?);
+        done.notes.extend(self.run_owed(progress)?.notes);
         self.project(progress)?;
         Ok(done)
     }

@@ -1,57 +1,83 @@
-//! How a computer is let go of: once, and everybody who waits for it is woken.
+//! How a computer is closed: once, and everyone who waits for it is woken.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use event_log::EventLog;
 
 use super::Computer;
 
-/// Whether a computer is about to be let go of, and who is to be woken then.
+/// Whether a computer is about to be closed, and what to call then.
 #[derive(Default)]
-pub(super) struct Ending(Mutex<State>);
+pub(super) struct Ending(Mutex<EndingState>);
+
+type Call = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
-struct State {
+struct EndingState {
     begun: bool,
-    wake: Vec<Box<dyn FnOnce() + Send>>,
+    writer_failed: bool,
+    at_end: Vec<Call>,
+    at_failure: Vec<Call>,
 }
 
 impl std::fmt::Debug for Ending {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Ending").field(&self.has_begun()).finish()
+        f.debug_tuple("Ending").field(&self.state().begun).finish()
     }
 }
 
 impl Ending {
-    fn has_begun(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).begun
+    fn state(&self) -> MutexGuard<'_, EndingState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer's thread ended by a panic.
+    pub(super) fn fail(&self) {
+        let calls = {
+            let mut state = self.state();
+            state.writer_failed = true;
+            std::mem::take(&mut state.at_failure)
+        };
+        calls.into_iter().for_each(|call| call());
     }
 }
 
 impl Computer {
-    /// Tells everybody who follows this computer to end.
+    /// Tells everyone who follows this computer to end.
     pub fn end(&self) {
-        let wake = {
-            let mut state = self.ending.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = {
+            let mut state = self.ending.state();
             state.begun = true;
-            std::mem::take(&mut state.wake)
+            std::mem::take(&mut state.at_end)
         };
         self.log.release();
-        wake.into_iter().for_each(|wake| wake());
+        calls.into_iter().for_each(|call| call());
     }
 
     pub fn is_ending(&self) -> bool {
-        self.ending.has_begun()
+        self.ending.state().begun
     }
 
-    /// Something to do when the computer ends, which may be now.
-    pub fn at_end(&self, wake: impl FnOnce() + Send + 'static) {
-        let mut state = self.ending.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Calls a function when the computer ends, which may be now.
+    pub fn at_end(&self, call: impl FnOnce() + Send + 'static) {
+        let mut state = self.ending.state();
         if state.begun {
             drop(state);
-            wake();
+            call();
         } else {
-            state.wake.push(Box::new(wake));
+            state.at_end.push(Box::new(call));
+        }
+    }
+
+    /// Calls a function when the writer fails, which may be now: nothing can be recorded until the computer is opened
+    /// again.
+    pub fn at_writer_failure(&self, call: impl FnOnce() + Send + 'static) {
+        let mut state = self.ending.state();
+        if state.writer_failed {
+            drop(state);
+            call();
+        } else {
+            state.at_failure.push(Box::new(call));
         }
     }
 }

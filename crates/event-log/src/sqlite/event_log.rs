@@ -13,7 +13,9 @@ use crate::check::check_early;
 use crate::content::{ReadStart, read_start};
 use crate::disk::remove_file;
 use crate::references::keep_named;
-use crate::{Append, AppendError, Appended, ContentError, EventLog, Head, ReadError, Snapshot, Staged};
+use crate::{
+    Append, AppendError, Appended, ContentError, EventLog, Head, HeadListener, ReadError, Snapshot, Staged,
+};
 
 /// Why purged bytes are still on the disk.
 #[derive(Debug, Clone, Copy, Error)]
@@ -73,6 +75,10 @@ impl EventLog for SqliteLog {
             Access::Writing { .. } => self.signal.wait(after, timeout),
             Access::Reading => self.poll(after, timeout),
         }
+    }
+
+    fn on_append(&self, listener: HeadListener) {
+        self.signal.listen(listener);
     }
 
     fn release(&self) {

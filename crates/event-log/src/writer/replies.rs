@@ -1,11 +1,11 @@
 //! The queue of replies to callers.
 //!
-//! Waking a caller is a system call, and waking a large group takes as long as its flush. So a second thread sends
-//! replies too, and the writer helps only while its mailbox is empty. Replies are sent in order, all of them; the
-//! thread ends after the last.
+//! Waking a caller is a system call, and waking a large group takes as long as its flush. So a second thread, started
+//! with the first large group, sends replies too, and the writer helps only while its mailbox is empty. Replies are
+//! sent in order, all of them; the thread ends after the last.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use super::{Outcome, Reply, SubmitError};
@@ -16,9 +16,11 @@ const SEND_DIRECTLY: usize = 8;
 pub(super) type Answer = (Reply, Result<Outcome, SubmitError>);
 
 /// The pending replies and the thread that sends them. Dropping this waits for the thread.
+#[derive(Default)]
 pub(super) struct Replies {
     queue: Arc<Queue>,
-    thread: Option<JoinHandle<()>>,
+    /// Set at the first large group; `None` if the thread could not be started.
+    thread: OnceLock<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
@@ -34,22 +36,24 @@ struct QueueState {
 }
 
 impl Replies {
-    pub(super) fn start() -> std::io::Result<Self> {
-        let queue = Arc::new(Queue::default());
-        let same = Arc::clone(&queue);
-        let thread = std::thread::Builder::new().name("replies".into()).spawn(move || same.serve())?;
-        Ok(Self { queue, thread: Some(thread) })
-    }
-
     /// Queues the replies of a group.
     pub(super) fn send(&self, group: Vec<Answer>) {
-        let quick = group.len() <= SEND_DIRECTLY;
+        let direct = group.len() <= SEND_DIRECTLY || !self.has_thread();
         self.queue.lock().answers.extend(group);
-        if quick {
+        if direct {
             while self.send_next() {}
         } else {
             self.queue.filled.notify_one();
         }
+    }
+
+    /// Starts the thread if it does not run yet. False if it cannot be started.
+    fn has_thread(&self) -> bool {
+        let start = || {
+            let same = Arc::clone(&self.queue);
+            std::thread::Builder::new().name("replies".into()).spawn(move || same.serve()).ok()
+        };
+        self.thread.get_or_init(start).is_some()
     }
 
     /// Sends the next reply. False if none is pending.
@@ -81,7 +85,7 @@ impl Drop for Replies {
     fn drop(&mut self) {
         self.queue.lock().closed = true;
         self.queue.filled.notify_one();
-        if let Some(thread) = self.thread.take() {
+        if let Some(Some(thread)) = self.thread.take() {
             let _ = thread.join();
         }
     }

@@ -36,7 +36,7 @@ fn submission(command: u8, action: Action, contents: &[&[u8]]) -> Submission {
 
 /// Submits to a new writer, which has ended when this returns.
 fn submit(log: &Arc<dyn EventLog>, submission: Submission) -> Result<Outcome, SubmitError> {
-    let options = Options { clock: Box::new(|| Timestamp::from_millis(1_700_000_000_000)), effects: None };
+    let options = Options::new(|| Timestamp::from_millis(1_700_000_000_000));
     let (writer, thread) = Writer::start(Arc::clone(log), options).unwrap();
     let answer = writer.submit(submission, Mode::Commit);
     drop(writer);
@@ -145,7 +145,7 @@ fn the_cause_of_a_submission_is_stored_with_its_events() {
 fn an_edit_is_merged_with_one_that_waits_for_the_same_flush() {
     let harness = OnDisk::new();
     let log = harness.log();
-    let options = Options { clock: Box::new(|| Timestamp::from_millis(1_700_000_000_000)), effects: None };
+    let options = Options::new(|| Timestamp::from_millis(1_700_000_000_000));
     let (writer, thread) = Writer::start(Arc::clone(&log), options).unwrap();
     let path = FilePath::parse("list").unwrap();
     let node = |bytes: &[u8]| FileNode::file(ContentRef::of(bytes), FileNode::DEFAULT_MODE);

@@ -34,7 +34,7 @@ fn op(n: u8) -> OpId {
 }
 
 fn writer(log: &Arc<dyn EventLog>) -> (Writer, std::thread::JoinHandle<()>) {
-    let options = Options { clock: Box::new(|| Timestamp::from_millis(1_700_000_000_000)), effects: None };
+    let options = Options::new(|| Timestamp::from_millis(1_700_000_000_000));
     Writer::start(Arc::clone(log), options).unwrap()
 }
 
@@ -251,7 +251,7 @@ fn an_inspection_during_a_failed_append_sees_what_the_log_holds() {
         }
         Timestamp::from_millis(1_700_000_000_000)
     };
-    let options = Options { clock: Box::new(clock), effects: None };
+    let options = Options::new(clock);
     let (writer, thread) = Writer::start(Arc::clone(&log), options).unwrap();
     let (open, gate) = mpsc::channel::<()>();
     let held = writer.clone();

@@ -149,3 +149,37 @@ fn a_missing_folder_cannot_be_watched() {
     let error = Watch::start(&home.on_disk("nowhere"), &home.on_disk(".choir")).unwrap_err();
     assert!(error.to_string().contains("nowhere"), "{error}");
 }
+
+#[test]
+fn several_workspaces_are_watched_at_once_and_each_is_told_of_its_own_changes() {
+    let homes = [Home::new(), Home::new()];
+    for home in &homes {
+        home.write("d/text", "one");
+    }
+    let watches = homes.each_ref().map(start);
+    homes[0].write("d/text", "two");
+    assert_eq!(paths(&watches[0]), set(&["d/text"]));
+    assert_eq!(watches[1].next(Duration::from_millis(50), QUIET), Touched::Nothing);
+    let [first, second] = watches;
+    drop(first);
+    homes[0].write("d/text", "three");
+    homes[1].write("d/new", "two");
+    assert_eq!(paths(&second), set(&["d/new"]));
+    let again = start(&homes[0]);
+    homes[0].write("d/text", "four");
+    assert_eq!(paths(&again), set(&["d/text"]), "a workspace can be watched again");
+}
+
+#[test]
+fn a_workspace_inside_another_is_watched_beside_it() {
+    let home = Home::new();
+    home.write("inner/text", "one");
+    let outer = start(&home);
+    let inner = Watch::start(&home.on_disk("inner"), &home.on_disk(".choir")).unwrap();
+    home.write("inner/text", "two");
+    assert_eq!(paths(&outer), set(&["inner/text"]));
+    assert_eq!(paths(&inner), set(&["text"]));
+    drop(inner);
+    home.write("inner/text", "three");
+    assert_eq!(paths(&outer), set(&["inner/text"]), "the outer one is still watched");
+}

@@ -95,7 +95,7 @@ impl Computer {
     pub(crate) fn start(&mut self) {
         assert!(self.running.is_none());
         let log = Arc::new(SqliteLog::open(&self.state()).unwrap());
-        let options = Options { clock: Box::new(|| count().0), effects: None };
+        let options = Options::new(|| count().0);
         let (writer, thread) = Writer::start(Arc::clone(&log) as Arc<dyn EventLog>, options).unwrap();
         let mint = Box::new(|| CaptureIds { command: new_command(), op: new_op() });
         let shared = Arc::clone(&log) as Arc<dyn EventLog>;

@@ -78,7 +78,8 @@ async fn settle(desk: Of, request: Request) -> Result<Json<Ran>, RouteError> {
         | Answer::Heard(_)
         | Answer::Runs(_)
         | Answer::Done(_)
-        | Answer::Status(_) => {
+        | Answer::Status(_)
+        | Answer::Parts(_) => {
             Err(ComputerError::new(ErrorCode::Failed, "a command was answered with something else"))
         }
     });

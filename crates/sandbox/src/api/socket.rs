@@ -135,6 +135,7 @@ impl Tab {
                     changed = projected.changed() => if changed.is_ok() { Woken::Projected } else { Woken::Closed },
                     Ok(text) = notices.recv() => Woken::Notice(text),
                     voice = said.recv() => voice.map_or(Woken::Missed, Woken::Said),
+                    () = self.desk.closed() => Woken::Closed,
                 }
             };
             match woken {

@@ -10,8 +10,11 @@ use std::time::{Duration, Instant};
 use projector::watch::GatheredChanges;
 
 use super::marks::Mark;
-use crate::hold;
 
+/// An editor's save is over when nothing has happened for this long.
+const EDITOR_QUIET: Duration = Duration::from_millis(150);
+/// Without a terminal, edits are recorded after this time however busy the disk is.
+const EDITOR_LONGEST: Duration = Duration::from_secs(2);
 /// A command that has changed nothing for so long has done one thing.
 const QUIET: Duration = Duration::from_secs(1);
 /// A command that never rests is recorded this often.
@@ -50,7 +53,7 @@ impl Activity {
         match state.finished {
             Some(finished) if finished >= gathered.first => ON_ITS_WAY.saturating_sub(finished.elapsed()),
             _ if state.busy > 0 => gathered.left(QUIET, LONGEST).min(LOOK),
-            _ => hold::settle(gathered),
+            _ => gathered.left(EDITOR_QUIET, EDITOR_LONGEST),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event_log::{EventLog, ReadError};
-use shared_types::Seq;
+use shared_types::{Seq, StoredEvent};
 use tokio::sync::watch;
 
 /// Events that are kept ready, and how much text of them.
@@ -22,6 +22,8 @@ const CHUNK: usize = 256;
 pub struct EventBus {
     newest: Mutex<Newest>,
     head: watch::Sender<Seq>,
+    /// The newest event of a run.
+    runs: watch::Sender<Seq>,
     projected: watch::Sender<Seq>,
 }
 
@@ -39,6 +41,7 @@ impl EventBus {
         Self {
             newest: Mutex::default(),
             head: watch::Sender::new(head),
+            runs: watch::Sender::new(head),
             projected: watch::Sender::new(Seq::ZERO),
         }
     }
@@ -46,6 +49,11 @@ impl EventBus {
     /// Told whenever there are more events.
     pub fn head(&self) -> watch::Receiver<Seq> {
         self.head.subscribe()
+    }
+
+    /// Told whenever there are more events of runs.
+    pub(super) fn runs(&self) -> watch::Receiver<Seq> {
+        self.runs.subscribe()
     }
 
     pub(super) fn projected(&self) -> watch::Receiver<Seq> {
@@ -63,7 +71,12 @@ impl EventBus {
     /// Takes in what the log has beyond the head, and tells everybody.
     pub(super) fn fill(&self, log: &dyn EventLog) -> Result<(), ReadError> {
         let from = self.head.borrow().next();
-        let read = read_after(log, from, usize::MAX)?;
+        let mut of_run = None;
+        let read = read_after(log, from, usize::MAX, |stored| {
+            if stored.run_id.is_some() {
+                of_run = Some(stored.seq);
+            }
+        })?;
         let Some((last, _)) = read.last() else { return Ok(()) };
         let last = *last;
         let mut newest = self.newest();
@@ -77,6 +90,9 @@ impl EventBus {
         }
         drop(newest);
         self.head.send_replace(last);
+        if let Some(seq) = of_run {
+            self.runs.send_replace(seq);
+        }
         Ok(())
     }
 
@@ -94,15 +110,21 @@ impl EventBus {
             return Ok(newest.events.iter().skip(skip).take(CHUNK).cloned().collect());
         }
         drop(newest);
-        let mut read = read_after(log, seq.next(), CHUNK)?;
+        let mut read = read_after(log, seq.next(), CHUNK, |_| ())?;
         read.retain(|(seq, _)| *seq <= head);
         Ok(read)
     }
 }
 
-fn read_after(log: &dyn EventLog, from: Seq, count: usize) -> Result<Backlog, ReadError> {
+fn read_after(
+    log: &dyn EventLog,
+    from: Seq,
+    count: usize,
+    mut visit: impl FnMut(&StoredEvent<'_>),
+) -> Result<Backlog, ReadError> {
     let mut read = Backlog::new();
     log.scan(from, &mut |stored| {
+        visit(stored);
         // A stored event always has a JSON form.
         let text = serde_json::to_string(stored).unwrap_or_default();
         read.push((stored.seq, text.into()));

@@ -1,237 +1,239 @@
-//! The supervision tree of one computer.
-//!
-//! The application's supervisor owns every part below; each part is an actor around a thread that blocks. When one
-//! fails, [`PARTS`] says what happens: nothing that was acknowledged depends on any of them, so each is simply
-//! started again, more and more slowly if it keeps failing. The log's writer is not among them: it is a thread of
-//! [`event_log::writer`] that outlives its callers and ends with the computer.
+//! The parts that run as long as a computer is open. Each is a task that waits for its wake-up, so an idle computer
+//! costs no thread for it; work that blocks runs on threads that all computers share.
 
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use event_log::EventLog;
-use projector::watch::Watch;
-use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use projector::Extent;
+use projector::watch::{Polled, Touched, Watch};
+use shared_types::wire::PartKind;
+use tokio::net::UnixListener;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::Shared;
-use crate::hold;
+use super::{Shared, blocking};
 use computer::error::{ComputerError, ErrorCode};
-use computer::socket::Server;
+use computer::socket::{self, Holder};
 
-/// How long the bus waits for an event at most; it waits again.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The projector rests this many times as long as it took to catch up, so that events in quick succession are taken
+/// together; but no longer than this.
+const REST: u32 = 3;
+const LONGEST_REST: Duration = Duration::from_millis(20);
+/// After an error the projector tries again after this time.
+const RETRY: Duration = Duration::from_millis(500);
+/// Callers over the socket that are answered at once; more wait.
+const CALLERS: usize = 128;
+/// When the computer is closed, callers have this long to finish sending their request.
+const GRACE: Duration = Duration::from_secs(2);
+/// After an error of `accept`, such as too many open files.
+const PAUSE: Duration = Duration::from_millis(5);
 
-/// A kind of part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// Reads what was appended, once, for all tabs.
-    EventBus,
-    /// Brings lists, search and files up to date, and makes checkpoints that are due.
-    Projection,
-    /// Records what other programs do to the files.
-    Watcher,
-    /// Serves commands of the command line over `.choir/choir.sock`.
-    Socket,
-    /// Carries out runs of agents.
-    Agents,
+/// Starts every part of an open computer.
+pub(super) fn start_all(shared: &Arc<Shared>) {
+    start(shared, PartKind::Log, watch_log);
+    start(shared, PartKind::EventBus, fill_bus);
+    start(shared, PartKind::Projector, project);
+    start(shared, PartKind::Watcher, record_edits);
+    start(shared, PartKind::Socket, serve_socket);
+    start(shared, PartKind::Agents, follow_runs);
 }
 
-/// What happens when a part fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
-    pub part: Part,
-    pub name: &'static str,
-    /// The pause before the first restart; it doubles up to a minute.
-    pub pause: Duration,
-    /// What becomes of the work that was under way.
-    pub work: &'static str,
-}
-
-/// Every part, what restarts it and what happens to its work.
-pub const PARTS: [Policy; 5] = [
-    Policy {
-        part: Part::EventBus,
-        name: "event bus",
-        pause: Duration::from_millis(100),
-        work: "tabs go on from the last event they were sent",
-    },
-    Policy {
-        part: Part::Projection,
-        name: "projection",
-        pause: Duration::from_millis(500),
-        work: "goes on from its recorded position; open intents are settled first",
-    },
-    Policy {
-        part: Part::Watcher,
-        name: "watcher",
-        pause: Duration::from_secs(1),
-        work: "the whole workspace is compared once, so no edit is missed",
-    },
-    Policy {
-        part: Part::Socket,
-        name: "socket",
-        pause: Duration::from_secs(1),
-        work: "callers see a closed socket and ask again; a resend is answered as the first time",
-    },
-    Policy {
-        part: Part::Agents,
-        name: "agents",
-        pause: Duration::from_millis(500),
-        work: "every run goes on at its last recorded step; turns of models under way are taken again",
-    },
-];
-
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-
-/// What the supervisor is told.
-#[derive(Debug)]
-pub(super) enum Message {
-    Start { policy: Policy, failures: u32 },
-}
-
-/// The application's supervisor.
-#[derive(Debug)]
-pub(super) struct Supervisor;
-
-pub(super) struct Parts {
-    shared: Shared,
-    running: Vec<(ractor::ActorId, Policy, u32)>,
-}
-
-impl Actor for Supervisor {
-    type Msg = Message;
-    type State = Parts;
-    type Arguments = Shared;
-
-    async fn pre_start(
-        &self,
-        myself: ActorRef<Message>,
-        shared: Shared,
-    ) -> Result<Parts, ActorProcessingErr> {
-        for policy in PARTS {
-            myself.send_message(Message::Start { policy, failures: 0 })?;
-        }
-        Ok(Parts { shared, running: Vec::new() })
-    }
-
-    async fn handle(
-        &self,
-        myself: ActorRef<Message>,
-        Message::Start { policy, failures }: Message,
-        parts: &mut Parts,
-    ) -> Result<(), ActorProcessingErr> {
-        let worker = Worker { part: policy.part };
-        let (actor, _) = Actor::spawn_linked(None, worker, parts.shared.clone(), myself.get_cell()).await?;
-        parts.running.push((actor.get_id(), policy, failures));
-        Ok(())
-    }
-
-    async fn handle_supervisor_evt(
-        &self,
-        myself: ActorRef<Message>,
-        event: SupervisionEvent,
-        parts: &mut Parts,
-    ) -> Result<(), ActorProcessingErr> {
-        let (id, why) = match event {
-            SupervisionEvent::ActorFailed(actor, error) => (actor.get_id(), error.to_string()),
-            SupervisionEvent::ActorTerminated(actor, _, reason) => {
-                (actor.get_id(), reason.unwrap_or_else(|| "it ended".into()))
+fn start<F>(shared: &Arc<Shared>, kind: PartKind, part: impl Fn(Arc<Shared>) -> F + Send + Sync + 'static)
+where
+    F: Future<Output = Result<(), ComputerError>> + Send + 'static,
+{
+    let supervisor = shared.parts.clone();
+    // The supervisor keeps this closure, and must not keep the computer open by that.
+    let shared = Arc::downgrade(shared);
+    supervisor.start(kind, None, move || {
+        let work = Weak::upgrade(&shared).map(&part);
+        async move {
+            match work {
+                Some(work) => work.await.map_err(|failure| failure.message),
+                None => Ok(()),
             }
-            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => return Ok(()),
-        };
-        let Some(at) = parts.running.iter().position(|(known, _, _)| *known == id) else { return Ok(()) };
-        let (_, policy, failures) = parts.running.swap_remove(at);
-        if parts.shared.computer.is_ending() {
-            return Ok(());
         }
-        tracing::warn!(part = policy.name, why, failures, "a part failed and is started again");
-        let _ = parts.shared.notices.send(format!("The {} failed and is started again: {why}", policy.name));
-        let pause = policy.pause.saturating_mul(1 << failures.min(10)).min(LONGEST_PAUSE);
-        myself.send_after(pause, move || Message::Start { policy, failures: failures + 1 });
-        Ok(())
+    });
+}
+
+/// Waits until the writer fails, or the computer is closed.
+async fn watch_log(shared: Arc<Shared>) -> Result<(), ComputerError> {
+    let failed = Arc::new(Notify::new());
+    let notify = Arc::clone(&failed);
+    shared.computer.at_writer_failure(move || notify.notify_one());
+    tokio::select! {
+        () = shared.closed() => Ok(()),
+        () = failed.notified() => Err(ComputerError::new(ErrorCode::Failed, "its writer panicked")),
     }
 }
 
-/// An actor around a thread that blocks: it lives as long as the thread, and fails as it does.
-#[derive(Debug)]
-struct Worker {
-    part: Part,
+/// Reads new events once, for all tabs.
+async fn fill_bus(shared: Arc<Shared>) -> Result<(), ComputerError> {
+    let mut head = shared.head.subscribe();
+    head.mark_changed();
+    loop {
+        tokio::select! {
+            () = shared.closed() => return Ok(()),
+            _ = head.changed() => {}
+        }
+        let same = Arc::clone(&shared);
+        blocking(move || Ok(same.bus.fill(&**same.computer.log())?)).await?;
+    }
 }
 
-impl Actor for Worker {
-    type Msg = Result<(), String>;
-    type State = ();
-    type Arguments = Shared;
-
-    async fn pre_start(&self, myself: ActorRef<Self::Msg>, shared: Shared) -> Result<(), ActorProcessingErr> {
-        let part = self.part;
-        tokio::spawn(async move {
-            let ended = tokio::task::spawn_blocking(move || run(part, &shared)).await;
-            let ended = match ended {
-                Ok(result) => result.map_err(|failure| failure.message),
-                Err(panic) => Err(panic.to_string()),
-            };
-            let _ = myself.send_message(ended);
-        });
-        Ok(())
-    }
-
-    async fn handle(
-        &self,
-        myself: ActorRef<Self::Msg>,
-        ended: Self::Msg,
-        (): &mut (),
-    ) -> Result<(), ActorProcessingErr> {
-        match ended {
-            Ok(()) => {
-                myself.stop(None);
-                Ok(())
+/// Brings lists, search and files up to date, and makes checkpoints that are due.
+async fn project(shared: Arc<Shared>) -> Result<(), ComputerError> {
+    let mut head = shared.head.subscribe();
+    head.mark_changed();
+    loop {
+        // Taken before the work, so that an event which comes meanwhile wakes this again.
+        let seq = *head.borrow_and_update();
+        let begun = Instant::now();
+        let same = Arc::clone(&shared);
+        let (projected, next_checkpoint) = blocking(move || {
+            let projected = same.computer.project(&|_, _, _| ());
+            Ok((projected, same.computer.checkpoint_if_due(&|_, _, _| ())))
+        })
+        .await?;
+        match projected {
+            Ok(_) => shared.bus.set_projected(seq),
+            Err(failure) => {
+                shared.report(failure.message);
+                head.mark_changed();
+                sleep(RETRY).await;
             }
-            Err(why) => Err(why.into()),
+        }
+        let rested = Instant::now() + (begun.elapsed() * REST).min(LONGEST_REST);
+        tokio::select! {
+            () = shared.closed() => return Ok(()),
+            _ = head.changed() => sleep_until(rested).await,
+            () = wait(next_checkpoint) => {}
         }
     }
 }
 
-/// The work of a part, until the computer is closed.
-fn run(part: Part, shared: &Shared) -> Result<(), ComputerError> {
-    let Shared { computer, bus, activity, notices, commands, .. } = shared;
-    let tell = |notice: hold::Notice| match notice {
-        hold::Notice::Trouble(text) => {
-            tracing::warn!(text, "trouble");
-            let _ = notices.send(text);
+async fn wait(time: Option<Duration>) {
+    match time {
+        Some(time) => sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Records what other programs do to the files.
+async fn record_edits(shared: Arc<Shared>) -> Result<(), ComputerError> {
+    let same = Arc::clone(&shared);
+    let watch = blocking(move || {
+        let place = &same.computer.place;
+        let watch = Watch::start(&place.workspace, &place.state)
+            .map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
+        // The watch runs before the first scan, so no edit falls between the two.
+        same.computer.record_outside(&|_, _, _| ())?;
+        Ok(Arc::new(watch))
+    })
+    .await?;
+    let changed = Arc::new(Notify::new());
+    let notify = Arc::clone(&changed);
+    watch.on_change(move || notify.notify_one());
+    // Changes from before the listener was set.
+    changed.notify_one();
+    loop {
+        tokio::select! {
+            () = shared.closed() => return Ok(()),
+            () = changed.notified() => {}
         }
-        hold::Notice::Ready | hold::Notice::Captured { .. } => {}
+        loop {
+            let (same, watch) = (Arc::clone(&shared), Arc::clone(&watch));
+            match blocking(move || Ok(record_once(&same, &watch))).await? {
+                Some(more) => tokio::select! {
+                    () = shared.closed() => return Ok(()),
+                    () = sleep(more) => {}
+                },
+                None => break,
+            }
+        }
+    }
+}
+
+/// Records the gathered edits if they are complete; otherwise returns how long to wait.
+fn record_once(shared: &Shared, watch: &Watch) -> Option<Duration> {
+    let extent = match watch.poll(&|gathered| shared.activity.settle(gathered)) {
+        Polled::Wait(left) => return Some(left),
+        Polled::Changed(Touched::Nothing) => return None,
+        Polled::Changed(Touched::Paths(paths)) => Extent::Paths(paths),
+        Polled::Changed(Touched::Everything) => Extent::Everything,
     };
-    match part {
-        Part::EventBus => {
-            while !computer.is_ending() {
-                let seen = *bus.head().borrow();
-                if computer.log().wait(seen, PATIENCE) > seen {
-                    bus.fill(&**computer.log())?;
-                }
-            }
-            Ok(())
-        }
-        Part::Projection => {
-            hold::follow(computer, computer.log().head().seq, &tell, &|seq| bus.set_projected(seq));
-            Ok(())
-        }
-        Part::Watcher => {
-            let watch = Watch::start(&computer.place.workspace, &computer.place.state)
-                .map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
-            // The watcher runs before the first scan, so nothing falls between the two.
-            computer.record_outside(&|_, _, _| ())?;
-            hold::record_edits(computer, &watch, &|gathered| activity.settle(gathered), &tell);
-            Ok(())
-        }
-        Part::Agents => agent_host::runs::run(&shared.run_host()),
-        Part::Socket => {
-            let server = Server::bind(&computer.place)?;
-            computer.at_end(server.stopper()?);
-            server.run(computer, Some(commands));
-            if computer.is_ending() {
-                Ok(())
-            } else {
-                Err(ComputerError::new(ErrorCode::Failed, "the socket was closed"))
-            }
-        }
+    if let Some(error) = watch.take_error() {
+        shared.report(error.to_string());
     }
+    // What was recorded is on disk already; noting that before the next edit keeps that edit whole.
+    let projector = shared.computer.projector();
+    let captured = projector.capture(&extent, &|_, _, _| ());
+    if let Err(e) = captured.and_then(|_| projector.catch_up(&|_, _, _| ())) {
+        shared.report(ComputerError::from(e).message);
+    }
+    None
+}
+
+/// Serves the command line over `.choir/choir.sock`.
+async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
+    let place = shared.computer.place.clone();
+    let listener = socket::bind(&place)?;
+    listener.set_nonblocking(true)?;
+    let listener = UnixListener::from_std(listener)?;
+    let (runtime, parts) = (tokio::runtime::Handle::current(), shared.parts.clone());
+    let holder = Arc::new(Holder {
+        computer: Arc::clone(&shared.computer),
+        commands: Arc::clone(&shared.commands),
+        parts: Box::new(move || runtime.block_on(parts.report())),
+    });
+    let mut callers = JoinSet::new();
+    let mut streams: Vec<Weak<UnixStream>> = Vec::new();
+    loop {
+        while callers.try_join_next().is_some() {}
+        streams.retain(|stream| stream.strong_count() > 0);
+        if callers.len() >= CALLERS {
+            callers.join_next().await;
+        }
+        let accepted = tokio::select! {
+            () = shared.closed() => break,
+            accepted = listener.accept() => accepted,
+        };
+        let stream = match accepted.and_then(|(stream, _)| stream.into_std()) {
+            Ok(stream) => stream,
+            Err(_) => {
+                sleep(PAUSE).await;
+                continue;
+            }
+        };
+        stream.set_nonblocking(false)?;
+        let (stream, holder) = (Arc::new(stream), Arc::clone(&holder));
+        streams.push(Arc::downgrade(&stream));
+        // A caller that went away misses only its answer.
+        callers.spawn_blocking(move || drop(socket::serve(&holder, &stream)));
+    }
+    // New callers do not find the socket any more, and those under way are answered.
+    socket::remove(&place)?;
+    let all = async { while callers.join_next().await.is_some() {} };
+    if tokio::time::timeout(GRACE, all).await.is_err() {
+        // One that has not sent all of its request by now is not waited for; an answer still goes out.
+        for stream in streams.iter().filter_map(Weak::upgrade) {
+            let _ = stream.shutdown(std::net::Shutdown::Read);
+        }
+        while callers.join_next().await.is_some() {}
+    }
+    Ok(())
+}
+
+/// Starts runs of agents, each as a part of its own, and sends them their events.
+async fn follow_runs(shared: Arc<Shared>) -> Result<(), ComputerError> {
+    let start = |run| {
+        let host = Arc::clone(&shared.runs);
+        shared.parts.start(PartKind::Run, Some(shared_types::RunId::to_string(&run)), move || {
+            let host = Arc::clone(&host);
+            async move { host.carry_out(run).await.map_err(|failure| failure.message) }
+        });
+    };
+    shared.runs.follow(shared.bus.runs(), shared.closing.subscribe(), start).await
 }

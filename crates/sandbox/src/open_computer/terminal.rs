@@ -4,13 +4,14 @@
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shared_types::wire::{self, TerminalKind};
+use shared_types::wire::{self, PartKind, TerminalKind};
 use shared_types::{TerminalId, Timestamp};
 
 use super::activity::{Activity, Presence};
 use super::input_queue::{Full, InputQueue};
 use super::marks::Marks;
 use super::process::{Control, Process, Size};
+use crate::supervision::Parts;
 use computer::ids;
 use computer::output_feed::{Attachment, OutputFeed, Pace};
 
@@ -37,6 +38,7 @@ impl Terminal {
         process: Process,
         size: Size,
         activity: &Arc<Activity>,
+        parts: &Parts,
     ) -> io::Result<Arc<Self>> {
         let Process { output, input, control, wait } = process;
         let terminal = Arc::new(Self {
@@ -49,7 +51,9 @@ impl Terminal {
         });
         let (feed, input) = (Arc::clone(&terminal.feed), Arc::clone(&terminal.input));
         let presence = activity.enter();
+        let running = parts.enter(PartKind::Terminal, terminal.id().to_string());
         std::thread::Builder::new().name("terminal".into()).spawn(move || {
+            let _running = running;
             read(output, &feed, presence);
             feed.end(wait());
             input.close();

@@ -12,6 +12,7 @@ use super::input_queue::Full;
 use super::process::Size;
 use super::terminal::Terminal;
 use super::{cell, shell};
+use crate::supervision::Parts;
 use computer::Computer;
 use computer::error::{ComputerError, ErrorCode};
 use computer::output_feed::Attachment;
@@ -26,6 +27,7 @@ const SIZES: std::ops::RangeInclusive<u16> = 2..=1000;
 pub struct Terminals {
     computer: Arc<Computer>,
     activity: Arc<Activity>,
+    parts: Parts,
     running: Mutex<BTreeMap<TerminalId, Arc<Terminal>>>,
 }
 
@@ -34,8 +36,8 @@ fn unknown(id: TerminalId) -> ComputerError {
 }
 
 impl Terminals {
-    pub(super) fn new(computer: Arc<Computer>, activity: Arc<Activity>) -> Self {
-        Self { computer, activity, running: Mutex::default() }
+    pub(super) fn new(computer: Arc<Computer>, activity: Arc<Activity>, parts: Parts) -> Self {
+        Self { computer, activity, parts, running: Mutex::default() }
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<TerminalId, Arc<Terminal>>> {
@@ -71,7 +73,7 @@ impl Terminals {
             TerminalKind::Cell => cell::start(&self.computer, size)?,
             TerminalKind::Shell => shell::start(&self.computer.place, size).map_err(failed)?,
         };
-        let terminal = Terminal::start(kind, process, size, &self.activity).map_err(failed)?;
+        let terminal = Terminal::start(kind, process, size, &self.activity, &self.parts).map_err(failed)?;
         let described = terminal.describe();
         // A cell takes its time to build, and nobody else should wait for that.
         let mut running = self.running();

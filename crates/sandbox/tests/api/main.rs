@@ -14,4 +14,5 @@ mod restart;
 mod routes;
 mod runs;
 mod socket;
+mod supervision;
 mod terminals;

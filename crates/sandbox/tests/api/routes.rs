@@ -22,6 +22,7 @@ fn table() -> Vec<Row> {
         row(&get, "/api/v1/state", Value::Null),
         row(&post, "/api/v1/gestures", theme),
         row(&get, "/api/v1/storage", Value::Null),
+        row(&get, "/api/v1/parts", Value::Null),
         row(&get, "/api/v1/socket", Value::Null),
         row(&get, "/api/v1/files", Value::Null),
         row(&post, "/api/v1/files/move", json!({ "from": "Welcome.md", "to": "w.md" })),
