@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use models::chat::{Message, ToolCall, ToolResult};
 
 use crate::tools::one_line;
-use crate::transcript::{Place, Told};
+use crate::transcript::{Place, Conversation};
 
 /// With less room than this nobody can work; whoever has less is refused, and hears why.
 const LEAST: usize = 3_000;
@@ -34,8 +34,8 @@ const LEFT_OUT: &str = "[more is left out to make room]";
 
 /// Leaves out as much as has to be for a conversation to take no more than so many bytes. It may take more all the same,
 /// if what is never left out does.
-pub(crate) fn fit(told: Told, room: usize) -> Vec<Message> {
-    let Told { mut messages, answers } = told;
+pub(crate) fn fit(told: Conversation, room: usize) -> Vec<Message> {
+    let Conversation { mut messages, answers } = told;
     let room = room.max(LEAST);
     let stride = room / STRIDE;
     let too_much = |messages: &[Message]| {

@@ -71,7 +71,7 @@ impl Role {
     }
 
     /// What it is told before everything else.
-    pub fn words(self) -> &'static str {
+    pub fn system_prompt(self) -> &'static str {
         match self {
             Self::Conductor => CONDUCTOR,
             Self::Writer => WRITER,
@@ -81,14 +81,14 @@ impl Role {
     }
 
     /// Its tools as its model is told of them.
-    pub fn offered(self) -> Vec<Tool> {
-        self.tools().iter().map(|tool| tools::offer(*tool, self)).collect()
+    pub fn tool_definitions(self) -> Vec<Tool> {
+        self.tools().iter().map(|tool| tools::definition(*tool, self)).collect()
     }
 
     /// Bytes that are left for the tools of others, where the model runs on the person's own machine.
-    pub fn local_room(self) -> usize {
-        let own: usize = self.offered().iter().map(tools::size).sum();
-        LOCAL.saturating_sub(self.words().len() + own)
+    pub fn local_tool_bytes(self) -> usize {
+        let own: usize = self.tool_definitions().iter().map(tools::definition_size).sum();
+        LOCAL.saturating_sub(self.system_prompt().len() + own)
     }
 }
 
@@ -129,10 +129,10 @@ mod tests {
     #[test]
     fn what_a_role_is_told_fits_a_model_on_the_persons_own_machine() {
         for role in ROLES {
-            let tools = serde_json::to_string(&role.offered()).unwrap();
-            let all = role.words().len() + tools.len() + role.local_room();
+            let tools = serde_json::to_string(&role.tool_definitions()).unwrap();
+            let all = role.system_prompt().len() + tools.len() + role.local_tool_bytes();
             assert!(all < LOCAL + 64, "{}: {all} bytes", role.name());
-            assert!(role.local_room() > 0, "{}", role.name());
+            assert!(role.local_tool_bytes() > 0, "{}", role.name());
         }
     }
 

@@ -10,8 +10,8 @@ use shared_types::{FilePath, RunId, Taint};
 use thiserror::Error;
 
 use crate::roles::{self, ROLES};
-use crate::toolbox::{Foreign, PREFIX};
-use crate::tools::{TOOLS, ToolKind, Use, plain_host};
+use crate::toolbox::{ExternalTool, PREFIX};
+use crate::tools::{TOOLS, ToolKind, ParsedCall, normalized_host};
 
 /// The rules that hold where the person wrote no others.
 const BUILT_IN: &str = include_str!("rules.toml");
@@ -117,7 +117,7 @@ impl Rule {
             return Err(wrong("host in ASCII (write it as a browser sends it: xn--…)", name));
         }
         let patterns = |of: &[String]| (!of.is_empty()).then(|| set(at + 1, of)).transpose();
-        let plain = |of: &[String]| of.iter().map(|host| plain_host(host)).collect::<Vec<_>>();
+        let plain = |of: &[String]| of.iter().map(|host| normalized_host(host)).collect::<Vec<_>>();
         let targets = patterns(&text.targets)?;
         let fetch = ToolKind::Fetch.name();
         let is_of_pages = text.tools.is_empty() || text.tools.iter().any(|tool| tool == fetch);
@@ -126,7 +126,7 @@ impl Rule {
         Ok(Self { text, targets, pages, hosts })
     }
 
-    fn fits_target(&self, call: &Use, target: &str) -> bool {
+    fn fits_target(&self, call: &ParsedCall, target: &str) -> bool {
         let is_page = call.kind() == ToolKind::Fetch;
         let targets = if is_page { &self.pages } else { &self.targets };
         targets.as_ref().is_none_or(|targets| targets.is_match(target))
@@ -134,7 +134,7 @@ impl Rule {
 
     fn fits_hosts(&self, wanted: &[&str]) -> bool {
         let Some(hosts) = &self.hosts else { return true };
-        let fits = |host: &&str| hosts.is_match(plain_host(host));
+        let fits = |host: &&str| hosts.is_match(normalized_host(host));
         match self.text.then {
             Then::Allow => !wanted.is_empty() && wanted.iter().all(fits),
             // What stands for many hosts may stand for one of these.
@@ -151,14 +151,14 @@ pub struct Rules {
 
 /// A call to be judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Judged<'a> {
+pub struct JudgedCall<'a> {
     pub role: &'a str,
-    pub call: &'a Use,
+    pub call: &'a ParsedCall,
     pub taint: &'a [Taint],
     pub run: Option<RunId>,
     pub grants: &'a [Grant],
     /// It leads to an address that the agent made up itself after it had read untrusted words.
-    pub is_made_up: bool,
+    pub is_invented_address: bool,
 }
 
 impl Rules {
@@ -195,16 +195,16 @@ impl Rules {
         let call = if example.tool == ToolKind::Foreign.name() {
             foreign(&example.input)?
         } else {
-            Use::read(role, &example.tool, &example.input)?
+            ParsedCall::read(role, &example.tool, &example.input)?
         };
         let taint = if example.tainted { vec![Taint::WEB] } else { Vec::new() };
-        let judged = Judged {
+        let judged = JudgedCall {
             role: &example.role,
             call: &call,
             taint: &taint,
             run: None,
             grants: &[],
-            is_made_up: false,
+            is_invented_address: false,
         };
         let then = match self.judge(&judged) {
             Verdict::Allow => Then::Allow,
@@ -221,9 +221,9 @@ impl Rules {
     /// Whether every agent may read a file without being asked, also one that has read untrusted words and one whose role
     /// no rule names. No grant counts.
     pub fn may_everyone_read(&self, path: &FilePath) -> bool {
-        let call = Use::Read { path: path.clone() };
+        let call = ParsedCall::Read { path: path.clone() };
         let allows = |role: &str, taint: &[Taint]| {
-            let judged = Judged { role, call: &call, taint, run: None, grants: &[], is_made_up: false };
+            let judged = JudgedCall { role, call: &call, taint, run: None, grants: &[], is_invented_address: false };
             self.judge(&judged) == Verdict::Allow
         };
         let mut roles = ROLES.iter().map(|role| role.name()).chain([""]);
@@ -231,7 +231,7 @@ impl Rules {
     }
 
     /// What is done about a call.
-    pub fn judge(&self, judged: &Judged<'_>) -> Verdict {
+    pub fn judge(&self, judged: &JudgedCall<'_>) -> Verdict {
         let (name, target, is_final) =
             (judged.call.kind().name(), judged.call.target(), judged.call.is_final());
         let hosts = judged.call.hosts();
@@ -251,7 +251,7 @@ impl Rules {
         let (then, why) = match then {
             // What cannot be taken back is never done on the word of a stranger.
             Then::Allow if is_final && is_tainted => (Then::Ask, "it has read untrusted words"),
-            Then::Allow if judged.is_made_up => (
+            Then::Allow if judged.is_invented_address => (
                 Then::Ask,
                 "it made this address up after it had read untrusted words, and could carry something out",
             ),
@@ -267,7 +267,7 @@ impl Rules {
 }
 
 /// A tool of somebody else's, as an example speaks of it.
-fn foreign(input: &Value) -> Result<Use, String> {
+fn foreign(input: &Value) -> Result<ParsedCall, String> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Named {
@@ -279,7 +279,7 @@ fn foreign(input: &Value) -> Result<Use, String> {
     let Named { server, tool, reads_only } =
         serde_json::from_value(input.clone()).map_err(|e| e.to_string())?;
     let name = format!("{PREFIX}{server}_{tool}");
-    Use::foreign(&name, Foreign { server, tool, reads_only }, &Value::Null)
+    ParsedCall::foreign(&name, ExternalTool { server, tool, reads_only }, &Value::Null)
 }
 
 fn is_tool(name: &str) -> bool {
@@ -299,32 +299,32 @@ fn set(rule: usize, patterns: &[String]) -> Result<GlobSet, RulesError> {
 const HOSTS: &str = "hosts ";
 
 /// What a lasting grant for a call covers: its hosts, or exactly this target.
-fn pattern(call: &Use) -> String {
+fn pattern(call: &ParsedCall) -> String {
     match call {
-        Use::Exec { hosts, .. } if !hosts.is_empty() => format!("{HOSTS}{}", hosts.join(" ")),
+        ParsedCall::Exec { hosts, .. } if !hosts.is_empty() => format!("{HOSTS}{}", hosts.join(" ")),
         // The same command in other words, which nobody can take for hosts.
-        Use::Exec { command, .. } if command.starts_with(HOSTS) => format!("exec {command}"),
-        Use::Exec { .. }
-        | Use::Read { .. }
-        | Use::List { .. }
-        | Use::Search { .. }
-        | Use::Write { .. }
-        | Use::Edit { .. }
-        | Use::Fetch { .. }
-        | Use::WebSearch { .. }
-        | Use::Delegate { .. }
-        | Use::Tell { .. }
-        | Use::Report { .. }
-        | Use::Ask { .. }
-        | Use::Finish { .. }
-        | Use::Foreign { .. } => call.target(),
+        ParsedCall::Exec { command, .. } if command.starts_with(HOSTS) => format!("exec {command}"),
+        ParsedCall::Exec { .. }
+        | ParsedCall::Read { .. }
+        | ParsedCall::List { .. }
+        | ParsedCall::Search { .. }
+        | ParsedCall::Write { .. }
+        | ParsedCall::Edit { .. }
+        | ParsedCall::Fetch { .. }
+        | ParsedCall::WebSearch { .. }
+        | ParsedCall::Delegate { .. }
+        | ParsedCall::Tell { .. }
+        | ParsedCall::Report { .. }
+        | ParsedCall::Ask { .. }
+        | ParsedCall::Finish { .. }
+        | ParsedCall::Foreign { .. } => call.target(),
     }
 }
 
 /// Whether the person allowed it. What holds in all runs was said before anybody knew what the agent would read, so for
 /// one that has read untrusted words only what was allowed in its own run counts where nothing can be taken back.
-fn granted(judged: &Judged<'_>) -> bool {
-    let needs_own_run = !judged.taint.is_empty() && (judged.call.is_final() || judged.is_made_up);
+fn granted(judged: &JudgedCall<'_>) -> bool {
+    let needs_own_run = !judged.taint.is_empty() && (judged.call.is_final() || judged.is_invented_address);
     judged.grants.iter().any(|grant| {
         let in_time = match grant.run {
             Some(run) => judged.run == Some(run),
@@ -334,9 +334,9 @@ fn granted(judged: &Judged<'_>) -> bool {
     })
 }
 
-fn covers(pattern: &str, call: &Use) -> bool {
+fn covers(pattern: &str, call: &ParsedCall) -> bool {
     match (pattern.strip_prefix(HOSTS), call) {
-        (Some(allowed), Use::Exec { hosts, .. }) => {
+        (Some(allowed), ParsedCall::Exec { hosts, .. }) => {
             let allowed: Vec<&str> = allowed.split(' ').collect();
             !hosts.is_empty() && hosts.iter().all(|host| allowed.contains(&host.as_str()))
         }

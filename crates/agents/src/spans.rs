@@ -30,7 +30,7 @@ pub struct Span {
 }
 
 /// What events name and do not hold.
-pub trait Known {
+pub trait SpanSource {
     /// The provider of a model of the catalog, by its name in the conventions, and the provider's name for the model.
     fn model(&self, alias: &str) -> (String, String);
     /// Bytes of a content as text; nothing, where contents are not to be told.
@@ -66,7 +66,7 @@ impl Spans {
     }
 
     /// The next event of the run; the span that ends with it, if one does.
-    pub fn add(&mut self, event: &Event, known: &dyn Known) -> Option<Span> {
+    pub fn add(&mut self, event: &Event, known: &dyn SpanSource) -> Option<Span> {
         match &event.payload {
             Payload::Task(TaskEvent::Start(p)) => {
                 let agent = Agent { parent: p.parent, role: p.role.clone(), start: event.ts };
@@ -134,7 +134,7 @@ impl Spans {
         }
     }
 
-    fn chat(&self, event: &Event, p: &LlmReply, known: &dyn Known) -> Span {
+    fn chat(&self, event: &Event, p: &LlmReply, known: &dyn SpanSource) -> Span {
         let mut attributes = self.about("chat", p.task);
         attributes.extend(of_model(&p.model, known));
         let tokens = &p.tokens;
@@ -189,7 +189,7 @@ impl Spans {
     }
 }
 
-fn of_model(alias: &str, known: &dyn Known) -> [(&'static str, Value); 2] {
+fn of_model(alias: &str, known: &dyn SpanSource) -> [(&'static str, Value); 2] {
     let (provider, model) = known.model(alias);
     [("gen_ai.provider.name", provider.into()), ("gen_ai.request.model", model.into())]
 }

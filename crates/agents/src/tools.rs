@@ -75,13 +75,13 @@ impl ToolKind {
 
 /// Calls that the course of a run depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum ControlTool {
     Delegate,
     Tell,
     Finish,
 }
 
-impl Verb {
+impl ControlTool {
     pub(crate) fn is(self, tool: &str) -> bool {
         match self {
             Self::Delegate => tool == ToolKind::Delegate.name(),
@@ -96,7 +96,7 @@ pub(crate) fn depends_on<'a>(tool: &str, mut earlier: impl Iterator<Item = &'a s
     let writes = |tool: &str| [ToolKind::Write, ToolKind::Edit].iter().any(|kind| kind.name() == tool);
     let readers = [ToolKind::Exec, ToolKind::Read, ToolKind::List, ToolKind::Search];
     let reads = |tool: &str| readers.iter().any(|kind| kind.name() == tool);
-    if Verb::Finish.is(tool) {
+    if ControlTool::Finish.is(tool) {
         // Nobody ends what is still being begun.
         return earlier.next().is_some();
     }
@@ -110,7 +110,7 @@ pub(crate) fn size(tool: &Tool) -> usize {
 }
 
 /// A tool as the model of a role is told of it.
-pub fn offer(tool: ToolKind, role: Role) -> Tool {
+pub fn definition(tool: ToolKind, role: Role) -> Tool {
     let text = json!({ "type": "string" });
     let object = |properties: Value, required: &[&str]| json!({ "type": "object", "properties": properties, "required": required });
     let (description, input) = match tool {
@@ -172,7 +172,7 @@ pub fn offer(tool: ToolKind, role: Role) -> Tool {
 
 /// A call that was understood.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Use {
+pub enum ParsedCall {
     Read { path: FilePath },
     List { path: Option<FilePath> },
     Search { words: String },
@@ -211,7 +211,7 @@ struct Arguments {
     files: Vec<String>,
 }
 
-impl Use {
+impl ParsedCall {
     /// Understands a call of a role's. The error is a sentence for the model.
     pub fn read(role: Role, tool: &str, input: &Value) -> Result<Self, String> {
         let kind = ToolKind::named(tool).filter(|kind| role.tools().contains(kind)).ok_or_else(|| {
@@ -355,7 +355,7 @@ impl Use {
             Self::Read { path } | Self::Write { path, .. } | Self::Edit { path, .. } => path.to_string(),
             Self::List { path } => path.as_ref().map(ToString::to_string).unwrap_or_default(),
             Self::Exec { command, .. } => command.clone(),
-            Self::Fetch { url } => plain_host(url.host_str().unwrap_or_default()),
+            Self::Fetch { url } => normalized_host(url.host_str().unwrap_or_default()),
             Self::Search { words } | Self::WebSearch { words } => words.clone(),
             Self::Delegate { to, .. } | Self::Tell { to, .. } => to.name().into(),
             Self::Report { .. } | Self::Ask { .. } | Self::Finish { .. } => String::new(),
@@ -465,7 +465,7 @@ impl Use {
 }
 
 /// A host in the one form in which it is compared: without its port, without a last dot, in small letters.
-pub(crate) fn plain_host(host: &str) -> String {
+pub(crate) fn normalized_host(host: &str) -> String {
     let host = host.trim();
     let host = match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,

@@ -11,9 +11,9 @@ use shared_types::payload::task::MessageKind;
 use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
 
 use crate::fit::shortened;
-use crate::history::{Entry, History, Speaker, TaskHistory};
-use crate::plan::{ROUNDS_BEFORE_A_WORD, repeat_of};
-use crate::rounds::rounds;
+use crate::history::{HistoryEntry, History, Speaker, TaskHistory};
+use crate::plan::{ROUNDS_BEFORE_WARNING, repeat_ask_id};
+use crate::loop_detection::repeated_rounds;
 use crate::tools::ToolKind;
 
 /// Texts by their hash.
@@ -21,7 +21,7 @@ pub type Texts = BTreeMap<ContentHash, Arc<str>>;
 
 /// What a model is told.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct Conversation {
     pub messages: Vec<Message>,
     /// What the person said in answer to a call, by the place of its message and its own place among the results. Nothing
     /// in the text of a result tells that: a page may say of itself that it is the person.
@@ -43,9 +43,9 @@ pub fn needed(task: &TaskHistory) -> BTreeSet<ContentHash> {
     let mut hashes = BTreeSet::from([task.instruction.hash]);
     for entry in &task.entries {
         match entry {
-            Entry::Said { reply, .. } => drop(hashes.insert(reply.hash)),
-            Entry::Got { report, .. } => hashes.extend(report.output.map(|output| output.hash)),
-            Entry::Heard { words, .. } => drop(hashes.insert(words.hash)),
+            HistoryEntry::ModelReply { reply, .. } => drop(hashes.insert(reply.hash)),
+            HistoryEntry::ToolResult { report, .. } => hashes.extend(report.output.map(|output| output.hash)),
+            HistoryEntry::Message { words, .. } => drop(hashes.insert(words.hash)),
         }
     }
     hashes
@@ -57,35 +57,35 @@ pub fn needed(task: &TaskHistory) -> BTreeSet<ContentHash> {
 pub(crate) fn sources(history: &History, task: &TaskHistory, from_web: &[ToolKind]) -> BTreeSet<ContentHash> {
     let is_one_of = |tool: &str, kinds: &[ToolKind]| kinds.iter().any(|kind| kind.name() == tool);
     let in_run = history.tasks.values().flat_map(|task| &task.entries).filter_map(|entry| match entry {
-        Entry::Heard { from: Speaker::Person, words, .. } => Some(words.hash),
-        Entry::Got { tool, report, .. } if is_one_of(tool, from_web) || is_one_of(tool, &[ToolKind::Ask]) => {
+        HistoryEntry::Message { from: Speaker::Person, words, .. } => Some(words.hash),
+        HistoryEntry::ToolResult { tool, report, .. } if is_one_of(tool, from_web) || is_one_of(tool, &[ToolKind::Ask]) => {
             report.output.map(|output| output.hash)
         }
-        Entry::Heard { .. } | Entry::Got { .. } | Entry::Said { .. } => None,
+        HistoryEntry::Message { .. } | HistoryEntry::ToolResult { .. } | HistoryEntry::ModelReply { .. } => None,
     });
     let to_it = task.entries.iter().filter_map(|entry| match entry {
-        Entry::Heard { words, is_clean: true, .. } => Some(words.hash),
-        Entry::Got { report, is_clean: true, .. } => report.output.map(|output| output.hash),
-        Entry::Heard { .. } | Entry::Got { .. } | Entry::Said { .. } => None,
+        HistoryEntry::Message { words, is_untainted: true, .. } => Some(words.hash),
+        HistoryEntry::ToolResult { report, is_untainted: true, .. } => report.output.map(|output| output.hash),
+        HistoryEntry::Message { .. } | HistoryEntry::ToolResult { .. } | HistoryEntry::ModelReply { .. } => None,
     });
-    let begun = task.is_clean.then_some(task.instruction.hash);
+    let begun = task.is_untainted.then_some(task.instruction.hash);
     let objective = history.start.as_ref().map(|start| start.objective.hash);
     in_run.chain(to_it).chain(begun).chain(objective).collect()
 }
 
 /// The conversation so far.
-pub fn told(history: &History, task: &TaskHistory, texts: &Texts) -> Told {
+pub fn told(history: &History, task: &TaskHistory, texts: &Texts) -> Conversation {
     let text = |hash: &ContentHash| texts.get(hash).map_or("(these words were purged)", |text| text);
     let mut messages = vec![Message::User { text: text(&task.instruction.hash).to_owned() }];
     let mut answers = BTreeMap::new();
     let mut heard = task.entries.iter().filter_map(|entry| match entry {
-        Entry::Heard { seq, from, words, .. } => Some((*seq, said_by(history, *from, text(&words.hash)))),
-        Entry::Said { .. } | Entry::Got { .. } => None,
+        HistoryEntry::Message { seq, from, words, .. } => Some((*seq, said_by(history, *from, text(&words.hash)))),
+        HistoryEntry::ModelReply { .. } | HistoryEntry::ToolResult { .. } => None,
     });
     let mut next = heard.next();
     for (at, entry) in task.entries.iter().enumerate() {
-        let Entry::Said { seen, reply, ended, .. } = entry else { continue };
-        warn_of_rounds(&mut messages, &task.entries[..at]);
+        let HistoryEntry::ModelReply { seen, reply, ended, .. } = entry else { continue };
+        warn_of_loop(&mut messages, &task.entries[..at]);
         while let Some((_, words)) = next.take_if(|(seq, _)| *seq <= *seen) {
             add_words(&mut messages, words);
             next = heard.next();
@@ -108,17 +108,17 @@ pub fn told(history: &History, task: &TaskHistory, texts: &Texts) -> Told {
             messages.push(Message::Tools { results });
         }
     }
-    warn_of_rounds(&mut messages, &task.entries);
+    warn_of_loop(&mut messages, &task.entries);
     while let Some((_, words)) = next {
         add_words(&mut messages, words);
         next = heard.next();
     }
-    Told { messages, answers }
+    Conversation { messages, answers }
 }
 
 /// Whoever goes in circles hears of it before it is given up.
-fn warn_of_rounds(messages: &mut Vec<Message>, entries: &[Entry]) {
-    if rounds(entries) == ROUNDS_BEFORE_A_WORD {
+fn warn_of_loop(messages: &mut Vec<Message>, entries: &[HistoryEntry]) {
+    if repeated_rounds(entries) == ROUNDS_BEFORE_WARNING {
         add_words(messages, IN_CIRCLES.to_owned());
     }
 }
@@ -173,13 +173,13 @@ fn results(
     calls: &[ToolCall],
     texts: &Texts,
 ) -> Vec<(ToolResult, Option<String>)> {
-    let Some(Entry::Said { calls: wanted, .. }) = task.entries.get(at) else { return Vec::new() };
+    let Some(HistoryEntry::ModelReply { calls: wanted, .. }) = task.entries.get(at) else { return Vec::new() };
     let pairs = calls.iter().zip(wanted).filter_map(|(call, wanted)| {
         let (status, report) = task.result(wanted.call)?;
         let printed = report.output.and_then(|output| texts.get(&output.hash)).map_or("", |text| text);
         let (mut text, failed) = in_words(status, report, printed);
         let mut said = (*wanted.tool == *ToolKind::Ask.name()).then(|| text.clone());
-        if let Some(reply) = history.answers.get(&repeat_of(wanted.call)) {
+        if let Some(reply) = history.answers.get(&repeat_ask_id(wanted.call)) {
             let words = format!("{PERSON}{}", to_a_repeat(reply));
             // First, so that it stays when the rest is left out.
             text = format!("{words}\n{text}");

@@ -32,8 +32,8 @@ fn conversation(turns: impl IntoIterator<Item = Vec<usize>>) -> Vec<Message> {
 }
 
 /// A conversation in which nobody answered a call but the tools.
-fn told(messages: Vec<Message>) -> Told {
-    Told { messages, answers: BTreeMap::new() }
+fn told(messages: Vec<Message>) -> Conversation {
+    Conversation { messages, answers: BTreeMap::new() }
 }
 
 fn size(messages: &[Message]) -> usize {
@@ -163,7 +163,7 @@ fn what_the_agent_was_told_outlasts_what_it_did() {
     let Message::Tools { results } = &mut messages[10] else { panic!() };
     results[0].text = format!("In metres.\n{}", "y".repeat(400));
     let answers = BTreeMap::from([((8, 0), answer.to_owned()), ((10, 0), results[0].text.clone())]);
-    let fitted = fit(Told { messages, answers }, 20_000);
+    let fitted = fit(Conversation { messages, answers }, 20_000);
     assert!(size(&fitted) <= 20_000);
     let Message::User { text } = &fitted[0] else { panic!() };
     for words in [words, answer, "In metres.\nyyyy"] {

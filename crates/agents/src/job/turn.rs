@@ -14,10 +14,10 @@ use shared_types::{Seq, TaskId};
 
 use super::Job;
 use super::call::tool_name;
-use crate::budget::{Bounds, Reserved, TIME_IS_OVER, within};
+use crate::budget::{BudgetCheck, Reserved, OUT_OF_TIME, with_time_limit};
 use crate::fit::fit;
 use crate::history::History;
-use crate::plan::{Act, GIVEN_UP, plan};
+use crate::plan::{PlannedStep, GIVEN_UP, plan};
 use crate::port::{PortError, RunContext};
 use crate::roles;
 use crate::transcript;
@@ -49,7 +49,7 @@ impl Job {
         let came = tokio::select! {
             biased;
             came = self.think(task, &meter, &mut place) => came?,
-            () = self.unwanted.notified() => Thought::Unwanted,
+            () = self.cancelled.notified() => Thought::Unwanted,
         };
         match came {
             Thought::Whole(turn) => self.took(task, turn).await,
@@ -87,23 +87,23 @@ impl Job {
             Ok(chosen) => chosen,
             Err(error) => return Ok(Thought::Failed(error)),
         };
-        if chosen.is_local && self.kit.local.enter(self.id(), task).await {
+        if chosen.is_local && self.environment.local.acquire(self.id(), task).await {
             return Ok(Thought::Later);
         }
         let most = if chosen.is_local { LOCAL_ANSWER } else { ANSWER }.min(chosen.max_output);
         let mut request = self.request(task, role, &chosen, most, self.room(&chosen, most)).await?;
         let mut was_too_long = false;
         loop {
-            let worst = self.kit.gateway.worst_case(&chosen, &request);
+            let worst = self.environment.gateway.worst_case(&chosen, &request);
             // Set aside first and looked at then: a turn that ends in between is counted twice rather than not at all.
             let place = place.insert(Place::take(self, &worst));
             let standing = self.port().standing(self.id()).await?;
             if let Some(why) = self.too_much(task, &standing, place, &worst) {
                 return Ok(Thought::TooMuch(why));
             }
-            let left = self.bounds(task, &standing).and_then(|bounds| bounds.time_left());
-            let turn = self.kit.gateway.take_turn(&chosen, &request, self.listener(task), meter);
-            let error = match within(left, turn).await {
+            let left = self.budget_check(task, &standing).and_then(|budget_check| budget_check.time_left());
+            let turn = self.environment.gateway.take_turn(&chosen, &request, self.listener(task), meter);
+            let error = match with_time_limit(left, turn).await {
                 Some(Ok(turn)) => {
                     if was_too_long {
                         self.rooms().insert(chosen.alias, request.estimated_tokens());
@@ -128,8 +128,8 @@ impl Job {
     /// The same after a while, with what was said and done meanwhile; nothing, if nobody waits for the turn any more.
     async fn take_turn_later(&self, task: TaskId) -> Result<Option<Seq>, PortError> {
         let events = self.port().events_of(self.id()).await?;
-        let history = Arc::new(History::of(self.id(), &events));
-        if !plan(&history).contains(&Act::TakeTurn { task }) {
+        let history = Arc::new(History::from_events(self.id(), &events));
+        if !plan(&history).contains(&PlannedStep::TakeTurn { task }) {
             return Ok(None);
         }
         let now = Self { history, ..self.clone() };
@@ -143,14 +143,14 @@ impl Job {
     }
 
     fn rooms(&self) -> MutexGuard<'_, HashMap<String, u64>> {
-        self.kit.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+        self.environment.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The person's choice for the run, then for the role, then the catalog's.
     fn choose(&self, role: &str, standing: &RunContext) -> Result<ChosenModel, ModelError> {
         let of_run = self.history.run().and_then(|run| run.model.as_deref());
         let of_role = standing.roles.iter().find(|(name, _)| name == role).map(|(_, model)| model.as_str());
-        self.kit.gateway.choose(of_run.or(of_role), role)
+        self.environment.gateway.choose(of_run.or(of_role), role)
     }
 
     /// What the agent's model is told and offered, in so many tokens where that is possible.
@@ -167,7 +167,7 @@ impl Job {
         };
         // Held here, since what is kept at hand may be let go at any time.
         let mut texts = transcript::Texts::new();
-        for hash in transcript::needed(own) {
+        for hash in transcript::needed_contents(own) {
             match self.text(hash).await {
                 Ok(text) => drop(texts.insert(hash, text)),
                 // Words that were purged are told to be.
@@ -179,12 +179,12 @@ impl Job {
         let mut request = ChatRequest {
             system: system(role, &offer.silent),
             messages: Vec::new(),
-            tools: role.offered().into_iter().chain(offer.tools).collect(),
+            tools: role.tool_definitions().into_iter().chain(offer.tools).collect(),
             max_output,
             answer: AnswerForm::Any,
         };
         let room = usize::try_from(room.saturating_sub(request.estimated_tokens())).unwrap_or(usize::MAX);
-        let told = transcript::told(&self.history, own, &texts);
+        let told = transcript::conversation(&self.history, own, &texts);
         request.messages = fit(told, room.saturating_mul(BYTES_PER_TOKEN));
         Ok(request)
     }
@@ -198,26 +198,26 @@ impl Job {
         worst: &WorstCase,
     ) -> Option<String> {
         let (of_run, of_day) = place.reserved();
-        self.bounds(task, standing)?.exceeded(&of_run, &of_day, worst)
+        self.budget_check(task, standing)?.exceeded(&of_run, &of_day, worst)
     }
 
     /// Which time was over before the answer was whole. That of a role is counted when a turn is recorded.
     fn out_of_time(&self, task: TaskId, standing: &RunContext) -> String {
-        let why = self.bounds(task, standing).and_then(|bounds| bounds.out_of_time());
-        why.unwrap_or_else(|| TIME_IS_OVER.into())
+        let why = self.budget_check(task, standing).and_then(|budget_check| budget_check.out_of_time());
+        why.unwrap_or_else(|| OUT_OF_TIME.into())
     }
 
     /// The bounds within which an agent works now.
-    pub(super) fn bounds<'a>(&'a self, task: TaskId, standing: &'a RunContext) -> Option<Bounds<'a>> {
+    pub(super) fn bounds<'a>(&'a self, task: TaskId, standing: &'a RunContext) -> Option<BudgetCheck<'a>> {
         let run = self.history.run()?;
-        Some(Bounds { run, task: run.task(task), standing, now: self.port().now() })
+        Some(BudgetCheck { run, task: run.task(task), standing, now: self.port().now() })
     }
 
     fn listener(&self, task: TaskId) -> DeltaListener {
-        let (kit, run) = (Arc::clone(&self.kit), self.id());
+        let (environment, run) = (Arc::clone(&self.environment), self.id());
         Arc::new(move |delta| match delta {
-            Delta::Text(text) if !text.is_empty() => kit.port.say(run, task, &text),
-            Delta::Restart => kit.port.say(run, task, ""),
+            Delta::Text(text) if !text.is_empty() => environment.port.say(run, task, &text),
+            Delta::Restart => environment.port.say(run, task, ""),
             Delta::Text(_) | Delta::Thought(_) | Delta::Call { .. } | Delta::Input(_) => {}
         })
     }
@@ -231,19 +231,19 @@ impl Job {
         let (calls, usage): (Vec<RequestedCall>, _) = (wanted.collect(), turn.reply.usage);
         let ended = match turn.reply.stop {
             StopReason::Refusal => ReplyEnd::Refused,
-            StopReason::Length => ReplyEnd::Cut,
+            StopReason::Length => ReplyEnd::InterruptedCall,
             StopReason::End | StopReason::Calls if calls.is_empty() && turn.reply.text.trim().is_empty() => {
                 ReplyEnd::Empty
             }
             StopReason::End | StopReason::Calls => ReplyEnd::Whole,
         };
         let json = serde_json::to_string(&turn.reply).map_err(|e| PortError::Refused(e.to_string()))?;
-        let kept = self.keep_words(json).await?;
+        let staged = self.stage_text(json).await?;
         let reply = LlmReply {
             task,
             model: turn.model.into(),
             seen: self.history.seq(),
-            reply: kept.content,
+            reply: staged.content,
             ended,
             calls,
             tokens: tokens(&usage),
@@ -253,7 +253,7 @@ impl Job {
         };
         let taken = MeterReading { model: reply.model.to_string(), usage, cost: reply.micros };
         let recorded =
-            self.record_by(task, RunAction::RecordReply(reply), kept.bytes.into_iter().collect()).await;
+            self.record_by(task, RunAction::RecordReply(reply), staged.bytes.into_iter().collect()).await;
         self.count_if_refused(task, taken, recorded).await
     }
 
@@ -332,11 +332,11 @@ fn tokens(usage: &Usage) -> Tokens {
 /// What an agent is told before everything else, and which tools it has to do without.
 fn system(role: roles::Role, silent: &[String]) -> String {
     match silent {
-        [] => role.words().to_owned(),
+        [] => role.system_prompt().to_owned(),
         names => format!(
             "{}\n- The tools of these servers are not there now, since they do not answer: {}. Work without them, and \
              say so where it matters.",
-            role.words(),
+            role.system_prompt(),
             names.join(", ")
         ),
     }
@@ -354,19 +354,19 @@ impl Place {
             of.lock().unwrap_or_else(PoisonError::into_inner).add(worst);
         };
         lock(&job.reserved);
-        lock(&job.kit.reserved);
+        lock(&job.environment.reserved);
         Self { job: job.clone(), worst: *worst }
     }
 
     fn reserved(&self) -> (Reserved, Reserved) {
         let read = |of: &std::sync::Mutex<Reserved>| *of.lock().unwrap_or_else(PoisonError::into_inner);
-        (read(&self.job.reserved), read(&self.job.kit.reserved))
+        (read(&self.job.reserved), read(&self.job.environment.reserved))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        for of in [&self.job.reserved, &self.job.kit.reserved] {
+        for of in [&self.job.reserved, &self.job.environment.reserved] {
             of.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.worst);
         }
     }

@@ -44,7 +44,7 @@ fn rules_whose_examples_fail_are_not_loaded() {
 fn a_grant_covers_what_it_shows_and_nothing_else() {
     let exec = |command: &str, hosts: &[&str]| {
         let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-        Use::Exec { command: command.into(), hosts, seconds: None }
+        ParsedCall::Exec { command: command.into(), hosts, seconds: None }
     };
     let cases = [
         ("hosts example.org", exec("curl", &["example.org"]), true),

@@ -10,7 +10,7 @@ use shared_types::{CommandId, ContentHash, ContentRef, Event, FilePath, OpId, Ru
 
 use super::*;
 use crate::AgentEnvironment;
-use crate::port::{AgentSubmission, Answer, CallOrigin, ComputerPort, FileHit, FolderListing, Found};
+use crate::port::{AgentSubmission, Answer, CallOrigin, ComputerPort, FileHit, FolderListing, FoundFile};
 use crate::rules::Rules;
 
 /// A computer whose runs are over: it takes in what was lost, and nothing else.
@@ -34,8 +34,8 @@ impl ComputerPort for Over {
         OpId::from_bytes([2; 16])
     }
 
-    fn record(&self, deed: AgentSubmission) -> Answer<'_, Option<Seq>> {
-        let Action::Run(RunAction::RecordLoss(lost)) = deed.action else { return no() };
+    fn record(&self, submission: AgentSubmission) -> Answer<'_, Option<Seq>> {
+        let Action::Run(RunAction::RecordLoss(lost)) = submission.action else { return no() };
         self.0.lock().unwrap().push(lost);
         Box::pin(async { Ok(Some(Seq(9))) })
     }
@@ -60,7 +60,7 @@ impl ComputerPort for Over {
         no()
     }
 
-    fn file(&self, _: FilePath) -> Answer<'_, Option<Found>> {
+    fn file(&self, _: FilePath) -> Answer<'_, Option<FoundFile>> {
         no()
     }
 
@@ -94,7 +94,7 @@ impl ApiKeys for NoKeys {
 }
 
 fn job(port: Arc<Over>) -> Job {
-    let kit = AgentEnvironment {
+    let environment = AgentEnvironment {
         port,
         gateway: Gateway::new(Catalog::load(None).unwrap(), Arc::new(NoKeys)),
         rules: Arc::new(Rules::built_in().unwrap()),
@@ -105,12 +105,12 @@ fn job(port: Arc<Over>) -> Job {
         local: Default::default(),
     };
     Job {
-        kit: Arc::new(kit),
-        history: Arc::new(History::of(RunId::from_bytes([3; 16]), &[])),
+        environment: Arc::new(environment),
+        history: Arc::new(History::from_events(RunId::from_bytes([3; 16]), &[])),
         texts: Default::default(),
         reserved: Default::default(),
-        is_orphan: false,
-        unwanted: Default::default(),
+        is_orphaned: false,
+        cancelled: Default::default(),
     }
 }
 

@@ -10,33 +10,33 @@ use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{Seq, Taint};
 
 use super::Job;
-use super::call::{Call, Outcome, Reach, ToolOutcome};
-use crate::budget::{TIME_IS_OVER, whole_millis, within};
+use super::call::{Call, CallProgress, CallEffect, ToolOutcome};
+use crate::budget::{OUT_OF_TIME, whole_millis, with_time_limit};
 use crate::port::PortError;
 use crate::roles::Role;
-use crate::toolbox::{Answered, Foreign, Offer, PREFIX};
-use crate::tools::{Use, one_line, size};
+use crate::toolbox::{ExternalToolResult, Foreign, ToolOffer, PREFIX};
+use crate::tools::{ParsedCall, one_line, size};
 
 /// Bytes of tools of others that a model is told of: they are read again in every turn.
 const ROOM: usize = 96 << 10;
 
 impl Job {
     /// What an agent is offered beside its own tools, as far as its model has room for it.
-    pub(super) async fn offer(&self, role: Role, chosen: &ChosenModel) -> Offer {
-        let Some(toolbox) = &self.kit.toolbox else { return Offer::default() };
-        let Offer { tools, silent } = toolbox.offered(role).await;
+    pub(super) async fn offer(&self, role: Role, chosen: &ChosenModel) -> ToolOffer {
+        let Some(toolbox) = &self.environment.toolbox else { return ToolOffer::default() };
+        let ToolOffer { tools, silent } = toolbox.offered(role).await;
         if chosen.is_local {
             // It reads slowly, and is told no more than it has to know.
-            return Offer { tools: fitting(tools, role.local_room()), silent: Vec::new() };
+            return ToolOffer { tools: fitting(tools, role.local_tool_bytes()), silent: Vec::new() };
         }
-        Offer { tools: fitting(tools, ROOM), silent }
+        ToolOffer { tools: fitting(tools, ROOM), silent }
     }
 
     /// A call of a tool that somebody else runs, understood; nothing, if it is no such call.
-    pub(super) async fn foreign(&self, role: Role, name: &str, input: &Value) -> Option<Result<Use, String>> {
-        let toolbox = self.kit.toolbox.as_ref().filter(|_| name.starts_with(PREFIX))?;
+    pub(super) async fn foreign(&self, role: Role, name: &str, input: &Value) -> Option<Result<ParsedCall, String>> {
+        let toolbox = self.environment.toolbox.as_ref().filter(|_| name.starts_with(PREFIX))?;
         Some(match toolbox.find(role, name).await {
-            Some(tool) => Use::foreign(name, tool, input),
+            Some(tool) => ParsedCall::foreign(name, tool, input),
             None => Err(format!("there is no tool {:?} now; its server may be gone", one_line(name))),
         })
     }
@@ -47,34 +47,34 @@ impl Job {
         tool: &Foreign,
         input: Map<String, Value>,
         left: Option<Duration>,
-    ) -> Result<Outcome, PortError> {
-        let Some(toolbox) = &self.kit.toolbox else {
-            return Ok(Outcome::Now(Err("there are no tools of others on this computer".into())));
+    ) -> Result<CallProgress, PortError> {
+        let Some(toolbox) = &self.environment.toolbox else {
+            return Ok(CallProgress::Done(Err("there are no tools of others on this computer".into())));
         };
-        let reach = if tool.reads_only { Reach::Reading } else { Reach::Outside };
-        if reach == Reach::Outside && self.history.is_open(call.op) {
+        let effect = if tool.reads_only { CallEffect::ReadOnly } else { CallEffect::External };
+        if effect == CallEffect::External && self.history.is_open(call.op) {
             let reason = "it was begun before, and nobody knows how far it came".to_owned();
-            return self.interrupted(call, reason, Vec::new(), Duration::ZERO).await.map(Outcome::Recorded);
+            return self.interrupted(call, reason, Vec::new(), Duration::ZERO).await.map(CallProgress::Recorded);
         }
-        self.open(call, reach).await?;
+        self.open(call, effect).await?;
         let since = Instant::now();
-        let Some(Answered { text, failed, cut_off }) = within(left, toolbox.call(tool, input)).await else {
-            let (why, took) = (TIME_IS_OVER.to_owned(), since.elapsed());
-            return match reach {
-                Reach::Reading => self.close(call, Err(why), took).await,
-                Reach::Outside => self.interrupted(call, why, Vec::new(), took).await,
+        let Some(ExternalToolResult { text, failed, cut_off }) = with_time_limit(left, toolbox.call(tool, input)).await else {
+            let (why, took) = (OUT_OF_TIME.to_owned(), since.elapsed());
+            return match effect {
+                CallEffect::ReadOnly => self.close(call, Err(why), took).await,
+                CallEffect::External => self.interrupted(call, why, Vec::new(), took).await,
             }
-            .map(Outcome::Recorded);
+            .map(CallProgress::Recorded);
         };
-        if cut_off && reach == Reach::Outside {
+        if cut_off && effect == CallEffect::External {
             return self
                 .interrupted(call, text, vec![Taint::MCP], since.elapsed())
                 .await
-                .map(Outcome::Recorded);
+                .map(CallProgress::Recorded);
         }
         let failed = failed.then(|| "the tool says that it failed".to_owned());
         let came = ToolOutcome { taint: vec![Taint::MCP], failed, ..ToolOutcome::text(text) };
-        self.close(call, Ok(came), since.elapsed()).await.map(Outcome::Recorded)
+        self.close(call, Ok(came), since.elapsed()).await.map(CallProgress::Recorded)
     }
 
     /// Nobody knows how far it came, and the person is asked before it is made again.
@@ -90,7 +90,7 @@ impl Job {
         let action = Action::FinishCall { status, report, edits: Vec::new() };
         let mut taint = self.taint(call.task);
         taint.extend(heard.into_iter().filter(|label| !self.taint(call.task).contains(label)));
-        let seq = self.deed(call.op, self.actor(call.task), taint, action, Vec::new()).await?;
+        let seq = self.submit(call.op, self.actor(call.task), taint, action, Vec::new()).await?;
         Ok(seq.unwrap_or(Seq::ZERO))
     }
 }

@@ -7,9 +7,9 @@ use shared_types::payload::task::{MessageKind, TaskMessage, TaskStart};
 use shared_types::{ContentRef, FilePath, TaskId};
 
 use super::Job;
-use super::call::{Call, Outcome, ToolOutcome};
-use crate::history::{Entry, Speaker, TaskHistory};
-use crate::plan::approval_of;
+use super::call::{Call, CallProgress, ToolOutcome};
+use crate::history::{HistoryEntry, Speaker, TaskHistory};
+use crate::plan::approval_ask_id;
 use crate::port::PortError;
 use crate::roles::Role;
 use crate::tools::one_line;
@@ -71,10 +71,10 @@ impl Job {
         let fits = |helper: &&TaskHistory| &*helper.role == to.name();
         let asked = self.history.tasks.get(&call.task).and_then(|own| {
             own.entries.iter().rev().find_map(|entry| match entry {
-                Entry::Heard { from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
+                HistoryEntry::Message { from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
                     self.history.helpers(call.task).filter(fits).find(|helper| helper.id == *task)
                 }
-                Entry::Heard { .. } | Entry::Said { .. } | Entry::Got { .. } => None,
+                HistoryEntry::Message { .. } | HistoryEntry::ModelReply { .. } | HistoryEntry::ToolResult { .. } => None,
             })
         });
         let helper = asked.or_else(|| self.history.helpers(call.task).filter(fits).last());
@@ -118,7 +118,7 @@ impl Job {
         call: &Call<'_>,
         question: String,
         choices: Vec<String>,
-    ) -> Result<Outcome, PortError> {
+    ) -> Result<CallProgress, PortError> {
         let clean = |text: &str, most: usize| -> Box<str> {
             let text: String = text.chars().filter(|c| !c.is_control() || *c == '\n').collect();
             text[..text.floor_char_boundary(most)].into()
@@ -128,9 +128,9 @@ impl Job {
             text: clean(&question, QUESTION),
             choices: choices.iter().take(CHOICES).map(|choice| clean(choice, CHOICE)).collect(),
         };
-        let ask = RunAsk { ask: approval_of(call.op), task: call.task, about };
+        let ask = RunAsk { ask: approval_ask_id(call.op), task: call.task, about };
         let seq = self.record_by(call.task, RunAction::Ask(ask), Vec::new()).await?;
-        Ok(Outcome::Recorded(seq.unwrap_or_default()))
+        Ok(CallProgress::Recorded(seq.unwrap_or_default()))
     }
 
     /// Whoever finishes has to tell the truth about what is there.
