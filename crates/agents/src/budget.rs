@@ -83,20 +83,27 @@ impl BudgetCheck<'_> {
 
     /// The reached time limit, if there is one: then nothing that takes time is started.
     pub fn out_of_time(&self) -> Option<String> {
-        let mut reached = self.time_limits().filter(|(seconds, worked, _)| *worked >= seconds.saturating_mul(1000));
+        let mut reached =
+            self.time_limits().filter(|(seconds, worked, _)| *worked >= seconds.saturating_mul(1000));
         reached.next().map(|(_, _, reason)| reason)
     }
 
     /// How long a step that starts now may take.
     pub fn time_left(&self) -> Option<Duration> {
-        let left =
-            self.time_limits().map(|(seconds, worked, _)| seconds.saturating_mul(1000).saturating_sub(worked));
+        let left = self
+            .time_limits()
+            .map(|(seconds, worked, _)| seconds.saturating_mul(1000).saturating_sub(worked));
         left.min().map(Duration::from_millis)
     }
 
     /// The limit that one more turn could exceed, in a sentence for the person. The reservations of the run and of the day
     /// include this turn already.
-    pub fn exceeded(&self, run_reserved: &Reserved, day_reserved: &Reserved, turn: &WorstCase) -> Option<String> {
+    pub fn exceeded(
+        &self,
+        run_reserved: &Reserved,
+        day_reserved: &Reserved,
+        turn: &WorstCase,
+    ) -> Option<String> {
         let spent = self.context.spent.unwrap_or(self.run.spent);
         let run = || exceeded_limit(&self.run.budget, &spent, run_reserved, turn, "this run");
         // An agent takes one turn at a time.
@@ -115,11 +122,18 @@ impl BudgetCheck<'_> {
 }
 
 /// `owner` names whose budget it is.
-fn exceeded_limit(budget: &Budget, spent: &Spent, reserved: &Reserved, turn: &WorstCase, owner: &str) -> Option<String> {
+fn exceeded_limit(
+    budget: &Budget,
+    spent: &Spent,
+    reserved: &Reserved,
+    turn: &WorstCase,
+    owner: &str,
+) -> Option<String> {
     if let Some(steps) = budget.steps.filter(|limit| spent.steps + reserved.steps > *limit) {
         return Some(format!("the next turn would exceed the limit of {steps} turns for {owner}"));
     }
-    if let Some(tokens) = budget.tokens.filter(|limit| spent.tokens.saturating_add(reserved.tokens) > *limit) {
+    if let Some(tokens) = budget.tokens.filter(|limit| spent.tokens.saturating_add(reserved.tokens) > *limit)
+    {
         return Some(format!(
             "the next turn could exceed the limit of {tokens} tokens for {owner} ({} used)",
             spent.tokens

@@ -137,12 +137,7 @@ fn beginning(text: &str) -> String {
 
 /// Replaces the oldest turns by a list of at most `list_limit` bytes in the first message, so that `excess` bytes are
 /// freed. The last turn stays.
-fn omit_turns(
-    messages: &mut Vec<Message>,
-    person_answers: &PersonAnswers,
-    excess: usize,
-    list_limit: usize,
-) {
+fn omit_turns(messages: &mut Vec<Message>, person_answers: &PersonAnswers, excess: usize, list_limit: usize) {
     let starts = turn_starts(messages);
     let Some((first, rest)) = starts.split_first() else { return };
     let size = |until: usize| messages[*first..until].iter().map(Message::estimated_bytes).sum::<usize>();
@@ -152,7 +147,8 @@ fn omit_turns(
     let omitted: Vec<Message> = messages.drain(*first..until).collect();
     let mut lines: Vec<ListLine> = Vec::new();
     for (at, message) in omitted.iter().enumerate() {
-        let results = if let Some(Message::Tools { results }) = omitted.get(at + 1) { results } else { &[][..] };
+        let results =
+            if let Some(Message::Tools { results }) = omitted.get(at + 1) { results } else { &[][..] };
         let answer = |index| person_answers.get(&(first + at + 1, index)).map(String::as_str);
         lines.extend(list_lines(message, results, answer));
     }
@@ -174,7 +170,8 @@ struct ListLine {
 fn join_newest(lines: &[ListLine], limit: usize) -> String {
     let (mut left, mut taken) = (limit, vec![false; lines.len()]);
     for is_message in [true, false] {
-        for (line, taken) in lines.iter().zip(&mut taken).rev().filter(|(line, _)| line.is_message == is_message)
+        for (line, taken) in
+            lines.iter().zip(&mut taken).rev().filter(|(line, _)| line.is_message == is_message)
         {
             let Some(rest) = left.checked_sub(line.text.len() + 1) else { break };
             (left, *taken) = (rest, true);
@@ -193,7 +190,9 @@ fn list_lines<'a>(
     answer: impl Fn(usize) -> Option<&'a str>,
 ) -> Vec<ListLine> {
     match message {
-        Message::User { text } => vec![ListLine { text: format!("- {}", cut(text, MESSAGE_LIMIT)), is_message: true }],
+        Message::User { text } => {
+            vec![ListLine { text: format!("- {}", cut(text, MESSAGE_LIMIT)), is_message: true }]
+        }
         Message::Model { text, calls } => {
             let own = (!text.trim().is_empty()).then(|| format!("- You said: {}", beginning(text)));
             let own = own.map(|text| ListLine { text, is_message: false });

@@ -178,7 +178,11 @@ impl History {
                     role: p.role.clone(),
                     instruction: p.instruction,
                     is_untainted: event.taint.is_empty(),
-                    entries: if p.parent.is_none() { std::mem::take(&mut self.early_messages) } else { Vec::new() },
+                    entries: if p.parent.is_none() {
+                        std::mem::take(&mut self.early_messages)
+                    } else {
+                        Vec::new()
+                    },
                     outcome: None,
                     permanent_failure: None,
                 };
@@ -187,7 +191,10 @@ impl History {
             Payload::Task(TaskEvent::Message(p)) => {
                 let from = Speaker::Agent { task: p.from, kind: p.kind };
                 let is_untainted = event.taint.is_empty();
-                self.push_entry(p.to, HistoryEntry::Message { seq: event.seq, from, words: p.body, is_untainted });
+                self.push_entry(
+                    p.to,
+                    HistoryEntry::Message { seq: event.seq, from, words: p.body, is_untainted },
+                );
             }
             Payload::Task(TaskEvent::End(p)) => {
                 if let Some(task) = self.tasks.get_mut(&p.task) {
@@ -221,7 +228,17 @@ impl History {
                     let (status, report) = (p.status.clone(), p.report.clone());
                     let input = self.call_inputs.get(&event.op).copied();
                     let is_untainted = event.taint.is_empty();
-                    self.push_entry(task, HistoryEntry::ToolResult { call: event.op, tool, input, status, report, is_untainted });
+                    self.push_entry(
+                        task,
+                        HistoryEntry::ToolResult {
+                            call: event.op,
+                            tool,
+                            input,
+                            status,
+                            report,
+                            is_untainted,
+                        },
+                    );
                 }
             }
             Payload::File(_) => {
@@ -254,7 +271,11 @@ impl History {
                 let task = p.task.unwrap_or(self.root_task());
                 let (seq, from) = (event.seq, Speaker::Person);
                 let message = HistoryEntry::Message { seq, from, words: p.words, is_untainted: true };
-                if self.tasks.is_empty() { self.early_messages.push(message) } else { self.push_entry(task, message) }
+                if self.tasks.is_empty() {
+                    self.early_messages.push(message)
+                } else {
+                    self.push_entry(task, message)
+                }
             }
             RunEvent::Answer(p) => drop(self.answers.insert(p.ask, p.reply.clone())),
             // A call that needs a new approval also waits in the outbox again.
@@ -314,8 +335,12 @@ impl TaskHistory {
     /// The result of a call, if it has one.
     pub fn result(&self, wanted: OpId) -> Option<(&ToolStatus, &ToolReport)> {
         self.entries.iter().rev().find_map(|entry| match entry {
-            HistoryEntry::ToolResult { call, status, report, .. } if *call == wanted => Some((status, report)),
-            HistoryEntry::ToolResult { .. } | HistoryEntry::ModelReply { .. } | HistoryEntry::Message { .. } => None,
+            HistoryEntry::ToolResult { call, status, report, .. } if *call == wanted => {
+                Some((status, report))
+            }
+            HistoryEntry::ToolResult { .. }
+            | HistoryEntry::ModelReply { .. }
+            | HistoryEntry::Message { .. } => None,
         })
     }
 
@@ -337,8 +362,11 @@ impl TaskHistory {
             return Vec::new();
         }
         let is_interrupted = |call| matches!(self.result(call), Some((ToolStatus::Interrupted { .. }, _)));
-        let interrupted = before.calls.iter().enumerate().filter(|(_, requested)| is_interrupted(requested.call));
-        interrupted.map(|(index, requested)| InterruptedCall { call: requested.call, reply: before.reply, index }).collect()
+        let interrupted =
+            before.calls.iter().enumerate().filter(|(_, requested)| is_interrupted(requested.call));
+        interrupted
+            .map(|(index, requested)| InterruptedCall { call: requested.call, reply: before.reply, index })
+            .collect()
     }
 
     /// Whether it received a message after `seen`, which its model has not read yet.
@@ -349,7 +377,9 @@ impl TaskHistory {
     /// How many replies in a row, up to now, were empty or cut off and had no calls.
     pub fn incomplete_replies(&self) -> usize {
         let incomplete = self.entries.iter().rev().filter_map(|entry| match entry {
-            HistoryEntry::ModelReply { ended, calls, .. } => Some(*ended != ReplyEnd::Whole && calls.is_empty()),
+            HistoryEntry::ModelReply { ended, calls, .. } => {
+                Some(*ended != ReplyEnd::Whole && calls.is_empty())
+            }
             HistoryEntry::ToolResult { .. } | HistoryEntry::Message { .. } => None,
         });
         incomplete.take_while(|is_incomplete| *is_incomplete).count()
@@ -358,13 +388,16 @@ impl TaskHistory {
     /// Whether it asked its requester something in its last turn, and the requester has not dealt with the question yet.
     pub fn has_open_question(&self, parent: &Self) -> bool {
         let Some(turn) = self.last_turn() else { return false };
-        let is_done = |turn: &Turn<'_>| turn.calls.iter().all(|requested| parent.result(requested.call).is_some());
+        let is_done =
+            |turn: &Turn<'_>| turn.calls.iter().all(|requested| parent.result(requested.call).is_some());
         let seen = parent.last_turn().filter(is_done).map_or(Seq::ZERO, |turn| turn.seen);
         parent.entries.iter().any(|entry| match entry {
-            HistoryEntry::Message { seq, from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
-                *task == self.id && *seq > turn.seen && *seq > seen
-            }
-            HistoryEntry::Message { .. } | HistoryEntry::ModelReply { .. } | HistoryEntry::ToolResult { .. } => false,
+            HistoryEntry::Message {
+                seq, from: Speaker::Agent { task, kind: MessageKind::Question }, ..
+            } => *task == self.id && *seq > turn.seen && *seq > seen,
+            HistoryEntry::Message { .. }
+            | HistoryEntry::ModelReply { .. }
+            | HistoryEntry::ToolResult { .. } => false,
         })
     }
 
@@ -440,7 +473,10 @@ mod tests {
             HistoryEntry::ModelReply { reply, .. } => *reply,
             HistoryEntry::ToolResult { .. } | HistoryEntry::Message { .. } => panic!("not a reply"),
         };
-        assert_eq!(found(with(vec![reply(3, true)]), 3), [InterruptedCall { call: call(2), reply: second_reply, index: 0 }]);
+        assert_eq!(
+            found(with(vec![reply(3, true)]), 3),
+            [InterruptedCall { call: call(2), reply: second_reply, index: 0 }]
+        );
         assert_eq!(found(with(vec![reply(3, true)]), 4), [], "it belongs to another turn");
         assert_eq!(
             found(with(vec![reply(3, true), fine(3), reply(4, true)]), 4),

@@ -149,7 +149,8 @@ impl Job {
     ) -> Result<Option<Seq>, PortError> {
         let cause: Option<EventId> = None;
         let command = self.port().new_command();
-        let submission = AgentSubmission { command, op, run: self.id(), actor, cause, taint, action, contents };
+        let submission =
+            AgentSubmission { command, op, run: self.id(), actor, cause, taint, action, contents };
         loop {
             match self.port().record(submission.clone()).await {
                 // The step may have cost money, so its result is kept until it can be recorded.

@@ -62,7 +62,10 @@ mod tests {
     fn turn_with_call(number: u8, input: u8, status: ToolStatus) -> [HistoryEntry; 2] {
         let (call, tool) = (OpId::from_bytes([number; 16]), "fetch".into());
         let (input, report) = (Some(ContentRef::of(&[input])), ToolReport::default());
-        [model_reply(number), HistoryEntry::ToolResult { call, tool, input, status, report, is_untainted: true }]
+        [
+            model_reply(number),
+            HistoryEntry::ToolResult { call, tool, input, status, report, is_untainted: true },
+        ]
     }
 
     /// Turns with one call each, identified by their inputs.
@@ -80,7 +83,11 @@ mod tests {
         assert_eq!(repeated_rounds(&turns_with_inputs(&[9, 1, 2, 1, 2, 1, 2])), 3);
         assert_eq!(repeated_rounds(&turns_with_inputs(&[1, 2, 1, 2, 1])), 2, "half a round does not count");
         assert_eq!(repeated_rounds(&turns_with_inputs(&[1, 2, 3, 4, 1, 2, 3, 4])), 2);
-        assert_eq!(repeated_rounds(&turns_with_inputs(&[1, 2, 3, 4, 5, 1, 2, 3, 4, 5])), 1, "longer than the longest round");
+        assert_eq!(
+            repeated_rounds(&turns_with_inputs(&[1, 2, 3, 4, 5, 1, 2, 3, 4, 5])),
+            1,
+            "longer than the longest round"
+        );
     }
 
     #[test]

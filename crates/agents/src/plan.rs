@@ -9,8 +9,8 @@ use shared_types::payload::task::TaskOutcome;
 use shared_types::{AskId, ContentRef, OpId, TaskId, Timestamp};
 
 use crate::history::{History, TaskHistory};
-use crate::roles::{self, Role};
 use crate::loop_detection::repeated_rounds;
+use crate::roles::{self, Role};
 use crate::tools::{self, ControlTool};
 
 /// A step that can be taken now.
@@ -19,9 +19,7 @@ pub(crate) enum PlannedStep {
     /// Start the first agent.
     Begin,
     /// Let the model of an agent take a turn.
-    TakeTurn {
-        task: TaskId,
-    },
+    TakeTurn { task: TaskId },
     /// Check a call of an agent against the rules, then make it or ask the person for approval.
     MakeCall {
         task: TaskId,
@@ -34,34 +32,17 @@ pub(crate) enum PlannedStep {
         is_released: bool,
     },
     /// Wait until the time of a call in the outbox is up, then release it.
-    Release {
-        task: TaskId,
-        call: OpId,
-        until: Timestamp,
-    },
+    Release { task: TaskId, call: OpId, until: Timestamp },
     /// Ask the person whether an interrupted call, which may have had external effects, is to be repeated.
-    AskRepeat {
-        task: TaskId,
-        call: OpId,
-    },
+    AskRepeat { task: TaskId, call: OpId },
     /// End the work of an agent and report to its requester.
-    EndTask {
-        task: TaskId,
-        outcome: TaskOutcome,
-        text: FinalText,
-    },
+    EndTask { task: TaskId, outcome: TaskOutcome, text: FinalText },
     /// Complete the run.
-    Complete {
-        text: FinalText,
-    },
+    Complete { text: FinalText },
     /// Fail the run.
-    Fail {
-        reason: Box<str>,
-    },
+    Fail { reason: Box<str> },
     /// Stop a call that is still open in a cancelled run or in a failed agent.
-    StopCall {
-        call: OpId,
-    },
+    StopCall { call: OpId },
 }
 
 /// The person's decision about a call.
@@ -170,13 +151,17 @@ fn next_steps(history: &History, run: &Run, task: &TaskHistory) -> Vec<PlannedSt
     if !(0..turn.calls.len()).all(is_answered) {
         return steps;
     }
-    let repeats: Vec<_> =
-        turn.calls.iter().filter_map(|requested| repeat_question(history, run, task, requested.call)).collect();
+    let repeats: Vec<_> = turn
+        .calls
+        .iter()
+        .filter_map(|requested| repeat_question(history, run, task, requested.call))
+        .collect();
     if !repeats.is_empty() {
         return repeats.into_iter().flatten().collect();
     }
     let finished = turn.calls.iter().find(|requested| {
-        ControlTool::Finish.is(&requested.tool) && task.result(requested.call).is_some_and(|(status, _)| is_success(status))
+        ControlTool::Finish.is(&requested.tool)
+            && task.result(requested.call).is_some_and(|(status, _)| is_success(status))
     });
     let has_helpers = history.helpers(task.id).next().is_some();
     let has_open_question = task
@@ -231,7 +216,12 @@ fn approval_state<'a>(history: &'a History, run: &Run, call: OpId) -> Approval<'
 
 /// The step that asks whether an interrupted call may be repeated. `None` if there is nothing to ask or the person has
 /// answered, `Some(None)` while their answer is pending.
-fn repeat_question(history: &History, run: &Run, task: &TaskHistory, call: OpId) -> Option<Option<PlannedStep>> {
+fn repeat_question(
+    history: &History,
+    run: &Run,
+    task: &TaskHistory,
+    call: OpId,
+) -> Option<Option<PlannedStep>> {
     let (status, _) = task.result(call)?;
     if !matches!(status, shared_types::payload::tool::ToolStatus::Interrupted { .. }) {
         return None;
@@ -273,7 +263,8 @@ fn is_success(status: &shared_types::payload::tool::ToolStatus) -> bool {
 /// Whether an agent only delegated, answered helpers or tried to finish while helpers still work.
 fn only_waits(task: &TaskHistory, calls: &[shared_types::payload::llm::RequestedCall]) -> bool {
     calls.iter().all(|requested| {
-        let is_delegation = [ControlTool::Delegate, ControlTool::Tell].iter().any(|verb| verb.is(&requested.tool));
+        let is_delegation =
+            [ControlTool::Delegate, ControlTool::Tell].iter().any(|verb| verb.is(&requested.tool));
         let is_success = task.result(requested.call).is_some_and(|(status, _)| is_success(status));
         is_delegation && is_success || ControlTool::Finish.is(&requested.tool)
     })
@@ -296,11 +287,14 @@ fn failure_reason(history: &History, task: &TaskHistory) -> Option<Box<str>> {
     let limit = role.map_or(0, Role::max_turns);
     let has_finished = task.last_turn().is_some_and(|turn| {
         let succeeded = |call| task.result(call).is_some_and(|(status, _)| is_success(status));
-        turn.calls.iter().any(|requested| ControlTool::Finish.is(&requested.tool) && succeeded(requested.call))
+        turn.calls
+            .iter()
+            .any(|requested| ControlTool::Finish.is(&requested.tool) && succeeded(requested.call))
     });
     if !has_finished && task.turns() >= limit && task.last_turn().is_some_and(|turn| !turn.calls.is_empty()) {
-        let has_open_calls =
-            task.last_turn().is_some_and(|turn| turn.calls.iter().any(|requested| task.result(requested.call).is_none()));
+        let has_open_calls = task
+            .last_turn()
+            .is_some_and(|turn| turn.calls.iter().any(|requested| task.result(requested.call).is_none()));
         if !has_open_calls && history.helpers(task.id).next().is_none() {
             return Some(format!("it took {limit} turns and was not done").into());
         }
@@ -328,7 +322,8 @@ const MAX_INCOMPLETE_REPLIES: usize = 3;
 
 /// Fails an agent. Its helpers and calls are stopped first.
 fn fail_task(history: &History, task: &TaskHistory, reason: Box<str>) -> Vec<PlannedStep> {
-    let helpers: Vec<PlannedStep> = history.helpers(task.id).flat_map(|helper| cancel_task(history, helper)).collect();
+    let helpers: Vec<PlannedStep> =
+        history.helpers(task.id).flat_map(|helper| cancel_task(history, helper)).collect();
     if !helpers.is_empty() {
         return helpers;
     }
@@ -341,7 +336,8 @@ fn fail_task(history: &History, task: &TaskHistory, reason: Box<str>) -> Vec<Pla
 
 /// Cancels an agent and its helpers, helpers first.
 fn cancel_task(history: &History, task: &TaskHistory) -> Vec<PlannedStep> {
-    let helpers: Vec<PlannedStep> = history.helpers(task.id).flat_map(|helper| cancel_task(history, helper)).collect();
+    let helpers: Vec<PlannedStep> =
+        history.helpers(task.id).flat_map(|helper| cancel_task(history, helper)).collect();
     if !helpers.is_empty() {
         return helpers;
     }

@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn the_conductor_has_only_coordination_tools() {
-        let coordination = [ToolKind::Delegate, ToolKind::Tell, ToolKind::Ask, ToolKind::Finish, ToolKind::Report];
+        let coordination =
+            [ToolKind::Delegate, ToolKind::Tell, ToolKind::Ask, ToolKind::Finish, ToolKind::Report];
         assert!(Role::Conductor.tools().iter().all(|tool| coordination.contains(tool)));
     }
 }

@@ -122,8 +122,10 @@ impl Runner {
     /// Whether a turn or a call of an agent is in progress.
     fn is_busy(&self, task: TaskId) -> bool {
         let turn = self.history.tasks.get(&task).and_then(|task| task.last_turn());
-        let mut calls = turn.iter().flat_map(|turn| turn.calls.iter().map(|requested| StepKey::Call(requested.call)));
-        self.in_progress.contains_key(&StepKey::Task(task)) || calls.any(|key| self.in_progress.contains_key(&key))
+        let mut calls =
+            turn.iter().flat_map(|turn| turn.calls.iter().map(|requested| StepKey::Call(requested.call)));
+        self.in_progress.contains_key(&StepKey::Task(task))
+            || calls.any(|key| self.in_progress.contains_key(&key))
     }
 
     fn is_over(&self) -> bool {
@@ -133,7 +135,9 @@ impl Runner {
     /// Whether all planned steps were refused and no event is expected that would change that.
     fn is_stuck(&self) -> bool {
         let is_working = |run: &kernel::run::Run| run.phase == RunPhase::Working && !run.waits_for_person();
-        self.in_progress.is_empty() && self.history.run().is_some_and(is_working) && !plan(&self.history).is_empty()
+        self.in_progress.is_empty()
+            && self.history.run().is_some_and(is_working)
+            && !plan(&self.history).is_empty()
     }
 
     /// Pauses the run with the reason of the last refusal, so that it does not hang.
@@ -141,7 +145,8 @@ impl Runner {
         let job = self.job(false);
         let (reason, cancelled) = (std::mem::take(&mut self.refusal), Arc::clone(&job.cancelled));
         let handle = self.jobs.spawn(async move { (StepKey::Run, job.pause(reason).await) });
-        self.in_progress.insert(StepKey::Run, RunningStep { job: handle, cancelled, started_at: self.history.seq() });
+        self.in_progress
+            .insert(StepKey::Run, RunningStep { job: handle, cancelled, started_at: self.history.seq() });
     }
 
     fn job(&self, is_orphaned: bool) -> Job {
@@ -207,7 +212,8 @@ impl Runner {
             let job = self.job(is_orphaned);
             let cancelled = Arc::clone(&job.cancelled);
             let handle = self.jobs.spawn(async move { (key, job.run(step).await) });
-            self.in_progress.insert(key, RunningStep { job: handle, cancelled, started_at: self.history.seq() });
+            self.in_progress
+                .insert(key, RunningStep { job: handle, cancelled, started_at: self.history.seq() });
         }
     }
 

@@ -11,9 +11,9 @@ use shared_types::payload::task::MessageKind;
 use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
 
 use crate::fit::shortened;
-use crate::history::{HistoryEntry, History, Speaker, TaskHistory};
-use crate::plan::{ROUNDS_BEFORE_WARNING, repeat_ask_id};
+use crate::history::{History, HistoryEntry, Speaker, TaskHistory};
 use crate::loop_detection::repeated_rounds;
+use crate::plan::{ROUNDS_BEFORE_WARNING, repeat_ask_id};
 use crate::tools::ToolKind;
 
 /// Texts by their hash.
@@ -54,19 +54,31 @@ pub fn needed_contents(task: &TaskHistory) -> BTreeSet<ContentHash> {
 /// Texts whose addresses a tainted agent may fetch without asking: the person's messages, web results of the whole run,
 /// and what this agent received from untainted senders. The text of a tainted agent does not count, because it may encode
 /// anything that the agent knows.
-pub(crate) fn trusted_address_sources(history: &History, task: &TaskHistory, from_web: &[ToolKind]) -> BTreeSet<ContentHash> {
+pub(crate) fn trusted_address_sources(
+    history: &History,
+    task: &TaskHistory,
+    from_web: &[ToolKind],
+) -> BTreeSet<ContentHash> {
     let is_one_of = |tool: &str, kinds: &[ToolKind]| kinds.iter().any(|kind| kind.name() == tool);
     let in_run = history.tasks.values().flat_map(|task| &task.entries).filter_map(|entry| match entry {
         HistoryEntry::Message { from: Speaker::Person, words, .. } => Some(words.hash),
-        HistoryEntry::ToolResult { tool, report, .. } if is_one_of(tool, from_web) || is_one_of(tool, &[ToolKind::Ask]) => {
+        HistoryEntry::ToolResult { tool, report, .. }
+            if is_one_of(tool, from_web) || is_one_of(tool, &[ToolKind::Ask]) =>
+        {
             report.output.map(|output| output.hash)
         }
-        HistoryEntry::Message { .. } | HistoryEntry::ToolResult { .. } | HistoryEntry::ModelReply { .. } => None,
+        HistoryEntry::Message { .. } | HistoryEntry::ToolResult { .. } | HistoryEntry::ModelReply { .. } => {
+            None
+        }
     });
     let received = task.entries.iter().filter_map(|entry| match entry {
         HistoryEntry::Message { words, is_untainted: true, .. } => Some(words.hash),
-        HistoryEntry::ToolResult { report, is_untainted: true, .. } => report.output.map(|output| output.hash),
-        HistoryEntry::Message { .. } | HistoryEntry::ToolResult { .. } | HistoryEntry::ModelReply { .. } => None,
+        HistoryEntry::ToolResult { report, is_untainted: true, .. } => {
+            report.output.map(|output| output.hash)
+        }
+        HistoryEntry::Message { .. } | HistoryEntry::ToolResult { .. } | HistoryEntry::ModelReply { .. } => {
+            None
+        }
     });
     let instruction = task.is_untainted.then_some(task.instruction.hash);
     let objective = history.start.as_ref().map(|start| start.objective.hash);
@@ -79,7 +91,9 @@ pub fn conversation(history: &History, task: &TaskHistory, texts: &Texts) -> Con
     let mut messages = vec![Message::User { text: text(&task.instruction.hash).to_owned() }];
     let mut person_answers = BTreeMap::new();
     let mut received = task.entries.iter().filter_map(|entry| match entry {
-        HistoryEntry::Message { seq, from, words, .. } => Some((*seq, message_text(history, *from, text(&words.hash)))),
+        HistoryEntry::Message { seq, from, words, .. } => {
+            Some((*seq, message_text(history, *from, text(&words.hash))))
+        }
         HistoryEntry::ModelReply { .. } | HistoryEntry::ToolResult { .. } => None,
     });
     let mut next = received.next();
@@ -173,7 +187,9 @@ fn tool_results(
     calls: &[ToolCall],
     texts: &Texts,
 ) -> Vec<(ToolResult, Option<String>)> {
-    let Some(HistoryEntry::ModelReply { calls: requested, .. }) = task.entries.get(at) else { return Vec::new() };
+    let Some(HistoryEntry::ModelReply { calls: requested, .. }) = task.entries.get(at) else {
+        return Vec::new();
+    };
     let pairs = calls.iter().zip(requested).filter_map(|(call, requested)| {
         let (status, report) = task.result(requested.call)?;
         let output = report.output.and_then(|output| texts.get(&output.hash)).map_or("", |text| text);

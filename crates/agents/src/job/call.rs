@@ -16,7 +16,7 @@ use crate::plan::{Permission, approval_ask_id, repeat_ask_id};
 use crate::port::{CallOrigin, PortError, ReadPolicy};
 use crate::roles;
 use crate::rules::{JudgedCall, Verdict};
-use crate::tools::{ToolKind, ParsedCall, one_line};
+use crate::tools::{ParsedCall, ToolKind, one_line};
 
 /// The longest time limit of a command, in seconds, even if an agent asks for more.
 const MAX_COMMAND_SECONDS: u64 = 1_800;
@@ -101,7 +101,11 @@ pub(super) enum CallProgress {
 
 impl Job {
     /// Makes a call, or asks for approval, or holds it in the outbox.
-    pub(super) async fn make_call(&self, task: TaskId, planned: PlannedCall) -> Result<Option<Seq>, PortError> {
+    pub(super) async fn make_call(
+        &self,
+        task: TaskId,
+        planned: PlannedCall,
+    ) -> Result<Option<Seq>, PortError> {
         let PlannedCall { op, index, reply, permission, is_released } = planned;
         let reply = self.reply(reply).await?;
         let Some(requested) = reply.and_then(|reply| reply.calls.into_iter().nth(index)) else {
@@ -128,7 +132,10 @@ impl Job {
             Err(reason) => return self.record_result(&call, Err(reason)).await,
         };
         // The call itself may be what makes the server exit each time.
-        if parsed.is_repeated_after_restart() && self.history.is_open(op) && self.history.restarts_in_a_row >= MAX_RESTARTS {
+        if parsed.is_repeated_after_restart()
+            && self.history.is_open(op)
+            && self.history.restarts_in_a_row >= MAX_RESTARTS
+        {
             let reason =
                 "the server ended again and again before this was answered; it is not made once more";
             return self.record_result(&call, Err(reason.into())).await;
@@ -136,7 +143,9 @@ impl Job {
         match permission {
             Permission::NotAsked => match self.judge(&call, &parsed).await? {
                 Verdict::Allow => {}
-                Verdict::Deny { why } => return self.record_result(&call, Err(format!("not allowed: {why}"))).await,
+                Verdict::Deny { why } => {
+                    return self.record_result(&call, Err(format!("not allowed: {why}"))).await;
+                }
                 Verdict::Ask { why, pattern } => return self.ask(&call, &parsed, why, pattern).await,
             },
             Permission::Answered(Reply::Allow(_)) => {}
@@ -230,8 +239,7 @@ impl Job {
             let is_same = |requested: models::chat::ToolCall| {
                 tool_name(&requested.tool) == call.tool && requested.input == *call.input
             };
-            if requested.is_some_and(is_same)
-            {
+            if requested.is_some_and(is_same) {
                 return Ok(true);
             }
         }
@@ -252,7 +260,12 @@ impl Job {
     }
 
     /// Whether a tainted agent fetches an address that only tainted agents have mentioned.
-    async fn is_invented_address(&self, call: &Call<'_>, parsed: &ParsedCall, taint: &[Taint]) -> Result<bool, PortError> {
+    async fn is_invented_address(
+        &self,
+        call: &Call<'_>,
+        parsed: &ParsedCall,
+        taint: &[Taint],
+    ) -> Result<bool, PortError> {
         let (ParsedCall::Fetch { url }, false) = (parsed, taint.is_empty()) else { return Ok(false) };
         let Some(task) = self.history.tasks.get(&call.task) else { return Ok(true) };
         // Other calls of the same turn may have tainted the agent since, but did not influence this one.
@@ -262,7 +275,8 @@ impl Job {
         let text = url.as_str();
         let address = text.trim_end_matches('/');
         // Without a web search the workspace is searched instead, and agents write there.
-        let has_web_search = self.environment.web.as_ref().is_some_and(|web| web.search(String::new()).is_some());
+        let has_web_search =
+            self.environment.web.as_ref().is_some_and(|web| web.search(String::new()).is_some());
         let from_web: &[ToolKind] =
             if has_web_search { &[ToolKind::Fetch, ToolKind::WebSearch] } else { &[ToolKind::Fetch] };
         for hash in crate::transcript::trusted_address_sources(&self.history, task, from_web) {
@@ -303,7 +317,8 @@ impl Job {
     pub(super) async fn ask_repeat(&self, task: TaskId, call: OpId) -> Result<Option<Seq>, PortError> {
         let tool = self.history.call_tools.get(&call).cloned().unwrap_or_else(|| "exec".into());
         let about = AskKind::Interrupted { call, tool, title: self.title_of(call).into() };
-        self.record_by(task, RunAction::Ask(RunAsk { ask: repeat_ask_id(call), task, about }), Vec::new()).await
+        self.record_by(task, RunAction::Ask(RunAsk { ask: repeat_ask_id(call), task, about }), Vec::new())
+            .await
     }
 
     fn title_of(&self, call: OpId) -> String {
@@ -333,7 +348,9 @@ impl Job {
             ParsedCall::Report { kind, text } => self.report(call, kind, text).await?,
             ParsedCall::Ask { question, choices } => return self.ask_question(call, question, choices).await,
             ParsedCall::Finish { files, .. } => self.finish(call, files).await?,
-            ParsedCall::Foreign { tool, input, .. } => return self.call_external(call, &tool, input, left).await,
+            ParsedCall::External { tool, input, .. } => {
+                return self.call_external(call, &tool, input, left).await;
+            }
         };
         Ok(CallProgress::Done(outcome.map(Box::new)))
     }
@@ -357,7 +374,11 @@ impl Job {
     }
 
     /// Records the start of a slow call. After a crash a read-only call is repeated, one with external effects is not.
-    pub(super) async fn open_call(&self, call: &Call<'_>, effect: CallEffect) -> Result<Option<Seq>, PortError> {
+    pub(super) async fn open_call(
+        &self,
+        call: &Call<'_>,
+        effect: CallEffect,
+    ) -> Result<Option<Seq>, PortError> {
         if self.history.is_open(call.op) {
             return Ok(None);
         }

@@ -21,7 +21,8 @@ const MAX_QUESTION_BYTES: usize = 4_000;
 /// Advice for a model that does not know how to continue. Small models take it literally.
 const NEXT_STEP_ADVICE: &str = "if the objective is met, finish; if something is missing, delegate only that";
 /// Advice for a model that can delegate no more.
-const NO_DELEGATION_ADVICE: &str = "work with what those who work for you find, or finish and say what is missing";
+const NO_DELEGATION_ADVICE: &str =
+    "work with what those who work for you find, or finish and say what is missing";
 
 impl Job {
     /// Starts a helper.
@@ -39,7 +40,10 @@ impl Job {
         let title = one_line(&task);
         let (instruction, contents) = self.stage_message(task).await?;
         if self.is_repeated_delegation(call.task, to, instruction) {
-            return Ok(Err(format!("the {} did exactly this already and is done; {NEXT_STEP_ADVICE}", to.name())));
+            return Ok(Err(format!(
+                "the {} did exactly this already and is done; {NEXT_STEP_ADVICE}",
+                to.name()
+            )));
         }
         let start = TaskStart {
             task: TaskId::from_bytes(*call.op.as_bytes()),
@@ -49,7 +53,11 @@ impl Job {
             instruction,
         };
         let message = format!("the {} works on it and will answer by a message", to.name());
-        Ok(Ok(ToolOutcome { also: Some(RunAction::StartTask(start)), contents, ..ToolOutcome::text(message) }))
+        Ok(Ok(ToolOutcome {
+            also: Some(RunAction::StartTask(start)),
+            contents,
+            ..ToolOutcome::text(message)
+        }))
     }
 
     /// Whether the newest helper of an agent had the same instruction and completed it.
@@ -57,7 +65,9 @@ impl Job {
         let tasks = self.history.run().map_or(&[][..], |run| &run.tasks);
         let newest = tasks.iter().rev().find(|other| other.parent == Some(task));
         newest.filter(|helper| helper.state == TaskState::Done && &*helper.role == role.name()).is_some_and(
-            |helper| self.history.tasks.get(&helper.id).is_some_and(|history| history.instruction == instruction),
+            |helper| {
+                self.history.tasks.get(&helper.id).is_some_and(|history| history.instruction == instruction)
+            },
         )
     }
 
@@ -71,10 +81,12 @@ impl Job {
         let has_role = |helper: &&TaskHistory| &*helper.role == to.name();
         let asked = self.history.tasks.get(&call.task).and_then(|task| {
             task.entries.iter().rev().find_map(|entry| match entry {
-                HistoryEntry::Message { from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
-                    self.history.helpers(call.task).filter(has_role).find(|helper| helper.id == *task)
-                }
-                HistoryEntry::Message { .. } | HistoryEntry::ModelReply { .. } | HistoryEntry::ToolResult { .. } => None,
+                HistoryEntry::Message {
+                    from: Speaker::Agent { task, kind: MessageKind::Question }, ..
+                } => self.history.helpers(call.task).filter(has_role).find(|helper| helper.id == *task),
+                HistoryEntry::Message { .. }
+                | HistoryEntry::ModelReply { .. }
+                | HistoryEntry::ToolResult { .. } => None,
             })
         });
         let helper = asked.or_else(|| self.history.helpers(call.task).filter(has_role).last());
@@ -82,7 +94,11 @@ impl Job {
             let role = to.name();
             let had_helper =
                 self.history.tasks.values().any(|task| task.parent == Some(call.task) && &*task.role == role);
-            let next = if had_helper { NEXT_STEP_ADVICE.to_owned() } else { format!("delegate to the {role} instead") };
+            let next = if had_helper {
+                NEXT_STEP_ADVICE.to_owned()
+            } else {
+                format!("delegate to the {role} instead")
+            };
             return Ok(Err(format!("no {role} works for you now, nobody hears that; {next}")));
         };
         let (body, contents) = self.stage_message(text).await?;

@@ -84,7 +84,9 @@ impl Job {
                 };
                 Some(format!("- `{title}`: {ending}"))
             }
-            HistoryEntry::ToolResult { .. } | HistoryEntry::ModelReply { .. } | HistoryEntry::Message { .. } => None,
+            HistoryEntry::ToolResult { .. }
+            | HistoryEntry::ModelReply { .. }
+            | HistoryEntry::Message { .. } => None,
         });
         let commands: Vec<String> = commands.collect();
         if commands.is_empty() {

@@ -10,11 +10,11 @@ use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{Seq, Taint};
 
 use super::Job;
-use super::call::{Call, CallProgress, CallEffect, ToolOutcome};
+use super::call::{Call, CallEffect, CallProgress, ToolOutcome};
 use crate::budget::{OUT_OF_TIME, whole_millis, with_time_limit};
 use crate::port::PortError;
 use crate::roles::Role;
-use crate::toolbox::{ExternalToolResult, Foreign, ToolOffer, PREFIX};
+use crate::toolbox::{ExternalTool, ExternalToolResult, PREFIX, ToolOffer};
 use crate::tools::{ParsedCall, definition_size, one_line};
 
 /// The most bytes of definitions of external tools in a prompt: a model reads them again in every turn.
@@ -33,7 +33,12 @@ impl Job {
     }
 
     /// Parses the call of an external tool; `None` if the tool is not external.
-    pub(super) async fn parse_external(&self, role: Role, name: &str, input: &Value) -> Option<Result<ParsedCall, String>> {
+    pub(super) async fn parse_external(
+        &self,
+        role: Role,
+        name: &str,
+        input: &Value,
+    ) -> Option<Result<ParsedCall, String>> {
         let toolbox = self.environment.toolbox.as_ref().filter(|_| name.starts_with(PREFIX))?;
         Some(match toolbox.find(role, name).await {
             Some(tool) => ParsedCall::parse_external(name, tool, input),
@@ -54,11 +59,16 @@ impl Job {
         let effect = if tool.reads_only { CallEffect::ReadOnly } else { CallEffect::External };
         if effect == CallEffect::External && self.history.is_open(call.op) {
             let reason = "it was begun before, and nobody knows how far it came".to_owned();
-            return self.record_interrupted(call, reason, Vec::new(), Duration::ZERO).await.map(CallProgress::Recorded);
+            return self
+                .record_interrupted(call, reason, Vec::new(), Duration::ZERO)
+                .await
+                .map(CallProgress::Recorded);
         }
         self.open_call(call, effect).await?;
         let started = Instant::now();
-        let Some(ExternalToolResult { text, failed, cut_off }) = with_time_limit(left, toolbox.call(tool, input)).await else {
+        let Some(ExternalToolResult { text, failed, cut_off }) =
+            with_time_limit(left, toolbox.call(tool, input)).await
+        else {
             let (why, took) = (OUT_OF_TIME.to_owned(), started.elapsed());
             return match effect {
                 CallEffect::ReadOnly => self.close_call(call, Err(why), took).await,
@@ -119,7 +129,8 @@ mod tests {
             input: serde_json::json!({}),
         };
         let tools = vec![tool("a"), tool("b"), tool("c")];
-        let names = |limit| fitting(tools.clone(), limit).into_iter().map(|tool| tool.name).collect::<Vec<_>>();
+        let names =
+            |limit| fitting(tools.clone(), limit).into_iter().map(|tool| tool.name).collect::<Vec<_>>();
         assert_eq!(names(1_000), ["a", "b", "c"]);
         assert_eq!(names(300), ["a", "b"]);
         assert!(names(50).is_empty());

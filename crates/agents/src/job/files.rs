@@ -9,7 +9,7 @@ use shared_types::{ContentRef, FilePath, Taint, TaskId};
 use url::Url;
 
 use super::Job;
-use super::call::{Call, CallProgress, CallEffect, ToolOutcome};
+use super::call::{Call, CallEffect, CallProgress, ToolOutcome};
 use crate::budget::{OUT_OF_TIME, with_time_limit};
 use crate::port::{FolderListing, PortError};
 use crate::rules::{JudgedCall, Verdict};
@@ -100,7 +100,12 @@ impl Job {
         self.replace_file(path, found, text).await
     }
 
-    pub(super) async fn edit(&self, path: &FilePath, find: &str, replace: &str) -> Result<ToolResult, PortError> {
+    pub(super) async fn edit(
+        &self,
+        path: &FilePath,
+        find: &str,
+        replace: &str,
+    ) -> Result<ToolResult, PortError> {
         let TextFile { text, node, taint } = match self.text_file(path).await? {
             Ok(found) => found,
             Err(reason) => return Ok(Err(reason)),
@@ -135,7 +140,11 @@ impl Job {
         let now = Some(FileNode::file(staged.content, mode));
         let message = if base.is_some() { format!("{path} is written") } else { format!("{path} is new") };
         let edits = vec![OutsideEdit { path: path.clone(), base, now }];
-        Ok(Ok(ToolOutcome { edits, contents: staged.bytes.into_iter().collect(), ..ToolOutcome::text(message) }))
+        Ok(Ok(ToolOutcome {
+            edits,
+            contents: staged.bytes.into_iter().collect(),
+            ..ToolOutcome::text(message)
+        }))
     }
 
     pub(super) async fn fetch(
@@ -180,11 +189,9 @@ impl Job {
         let Some(search) = self.environment.web.as_ref().and_then(|web| web.search(words.clone())) else {
             let found = self.search(call.task, words).await?;
             let note = "No search of the web is set up on this computer. In the workspace:\n";
-            return Ok(CallProgress::Done(
-                found.map(|outcome| {
+            return Ok(CallProgress::Done(found.map(|outcome| {
                 Box::new(ToolOutcome { text: format!("{note}{}", outcome.text), ..outcome })
-            }),
-            ));
+            })));
         };
         self.open_call(call, CallEffect::ReadOnly).await?;
         let started = Instant::now();

@@ -26,7 +26,11 @@ impl Job {
     }
 
     /// Records that a call waits in the outbox.
-    pub(super) async fn put_in_outbox(&self, call: &Call<'_>, until: Timestamp) -> Result<Option<Seq>, PortError> {
+    pub(super) async fn put_in_outbox(
+        &self,
+        call: &Call<'_>,
+        until: Timestamp,
+    ) -> Result<Option<Seq>, PortError> {
         let staged = self.stage(serde_json::to_vec(call.input).unwrap_or_default()).await?;
         let about = AskKind::Outgoing {
             call: call.op,
@@ -62,7 +66,8 @@ impl Job {
     /// The action that lets a call wait for the full time again, if it has to.
     async fn renewed_entry(&self, task: TaskId, call: OpId) -> Result<Option<RunAction>, PortError> {
         let entry = self.history.run().and_then(|run| run.ask(outbox_ask_id(call)));
-        let Some(AskKind::Outgoing { tool, title, input, .. }) = entry.map(|entry| entry.about.clone()) else {
+        let Some(AskKind::Outgoing { tool, title, input, .. }) = entry.map(|entry| entry.about.clone())
+        else {
             return Ok(None);
         };
         Ok(self.outbox_deadline(call).await?.map(|until| {

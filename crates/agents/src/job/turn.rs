@@ -14,7 +14,7 @@ use shared_types::{Seq, TaskId};
 
 use super::Job;
 use super::call::tool_name;
-use crate::budget::{BudgetCheck, Reserved, OUT_OF_TIME, with_time_limit};
+use crate::budget::{BudgetCheck, OUT_OF_TIME, Reserved, with_time_limit};
 use crate::fit::fit;
 use crate::history::History;
 use crate::plan::{PlannedStep, plan};
@@ -92,8 +92,10 @@ impl Job {
         if chosen.is_local && self.environment.local.acquire(self.id(), task).await {
             return Ok(TurnResult::Outdated);
         }
-        let max_output = if chosen.is_local { MAX_LOCAL_ANSWER_TOKENS } else { MAX_ANSWER_TOKENS }.min(chosen.max_output);
-        let mut request = self.request(task, role, &chosen, max_output, self.prompt_limit(&chosen, max_output)).await?;
+        let max_output =
+            if chosen.is_local { MAX_LOCAL_ANSWER_TOKENS } else { MAX_ANSWER_TOKENS }.min(chosen.max_output);
+        let mut request =
+            self.request(task, role, &chosen, max_output, self.prompt_limit(&chosen, max_output)).await?;
         let mut was_too_long = false;
         loop {
             let worst_case = self.environment.gateway.worst_case(&chosen, &request);
@@ -119,7 +121,8 @@ impl Job {
             if error.class != ErrorClass::ContextTooLong || error.usage.total() > 0 {
                 return Ok(TurnResult::Failed(error));
             }
-            let shorter = self.request(task, role, &chosen, max_output, request.estimated_tokens() / 3 * 2).await?;
+            let shorter =
+                self.request(task, role, &chosen, max_output, request.estimated_tokens() / 3 * 2).await?;
             if shorter.estimated_tokens() >= request.estimated_tokens() {
                 return Ok(TurnResult::Failed(error));
             }
@@ -152,7 +155,8 @@ impl Job {
     /// The person's choice for the run, then for the role, then the catalog's.
     fn choose(&self, role: &str, context: &RunContext) -> Result<ChosenModel, ModelError> {
         let run_choice = self.history.run().and_then(|run| run.model.as_deref());
-        let role_choice = context.roles.iter().find(|(name, _)| name == role).map(|(_, model)| model.as_str());
+        let role_choice =
+            context.roles.iter().find(|(name, _)| name == role).map(|(_, model)| model.as_str());
         self.environment.gateway.choose(run_choice.or(role_choice), role)
     }
 
@@ -211,7 +215,11 @@ impl Job {
     }
 
     /// The limits that apply to an agent now.
-    pub(super) fn bounds<'a>(&'a self, task: TaskId, context: &'a RunContext) -> Option<BudgetCheck<'a>> {
+    pub(super) fn budget_check<'a>(
+        &'a self,
+        task: TaskId,
+        context: &'a RunContext,
+    ) -> Option<BudgetCheck<'a>> {
         let run = self.history.run()?;
         Some(BudgetCheck { run, task: run.task(task), context, now: self.port().now() })
     }
@@ -221,7 +229,7 @@ impl Job {
         Arc::new(move |delta| match delta {
             Delta::Text(text) if !text.is_empty() => environment.port.say(run, task, &text),
             Delta::Restart => environment.port.say(run, task, ""),
-            Delta::Text(_) | Delta::TurnResult(_) | Delta::Call { .. } | Delta::Input(_) => {}
+            Delta::Text(_) | Delta::Thought(_) | Delta::Call { .. } | Delta::Input(_) => {}
         })
     }
 
@@ -235,7 +243,7 @@ impl Job {
         let (calls, usage): (Vec<RequestedCall>, _) = (requested.collect(), turn.reply.usage);
         let ended = match turn.reply.stop {
             StopReason::Refusal => ReplyEnd::Refused,
-            StopReason::Length => ReplyEnd::InterruptedCall,
+            StopReason::Length => ReplyEnd::Cut,
             StopReason::End | StopReason::Calls if calls.is_empty() && turn.reply.text.trim().is_empty() => {
                 ReplyEnd::Empty
             }
