@@ -76,12 +76,12 @@ pub enum HistoryEntry {
         is_untainted: bool,
     },
     /// It received a message.
-    Message { seq: Seq, from: Speaker, words: ContentRef, is_untainted: bool },
+    Message { seq: Seq, from: MessageSender, words: ContentRef, is_untainted: bool },
 }
 
 /// The sender of a message to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaker {
+pub enum MessageSender {
     Person,
     Agent { task: TaskId, kind: MessageKind },
 }
@@ -189,7 +189,7 @@ impl History {
                 self.tasks.insert(p.task, task);
             }
             Payload::Task(TaskEvent::Message(p)) => {
-                let from = Speaker::Agent { task: p.from, kind: p.kind };
+                let from = MessageSender::Agent { task: p.from, kind: p.kind };
                 let is_untainted = event.taint.is_empty();
                 self.push_entry(
                     p.to,
@@ -269,7 +269,7 @@ impl History {
             RunEvent::Start(p) => self.start = Some(p.clone()),
             RunEvent::Steer(p) => {
                 let task = p.task.unwrap_or(self.root_task());
-                let (seq, from) = (event.seq, Speaker::Person);
+                let (seq, from) = (event.seq, MessageSender::Person);
                 let message = HistoryEntry::Message { seq, from, words: p.words, is_untainted: true };
                 if self.tasks.is_empty() {
                     self.early_messages.push(message)
@@ -393,7 +393,7 @@ impl TaskHistory {
         let seen = parent.last_turn().filter(is_done).map_or(Seq::ZERO, |turn| turn.seen);
         parent.entries.iter().any(|entry| match entry {
             HistoryEntry::Message {
-                seq, from: Speaker::Agent { task, kind: MessageKind::Question }, ..
+                seq, from: MessageSender::Agent { task, kind: MessageKind::Question }, ..
             } => *task == self.id && *seq > turn.seen && *seq > seen,
             HistoryEntry::Message { .. }
             | HistoryEntry::ModelReply { .. }

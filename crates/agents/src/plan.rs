@@ -3,9 +3,10 @@
 //! A [`StepKey`] identifies a step, so that the runner knows which steps are in progress already.
 
 use kernel::run::{Run, RunPhase};
-use shared_types::payload::llm::ReplyEnd;
+use shared_types::payload::llm::{ReplyEnd, RequestedCall};
 use shared_types::payload::run::{AskKind, Reply};
 use shared_types::payload::task::TaskOutcome;
+use shared_types::payload::tool::ToolStatus;
 use shared_types::{AskId, ContentRef, OpId, TaskId, Timestamp};
 
 use crate::history::{History, TaskHistory};
@@ -151,13 +152,11 @@ fn next_steps(history: &History, run: &Run, task: &TaskHistory) -> Vec<PlannedSt
     if !(0..turn.calls.len()).all(is_answered) {
         return steps;
     }
-    let repeats: Vec<_> = turn
-        .calls
-        .iter()
-        .filter_map(|requested| repeat_question(history, run, task, requested.call))
-        .collect();
-    if !repeats.is_empty() {
-        return repeats.into_iter().flatten().collect();
+    let repeats = turn.calls.iter().map(|requested| (requested.call, repeat_decision(history, run, task, requested.call)));
+    let undecided: Vec<_> = repeats.filter(|(_, decision)| *decision != RepeatDecision::NotNeeded).collect();
+    if !undecided.is_empty() {
+        let unasked = undecided.into_iter().filter(|(_, decision)| *decision == RepeatDecision::NotAsked);
+        return unasked.map(|(call, _)| PlannedStep::AskRepeat { task: task.id, call }).collect();
     }
     let finished = turn.calls.iter().find(|requested| {
         ControlTool::Finish.is(&requested.tool)
@@ -214,23 +213,24 @@ fn approval_state<'a>(history: &'a History, run: &Run, call: OpId) -> Approval<'
     }
 }
 
-/// The step that asks whether an interrupted call may be repeated. `None` if there is nothing to ask or the person has
-/// answered, `Some(None)` while their answer is pending.
-fn repeat_question(
-    history: &History,
-    run: &Run,
-    task: &TaskHistory,
-    call: OpId,
-) -> Option<Option<PlannedStep>> {
-    let (status, _) = task.result(call)?;
-    if !matches!(status, shared_types::payload::tool::ToolStatus::Interrupted { .. }) {
-        return None;
+/// Whether the person still has to decide about repeating a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RepeatDecision {
+    /// The call was not interrupted, or the person has decided.
+    NotNeeded,
+    Pending,
+    NotAsked,
+}
+
+fn repeat_decision(history: &History, run: &Run, task: &TaskHistory, call: OpId) -> RepeatDecision {
+    if !matches!(task.result(call), Some((ToolStatus::Interrupted { .. }, _))) {
+        return RepeatDecision::NotNeeded;
     }
     let ask = repeat_ask_id(call);
     match (history.answers.contains_key(&ask), run.ask(ask).is_some()) {
-        (true, _) => None,
-        (false, true) => Some(None),
-        (false, false) => Some(Some(PlannedStep::AskRepeat { task: task.id, call })),
+        (true, _) => RepeatDecision::NotNeeded,
+        (false, true) => RepeatDecision::Pending,
+        (false, false) => RepeatDecision::NotAsked,
     }
 }
 
@@ -256,15 +256,15 @@ fn derived_ask_id(call: OpId, byte: usize) -> AskId {
     AskId::from_bytes(bytes)
 }
 
-fn is_success(status: &shared_types::payload::tool::ToolStatus) -> bool {
-    matches!(status, shared_types::payload::tool::ToolStatus::Exited { code: 0 })
+fn is_success(status: &ToolStatus) -> bool {
+    matches!(status, ToolStatus::Exited { code: 0 })
 }
 
 /// Whether an agent only delegated, answered helpers or tried to finish while helpers still work.
-fn only_waits(task: &TaskHistory, calls: &[shared_types::payload::llm::RequestedCall]) -> bool {
+fn only_waits(task: &TaskHistory, calls: &[RequestedCall]) -> bool {
     calls.iter().all(|requested| {
         let is_delegation =
-            [ControlTool::Delegate, ControlTool::Tell].iter().any(|verb| verb.is(&requested.tool));
+            [ControlTool::Delegate, ControlTool::Tell].iter().any(|tool| tool.is(&requested.tool));
         let is_success = task.result(requested.call).is_some_and(|(status, _)| is_success(status));
         is_delegation && is_success || ControlTool::Finish.is(&requested.tool)
     })

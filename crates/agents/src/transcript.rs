@@ -11,7 +11,7 @@ use shared_types::payload::task::MessageKind;
 use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
 
 use crate::fit::shortened;
-use crate::history::{History, HistoryEntry, Speaker, TaskHistory};
+use crate::history::{History, HistoryEntry, MessageSender, TaskHistory};
 use crate::loop_detection::repeated_rounds;
 use crate::plan::{ROUNDS_BEFORE_WARNING, repeat_ask_id};
 use crate::tools::ToolKind;
@@ -61,7 +61,7 @@ pub(crate) fn trusted_address_sources(
 ) -> BTreeSet<ContentHash> {
     let is_one_of = |tool: &str, kinds: &[ToolKind]| kinds.iter().any(|kind| kind.name() == tool);
     let in_run = history.tasks.values().flat_map(|task| &task.entries).filter_map(|entry| match entry {
-        HistoryEntry::Message { from: Speaker::Person, words, .. } => Some(words.hash),
+        HistoryEntry::Message { from: MessageSender::Person, words, .. } => Some(words.hash),
         HistoryEntry::ToolResult { tool, report, .. }
             if is_one_of(tool, from_web) || is_one_of(tool, &[ToolKind::Ask]) =>
         {
@@ -161,10 +161,10 @@ fn add_user_text(messages: &mut Vec<Message>, addition: String) {
     }
 }
 
-fn message_text(history: &History, from: Speaker, words: &str) -> String {
+fn message_text(history: &History, from: MessageSender, words: &str) -> String {
     match from {
-        Speaker::Person => format!("{PERSON_PREFIX}{words}"),
-        Speaker::Agent { task, kind } => {
+        MessageSender::Person => format!("{PERSON_PREFIX}{words}"),
+        MessageSender::Agent { task, kind } => {
             let role = history.tasks.get(&task).map_or("agent", |task| &*task.role);
             let kind = match kind {
                 MessageKind::Finding => "found",

@@ -8,7 +8,7 @@ use shared_types::{ContentRef, FilePath, TaskId};
 
 use super::Job;
 use super::call::{Call, CallProgress, ToolOutcome};
-use crate::history::{HistoryEntry, Speaker, TaskHistory};
+use crate::history::{HistoryEntry, MessageSender, TaskHistory};
 use crate::plan::approval_ask_id;
 use crate::port::PortError;
 use crate::roles::Role;
@@ -82,7 +82,7 @@ impl Job {
         let asked = self.history.tasks.get(&call.task).and_then(|task| {
             task.entries.iter().rev().find_map(|entry| match entry {
                 HistoryEntry::Message {
-                    from: Speaker::Agent { task, kind: MessageKind::Question }, ..
+                    from: MessageSender::Agent { task, kind: MessageKind::Question }, ..
                 } => self.history.helpers(call.task).filter(has_role).find(|helper| helper.id == *task),
                 HistoryEntry::Message { .. }
                 | HistoryEntry::ModelReply { .. }

@@ -14,7 +14,7 @@ use shared_types::{Seq, TaskId};
 
 use super::Job;
 use super::call::tool_name;
-use crate::budget::{BudgetCheck, OUT_OF_TIME, Reserved, with_time_limit};
+use crate::budget::{BudgetCheck, Reserved, with_time_limit};
 use crate::fit::fit;
 use crate::history::History;
 use crate::plan::{PlannedStep, plan};
@@ -211,7 +211,7 @@ impl Job {
     /// The time limit that ended a turn. The time of a role is only counted when a turn is recorded, so it may not show.
     fn out_of_time(&self, task: TaskId, context: &RunContext) -> String {
         let why = self.budget_check(task, context).and_then(|budget_check| budget_check.out_of_time());
-        why.unwrap_or_else(|| OUT_OF_TIME.into())
+        why.unwrap_or_else(|| "a budget left too little time for the answer".into())
     }
 
     /// The limits that apply to an agent now.
