@@ -393,7 +393,9 @@ impl TaskHistory {
         let seen = parent.last_turn().filter(is_done).map_or(Seq::ZERO, |turn| turn.seen);
         parent.entries.iter().any(|entry| match entry {
             HistoryEntry::Message {
-                seq, from: MessageSender::Agent { task, kind: MessageKind::Question }, ..
+                seq,
+                from: MessageSender::Agent { task, kind: MessageKind::Question },
+                ..
             } => *task == self.id && *seq > turn.seen && *seq > seen,
             HistoryEntry::Message { .. }
             | HistoryEntry::ModelReply { .. }

@@ -97,7 +97,12 @@ mod tests {
         assert_eq!(repeated_rounds(&entries), 0, "the last turn has no result yet");
         let mut entries = turns_with_inputs(&[1, 1, 1]);
         let words = ContentRef::of(b"words");
-        entries.push(HistoryEntry::Message { seq: Seq(9), from: MessageSender::Person, words, is_untainted: true });
+        entries.push(HistoryEntry::Message {
+            seq: Seq(9),
+            from: MessageSender::Person,
+            words,
+            is_untainted: true,
+        });
         entries.extend(turns_with_inputs(&[1]));
         assert_eq!(repeated_rounds(&entries), 1);
     }

@@ -152,7 +152,10 @@ fn next_steps(history: &History, run: &Run, task: &TaskHistory) -> Vec<PlannedSt
     if !(0..turn.calls.len()).all(is_answered) {
         return steps;
     }
-    let repeats = turn.calls.iter().map(|requested| (requested.call, repeat_decision(history, run, task, requested.call)));
+    let repeats = turn
+        .calls
+        .iter()
+        .map(|requested| (requested.call, repeat_decision(history, run, task, requested.call)));
     let undecided: Vec<_> = repeats.filter(|(_, decision)| *decision != RepeatDecision::NotNeeded).collect();
     if !undecided.is_empty() {
         let unasked = undecided.into_iter().filter(|(_, decision)| *decision == RepeatDecision::NotAsked);

@@ -82,7 +82,8 @@ impl Job {
         let asked = self.history.tasks.get(&call.task).and_then(|task| {
             task.entries.iter().rev().find_map(|entry| match entry {
                 HistoryEntry::Message {
-                    from: MessageSender::Agent { task, kind: MessageKind::Question }, ..
+                    from: MessageSender::Agent { task, kind: MessageKind::Question },
+                    ..
                 } => self.history.helpers(call.task).filter(has_role).find(|helper| helper.id == *task),
                 HistoryEntry::Message { .. }
                 | HistoryEntry::ModelReply { .. }

@@ -31,7 +31,7 @@ fn rules_whose_examples_fail_are_not_loaded() {
         ("[[rule]]\nhosts = ['böse.example']\nthen = 'deny'", "is not a host in ASCII"),
         (
             "[[example]]\nrole = 'poet'\ntool = 'exec'\ninput = { command = 'ls' }\nthen = 'deny'",
-            "there is not a role \"poet\"",
+            "there is no role \"poet\"",
         ),
     ];
     for (text, why) in cases {
