@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agents::port::{
-    AgentSubmission, Answer, CallOrigin, FileHit, FolderListing, Found, ReadPolicy as PortReadPolicy,
+    AgentSubmission, Answer, CallOrigin, FileHit, FolderListing, FoundFile, ReadPolicy as PortReadPolicy,
     RunContext,
 };
 use agents::{ComputerPort, PortError, roles};
@@ -209,10 +209,10 @@ impl ComputerPort for ComputerAdapter {
         })
     }
 
-    fn file(&self, path: FilePath) -> Answer<'_, Option<Found>> {
+    fn file(&self, path: FilePath) -> Answer<'_, Option<FoundFile>> {
         self.inspect(move |view| {
             let node = view.files.get(&path)?.clone();
-            Some(Found { node, taint: view.tainted_files.get(&path).cloned().unwrap_or_default() })
+            Some(FoundFile { node, taint: view.tainted_files.get(&path).cloned().unwrap_or_default() })
         })
     }
 

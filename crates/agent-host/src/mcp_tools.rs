@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agents::roles::Role;
-use agents::toolbox::{Answered, Foreign, FromToolbox, Offer, Toolbox};
+use agents::toolbox::{ExternalTool, ExternalToolResult, FromToolbox, ToolOffer, Toolbox};
 pub use mcp::settings::{Endpoint, ServerSettings};
 use mcp::{Keys, Launch, Servers, Settings};
 use models::chat::Tool;
@@ -109,7 +109,7 @@ fn line(line: mcp::ServerStatus) -> ToolServerLine {
 }
 
 impl Toolbox for McpTools {
-    fn offered(&self, role: Role) -> FromToolbox<'_, Offer> {
+    fn offered(&self, role: Role) -> FromToolbox<'_, ToolOffer> {
         Box::pin(async move {
             let (found, silent) = self.servers.tools_for(role.name()).await;
             let tools = found.into_iter().map(|found| Tool {
@@ -117,21 +117,29 @@ impl Toolbox for McpTools {
                 description: found.definition.description,
                 input: found.definition.input,
             });
-            Offer { tools: tools.collect(), silent }
+            ToolOffer { tools: tools.collect(), silent }
         })
     }
 
-    fn find<'a>(&'a self, role: Role, name: &'a str) -> FromToolbox<'a, Option<Foreign>> {
+    fn find<'a>(&'a self, role: Role, name: &'a str) -> FromToolbox<'a, Option<ExternalTool>> {
         Box::pin(async move {
             let found = self.servers.find(role.name(), name).await?;
-            Some(Foreign { server: found.server, tool: found.definition.tool, reads_only: found.read_only })
+            Some(ExternalTool {
+                server: found.server,
+                tool: found.definition.tool,
+                reads_only: found.read_only,
+            })
         })
     }
 
-    fn call<'a>(&'a self, tool: &'a Foreign, input: Map<String, Value>) -> FromToolbox<'a, Answered> {
+    fn call<'a>(
+        &'a self,
+        tool: &'a ExternalTool,
+        input: Map<String, Value>,
+    ) -> FromToolbox<'a, ExternalToolResult> {
         Box::pin(async move {
             let said = self.servers.call(&tool.server, &tool.tool, input).await;
-            Answered { text: said.text, failed: said.failed, cut_off: said.cut_off }
+            ExternalToolResult { text: said.text, failed: said.failed, cut_off: said.cut_off }
         })
     }
 }

@@ -29,16 +29,16 @@ pub fn add_prompt(log: &dyn EventLog, run: RunId, parts: &mut StepParts) -> Resu
 /// Nothing, where the agent is not known. `events` are all of the run.
 fn before(log: &dyn EventLog, run: RunId, events: &[Event], reply: &LlmReply) -> Option<(String, String)> {
     let known = events.iter().position(|event| event.seq > reply.seen).unwrap_or(events.len());
-    let history = History::of(run, &events[..known]);
+    let history = History::from_events(run, &events[..known]);
     let task = history.tasks.get(&reply.task)?;
     let mut texts = Texts::new();
-    for hash in transcript::needed(task) {
+    for hash in transcript::needed_contents(task) {
         if let Ok(bytes) = read_content(log, &hash) {
             texts.insert(hash, String::from_utf8_lossy(&bytes).into());
         }
     }
-    let told = transcript::told(&history, task, &texts);
-    let words = roles::named(&task.role).map(|role| role.words().to_owned());
+    let told = transcript::conversation(&history, task, &texts);
+    let words = roles::named(&task.role).map(|role| role.system_prompt().to_owned());
     let parts: Vec<String> = words.into_iter().chain(told.messages.iter().map(in_text)).collect();
     let text = parts.join("\n\n———\n\n");
     let from = text.ceil_char_boundary(text.len().saturating_sub(SHOWN));

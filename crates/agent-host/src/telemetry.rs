@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use agents::spans::{Known, Span, Spans};
+use agents::spans::{Span, SpanSource, Spans};
 use event_log::{EventLog, decode_event, read_content};
 use models::{Catalog, ProviderKind};
 use reqwest::header::CONTENT_TYPE;
@@ -122,7 +122,7 @@ struct Lookup<'a> {
     log: Option<&'a dyn EventLog>,
 }
 
-impl Known for Lookup<'_> {
+impl SpanSource for Lookup<'_> {
     fn model(&self, alias: &str) -> (String, String) {
         let Some(model) = self.catalog.models.get(alias) else { return ("unknown".into(), alias.into()) };
         let kind = self.catalog.providers.get(&model.provider).map(|provider| provider.kind);

@@ -55,7 +55,7 @@ pub(crate) async fn find(
 
 fn in_port(error: FetchError) -> WebError {
     match error {
-        FetchError::NotSent(why) => WebError::NotAsked(why),
-        FetchError::Failed(why) => WebError::Asked(why),
+        FetchError::NotSent(why) => WebError::NotSent(why),
+        FetchError::Failed(why) => WebError::Failed(why),
     }
 }

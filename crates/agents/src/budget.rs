@@ -1,4 +1,4 @@
-//! Whether a run may go on. The worst case of every turn under way counts as spent.
+//! Whether a run may continue within its budgets. The worst case of every turn in progress counts as spent.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use shared_types::payload::run::Budget;
 
 use crate::port::RunContext;
 
-/// What is said of something that took longer than a budget left for it.
-pub(crate) const TIME_IS_OVER: &str = "nobody waited for it any longer: a budget left no more time";
+/// The result of a call that was stopped because a budget left no more time. Models read it.
+pub(crate) const OUT_OF_TIME: &str = "nobody waited for it any longer: a budget left no more time";
 
 pub(crate) fn whole_millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What comes of something, if it comes within the time that a budget leaves for it.
-pub(crate) async fn within<T>(left: Option<Duration>, coming: impl Future<Output = T>) -> Option<T> {
+/// Waits for a future for at most the time that a budget leaves; `None` if that was too short.
+pub(crate) async fn with_time_limit<T>(left: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
     match left {
-        Some(left) => tokio::time::timeout(left, coming).await.ok(),
-        None => Some(coming.await),
+        Some(left) => tokio::time::timeout(left, future).await.ok(),
+        None => Some(future.await),
     }
 }
 
-/// What turns that are under way take at most.
+/// The most that the turns in progress can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reserved {
     pub steps: u64,
@@ -46,102 +46,116 @@ impl Reserved {
     }
 }
 
-/// Who works, and within which bounds.
+/// A run, one of its agents and the limits that apply to them: of the run, of the agent's role and of the day.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds<'a> {
+pub struct BudgetCheck<'a> {
     pub run: &'a Run,
     pub task: Option<&'a Task>,
-    pub standing: &'a RunContext,
+    pub context: &'a RunContext,
     pub now: Timestamp,
 }
 
-impl Bounds<'_> {
-    /// The bounds of the agent's role.
-    fn of_role(&self) -> Option<(&Task, &Budget)> {
+impl BudgetCheck<'_> {
+    /// The agent and the budget of its role, if that has one.
+    fn role_budget(&self) -> Option<(&Task, &Budget)> {
         let task = self.task?;
-        let (_, budget) = self.standing.agents.iter().find(|(role, _)| **role == *task.role)?;
+        let (_, budget) = self.context.agents.iter().find(|(role, _)| **role == *task.role)?;
         Some((task, budget))
     }
 
-    /// Seconds that may be worked, milliseconds that were, and what is said when they are over.
-    fn clocks(&self) -> impl Iterator<Item = (u64, u64, String)> {
+    /// For each time limit: its seconds, the milliseconds used, and the sentence for the person when it is reached.
+    fn time_limits(&self) -> impl Iterator<Item = (u64, u64, String)> {
         let run = self.run.budget.seconds.map(|seconds| {
-            let said = format!("it has worked for the {seconds} seconds that it was given");
-            (seconds, self.run.worked_until(self.now), said)
+            let reason = format!("the run has used its {seconds} seconds of working time");
+            (seconds, self.run.worked_until(self.now), reason)
         });
-        let role = self.of_role().and_then(|(task, budget)| {
+        let role = self.role_budget().and_then(|(task, budget)| {
             let (seconds, role) = (budget.seconds?, &task.role);
-            let said = format!("the {role} has worked for the {seconds} seconds that a {role} may");
-            Some((seconds, task.spent_of_limits().1, said))
+            let reason = format!("the {role} has used the {seconds} seconds of working time for a {role}");
+            Some((seconds, task.spent_of_limits().1, reason))
         });
-        let day = self.standing.daily.seconds.map(|seconds| {
-            let said =
-                format!("today's runs have worked for the {seconds} seconds that all runs of a day may");
-            (seconds, self.standing.today.worked, said)
+        let day = self.context.daily.seconds.map(|seconds| {
+            let reason = format!("today's runs have used the {seconds} seconds of working time for a day");
+            (seconds, self.context.today.worked, reason)
         });
         [run, role, day].into_iter().flatten()
     }
 
-    /// Why nothing more is begun that takes time.
+    /// The reached time limit, if there is one: then nothing that takes time is started.
     pub fn out_of_time(&self) -> Option<String> {
-        let mut over = self.clocks().filter(|(seconds, worked, _)| *worked >= seconds.saturating_mul(1000));
-        over.next().map(|(_, _, said)| said)
+        let mut reached =
+            self.time_limits().filter(|(seconds, worked, _)| *worked >= seconds.saturating_mul(1000));
+        reached.next().map(|(_, _, reason)| reason)
     }
 
-    /// How long something may take that is begun now.
+    /// How long a step that starts now may take.
     pub fn time_left(&self) -> Option<Duration> {
-        let left =
-            self.clocks().map(|(seconds, worked, _)| seconds.saturating_mul(1000).saturating_sub(worked));
+        let left = self
+            .time_limits()
+            .map(|(seconds, worked, _)| seconds.saturating_mul(1000).saturating_sub(worked));
         left.min().map(Duration::from_millis)
     }
 
-    /// Why one more turn would be too much, in a sentence for the person. What is reserved for the run and for the day
-    /// holds the turn already.
-    pub fn exceeded(&self, of_run: &Reserved, of_day: &Reserved, turn: &WorstCase) -> Option<String> {
-        let spent = self.standing.spent.unwrap_or(self.run.spent);
-        let run = || over(&self.run.budget, &spent, of_run, turn, "this run");
+    /// The limit that one more turn could exceed, in a sentence for the person. The reservations of the run and of the day
+    /// include this turn already.
+    pub fn exceeded(
+        &self,
+        run_reserved: &Reserved,
+        day_reserved: &Reserved,
+        turn: &WorstCase,
+    ) -> Option<String> {
+        let spent = self.context.spent.unwrap_or(self.run.spent);
+        let run = || exceeded_limit(&self.run.budget, &spent, run_reserved, turn, "this run");
         // An agent takes one turn at a time.
         let role = || {
-            let (task, budget) = self.of_role()?;
+            let (task, budget) = self.role_budget()?;
             let mut reserved = Reserved::default();
             reserved.add(turn);
-            over(budget, &task.spent_of_limits().0, &reserved, turn, &format!("a {}", task.role))
+            exceeded_limit(budget, &task.spent_of_limits().0, &reserved, turn, &format!("a {}", task.role))
         };
         let day = || {
-            let (daily, today) = (&self.standing.daily, &self.standing.today.spent);
-            over(daily, today, of_day, turn, "all runs of a day")
+            let (daily, today) = (&self.context.daily, &self.context.today.spent);
+            exceeded_limit(daily, today, day_reserved, turn, "all runs of a day")
         };
         self.out_of_time().or_else(run).or_else(role).or_else(day)
     }
 }
 
-fn over(budget: &Budget, spent: &Spent, reserved: &Reserved, turn: &WorstCase, what: &str) -> Option<String> {
-    if let Some(steps) = budget.steps.filter(|most| spent.steps + reserved.steps > *most) {
-        return Some(format!("the next turn would be beyond the {steps} that {what} may take"));
+/// `owner` names whose budget it is.
+fn exceeded_limit(
+    budget: &Budget,
+    spent: &Spent,
+    reserved: &Reserved,
+    turn: &WorstCase,
+    owner: &str,
+) -> Option<String> {
+    if let Some(steps) = budget.steps.filter(|limit| spent.steps + reserved.steps > *limit) {
+        return Some(format!("the next turn would exceed the limit of {steps} turns for {owner}"));
     }
-    if let Some(tokens) = budget.tokens.filter(|most| spent.tokens.saturating_add(reserved.tokens) > *most) {
+    if let Some(tokens) = budget.tokens.filter(|limit| spent.tokens.saturating_add(reserved.tokens) > *limit)
+    {
         return Some(format!(
-            "the next turn could go beyond the {tokens} tokens that {what} may take ({} are used)",
+            "the next turn could exceed the limit of {tokens} tokens for {owner} ({} used)",
             spent.tokens
         ));
     }
-    let most = budget.micros?;
+    let limit = budget.micros?;
     if turn.micros.is_none() {
         return Some(format!(
-            "nobody knows what this model costs, and {what} may cost {} at most",
-            dollars(most)
+            "the price of this model is unknown, and {owner} has a limit of {}",
+            dollars(limit)
         ));
     }
-    (spent.micros.saturating_add(reserved.micros) > most).then(|| {
+    (spent.micros.saturating_add(reserved.micros) > limit).then(|| {
         format!(
-            "the next turn could go beyond the {} that {what} may cost ({} are spent)",
-            dollars(most),
+            "the next turn could exceed the limit of {} for {owner} ({} spent)",
+            dollars(limit),
             dollars(spent.micros)
         )
     })
 }
 
-/// Money in words.
+/// An amount of money as text.
 pub fn dollars(micros: u64) -> String {
     format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
 }
@@ -190,38 +204,39 @@ mod tests {
         }
     }
 
-    /// How the bounds of seconds of a run, a role and a day stand, when ten, four and sixty were worked.
-    fn bounded(
-        of_run: Option<u64>,
-        of_role: Option<u64>,
-        of_day: Option<u64>,
+    /// Which time limit is reached and how many seconds are left, for limits of a run, a role and a day of which ten, four
+    /// and sixty seconds are used.
+    fn check_time(
+        run_limit: Option<u64>,
+        role_limit: Option<u64>,
+        day_limit: Option<u64>,
     ) -> (Option<String>, Option<u64>) {
         let seconds = |seconds| Budget { seconds, ..Budget::default() };
-        let standing = RunContext {
+        let context = RunContext {
             today: DaySpent { worked: 60_000, ..DaySpent::default() },
-            daily: seconds(of_day),
-            agents: vec![("terminal".into(), seconds(of_role)), ("writer".into(), seconds(Some(0)))],
+            daily: seconds(day_limit),
+            agents: vec![("terminal".into(), seconds(role_limit)), ("writer".into(), seconds(Some(0)))],
             ..RunContext::default()
         };
-        let (run, task) = (run(of_run), task(4_000));
+        let (run, task) = (run(run_limit), task(4_000));
         let (task, now) = (Some(&task), Timestamp::from_millis(NOW));
-        let bounds = Bounds { run: &run, task, standing: &standing, now };
-        (bounds.out_of_time(), bounds.time_left().map(|left| left.as_secs()))
+        let budget_check = BudgetCheck { run: &run, task, context: &context, now };
+        (budget_check.out_of_time(), budget_check.time_left().map(|left| left.as_secs()))
     }
 
     #[test]
-    fn time_is_over_when_that_of_the_run_the_role_or_the_day_is() {
-        assert_eq!(bounded(None, None, None), (None, None));
-        assert_eq!(bounded(Some(15), Some(30), Some(90)), (None, Some(5)));
-        assert_eq!(bounded(Some(15), Some(6), Some(90)), (None, Some(2)));
-        assert_eq!(bounded(Some(15), Some(30), Some(61)), (None, Some(1)));
-        let why = |of_run, of_role, of_day| {
-            let (why, left) = bounded(of_run, of_role, of_day);
+    fn time_is_up_when_the_run_the_role_or_the_day_has_used_its_seconds() {
+        assert_eq!(check_time(None, None, None), (None, None));
+        assert_eq!(check_time(Some(15), Some(30), Some(90)), (None, Some(5)));
+        assert_eq!(check_time(Some(15), Some(6), Some(90)), (None, Some(2)));
+        assert_eq!(check_time(Some(15), Some(30), Some(61)), (None, Some(1)));
+        let why = |run_limit, role_limit, day_limit| {
+            let (why, left) = check_time(run_limit, role_limit, day_limit);
             assert_eq!(left, Some(0));
             why.unwrap()
         };
-        assert!(why(Some(10), None, None).contains("it has worked for the 10 seconds"));
-        assert!(why(None, Some(4), None).contains("the terminal has worked for the 4 seconds"));
-        assert!(why(None, None, Some(60)).contains("all runs of a day"));
+        assert!(why(Some(10), None, None).contains("the run has used its 10 seconds"));
+        assert!(why(None, Some(4), None).contains("the terminal has used the 4 seconds"));
+        assert!(why(None, None, Some(60)).contains("today's runs have used the 60 seconds"));
     }
 }

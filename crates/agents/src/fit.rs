@@ -1,89 +1,90 @@
-//! A conversation that is longer than its model can read, made to fit.
+//! Shortens a conversation to the size that its model can read (ADR 0023).
 //!
-//! First the results of one turn share a part of the room, then old results are shortened, then old turns are told in a
-//! line for each call. The task, the calls of the last turn and, as far as possible, what the agent was told stay. All of
-//! it is in the log, and the agent sees where something is left out. More is left out than has to be: then the beginning
-//! stays the same for a while, and so does what is cached of it.
+//! First the results of each turn are cut to their share of the limit, then old results are shortened, then old turns
+//! become a list with one line for each call. The task, the calls of the last turn and, as far as possible, messages to
+//! the agent stay. Everything is still in the log, and marks show the agent where text is missing. More is removed than
+//! necessary, so that the beginning, which providers cache, stays the same for several turns.
 
 use std::collections::BTreeMap;
 
 use models::chat::{Message, ToolCall, ToolResult};
 
 use crate::tools::one_line;
-use crate::transcript::{Place, Told};
+use crate::transcript::{Conversation, ResultPosition};
 
-/// With less room than this nobody can work; whoever has less is refused, and hears why.
-const LEAST: usize = 3_000;
-/// The share of the room that is made free at once.
-const STRIDE: usize = 4;
-/// Of the room, the results of one turn take at most this share, and the list of turns that were left out this one.
-const RESULTS: usize = 2;
-const LIST: usize = 8;
-/// What the list takes beside its lines.
-const LIST_FRAME: usize = 200;
-/// Bytes of an old result; where that is not enough, of any old result.
-const OLD: [usize; 2] = [1_200, 120];
-/// Bytes of the input of a call that was left out.
-const INPUT: usize = 120;
-/// Bytes of something that the agent was told.
-const HEARD: usize = 1_000;
-/// Cutting what is hardly longer saves nothing.
-const WORTHWHILE: usize = 120;
+/// The smallest useful limit in bytes. A provider that accepts less rejects the prompt, with a reason.
+const MIN_LIMIT: usize = 3_000;
+/// At least one part in this many of the limit is freed at once.
+const FREED_SHARE: usize = 4;
+/// The results of one turn take at most one part in this many of the limit.
+const RESULTS_SHARE: usize = 2;
+/// The list of omitted turns takes at most one part in this many of the limit.
+const LIST_SHARE: usize = 8;
+/// Bytes of the list besides its lines.
+const LIST_OVERHEAD: usize = 200;
+/// Bytes of an old result: the first attempt, and the second if that does not free enough.
+const OLD_RESULT_LIMITS: [usize; 2] = [1_200, 120];
+/// Bytes of the input of an omitted call.
+const INPUT_LIMIT: usize = 120;
+/// Bytes of an omitted message to the agent.
+const MESSAGE_LIMIT: usize = 1_000;
+/// Texts that exceed their limit by less than this are not cut: that would save nothing.
+const MIN_CUT: usize = 120;
 
+/// Marks a cut.
 const LEFT_OUT: &str = "[more is left out to make room]";
 
-/// Leaves out as much as has to be for a conversation to take no more than so many bytes. It may take more all the same,
-/// if what is never left out does.
-pub(crate) fn fit(told: Told, room: usize) -> Vec<Message> {
-    let Told { mut messages, answers } = told;
-    let room = room.max(LEAST);
-    let stride = room / STRIDE;
-    let too_much = |messages: &[Message]| {
+/// Shortens a conversation to `limit` bytes. It stays longer if the parts that are never omitted are.
+pub(crate) fn fit(conversation: Conversation, limit: usize) -> Vec<Message> {
+    let Conversation { mut messages, person_answers } = conversation;
+    let limit = limit.max(MIN_LIMIT);
+    let stride = limit / FREED_SHARE;
+    let excess = |messages: &[Message]| {
         let size: usize = messages.iter().map(Message::estimated_bytes).sum();
-        size.checked_sub(room).filter(|much| *much > 0).map(|much| much.next_multiple_of(stride))
+        size.checked_sub(limit).filter(|excess| *excess > 0).map(|excess| excess.next_multiple_of(stride))
     };
-    if too_much(&messages).is_none() {
+    if excess(&messages).is_none() {
         return messages;
     }
     for message in &mut messages {
         if let Message::Tools { results } = message {
-            share(results, room / RESULTS);
+            share_limit(results, limit / RESULTS_SHARE);
         }
     }
-    for most in OLD {
-        if let Some(much) = too_much(&messages) {
-            shorten_old_results(&mut messages, &answers, much, most);
+    for limit in OLD_RESULT_LIMITS {
+        if let Some(excess) = excess(&messages) {
+            shorten_old_results(&mut messages, &person_answers, excess, limit);
         }
     }
-    if let Some(much) = too_much(&messages) {
-        leave_out_turns(&mut messages, &answers, much, room / LIST);
+    if let Some(excess) = excess(&messages) {
+        omit_turns(&mut messages, &person_answers, excess, limit / LIST_SHARE);
     }
     messages
 }
 
-/// The beginning and the end of a text that is longer than so many bytes, with a word about the bytes between them.
-pub(crate) fn shortened(text: &str, most: usize, word: impl FnOnce(usize) -> String) -> String {
-    if text.len() <= most + WORTHWHILE {
+/// Cuts the middle out of a text that is longer than `limit` bytes. `mark` describes the bytes that are missing.
+pub(crate) fn shortened(text: &str, limit: usize, mark: impl FnOnce(usize) -> String) -> String {
+    if text.len() <= limit + MIN_CUT {
         return text.to_owned();
     }
-    let head = text.floor_char_boundary(most / 5 * 3);
-    let tail = text.ceil_char_boundary(text.len() - most / 5 * 2);
-    format!("{}\n{}\n{}", &text[..head], word(tail - head), &text[tail..])
+    let head = text.floor_char_boundary(limit / 5 * 3);
+    let tail = text.ceil_char_boundary(text.len() - limit / 5 * 2);
+    format!("{}\n{}\n{}", &text[..head], mark(tail - head), &text[tail..])
 }
 
-/// How much is left out is not said: something may have been before.
-fn cut(text: &str, most: usize) -> String {
-    shortened(text, most, |_| LEFT_OUT.to_owned())
+/// Shortens a text. The mark names no number of bytes, because the text may have been cut before.
+fn cut(text: &str, limit: usize) -> String {
+    shortened(text, limit, |_| LEFT_OUT.to_owned())
 }
 
-/// The results of one turn share a room: small ones are whole, the others get equal parts.
-fn share(results: &mut [ToolResult], room: usize) {
+/// Divides a limit among the results of one turn: small results stay whole, the others get equal parts.
+fn share_limit(results: &mut [ToolResult], limit: usize) {
     let mut sizes: Vec<usize> = results.iter().map(|result| result.text.len()).collect();
-    if sizes.iter().sum::<usize>() <= room {
+    if sizes.iter().sum::<usize>() <= limit {
         return;
     }
     sizes.sort_unstable();
-    let (mut left, mut sharing) = (room, sizes.len());
+    let (mut left, mut sharing) = (limit, sizes.len());
     for size in sizes {
         if size > left / sharing {
             break;
@@ -91,33 +92,39 @@ fn share(results: &mut [ToolResult], room: usize) {
         left -= size;
         sharing -= 1;
     }
-    let most = (left / sharing.max(1)).saturating_sub(WORTHWHILE);
+    let part = (left / sharing.max(1)).saturating_sub(MIN_CUT);
     for result in results {
-        result.text = cut(&result.text, most);
+        result.text = cut(&result.text, part);
     }
 }
 
-/// Where each turn of the model begins.
-fn turns(messages: &[Message]) -> Vec<usize> {
+/// The index at which each turn of the model starts.
+fn turn_starts(messages: &[Message]) -> Vec<usize> {
     let is_turn = |(at, message): (usize, &Message)| matches!(message, Message::Model { .. }).then_some(at);
     messages.iter().enumerate().filter_map(is_turn).collect()
 }
 
-/// What the person said in answer to calls, which the agent cannot get again.
-type Answers = BTreeMap<Place, String>;
+/// The person's answers in tool results, which the agent cannot obtain again.
+type PersonAnswers = BTreeMap<ResultPosition, String>;
 
-/// Shortens results to so many bytes, the oldest first, but not those of the last turn.
-fn shorten_old_results(messages: &mut [Message], answers: &Answers, mut much: usize, most: usize) {
-    let last = turns(messages).last().copied().unwrap_or_default();
+/// Shortens results to `limit` bytes, oldest first, until `excess` bytes are freed. Those of the last turn stay.
+fn shorten_old_results(
+    messages: &mut [Message],
+    person_answers: &PersonAnswers,
+    mut excess: usize,
+    limit: usize,
+) {
+    let last = turn_starts(messages).last().copied().unwrap_or_default();
     for (at, message) in messages[..last].iter_mut().enumerate() {
         let Message::Tools { results } = message else { continue };
-        for (place, result) in results.iter_mut().enumerate() {
+        for (index, result) in results.iter_mut().enumerate() {
             let before = result.text.len();
-            let most = if answers.contains_key(&(at, place)) { most.max(HEARD) } else { most };
-            result.text = cut(&result.text, most);
-            much = much.saturating_sub(before - result.text.len());
+            let is_answer = person_answers.contains_key(&(at, index));
+            let limit = if is_answer { limit.max(MESSAGE_LIMIT) } else { limit };
+            result.text = cut(&result.text, limit);
+            excess = excess.saturating_sub(before - result.text.len());
         }
-        if much == 0 {
+        if excess == 0 {
             return;
         }
     }
@@ -125,43 +132,46 @@ fn shorten_old_results(messages: &mut [Message], answers: &Answers, mut much: us
 
 fn beginning(text: &str) -> String {
     let line = one_line(text);
-    line[..line.floor_char_boundary(INPUT)].to_owned()
+    line[..line.floor_char_boundary(INPUT_LIMIT)].to_owned()
 }
 
-/// Tells the oldest turns in short, in what the agent was told first. The last one stays.
-fn leave_out_turns(messages: &mut Vec<Message>, answers: &Answers, much: usize, list: usize) {
-    let starts = turns(messages);
+/// Replaces the oldest turns by a list of at most `list_limit` bytes in the first message, so that `excess` bytes are
+/// freed. The last turn stays.
+fn omit_turns(messages: &mut Vec<Message>, person_answers: &PersonAnswers, excess: usize, list_limit: usize) {
+    let starts = turn_starts(messages);
     let Some((first, rest)) = starts.split_first() else { return };
     let size = |until: usize| messages[*first..until].iter().map(Message::estimated_bytes).sum::<usize>();
-    let until = rest.iter().copied().find(|until| size(*until) >= much + list);
+    let until = rest.iter().copied().find(|until| size(*until) >= excess + list_limit);
     let Some(until) = until.or(rest.last().copied()) else { return };
     let count = starts.iter().filter(|start| **start < until).count();
-    let gone: Vec<Message> = messages.drain(*first..until).collect();
-    let mut lines: Vec<Line> = Vec::new();
-    for (at, message) in gone.iter().enumerate() {
-        let results = if let Some(Message::Tools { results }) = gone.get(at + 1) { results } else { &[][..] };
-        let said = |place| answers.get(&(first + at + 1, place)).map(String::as_str);
-        lines.extend(in_short(message, results, said));
+    let omitted: Vec<Message> = messages.drain(*first..until).collect();
+    let mut lines: Vec<ListLine> = Vec::new();
+    for (at, message) in omitted.iter().enumerate() {
+        let results =
+            if let Some(Message::Tools { results }) = omitted.get(at + 1) { results } else { &[][..] };
+        let answer = |index| person_answers.get(&(first + at + 1, index)).map(String::as_str);
+        lines.extend(list_lines(message, results, answer));
     }
     if let Some(Message::User { text }) = messages.first_mut() {
-        let listed = listed(&lines, list.saturating_sub(LIST_FRAME));
-        *text = format!("{text}\n\n[{count} earlier turns of yours are left out. In them:]{listed}");
+        let list = join_newest(&lines, list_limit.saturating_sub(LIST_OVERHEAD));
+        *text = format!("{text}\n\n[{count} earlier turns of yours are left out. In them:]{list}");
     }
 }
 
-/// What is told of something that was left out.
-struct Line {
+/// A line of the list of omitted turns.
+struct ListLine {
     text: String,
-    /// Whether somebody said it to the agent.
-    is_heard: bool,
+    /// Whether it is a message to the agent or an answer of the person, which are kept longest.
+    is_message: bool,
 }
 
-/// As many lines as so many bytes can hold, in their order: what the agent was told before what it did itself, and of
-/// both the newest.
-fn listed(lines: &[Line], room: usize) -> String {
-    let (mut left, mut taken) = (room, vec![false; lines.len()]);
-    for is_heard in [true, false] {
-        for (line, taken) in lines.iter().zip(&mut taken).rev().filter(|(line, _)| line.is_heard == is_heard)
+/// Joins as many lines as fit into `limit` bytes, in their order. Messages take precedence over calls, and new lines over
+/// old ones.
+fn join_newest(lines: &[ListLine], limit: usize) -> String {
+    let (mut left, mut taken) = (limit, vec![false; lines.len()]);
+    for is_message in [true, false] {
+        for (line, taken) in
+            lines.iter().zip(&mut taken).rev().filter(|(line, _)| line.is_message == is_message)
         {
             let Some(rest) = left.checked_sub(line.text.len() + 1) else { break };
             (left, *taken) = (rest, true);
@@ -172,39 +182,41 @@ fn listed(lines: &[Line], room: usize) -> String {
     if taken.contains(&false) { format!("\n- …{shown}") } else { shown }
 }
 
-/// What was said, and a line for each call with how it ended. What a tool answered is not told here: it would stand among
-/// the words of those whom the agent works for.
-fn in_short<'a>(
+/// The lines for an omitted message: its text, or one line for each call with its status. Tool output must not appear here,
+/// because the list is part of the instructions to the agent.
+fn list_lines<'a>(
     message: &Message,
     results: &[ToolResult],
-    said: impl Fn(usize) -> Option<&'a str>,
-) -> Vec<Line> {
+    answer: impl Fn(usize) -> Option<&'a str>,
+) -> Vec<ListLine> {
     match message {
-        Message::User { text } => vec![Line { text: format!("- {}", cut(text, HEARD)), is_heard: true }],
+        Message::User { text } => {
+            vec![ListLine { text: format!("- {}", cut(text, MESSAGE_LIMIT)), is_message: true }]
+        }
         Message::Model { text, calls } => {
             let own = (!text.trim().is_empty()).then(|| format!("- You said: {}", beginning(text)));
-            let own = own.map(|text| Line { text, is_heard: false });
-            own.into_iter().chain(calls.iter().map(|call| call_in_short(call, results, &said))).collect()
+            let own = own.map(|text| ListLine { text, is_message: false });
+            own.into_iter().chain(calls.iter().map(|call| call_line(call, results, &answer))).collect()
         }
         Message::Tools { .. } => Vec::new(),
     }
 }
 
-fn call_in_short<'a>(
+fn call_line<'a>(
     call: &ToolCall,
     results: &[ToolResult],
-    said: impl Fn(usize) -> Option<&'a str>,
-) -> Line {
-    let did = format!("- {} {}", one_line(&call.tool), beginning(&call.input.to_string()));
-    let came = results.iter().enumerate().find(|(_, result)| result.id == call.id);
-    let (came, is_heard) = match came {
-        Some((place, result)) => match said(place) {
-            Some(words) => (cut(words, HEARD), true),
+    answer: impl Fn(usize) -> Option<&'a str>,
+) -> ListLine {
+    let request = format!("- {} {}", one_line(&call.tool), beginning(&call.input.to_string()));
+    let result = results.iter().enumerate().find(|(_, result)| result.id == call.id);
+    let (status, is_message) = match result {
+        Some((index, result)) => match answer(index) {
+            Some(words) => (cut(words, MESSAGE_LIMIT), true),
             None => (if result.failed { "failed" } else { "done" }.to_owned(), false),
         },
         None => ("…".to_owned(), false),
     };
-    Line { text: format!("{did}: {came}"), is_heard }
+    ListLine { text: format!("{request}: {status}"), is_message }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A run as its events tell it. Folding the same events gives the same history, live and after a crash.
+//! The state of a run, folded from its events. The same events give the same history, live and after a crash.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use shared_types::payload::task::{MessageKind, TaskEvent, TaskOutcome};
 use shared_types::payload::tool::{ToolEvent, ToolReport, ToolStatus};
 use shared_types::{AskId, ContentRef, Event, OpId, Payload, RunId, Seq, TaskId};
 
-use crate::plan::outbox_of;
+use crate::plan::outbox_ask_id;
+use crate::turn_failure::TurnFailure;
 
 /// Everything that happened in a run.
 #[derive(Debug, Clone)]
@@ -18,69 +19,69 @@ pub struct History {
     pub id: RunId,
     pub start: Option<RunStart>,
     pub tasks: BTreeMap<TaskId, TaskHistory>,
-    /// What the person answered, by question.
+    /// The person's answers, by question.
     pub answers: BTreeMap<AskId, Reply>,
     /// Files that its calls changed.
-    pub changed: std::collections::BTreeSet<shared_types::FilePath>,
-    /// What recorded calls were given.
-    inputs: BTreeMap<OpId, ContentRef>,
-    /// What recorded calls are called.
-    pub titles: BTreeMap<OpId, Box<str>>,
-    /// Which tools they use.
-    pub tools: BTreeMap<OpId, Box<str>>,
-    /// How often the run was taken up again since anything else was recorded in it.
-    pub wakes: usize,
-    /// What the person said before there was anybody to hear it.
-    early: Vec<Entry>,
+    pub changed_files: std::collections::BTreeSet<shared_types::FilePath>,
+    /// The inputs of recorded calls.
+    call_inputs: BTreeMap<OpId, ContentRef>,
+    /// The titles of recorded calls, for people.
+    pub call_titles: BTreeMap<OpId, Box<str>>,
+    /// The tools of recorded calls.
+    pub call_tools: BTreeMap<OpId, Box<str>>,
+    /// How often the server restarted in this run since the last event of another kind.
+    pub restarts_in_a_row: usize,
+    /// Messages of the person from before the first agent started.
+    early_messages: Vec<HistoryEntry>,
     view: View,
     seq: Seq,
 }
 
-/// What one agent was told and did, in order.
+/// The conversation and the calls of one agent, in order.
 #[derive(Debug, Clone)]
 pub struct TaskHistory {
     pub id: TaskId,
     pub parent: Option<TaskId>,
     pub role: Box<str>,
     pub instruction: ContentRef,
-    /// Whether whoever gave it had read nothing untrusted.
-    pub is_clean: bool,
-    pub entries: Vec<Entry>,
-    /// How its work ended.
+    /// Whether the instruction came from the person or from an untainted agent.
+    pub is_untainted: bool,
+    pub entries: Vec<HistoryEntry>,
+    /// How its work ended; `None` while it works.
     pub outcome: Option<TaskOutcome>,
-    /// Turns that no model took, since the last one that was taken or the run last went on.
-    pub failures: Vec<Box<str>>,
+    /// Why its model can take no further turn. A later reply or a resume of the run clears it.
+    pub permanent_failure: Option<Box<str>>,
 }
 
-/// Something in the life of an agent.
+/// One entry in the history of an agent.
 #[derive(Debug, Clone)]
-pub enum Entry {
-    /// A model spoke for it.
-    Said {
+pub enum HistoryEntry {
+    /// Its model replied.
+    ModelReply {
         seq: Seq,
         seen: Seq,
         reply: ContentRef,
         ended: ReplyEnd,
         calls: Vec<RequestedCall>,
-        /// Whether it had read nothing untrusted by then.
-        is_clean: bool,
+        /// Whether the agent was untainted at this point.
+        is_untainted: bool,
     },
-    /// A call was answered.
-    Got {
+    /// A tool call got its result.
+    ToolResult {
         call: OpId,
         tool: Box<str>,
         input: Option<ContentRef>,
         status: ToolStatus,
         report: ToolReport,
-        is_clean: bool,
+        is_untainted: bool,
     },
-    /// Somebody told it something.
-    Heard { seq: Seq, from: Speaker, words: ContentRef, is_clean: bool },
+    /// It received a message.
+    Message { seq: Seq, from: MessageSender, words: ContentRef, is_untainted: bool },
 }
 
-/// Who told an agent something.
+/// The sender of a message to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaker {
+pub enum MessageSender {
     Person,
     Agent { task: TaskId, kind: MessageKind },
 }
@@ -92,41 +93,42 @@ impl History {
             start: None,
             tasks: BTreeMap::new(),
             answers: BTreeMap::new(),
-            changed: std::collections::BTreeSet::new(),
-            inputs: BTreeMap::new(),
-            titles: BTreeMap::new(),
-            tools: BTreeMap::new(),
-            wakes: 0,
-            early: Vec::new(),
+            changed_files: std::collections::BTreeSet::new(),
+            call_inputs: BTreeMap::new(),
+            call_titles: BTreeMap::new(),
+            call_tools: BTreeMap::new(),
+            restarts_in_a_row: 0,
+            early_messages: Vec::new(),
             view: View::default(),
             seq: Seq::ZERO,
         }
     }
 
-    pub fn of(id: RunId, events: &[Event]) -> Self {
-        let (mut history, is_gone) = (Self::new(id), kernel::run::is_rewound(id, events));
+    /// Folds all events of a run. Events that a rewind removed only count towards the budgets.
+    pub fn from_events(id: RunId, events: &[Event]) -> Self {
+        let (mut history, is_rewound) = (Self::new(id), kernel::run::is_rewound(id, events));
         for event in events {
-            if is_gone(event) { history.pass_over(event) } else { history.add(event) }
+            if is_rewound(event) { history.skip_rewound(event) } else { history.add(event) }
         }
         history
     }
 
-    /// The run as the kernel sees it; nothing before it has begun.
+    /// The run in the kernel's view; `None` before its first event.
     pub fn run(&self) -> Option<&Run> {
         self.view.runs.get(&self.id)
     }
 
-    /// The newest event that is told here.
+    /// The newest event in this history.
     pub fn seq(&self) -> Seq {
         self.seq
     }
 
-    /// The first agent.
-    pub fn first(&self) -> TaskId {
+    /// The agent that works on the objective; all others help it.
+    pub fn root_task(&self) -> TaskId {
         TaskId::from_bytes(*self.id.as_bytes())
     }
 
-    /// Calls that were recorded and are not answered.
+    /// Whether a call is recorded and has no result.
     pub fn is_open(&self, call: OpId) -> bool {
         self.view.calls.contains(&call)
     }
@@ -135,32 +137,33 @@ impl History {
         self.view.calls.iter().any(|(_, call)| call.task == Some(task))
     }
 
-    pub fn state(&self, task: TaskId) -> Option<&Task> {
+    /// The task in the kernel's view.
+    pub fn task(&self, task: TaskId) -> Option<&Task> {
         self.run().and_then(|run| run.task(task))
     }
 
     pub fn is_working(&self, task: TaskId) -> bool {
-        self.state(task).is_some_and(|task| task.state == TaskState::Working)
+        self.task(task).is_some_and(|task| task.state == TaskState::Working)
     }
 
-    /// Agents that work for another.
+    /// Agents that currently work for this one.
     pub fn helpers(&self, task: TaskId) -> impl Iterator<Item = &TaskHistory> {
         self.tasks.values().filter(move |other| other.parent == Some(task) && self.is_working(other.id))
     }
 
-    /// Takes in an event that counts no more, but for what it took.
-    fn pass_over(&mut self, event: &Event) {
+    /// Adds an event that a rewind removed: only its usage counts.
+    fn skip_rewound(&mut self, event: &Event) {
         self.seq = event.seq;
         if !matches!(event.payload, Payload::File(_)) {
             kernel::evolve(&mut self.view, event);
         }
     }
 
-    /// Takes in the next event of the run. One that goes back to an earlier step is not for here: see [`History::of`].
+    /// Adds the next event of the run. A rewind cannot be added: it needs [`History::from_events`].
     pub fn add(&mut self, event: &Event) {
         self.seq = event.seq;
         let is_wake = matches!(event.payload, Payload::Run(RunEvent::Wake(_)));
-        self.wakes = if is_wake { self.wakes + 1 } else { 0 };
+        self.restarts_in_a_row = if is_wake { self.restarts_in_a_row + 1 } else { 0 };
         let task_of_call = self.view.calls.get(&event.op).and_then(|call| call.task);
         let tool_of_call = self.view.calls.get(&event.op).map(|call| call.tool.clone());
         if !matches!(event.payload, Payload::File(_)) {
@@ -174,17 +177,24 @@ impl History {
                     parent: p.parent,
                     role: p.role.clone(),
                     instruction: p.instruction,
-                    is_clean: event.taint.is_empty(),
-                    entries: if p.parent.is_none() { std::mem::take(&mut self.early) } else { Vec::new() },
+                    is_untainted: event.taint.is_empty(),
+                    entries: if p.parent.is_none() {
+                        std::mem::take(&mut self.early_messages)
+                    } else {
+                        Vec::new()
+                    },
                     outcome: None,
-                    failures: Vec::new(),
+                    permanent_failure: None,
                 };
                 self.tasks.insert(p.task, task);
             }
             Payload::Task(TaskEvent::Message(p)) => {
-                let from = Speaker::Agent { task: p.from, kind: p.kind };
-                let is_clean = event.taint.is_empty();
-                self.note(p.to, Entry::Heard { seq: event.seq, from, words: p.body, is_clean });
+                let from = MessageSender::Agent { task: p.from, kind: p.kind };
+                let is_untainted = event.taint.is_empty();
+                self.push_entry(
+                    p.to,
+                    HistoryEntry::Message { seq: event.seq, from, words: p.body, is_untainted },
+                );
             }
             Payload::Task(TaskEvent::End(p)) => {
                 if let Some(task) = self.tasks.get_mut(&p.task) {
@@ -194,39 +204,51 @@ impl History {
             Payload::Task(TaskEvent::Trust(_)) => {}
             Payload::Llm(LlmEvent::Reply(p)) => {
                 if let Some(task) = self.tasks.get_mut(&p.task) {
-                    task.failures.clear();
+                    task.permanent_failure = None;
                 }
-                let said = Entry::Said {
+                let entry = HistoryEntry::ModelReply {
                     seq: event.seq,
                     seen: p.seen,
                     reply: p.reply,
                     ended: p.ended,
                     calls: p.calls.clone(),
-                    is_clean: event.taint.is_empty(),
+                    is_untainted: event.taint.is_empty(),
                 };
-                self.note(p.task, said);
+                self.push_entry(p.task, entry);
             }
             Payload::Llm(LlmEvent::Fail(p)) => {
-                if let Some(task) = self.tasks.get_mut(&p.task) {
-                    task.failures.push(p.reason.clone());
+                if let TurnFailure::Permanent(reason) = TurnFailure::from_stored(&p.reason)
+                    && let Some(task) = self.tasks.get_mut(&p.task)
+                {
+                    task.permanent_failure.get_or_insert(reason.into());
                 }
             }
             Payload::Tool(ToolEvent::Result(p)) => {
                 if let (Some(task), Some(tool)) = (task_of_call, tool_of_call) {
                     let (status, report) = (p.status.clone(), p.report.clone());
-                    let input = self.inputs.get(&event.op).copied();
-                    let is_clean = event.taint.is_empty();
-                    self.note(task, Entry::Got { call: event.op, tool, input, status, report, is_clean });
+                    let input = self.call_inputs.get(&event.op).copied();
+                    let is_untainted = event.taint.is_empty();
+                    self.push_entry(
+                        task,
+                        HistoryEntry::ToolResult {
+                            call: event.op,
+                            tool,
+                            input,
+                            status,
+                            report,
+                            is_untainted,
+                        },
+                    );
                 }
             }
             Payload::File(_) => {
                 let touched = kernel::touched_files(std::slice::from_ref(event));
-                self.changed.extend(touched.into_iter().map(|(path, _)| path));
+                self.changed_files.extend(touched.into_iter().map(|(path, _)| path));
             }
             Payload::Tool(ToolEvent::Call(p)) => {
-                self.inputs.insert(event.op, p.input);
-                self.titles.insert(event.op, p.title.clone());
-                self.tools.insert(event.op, p.tool.clone());
+                self.call_inputs.insert(event.op, p.input);
+                self.call_titles.insert(event.op, p.title.clone());
+                self.call_tools.insert(event.op, p.tool.clone());
             }
             Payload::Tool(ToolEvent::Request(_) | ToolEvent::Hold(_))
             | Payload::Capability(_)
@@ -246,17 +268,21 @@ impl History {
         match run {
             RunEvent::Start(p) => self.start = Some(p.clone()),
             RunEvent::Steer(p) => {
-                let task = p.task.unwrap_or(self.first());
-                let (seq, from) = (event.seq, Speaker::Person);
-                let heard = Entry::Heard { seq, from, words: p.words, is_clean: true };
-                if self.tasks.is_empty() { self.early.push(heard) } else { self.note(task, heard) }
+                let task = p.task.unwrap_or(self.root_task());
+                let (seq, from) = (event.seq, MessageSender::Person);
+                let message = HistoryEntry::Message { seq, from, words: p.words, is_untainted: true };
+                if self.tasks.is_empty() {
+                    self.early_messages.push(message)
+                } else {
+                    self.push_entry(task, message)
+                }
             }
             RunEvent::Answer(p) => drop(self.answers.insert(p.ask, p.reply.clone())),
-            // What is asked for anew is held anew.
+            // A call that needs a new approval also waits in the outbox again.
             RunEvent::Ask(RunAsk { about: AskKind::Approval { call, .. }, .. }) => {
-                self.answers.remove(&outbox_of(*call));
+                self.answers.remove(&outbox_ask_id(*call));
             }
-            RunEvent::Resume(_) => self.tasks.values_mut().for_each(|task| task.failures.clear()),
+            RunEvent::Resume(_) => self.tasks.values_mut().for_each(|task| task.permanent_failure = None),
             RunEvent::Pause(_)
             | RunEvent::Wake(_)
             | RunEvent::Rewind(_)
@@ -267,14 +293,14 @@ impl History {
         }
     }
 
-    fn note(&mut self, task: TaskId, entry: Entry) {
+    fn push_entry(&mut self, task: TaskId, entry: HistoryEntry) {
         if let Some(task) = self.tasks.get_mut(&task) {
             task.entries.push(entry);
         }
     }
 }
 
-/// The newest turn of an agent's model, and what has come of it.
+/// One turn of an agent's model.
 #[derive(Debug)]
 pub struct Turn<'a> {
     pub seen: Seq,
@@ -283,87 +309,102 @@ pub struct Turn<'a> {
     pub calls: &'a [RequestedCall],
 }
 
-/// A call that was cut off: the reply that asked for it, and the place where it stands there.
+/// A call that was interrupted, with the reply that requested it and its index there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct InterruptedCall {
     pub call: OpId,
     pub reply: ContentRef,
-    pub place: usize,
+    pub index: usize,
 }
 
 impl TaskHistory {
     pub fn last_turn(&self) -> Option<Turn<'_>> {
-        self.turns_back().next()
+        self.turns_newest_first().next()
     }
 
-    /// The turns of its model, the newest first.
-    fn turns_back(&self) -> impl Iterator<Item = Turn<'_>> {
+    /// The turns of its model, newest first.
+    fn turns_newest_first(&self) -> impl Iterator<Item = Turn<'_>> {
         self.entries.iter().rev().filter_map(|entry| match entry {
-            Entry::Said { seen, reply, ended, calls, .. } => {
+            HistoryEntry::ModelReply { seen, reply, ended, calls, .. } => {
                 Some(Turn { seen: *seen, reply: *reply, ended: *ended, calls })
             }
-            Entry::Got { .. } | Entry::Heard { .. } => None,
+            HistoryEntry::ToolResult { .. } | HistoryEntry::Message { .. } => None,
         })
     }
 
+    /// The result of a call, if it has one.
     pub fn result(&self, wanted: OpId) -> Option<(&ToolStatus, &ToolReport)> {
         self.entries.iter().rev().find_map(|entry| match entry {
-            Entry::Got { call, status, report, .. } if *call == wanted => Some((status, report)),
-            Entry::Got { .. } | Entry::Said { .. } | Entry::Heard { .. } => None,
-        })
-    }
-
-    /// Whether it wanted a call before it had read anything untrusted, whatever it has read since.
-    pub fn wanted_clean(&self, call: OpId) -> bool {
-        self.entries.iter().any(|entry| match entry {
-            Entry::Said { calls, is_clean, .. } => {
-                *is_clean && calls.iter().any(|wanted| wanted.call == call)
+            HistoryEntry::ToolResult { call, status, report, .. } if *call == wanted => {
+                Some((status, report))
             }
-            Entry::Got { .. } | Entry::Heard { .. } => false,
+            HistoryEntry::ToolResult { .. }
+            | HistoryEntry::ModelReply { .. }
+            | HistoryEntry::Message { .. } => None,
         })
     }
 
-    /// Calls of the turn before that were cut off, if its last turn wants this call and nothing else.
-    pub fn cut_off_before(&self, call: OpId) -> Vec<Cut> {
-        let mut turns = self.turns_back();
+    /// Whether the agent was untainted when it requested a call. What it has read since does not count.
+    pub fn was_requested_untainted(&self, call: OpId) -> bool {
+        self.entries.iter().any(|entry| match entry {
+            HistoryEntry::ModelReply { calls, is_untainted, .. } => {
+                *is_untainted && calls.iter().any(|requested| requested.call == call)
+            }
+            HistoryEntry::ToolResult { .. } | HistoryEntry::Message { .. } => false,
+        })
+    }
+
+    /// Interrupted calls of the turn before, if the last turn requests this call and no other.
+    pub fn interrupted_before(&self, call: OpId) -> Vec<InterruptedCall> {
+        let mut turns = self.turns_newest_first();
         let (Some(last), Some(before)) = (turns.next(), turns.next()) else { return Vec::new() };
-        if !last.calls.iter().map(|wanted| wanted.call).eq([call]) {
+        if !last.calls.iter().map(|requested| requested.call).eq([call]) {
             return Vec::new();
         }
-        let is_cut = |call| matches!(self.result(call), Some((ToolStatus::Interrupted { .. }, _)));
-        let cut = before.calls.iter().enumerate().filter(|(_, wanted)| is_cut(wanted.call));
-        cut.map(|(place, wanted)| Cut { call: wanted.call, reply: before.reply, place }).collect()
+        let is_interrupted = |call| matches!(self.result(call), Some((ToolStatus::Interrupted { .. }, _)));
+        let interrupted =
+            before.calls.iter().enumerate().filter(|(_, requested)| is_interrupted(requested.call));
+        interrupted
+            .map(|(index, requested)| InterruptedCall { call: requested.call, reply: before.reply, index })
+            .collect()
     }
 
-    /// Whether it was told something that its model has not seen.
-    pub fn has_news(&self, seen: Seq) -> bool {
-        self.entries.iter().any(|entry| matches!(entry, Entry::Heard { seq, .. } if *seq > seen))
+    /// Whether it received a message after `seen`, which its model has not read yet.
+    pub fn has_unseen_messages(&self, seen: Seq) -> bool {
+        self.entries.iter().any(|entry| matches!(entry, HistoryEntry::Message { seq, .. } if *seq > seen))
     }
 
-    /// How often in a row, up to now, its model neither called anything nor came to an end.
-    pub fn stumbles(&self) -> usize {
-        let said = self.entries.iter().rev().filter_map(|entry| match entry {
-            Entry::Said { ended, calls, .. } => Some(*ended != ReplyEnd::Whole && calls.is_empty()),
-            Entry::Got { .. } | Entry::Heard { .. } => None,
+    /// How many replies in a row, up to now, were empty or cut off and had no calls.
+    pub fn incomplete_replies(&self) -> usize {
+        let incomplete = self.entries.iter().rev().filter_map(|entry| match entry {
+            HistoryEntry::ModelReply { ended, calls, .. } => {
+                Some(*ended != ReplyEnd::Whole && calls.is_empty())
+            }
+            HistoryEntry::ToolResult { .. } | HistoryEntry::Message { .. } => None,
         });
-        said.take_while(|stumbled| *stumbled).count()
+        incomplete.take_while(|is_incomplete| *is_incomplete).count()
     }
 
-    /// Whether it asked its requester something in its last turn, and the requester is not done with hearing it.
-    pub fn has_asked(&self, parent: &Self) -> bool {
+    /// Whether it asked its requester something in its last turn, and the requester has not dealt with the question yet.
+    pub fn has_open_question(&self, parent: &Self) -> bool {
         let Some(turn) = self.last_turn() else { return false };
-        let is_done = |turn: &Turn<'_>| turn.calls.iter().all(|wanted| parent.result(wanted.call).is_some());
+        let is_done =
+            |turn: &Turn<'_>| turn.calls.iter().all(|requested| parent.result(requested.call).is_some());
         let seen = parent.last_turn().filter(is_done).map_or(Seq::ZERO, |turn| turn.seen);
         parent.entries.iter().any(|entry| match entry {
-            Entry::Heard { seq, from: Speaker::Agent { task, kind: MessageKind::Question }, .. } => {
-                *task == self.id && *seq > turn.seen && *seq > seen
-            }
-            Entry::Heard { .. } | Entry::Said { .. } | Entry::Got { .. } => false,
+            HistoryEntry::Message {
+                seq,
+                from: MessageSender::Agent { task, kind: MessageKind::Question },
+                ..
+            } => *task == self.id && *seq > turn.seen && *seq > seen,
+            HistoryEntry::Message { .. }
+            | HistoryEntry::ModelReply { .. }
+            | HistoryEntry::ToolResult { .. } => false,
         })
     }
 
     pub fn turns(&self) -> usize {
-        self.entries.iter().filter(|entry| matches!(entry, Entry::Said { .. })).count()
+        self.entries.iter().filter(|entry| matches!(entry, HistoryEntry::ModelReply { .. })).count()
     }
 }
 
@@ -379,73 +420,76 @@ mod tests {
         ContentRef::of(b"words")
     }
 
-    fn said(number: u8, is_clean: bool) -> Entry {
-        Entry::Said {
+    fn reply(number: u8, is_untainted: bool) -> HistoryEntry {
+        HistoryEntry::ModelReply {
             seq: Seq(1),
             seen: Seq::ZERO,
             reply: ContentRef::of(&[number]),
             ended: ReplyEnd::Whole,
             calls: vec![RequestedCall { call: call(number), tool: "fetch".into() }],
-            is_clean,
+            is_untainted,
         }
     }
 
-    fn got(number: u8, status: ToolStatus) -> Entry {
-        Entry::Got {
+    fn result(number: u8, status: ToolStatus) -> HistoryEntry {
+        HistoryEntry::ToolResult {
             call: call(number),
             tool: "fetch".into(),
             input: Some(content()),
             status,
             report: ToolReport::default(),
-            is_clean: false,
+            is_untainted: false,
         }
     }
 
-    fn task(entries: Vec<Entry>) -> TaskHistory {
+    fn task(entries: Vec<HistoryEntry>) -> TaskHistory {
         TaskHistory {
             id: TaskId::from_bytes([9; 16]),
             parent: None,
             role: "researcher".into(),
             instruction: content(),
-            is_clean: true,
+            is_untainted: true,
             entries,
             outcome: None,
-            failures: Vec::new(),
+            permanent_failure: None,
         }
     }
 
     #[test]
-    fn a_call_is_as_clean_as_the_turn_that_wanted_it_whatever_was_read_since() {
+    fn a_call_is_untainted_if_the_turn_that_requested_it_was() {
         let fine = ToolStatus::Exited { code: 0 };
-        let task = task(vec![said(1, true), got(2, fine), said(3, false)]);
-        assert!(task.wanted_clean(call(1)));
-        assert!(!task.wanted_clean(call(3)));
-        assert!(!task.wanted_clean(call(4)), "nobody wanted it");
+        let task = task(vec![reply(1, true), result(2, fine), reply(3, false)]);
+        assert!(task.was_requested_untainted(call(1)));
+        assert!(!task.was_requested_untainted(call(3)));
+        assert!(!task.was_requested_untainted(call(4)), "no turn requested it");
     }
 
     #[test]
-    fn only_the_next_call_can_be_one_that_was_cut_off() {
-        let cut = || got(2, ToolStatus::Interrupted { reason: "it stopped".into() });
-        let fine = |number| got(number, ToolStatus::Exited { code: 0 });
-        let found = |entries: Vec<Entry>, number| task(entries).cut_off_before(call(number));
-        let past = [said(1, true), fine(1), said(2, true), cut()];
-        let with = |more: Vec<Entry>| past.iter().cloned().chain(more).collect::<Vec<_>>();
-        let reply = match &past[2] {
-            Entry::Said { reply, .. } => *reply,
-            Entry::Got { .. } | Entry::Heard { .. } => panic!("nobody said anything"),
+    fn only_the_next_call_can_repeat_an_interrupted_one() {
+        let interrupted = || result(2, ToolStatus::Interrupted { reason: "it stopped".into() });
+        let fine = |number| result(number, ToolStatus::Exited { code: 0 });
+        let found = |entries: Vec<HistoryEntry>, number| task(entries).interrupted_before(call(number));
+        let past = [reply(1, true), fine(1), reply(2, true), interrupted()];
+        let with = |more: Vec<HistoryEntry>| past.iter().cloned().chain(more).collect::<Vec<_>>();
+        let second_reply = match &past[2] {
+            HistoryEntry::ModelReply { reply, .. } => *reply,
+            HistoryEntry::ToolResult { .. } | HistoryEntry::Message { .. } => panic!("not a reply"),
         };
-        assert_eq!(found(with(vec![said(3, true)]), 3), [Cut { call: call(2), reply, place: 0 }]);
-        assert_eq!(found(with(vec![said(3, true)]), 4), [], "another turn's");
         assert_eq!(
-            found(with(vec![said(3, true), fine(3), said(4, true)]), 4),
-            [],
-            "something was done meanwhile"
+            found(with(vec![reply(3, true)]), 3),
+            [InterruptedCall { call: call(2), reply: second_reply, index: 0 }]
         );
-        let mut both = said(3, true);
-        if let Entry::Said { calls, .. } = &mut both {
+        assert_eq!(found(with(vec![reply(3, true)]), 4), [], "it belongs to another turn");
+        assert_eq!(
+            found(with(vec![reply(3, true), fine(3), reply(4, true)]), 4),
+            [],
+            "another call was made in between"
+        );
+        let mut both = reply(3, true);
+        if let HistoryEntry::ModelReply { calls, .. } = &mut both {
             calls.push(RequestedCall { call: call(4), tool: "fetch".into() });
         }
-        assert_eq!(found(with(vec![both]), 3), [], "it is not alone");
-        assert_eq!(found(vec![said(1, true), fine(1), said(2, true)], 2), [], "nothing was cut off");
+        assert_eq!(found(with(vec![both]), 3), [], "the turn requests two calls");
+        assert_eq!(found(vec![reply(1, true), fine(1), reply(2, true)], 2), [], "no call was interrupted");
     }
 }

@@ -1,13 +1,13 @@
-//! Steps of a run being carried out. A job has its own copy of the history; whatever it comes to is recorded before it
-//! ends, and reaches the run as an event.
+//! Executes the steps of a run. A job has its own copy of the history. It records its result before it ends, and the run
+//! learns of the result by the recorded event.
 
 mod call;
+mod coordination;
 mod end;
+mod external_tools;
 mod files;
-mod foreign;
 mod outbox;
 mod turn;
-mod verbs;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,59 +20,59 @@ use tokio::sync::Notify;
 
 use crate::environment::AgentEnvironment;
 use crate::history::History;
-use crate::plan::Act;
+use crate::plan::PlannedStep;
 use crate::port::{AgentSubmission, ComputerPort, PortError};
 use crate::roles::Role;
 use crate::tools::one_line;
 use crate::transcript::Texts;
-use call::Wanted;
+use call::PlannedCall;
 
-/// Bytes of texts that a run keeps at hand; whatever else is needed is read again.
-const AT_HAND: usize = 16 << 20;
-/// How long a step rests that could not be recorded.
-const REST: std::time::Duration = std::time::Duration::from_secs(2);
+/// Bytes of texts that a run caches; other texts are read again.
+const TEXT_CACHE_BYTES: usize = 16 << 20;
+/// The pause before a step that could not be recorded is recorded again.
+const RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// What a job works with.
+/// One step of a run in progress.
 #[derive(Clone)]
 pub(crate) struct Job {
-    pub(crate) kit: Arc<AgentEnvironment>,
+    pub(crate) environment: Arc<AgentEnvironment>,
     pub(crate) history: Arc<History>,
     pub(crate) texts: Arc<Mutex<Texts>>,
-    /// What turns of this run that are under way take at most.
+    /// The most that the turns of this run in progress can use.
     pub(crate) reserved: Arc<Mutex<crate::budget::Reserved>>,
-    /// Whether a call that is open in the log is being carried out by nobody.
-    pub(crate) is_orphan: bool,
-    /// Told when nobody waits for the turn any more that is being taken.
-    pub(crate) unwanted: Arc<Notify>,
+    /// Whether no process works on the open call that this job stops.
+    pub(crate) is_orphaned: bool,
+    /// Notified when the turn in progress is no longer needed.
+    pub(crate) cancelled: Arc<Notify>,
 }
 
-/// Bytes with the name under which they are recorded.
-pub(crate) struct Kept {
+/// A content that is ready to be recorded. Large contents are stored already; small ones have their bytes here.
+pub(crate) struct StagedContent {
     pub(crate) content: ContentRef,
     pub(crate) bytes: Option<(ContentHash, Vec<u8>)>,
 }
 
 impl Job {
-    /// Carries a step out. Where the log stands with what came of it, if it came to anything.
-    pub(crate) async fn run(self, act: Act) -> Result<Option<Seq>, PortError> {
-        match act {
-            Act::Begin => self.begin().await,
-            Act::TakeTurn { task } => self.take_turn(task).await,
-            Act::Make { task, call, place, reply, permission, is_released } => {
-                let wanted = Wanted { op: call, place, reply, permission, is_released };
-                self.make(task, wanted).await
+    /// Executes a step. Returns the position of its last event, if it recorded any.
+    pub(crate) async fn run(self, step: PlannedStep) -> Result<Option<Seq>, PortError> {
+        match step {
+            PlannedStep::Begin => self.begin().await,
+            PlannedStep::TakeTurn { task } => self.take_turn(task).await,
+            PlannedStep::MakeCall { task, call, index, reply, permission, is_released } => {
+                let planned = PlannedCall { op: call, index, reply, permission, is_released };
+                self.make_call(task, planned).await
             }
-            Act::Release { task, call, until } => self.release(task, call, until).await,
-            Act::AskRepeat { task, call } => self.ask_repeat(task, call).await,
-            Act::End { task, outcome, words } => self.end(task, outcome, words).await,
-            Act::Complete { words } => self.complete(words).await,
-            Act::Fail { reason } => self.record(RunAction::Fail { reason }, Vec::new()).await,
-            Act::Stop { call } => self.stop(call).await,
+            PlannedStep::Release { task, call, until } => self.release(task, call, until).await,
+            PlannedStep::AskRepeat { task, call } => self.ask_repeat(task, call).await,
+            PlannedStep::EndTask { task, outcome, text } => self.end_task(task, outcome, text).await,
+            PlannedStep::Complete { text } => self.complete(text).await,
+            PlannedStep::Fail { reason } => self.record(RunAction::Fail { reason }, Vec::new()).await,
+            PlannedStep::StopCall { call } => self.stop_call(call).await,
         }
     }
 
     fn port(&self) -> &dyn ComputerPort {
-        &*self.kit.port
+        &*self.environment.port
     }
 
     fn id(&self) -> RunId {
@@ -87,26 +87,26 @@ impl Job {
             objective = format!("{objective}\n\nFiles that the person put beside this: {}", list.join(", "));
         }
         let title = one_line(&objective);
-        let kept = self.keep(objective.into_bytes()).await?;
+        let staged = self.stage(objective.into_bytes()).await?;
         let task = TaskStart {
-            task: self.history.first(),
+            task: self.history.root_task(),
             parent: None,
             role: Role::Conductor.name().into(),
             title: title.into(),
-            instruction: kept.content,
+            instruction: staged.content,
         };
-        self.record(RunAction::StartTask(task), kept.bytes.into_iter().collect()).await
+        self.record(RunAction::StartTask(task), staged.bytes.into_iter().collect()).await
     }
 
-    /// Stands still for a reason that only the person can do something about.
+    /// Pauses the run with a reason that only the person can deal with.
     pub(crate) async fn pause(self, why: Box<str>) -> Result<Option<Seq>, PortError> {
-        let why = if why.is_empty() { "the next step could not be taken".into() } else { why };
+        let why = if why.is_empty() { "the next step was refused".into() } else { why };
         self.record(RunAction::Pause(PauseReason::Model(why)), Vec::new()).await
     }
 
-    /// Ends a call: whoever carries it out is told, and where nobody does, it is answered here.
-    async fn stop(&self, call: OpId) -> Result<Option<Seq>, PortError> {
-        if !self.is_orphan {
+    /// Stops a call: its running command is stopped, or, if nothing runs any more, its result is recorded here.
+    async fn stop_call(&self, call: OpId) -> Result<Option<Seq>, PortError> {
+        if !self.is_orphaned {
             self.port().stop(call);
             return Ok(None);
         }
@@ -114,20 +114,20 @@ impl Job {
             why: shared_types::payload::tool::StopReason::Cancelled,
         };
         let action = Action::FinishCall { status, report: Default::default(), edits: Vec::new() };
-        self.deed(call, Actor::CHOIR, Vec::new(), action, Vec::new()).await
+        self.submit(call, Actor::CHOIR, Vec::new(), action, Vec::new()).await
     }
 
-    /// Records something that happens in the run as a whole.
+    /// Records an action of the harness in the run.
     async fn record(
         &self,
         action: RunAction,
         contents: Vec<(ContentHash, Vec<u8>)>,
     ) -> Result<Option<Seq>, PortError> {
         let op = OpId::from_bytes(*self.id().as_bytes());
-        self.deed(op, Actor::CHOIR, Vec::new(), Action::Run(action), contents).await
+        self.submit(op, Actor::CHOIR, Vec::new(), Action::Run(action), contents).await
     }
 
-    /// Records something that an agent does: its labels go with it.
+    /// Records an action of an agent, with the agent's taint labels.
     async fn record_by(
         &self,
         task: TaskId,
@@ -135,10 +135,11 @@ impl Job {
         contents: Vec<(ContentHash, Vec<u8>)>,
     ) -> Result<Option<Seq>, PortError> {
         let op = OpId::from_bytes(*self.id().as_bytes());
-        self.deed(op, self.actor(task), self.taint(task), Action::Run(action), contents).await
+        self.submit(op, self.actor(task), self.taint(task), Action::Run(action), contents).await
     }
 
-    async fn deed(
+    /// Submits an action, and retries while the computer is unavailable.
+    async fn submit(
         &self,
         op: OpId,
         actor: Actor,
@@ -148,13 +149,14 @@ impl Job {
     ) -> Result<Option<Seq>, PortError> {
         let cause: Option<EventId> = None;
         let command = self.port().new_command();
-        let deed = AgentSubmission { command, op, run: self.id(), actor, cause, taint, action, contents };
+        let submission =
+            AgentSubmission { command, op, run: self.id(), actor, cause, taint, action, contents };
         loop {
-            match self.port().record(deed.clone()).await {
-                // What was paid for is not paid for again: it waits until it can be recorded.
+            match self.port().record(submission.clone()).await {
+                // The step may have cost money, so its result is kept until it can be recorded.
                 Err(PortError::Unavailable(why)) => {
-                    tracing::warn!(run = %self.id(), why, "a step cannot be recorded; it is tried again");
-                    tokio::time::sleep(REST).await;
+                    tracing::warn!(run = %self.id(), why, "cannot record a step; retrying");
+                    tokio::time::sleep(RETRY_DELAY).await;
                 }
                 other => return other,
             }
@@ -167,33 +169,34 @@ impl Job {
     }
 
     fn taint(&self, task: TaskId) -> Vec<Taint> {
-        self.history.state(task).map(|task| task.taint.clone()).unwrap_or_default()
+        self.history.task(task).map(|task| task.taint.clone()).unwrap_or_default()
     }
 
-    /// Bytes under their name: few travel with what names them, many are kept first.
-    async fn keep(&self, bytes: Vec<u8>) -> Result<Kept, PortError> {
+    /// Prepares a content to be recorded. A large one is stored now, a small one is stored with the event that refers to it.
+    async fn stage(&self, bytes: Vec<u8>) -> Result<StagedContent, PortError> {
         if bytes.len() <= INLINE_LIMIT {
             let content = ContentRef::of(&bytes);
-            return Ok(Kept { content, bytes: Some((content.hash, bytes)) });
+            return Ok(StagedContent { content, bytes: Some((content.hash, bytes)) });
         }
-        Ok(Kept { content: self.port().keep(bytes).await?, bytes: None })
+        Ok(StagedContent { content: self.port().keep(bytes).await?, bytes: None })
     }
 
-    /// Keeps words that the agent or its model will read next, and remembers them.
-    async fn keep_words(&self, words: String) -> Result<Kept, PortError> {
-        let text: Arc<str> = words.as_str().into();
-        let kept = self.keep(words.into_bytes()).await?;
-        remember(&mut self.texts(), kept.content.hash, text);
-        Ok(kept)
+    /// Prepares a text to be recorded, and caches it because the model will read it next.
+    async fn stage_text(&self, text: String) -> Result<StagedContent, PortError> {
+        let cached: Arc<str> = text.as_str().into();
+        let staged = self.stage(text.into_bytes()).await?;
+        cache_text(&mut self.texts(), staged.content.hash, cached);
+        Ok(staged)
     }
 
+    /// The text of a content, from the cache if it is there.
     async fn text(&self, hash: ContentHash) -> Result<Arc<str>, PortError> {
         if let Some(known) = self.texts().get(&hash) {
             return Ok(Arc::clone(known));
         }
         let bytes = self.port().content(hash).await?;
         let text: Arc<str> = String::from_utf8_lossy(&bytes).into();
-        remember(&mut self.texts(), hash, Arc::clone(&text));
+        cache_text(&mut self.texts(), hash, Arc::clone(&text));
         Ok(text)
     }
 
@@ -207,10 +210,10 @@ impl Job {
     }
 }
 
-/// Keeps a text at hand. Where there are too many, all others are let go: a run lasts for days, and reads megabytes.
-fn remember(texts: &mut Texts, hash: ContentHash, text: Arc<str>) {
-    let known: usize = texts.values().map(|text| text.len()).sum();
-    if known + text.len() > AT_HAND {
+/// Caches a text, and drops all others when the cache is full: a run lasts for days and reads megabytes.
+fn cache_text(texts: &mut Texts, hash: ContentHash, text: Arc<str>) {
+    let cached: usize = texts.values().map(|text| text.len()).sum();
+    if cached + text.len() > TEXT_CACHE_BYTES {
         texts.clear();
     }
     texts.insert(hash, text);
@@ -221,14 +224,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_kept_at_hand_than_there_is_room_for() {
+    fn the_text_cache_stays_within_its_limit() {
         let mut texts = Texts::new();
         for number in 0_u8..40 {
             let text = "x".repeat(1 << 20);
-            remember(&mut texts, ContentHash::of(&[number]), text.into());
+            cache_text(&mut texts, ContentHash::of(&[number]), text.into());
             let bytes: usize = texts.values().map(|text| text.len()).sum();
-            assert!(bytes <= AT_HAND, "{bytes} bytes after {number} texts");
-            assert!(texts.contains_key(&ContentHash::of(&[number])), "what was read last is there");
+            assert!(bytes <= TEXT_CACHE_BYTES, "{bytes} bytes after {number} texts");
+            assert!(texts.contains_key(&ContentHash::of(&[number])), "the newest text is cached");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The choir: agents that work on an objective, as state machines over the log.
+//! AI agents that work on an objective, as state machines over the log.
 //!
-//! Everything that an agent knows is read from events ([`history`]), and what happens next is computed from that alone
-//! ([`plan`]). So a run that was killed goes on where it stopped: whoever reads the same events does the same thing. The
-//! model leads; code here only guards: rules, budgets, schemas, time-outs ([`rules`], [`budget`]). This crate knows the
-//! computer through [`port::ComputerPort`], and neither its storage nor its cells.
+//! All knowledge of an agent comes from events ([`history`]), and the next steps are computed from those events alone
+//! (`plan`). So a run that was killed resumes where it stopped: the same events lead to the same steps. The model decides
+//! how to work; the code here only enforces limits: rules, budgets, schemas, timeouts ([`rules`], [`budget`]). This crate
+//! reaches the computer through [`port::ComputerPort`], and knows neither its storage nor its cells.
 
 pub mod budget;
 pub mod environment;
@@ -11,20 +11,21 @@ mod fit;
 pub mod history;
 mod job;
 pub mod local_model_lock;
+mod loop_detection;
 pub mod open_runs;
 mod plan;
 pub mod port;
 pub mod roles;
-mod rounds;
 pub mod rules;
 mod runner;
 pub mod spans;
 pub mod toolbox;
 pub mod tools;
 pub mod transcript;
+mod turn_failure;
 pub mod web;
 
 pub use environment::AgentEnvironment;
 pub use open_runs::OpenRuns;
-pub use port::{AgentSubmission, ComputerPort, Found, PortError, RunContext};
+pub use port::{AgentSubmission, ComputerPort, FoundFile, PortError, RunContext};
 pub use rules::Rules;

@@ -1,12 +1,14 @@
-//! The model on the person's own machine works for one agent at a time, until that agent is done or waits for somebody:
-//! what it has read of the agent's conversation stays in its memory meanwhile, and is not read again for every turn.
+//! A lock on the local model, held by one agent from turn to turn until it is done or waits.
+//!
+//! The model keeps the conversation of its agent in memory between turns. If agents took turns with it, it would have to
+//! read a whole conversation again for every turn.
 
 use std::sync::{Mutex, PoisonError};
 
 use shared_types::{RunId, TaskId};
 use tokio::sync::Notify;
 
-/// Whom the model works for.
+/// Which agent the local model works for.
 #[derive(Debug, Default)]
 pub struct LocalModelLock {
     holder: Mutex<Option<(RunId, TaskId)>>,
@@ -14,8 +16,8 @@ pub struct LocalModelLock {
 }
 
 impl LocalModelLock {
-    /// Waits until it works for nobody else. True if that took time, in which anything may have happened.
-    pub(crate) async fn enter(&self, run: RunId, task: TaskId) -> bool {
+    /// Waits until this agent holds the lock. Returns true if it had to wait, so that its history may be outdated.
+    pub(crate) async fn acquire(&self, run: RunId, task: TaskId) -> bool {
         let mut has_waited = false;
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());
@@ -28,10 +30,10 @@ impl LocalModelLock {
         }
     }
 
-    /// Lets others have it, if it works for an agent of a run that is not busy any more.
-    pub(crate) fn leave(&self, run: RunId, is_busy: impl Fn(TaskId) -> bool) {
+    /// Releases the lock if an agent of this run holds it and is no longer busy.
+    pub(crate) fn release_if_idle(&self, run: RunId, is_busy: impl Fn(TaskId) -> bool) {
         let mut holder = self.holder();
-        if holder.is_some_and(|(of, task)| of == run && !is_busy(task)) {
+        if holder.is_some_and(|(holder_run, task)| holder_run == run && !is_busy(task)) {
             *holder = None;
             self.freed.notify_waiters();
         }
@@ -57,21 +59,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_waits_until_the_first_is_done_or_waits_itself() {
-        let alone = Arc::new(LocalModelLock::default());
-        assert!(!alone.enter(run(1), task(1)).await);
-        assert!(!alone.enter(run(1), task(1)).await);
+    async fn a_second_agent_waits_until_the_first_is_idle() {
+        let lock = Arc::new(LocalModelLock::default());
+        assert!(!lock.acquire(run(1), task(1)).await);
+        assert!(!lock.acquire(run(1), task(1)).await);
         let second = tokio::spawn({
-            let alone = Arc::clone(&alone);
-            async move { alone.enter(run(2), task(2)).await }
+            let lock = Arc::clone(&lock);
+            async move { lock.acquire(run(2), task(2)).await }
         });
         tokio::task::yield_now().await;
-        alone.leave(run(2), |_| false);
-        alone.leave(run(1), |busy| busy == task(1));
+        lock.release_if_idle(run(2), |_| false);
+        lock.release_if_idle(run(1), |busy| busy == task(1));
         tokio::task::yield_now().await;
         assert!(!second.is_finished(), "the first is busy");
-        alone.leave(run(1), |_| false);
+        lock.release_if_idle(run(1), |_| false);
         assert!(second.await.unwrap(), "it has waited");
-        assert_eq!(*alone.holder(), Some((run(2), task(2))));
+        assert_eq!(*lock.holder(), Some((run(2), task(2))));
     }
 }

@@ -1,88 +1,72 @@
-//! What happens next in a run, computed from its history alone.
+//! The next steps of a run, computed from its history alone.
 //!
-//! A step is named by a [`Key`], so that whoever carries steps out knows which are under way already.
+//! A [`StepKey`] identifies a step, so that the runner knows which steps are in progress already.
 
 use kernel::run::{Run, RunPhase};
-use shared_types::payload::llm::ReplyEnd;
+use shared_types::payload::llm::{ReplyEnd, RequestedCall};
 use shared_types::payload::run::{AskKind, Reply};
 use shared_types::payload::task::TaskOutcome;
+use shared_types::payload::tool::ToolStatus;
 use shared_types::{AskId, ContentRef, OpId, TaskId, Timestamp};
 
 use crate::history::{History, TaskHistory};
+use crate::loop_detection::repeated_rounds;
 use crate::roles::{self, Role};
-use crate::rounds::rounds;
-use crate::tools::{self, Verb};
+use crate::tools::{self, ControlTool};
 
-/// One thing to do.
+/// A step that can be taken now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Act {
-    /// The first agent begins.
+pub(crate) enum PlannedStep {
+    /// Start the first agent.
     Begin,
-    /// A model takes a turn for an agent.
-    TakeTurn {
-        task: TaskId,
-    },
-    /// A call of an agent's is looked at, asked for or made.
-    Make {
+    /// Let the model of an agent take a turn.
+    TakeTurn { task: TaskId },
+    /// Check a call of an agent against the rules, then make it or ask the person for approval.
+    MakeCall {
         task: TaskId,
         call: OpId,
-        place: usize,
+        /// The index of the call in its reply.
+        index: usize,
         reply: ContentRef,
         permission: Permission,
-        /// Whether its time in the outbox is over.
+        /// Whether it has been in the outbox and may go out.
         is_released: bool,
     },
-    /// A call waits in the outbox until its time is up.
-    Release {
-        task: TaskId,
-        call: OpId,
-        until: Timestamp,
-    },
-    /// The person is asked whether a call that may have reached the outside is to be made again.
-    AskRepeat {
-        task: TaskId,
-        call: OpId,
-    },
-    /// The work of an agent ends, and its requester is told.
-    End {
-        task: TaskId,
-        outcome: TaskOutcome,
-        words: Words,
-    },
-    /// The run ends.
-    Complete {
-        words: Words,
-    },
-    Fail {
-        reason: Box<str>,
-    },
-    /// What still runs of a run that was ended is ended.
-    Stop {
-        call: OpId,
-    },
+    /// Wait until the time of a call in the outbox is up, then release it.
+    Release { task: TaskId, call: OpId, until: Timestamp },
+    /// Ask the person whether an interrupted call, which may have had external effects, is to be repeated.
+    AskRepeat { task: TaskId, call: OpId },
+    /// End the work of an agent and report to its requester.
+    EndTask { task: TaskId, outcome: TaskOutcome, text: FinalText },
+    /// Complete the run.
+    Complete { text: FinalText },
+    /// Fail the run.
+    Fail { reason: Box<str> },
+    /// Stop a call that is still open in a cancelled run or in a failed agent.
+    StopCall { call: OpId },
 }
 
-/// What the person has said to a call.
+/// The person's decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Permission {
-    /// Nothing: the rules decide.
-    Unasked,
-    Said(Reply),
+    /// The person was not asked: the rules decide.
+    NotAsked,
+    Answered(Reply),
 }
 
-/// Where the words are that somebody is told at the end.
+/// Where to find the final text of an agent or a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Words {
+pub(crate) enum FinalText {
     /// The text of a model's reply.
-    Of(ContentRef),
-    /// The summary in the call at this place of a reply.
-    In(ContentRef, usize),
-    These(Box<str>),
+    Reply(ContentRef),
+    /// The summary in the `finish` call at this index of a reply.
+    FinishSummary(ContentRef, usize),
+    Fixed(Box<str>),
 }
 
-/// A name for a step: no two with the same name are under way at once.
+/// Identifies a step. Two steps with the same key are never in progress at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Key {
+pub(crate) enum StepKey {
     Run,
     Task(TaskId),
     Call(OpId),
@@ -90,213 +74,231 @@ pub(crate) enum Key {
     Stop(OpId),
 }
 
-impl Act {
-    pub(crate) fn key(&self) -> Key {
+impl PlannedStep {
+    pub(crate) fn key(&self) -> StepKey {
         match self {
-            Self::Begin | Self::Complete { .. } | Self::Fail { .. } => Key::Run,
-            Self::TakeTurn { task } | Self::End { task, .. } => Key::Task(*task),
-            Self::Make { call, .. } | Self::AskRepeat { call, .. } => Key::Call(*call),
-            Self::Release { call, .. } => Key::Release(*call),
-            Self::Stop { call } => Key::Stop(*call),
+            Self::Begin | Self::Complete { .. } | Self::Fail { .. } => StepKey::Run,
+            Self::TakeTurn { task } | Self::EndTask { task, .. } => StepKey::Task(*task),
+            Self::MakeCall { call, .. } | Self::AskRepeat { call, .. } => StepKey::Call(*call),
+            Self::Release { call, .. } => StepKey::Release(*call),
+            Self::StopCall { call } => StepKey::Stop(*call),
         }
     }
 }
 
-/// Everything that can happen now.
-pub(crate) fn plan(history: &History) -> Vec<Act> {
+/// All steps that can be taken now.
+pub(crate) fn plan(history: &History) -> Vec<PlannedStep> {
     let Some(run) = history.run() else { return Vec::new() };
     match &run.phase {
         RunPhase::Working => working(history, run),
         RunPhase::Paused(_) => Vec::new(),
-        RunPhase::Cancelled => put_away(history),
+        RunPhase::Cancelled => stop_cancelled(history),
         RunPhase::Failed(_) | RunPhase::Completed => Vec::new(),
     }
 }
 
-fn working(history: &History, run: &Run) -> Vec<Act> {
+fn working(history: &History, run: &Run) -> Vec<PlannedStep> {
     if run.tasks.is_empty() {
-        return vec![Act::Begin];
+        return vec![PlannedStep::Begin];
     }
-    let Some(first) = history.tasks.get(&history.first()) else { return Vec::new() };
+    let Some(first) = history.tasks.get(&history.root_task()) else { return Vec::new() };
     if let Some(outcome) = &first.outcome {
-        return vec![over(first, outcome)];
+        return vec![end_run(first, outcome)];
     }
     history
         .tasks
         .values()
         .filter(|task| history.is_working(task.id))
-        .flat_map(|task| next(history, run, task))
+        .flat_map(|task| next_steps(history, run, task))
         .collect()
 }
 
 /// The run ends as its first agent did.
-fn over(first: &TaskHistory, outcome: &TaskOutcome) -> Act {
+fn end_run(first: &TaskHistory, outcome: &TaskOutcome) -> PlannedStep {
     match outcome {
-        TaskOutcome::Done => Act::Complete { words: last_words(first) },
-        TaskOutcome::Failed(reason) => Act::Fail { reason: reason.clone() },
-        TaskOutcome::Cancelled => Act::Fail { reason: "its first agent was stopped".into() },
+        TaskOutcome::Done => PlannedStep::Complete { text: final_text(first) },
+        TaskOutcome::Failed(reason) => PlannedStep::Fail { reason: reason.clone() },
+        TaskOutcome::Cancelled => PlannedStep::Fail { reason: "its first agent was stopped".into() },
     }
 }
 
-fn next(history: &History, run: &Run, task: &TaskHistory) -> Vec<Act> {
-    if let Some(reason) = hopeless(history, task) {
-        return give_up(history, task, reason);
+fn next_steps(history: &History, run: &Run, task: &TaskHistory) -> Vec<PlannedStep> {
+    if let Some(reason) = failure_reason(history, task) {
+        return fail_task(history, task, reason);
     }
-    let Some(turn) = task.last_turn() else { return vec![Act::TakeTurn { task: task.id }] };
-    let is_waiting_for = |place: usize| {
-        let earlier = turn.calls[..place].iter().filter(|wanted| task.result(wanted.call).is_none());
-        tools::depends_on(&turn.calls[place].tool, earlier.map(|wanted| &*wanted.tool))
+    let Some(turn) = task.last_turn() else { return vec![PlannedStep::TakeTurn { task: task.id }] };
+    let must_wait = |index: usize| {
+        let earlier = turn.calls[..index].iter().filter(|requested| task.result(requested.call).is_none());
+        tools::depends_on(&turn.calls[index].tool, earlier.map(|requested| &*requested.tool))
     };
-    let unanswered = turn.calls.iter().enumerate().filter(|(place, wanted)| {
-        // What one call of a turn writes the next may read or write again.
-        task.result(wanted.call).is_none() && !is_waiting_for(*place)
+    let unanswered = turn.calls.iter().enumerate().filter(|(index, requested)| {
+        // A call may read or overwrite what an earlier call of the same turn writes.
+        task.result(requested.call).is_none() && !must_wait(*index)
     });
-    let acts: Vec<Act> = unanswered
-        .filter_map(|(place, wanted)| {
-            let (task, call, reply) = (task.id, wanted.call, turn.reply);
-            let (permission, is_released) = match said_to(history, run, call) {
-                Said::Nothing => (Permission::Unasked, false),
-                Said::Waits => return None,
-                Said::Holds(until) => return Some(Act::Release { task, call, until }),
-                Said::Asked(reply) => (Permission::Said(reply.clone()), false),
-                Said::Released(permission) => (permission, true),
+    let steps: Vec<PlannedStep> = unanswered
+        .filter_map(|(index, requested)| {
+            let (task, call, reply) = (task.id, requested.call, turn.reply);
+            let (permission, is_released) = match approval_state(history, run, call) {
+                Approval::NotAsked => (Permission::NotAsked, false),
+                Approval::Pending => return None,
+                Approval::InOutbox(until) => return Some(PlannedStep::Release { task, call, until }),
+                Approval::Answered(reply) => (Permission::Answered(reply.clone()), false),
+                Approval::Released(permission) => (permission, true),
             };
-            Some(Act::Make { task, call, place, reply, permission, is_released })
+            Some(PlannedStep::MakeCall { task, call, index, reply, permission, is_released })
         })
         .collect();
     let is_answered = |at: usize| task.result(turn.calls[at].call).is_some();
     if !(0..turn.calls.len()).all(is_answered) {
-        return acts;
+        return steps;
     }
-    let asked: Vec<_> =
-        turn.calls.iter().filter_map(|wanted| repeat(history, run, task, wanted.call)).collect();
-    if !asked.is_empty() {
-        return asked.into_iter().flatten().collect();
+    let repeats = turn
+        .calls
+        .iter()
+        .map(|requested| (requested.call, repeat_decision(history, run, task, requested.call)));
+    let undecided: Vec<_> = repeats.filter(|(_, decision)| *decision != RepeatDecision::NotNeeded).collect();
+    if !undecided.is_empty() {
+        let unasked = undecided.into_iter().filter(|(_, decision)| *decision == RepeatDecision::NotAsked);
+        return unasked.map(|(call, _)| PlannedStep::AskRepeat { task: task.id, call }).collect();
     }
-    let finished = turn.calls.iter().find(|wanted| {
-        Verb::Finish.is(&wanted.tool) && task.result(wanted.call).is_some_and(|(status, _)| is_fine(status))
+    let finished = turn.calls.iter().find(|requested| {
+        ControlTool::Finish.is(&requested.tool)
+            && task.result(requested.call).is_some_and(|(status, _)| is_success(status))
     });
-    let is_waiting = history.helpers(task.id).next().is_some();
-    let asked = task
+    let has_helpers = history.helpers(task.id).next().is_some();
+    let has_open_question = task
         .parent
         .and_then(|parent| history.tasks.get(&parent))
-        .is_some_and(|parent| task.has_asked(parent));
-    // Whatever it was told since, it has to hear before it ends.
-    if task.has_news(turn.seen) || task.stumbles() > 0 {
-        return vec![Act::TakeTurn { task: task.id }];
+        .is_some_and(|parent| task.has_open_question(parent));
+    // Its model has to read all messages before the agent ends.
+    if task.has_unseen_messages(turn.seen) || task.incomplete_replies() > 0 {
+        return vec![PlannedStep::TakeTurn { task: task.id }];
     }
     match (finished, turn.calls.is_empty()) {
-        (Some(_), _) | (None, true) if is_waiting => Vec::new(),
+        (Some(_), _) | (None, true) if has_helpers => Vec::new(),
         (Some(_), _) | (None, true) => {
-            vec![Act::End { task: task.id, outcome: TaskOutcome::Done, words: last_words(task) }]
+            vec![PlannedStep::EndTask { task: task.id, outcome: TaskOutcome::Done, text: final_text(task) }]
         }
-        // Whoever only handed work on has nothing to say before somebody comes back with it, and whoever asked waits
-        // until the question was heard.
-        (None, false) if asked || is_waiting && only_waits(task, turn.calls) => Vec::new(),
-        (None, false) => vec![Act::TakeTurn { task: task.id }],
+        // An agent that only delegated has nothing to do before a helper reports, and an agent that asked its requester
+        // waits until the question was read.
+        (None, false) if has_open_question || has_helpers && only_waits(task, turn.calls) => Vec::new(),
+        (None, false) => vec![PlannedStep::TakeTurn { task: task.id }],
     }
 }
 
-/// What the person has said to a call that is not answered.
-enum Said<'a> {
-    Nothing,
-    /// They have not answered yet.
-    Waits,
-    Asked(&'a Reply),
-    /// It lies in the outbox.
-    Holds(Timestamp),
+/// How far the approval of a call without a result is.
+enum Approval<'a> {
+    NotAsked,
+    /// The person was asked and has not answered yet.
+    Pending,
+    Answered(&'a Reply),
+    /// It waits in the outbox until this time.
+    InOutbox(Timestamp),
+    /// It left the outbox with this permission.
     Released(Permission),
 }
 
-fn said_to<'a>(history: &'a History, run: &Run, call: OpId) -> Said<'a> {
-    let (approval, outbox) = (approval_of(call), outbox_of(call));
+fn approval_state<'a>(history: &'a History, run: &Run, call: OpId) -> Approval<'a> {
+    let (approval, outbox) = (approval_ask_id(call), outbox_ask_id(call));
     if let Some(AskKind::Outgoing { until, .. }) = run.ask(outbox).map(|ask| &ask.about) {
-        return Said::Holds(*until);
+        return Approval::InOutbox(*until);
     }
     if run.ask(approval).is_some() {
-        return Said::Waits;
+        return Approval::Pending;
     }
     match (history.answers.get(&outbox), history.answers.get(&approval)) {
-        (Some(no @ Reply::Deny(_)), _) => Said::Asked(no),
-        (Some(_), Some(yes)) => Said::Released(Permission::Said(yes.clone())),
-        // What was allowed without a word is judged again: a grant may have been revoked meanwhile.
-        (Some(_), None) => Said::Released(Permission::Unasked),
-        (None, Some(reply)) => Said::Asked(reply),
-        (None, None) => Said::Nothing,
+        (Some(no @ Reply::Deny(_)), _) => Approval::Answered(no),
+        (Some(_), Some(yes)) => Approval::Released(Permission::Answered(yes.clone())),
+        // A call that the rules allowed is checked again: a grant may have been revoked since.
+        (Some(_), None) => Approval::Released(Permission::NotAsked),
+        (None, Some(reply)) => Approval::Answered(reply),
+        (None, None) => Approval::NotAsked,
     }
 }
 
-/// A call that was interrupted waits until the person has said whether it may be made again.
-fn repeat(history: &History, run: &Run, task: &TaskHistory, call: OpId) -> Option<Option<Act>> {
-    let (status, _) = task.result(call)?;
-    if !matches!(status, shared_types::payload::tool::ToolStatus::Interrupted { .. }) {
-        return None;
+/// Whether the person still has to decide about repeating a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RepeatDecision {
+    /// The call was not interrupted, or the person has decided.
+    NotNeeded,
+    Pending,
+    NotAsked,
+}
+
+fn repeat_decision(history: &History, run: &Run, task: &TaskHistory, call: OpId) -> RepeatDecision {
+    if !matches!(task.result(call), Some((ToolStatus::Interrupted { .. }, _))) {
+        return RepeatDecision::NotNeeded;
     }
-    let ask = repeat_of(call);
+    let ask = repeat_ask_id(call);
     match (history.answers.contains_key(&ask), run.ask(ask).is_some()) {
-        (true, _) => None,
-        (false, true) => Some(None),
-        (false, false) => Some(Some(Act::AskRepeat { task: task.id, call })),
+        (true, _) => RepeatDecision::NotNeeded,
+        (false, true) => RepeatDecision::Pending,
+        (false, false) => RepeatDecision::NotAsked,
     }
 }
 
-/// The question whether a call may be made, or that a call is.
-pub(crate) fn approval_of(call: OpId) -> AskId {
+/// The id of the question whether a call may be made, or of the question that the call itself asks.
+pub(crate) fn approval_ask_id(call: OpId) -> AskId {
     AskId::from_bytes(*call.as_bytes())
 }
 
-/// The question whether a call is to be made again is another than the one whether it may be made.
-pub(crate) fn repeat_of(call: OpId) -> AskId {
-    another(call, 15)
+/// The id of the question whether an interrupted call may be repeated.
+pub(crate) fn repeat_ask_id(call: OpId) -> AskId {
+    derived_ask_id(call, 15)
 }
 
-/// And so is the one whether it is to be called off.
-pub(crate) fn outbox_of(call: OpId) -> AskId {
-    another(call, 14)
+/// The id of the outbox entry of a call.
+pub(crate) fn outbox_ask_id(call: OpId) -> AskId {
+    derived_ask_id(call, 14)
 }
 
-fn another(call: OpId, byte: usize) -> AskId {
+/// A further id for a question about the same call. Stored asks have these ids, so they must not change.
+fn derived_ask_id(call: OpId, byte: usize) -> AskId {
     let mut bytes = *call.as_bytes();
     bytes[byte] ^= 0xff;
     AskId::from_bytes(bytes)
 }
 
-fn is_fine(status: &shared_types::payload::tool::ToolStatus) -> bool {
-    matches!(status, shared_types::payload::tool::ToolStatus::Exited { code: 0 })
+fn is_success(status: &ToolStatus) -> bool {
+    matches!(status, ToolStatus::Exited { code: 0 })
 }
 
-/// Whether somebody handed work on, or wanted to finish while others still work for it, and did nothing else.
-fn only_waits(task: &TaskHistory, calls: &[shared_types::payload::llm::RequestedCall]) -> bool {
-    calls.iter().all(|wanted| {
-        let handed_on = [Verb::Delegate, Verb::Tell].iter().any(|verb| verb.is(&wanted.tool));
-        let is_fine = task.result(wanted.call).is_some_and(|(status, _)| is_fine(status));
-        handed_on && is_fine || Verb::Finish.is(&wanted.tool)
+/// Whether an agent only delegated, answered helpers or tried to finish while helpers still work.
+fn only_waits(task: &TaskHistory, calls: &[RequestedCall]) -> bool {
+    calls.iter().all(|requested| {
+        let is_delegation =
+            [ControlTool::Delegate, ControlTool::Tell].iter().any(|tool| tool.is(&requested.tool));
+        let is_success = task.result(requested.call).is_some_and(|(status, _)| is_success(status));
+        is_delegation && is_success || ControlTool::Finish.is(&requested.tool)
     })
 }
 
-/// Where the words of the end are: in the call that said so, or in the last reply.
-fn last_words(task: &TaskHistory) -> Words {
+/// The final text of an agent: the summary of its `finish` call, or its last reply.
+fn final_text(task: &TaskHistory) -> FinalText {
     let Some(turn) = task.last_turn() else {
-        return Words::These("It ended before it said anything.".into());
+        return FinalText::Fixed("It ended before it said anything.".into());
     };
-    match turn.calls.iter().position(|wanted| Verb::Finish.is(&wanted.tool)) {
-        Some(place) => Words::In(turn.reply, place),
-        None => Words::Of(turn.reply),
+    match turn.calls.iter().position(|requested| ControlTool::Finish.is(&requested.tool)) {
+        Some(index) => FinalText::FinishSummary(turn.reply, index),
+        None => FinalText::Reply(turn.reply),
     }
 }
 
-/// Why it makes no sense to go on with an agent.
-fn hopeless(history: &History, task: &TaskHistory) -> Option<Box<str>> {
+/// Why an agent cannot continue, if it cannot.
+fn failure_reason(history: &History, task: &TaskHistory) -> Option<Box<str>> {
     let role = roles::named(&task.role);
-    let limit = role.map_or(0, Role::turns);
+    let limit = role.map_or(0, Role::max_turns);
     let has_finished = task.last_turn().is_some_and(|turn| {
-        let fine = |call| task.result(call).is_some_and(|(status, _)| is_fine(status));
-        turn.calls.iter().any(|wanted| Verb::Finish.is(&wanted.tool) && fine(wanted.call))
+        let succeeded = |call| task.result(call).is_some_and(|(status, _)| is_success(status));
+        turn.calls
+            .iter()
+            .any(|requested| ControlTool::Finish.is(&requested.tool) && succeeded(requested.call))
     });
     if !has_finished && task.turns() >= limit && task.last_turn().is_some_and(|turn| !turn.calls.is_empty()) {
-        let open =
-            task.last_turn().is_some_and(|turn| turn.calls.iter().any(|w| task.result(w.call).is_none()));
-        if !open && history.helpers(task.id).next().is_none() {
+        let has_open_calls = task
+            .last_turn()
+            .is_some_and(|turn| turn.calls.iter().any(|requested| task.result(requested.call).is_none()));
+        if !has_open_calls && history.helpers(task.id).next().is_none() {
             return Some(format!("it took {limit} turns and was not done").into());
         }
     }
@@ -304,62 +306,62 @@ fn hopeless(history: &History, task: &TaskHistory) -> Option<Box<str>> {
     if ended == Some(ReplyEnd::Refused) {
         return Some("its model refused to go on".into());
     }
-    if task.stumbles() >= STUMBLES {
+    if task.incomplete_replies() >= MAX_INCOMPLETE_REPLIES {
         return Some("its model said nothing whole, again and again".into());
     }
-    // Whoever waits for somebody may well try the same again.
-    let waits = history.helpers(task.id).next().is_some();
-    if !waits && rounds(&task.entries) >= ROUNDS {
+    // An agent with helpers may repeat calls while it waits for them.
+    let has_helpers = history.helpers(task.id).next().is_some();
+    if !has_helpers && repeated_rounds(&task.entries) >= MAX_ROUNDS {
         return Some("it made the same calls with the same results again and again".into());
     }
-    task.failures.iter().find_map(|reason| reason.strip_prefix(GIVEN_UP)).map(Into::into)
+    task.permanent_failure.clone()
 }
 
-/// How often an agent goes through the very same turns before it is taken to be lost. It is told so before.
-const ROUNDS: usize = 4;
-pub(crate) const ROUNDS_BEFORE_A_WORD: usize = ROUNDS - 1;
-/// Turns in a row that are cut off or empty.
-const STUMBLES: usize = 3;
-/// How the reason of a turn begins that will not be taken however often it is tried.
-pub(crate) const GIVEN_UP: &str = "given up: ";
+/// After how many equal rounds of turns an agent fails. It is warned one round before.
+const MAX_ROUNDS: usize = 4;
+pub(crate) const ROUNDS_BEFORE_WARNING: usize = MAX_ROUNDS - 1;
+/// After how many cut off or empty replies in a row an agent fails.
+const MAX_INCOMPLETE_REPLIES: usize = 3;
 
-/// Those who work for it are stopped first.
-fn give_up(history: &History, task: &TaskHistory, reason: Box<str>) -> Vec<Act> {
-    let helpers: Vec<Act> = history.helpers(task.id).flat_map(|helper| stop(history, helper)).collect();
+/// Fails an agent. Its helpers and calls are stopped first.
+fn fail_task(history: &History, task: &TaskHistory, reason: Box<str>) -> Vec<PlannedStep> {
+    let helpers: Vec<PlannedStep> =
+        history.helpers(task.id).flat_map(|helper| cancel_task(history, helper)).collect();
     if !helpers.is_empty() {
         return helpers;
     }
     if history.has_open_calls(task.id) {
         return stop_calls(history, task);
     }
-    let words = Words::These(reason.clone());
-    vec![Act::End { task: task.id, outcome: TaskOutcome::Failed(reason), words }]
+    let text = FinalText::Fixed(reason.clone());
+    vec![PlannedStep::EndTask { task: task.id, outcome: TaskOutcome::Failed(reason), text }]
 }
 
-/// Ends the work of an agent and of all who work for it, from the leaves on.
-fn stop(history: &History, task: &TaskHistory) -> Vec<Act> {
-    let helpers: Vec<Act> = history.helpers(task.id).flat_map(|helper| stop(history, helper)).collect();
+/// Cancels an agent and its helpers, helpers first.
+fn cancel_task(history: &History, task: &TaskHistory) -> Vec<PlannedStep> {
+    let helpers: Vec<PlannedStep> =
+        history.helpers(task.id).flat_map(|helper| cancel_task(history, helper)).collect();
     if !helpers.is_empty() {
         return helpers;
     }
     if history.has_open_calls(task.id) {
         return stop_calls(history, task);
     }
-    vec![Act::End {
+    vec![PlannedStep::EndTask {
         task: task.id,
         outcome: TaskOutcome::Cancelled,
-        words: Words::These("It was stopped.".into()),
+        text: FinalText::Fixed("It was stopped.".into()),
     }]
 }
 
-fn stop_calls(history: &History, task: &TaskHistory) -> Vec<Act> {
+fn stop_calls(history: &History, task: &TaskHistory) -> Vec<PlannedStep> {
     let turn = task.last_turn();
-    let calls = turn.iter().flat_map(|turn| turn.calls.iter().map(|wanted| wanted.call));
-    calls.filter(|call| history.is_open(*call)).map(|call| Act::Stop { call }).collect()
+    let calls = turn.iter().flat_map(|turn| turn.calls.iter().map(|requested| requested.call));
+    calls.filter(|call| history.is_open(*call)).map(|call| PlannedStep::StopCall { call }).collect()
 }
 
-/// What the person ended is put away: calls that still run, then agents.
-fn put_away(history: &History) -> Vec<Act> {
-    let Some(first) = history.tasks.get(&history.first()) else { return Vec::new() };
-    if history.is_working(first.id) { stop(history, first) } else { Vec::new() }
+/// Stops what is left of a run that the person cancelled: open calls first, then agents.
+fn stop_cancelled(history: &History) -> Vec<PlannedStep> {
+    let Some(first) = history.tasks.get(&history.root_task()) else { return Vec::new() };
+    if history.is_working(first.id) { cancel_task(history, first) } else { Vec::new() }
 }

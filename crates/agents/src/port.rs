@@ -1,4 +1,4 @@
-//! The computer as agents see it: what lasts is recorded, what is there is read, commands run in cells.
+//! The interface through which agents use a computer: record events, read files and contents, run commands in cells.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,24 +19,24 @@ use thiserror::Error;
 
 use crate::rules::Rules;
 
-/// What a computer answers, in its own time.
+/// A pending answer of the computer.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, PortError>> + Send + 'a>>;
 
-/// Why a computer did not do what it was asked.
+/// Why a request to the computer failed.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum PortError {
-    /// The present does not allow it. Asking again does not help.
+    /// The current state does not allow it. A retry does not help.
     #[error("{0}")]
     Refused(String),
-    /// It cannot be recorded or read now: the disk is full, the computer is being closed.
+    /// Nothing can be recorded or read now: the disk is full, or the computer is closing. A retry may help.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// Something to be recorded, with everything that deciding needs.
+/// An action to record, with everything that the kernel needs to decide it.
 #[derive(Debug, Clone)]
 pub struct AgentSubmission {
-    /// Minted by whoever does it; a resend is recognised by it.
+    /// Created by the sender; a resend is recognised by it.
     pub command: CommandId,
     pub op: OpId,
     pub run: RunId,
@@ -44,11 +44,11 @@ pub struct AgentSubmission {
     pub cause: Option<EventId>,
     pub taint: Vec<Taint>,
     pub action: Action,
-    /// Contents that the action names.
+    /// Contents that the action refers to.
     pub contents: Vec<(ContentHash, Vec<u8>)>,
 }
 
-/// Who makes a call, and where it came from.
+/// Which agent makes a call, and under which conditions.
 #[derive(Debug, Clone)]
 pub struct CallOrigin {
     pub run: RunId,
@@ -57,11 +57,11 @@ pub struct CallOrigin {
     pub actor: Actor,
     pub taint: Vec<Taint>,
     pub read_policy: ReadPolicy,
-    /// What a command may take, where a budget sets a bound to it.
+    /// The time that the budgets leave for the command, if they limit it.
     pub left: Option<Duration>,
 }
 
-/// Which files an agent may read without being asked.
+/// Which files an agent may read without asking the person.
 #[derive(Clone)]
 pub struct ReadPolicy {
     own: MayRead,
@@ -71,29 +71,23 @@ pub struct ReadPolicy {
 type MayRead = Arc<dyn Fn(&FilePath) -> bool + Send + Sync>;
 
 impl ReadPolicy {
-    /// What one agent may read: never less than every agent may.
+    /// The policy of one agent, which may read at least what every agent may.
     pub fn of_one(rules: &Arc<Rules>, own: impl Fn(&FilePath) -> bool + Send + Sync + 'static) -> Self {
         Self { own: Arc::new(own), ..Self::of_everyone(rules) }
     }
 
-    /// What every agent may read.
+    /// The policy that applies to every agent.
     pub fn of_everyone(rules: &Arc<Rules>) -> Self {
         let rules = Arc::clone(rules);
         let everyone: MayRead = Arc::new(move |path| rules.may_everyone_read(path));
         Self { own: Arc::clone(&everyone), everyone }
     }
 
-    /// Nothing at all.
-    pub fn of_nobody() -> Self {
-        let nobody: MayRead = Arc::new(|_| false);
-        Self { own: Arc::clone(&nobody), everyone: nobody }
-    }
-
     pub fn may_read(&self, path: &FilePath) -> bool {
         (self.own)(path)
     }
 
-    /// Whether nobody has to be asked, whichever agent reads it.
+    /// Whether every agent may read the file without asking the person.
     pub fn may_everyone_read(&self, path: &FilePath) -> bool {
         (self.everyone)(path)
     }
@@ -105,61 +99,61 @@ impl std::fmt::Debug for ReadPolicy {
     }
 }
 
-/// A file as the log has it.
+/// A file, folder or link in the log's current view.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct FoundFile {
     pub node: FileNode,
-    /// Labels of whatever wrote it last.
+    /// Taint labels of its last write.
     pub taint: Vec<Taint>,
 }
 
-/// What is in a folder.
+/// The entries of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderListing {
-    /// Those of folders have a slash at their end.
+    /// The names; folders end in a slash.
     pub names: Vec<String>,
-    /// Labels of what has these names: whoever chose them may have read anything.
+    /// Taint labels of the entries: their names may come from a tainted agent.
     pub taint: Vec<Taint>,
 }
 
-/// A place where words were found.
+/// A search result in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileHit {
     pub path: FilePath,
-    /// The line that holds them, where the words are in the file and not in its name.
+    /// The matching line, if the match is in the file and not in its name.
     pub line: Option<String>,
-    /// Labels of the file.
+    /// Taint labels of the file.
     pub taint: Vec<Taint>,
 }
 
-/// What holds for a run beyond itself.
+/// Settings and limits that apply to a run from outside of it.
 #[derive(Debug, Clone, Default)]
 pub struct RunContext {
-    /// What the person allowed: in this run, or in all.
+    /// Grants for this run, or for all runs.
     pub grants: Vec<Grant>,
-    /// What the run took.
+    /// What the run has used.
     pub spent: Option<Spent>,
-    /// What all runs took today.
+    /// What all runs have used today.
     pub today: DaySpent,
-    /// What all runs of a day may take, as the person set it.
+    /// The person's budget for all runs of a day.
     pub daily: Budget,
-    /// What one agent of a role may take, as the person set it.
+    /// The person's budgets for one agent of a role, by role.
     pub agents: Vec<(String, Budget)>,
-    /// For how long calls that cannot be taken back lie in the outbox.
+    /// How long final calls wait in the outbox.
     pub outbox: Duration,
-    /// Which model each role gets, as the person set it.
+    /// The person's choice of models, by role.
     pub roles: Vec<(String, String)>,
 }
 
-/// The computer. Whatever blocks does so on threads of its own.
+/// The computer. Implementations run blocking work on threads of their own.
 pub trait ComputerPort: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
     fn new_command(&self) -> CommandId;
     fn new_op(&self) -> OpId;
 
-    /// Records something; where its last event stands, if it made any.
-    fn record(&self, deed: AgentSubmission) -> Answer<'_, Option<Seq>>;
-    /// Keeps bytes that are too many to travel with what names them.
+    /// Records an action. Returns the position of its last event, if it made any.
+    fn record(&self, submission: AgentSubmission) -> Answer<'_, Option<Seq>>;
+    /// Stores a content that is too large to be part of a submission.
     fn keep(&self, bytes: Vec<u8>) -> Answer<'_, ContentRef>;
     fn content(&self, hash: ContentHash) -> Answer<'_, Vec<u8>>;
 
@@ -169,20 +163,20 @@ pub trait ComputerPort: Send + Sync + 'static {
     fn events_of(&self, run: RunId) -> Answer<'_, Vec<Event>>;
     fn standing(&self, run: RunId) -> Answer<'_, RunContext>;
 
-    fn file(&self, path: FilePath) -> Answer<'_, Option<Found>>;
-    /// Nothing, if there is no such folder.
+    fn file(&self, path: FilePath) -> Answer<'_, Option<FoundFile>>;
+    /// `None`, if there is no such folder.
     fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<FolderListing>>;
     fn search(&self, words: String) -> Answer<'_, Vec<FileHit>>;
 
-    /// Runs a command in a cell as one call, from its record to its result; again, if it is recorded already and
-    /// nothing of it took effect. Files that its agent may not read are not readable in the cell, and what it prints
-    /// and writes carries the labels of whatever it could read. Where its result stands.
+    /// Runs a command in a cell as one call, and records the call and its result; returns the position of the result. A
+    /// call that is recorded already and had no effect is run again. Files that the agent may not read are not readable
+    /// in the cell; its output and changes carry the taint labels of all files that it could read.
     fn exec(&self, by: CallOrigin, command: RunCommand) -> Answer<'_, Seq>;
-    /// Whether a command of this call runs, or is about to.
+    /// Whether a command of this call runs or is about to start.
     fn is_running(&self, call: OpId) -> bool;
-    /// Ends a command that runs.
+    /// Stops a running command.
     fn stop(&self, call: OpId);
 
-    /// Says what an agent is saying just now to whoever listens. No words at all make void what it said so far.
+    /// Streams the text that an agent's model is writing to the tabs that watch. An empty text discards the text so far.
     fn say(&self, run: RunId, task: TaskId, text: &str);
 }

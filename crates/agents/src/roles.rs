@@ -1,22 +1,22 @@
-//! The roles of the choir: what each is told and which tools it holds.
+//! The roles of agents: their system prompts and tools.
 //!
-//! A role's words and tools together stay short, since a model that runs on the person's own machine reads slowly.
+//! Prompt and tools of a role stay short together, because the local model reads slowly.
 
 use models::chat::Tool;
 
 use crate::tools::{self, ToolKind};
 
-/// Bytes that a model on the person's own machine is told before its task, with all tools: some 800 tokens.
-const LOCAL: usize = 800 * models::BYTES_PER_TOKEN;
+/// The most bytes of the system prompt and all tools for the local model: about 800 tokens.
+const LOCAL_PROMPT_BYTES: usize = 800 * models::BYTES_PER_TOKEN;
 
-/// A kind of agent.
+/// The role of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
-    /// Takes the objective, hands work on, watches and finishes. It touches no tool.
+    /// Takes the objective, delegates, watches and finishes. It only has coordination tools.
     Conductor,
     /// Writes the document, and is its only author besides the person.
     Writer,
-    /// Finds things out.
+    /// Finds information in the workspace and on the web.
     Researcher,
     /// Runs commands and changes files.
     Terminal,
@@ -38,7 +38,7 @@ impl Role {
         }
     }
 
-    /// What it may use.
+    /// The tools of the role.
     pub fn tools(self) -> &'static [ToolKind] {
         use ToolKind::{
             Ask, Delegate, Edit, Exec, Fetch, Finish, List, Read, Report, Search, Tell, WebSearch, Write,
@@ -51,7 +51,7 @@ impl Role {
         }
     }
 
-    /// Whom it may hand work to.
+    /// The roles that it can delegate to.
     pub fn helpers(self) -> &'static [Self] {
         match self {
             Self::Conductor => &[Self::Writer, Self::Researcher, Self::Terminal],
@@ -60,8 +60,8 @@ impl Role {
         }
     }
 
-    /// Turns after which it is taken to be lost.
-    pub fn turns(self) -> usize {
+    /// After how many turns without an end an agent fails.
+    pub fn max_turns(self) -> usize {
         match self {
             Self::Conductor => 40,
             Self::Writer => 60,
@@ -70,8 +70,7 @@ impl Role {
         }
     }
 
-    /// What it is told before everything else.
-    pub fn words(self) -> &'static str {
+    pub fn system_prompt(self) -> &'static str {
         match self {
             Self::Conductor => CONDUCTOR,
             Self::Writer => WRITER,
@@ -80,15 +79,15 @@ impl Role {
         }
     }
 
-    /// Its tools as its model is told of them.
-    pub fn offered(self) -> Vec<Tool> {
-        self.tools().iter().map(|tool| tools::offer(*tool, self)).collect()
+    /// Its tools in the form that a model is sent.
+    pub fn tool_definitions(self) -> Vec<Tool> {
+        self.tools().iter().map(|tool| tools::definition(*tool, self)).collect()
     }
 
-    /// Bytes that are left for the tools of others, where the model runs on the person's own machine.
-    pub fn local_room(self) -> usize {
-        let own: usize = self.offered().iter().map(tools::size).sum();
-        LOCAL.saturating_sub(self.words().len() + own)
+    /// The bytes that are left for external tools in a prompt for the local model.
+    pub fn local_tool_bytes(self) -> usize {
+        let own: usize = self.tool_definitions().iter().map(tools::definition_size).sum();
+        LOCAL_PROMPT_BYTES.saturating_sub(self.system_prompt().len() + own)
     }
 }
 
@@ -127,18 +126,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_role_is_told_fits_a_model_on_the_persons_own_machine() {
+    fn the_prompt_of_every_role_fits_the_local_model() {
         for role in ROLES {
-            let tools = serde_json::to_string(&role.offered()).unwrap();
-            let all = role.words().len() + tools.len() + role.local_room();
-            assert!(all < LOCAL + 64, "{}: {all} bytes", role.name());
-            assert!(role.local_room() > 0, "{}", role.name());
+            let tools = serde_json::to_string(&role.tool_definitions()).unwrap();
+            let all = role.system_prompt().len() + tools.len() + role.local_tool_bytes();
+            assert!(all < LOCAL_PROMPT_BYTES + 64, "{}: {all} bytes", role.name());
+            assert!(role.local_tool_bytes() > 0, "{}", role.name());
         }
     }
 
     #[test]
-    fn the_conductor_touches_nothing() {
-        let verbs = [ToolKind::Delegate, ToolKind::Tell, ToolKind::Ask, ToolKind::Finish, ToolKind::Report];
-        assert!(Role::Conductor.tools().iter().all(|tool| verbs.contains(tool)));
+    fn the_conductor_has_only_coordination_tools() {
+        let coordination =
+            [ToolKind::Delegate, ToolKind::Tell, ToolKind::Ask, ToolKind::Finish, ToolKind::Report];
+        assert!(Role::Conductor.tools().iter().all(|tool| coordination.contains(tool)));
     }
 }

@@ -1,6 +1,6 @@
-//! What agents may do, as data: the first rule that fits decides, and a grant of the person's turns "ask" into "allow".
+//! What agents may do, as data: the first matching rule decides, and a grant of the person turns "ask" into "allow".
 //!
-//! The rules come with examples of what they must lead to; rules whose examples fail are not loaded.
+//! Rules come with examples of their decisions; rules whose examples fail are not loaded.
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
@@ -10,30 +10,30 @@ use shared_types::{FilePath, RunId, Taint};
 use thiserror::Error;
 
 use crate::roles::{self, ROLES};
-use crate::toolbox::{Foreign, PREFIX};
-use crate::tools::{TOOLS, ToolKind, Use, plain_host};
+use crate::toolbox::{ExternalTool, PREFIX};
+use crate::tools::{ParsedCall, TOOLS, ToolKind, normalized_host};
 
-/// The rules that hold where the person wrote no others.
+/// The built-in rules. The person's rules come before them.
 const BUILT_IN: &str = include_str!("rules.toml");
 
-/// Why rules are not loaded.
+/// Why rules cannot be loaded.
 #[derive(Debug, Error)]
 pub enum RulesError {
-    #[error("the rules cannot be read: {0}")]
+    #[error("cannot read the rules: {0}")]
     Syntax(#[from] toml::de::Error),
-    #[error("rule {rule}: {pattern:?} is not a pattern: {source}")]
+    #[error("rule {rule}: invalid pattern {pattern:?}: {source}")]
     Pattern { rule: usize, pattern: String, source: globset::Error },
-    #[error("rule {rule}: {name:?} is no {what}")]
+    #[error("rule {rule}: {name:?} is not a {what}")]
     Name { rule: usize, what: &'static str, name: String },
     #[error("example {example}: {reason}")]
     Example { example: usize, reason: String },
 }
 
-/// What is done about a call.
+/// The decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Allow,
-    /// The person decides; with what a lasting grant would cover.
+    /// The person decides. `pattern` is what a grant for more than this call would cover.
     Ask {
         why: String,
         pattern: String,
@@ -45,120 +45,132 @@ pub enum Verdict {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Then {
+enum RuleDecision {
     Allow,
     Ask,
     Deny,
 }
 
+impl std::fmt::Display for RuleDecision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        })
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RuleText {
-    /// Tools that it is about; all, if there is none.
+struct RuleConfig {
+    /// The tools that it applies to; empty means all.
     #[serde(default)]
     tools: Vec<String>,
     #[serde(default)]
     roles: Vec<String>,
-    /// Patterns of paths, hosts, lines of shell, or tools of servers; anything, if there is none.
+    /// Patterns of paths, hosts, shell lines or external tools; empty means all.
     #[serde(default)]
     targets: Vec<String>,
-    /// Patterns of hosts. What allows speaks of calls that go to such hosts only, anything else of those that go to one.
+    /// Patterns of hosts. An allowing rule applies if all hosts of a call match, any other rule if one host matches.
     #[serde(default)]
     hosts: Vec<String>,
-    /// Only calls that reach the outside, or only those that do not.
+    /// If set, applies only to calls that are final, or only to those that are not.
     network: Option<bool>,
-    /// Only where the agent has read untrusted words, or only where not.
+    /// If set, applies only to tainted agents, or only to untainted ones.
     tainted: Option<bool>,
-    then: Then,
+    then: RuleDecision,
     #[serde(default)]
     why: String,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Example {
+struct RuleExample {
     role: String,
     tool: String,
     input: Value,
     #[serde(default)]
     tainted: bool,
-    then: Then,
+    then: RuleDecision,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RulesText {
+struct RulesConfig {
     #[serde(default, rename = "rule")]
-    rules: Vec<RuleText>,
+    rules: Vec<RuleConfig>,
     #[serde(default, rename = "example")]
-    examples: Vec<Example>,
+    examples: Vec<RuleExample>,
 }
 
 #[derive(Debug)]
 struct Rule {
-    text: RuleText,
+    config: RuleConfig,
     targets: Option<GlobSet>,
-    /// The same as patterns of hosts, which is what they are for pages.
-    pages: Option<GlobSet>,
+    /// The targets as normalized patterns of hosts, which are the targets of `fetch`.
+    host_targets: Option<GlobSet>,
     hosts: Option<GlobSet>,
 }
 
 impl Rule {
-    fn new(at: usize, text: RuleText) -> Result<Self, RulesError> {
-        let wrong =
+    fn new(at: usize, config: RuleConfig) -> Result<Self, RulesError> {
+        let invalid =
             |what: &'static str, name: &str| RulesError::Name { rule: at + 1, what, name: name.into() };
-        if let Some(name) = text.tools.iter().find(|name| !is_tool(name)) {
-            return Err(wrong("tool", name));
+        if let Some(name) = config.tools.iter().find(|name| !is_tool(name)) {
+            return Err(invalid("tool", name));
         }
-        if let Some(name) = text.roles.iter().find(|name| roles::named(name).is_none()) {
-            return Err(wrong("role", name));
+        if let Some(name) = config.roles.iter().find(|name| roles::named(name).is_none()) {
+            return Err(invalid("role", name));
         }
-        if let Some(name) = text.hosts.iter().find(|name| !name.is_ascii()) {
-            return Err(wrong("host in ASCII (write it as a browser sends it: xn--…)", name));
+        if let Some(name) = config.hosts.iter().find(|name| !name.is_ascii()) {
+            return Err(invalid("host in ASCII (use the Punycode form: xn--…)", name));
         }
-        let patterns = |of: &[String]| (!of.is_empty()).then(|| set(at + 1, of)).transpose();
-        let plain = |of: &[String]| of.iter().map(|host| plain_host(host)).collect::<Vec<_>>();
-        let targets = patterns(&text.targets)?;
+        let patterns = |of: &[String]| (!of.is_empty()).then(|| glob_set(at + 1, of)).transpose();
+        let normalized = |of: &[String]| of.iter().map(|host| normalized_host(host)).collect::<Vec<_>>();
+        let targets = patterns(&config.targets)?;
         let fetch = ToolKind::Fetch.name();
-        let is_of_pages = text.tools.is_empty() || text.tools.iter().any(|tool| tool == fetch);
-        let pages = if is_of_pages { patterns(&plain(&text.targets))? } else { None };
-        let hosts = patterns(&plain(&text.hosts))?;
-        Ok(Self { text, targets, pages, hosts })
+        let covers_fetch = config.tools.is_empty() || config.tools.iter().any(|tool| tool == fetch);
+        let host_targets = if covers_fetch { patterns(&normalized(&config.targets))? } else { None };
+        let hosts = patterns(&normalized(&config.hosts))?;
+        Ok(Self { config, targets, host_targets, hosts })
     }
 
-    fn fits_target(&self, call: &Use, target: &str) -> bool {
-        let is_page = call.kind() == ToolKind::Fetch;
-        let targets = if is_page { &self.pages } else { &self.targets };
+    fn matches_target(&self, call: &ParsedCall, target: &str) -> bool {
+        let is_fetch = call.kind() == ToolKind::Fetch;
+        let targets = if is_fetch { &self.host_targets } else { &self.targets };
         targets.as_ref().is_none_or(|targets| targets.is_match(target))
     }
 
-    fn fits_hosts(&self, wanted: &[&str]) -> bool {
+    fn matches_hosts(&self, requested: &[&str]) -> bool {
         let Some(hosts) = &self.hosts else { return true };
-        let fits = |host: &&str| hosts.is_match(plain_host(host));
-        match self.text.then {
-            Then::Allow => !wanted.is_empty() && wanted.iter().all(fits),
-            // What stands for many hosts may stand for one of these.
-            Then::Ask | Then::Deny => wanted.iter().any(|host| host.contains('*') || fits(host)),
+        let is_match = |host: &&str| hosts.is_match(normalized_host(host));
+        match self.config.then {
+            RuleDecision::Allow => !requested.is_empty() && requested.iter().all(is_match),
+            // A requested wildcard may include a host of this rule.
+            RuleDecision::Ask | RuleDecision::Deny => {
+                requested.iter().any(|host| host.contains('*') || is_match(host))
+            }
         }
     }
 }
 
-/// Rules that were checked against their examples.
+/// Rules whose examples hold.
 #[derive(Debug)]
 pub struct Rules {
     rules: Vec<Rule>,
 }
 
-/// A call to be judged.
+/// A call with everything that the decision depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct Judged<'a> {
+pub struct JudgedCall<'a> {
     pub role: &'a str,
-    pub call: &'a Use,
+    pub call: &'a ParsedCall,
     pub taint: &'a [Taint],
     pub run: Option<RunId>,
     pub grants: &'a [Grant],
-    /// It leads to an address that the agent made up itself after it had read untrusted words.
-    pub is_made_up: bool,
+    /// Whether it fetches an address that the agent composed itself after it was tainted.
+    pub is_invented_address: bool,
 }
 
 impl Rules {
@@ -166,20 +178,24 @@ impl Rules {
         Self::parse(BUILT_IN)
     }
 
-    /// Rules of the person's, which come before the built-in ones.
+    /// The person's rules, followed by the built-in ones.
     pub fn with(table: &toml::Table) -> Result<Self, RulesError> {
-        let RulesText { rules, examples } = table.clone().try_into()?;
-        Self::before(rules, &examples, Self::built_in()?.rules)
+        let RulesConfig { rules, examples } = table.clone().try_into()?;
+        Self::prepend(rules, &examples, Self::built_in()?.rules)
     }
 
     fn parse(text: &str) -> Result<Self, RulesError> {
-        let RulesText { rules, examples } = toml::from_str(text)?;
-        Self::before(rules, &examples, Vec::new())
+        let RulesConfig { rules, examples } = toml::from_str(text)?;
+        Self::prepend(rules, &examples, Vec::new())
     }
 
-    /// Puts rules before others and holds all of them against the examples of the first.
-    fn before(first: Vec<RuleText>, examples: &[Example], others: Vec<Rule>) -> Result<Self, RulesError> {
-        let first = first.into_iter().enumerate().map(|(at, text)| Rule::new(at, text));
+    /// Puts rules before others, and checks the result against the examples of the first.
+    fn prepend(
+        first: Vec<RuleConfig>,
+        examples: &[RuleExample],
+        others: Vec<Rule>,
+    ) -> Result<Self, RulesError> {
+        let first = first.into_iter().enumerate().map(|(at, config)| Rule::new(at, config));
         let mut rules = first.collect::<Result<Vec<_>, _>>()?;
         rules.extend(others);
         let rules = Self { rules };
@@ -189,104 +205,107 @@ impl Rules {
         Ok(rules)
     }
 
-    fn check(&self, example: &Example) -> Result<(), String> {
+    fn check(&self, example: &RuleExample) -> Result<(), String> {
         let role =
             roles::named(&example.role).ok_or_else(|| format!("there is no role {:?}", example.role))?;
-        let call = if example.tool == ToolKind::Foreign.name() {
-            foreign(&example.input)?
+        let call = if example.tool == ToolKind::External.name() {
+            external_tool(&example.input)?
         } else {
-            Use::read(role, &example.tool, &example.input)?
+            ParsedCall::parse(role, &example.tool, &example.input)?
         };
         let taint = if example.tainted { vec![Taint::WEB] } else { Vec::new() };
-        let judged = Judged {
+        let judged = JudgedCall {
             role: &example.role,
             call: &call,
             taint: &taint,
             run: None,
             grants: &[],
-            is_made_up: false,
+            is_invented_address: false,
         };
-        let then = match self.judge(&judged) {
-            Verdict::Allow => Then::Allow,
-            Verdict::Ask { .. } => Then::Ask,
-            Verdict::Deny { .. } => Then::Deny,
+        let decision = match self.judge(&judged) {
+            Verdict::Allow => RuleDecision::Allow,
+            Verdict::Ask { .. } => RuleDecision::Ask,
+            Verdict::Deny { .. } => RuleDecision::Deny,
         };
-        if then == example.then {
+        if decision == example.then {
             Ok(())
         } else {
-            Err(format!("it leads to {then:?}, not to {:?}", example.then))
+            Err(format!("the rules decide {decision}, not {}", example.then))
         }
     }
 
-    /// Whether every agent may read a file without being asked, also one that has read untrusted words and one whose role
-    /// no rule names. No grant counts.
+    /// Whether every agent may read a file without asking the person: agents of all roles, also of roles that no rule names,
+    /// tainted or not. Grants do not count.
     pub fn may_everyone_read(&self, path: &FilePath) -> bool {
-        let call = Use::Read { path: path.clone() };
+        let call = ParsedCall::Read { path: path.clone() };
         let allows = |role: &str, taint: &[Taint]| {
-            let judged = Judged { role, call: &call, taint, run: None, grants: &[], is_made_up: false };
+            let judged =
+                JudgedCall { role, call: &call, taint, run: None, grants: &[], is_invented_address: false };
             self.judge(&judged) == Verdict::Allow
         };
         let mut roles = ROLES.iter().map(|role| role.name()).chain([""]);
         roles.all(|role| allows(role, &[]) && allows(role, &[Taint::WEB]))
     }
 
-    /// What is done about a call.
-    pub fn judge(&self, judged: &Judged<'_>) -> Verdict {
+    /// Decides about a call.
+    pub fn judge(&self, judged: &JudgedCall<'_>) -> Verdict {
         let (name, target, is_final) =
             (judged.call.kind().name(), judged.call.target(), judged.call.is_final());
         let hosts = judged.call.hosts();
         let is_tainted = !judged.taint.is_empty();
-        let fits = |rule: &&Rule| {
-            let text = &rule.text;
-            (text.tools.is_empty() || text.tools.iter().any(|tool| tool == name))
-                && (text.roles.is_empty() || text.roles.iter().any(|role| role == judged.role))
-                && text.network.is_none_or(|network| network == is_final)
-                && text.tainted.is_none_or(|tainted| tainted == is_tainted)
-                && rule.fits_target(judged.call, &target)
-                && rule.fits_hosts(&hosts)
+        let applies = |rule: &&Rule| {
+            let config = &rule.config;
+            (config.tools.is_empty() || config.tools.iter().any(|tool| tool == name))
+                && (config.roles.is_empty() || config.roles.iter().any(|role| role == judged.role))
+                && config.network.is_none_or(|network| network == is_final)
+                && config.tainted.is_none_or(|tainted| tainted == is_tainted)
+                && rule.matches_target(judged.call, &target)
+                && rule.matches_hosts(&hosts)
         };
-        let rule = self.rules.iter().find(fits);
-        let (then, why) =
-            rule.map_or((Then::Ask, "no rule speaks of it"), |rule| (rule.text.then, &*rule.text.why));
-        let (then, why) = match then {
-            // What cannot be taken back is never done on the word of a stranger.
-            Then::Allow if is_final && is_tainted => (Then::Ask, "it has read untrusted words"),
-            Then::Allow if judged.is_made_up => (
-                Then::Ask,
-                "it made this address up after it had read untrusted words, and could carry something out",
+        let rule = self.rules.iter().find(applies);
+        let (decision, why) = rule
+            .map_or((RuleDecision::Ask, "no rule covers it"), |rule| (rule.config.then, &*rule.config.why));
+        let (decision, why) = match decision {
+            // A tainted agent makes no final call without the person.
+            RuleDecision::Allow if is_final && is_tainted => {
+                (RuleDecision::Ask, "the agent has read tainted text")
+            }
+            RuleDecision::Allow if judged.is_invented_address => (
+                RuleDecision::Ask,
+                "the agent composed this address after it had read tainted text; it could leak data",
             ),
-            Then::Allow | Then::Ask | Then::Deny => (then, why),
+            RuleDecision::Allow | RuleDecision::Ask | RuleDecision::Deny => (decision, why),
         };
-        match then {
-            Then::Allow => Verdict::Allow,
-            Then::Deny => Verdict::Deny { why: why.to_owned() },
-            Then::Ask if granted(judged) => Verdict::Allow,
-            Then::Ask => Verdict::Ask { why: why.to_owned(), pattern: pattern(judged.call) },
+        match decision {
+            RuleDecision::Allow => Verdict::Allow,
+            RuleDecision::Deny => Verdict::Deny { why: why.to_owned() },
+            RuleDecision::Ask if is_granted(judged) => Verdict::Allow,
+            RuleDecision::Ask => Verdict::Ask { why: why.to_owned(), pattern: grant_pattern(judged.call) },
         }
     }
 }
 
-/// A tool of somebody else's, as an example speaks of it.
-fn foreign(input: &Value) -> Result<Use, String> {
+/// The call of an external tool in an example.
+fn external_tool(input: &Value) -> Result<ParsedCall, String> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Named {
+    struct ExternalToolExample {
         server: String,
         tool: String,
         #[serde(default)]
         reads_only: bool,
     }
-    let Named { server, tool, reads_only } =
+    let ExternalToolExample { server, tool, reads_only } =
         serde_json::from_value(input.clone()).map_err(|e| e.to_string())?;
     let name = format!("{PREFIX}{server}_{tool}");
-    Use::foreign(&name, Foreign { server, tool, reads_only }, &Value::Null)
+    ParsedCall::parse_external(&name, ExternalTool { server, tool, reads_only }, &Value::Null)
 }
 
 fn is_tool(name: &str) -> bool {
-    TOOLS.iter().chain([&ToolKind::Foreign]).any(|tool| tool.name() == name)
+    TOOLS.iter().chain([&ToolKind::External]).any(|tool| tool.name() == name)
 }
 
-fn set(rule: usize, patterns: &[String]) -> Result<GlobSet, RulesError> {
+fn glob_set(rule: usize, patterns: &[String]) -> Result<GlobSet, RulesError> {
     let bad = |pattern: &str, source| RulesError::Pattern { rule, pattern: pattern.to_owned(), source };
     let mut builder = GlobSetBuilder::new();
     for pattern in patterns {
@@ -295,53 +314,53 @@ fn set(rule: usize, patterns: &[String]) -> Result<GlobSet, RulesError> {
     builder.build().map_err(|e| bad("", e))
 }
 
-/// What a grant for hosts begins with.
-const HOSTS: &str = "hosts ";
+/// The prefix of grants for hosts. Stored grants contain it.
+const HOSTS_PREFIX: &str = "hosts ";
 
-/// What a lasting grant for a call covers: its hosts, or exactly this target.
-fn pattern(call: &Use) -> String {
+/// What a grant for more than one call covers: the hosts of this call, or exactly its target.
+fn grant_pattern(call: &ParsedCall) -> String {
     match call {
-        Use::Exec { hosts, .. } if !hosts.is_empty() => format!("{HOSTS}{}", hosts.join(" ")),
-        // The same command in other words, which nobody can take for hosts.
-        Use::Exec { command, .. } if command.starts_with(HOSTS) => format!("exec {command}"),
-        Use::Exec { .. }
-        | Use::Read { .. }
-        | Use::List { .. }
-        | Use::Search { .. }
-        | Use::Write { .. }
-        | Use::Edit { .. }
-        | Use::Fetch { .. }
-        | Use::WebSearch { .. }
-        | Use::Delegate { .. }
-        | Use::Tell { .. }
-        | Use::Report { .. }
-        | Use::Ask { .. }
-        | Use::Finish { .. }
-        | Use::Foreign { .. } => call.target(),
+        ParsedCall::Exec { hosts, .. } if !hosts.is_empty() => format!("{HOSTS_PREFIX}{}", hosts.join(" ")),
+        // Another spelling of the command, which cannot be confused with a grant for hosts.
+        ParsedCall::Exec { command, .. } if command.starts_with(HOSTS_PREFIX) => format!("exec {command}"),
+        ParsedCall::Exec { .. }
+        | ParsedCall::Read { .. }
+        | ParsedCall::List { .. }
+        | ParsedCall::Search { .. }
+        | ParsedCall::Write { .. }
+        | ParsedCall::Edit { .. }
+        | ParsedCall::Fetch { .. }
+        | ParsedCall::WebSearch { .. }
+        | ParsedCall::Delegate { .. }
+        | ParsedCall::Tell { .. }
+        | ParsedCall::Report { .. }
+        | ParsedCall::Ask { .. }
+        | ParsedCall::Finish { .. }
+        | ParsedCall::External { .. } => call.target(),
     }
 }
 
-/// Whether the person allowed it. What holds in all runs was said before anybody knew what the agent would read, so for
-/// one that has read untrusted words only what was allowed in its own run counts where nothing can be taken back.
-fn granted(judged: &Judged<'_>) -> bool {
-    let needs_own_run = !judged.taint.is_empty() && (judged.call.is_final() || judged.is_made_up);
+/// Whether a grant covers the call. A grant for all runs was given before the person could know what the agent would read,
+/// so for final calls of a tainted agent only grants for its own run count.
+fn is_granted(judged: &JudgedCall<'_>) -> bool {
+    let needs_own_run = !judged.taint.is_empty() && (judged.call.is_final() || judged.is_invented_address);
     judged.grants.iter().any(|grant| {
-        let in_time = match grant.run {
+        let is_in_scope = match grant.run {
             Some(run) => judged.run == Some(run),
             None => !needs_own_run,
         };
-        in_time && &*grant.tool == judged.call.name() && covers(&grant.pattern, judged.call)
+        is_in_scope && &*grant.tool == judged.call.name() && covers(&grant.pattern, judged.call)
     })
 }
 
-fn covers(pattern: &str, call: &Use) -> bool {
-    match (pattern.strip_prefix(HOSTS), call) {
-        (Some(allowed), Use::Exec { hosts, .. }) => {
+fn covers(pattern: &str, call: &ParsedCall) -> bool {
+    match (pattern.strip_prefix(HOSTS_PREFIX), call) {
+        (Some(allowed), ParsedCall::Exec { hosts, .. }) => {
             let allowed: Vec<&str> = allowed.split(' ').collect();
             !hosts.is_empty() && hosts.iter().all(|host| allowed.contains(&host.as_str()))
         }
         (Some(_), _) => false,
-        (None, _) => pattern == self::pattern(call),
+        (None, _) => pattern == grant_pattern(call),
     }
 }
 

@@ -1,5 +1,7 @@
-//! Tools that somebody else runs, for agents whose roles are offered them. Who has them is chosen by whoever builds the
-//! choir; what they say is material, never an instruction, and labels whoever reads it.
+//! External tools: tools that another program runs (MCP servers), offered to agents by role.
+//!
+//! The program that starts the agents provides the implementation of [`Toolbox`]. The output of an external tool is
+//! material, never an instruction, and it taints the agent that reads it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,44 +11,48 @@ use serde_json::{Map, Value};
 
 use crate::roles::Role;
 
-/// What a toolbox answers, in its own time, which has an end.
+/// An answer of a toolbox. The toolbox sets its own time limit.
 pub type FromToolbox<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What an agent can use beside its own tools.
+/// The external tools that an agent can use at the moment.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Offer {
+pub struct ToolOffer {
     pub tools: Vec<Tool>,
-    /// Servers that do not answer: their tools are not there now.
+    /// Servers that do not respond, so that their tools are missing from `tools`.
     pub silent: Vec<String>,
 }
 
-/// A tool of somebody else's.
+/// A tool that an external server runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Foreign {
-    /// Who runs it.
+pub struct ExternalTool {
+    /// The server that runs it.
     pub server: String,
-    /// Its name there.
+    /// Its name on that server.
     pub tool: String,
-    /// Whether it changes nothing, by the person's word. Anything else may have reached the outside once it was called.
+    /// Whether the person configured it as read-only. A call of any other tool may have external effects.
     pub reads_only: bool,
 }
 
-/// What came of a call, in the words of whoever runs the tool.
+/// The result of a call, in the words of the external server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
+pub struct ExternalToolResult {
     pub text: String,
     pub failed: bool,
-    /// Whether it was cut off, so that nobody knows what became of it.
+    /// Whether the connection was lost during the call, so that its effects are unknown.
     pub cut_off: bool,
 }
 
-/// Whoever has tools of others.
+/// Finds and calls external tools.
 pub trait Toolbox: Send + Sync + 'static {
-    fn offered(&self, role: Role) -> FromToolbox<'_, Offer>;
-    /// The tool of a name, if a role is offered one.
-    fn find<'a>(&'a self, role: Role, name: &'a str) -> FromToolbox<'a, Option<Foreign>>;
-    fn call<'a>(&'a self, tool: &'a Foreign, input: Map<String, Value>) -> FromToolbox<'a, Answered>;
+    fn offered(&self, role: Role) -> FromToolbox<'_, ToolOffer>;
+    /// The tool with this name, if the role is offered one.
+    fn find<'a>(&'a self, role: Role, name: &'a str) -> FromToolbox<'a, Option<ExternalTool>>;
+    fn call<'a>(
+        &'a self,
+        tool: &'a ExternalTool,
+        input: Map<String, Value>,
+    ) -> FromToolbox<'a, ExternalToolResult>;
 }
 
-/// How the names of all of them begin.
+/// The prefix of the names of all external tools.
 pub const PREFIX: &str = "mcp_";

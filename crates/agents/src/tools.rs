@@ -1,5 +1,4 @@
-//! What agents can do. A call is read into a typed [`Use`] before anything looks at it; how it is carried out is in
-//! [`crate::job`].
+//! The tools of agents. A call is parsed into a typed [`ParsedCall`] before anything acts on it; `crate::job` performs it.
 
 use models::chat::Tool;
 use serde::Deserialize;
@@ -9,9 +8,9 @@ use shared_types::payload::task::MessageKind;
 use url::Url;
 
 use crate::roles::Role;
-use crate::toolbox::Foreign;
+use crate::toolbox::ExternalTool;
 
-/// The tools, by name.
+/// A tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ToolKind {
     Read,
@@ -27,11 +26,11 @@ pub enum ToolKind {
     Report,
     Ask,
     Finish,
-    /// A tool that somebody else runs; rules speak of all of them by this one name.
-    Foreign,
+    /// Any external tool; rules use this one name for all of them.
+    External,
 }
 
-/// Those that this program has itself.
+/// The built-in tools.
 pub const TOOLS: [ToolKind; 13] = [
     ToolKind::Read,
     ToolKind::List,
@@ -64,7 +63,7 @@ impl ToolKind {
             Self::Report => "report",
             Self::Ask => "ask",
             Self::Finish => "finish",
-            Self::Foreign => "mcp",
+            Self::External => "mcp",
         }
     }
 
@@ -73,15 +72,15 @@ impl ToolKind {
     }
 }
 
-/// Calls that the course of a run depends on.
+/// Tools that affect the course of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum ControlTool {
     Delegate,
     Tell,
     Finish,
 }
 
-impl Verb {
+impl ControlTool {
     pub(crate) fn is(self, tool: &str) -> bool {
         match self {
             Self::Delegate => tool == ToolKind::Delegate.name(),
@@ -91,26 +90,26 @@ impl Verb {
     }
 }
 
-/// Whether a call has to wait for earlier ones of its turn: what they write it may read, or write as well.
+/// Whether a call has to wait for earlier calls of its turn, because it may read or overwrite what they write.
 pub(crate) fn depends_on<'a>(tool: &str, mut earlier: impl Iterator<Item = &'a str>) -> bool {
     let writes = |tool: &str| [ToolKind::Write, ToolKind::Edit].iter().any(|kind| kind.name() == tool);
     let readers = [ToolKind::Exec, ToolKind::Read, ToolKind::List, ToolKind::Search];
     let reads = |tool: &str| readers.iter().any(|kind| kind.name() == tool);
-    if Verb::Finish.is(tool) {
-        // Nobody ends what is still being begun.
+    if ControlTool::Finish.is(tool) {
+        // An agent finishes only after all other calls of the turn.
         return earlier.next().is_some();
     }
     (writes(tool) || reads(tool)) && earlier.any(writes)
 }
 
-/// Bytes of a tool as a model is told of it.
-pub(crate) fn size(tool: &Tool) -> usize {
-    const FRAME: usize = 40;
-    tool.name.len() + tool.description.len() + tool.input.to_string().len() + FRAME
+/// The bytes of a tool definition in a prompt.
+pub(crate) fn definition_size(tool: &Tool) -> usize {
+    const OVERHEAD: usize = 40;
+    tool.name.len() + tool.description.len() + tool.input.to_string().len() + OVERHEAD
 }
 
-/// A tool as the model of a role is told of it.
-pub fn offer(tool: ToolKind, role: Role) -> Tool {
+/// The definition of a tool for the model of a role.
+pub fn definition(tool: ToolKind, role: Role) -> Tool {
     let text = json!({ "type": "string" });
     let object = |properties: Value, required: &[&str]| json!({ "type": "object", "properties": properties, "required": required });
     let (description, input) = match tool {
@@ -164,15 +163,15 @@ pub fn offer(tool: ToolKind, role: Role) -> Tool {
             "End the run when all is done",
             object(json!({ "summary": text, "files": { "type": "array", "items": text } }), &["summary"]),
         ),
-        // Whoever runs one says what it is.
-        ToolKind::Foreign => ("", object(json!({}), &[])),
+        // External tools come with their own definitions.
+        ToolKind::External => ("", object(json!({}), &[])),
     };
     Tool { name: tool.name().into(), description: description.into(), input }
 }
 
-/// A call that was understood.
+/// A tool call with valid arguments.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Use {
+pub enum ParsedCall {
     Read { path: FilePath },
     List { path: Option<FilePath> },
     Search { words: String },
@@ -186,10 +185,10 @@ pub enum Use {
     Report { kind: MessageKind, text: String },
     Ask { question: String, choices: Vec<String> },
     Finish { summary: String, files: Vec<FilePath> },
-    Foreign { name: String, tool: Foreign, input: Map<String, Value> },
+    External { name: String, tool: ExternalTool, input: Map<String, Value> },
 }
 
-/// The arguments of all tools together; each reads its own.
+/// The arguments of all tools together; each tool uses its own.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Arguments {
@@ -211,109 +210,115 @@ struct Arguments {
     files: Vec<String>,
 }
 
-impl Use {
-    /// Understands a call of a role's. The error is a sentence for the model.
-    pub fn read(role: Role, tool: &str, input: &Value) -> Result<Self, String> {
+impl ParsedCall {
+    /// Parses a call of an agent with this role. The error is a sentence for the model.
+    pub fn parse(role: Role, tool: &str, input: &Value) -> Result<Self, String> {
         let kind = ToolKind::named(tool).filter(|kind| role.tools().contains(kind)).ok_or_else(|| {
             let names: Vec<&str> = role.tools().iter().map(|tool| tool.name()).collect();
             format!("you have no tool {tool:?}; yours are {}", names.join(", "))
         })?;
-        let given: Arguments = serde_json::from_value(input.clone())
+        let arguments: Arguments = serde_json::from_value(input.clone())
             .map_err(|e| format!("{tool}: the arguments are wrong: {e}"))?;
         let missing = |name: &str| format!("{tool}: `{name}` is missing");
         let path = |text: Option<String>| parse_path(&text.ok_or_else(|| missing("path"))?);
         Ok(match kind {
-            ToolKind::Read => Self::Read { path: path(given.path)? },
-            ToolKind::List => match given.path.as_deref().map(|path| path.trim_matches('/')) {
+            ToolKind::Read => Self::Read { path: path(arguments.path)? },
+            ToolKind::List => match arguments.path.as_deref().map(|path| path.trim_matches('/')) {
                 None | Some("" | ".") => Self::List { path: None },
-                Some(below) => Self::List { path: Some(parse_path(below)?) },
+                Some(folder) => Self::List { path: Some(parse_path(folder)?) },
             },
-            ToolKind::Search => Self::Search { words: given.words.ok_or_else(|| missing("words"))? },
-            ToolKind::Write => {
-                Self::Write { path: path(given.path)?, text: given.text.ok_or_else(|| missing("text"))? }
-            }
+            ToolKind::Search => Self::Search { words: arguments.words.ok_or_else(|| missing("words"))? },
+            ToolKind::Write => Self::Write {
+                path: path(arguments.path)?,
+                text: arguments.text.ok_or_else(|| missing("text"))?,
+            },
             ToolKind::Edit => Self::Edit {
-                path: path(given.path)?,
-                find: given.find.filter(|find| !find.is_empty()).ok_or_else(|| missing("find"))?,
-                replace: given.replace.ok_or_else(|| missing("replace"))?,
+                path: path(arguments.path)?,
+                find: arguments.find.filter(|find| !find.is_empty()).ok_or_else(|| missing("find"))?,
+                replace: arguments.replace.ok_or_else(|| missing("replace"))?,
             },
             ToolKind::Exec => Self::Exec {
-                command: given
+                command: arguments
                     .command
                     .filter(|line| !line.trim().is_empty())
                     .ok_or_else(|| missing("command"))?,
-                hosts: given.hosts,
-                seconds: given.seconds,
+                hosts: arguments.hosts,
+                seconds: arguments.seconds,
             },
             ToolKind::Fetch => {
-                let text = given.url.ok_or_else(|| missing("url"))?;
+                let text = arguments.url.ok_or_else(|| missing("url"))?;
                 let url = Url::parse(&text).map_err(|e| format!("fetch: {text:?} is not an address: {e}"))?;
                 if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
                     return Err(format!("fetch: only http and https can be read, not {text:?}"));
                 }
                 Self::Fetch { url }
             }
-            ToolKind::WebSearch => Self::WebSearch { words: given.words.ok_or_else(|| missing("words"))? },
+            ToolKind::WebSearch => {
+                Self::WebSearch { words: arguments.words.ok_or_else(|| missing("words"))? }
+            }
             ToolKind::Delegate => {
-                let name = given.agent.ok_or_else(|| missing("agent"))?;
+                let name = arguments.agent.ok_or_else(|| missing("agent"))?;
                 let to = crate::roles::named(&name).filter(|to| role.helpers().contains(to));
                 let task =
-                    given.task.filter(|task| !task.trim().is_empty()).ok_or_else(|| missing("task"))?;
+                    arguments.task.filter(|task| !task.trim().is_empty()).ok_or_else(|| missing("task"))?;
                 Self::Delegate {
                     to: to.ok_or_else(|| format!("delegate: there is no agent {name:?} for you"))?,
                     task,
                 }
             }
             ToolKind::Tell => {
-                let name = given.agent.ok_or_else(|| missing("agent"))?;
+                let name = arguments.agent.ok_or_else(|| missing("agent"))?;
                 let to = crate::roles::named(&name).filter(|to| role.helpers().contains(to));
                 let text =
-                    given.text.filter(|text| !text.trim().is_empty()).ok_or_else(|| missing("text"))?;
+                    arguments.text.filter(|text| !text.trim().is_empty()).ok_or_else(|| missing("text"))?;
                 Self::Tell {
                     to: to.ok_or_else(|| format!("tell: there is no agent {name:?} for you"))?,
                     text,
                 }
             }
             ToolKind::Report => Self::Report {
-                kind: match given.kind.as_deref() {
+                kind: match arguments.kind.as_deref() {
                     Some("finding") => MessageKind::Finding,
                     Some("question") => MessageKind::Question,
                     Some("progress") => MessageKind::Progress,
                     Some(other) => return Err(format!("report: {other:?} is not a kind of report")),
                     None => return Err(missing("kind")),
                 },
-                text: given.text.filter(|text| !text.trim().is_empty()).ok_or_else(|| missing("text"))?,
+                text: arguments.text.filter(|text| !text.trim().is_empty()).ok_or_else(|| missing("text"))?,
             },
             ToolKind::Ask => Self::Ask {
-                question: given
+                question: arguments
                     .question
                     .filter(|q| !q.trim().is_empty())
                     .ok_or_else(|| missing("question"))?,
-                choices: given.choices,
+                choices: arguments.choices,
             },
             ToolKind::Finish => Self::Finish {
-                summary: given.summary.filter(|s| !s.trim().is_empty()).ok_or_else(|| missing("summary"))?,
-                files: given.files.iter().map(|path| parse_path(path)).collect::<Result<_, _>>()?,
+                summary: arguments
+                    .summary
+                    .filter(|s| !s.trim().is_empty())
+                    .ok_or_else(|| missing("summary"))?,
+                files: arguments.files.iter().map(|path| parse_path(path)).collect::<Result<_, _>>()?,
             },
-            ToolKind::Foreign => return Err(format!("there is no tool {tool:?}")),
+            ToolKind::External => return Err(format!("there is no tool {tool:?}")),
         })
     }
 
-    /// Understands a call of a tool that somebody else runs.
-    pub fn foreign(name: &str, tool: Foreign, input: &Value) -> Result<Self, String> {
+    /// Parses a call of an external tool. The error is a sentence for the model.
+    pub fn parse_external(name: &str, tool: ExternalTool, input: &Value) -> Result<Self, String> {
         match input {
-            Value::Object(input) => Ok(Self::Foreign { name: name.to_owned(), tool, input: input.clone() }),
-            Value::Null => Ok(Self::Foreign { name: name.to_owned(), tool, input: Map::new() }),
+            Value::Object(input) => Ok(Self::External { name: name.to_owned(), tool, input: input.clone() }),
+            Value::Null => Ok(Self::External { name: name.to_owned(), tool, input: Map::new() }),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 Err(format!("{name}: the arguments are not an object"))
             }
         }
     }
 
-    /// The name under which it is recorded, and granted.
+    /// The name of its tool in events and grants.
     pub fn name(&self) -> &str {
         match self {
-            Self::Foreign { name, .. } => name,
+            Self::External { name, .. } => name,
             Self::Read { .. }
             | Self::List { .. }
             | Self::Search { .. }
@@ -345,25 +350,25 @@ impl Use {
             Self::Report { .. } => ToolKind::Report,
             Self::Ask { .. } => ToolKind::Ask,
             Self::Finish { .. } => ToolKind::Finish,
-            Self::Foreign { .. } => ToolKind::Foreign,
+            Self::External { .. } => ToolKind::External,
         }
     }
 
-    /// What rules look at: a path, a host, a line of shell, a tool of somebody's.
+    /// What the targets of rules are matched against: a path, a host, a shell line or `SERVER/TOOL`.
     pub fn target(&self) -> String {
         match self {
             Self::Read { path } | Self::Write { path, .. } | Self::Edit { path, .. } => path.to_string(),
             Self::List { path } => path.as_ref().map(ToString::to_string).unwrap_or_default(),
             Self::Exec { command, .. } => command.clone(),
-            Self::Fetch { url } => plain_host(url.host_str().unwrap_or_default()),
+            Self::Fetch { url } => normalized_host(url.host_str().unwrap_or_default()),
             Self::Search { words } | Self::WebSearch { words } => words.clone(),
             Self::Delegate { to, .. } | Self::Tell { to, .. } => to.name().into(),
             Self::Report { .. } | Self::Ask { .. } | Self::Finish { .. } => String::new(),
-            Self::Foreign { tool, .. } => format!("{}/{}", tool.server, tool.tool),
+            Self::External { tool, .. } => format!("{}/{}", tool.server, tool.tool),
         }
     }
 
-    /// Hosts that it goes to.
+    /// The hosts that it contacts.
     pub fn hosts(&self) -> Vec<&str> {
         match self {
             Self::Exec { hosts, .. } => hosts.iter().map(String::as_str).collect(),
@@ -379,15 +384,15 @@ impl Use {
             | Self::Report { .. }
             | Self::Ask { .. }
             | Self::Finish { .. }
-            | Self::Foreign { .. } => Vec::new(),
+            | Self::External { .. } => Vec::new(),
         }
     }
 
-    /// Whether it reaches the outside, and so cannot be taken back.
+    /// Whether it may have external effects, which cannot be undone.
     pub fn is_final(&self) -> bool {
         match self {
             Self::Exec { hosts, .. } => !hosts.is_empty(),
-            Self::Foreign { tool, .. } => !tool.reads_only,
+            Self::External { tool, .. } => !tool.reads_only,
             Self::Read { .. }
             | Self::List { .. }
             | Self::Search { .. }
@@ -403,10 +408,10 @@ impl Use {
         }
     }
 
-    /// Whether it may take a while: somebody else does it.
+    /// Whether it may take long, because a command or another server does the work.
     pub fn takes_time(&self) -> bool {
         match self {
-            Self::Exec { .. } | Self::Fetch { .. } | Self::WebSearch { .. } | Self::Foreign { .. } => true,
+            Self::Exec { .. } | Self::Fetch { .. } | Self::WebSearch { .. } | Self::External { .. } => true,
             Self::Read { .. }
             | Self::List { .. }
             | Self::Search { .. }
@@ -420,11 +425,11 @@ impl Use {
         }
     }
 
-    /// Whether it only reads what is not here, and is made again after the server ended.
-    pub fn is_read_again(&self) -> bool {
+    /// Whether it is a slow call that only reads, and is repeated after a restart of the server.
+    pub fn is_repeated_after_restart(&self) -> bool {
         match self {
             Self::Fetch { .. } | Self::WebSearch { .. } => true,
-            Self::Foreign { tool, .. } => tool.reads_only,
+            Self::External { tool, .. } => tool.reads_only,
             Self::Exec { .. }
             | Self::Read { .. }
             | Self::List { .. }
@@ -439,7 +444,7 @@ impl Use {
         }
     }
 
-    /// One line for people.
+    /// One line that describes the call to people.
     pub fn title(&self) -> String {
         let line = match self {
             Self::Read { path } => format!("read {path}"),
@@ -456,7 +461,7 @@ impl Use {
             Self::Report { text, .. } => text.clone(),
             Self::Ask { question, .. } => question.clone(),
             Self::Finish { summary, .. } => summary.clone(),
-            Self::Foreign { tool, input, .. } => {
+            Self::External { tool, input, .. } => {
                 format!("{}: {} {}", tool.server, tool.tool, Value::Object(input.clone()))
             }
         };
@@ -464,8 +469,8 @@ impl Use {
     }
 }
 
-/// A host in the one form in which it is compared: without its port, without a last dot, in small letters.
-pub(crate) fn plain_host(host: &str) -> String {
+/// A host in the form in which hosts are compared: lower case, without port and without trailing dot.
+pub(crate) fn normalized_host(host: &str) -> String {
     let host = host.trim();
     let host = match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,

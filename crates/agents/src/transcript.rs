@@ -1,4 +1,4 @@
-//! What a model is told: an agent's history in the words of a conversation.
+//! Turns the history of an agent into the conversation that its model reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,124 +6,138 @@ use std::sync::Arc;
 use models::chat::{Message, Reply, ToolCall, ToolResult};
 use shared_types::ContentHash;
 use shared_types::payload::llm::ReplyEnd;
-use shared_types::payload::run::Reply as PersonSaid;
+use shared_types::payload::run::Reply as PersonReply;
 use shared_types::payload::task::MessageKind;
 use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
 
 use crate::fit::shortened;
-use crate::history::{Entry, History, Speaker, TaskHistory};
-use crate::plan::{ROUNDS_BEFORE_A_WORD, repeat_of};
-use crate::rounds::rounds;
+use crate::history::{History, HistoryEntry, MessageSender, TaskHistory};
+use crate::loop_detection::repeated_rounds;
+use crate::plan::{ROUNDS_BEFORE_WARNING, repeat_ask_id};
 use crate::tools::ToolKind;
 
 /// Texts by their hash.
 pub type Texts = BTreeMap<ContentHash, Arc<str>>;
 
-/// What a model is told.
+/// The messages for a model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct Conversation {
     pub messages: Vec<Message>,
-    /// What the person said in answer to a call, by the place of its message and its own place among the results. Nothing
-    /// in the text of a result tells that: a page may say of itself that it is the person.
-    pub(crate) answers: BTreeMap<Place, String>,
+    /// The person's words in tool results, by position. The text of a result does not show whose words it holds: a web page
+    /// may claim to be the person.
+    pub(crate) person_answers: BTreeMap<ResultPosition, String>,
 }
 
-/// Where a result stands: in which message, and there.
-pub(crate) type Place = (usize, usize);
+/// The position of a tool result: the index of its message, and its index there.
+pub(crate) type ResultPosition = (usize, usize);
 
-/// Before words of the person.
-const PERSON: &str = "The person says: ";
-const IN_CIRCLES: &str = "You made the same calls again and again, and their results stay the same. Do something \
+/// The prefix of the person's words.
+const PERSON_PREFIX: &str = "The person says: ";
+const LOOP_WARNING: &str = "You made the same calls again and again, and their results stay the same. Do something \
     else, or end your work with what you know and say what is missing.";
-/// Of what a call printed, a model reads this many bytes, from the beginning and from the end.
-const PRINTED: usize = 10_000;
+/// The most bytes of a tool's output that a model reads, from the beginning and the end.
+const OUTPUT_LIMIT: usize = 10_000;
 
-/// The contents that a conversation is made of.
-pub fn needed(task: &TaskHistory) -> BTreeSet<ContentHash> {
+/// The contents that the conversation of an agent consists of.
+pub fn needed_contents(task: &TaskHistory) -> BTreeSet<ContentHash> {
     let mut hashes = BTreeSet::from([task.instruction.hash]);
     for entry in &task.entries {
         match entry {
-            Entry::Said { reply, .. } => drop(hashes.insert(reply.hash)),
-            Entry::Got { report, .. } => hashes.extend(report.output.map(|output| output.hash)),
-            Entry::Heard { words, .. } => drop(hashes.insert(words.hash)),
+            HistoryEntry::ModelReply { reply, .. } => drop(hashes.insert(reply.hash)),
+            HistoryEntry::ToolResult { report, .. } => hashes.extend(report.output.map(|output| output.hash)),
+            HistoryEntry::Message { words, .. } => drop(hashes.insert(words.hash)),
         }
     }
     hashes
 }
 
-/// Where an address can stand so that nobody made it up after having read untrusted words: in what the person said, in
-/// what the web itself answered anywhere in the run, and in what the agent was told before anybody who told it had read
-/// such words. What a labelled agent says, writes or prints may hold anything that it knows.
-pub(crate) fn sources(history: &History, task: &TaskHistory, from_web: &[ToolKind]) -> BTreeSet<ContentHash> {
+/// Texts whose addresses a tainted agent may fetch without asking: the person's messages, web results of the whole run,
+/// and what this agent received from untainted senders. The text of a tainted agent does not count, because it may encode
+/// anything that the agent knows.
+pub(crate) fn trusted_address_sources(
+    history: &History,
+    task: &TaskHistory,
+    from_web: &[ToolKind],
+) -> BTreeSet<ContentHash> {
     let is_one_of = |tool: &str, kinds: &[ToolKind]| kinds.iter().any(|kind| kind.name() == tool);
     let in_run = history.tasks.values().flat_map(|task| &task.entries).filter_map(|entry| match entry {
-        Entry::Heard { from: Speaker::Person, words, .. } => Some(words.hash),
-        Entry::Got { tool, report, .. } if is_one_of(tool, from_web) || is_one_of(tool, &[ToolKind::Ask]) => {
+        HistoryEntry::Message { from: MessageSender::Person, words, .. } => Some(words.hash),
+        HistoryEntry::ToolResult { tool, report, .. }
+            if is_one_of(tool, from_web) || is_one_of(tool, &[ToolKind::Ask]) =>
+        {
             report.output.map(|output| output.hash)
         }
-        Entry::Heard { .. } | Entry::Got { .. } | Entry::Said { .. } => None,
+        HistoryEntry::Message { .. } | HistoryEntry::ToolResult { .. } | HistoryEntry::ModelReply { .. } => {
+            None
+        }
     });
-    let to_it = task.entries.iter().filter_map(|entry| match entry {
-        Entry::Heard { words, is_clean: true, .. } => Some(words.hash),
-        Entry::Got { report, is_clean: true, .. } => report.output.map(|output| output.hash),
-        Entry::Heard { .. } | Entry::Got { .. } | Entry::Said { .. } => None,
+    let received = task.entries.iter().filter_map(|entry| match entry {
+        HistoryEntry::Message { words, is_untainted: true, .. } => Some(words.hash),
+        HistoryEntry::ToolResult { report, is_untainted: true, .. } => {
+            report.output.map(|output| output.hash)
+        }
+        HistoryEntry::Message { .. } | HistoryEntry::ToolResult { .. } | HistoryEntry::ModelReply { .. } => {
+            None
+        }
     });
-    let begun = task.is_clean.then_some(task.instruction.hash);
+    let instruction = task.is_untainted.then_some(task.instruction.hash);
     let objective = history.start.as_ref().map(|start| start.objective.hash);
-    in_run.chain(to_it).chain(begun).chain(objective).collect()
+    in_run.chain(received).chain(instruction).chain(objective).collect()
 }
 
-/// The conversation so far.
-pub fn told(history: &History, task: &TaskHistory, texts: &Texts) -> Told {
+/// The conversation of an agent so far.
+pub fn conversation(history: &History, task: &TaskHistory, texts: &Texts) -> Conversation {
     let text = |hash: &ContentHash| texts.get(hash).map_or("(these words were purged)", |text| text);
     let mut messages = vec![Message::User { text: text(&task.instruction.hash).to_owned() }];
-    let mut answers = BTreeMap::new();
-    let mut heard = task.entries.iter().filter_map(|entry| match entry {
-        Entry::Heard { seq, from, words, .. } => Some((*seq, said_by(history, *from, text(&words.hash)))),
-        Entry::Said { .. } | Entry::Got { .. } => None,
-    });
-    let mut next = heard.next();
-    for (at, entry) in task.entries.iter().enumerate() {
-        let Entry::Said { seen, reply, ended, .. } = entry else { continue };
-        warn_of_rounds(&mut messages, &task.entries[..at]);
-        while let Some((_, words)) = next.take_if(|(seq, _)| *seq <= *seen) {
-            add_words(&mut messages, words);
-            next = heard.next();
+    let mut person_answers = BTreeMap::new();
+    let mut received = task.entries.iter().filter_map(|entry| match entry {
+        HistoryEntry::Message { seq, from, words, .. } => {
+            Some((*seq, message_text(history, *from, text(&words.hash))))
         }
-        let said: Option<Reply> = serde_json::from_str(text(&reply.hash)).ok();
-        let (text_said, calls) = said.map(|reply| (reply.text, reply.calls)).unwrap_or_default();
-        let results = results(history, task, at, &calls, texts);
-        // What was cut is thrown away where nothing is left of it.
+        HistoryEntry::ModelReply { .. } | HistoryEntry::ToolResult { .. } => None,
+    });
+    let mut next = received.next();
+    for (at, entry) in task.entries.iter().enumerate() {
+        let HistoryEntry::ModelReply { seen, reply, ended, .. } = entry else { continue };
+        warn_of_loop(&mut messages, &task.entries[..at]);
+        while let Some((_, words)) = next.take_if(|(seq, _)| *seq <= *seen) {
+            add_user_text(&mut messages, words);
+            next = received.next();
+        }
+        let model_reply: Option<Reply> = serde_json::from_str(text(&reply.hash)).ok();
+        let (reply_text, calls) = model_reply.map(|reply| (reply.text, reply.calls)).unwrap_or_default();
+        let results = tool_results(history, task, at, &calls, texts);
+        // A cut-off or empty reply without any text is left out.
         let nudge = nudge(*ended).filter(|_| calls.is_empty());
-        if nudge.is_none() || !text_said.trim().is_empty() {
-            messages.push(Message::Model { text: text_said, calls });
+        if nudge.is_none() || !reply_text.trim().is_empty() {
+            messages.push(Message::Model { text: reply_text, calls });
         }
         if let Some(nudge) = nudge {
-            add_words(&mut messages, nudge.to_owned());
+            add_user_text(&mut messages, nudge.to_owned());
         }
         if !results.is_empty() {
-            let (results, said): (Vec<_>, Vec<_>) = results.into_iter().unzip();
-            let said = said.into_iter().enumerate();
-            answers.extend(said.filter_map(|(at, words)| Some(((messages.len(), at), words?))));
+            let (results, answers): (Vec<_>, Vec<_>) = results.into_iter().unzip();
+            let answers = answers.into_iter().enumerate();
+            person_answers.extend(answers.filter_map(|(at, words)| Some(((messages.len(), at), words?))));
             messages.push(Message::Tools { results });
         }
     }
-    warn_of_rounds(&mut messages, &task.entries);
+    warn_of_loop(&mut messages, &task.entries);
     while let Some((_, words)) = next {
-        add_words(&mut messages, words);
-        next = heard.next();
+        add_user_text(&mut messages, words);
+        next = received.next();
     }
-    Told { messages, answers }
+    Conversation { messages, person_answers }
 }
 
-/// Whoever goes in circles hears of it before it is given up.
-fn warn_of_rounds(messages: &mut Vec<Message>, entries: &[Entry]) {
-    if rounds(entries) == ROUNDS_BEFORE_A_WORD {
-        add_words(messages, IN_CIRCLES.to_owned());
+/// Warns an agent that repeats itself, one round before it fails.
+fn warn_of_loop(messages: &mut Vec<Message>, entries: &[HistoryEntry]) {
+    if repeated_rounds(entries) == ROUNDS_BEFORE_WARNING {
+        add_user_text(messages, LOOP_WARNING.to_owned());
     }
 }
 
-/// What is said to a model that did not come to an end.
+/// The message to a model whose reply was cut off or empty.
 fn nudge(ended: ReplyEnd) -> Option<&'static str> {
     match ended {
         ReplyEnd::Whole | ReplyEnd::Refused => None,
@@ -134,23 +148,23 @@ fn nudge(ended: ReplyEnd) -> Option<&'static str> {
     }
 }
 
-/// Words of the person's side in a row are one message.
-fn add_words(messages: &mut Vec<Message>, words: String) {
+/// Adds text to the last message if that is a user message, else as a new user message.
+fn add_user_text(messages: &mut Vec<Message>, addition: String) {
     match messages.last_mut() {
         Some(Message::User { text }) => {
             text.push_str("\n\n");
-            text.push_str(&words);
+            text.push_str(&addition);
         }
         Some(Message::Model { .. } | Message::Tools { .. }) | None => {
-            messages.push(Message::User { text: words })
+            messages.push(Message::User { text: addition })
         }
     }
 }
 
-fn said_by(history: &History, from: Speaker, words: &str) -> String {
+fn message_text(history: &History, from: MessageSender, words: &str) -> String {
     match from {
-        Speaker::Person => format!("{PERSON}{words}"),
-        Speaker::Agent { task, kind } => {
+        MessageSender::Person => format!("{PERSON_PREFIX}{words}"),
+        MessageSender::Agent { task, kind } => {
             let role = history.tasks.get(&task).map_or("agent", |task| &*task.role);
             let kind = match kind {
                 MessageKind::Finding => "found",
@@ -165,69 +179,71 @@ fn said_by(history: &History, from: Speaker, words: &str) -> String {
     }
 }
 
-/// What came of the calls of a turn, in their order, and what the person said to each.
-fn results(
+/// The results of a turn's calls, in their order, each with the person's words in it.
+fn tool_results(
     history: &History,
     task: &TaskHistory,
     at: usize,
     calls: &[ToolCall],
     texts: &Texts,
 ) -> Vec<(ToolResult, Option<String>)> {
-    let Some(Entry::Said { calls: wanted, .. }) = task.entries.get(at) else { return Vec::new() };
-    let pairs = calls.iter().zip(wanted).filter_map(|(call, wanted)| {
-        let (status, report) = task.result(wanted.call)?;
-        let printed = report.output.and_then(|output| texts.get(&output.hash)).map_or("", |text| text);
-        let (mut text, failed) = in_words(status, report, printed);
-        let mut said = (*wanted.tool == *ToolKind::Ask.name()).then(|| text.clone());
-        if let Some(reply) = history.answers.get(&repeat_of(wanted.call)) {
-            let words = format!("{PERSON}{}", to_a_repeat(reply));
-            // First, so that it stays when the rest is left out.
+    let Some(HistoryEntry::ModelReply { calls: requested, .. }) = task.entries.get(at) else {
+        return Vec::new();
+    };
+    let pairs = calls.iter().zip(requested).filter_map(|(call, requested)| {
+        let (status, report) = task.result(requested.call)?;
+        let output = report.output.and_then(|output| texts.get(&output.hash)).map_or("", |text| text);
+        let (mut text, failed) = result_text(status, report, output);
+        let mut answer = (*requested.tool == *ToolKind::Ask.name()).then(|| text.clone());
+        if let Some(reply) = history.answers.get(&repeat_ask_id(requested.call)) {
+            let words = format!("{PERSON_PREFIX}{}", repeat_answer(reply));
+            // The answer comes first, so that it stays when the result is shortened.
             text = format!("{words}\n{text}");
-            said = Some(words);
+            answer = Some(words);
         }
-        Some((ToolResult { id: call.id.clone(), tool: call.tool.clone(), text, failed }, said))
+        Some((ToolResult { id: call.id.clone(), tool: call.tool.clone(), text, failed }, answer))
     });
     pairs.collect()
 }
 
-/// Whether a call that was cut off may be made again, in words.
-fn to_a_repeat(reply: &PersonSaid) -> String {
+/// The person's answer about repeating an interrupted call.
+fn repeat_answer(reply: &PersonReply) -> String {
     match reply {
-        PersonSaid::Allow(_) => "it may be made again.".to_owned(),
-        PersonSaid::Deny(why) | PersonSaid::Words(why) if !why.trim().is_empty() => {
+        PersonReply::Allow(_) => "it may be made again.".to_owned(),
+        PersonReply::Deny(why) | PersonReply::Words(why) if !why.trim().is_empty() => {
             format!("do not make it again: {why}")
         }
-        PersonSaid::Deny(_) | PersonSaid::Words(_) | PersonSaid::Silence => {
+        PersonReply::Deny(_) | PersonReply::Words(_) | PersonReply::Silence => {
             "do not make it again.".to_owned()
         }
     }
 }
 
-/// A result as a model reads it, and whether it is one to worry about.
-pub(crate) fn in_words(status: &ToolStatus, report: &ToolReport, printed: &str) -> (String, bool) {
-    let (first, failed) = match status {
+/// The text of a tool result for the model, and whether the call failed.
+fn result_text(status: &ToolStatus, report: &ToolReport, output: &str) -> (String, bool) {
+    let (first_line, failed) = match status {
         ToolStatus::Exited { code: 0 } => (None, false),
         ToolStatus::Exited { code } => (Some(format!("exit code {code}")), true),
         ToolStatus::Killed { signal } => (Some(format!("killed by signal {signal}; nothing was kept")), true),
-        ToolStatus::Stopped { why } => (Some(format!("{}; nothing was kept", stopped(*why))), true),
+        ToolStatus::Stopped { why } => (Some(format!("{}; nothing was kept", stop_reason(*why))), true),
         ToolStatus::Failed { reason } => (Some(format!("error: {reason}")), true),
         ToolStatus::Interrupted { reason } => (Some(format!("interrupted: {reason}")), true),
         ToolStatus::Discarded => (Some("the person threw away what it did".into()), true),
     };
     let notes = report.notes.iter().map(|note| format!("note: {note}"));
-    let lines: Vec<String> = first
+    let lines: Vec<String> = first_line
         .into_iter()
-        .chain((!printed.is_empty()).then(|| shortened(printed, PRINTED, left_out)))
+        .chain((!output.is_empty()).then(|| shortened(output, OUTPUT_LIMIT, omission_mark)))
         .chain(notes)
         .collect();
     (if lines.is_empty() { "done".into() } else { lines.join("\n") }, failed)
 }
 
-fn left_out(bytes: usize) -> String {
+fn omission_mark(bytes: usize) -> String {
     format!("[{bytes} bytes are left out]")
 }
 
-fn stopped(why: StopReason) -> &'static str {
+fn stop_reason(why: StopReason) -> &'static str {
     match why {
         StopReason::Cancelled => "stopped by the person",
         StopReason::Time => "stopped: out of time",

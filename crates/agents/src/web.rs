@@ -1,4 +1,4 @@
-//! The web, for those who find things out. Who serves it is chosen by whoever builds the choir.
+//! Access to the web for agents. The program that starts the agents provides the implementation of [`Web`].
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,17 +7,17 @@ use std::sync::Arc;
 use thiserror::Error;
 use url::Url;
 
-/// A page that was read.
+/// A fetched page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Where it was in the end.
+    /// The address after all redirects.
     pub url: String,
     pub title: Option<String>,
-    /// Its words, as Markdown where it was HTML.
+    /// The text of the page; Markdown if the page was HTML.
     pub text: String,
 }
 
-/// Something that was found.
+/// One result of a web search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebHit {
     pub title: String,
@@ -25,27 +25,27 @@ pub struct WebHit {
     pub text: String,
 }
 
-/// Why nothing came from the web, in a sentence for the agent.
+/// Why a request to the web failed, in a sentence for the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WebError {
-    /// Nobody was asked: the words are ours.
+    /// No request was sent: the message is ours.
     #[error("{0}")]
-    NotAsked(String),
-    /// Somebody was asked: the words may be theirs.
+    NotSent(String),
+    /// A request was sent: the message may contain text from the remote server.
     #[error("{0}")]
-    Asked(String),
+    Failed(String),
 }
 
-/// What the web answers.
+/// A response from the web.
 pub type FromWeb<'a, T> = Pin<Box<dyn Future<Output = Result<T, WebError>> + Send + 'a>>;
 
-/// Whether an address may be gone to without asking.
+/// Whether an address may be fetched without asking the person.
 pub type MayFetch = Arc<dyn Fn(&Url) -> bool + Send + Sync>;
 
-/// Whoever serves the web.
+/// Fetches pages and searches the web.
 pub trait Web: Send + Sync + 'static {
-    /// The page at an address. Where that leads on to another, whether it is followed is asked first.
+    /// Fetches the page at an address. `may` decides whether a redirect is followed.
     fn fetch(&self, url: Url, may: MayFetch) -> FromWeb<'_, Page>;
-    /// Nothing, if no search is set up.
+    /// Searches the web; `None` if no search provider is configured.
     fn search(&self, words: String) -> Option<FromWeb<'_, Vec<WebHit>>>;
 }

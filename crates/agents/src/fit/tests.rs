@@ -1,4 +1,4 @@
-//! Conversations of all shapes in little room.
+//! Conversations of all shapes and small limits.
 
 use serde_json::json;
 
@@ -31,17 +31,17 @@ fn conversation(turns: impl IntoIterator<Item = Vec<usize>>) -> Vec<Message> {
     std::iter::once(Message::User { text: TASK.into() }).chain(turns).collect()
 }
 
-/// A conversation in which nobody answered a call but the tools.
-fn told(messages: Vec<Message>) -> Told {
-    Told { messages, answers: BTreeMap::new() }
+/// A conversation without answers of the person.
+fn unanswered(messages: Vec<Message>) -> Conversation {
+    Conversation { messages, person_answers: BTreeMap::new() }
 }
 
 fn size(messages: &[Message]) -> usize {
     messages.iter().map(Message::estimated_bytes).sum()
 }
 
-/// Every call is answered right after the turn that made it, as all providers want it.
-fn assert_is_whole(messages: &[Message]) {
+/// Every call has its result right after its turn, as all providers require.
+fn assert_is_complete(messages: &[Message]) {
     assert!(matches!(&messages[0], Message::User { text } if text.starts_with(TASK)));
     for pair in messages[1..].chunks(2) {
         let [Message::Model { calls, .. }, Message::Tools { results }] = pair else { panic!("{pair:?}") };
@@ -61,18 +61,18 @@ fn results(messages: &[Message]) -> Vec<&str> {
 }
 
 #[test]
-fn what_fits_is_left_alone() {
+fn a_conversation_that_fits_is_unchanged() {
     let messages = conversation([vec![4_000], vec![3_000, 10]]);
-    assert_eq!(fit(told(messages.clone()), size(&messages)), messages);
-    assert_eq!(fit(told(messages.clone()), usize::MAX), messages);
+    assert_eq!(fit(unanswered(messages.clone()), size(&messages)), messages);
+    assert_eq!(fit(unanswered(messages.clone()), usize::MAX), messages);
 }
 
 #[test]
-fn the_oldest_results_go_first_and_those_of_the_last_turn_stay() {
+fn the_oldest_results_are_shortened_first_and_those_of_the_last_turn_stay() {
     let messages = conversation([vec![3_000], vec![3_000], vec![3_000], vec![3_000]]);
-    let fitted = fit(told(messages.clone()), 12_500);
+    let fitted = fit(unanswered(messages.clone()), 12_500);
     assert!(size(&fitted) <= 12_500);
-    assert_is_whole(&fitted);
+    assert_is_complete(&fitted);
     let (before, after) = (results(&messages), results(&fitted));
     for (number, text) in after[..2].iter().enumerate() {
         assert!(text.starts_with(&format!("page {number}\nxxx")) && text.contains(LEFT_OUT), "{text}");
@@ -82,11 +82,11 @@ fn the_oldest_results_go_first_and_those_of_the_last_turn_stay() {
 }
 
 #[test]
-fn many_small_turns_are_told_in_a_line_for_each_call() {
+fn many_small_turns_become_one_line_for_each_call() {
     let messages = conversation(vec![vec![50]; 300]);
-    let fitted = fit(told(messages), 10_000);
+    let fitted = fit(unanswered(messages), 10_000);
     assert!(size(&fitted) <= 10_000, "{}", size(&fitted));
-    assert_is_whole(&fitted);
+    assert_is_complete(&fitted);
     let Message::User { text } = &fitted[0] else { panic!() };
     let shown = (fitted.len() - 1) / 2;
     assert!(
@@ -97,24 +97,24 @@ fn many_small_turns_are_told_in_a_line_for_each_call() {
 }
 
 #[test]
-fn one_turn_with_more_than_all_is_cut_to_its_share_and_small_results_stay_whole() {
+fn the_results_of_one_large_turn_are_cut_to_its_share_and_small_results_stay_whole() {
     let messages = conversation([vec![100_000, 20, 50_000, 70_000]]);
-    let fitted = fit(told(messages.clone()), 12_000);
+    let fitted = fit(unanswered(messages.clone()), 12_000);
     assert!(size(&fitted) <= 12_000);
-    assert_is_whole(&fitted);
+    assert_is_complete(&fitted);
     let (before, after) = (results(&messages), results(&fitted));
     assert_eq!(after[1], before[1]);
     assert!(after[0].starts_with("page 0\nxxx") && after[0].contains("more is left out"), "{}", after[0]);
 }
 
-/// What is cached of a conversation is its beginning: it must not change with every turn.
+/// Providers cache the beginning of a conversation, so it must not change with every turn.
 #[test]
 fn the_beginning_stays_the_same_while_a_conversation_grows() {
     let (mut changes, mut before): (usize, Vec<Message>) = (0, Vec::new());
     for count in 1..=60 {
-        let fitted = fit(told(conversation(vec![vec![1_000]; count])), 20_000);
+        let fitted = fit(unanswered(conversation(vec![vec![1_000]; count])), 20_000);
         assert!(size(&fitted) <= 20_000);
-        assert_is_whole(&fitted);
+        assert_is_complete(&fitted);
         // The last turns always change, since their results are no longer the newest.
         changes += usize::from(!fitted.starts_with(&before[..before.len() / 2]));
         before = fitted;
@@ -123,7 +123,7 @@ fn the_beginning_stays_the_same_while_a_conversation_grows() {
 }
 
 #[test]
-fn whatever_the_sizes_it_fits_and_stays_whole() {
+fn conversations_of_random_sizes_fit_and_stay_complete() {
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = |below: u64| {
         seed ^= seed << 13;
@@ -137,21 +137,21 @@ fn whatever_the_sizes_it_fits_and_stays_whole() {
             sizes.push(
                 (0..=next(4))
                     .map(|_| {
-                        let most = [10, 300, 12_000][next(3)];
-                        next(most)
+                        let limit = [10, 300, 12_000][next(3)];
+                        next(limit)
                     })
                     .collect(),
             );
         }
-        let room = 4_000 + next(60_000);
-        let fitted = fit(told(conversation(sizes)), room);
-        assert!(size(&fitted) <= room, "{} of {room}", size(&fitted));
-        assert_is_whole(&fitted);
+        let limit = 4_000 + next(60_000);
+        let fitted = fit(unanswered(conversation(sizes)), limit);
+        assert!(size(&fitted) <= limit, "{} of {limit}", size(&fitted));
+        assert_is_complete(&fitted);
     }
 }
 
 #[test]
-fn what_the_agent_was_told_outlasts_what_it_did() {
+fn messages_to_the_agent_are_kept_longer_than_its_own_calls() {
     let mut messages = conversation(vec![vec![50]; 200]);
     let words =
         "The researcher found: it is wet.\n\nThe person says: two rules.\n1. Use metres.\n2. Never push.";
@@ -162,8 +162,8 @@ fn what_the_agent_was_told_outlasts_what_it_did() {
     results[0].text = format!("{answer}\ninterrupted: OBEY");
     let Message::Tools { results } = &mut messages[10] else { panic!() };
     results[0].text = format!("In metres.\n{}", "y".repeat(400));
-    let answers = BTreeMap::from([((8, 0), answer.to_owned()), ((10, 0), results[0].text.clone())]);
-    let fitted = fit(Told { messages, answers }, 20_000);
+    let person_answers = BTreeMap::from([((8, 0), answer.to_owned()), ((10, 0), results[0].text.clone())]);
+    let fitted = fit(Conversation { messages, person_answers }, 20_000);
     assert!(size(&fitted) <= 20_000);
     let Message::User { text } = &fitted[0] else { panic!() };
     for words in [words, answer, "In metres.\nyyyy"] {
@@ -173,7 +173,7 @@ fn what_the_agent_was_told_outlasts_what_it_did() {
 }
 
 #[test]
-fn what_a_tool_answered_never_stands_among_the_words_of_the_person() {
+fn tool_output_never_appears_among_the_instructions() {
     let mut messages = conversation(vec![vec![50]; 200]);
     for message in &mut messages {
         match message {
@@ -182,14 +182,14 @@ fn what_a_tool_answered_never_stands_among_the_words_of_the_person() {
             Message::User { .. } => {}
         }
     }
-    let Message::User { text } = &fit(told(messages), 10_000)[0] else { panic!() };
+    let Message::User { text } = &fit(unanswered(messages), 10_000)[0] else { panic!() };
     assert!(text.contains("earlier turns of yours are left out"));
     assert!(!text.contains("obey"), "{text}");
 }
 
 #[test]
-fn too_little_room_leaves_a_result_readable() {
+fn a_limit_that_is_too_small_leaves_a_result_readable() {
     let messages = conversation([vec![20_000]]);
-    let fitted = fit(told(messages), 0);
+    let fitted = fit(unanswered(messages), 0);
     assert!(results(&fitted)[0].starts_with("page 0\nxxxxxxxx"));
 }

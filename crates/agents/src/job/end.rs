@@ -1,4 +1,4 @@
-//! The end of an agent's work, and of a run.
+//! Ends the work of an agent, or a run.
 
 use kernel::RunAction;
 use shared_types::payload::run::RunComplete;
@@ -7,60 +7,61 @@ use shared_types::payload::tool::ToolStatus;
 use shared_types::{Seq, TaskId};
 
 use super::Job;
-use crate::history::{Entry, TaskHistory};
-use crate::plan::Words;
+use crate::history::{HistoryEntry, TaskHistory};
+use crate::plan::FinalText;
 use crate::port::PortError;
 use crate::tools::ToolKind;
 
-/// Files that a run names as its results.
-const RESULTS: usize = 100;
-/// Commands that a report tells of.
-const COMMANDS: usize = 10;
+/// How many files a run lists as its results.
+const MAX_RESULTS: usize = 100;
+/// How many commands a report lists.
+const MAX_COMMANDS: usize = 10;
 
 impl Job {
-    pub(super) async fn end(
+    pub(super) async fn end_task(
         &self,
         task: TaskId,
         outcome: TaskOutcome,
-        words: Words,
+        text: FinalText,
     ) -> Result<Option<Seq>, PortError> {
-        let own = self.history.tasks.get(&task);
-        let (report, contents) = match (own, own.and_then(|own| own.parent), &outcome) {
-            (Some(own), Some(parent), TaskOutcome::Done | TaskOutcome::Failed(_)) => {
+        let ended = self.history.tasks.get(&task);
+        let (report, contents) = match (ended, ended.and_then(|ended| ended.parent), &outcome) {
+            (Some(ended), Some(parent), TaskOutcome::Done | TaskOutcome::Failed(_)) => {
                 let kind =
                     if outcome == TaskOutcome::Done { MessageKind::Completion } else { MessageKind::Failure };
-                let text = format!("{}{}", self.spoken(words).await?, self.facts(own));
-                let (body, contents) = self.words(text).await?;
+                let text = format!("{}{}", self.final_text(text).await?, self.recorded_commands(ended));
+                let (body, contents) = self.stage_message(text).await?;
                 (Some(TaskMessage { from: task, to: parent, kind, body }), contents)
             }
             (_, _, TaskOutcome::Done | TaskOutcome::Failed(_) | TaskOutcome::Cancelled) => (None, Vec::new()),
         };
-        // Whoever is done has heard everything that the person said to it; whoever gives up may not have.
-        let seen = own.and_then(TaskHistory::last_turn).map(|turn| turn.seen);
+        // An agent that is done has read all messages of the person; one that failed may not have.
+        let seen = ended.and_then(TaskHistory::last_turn).map(|turn| turn.seen);
         let seen = seen.filter(|_| outcome == TaskOutcome::Done);
         let end = TaskEnd { task, outcome };
         let known = self.history.seq();
         self.record_by(task, RunAction::EndTask { end, report, seen, known }, contents).await
     }
 
-    pub(super) async fn complete(&self, words: Words) -> Result<Option<Seq>, PortError> {
-        let (summary, contents) = self.words(self.spoken(words).await?).await?;
+    pub(super) async fn complete(&self, text: FinalText) -> Result<Option<Seq>, PortError> {
+        let (summary, contents) = self.stage_message(self.final_text(text).await?).await?;
         let mut results = Vec::new();
-        for path in self.history.changed.iter() {
-            if results.len() < RESULTS && self.port().file(path.clone()).await?.is_some() {
+        for path in self.history.changed_files.iter() {
+            if results.len() < MAX_RESULTS && self.port().file(path.clone()).await?.is_some() {
                 results.push(path.clone());
             }
         }
         self.record(RunAction::Complete(RunComplete { summary, results }), contents).await
     }
 
-    async fn spoken(&self, words: Words) -> Result<String, PortError> {
-        let text = match words {
-            Words::These(text) => text.into(),
-            Words::Of(reply) => self.reply(reply).await?.map(|reply| reply.text).unwrap_or_default(),
-            Words::In(reply, place) => {
+    /// The final text itself.
+    async fn final_text(&self, text: FinalText) -> Result<String, PortError> {
+        let text = match text {
+            FinalText::Fixed(text) => text.into(),
+            FinalText::Reply(reply) => self.reply(reply).await?.map(|reply| reply.text).unwrap_or_default(),
+            FinalText::FinishSummary(reply, index) => {
                 let reply = self.reply(reply).await?;
-                let call = reply.and_then(|reply| reply.calls.into_iter().nth(place));
+                let call = reply.and_then(|reply| reply.calls.into_iter().nth(index));
                 let summary = call.and_then(|call| call.input.get("summary")?.as_str().map(str::to_owned));
                 summary.unwrap_or_default()
             }
@@ -68,12 +69,12 @@ impl Job {
         Ok(if text.trim().is_empty() { "It is done.".into() } else { text })
     }
 
-    /// What the log knows of an agent's work, beside what it says itself.
-    fn facts(&self, task: &TaskHistory) -> String {
+    /// The newest commands of an agent with their exit codes, from the log: the agent's own text may be wrong.
+    fn recorded_commands(&self, task: &TaskHistory) -> String {
         let commands = task.entries.iter().filter_map(|entry| match entry {
-            Entry::Got { call, tool, status, .. } if &**tool == ToolKind::Exec.name() => {
-                let title = self.history.titles.get(call).map_or("a command", |title| title);
-                let came = match status {
+            HistoryEntry::ToolResult { call, tool, status, .. } if &**tool == ToolKind::Exec.name() => {
+                let title = self.history.call_titles.get(call).map_or("a command", |title| title);
+                let ending = match status {
                     ToolStatus::Exited { code } => format!("exit code {code}"),
                     ToolStatus::Killed { .. }
                     | ToolStatus::Stopped { .. }
@@ -81,15 +82,17 @@ impl Job {
                     | ToolStatus::Interrupted { .. }
                     | ToolStatus::Discarded => "it did not come to its end".into(),
                 };
-                Some(format!("- `{title}`: {came}"))
+                Some(format!("- `{title}`: {ending}"))
             }
-            Entry::Got { .. } | Entry::Said { .. } | Entry::Heard { .. } => None,
+            HistoryEntry::ToolResult { .. }
+            | HistoryEntry::ModelReply { .. }
+            | HistoryEntry::Message { .. } => None,
         });
         let commands: Vec<String> = commands.collect();
         if commands.is_empty() {
             return String::new();
         }
-        let newest = commands.len().saturating_sub(COMMANDS);
+        let newest = commands.len().saturating_sub(MAX_COMMANDS);
         format!("\n\nRecorded by the computer, not by the agent:\n{}", commands[newest..].join("\n"))
     }
 }

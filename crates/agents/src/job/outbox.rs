@@ -1,4 +1,4 @@
-//! What cannot be taken back lies in the outbox for a while, where the person can still call it off.
+//! The outbox: final calls wait there for a while, so that the person can still call them off.
 
 use std::time::Duration;
 
@@ -8,38 +8,43 @@ use shared_types::{OpId, Seq, TaskId, Timestamp};
 
 use super::Job;
 use super::call::Call;
-use crate::plan::outbox_of;
+use crate::plan::outbox_ask_id;
 use crate::port::PortError;
 
-/// Nothing is held for longer, whatever the settings say and however the clock was moved.
-const LONGEST: Duration = Duration::from_secs(60 * 60);
+/// The longest wait in the outbox, even if a setting is larger or the clock was moved.
+const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
 impl Job {
-    /// Until when a call is to be held; nothing, if it is under way already or nothing is held on this computer.
-    pub(super) async fn held_until(&self, call: OpId) -> Result<Option<Timestamp>, PortError> {
-        let hold = self.port().standing(self.id()).await?.outbox.min(LONGEST);
-        if hold.is_zero() || self.history.is_open(call) {
+    /// Until when a call must wait in the outbox; `None` if it has started already or the outbox is switched off.
+    pub(super) async fn outbox_deadline(&self, call: OpId) -> Result<Option<Timestamp>, PortError> {
+        let wait = self.port().standing(self.id()).await?.outbox.min(MAX_WAIT);
+        if wait.is_zero() || self.history.is_open(call) {
             return Ok(None);
         }
-        let millis = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX);
+        let millis = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
         Ok(Some(Timestamp::from_millis(self.port().now().millis().saturating_add(millis))))
     }
 
-    pub(super) async fn hold(&self, call: &Call<'_>, until: Timestamp) -> Result<Option<Seq>, PortError> {
-        let kept = self.keep(serde_json::to_vec(call.input).unwrap_or_default()).await?;
+    /// Records that a call waits in the outbox.
+    pub(super) async fn put_in_outbox(
+        &self,
+        call: &Call<'_>,
+        until: Timestamp,
+    ) -> Result<Option<Seq>, PortError> {
+        let staged = self.stage(serde_json::to_vec(call.input).unwrap_or_default()).await?;
         let about = AskKind::Outgoing {
             call: call.op,
             tool: call.tool.into(),
             title: call.title.clone().into(),
-            input: kept.content,
+            input: staged.content,
             until,
         };
-        let ask = RunAsk { ask: outbox_of(call.op), task: call.task, about };
-        self.record_by(call.task, RunAction::Ask(ask), kept.bytes.into_iter().collect()).await
+        let ask = RunAsk { ask: outbox_ask_id(call.op), task: call.task, about };
+        self.record_by(call.task, RunAction::Ask(ask), staged.bytes.into_iter().collect()).await
     }
 
-    /// Waits until the time of a call is up, and lets it go. One whose time passed while nobody could see it, since the
-    /// run stood still or there was no server, is held for a whole time again.
+    /// Waits until the time of a call is up, and releases it. A call whose time passed while the run was paused or the
+    /// server was down waits for the full time again, so that the person had a chance to see it.
     pub(super) async fn release(
         &self,
         task: TaskId,
@@ -48,24 +53,26 @@ impl Job {
     ) -> Result<Option<Seq>, PortError> {
         let left = until.millis().saturating_sub(self.port().now().millis());
         let left = Duration::from_millis(u64::try_from(left).unwrap_or_default());
-        let ask = outbox_of(call);
+        let ask = outbox_ask_id(call);
         if left.is_zero()
-            && let Some(action) = self.held_again(task, call).await?
+            && let Some(action) = self.renewed_entry(task, call).await?
         {
             return self.record_by(task, action, Vec::new()).await;
         }
-        tokio::time::sleep(left.min(LONGEST)).await;
+        tokio::time::sleep(left.min(MAX_WAIT)).await;
         self.record_by(task, RunAction::Answer { ask, reply: Reply::Silence }, Vec::new()).await
     }
 
-    async fn held_again(&self, task: TaskId, call: OpId) -> Result<Option<RunAction>, PortError> {
-        let held = self.history.run().and_then(|run| run.ask(outbox_of(call)));
-        let Some(AskKind::Outgoing { tool, title, input, .. }) = held.map(|held| held.about.clone()) else {
+    /// The action that lets a call wait for the full time again, if it has to.
+    async fn renewed_entry(&self, task: TaskId, call: OpId) -> Result<Option<RunAction>, PortError> {
+        let entry = self.history.run().and_then(|run| run.ask(outbox_ask_id(call)));
+        let Some(AskKind::Outgoing { tool, title, input, .. }) = entry.map(|entry| entry.about.clone())
+        else {
             return Ok(None);
         };
-        Ok(self.held_until(call).await?.map(|until| {
+        Ok(self.outbox_deadline(call).await?.map(|until| {
             let about = AskKind::Outgoing { call, tool, title, input, until };
-            RunAction::AskAgain(RunAsk { ask: outbox_of(call), task, about })
+            RunAction::AskAgain(RunAsk { ask: outbox_ask_id(call), task, about })
         }))
     }
 }

@@ -1,4 +1,4 @@
-//! A model takes a turn for an agent.
+//! A turn of an agent's model: prompt, budgets, request, and the record of its reply or failure.
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -14,221 +14,233 @@ use shared_types::{Seq, TaskId};
 
 use super::Job;
 use super::call::tool_name;
-use crate::budget::{Bounds, Reserved, TIME_IS_OVER, within};
+use crate::budget::{BudgetCheck, Reserved, with_time_limit};
 use crate::fit::fit;
 use crate::history::History;
-use crate::plan::{Act, GIVEN_UP, plan};
+use crate::plan::{PlannedStep, plan};
 use crate::port::{PortError, RunContext};
 use crate::roles;
 use crate::transcript;
+use crate::turn_failure::TurnFailure;
 
-/// Tokens of an answer, where the model would write more.
-const ANSWER: u32 = 8_192;
-/// The same for a model on the person's own machine, which writes slowly.
-const LOCAL_ANSWER: u32 = 1_024;
+/// The most tokens of an answer.
+const MAX_ANSWER_TOKENS: u32 = 8_192;
+/// The most tokens of an answer of the local model, which writes slowly.
+const MAX_LOCAL_ANSWER_TOKENS: u32 = 1_024;
 
-/// What asking a model came to, before anything is recorded.
-enum Thought {
-    Whole(CompletedTurn),
+/// The result of a request to a model, before anything is recorded.
+enum TurnResult {
+    Completed(CompletedTurn),
     Failed(ModelError),
-    /// A budget does not allow it.
-    TooMuch(String),
-    /// A budget had no more time for it.
+    /// The request could exceed a budget, and was not sent.
+    OverBudget(String),
+    /// A budget left too little time for the answer.
     OutOfTime(String),
-    /// Nobody waits for it any more.
-    Unwanted,
-    /// The machine's own model worked for somebody else: what is known is old by now.
-    Later,
+    /// The turn is no longer needed.
+    Cancelled,
+    /// The turn had to wait for the local model, so its history may be outdated.
+    Outdated,
 }
 
 impl Job {
-    /// A model takes a turn. What it took is recorded, whatever comes of it.
+    /// Lets the model take a turn. Its usage is recorded even if the turn fails or is cancelled.
     pub(super) async fn take_turn(&self, task: TaskId) -> Result<Option<Seq>, PortError> {
-        let (meter, mut place) = (UsageMeter::default(), None);
-        // Nothing that is being recorded is let go of.
-        let came = tokio::select! {
+        let (meter, mut reservation) = (UsageMeter::default(), None);
+        // A finished request wins over a cancellation, so that its reply is recorded.
+        let result = tokio::select! {
             biased;
-            came = self.think(task, &meter, &mut place) => came?,
-            () = self.unwanted.notified() => Thought::Unwanted,
+            result = self.request_turn(task, &meter, &mut reservation) => result?,
+            () = self.cancelled.notified() => TurnResult::Cancelled,
         };
-        match came {
-            Thought::Whole(turn) => self.took(task, turn).await,
-            Thought::Failed(error) => self.failed(task, &error).await,
-            Thought::TooMuch(why) => {
+        match result {
+            TurnResult::Completed(turn) => self.record_turn(task, turn).await,
+            TurnResult::Failed(error) => self.turn_failed(task, &error).await,
+            TurnResult::OverBudget(why) => {
                 self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await
             }
-            Thought::OutOfTime(why) => {
-                let reason = "its time was over before the answer was whole; what it took is an estimate";
+            TurnResult::OutOfTime(why) => {
+                let reason = "out of time before the answer was complete; the usage is an estimate";
                 self.record_loss(task, meter.reading(), reason).await?;
                 self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await
             }
-            Thought::Unwanted => {
-                let reason = "nobody waits for its answer any more; what it took is an estimate";
+            TurnResult::Cancelled => {
+                let reason = "the answer was no longer needed; the usage is an estimate";
                 self.record_loss(task, meter.reading(), reason).await
             }
-            Thought::Later => self.take_turn_later(task).await,
+            TurnResult::Outdated => self.take_turn_with_new_history(task).await,
         }
     }
 
-    /// Asks a model, and records nothing. What the turn takes at most is set aside until that is done.
-    async fn think(
+    /// Sends the request to the model, and records nothing. The worst case of the turn stays reserved as long as the caller
+    /// keeps `reservation`.
+    async fn request_turn(
         &self,
         task: TaskId,
         meter: &UsageMeter,
-        place: &mut Option<Place>,
-    ) -> Result<Thought, PortError> {
-        let standing = self.port().standing(self.id()).await?;
+        reservation: &mut Option<UsageReservation>,
+    ) -> Result<TurnResult, PortError> {
+        let context = self.port().standing(self.id()).await?;
         let role = self.history.tasks.get(&task).and_then(|task| roles::named(&task.role));
         let Some(role) = role else {
             let error = ModelError::new("", ErrorClass::Unusable, "there is no such role any more");
-            return Ok(Thought::Failed(error));
+            return Ok(TurnResult::Failed(error));
         };
-        let chosen = match self.choose(role.name(), &standing) {
+        let chosen = match self.choose(role.name(), &context) {
             Ok(chosen) => chosen,
-            Err(error) => return Ok(Thought::Failed(error)),
+            Err(error) => return Ok(TurnResult::Failed(error)),
         };
-        if chosen.is_local && self.kit.local.enter(self.id(), task).await {
-            return Ok(Thought::Later);
+        if chosen.is_local && self.environment.local.acquire(self.id(), task).await {
+            return Ok(TurnResult::Outdated);
         }
-        let most = if chosen.is_local { LOCAL_ANSWER } else { ANSWER }.min(chosen.max_output);
-        let mut request = self.request(task, role, &chosen, most, self.room(&chosen, most)).await?;
+        let max_output =
+            if chosen.is_local { MAX_LOCAL_ANSWER_TOKENS } else { MAX_ANSWER_TOKENS }.min(chosen.max_output);
+        let mut request =
+            self.request(task, role, &chosen, max_output, self.prompt_limit(&chosen, max_output)).await?;
         let mut was_too_long = false;
         loop {
-            let worst = self.kit.gateway.worst_case(&chosen, &request);
-            // Set aside first and looked at then: a turn that ends in between is counted twice rather than not at all.
-            let place = place.insert(Place::take(self, &worst));
-            let standing = self.port().standing(self.id()).await?;
-            if let Some(why) = self.too_much(task, &standing, place, &worst) {
-                return Ok(Thought::TooMuch(why));
+            let worst_case = self.environment.gateway.worst_case(&chosen, &request);
+            // Reserve first, then check: a turn that ends in between is counted twice rather than not at all.
+            let reservation = reservation.insert(UsageReservation::new(self, &worst_case));
+            let context = self.port().standing(self.id()).await?;
+            if let Some(why) = self.exceeded_budget(task, &context, reservation, &worst_case) {
+                return Ok(TurnResult::OverBudget(why));
             }
-            let left = self.bounds(task, &standing).and_then(|bounds| bounds.time_left());
-            let turn = self.kit.gateway.take_turn(&chosen, &request, self.listener(task), meter);
-            let error = match within(left, turn).await {
+            let left = self.budget_check(task, &context).and_then(|budget_check| budget_check.time_left());
+            let turn = self.environment.gateway.take_turn(&chosen, &request, self.listener(task), meter);
+            let error = match with_time_limit(left, turn).await {
                 Some(Ok(turn)) => {
                     if was_too_long {
-                        self.rooms().insert(chosen.alias, request.estimated_tokens());
+                        self.accepted_prompts().insert(chosen.alias, request.estimated_tokens());
                     }
-                    return Ok(Thought::Whole(turn));
+                    return Ok(TurnResult::Completed(turn));
                 }
                 Some(Err(error)) => error,
-                None => return Ok(Thought::OutOfTime(self.out_of_time(task, &standing))),
+                None => return Ok(TurnResult::OutOfTime(self.out_of_time(task, &context))),
             };
-            // Where something was paid for, that is recorded, and the agent gives up.
+            // A failure with usage is recorded, and no shorter prompt is tried.
             if error.class != ErrorClass::ContextTooLong || error.usage.total() > 0 {
-                return Ok(Thought::Failed(error));
+                return Ok(TurnResult::Failed(error));
             }
-            let shorter = self.request(task, role, &chosen, most, request.estimated_tokens() / 3 * 2).await?;
+            let shorter =
+                self.request(task, role, &chosen, max_output, request.estimated_tokens() / 3 * 2).await?;
             if shorter.estimated_tokens() >= request.estimated_tokens() {
-                return Ok(Thought::Failed(error));
+                return Ok(TurnResult::Failed(error));
             }
             (request, was_too_long) = (shorter, true);
         }
     }
 
-    /// The same after a while, with what was said and done meanwhile; nothing, if nobody waits for the turn any more.
-    async fn take_turn_later(&self, task: TaskId) -> Result<Option<Seq>, PortError> {
+    /// Takes the turn with the current history; returns `None` if the plan no longer contains it.
+    async fn take_turn_with_new_history(&self, task: TaskId) -> Result<Option<Seq>, PortError> {
         let events = self.port().events_of(self.id()).await?;
-        let history = Arc::new(History::of(self.id(), &events));
-        if !plan(&history).contains(&Act::TakeTurn { task }) {
+        let history = Arc::new(History::from_events(self.id(), &events));
+        if !plan(&history).contains(&PlannedStep::TakeTurn { task }) {
             return Ok(None);
         }
-        let now = Self { history, ..self.clone() };
-        Box::pin(now.take_turn(task)).await
+        let current = Self { history, ..self.clone() };
+        Box::pin(current.take_turn(task)).await
     }
 
-    /// Tokens that a model can be told, as far as is known.
-    fn room(&self, chosen: &ChosenModel, answer: u32) -> u64 {
-        let known = self.rooms().get(&chosen.alias).copied();
-        chosen.prompt_limit(answer).min(known.unwrap_or(u64::MAX))
+    /// The most tokens of a prompt for a model: the catalog's limit, or less if the provider rejected that.
+    fn prompt_limit(&self, chosen: &ChosenModel, answer: u32) -> u64 {
+        let accepted = self.accepted_prompts().get(&chosen.alias).copied();
+        chosen.prompt_limit(answer).min(accepted.unwrap_or(u64::MAX))
     }
 
-    fn rooms(&self) -> MutexGuard<'_, HashMap<String, u64>> {
-        self.kit.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The prompt sizes that providers accepted after they had rejected a longer prompt, by model.
+    fn accepted_prompts(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+        self.environment.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The person's choice for the run, then for the role, then the catalog's.
-    fn choose(&self, role: &str, standing: &RunContext) -> Result<ChosenModel, ModelError> {
-        let of_run = self.history.run().and_then(|run| run.model.as_deref());
-        let of_role = standing.roles.iter().find(|(name, _)| name == role).map(|(_, model)| model.as_str());
-        self.kit.gateway.choose(of_run.or(of_role), role)
+    fn choose(&self, role: &str, context: &RunContext) -> Result<ChosenModel, ModelError> {
+        let run_choice = self.history.run().and_then(|run| run.model.as_deref());
+        let role_choice =
+            context.roles.iter().find(|(name, _)| name == role).map(|(_, model)| model.as_str());
+        self.environment.gateway.choose(run_choice.or(role_choice), role)
     }
 
-    /// What the agent's model is told and offered, in so many tokens where that is possible.
+    /// The request for an agent's turn, shortened to `limit` tokens if possible.
     async fn request(
         &self,
         task: TaskId,
         role: roles::Role,
         chosen: &ChosenModel,
         max_output: u32,
-        room: u64,
+        limit: u64,
     ) -> Result<ChatRequest, PortError> {
-        let Some(own) = self.history.tasks.get(&task) else {
-            return Err(PortError::Refused("the agent is not in its own run".into()));
+        let Some(agent) = self.history.tasks.get(&task) else {
+            return Err(PortError::Refused("the agent is not part of the run".into()));
         };
-        // Held here, since what is kept at hand may be let go at any time.
+        // Collected here, because the cache may drop any text at any time.
         let mut texts = transcript::Texts::new();
-        for hash in transcript::needed(own) {
+        for hash in transcript::needed_contents(agent) {
             match self.text(hash).await {
                 Ok(text) => drop(texts.insert(hash, text)),
-                // Words that were purged are told to be.
+                // The conversation marks purged texts.
                 Err(PortError::Refused(_)) => {}
                 Err(error @ PortError::Unavailable(_)) => return Err(error),
             }
         }
-        let offer = self.offer(role, chosen).await;
+        let external = self.external_tools(role, chosen).await;
         let mut request = ChatRequest {
-            system: system(role, &offer.silent),
+            system: system_prompt(role, &external.silent),
             messages: Vec::new(),
-            tools: role.offered().into_iter().chain(offer.tools).collect(),
+            tools: role.tool_definitions().into_iter().chain(external.tools).collect(),
             max_output,
             answer: AnswerForm::Any,
         };
-        let room = usize::try_from(room.saturating_sub(request.estimated_tokens())).unwrap_or(usize::MAX);
-        let told = transcript::told(&self.history, own, &texts);
-        request.messages = fit(told, room.saturating_mul(BYTES_PER_TOKEN));
+        let left = usize::try_from(limit.saturating_sub(request.estimated_tokens())).unwrap_or(usize::MAX);
+        let conversation = transcript::conversation(&self.history, agent, &texts);
+        request.messages = fit(conversation, left.saturating_mul(BYTES_PER_TOKEN));
         Ok(request)
     }
 
-    /// Why the turn would be too much.
-    fn too_much(
+    /// The budget that the turn could exceed, in a sentence for the person.
+    fn exceeded_budget(
         &self,
         task: TaskId,
-        standing: &RunContext,
-        place: &Place,
-        worst: &WorstCase,
+        context: &RunContext,
+        reservation: &UsageReservation,
+        worst_case: &WorstCase,
     ) -> Option<String> {
-        let (of_run, of_day) = place.reserved();
-        self.bounds(task, standing)?.exceeded(&of_run, &of_day, worst)
+        let (run_reserved, day_reserved) = reservation.totals();
+        self.budget_check(task, context)?.exceeded(&run_reserved, &day_reserved, worst_case)
     }
 
-    /// Which time was over before the answer was whole. That of a role is counted when a turn is recorded.
-    fn out_of_time(&self, task: TaskId, standing: &RunContext) -> String {
-        let why = self.bounds(task, standing).and_then(|bounds| bounds.out_of_time());
-        why.unwrap_or_else(|| TIME_IS_OVER.into())
+    /// The time limit that ended a turn. The time of a role is only counted when a turn is recorded, so it may not show.
+    fn out_of_time(&self, task: TaskId, context: &RunContext) -> String {
+        let why = self.budget_check(task, context).and_then(|budget_check| budget_check.out_of_time());
+        why.unwrap_or_else(|| "a budget left too little time for the answer".into())
     }
 
-    /// The bounds within which an agent works now.
-    pub(super) fn bounds<'a>(&'a self, task: TaskId, standing: &'a RunContext) -> Option<Bounds<'a>> {
+    /// The limits that apply to an agent now.
+    pub(super) fn budget_check<'a>(
+        &'a self,
+        task: TaskId,
+        context: &'a RunContext,
+    ) -> Option<BudgetCheck<'a>> {
         let run = self.history.run()?;
-        Some(Bounds { run, task: run.task(task), standing, now: self.port().now() })
+        Some(BudgetCheck { run, task: run.task(task), context, now: self.port().now() })
     }
 
     fn listener(&self, task: TaskId) -> DeltaListener {
-        let (kit, run) = (Arc::clone(&self.kit), self.id());
+        let (environment, run) = (Arc::clone(&self.environment), self.id());
         Arc::new(move |delta| match delta {
-            Delta::Text(text) if !text.is_empty() => kit.port.say(run, task, &text),
-            Delta::Restart => kit.port.say(run, task, ""),
+            Delta::Text(text) if !text.is_empty() => environment.port.say(run, task, &text),
+            Delta::Restart => environment.port.say(run, task, ""),
             Delta::Text(_) | Delta::Thought(_) | Delta::Call { .. } | Delta::Input(_) => {}
         })
     }
 
-    async fn took(&self, task: TaskId, turn: CompletedTurn) -> Result<Option<Seq>, PortError> {
-        let wanted = turn
+    /// Records a reply.
+    async fn record_turn(&self, task: TaskId, turn: CompletedTurn) -> Result<Option<Seq>, PortError> {
+        let requested = turn
             .reply
             .calls
             .iter()
             .map(|call| RequestedCall { call: self.port().new_op(), tool: tool_name(&call.tool).into() });
-        let (calls, usage): (Vec<RequestedCall>, _) = (wanted.collect(), turn.reply.usage);
+        let (calls, usage): (Vec<RequestedCall>, _) = (requested.collect(), turn.reply.usage);
         let ended = match turn.reply.stop {
             StopReason::Refusal => ReplyEnd::Refused,
             StopReason::Length => ReplyEnd::Cut,
@@ -238,12 +250,12 @@ impl Job {
             StopReason::End | StopReason::Calls => ReplyEnd::Whole,
         };
         let json = serde_json::to_string(&turn.reply).map_err(|e| PortError::Refused(e.to_string()))?;
-        let kept = self.keep_words(json).await?;
+        let staged = self.stage_text(json).await?;
         let reply = LlmReply {
             task,
             model: turn.model.into(),
             seen: self.history.seq(),
-            reply: kept.content,
+            reply: staged.content,
             ended,
             calls,
             tokens: tokens(&usage),
@@ -251,41 +263,42 @@ impl Job {
             millis: turn.millis,
             attempts: turn.attempts,
         };
-        let taken = MeterReading { model: reply.model.to_string(), usage, cost: reply.micros };
+        let reading = MeterReading { model: reply.model.to_string(), usage, cost: reply.micros };
         let recorded =
-            self.record_by(task, RunAction::RecordReply(reply), kept.bytes.into_iter().collect()).await;
-        self.count_if_refused(task, taken, recorded).await
+            self.record_by(task, RunAction::RecordReply(reply), staged.bytes.into_iter().collect()).await;
+        self.record_loss_if_refused(task, reading, recorded).await
     }
 
-    /// What a turn took is recorded also where the run or the agent is over, or went back, so that nothing else is.
-    async fn count_if_refused(
+    /// Records the usage of a turn whose reply was refused because the run or the agent is over or was rewound.
+    async fn record_loss_if_refused(
         &self,
         task: TaskId,
-        taken: MeterReading,
+        reading: MeterReading,
         recorded: Result<Option<Seq>, PortError>,
     ) -> Result<Option<Seq>, PortError> {
         if let Err(PortError::Refused(_)) = &recorded {
-            self.record_loss(task, taken, "nobody waits for its answer any more").await?;
+            self.record_loss(task, reading, "the answer was no longer needed").await?;
         }
         recorded
     }
 
+    /// Records the usage of a turn without a reply.
     async fn record_loss(
         &self,
         task: TaskId,
-        taken: MeterReading,
+        reading: MeterReading,
         reason: &str,
     ) -> Result<Option<Seq>, PortError> {
-        let (tokens, micros) = (tokens(&taken.usage), taken.cost);
+        let (tokens, micros) = (tokens(&reading.usage), reading.cost);
         if tokens.total() == 0 {
             return Ok(None);
         }
-        let loss = LlmFail { task, model: taken.model.into(), reason: reason.into(), tokens, micros };
+        let loss = LlmFail { task, model: reading.model.into(), reason: reason.into(), tokens, micros };
         self.record(RunAction::RecordLoss(loss), Vec::new()).await
     }
 
-    /// No model answered: the run waits for the person where that may help, else the agent gives up.
-    async fn failed(&self, task: TaskId, error: &ModelError) -> Result<Option<Seq>, PortError> {
+    /// Records that no model answered. The run pauses if the person may be able to help, else the agent fails.
+    async fn turn_failed(&self, task: TaskId, error: &ModelError) -> Result<Option<Seq>, PortError> {
         let reason = error.to_string();
         match error.class {
             ErrorClass::Retryable
@@ -293,11 +306,11 @@ impl Job {
             | ErrorClass::Overloaded
             | ErrorClass::Auth
             | ErrorClass::Unavailable => {
-                self.record_failure(task, error, reason.clone()).await?;
+                self.record_failure(task, error, &TurnFailure::Temporary(reason.clone())).await?;
                 self.record(RunAction::Pause(PauseReason::Model(reason.into())), Vec::new()).await
             }
             ErrorClass::BadRequest | ErrorClass::ContextTooLong | ErrorClass::Unusable => {
-                self.record_failure(task, error, format!("{GIVEN_UP}{reason}")).await
+                self.record_failure(task, error, &TurnFailure::Permanent(reason)).await
             }
         }
     }
@@ -306,17 +319,18 @@ impl Job {
         &self,
         task: TaskId,
         error: &ModelError,
-        reason: String,
+        failure: &TurnFailure,
     ) -> Result<Option<Seq>, PortError> {
+        let reason = failure.to_stored();
         let reason: String = reason.chars().filter(|c| !c.is_control() || *c == '\n').take(1_000).collect();
         let tokens = tokens(&error.usage);
         let micros = error.cost.filter(|_| tokens.total() > 0);
         let fail =
             LlmFail { task, model: error.model.as_str().into(), reason: reason.into(), tokens, micros };
         let known = self.history.seq();
-        let taken = MeterReading { model: error.model.clone(), usage: error.usage, cost: error.cost };
+        let reading = MeterReading { model: error.model.clone(), usage: error.usage, cost: error.cost };
         let recorded = self.record(RunAction::RecordFailure { fail, known }, Vec::new()).await;
-        self.count_if_refused(task, taken, recorded).await
+        self.record_loss_if_refused(task, reading, recorded).await
     }
 }
 
@@ -329,45 +343,46 @@ fn tokens(usage: &Usage) -> Tokens {
     }
 }
 
-/// What an agent is told before everything else, and which tools it has to do without.
-fn system(role: roles::Role, silent: &[String]) -> String {
+/// The system prompt of a role, with a note about servers whose tools are missing.
+fn system_prompt(role: roles::Role, silent: &[String]) -> String {
     match silent {
-        [] => role.words().to_owned(),
+        [] => role.system_prompt().to_owned(),
         names => format!(
             "{}\n- The tools of these servers are not there now, since they do not answer: {}. Work without them, and \
              say so where it matters.",
-            role.words(),
+            role.system_prompt(),
             names.join(", ")
         ),
     }
 }
 
-/// What one turn takes at most, set aside.
-struct Place {
+/// Reserves the worst case of one turn, in its run and for all runs, until it is dropped.
+struct UsageReservation {
     job: Job,
-    worst: WorstCase,
+    worst_case: WorstCase,
 }
 
-impl Place {
-    fn take(job: &Job, worst: &WorstCase) -> Self {
-        let lock = |of: &std::sync::Mutex<Reserved>| {
-            of.lock().unwrap_or_else(PoisonError::into_inner).add(worst);
+impl UsageReservation {
+    fn new(job: &Job, worst_case: &WorstCase) -> Self {
+        let reserve = |of: &std::sync::Mutex<Reserved>| {
+            of.lock().unwrap_or_else(PoisonError::into_inner).add(worst_case);
         };
-        lock(&job.reserved);
-        lock(&job.kit.reserved);
-        Self { job: job.clone(), worst: *worst }
+        reserve(&job.reserved);
+        reserve(&job.environment.reserved);
+        Self { job: job.clone(), worst_case: *worst_case }
     }
 
-    fn reserved(&self) -> (Reserved, Reserved) {
+    /// The reservations of the run and of all runs, this one included.
+    fn totals(&self) -> (Reserved, Reserved) {
         let read = |of: &std::sync::Mutex<Reserved>| *of.lock().unwrap_or_else(PoisonError::into_inner);
-        (read(&self.job.reserved), read(&self.job.kit.reserved))
+        (read(&self.job.reserved), read(&self.job.environment.reserved))
     }
 }
 
-impl Drop for Place {
+impl Drop for UsageReservation {
     fn drop(&mut self) {
-        for of in [&self.job.reserved, &self.job.kit.reserved] {
-            of.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.worst);
+        for of in [&self.job.reserved, &self.job.environment.reserved] {
+            of.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.worst_case);
         }
     }
 }

@@ -1,13 +1,13 @@
-//! What rules and grants lead to, by example.
+//! Decisions of rules and grants.
 
 use super::*;
 
-fn read(text: &str) -> Result<Rules, RulesError> {
+fn load(text: &str) -> Result<Rules, RulesError> {
     Rules::with(&toml::from_str(text).unwrap())
 }
 
 #[test]
-fn the_rules_that_are_shown_to_people_load() {
+fn the_rules_in_the_documentation_load() {
     let page = include_str!("../../../../docs/rules.md");
     let (_, rest) = page.split_once("```toml\n").unwrap();
     let config: toml::Table = rest.split_once("```").unwrap().0.parse().unwrap();
@@ -16,35 +16,35 @@ fn the_rules_that_are_shown_to_people_load() {
 
 #[test]
 fn rules_whose_examples_fail_are_not_loaded() {
-    let wrong = |text: &str| read(text).unwrap_err().to_string();
+    let error = |text: &str| load(text).unwrap_err().to_string();
     let cases = [
         (
             "[[example]]\nrole = 'terminal'\ntool = 'exec'\ninput = { command = 'ls' }\nthen = 'deny'",
-            "example 1: it leads to Allow, not to Deny",
+            "example 1: the rules decide allow, not deny",
         ),
-        ("[[rule]]\ntargets = ['a[']\nthen = 'deny'", "rule 1: \"a[\" is not a pattern"),
-        ("[[rule]]\nhosts = ['a[']\nthen = 'deny'", "rule 1: \"a[\" is not a pattern"),
+        ("[[rule]]\ntargets = ['a[']\nthen = 'deny'", "rule 1: invalid pattern \"a[\""),
+        ("[[rule]]\nhosts = ['a[']\nthen = 'deny'", "rule 1: invalid pattern \"a[\""),
         ("[[rule]]\nhost = ['a']\nthen = 'deny'", "unknown field"),
         ("[[rule]]\nthen = 'perhaps'", "unknown variant"),
-        ("[[rule]]\ntools = ['exce']\nthen = 'deny'", "rule 1: \"exce\" is no tool"),
-        ("[[rule]]\nroles = ['poet']\nthen = 'deny'", "rule 1: \"poet\" is no role"),
-        ("[[rule]]\nhosts = ['böse.example']\nthen = 'deny'", "is no host in ASCII"),
+        ("[[rule]]\ntools = ['exce']\nthen = 'deny'", "rule 1: \"exce\" is not a tool"),
+        ("[[rule]]\nroles = ['poet']\nthen = 'deny'", "rule 1: \"poet\" is not a role"),
+        ("[[rule]]\nhosts = ['böse.example']\nthen = 'deny'", "is not a host in ASCII"),
         (
             "[[example]]\nrole = 'poet'\ntool = 'exec'\ninput = { command = 'ls' }\nthen = 'deny'",
             "there is no role \"poet\"",
         ),
     ];
     for (text, why) in cases {
-        let said = wrong(text);
-        assert!(said.contains(why), "{text}: {said}");
+        let message = error(text);
+        assert!(message.contains(why), "{text}: {message}");
     }
 }
 
 #[test]
-fn a_grant_covers_what_it_shows_and_nothing_else() {
+fn a_grant_covers_exactly_what_it_shows() {
     let exec = |command: &str, hosts: &[&str]| {
         let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-        Use::Exec { command: command.into(), hosts, seconds: None }
+        ParsedCall::Exec { command: command.into(), hosts, seconds: None }
     };
     let cases = [
         ("hosts example.org", exec("curl", &["example.org"]), true),
@@ -59,13 +59,13 @@ fn a_grant_covers_what_it_shows_and_nothing_else() {
     for (pattern, call, is_covered) in cases {
         assert_eq!(covers(pattern, &call), is_covered, "{pattern}: {call:?}");
     }
-    let shown = pattern(&exec("hosts evil.example", &[]));
+    let shown = grant_pattern(&exec("hosts evil.example", &[]));
     assert!(covers(&shown, &exec("hosts evil.example", &[])), "{shown}");
     assert!(!covers(&shown, &exec("curl", &["evil.example"])), "{shown}");
 }
 
 #[test]
-fn a_page_has_one_host_however_it_is_written() {
+fn all_spellings_of_a_host_match_the_same_rule() {
     let rule = |target: &str| {
         let denied = format!("[[rule]]\ntools = ['fetch']\ntargets = ['{target}']\nthen = 'deny'\n");
         let example = |url: &str, then: &str| {
@@ -75,7 +75,7 @@ fn a_page_has_one_host_however_it_is_written() {
         };
         let urls = ["https://evil.example/", "https://evil.example./", "http://EVIL.example:8080/x"];
         let bad = urls.map(|url| example(url, "deny")).concat();
-        read(&format!("{denied}{bad}{}", example("https://example.org/", "allow")))
+        load(&format!("{denied}{bad}{}", example("https://example.org/", "allow")))
     };
     for target in ["evil.example", "Evil.Example", "evil.example.", "*vil.example"] {
         rule(target).unwrap();
@@ -83,7 +83,7 @@ fn a_page_has_one_host_however_it_is_written() {
 }
 
 #[test]
-fn rules_of_the_person_come_first_and_the_others_still_hold() {
+fn the_persons_rules_come_first_and_the_built_in_ones_still_apply() {
     let text = r#"
         [[rule]]
         tools = ["exec", "fetch"]
@@ -151,5 +151,5 @@ fn rules_of_the_person_come_first_and_the_others_still_hold() {
         input = { path = ".git/config", text = "" }
         then = "deny"
     "#;
-    read(text).unwrap();
+    load(text).unwrap();
 }

@@ -181,7 +181,7 @@ impl Stage<'_> {
 }
 
 fn is_lost(reason: &str) -> bool {
-    ["nobody waits for its answer any more", "its time was over"].iter().any(|lost| reason.starts_with(lost))
+    ["the answer was no longer needed", "out of time before"].iter().any(|lost| reason.starts_with(lost))
 }
 
 fn holds(what: &str, part: Option<&str>, whole: Option<&str>) -> Result<(), String> {

@@ -66,7 +66,7 @@ impl Web for Pages {
     fn fetch(&self, url: url::Url, _: MayFetch) -> FromWeb<'_, Page> {
         let found = self.0.get(url.as_str()).cloned();
         Box::pin(async move {
-            let text = found.ok_or_else(|| WebError::Asked("there is no such page".into()))?;
+            let text = found.ok_or_else(|| WebError::Failed("there is no such page".into()))?;
             if text == NEVER {
                 std::future::pending::<()>().await;
             }

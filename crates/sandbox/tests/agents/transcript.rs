@@ -90,7 +90,7 @@ pub(crate) fn of(stage: &Stage<'_>, computer: &Computer) -> Result<String, Strin
 /// The first agent, then the others in the order of what they were told: some begin at the same time.
 fn agents_of(stage: &Stage<'_>, computer: &Computer, run: RunId) -> Vec<Agent> {
     let events = stage.events(computer, run);
-    let history = History::of(run, &events);
+    let history = History::from_events(run, &events);
     let agent = |task| Agent::new(&**computer.log(), &history, &events, task);
     let mut agents: Vec<Agent> = history.tasks.values().map(agent).collect();
     agents.sort_by_cached_key(|agent| (agent.requester.is_some(), agent.to_string()));
@@ -111,8 +111,8 @@ fn outcome(stage: &Stage<'_>, computer: &Computer, run: RunId) -> String {
 fn additions(sent: &[Sent]) -> Result<BTreeSet<String>, String> {
     let mut additions = BTreeSet::new();
     for sent in sent {
-        let (name, offered) = (sent.role.name(), sent.role.offered());
-        let words = sent.system.strip_prefix(sent.role.words()).unwrap_or_default();
+        let (name, offered) = (sent.role.name(), sent.role.tool_definitions());
+        let words = sent.system.strip_prefix(sent.role.system_prompt()).unwrap_or_default();
         let tools = sent.tools.strip_prefix(offered.as_slice());
         let tools = tools.ok_or_else(|| format!("a model of the {name} is offered {:?}", sent.tools))?;
         let told = (!words.is_empty()).then(|| row("told", words.trim_start()));
@@ -153,8 +153,8 @@ fn common_lines(told: &[Line], sent: &[Line]) -> usize {
 
 /// What a role is told and offered, whatever it works on.
 pub(crate) fn of_role(role: Role) -> String {
-    let offers: Vec<String> = role.offered().iter().map(|tool| offer(tool) + "\n").collect();
-    format!("{}\n\n{}", role.words(), offers.join("\n"))
+    let offers: Vec<String> = role.tool_definitions().iter().map(|tool| offer(tool) + "\n").collect();
+    format!("{}\n\n{}", role.system_prompt(), offers.join("\n"))
 }
 
 fn offer(tool: &Tool) -> String {
@@ -163,7 +163,7 @@ fn offer(tool: &Tool) -> String {
 }
 
 fn role_of(system: &str) -> Result<Role, String> {
-    let found = ROLES.into_iter().find(|role| system.starts_with(role.words()));
+    let found = ROLES.into_iter().find(|role| system.starts_with(role.system_prompt()));
     found.ok_or_else(|| format!("nobody is told this: {system}"))
 }
 

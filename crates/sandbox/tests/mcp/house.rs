@@ -7,7 +7,7 @@ use agent_host::agent_services::AgentServices;
 use agent_host::mcp_tools::McpTools;
 use agent_host::server_cells::ServerCells;
 use agents::roles::Role;
-use agents::toolbox::{Answered, Foreign, Offer, Toolbox};
+use agents::toolbox::{ExternalTool, ExternalToolResult, ToolOffer, Toolbox};
 use computer::cells::CellSettings;
 use computer::paths::ComputerPaths;
 use models::{ApiKey, ApiKeys};
@@ -44,29 +44,29 @@ impl House {
         self.tools = open(&self.folder, settings);
     }
 
-    pub(crate) async fn offer(&self) -> Offer {
+    pub(crate) async fn offer(&self) -> ToolOffer {
         self.tools.offered(Role::Researcher).await
     }
 
-    pub(crate) async fn find(&self, name: &str) -> Option<Foreign> {
+    pub(crate) async fn find(&self, name: &str) -> Option<ExternalTool> {
         self.tools.find(Role::Researcher, name).await
     }
 
     /// Calls a tool of the tracker.
-    pub(crate) async fn call(&self, tool: &str, input: Value) -> Answered {
+    pub(crate) async fn call(&self, tool: &str, input: Value) -> ExternalToolResult {
         let foreign = self.find(&format!("mcp_tracker_{tool}")).await.unwrap();
         let Value::Object(input) = input else { panic!("{input}") };
         self.tools.call(&foreign, input).await
     }
 
     pub(crate) async fn says(&self, tool: &str) -> String {
-        let Answered { text, failed, .. } = self.call(tool, json!({})).await;
+        let ExternalToolResult { text, failed, .. } = self.call(tool, json!({})).await;
         assert!(!failed, "{text}");
         text
     }
 
     pub(crate) async fn fails(&self, tool: &str) -> String {
-        let Answered { text, failed, .. } = self.call(tool, json!({})).await;
+        let ExternalToolResult { text, failed, .. } = self.call(tool, json!({})).await;
         assert!(failed, "{text}");
         text
     }

@@ -1,4 +1,4 @@
-//! A turn whose answer nobody records any more.
+//! Turns whose reply is refused.
 
 use std::sync::Mutex;
 
@@ -10,18 +10,18 @@ use shared_types::{CommandId, ContentHash, ContentRef, Event, FilePath, OpId, Ru
 
 use super::*;
 use crate::AgentEnvironment;
-use crate::port::{AgentSubmission, Answer, CallOrigin, ComputerPort, FileHit, FolderListing, Found};
+use crate::port::{AgentSubmission, Answer, CallOrigin, ComputerPort, FileHit, FolderListing, FoundFile};
 use crate::rules::Rules;
 
-/// A computer whose runs are over: it takes in what was lost, and nothing else.
+/// A computer whose runs are over: it records lost turns and refuses all else.
 #[derive(Default)]
-struct Over(Mutex<Vec<LlmFail>>);
+struct FinishedRunPort(Mutex<Vec<LlmFail>>);
 
-fn no<'a, T: Send + 'a>() -> Answer<'a, T> {
+fn refused<'a, T: Send + 'a>() -> Answer<'a, T> {
     Box::pin(async { Err(PortError::Refused("the run is over".into())) })
 }
 
-impl ComputerPort for Over {
+impl ComputerPort for FinishedRunPort {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(0)
     }
@@ -34,46 +34,46 @@ impl ComputerPort for Over {
         OpId::from_bytes([2; 16])
     }
 
-    fn record(&self, deed: AgentSubmission) -> Answer<'_, Option<Seq>> {
-        let Action::Run(RunAction::RecordLoss(lost)) = deed.action else { return no() };
+    fn record(&self, submission: AgentSubmission) -> Answer<'_, Option<Seq>> {
+        let Action::Run(RunAction::RecordLoss(lost)) = submission.action else { return refused() };
         self.0.lock().unwrap().push(lost);
         Box::pin(async { Ok(Some(Seq(9))) })
     }
 
     fn keep(&self, _: Vec<u8>) -> Answer<'_, ContentRef> {
-        no()
+        refused()
     }
 
     fn content(&self, _: ContentHash) -> Answer<'_, Vec<u8>> {
-        no()
+        refused()
     }
 
     fn open_runs(&self) -> Answer<'_, Vec<RunId>> {
-        no()
+        refused()
     }
 
     fn events_of(&self, _: RunId) -> Answer<'_, Vec<Event>> {
-        no()
+        refused()
     }
 
     fn standing(&self, _: RunId) -> Answer<'_, RunContext> {
-        no()
+        refused()
     }
 
-    fn file(&self, _: FilePath) -> Answer<'_, Option<Found>> {
-        no()
+    fn file(&self, _: FilePath) -> Answer<'_, Option<FoundFile>> {
+        refused()
     }
 
     fn list(&self, _: Option<FilePath>) -> Answer<'_, Option<FolderListing>> {
-        no()
+        refused()
     }
 
     fn search(&self, _: String) -> Answer<'_, Vec<FileHit>> {
-        no()
+        refused()
     }
 
     fn exec(&self, _: CallOrigin, _: RunCommand) -> Answer<'_, Seq> {
-        no()
+        refused()
     }
 
     fn is_running(&self, _: OpId) -> bool {
@@ -93,8 +93,8 @@ impl ApiKeys for NoKeys {
     }
 }
 
-fn job(port: Arc<Over>) -> Job {
-    let kit = AgentEnvironment {
+fn job(port: Arc<FinishedRunPort>) -> Job {
+    let environment = AgentEnvironment {
         port,
         gateway: Gateway::new(Catalog::load(None).unwrap(), Arc::new(NoKeys)),
         rules: Arc::new(Rules::built_in().unwrap()),
@@ -105,30 +105,30 @@ fn job(port: Arc<Over>) -> Job {
         local: Default::default(),
     };
     Job {
-        kit: Arc::new(kit),
-        history: Arc::new(History::of(RunId::from_bytes([3; 16]), &[])),
+        environment: Arc::new(environment),
+        history: Arc::new(History::from_events(RunId::from_bytes([3; 16]), &[])),
         texts: Default::default(),
         reserved: Default::default(),
-        is_orphan: false,
-        unwanted: Default::default(),
+        is_orphaned: false,
+        cancelled: Default::default(),
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_is_refused_is_paid_for_all_the_same() {
-    let (port, task) = (Arc::new(Over::default()), TaskId::from_bytes([4; 16]));
+async fn the_usage_of_a_refused_reply_is_recorded() {
+    let (port, task) = (Arc::new(FinishedRunPort::default()), TaskId::from_bytes([4; 16]));
     let job = job(Arc::clone(&port));
     let usage = Usage { input: 70, output: 30, ..Usage::default() };
     let reply = Reply { text: "Yes.".into(), calls: Vec::new(), stop: StopReason::End, usage };
     let turn = CompletedTurn { reply, model: "small".into(), cost: Some(5), attempts: 1, millis: 3 };
     let over = Err(PortError::Refused("the run is over".into()));
-    assert_eq!(job.took(task, turn).await, over);
-    let senseless =
+    assert_eq!(job.record_turn(task, turn).await, over);
+    let unusable =
         ModelError { usage, cost: Some(7), ..ModelError::new("small", ErrorClass::Unusable, "No.") };
-    assert_eq!(job.failed(task, &senseless).await, over);
-    let nothing = ModelError::new("small", ErrorClass::BadRequest, "No.");
-    assert_eq!(job.failed(task, &nothing).await, over);
+    assert_eq!(job.turn_failed(task, &unusable).await, over);
+    let without_usage = ModelError::new("small", ErrorClass::BadRequest, "No.");
+    assert_eq!(job.turn_failed(task, &without_usage).await, over);
     let lost = port.0.lock().unwrap();
-    let taken: Vec<_> = lost.iter().map(|lost| (lost.tokens.total(), lost.micros)).collect();
-    assert_eq!(taken, [(100, Some(5)), (100, Some(7))], "and what took nothing is nothing");
+    let recorded: Vec<_> = lost.iter().map(|lost| (lost.tokens.total(), lost.micros)).collect();
+    assert_eq!(recorded, [(100, Some(5)), (100, Some(7))], "a failure without usage is not recorded");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
-use agents::history::{Entry, History, TaskHistory};
+use agents::history::{History, HistoryEntry, TaskHistory};
 use agents::transcript;
 use event_log::{EventLog, read_content};
 use shared_types::payload::run::{AskKind, Reply, RunEvent, Scope};
@@ -27,14 +27,14 @@ pub(super) struct Agent {
 impl Agent {
     pub(super) fn new(log: &dyn EventLog, history: &History, events: &[Event], task: &TaskHistory) -> Self {
         let text = |hash| String::from_utf8(read_content(log, &hash).unwrap()).unwrap().into();
-        let texts = transcript::needed(task).into_iter().map(|hash| (hash, text(hash))).collect();
+        let texts = transcript::needed_contents(task).into_iter().map(|hash| (hash, text(hash))).collect();
         let calls = task.entries.iter().flat_map(|entry| match entry {
-            Entry::Said { calls, .. } => calls.iter().map(|wanted| wanted.call).collect(),
-            Entry::Got { .. } | Entry::Heard { .. } => Vec::new(),
+            HistoryEntry::ModelReply { calls, .. } => calls.iter().map(|wanted| wanted.call).collect(),
+            HistoryEntry::ToolResult { .. } | HistoryEntry::Message { .. } => Vec::new(),
         });
         Self {
             role: task.role.to_string(),
-            lines: lines(&transcript::told(history, task, &texts).messages),
+            lines: lines(&transcript::conversation(history, task, &texts).messages),
             requester: task.parent.map(|parent| history.tasks[&parent].role.to_string()),
             calls: calls.collect(),
             questions: questions(history, events),
