@@ -9,7 +9,7 @@ use agents::port::{
     RunContext,
 };
 use agents::{ComputerPort, PortError, roles};
-use event_log::writer::{ChangeRequest, Mode, Submission, SubmitError};
+use event_log::writer::{ChangeRequest, Mode, Origin, Submission, SubmitError};
 use event_log::{EventLog, decode_event, read_content};
 use kernel::View;
 use projector::Views;
@@ -131,17 +131,8 @@ impl ComputerPort for ComputerAdapter {
     /// The writer's own threads answer, so nobody blocks here.
     fn record(&self, deed: AgentSubmission) -> Answer<'_, Option<Seq>> {
         let AgentSubmission { command, op, run, actor, cause, taint, action, contents } = deed;
-        let submission = Submission {
-            command,
-            op,
-            source: Source::Agent,
-            actor,
-            run_id: Some(run),
-            cause,
-            taint,
-            change: ChangeRequest::Do(action),
-            contents,
-        };
+        let origin = Origin { command, op, source: Source::Agent, actor, run_id: Some(run), cause, taint };
+        let submission = Submission::new(origin, ChangeRequest::Do(action), contents);
         let (sender, receiver) = tokio::sync::oneshot::channel();
         self.computer.writer().submit_with(submission, Mode::Commit, move |answer| {
             let _ = sender.send(answer);
@@ -282,19 +273,9 @@ impl ComputerPort for ComputerAdapter {
             let ran = tokio::task::spawn_blocking(move || {
                 let _place = place;
                 let op = by.call;
-                let caller = Caller {
-                    command: ids::command(),
-                    op,
-                    source: Source::Agent,
-                    actor: by.actor,
-                    taint: by.taint,
-                    agent: Some(ByAgent {
-                        run: by.run,
-                        task: by.task,
-                        read_policy: read_policy(by.read_policy),
-                        left,
-                    }),
-                };
+                let agent =
+                    ByAgent { run: by.run, task: by.task, read_policy: read_policy(by.read_policy), left };
+                let caller = Caller::agent(ids::command(), op, by.actor, by.taint, agent);
                 let ran = commands.run_here(&computer, &caller, &command);
                 // What it came to is in the log, also where it failed.
                 let events = computer.log().operation(op)?;

@@ -101,14 +101,14 @@ impl Commands {
         command: RunCommand,
     ) -> Result<(), ComputerError> {
         let mut running = self.running();
-        if running.len() >= LIMIT && !running.contains_key(&caller.op) {
+        if running.len() >= LIMIT && !running.contains_key(&caller.origin.op) {
             return Err(ComputerError::new(
                 ErrorCode::Refused,
                 format!("{LIMIT} commands run already; wait, or stop one"),
             ));
         }
         let Some(began) = computer.begin(&caller, &command)? else { return Ok(()) };
-        let op = caller.op;
+        let op = caller.origin.op;
         let feed = OutputFeed::new(spoken_of(op), Pace::OfItsOwn);
         let (computer, heard) = (Arc::clone(computer), Arc::clone(&feed));
         let started = self.started(op);
@@ -144,7 +144,7 @@ impl Commands {
         caller: &Caller,
         command: &RunCommand,
     ) -> Result<(), ComputerError> {
-        let op = caller.op;
+        let op = caller.origin.op;
         // Whoever asked first still waits for it, and two must not share a layer.
         let here =
             self.here(op)?.ok_or_else(|| ComputerError::new(ErrorCode::Busy, "the command runs already"))?;
@@ -171,7 +171,7 @@ impl Commands {
         listener: Listener<'_>,
     ) -> Result<Ran, ComputerError> {
         // One that was asked for before is answered as the first time, and its feed is that of the first.
-        let here = self.here(caller.op)?;
+        let here = self.here(caller.origin.op)?;
         computer.run(caller, command, input, &mut |from, bytes| {
             if let Some(here) = &here {
                 here.feed.add(bytes);

@@ -25,7 +25,7 @@ use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions};
 use projector::{CaughtUp, Extent, ProgressPhase, Projector};
 use shared_types::payload::file::FileNode;
 use shared_types::wire::DesktopAction;
-use shared_types::{Actor, FilePath, OpId, Source, Subject, UserId};
+use shared_types::{Actor, FilePath, OpId, Subject, UserId};
 use tokio::sync::broadcast;
 
 pub use caller::{ByAgent, Caller};
@@ -42,7 +42,7 @@ use crate::config::Config;
 use crate::error::{ComputerError, ErrorCode};
 use crate::ids;
 use crate::paths::ComputerPaths;
-use crate::protocol::{Answer, Choices, Done, Envelope, Request, Status};
+use crate::protocol::{Answer, Choices, Done, Envelope, OutsideEdits, Request, Status};
 
 /// What a command can be given to read.
 const INPUT_LIMIT: u64 = 16 << 20;
@@ -92,7 +92,7 @@ impl Computer {
     ) -> Result<(Self, Answer), ComputerError> {
         let log = SqliteLog::create(&place.state, user)?;
         let computer = Self::wire(place, log)?;
-        let caller = Caller { source: Source::User, ..Caller::system(Actor::CLI) };
+        let caller = Caller::person(ids::command(), ids::op(), Actor::CLI);
         computer.submit(
             &caller,
             ChangeRequest::Do(Action::CreateUser { name: owner.into() }),
@@ -152,9 +152,9 @@ impl Computer {
         })
     }
 
-    /// From now on somebody else looks after outside edits.
-    pub fn set_watched(&self) {
-        self.watched.store(true, Ordering::Relaxed);
+    /// Whether a watcher records outside edits from now on.
+    pub fn set_watched(&self, watched: bool) {
+        self.watched.store(watched, Ordering::Relaxed);
     }
 
     pub(crate) fn is_watched(&self) -> bool {
@@ -200,7 +200,8 @@ impl Computer {
         progress: Progress<'_>,
         listener: Listener<'_>,
     ) -> Result<Answer, ComputerError> {
-        let caller = Caller::person(envelope);
+        let caller = Caller::of(envelope);
+        self.record_outside_before(&envelope.request, progress)?;
         let done = match &envelope.request {
             Request::Status => return self.status(progress),
             Request::Run(command) => {
@@ -214,28 +215,23 @@ impl Computer {
                 return Ok(Answer::Ran(Box::new(self.discard(&caller, self.operation_named(call)?)?)));
             }
             Request::Write { path, mode, base } => {
-                if !self.is_watched() {
-                    self.record_outside(progress)?;
-                }
                 if *base == Base::Absent {
                     self.check_disk(path)?;
                 }
                 let staged = self.log.stage(body)?;
-                let mode = mode.unwrap_or(self.mode_of(path)?);
-                let node = FileNode::file(staged.content(), mode);
-                let action = Action::WriteFile { path: path.clone(), node, base: *base };
+                let (path, content) = (path.clone(), staged.content());
+                let change = ChangeRequest::WriteFile { path, content, mode: *mode, base: *base };
                 let contents = staged.into_inline().into_iter().collect();
-                self.change(&caller, ChangeRequest::Do(action), contents, Mode::Commit, progress)?
+                self.change_files(&caller, change, contents, progress)?
             }
             Request::MakeFolder { path } => {
                 let action =
                     Action::WriteFile { path: path.clone(), node: FileNode::Folder, base: Base::Absent };
-                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change_files(&caller, ChangeRequest::Do(action), Vec::new(), progress)?
             }
             Request::Copy { from, to } => {
-                self.record_outside(progress)?;
                 let action = self.copy(from, to)?;
-                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change_files(&caller, ChangeRequest::Do(action), Vec::new(), progress)?
             }
             Request::Gesture(action) => {
                 let action = match action.clone() {
@@ -246,46 +242,34 @@ impl Computer {
                 };
                 // Nothing of this is on disk, so nobody has to wait for the projector.
                 let outcome = self.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
-                self.describe(caller.op, &outcome, Mode::Commit)
+                self.describe(caller.origin.op, &outcome, Mode::Commit)
             }
             Request::Remove { path } => {
-                self.record_outside(progress)?;
                 let action = Action::DeletePath { path: path.clone() };
-                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change_files(&caller, ChangeRequest::Do(action), Vec::new(), progress)?
             }
             Request::Move { from, to } => {
-                self.record_outside(progress)?;
                 let action = Action::MovePath { from: from.clone(), to: to.clone() };
-                self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?
+                self.change_files(&caller, ChangeRequest::Do(action), Vec::new(), progress)?
             }
             Request::Undo { target, choices, preview } => {
-                self.record_outside(progress)?;
                 let target = self.target(&caller, reverted, || self.undo_target(target.as_deref()))?;
                 self.revert(&caller, target, choices, *preview, progress)?
             }
             Request::Redo { target, choices, preview } => {
-                self.record_outside(progress)?;
                 let target = self.target(&caller, reverted, || self.redo_target(target.as_deref()))?;
                 self.revert(&caller, target, choices, *preview, progress)?
             }
             Request::Restore { seq, preview } => {
-                self.record_outside(progress)?;
                 if !preview {
                     self.checkpoint_before_restore(*seq, progress)?;
                 }
                 let restore = ChangeRequest::Restore { seq: *seq };
                 self.change(&caller, restore, Vec::new(), mode(*preview), progress)?
             }
-            Request::Checkpoint { message } => {
-                self.record_outside(progress)?;
-                self.checkpoint(&caller, message, progress)?
-            }
-            Request::Import { file, into } => {
-                self.record_outside(progress)?;
-                self.import(&caller, file, into.as_ref(), progress)?
-            }
+            Request::Checkpoint { message } => self.checkpoint(&caller, message, progress)?,
+            Request::Import { file, into } => self.import(&caller, file, into.as_ref(), progress)?,
             Request::Purge { hashes, paths, reason } => {
-                self.record_outside(progress)?;
                 self.purge(&caller, hashes, paths, reason, progress)?
             }
             Request::Runs(request) => return self.answer_about_runs(&caller, request, progress),
@@ -312,18 +296,23 @@ impl Computer {
         contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
         mode: Mode,
     ) -> Result<Outcome, ComputerError> {
-        let submission = Submission {
-            command: caller.command,
-            op: caller.op,
-            source: caller.source,
-            actor: caller.actor.clone(),
-            run_id: caller.run_of(&change),
-            cause: None,
-            taint: caller.taint.clone(),
-            change,
-            contents,
-        };
-        Ok(self.writer.submit(submission, mode)?)
+        Ok(self.writer.submit(Submission::new(caller.origin.clone(), change, contents), mode)?)
+    }
+
+    /// Changes files and returns once the change is durable. The desktop reads from the log, and lists follow within a
+    /// moment, so it does not wait for the disk; a person at the command line looks there next.
+    fn change_files(
+        &self,
+        caller: &Caller,
+        change: ChangeRequest,
+        contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
+        progress: Progress<'_>,
+    ) -> Result<Done, ComputerError> {
+        if self.is_watched() && caller.origin.actor == Actor::DESKTOP {
+            let outcome = self.submit(caller, change, contents, Mode::Commit)?;
+            return Ok(self.describe(caller.origin.op, &outcome, Mode::Commit));
+        }
+        self.change(caller, change, contents, Mode::Commit, progress)
     }
 
     /// Submits, and does not return before the person can see their own work on disk and in the lists.
@@ -336,7 +325,7 @@ impl Computer {
         progress: Progress<'_>,
     ) -> Result<Done, ComputerError> {
         let outcome = self.submit(caller, change, contents, mode)?;
-        let mut done = self.describe(caller.op, &outcome, mode);
+        let mut done = self.describe(caller.origin.op, &outcome, mode);
         if mode == Mode::Commit && outcome.appended.is_some() {
             // The change is durable whatever happens now, so a disk that cannot be written is a note, not a failure.
             match self.project(progress) {
@@ -375,7 +364,7 @@ impl Computer {
         if !preview {
             let _alone = self.cells.placing();
             for op in operations {
-                if let Err(e) = crate::cells::bring_back(&self.place, *op, caller.op) {
+                if let Err(e) = crate::cells::bring_back(&self.place, *op, caller.origin.op) {
                     done.notes.push(format!("ignored files are not back in their place: {e}"));
                 }
             }
@@ -394,10 +383,22 @@ impl Computer {
     }
 
     fn rebuild(&self, progress: Progress<'_>) -> Result<Done, ComputerError> {
-        self.record_outside(progress)?;
         self.projector().rebuild(&|phase, done, total| progress(name(phase), done, total))?;
         let note = format!("read models computed again from {} events", self.log.head().seq);
         Ok(Done { notes: vec![note], ..Done::default() })
+    }
+
+    /// Records what other programs did to the files, as far as a request needs it: the one rule for all requests.
+    fn record_outside_before(&self, request: &Request, progress: Progress<'_>) -> Result<(), ComputerError> {
+        let scan = match request.outside_edits() {
+            OutsideEdits::DoNotMatter => false,
+            OutsideEdits::AsWatched => !self.is_watched(),
+            OutsideEdits::AllOfThem => true,
+        };
+        if scan {
+            self.record_outside(progress)?;
+        }
+        Ok(())
     }
 
     /// Records edits made outside and brings everything up to date.
@@ -432,24 +433,18 @@ impl Computer {
         Ok(action?)
     }
 
-    /// The mode that a file keeps when only its content is written.
     /// A file that the log leaves out, as an ignored one, is in the way all the same.
     fn check_disk(&self, path: &FilePath) -> Result<(), ComputerError> {
+        if self.place.workspace.join(path.as_str()).symlink_metadata().is_err() {
+            return Ok(());
+        }
         let wanted = path.clone();
         let is_known = self.writer.inspect(move |view| view.files.get(&wanted).is_some())?;
-        if is_known || self.place.workspace.join(path.as_str()).symlink_metadata().is_err() {
+        if is_known {
+            // The kernel compares with what the log has.
             return Ok(());
         }
         Err(Rejection::Stale { path: path.clone(), expected: None, actual: None }.into())
-    }
-
-    fn mode_of(&self, path: &FilePath) -> Result<u16, ComputerError> {
-        let path = path.clone();
-        let mode = self.writer.inspect(move |view| match view.files.get(&path) {
-            Some(FileNode::File { mode, .. }) => *mode,
-            Some(FileNode::Symlink { .. } | FileNode::Folder) | None => FileNode::DEFAULT_MODE,
-        })?;
-        Ok(mode)
     }
 
     fn status(&self, progress: Progress<'_>) -> Result<Answer, ComputerError> {

@@ -76,6 +76,48 @@ pub struct Choices {
     pub others: Option<Choice>,
 }
 
+/// Which edits by other programs have to be recorded before a request is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutsideEdits {
+    /// The request does not concern files.
+    DoNotMatter,
+    /// Those that the watcher has recorded are enough: the request names its files, and an edit that comes at the same
+    /// moment is merged. Without a watcher, all.
+    AsWatched,
+    /// All, also those of this very moment: the request concerns any file, or compares with all of them.
+    AllOfThem,
+}
+
+impl Request {
+    pub fn outside_edits(&self) -> OutsideEdits {
+        match self {
+            Self::Gesture(_)
+            | Self::Parts
+            | Self::Collect
+            // These two record outside edits themselves, for the files that the command touched.
+            | Self::Accept { .. }
+            | Self::Discard { .. }
+            // Recorded before the command is, also where it does not come as a request.
+            | Self::Run(_)
+            // It reports how many were recorded.
+            | Self::Status => OutsideEdits::DoNotMatter,
+            Self::Write { .. }
+            | Self::MakeFolder { .. }
+            | Self::Remove { .. }
+            | Self::Copy { .. }
+            | Self::Move { .. } => OutsideEdits::AsWatched,
+            Self::Undo { .. }
+            | Self::Redo { .. }
+            | Self::Restore { .. }
+            | Self::Checkpoint { .. }
+            | Self::Import { .. }
+            | Self::Purge { .. }
+            | Self::Rebuild => OutsideEdits::AllOfThem,
+            Self::Runs(request) => request.outside_edits(),
+        }
+    }
+}
+
 /// Everything that changes a computer, or needs its holder.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

@@ -112,7 +112,7 @@ pub fn serve(holder: &Holder, stream: &UnixStream) -> io::Result<()> {
         };
         let mut body = Body::new(&mut input);
         let answer = if let Request::Run(command) = &envelope.request {
-            let caller = computer::Caller::person(&envelope);
+            let caller = computer::Caller::of(&envelope);
             let ran = read_input(&mut body)
                 .map_err(ComputerError::from)
                 .and_then(|input| commands.run_for_caller(computer, &caller, command, input, &mut aloud));

@@ -21,8 +21,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::thread::JoinHandle;
 
-use kernel::{Action, Decision, Effect, Rejection, Resolutions, View};
-use shared_types::{Actor, CommandId, ContentHash, EventId, OpId, RunId, Seq, Source, Taint, Timestamp};
+use kernel::{Action, Base, Decision, Effect, Rejection, Resolutions, View};
+use shared_types::{
+    Actor, CommandId, ContentHash, ContentRef, EventId, FilePath, OpId, RunId, Seq, Source, Taint, Timestamp,
+};
 use thiserror::Error;
 
 use crate::replay::view_at;
@@ -33,10 +35,10 @@ use replies::Replies;
 /// Requests that may wait in the mailbox before the next caller blocks.
 const MAILBOX: usize = 1024;
 
-/// A request to change the computer. The caller mints `command` and `op`: a resent submission has the same `command`
-/// and gets the first answer again.
+/// Who asks for a change, in which context, and under which ids. The caller mints `command` and `op`: a resent
+/// submission has the same `command` and gets the first answer again.
 #[derive(Debug, Clone)]
-pub struct Submission {
+pub struct Origin {
     pub command: CommandId,
     pub op: OpId,
     pub source: Source,
@@ -45,9 +47,29 @@ pub struct Submission {
     /// The event because of which this is submitted.
     pub cause: Option<EventId>,
     pub taint: Vec<Taint>,
+}
+
+impl Origin {
+    /// Outside of any run, without a cause, with trusted content.
+    pub fn new(command: CommandId, op: OpId, source: Source, actor: Actor) -> Self {
+        Self { command, op, source, actor, run_id: None, cause: None, taint: Vec::new() }
+    }
+}
+
+/// A request to change the computer. Every change takes this form, whether a person, an agent, the command line or the
+/// system asks for it.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    pub origin: Origin,
     pub change: ChangeRequest,
     /// Contents up to `INLINE_LIMIT` that the change names; larger ones are staged as blobs first.
     pub contents: Vec<(ContentHash, Vec<u8>)>,
+}
+
+impl Submission {
+    pub fn new(origin: Origin, change: ChangeRequest, contents: Vec<(ContentHash, Vec<u8>)>) -> Self {
+        Self { origin, change, contents }
+    }
 }
 
 /// What a submission asks for: an action that is complete, or one that the writer completes from the log.
@@ -58,6 +80,13 @@ pub struct Submission {
 )]
 pub enum ChangeRequest {
     Do(Action),
+    /// Writes a file. Without a mode it keeps the one that it has.
+    WriteFile {
+        path: FilePath,
+        content: ContentRef,
+        mode: Option<u16>,
+        base: Base,
+    },
     /// Undoes an operation, or redoes what it undid if the operation is an undo.
     Undo {
         target: OpId,

@@ -126,7 +126,7 @@ mod tests {
     use std::sync::Arc;
 
     use event_log::MemoryLog;
-    use event_log::writer::{ChangeRequest, Mode, Options, Submission, Writer};
+    use event_log::writer::{ChangeRequest, Mode, Options, Origin, Submission, Writer};
     use kernel::Action;
     use shared_types::{Actor, CommandId, OpId, Source, Timestamp, UserId};
 
@@ -137,17 +137,16 @@ mod tests {
         let options = Options::new(|| Timestamp::from_millis(1));
         let (writer, thread) = Writer::start(Arc::clone(&log) as Arc<dyn EventLog>, options).unwrap();
         for (number, action) in (1..).zip(actions) {
-            let submission = Submission {
-                command: CommandId::from_bytes([number; 16]),
-                op: OpId::from_bytes([number; 16]),
-                source: Source::User,
-                actor: Actor::CLI,
-                run_id: None,
-                cause: None,
-                taint: Vec::new(),
-                change: ChangeRequest::Do(action),
-                contents: Vec::new(),
-            };
+            let submission = Submission::new(
+                Origin::new(
+                    CommandId::from_bytes([number; 16]),
+                    OpId::from_bytes([number; 16]),
+                    Source::User,
+                    Actor::CLI,
+                ),
+                ChangeRequest::Do(action),
+                Vec::new(),
+            );
             writer.submit(submission, Mode::Commit).unwrap();
         }
         drop(writer);

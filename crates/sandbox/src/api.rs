@@ -3,6 +3,7 @@
 //! Every route states who may call it, here and nowhere else: a [`Route`] cannot be made without its [`Access`] and
 //! a summary; the rest of its description ([`openapi`]) is read off the types of its handler. A handler is given the [`OpenComputer`] of the user who is signed in, which is all that it can reach.
 
+mod change;
 mod checkpoints;
 mod commands;
 mod content;

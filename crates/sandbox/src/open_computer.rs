@@ -43,6 +43,9 @@ use computer::{AgentSpeech, Computer};
 /// Notices that wait for a tab at most; a tab that misses some has lost nothing that is in the log.
 const NOTICES: usize = 64;
 
+/// How long a reader waits for the projector.
+const CATCH_UP: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// A handle on one user's open computer.
 #[derive(Debug, Clone)]
 pub struct OpenComputer(Arc<Opened>);
@@ -116,7 +119,6 @@ impl OpenComputer {
     ) -> Result<Self, ComputerError> {
         let computer = Arc::new(computer);
         let (log, user) = (Arc::clone(computer.log()), computer.log().user().clone());
-        computer.set_watched();
         computer.cells().backend().keep_warm();
         let start = Arc::clone(&computer);
         blocking(move || start.run_owed(&|_, _, _| ()).map(drop)).await?;
@@ -272,6 +274,14 @@ impl OpenComputer {
     /// Told whenever lists, search and disk have caught up.
     pub fn projected(&self) -> watch::Receiver<Seq> {
         self.0.shared.bus.projected()
+    }
+
+    /// Waits until the read models hold every event that was acknowledged before this call: what a caller wrote is in
+    /// the lists that it reads next. If the projector is far behind, they are read as they are.
+    pub async fn caught_up(&self) {
+        let head = self.0.shared.computer.log().head().seq;
+        let mut projected = self.projected();
+        let _ = tokio::time::timeout(CATCH_UP, projected.wait_for(|seq| *seq >= head)).await;
     }
 
     /// The read models, beside the projector that keeps them.

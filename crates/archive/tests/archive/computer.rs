@@ -8,7 +8,7 @@ use std::sync::Arc;
 use archive::{Archive, ImportError, Limits, Manifest, Verified, export};
 use event_log::conformance::sample;
 use event_log::replay::view_from_nothing;
-use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Origin, Outcome, Submission, SubmitError, Writer};
 use event_log::{EventLog, Head, SqliteLog};
 use kernel::{Action, Base};
 use sha2::{Digest, Sha256};
@@ -63,17 +63,8 @@ impl Computer {
     }
 
     pub(crate) fn submit(&self, op: OpId, change: ChangeRequest) -> Result<Outcome, SubmitError> {
-        let submission = Submission {
-            command: sample::command(),
-            op,
-            source: Source::User,
-            actor: Actor::CLI,
-            run_id: None,
-            cause: None,
-            taint: Vec::new(),
-            change,
-            contents: Vec::new(),
-        };
+        let submission =
+            Submission::new(Origin::new(sample::command(), op, Source::User, Actor::CLI), change, Vec::new());
         self.writer.submit(submission, Mode::Commit)
     }
 

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use anyhow::Context;
 use event_log::SqliteLog;
-use event_log::writer::{ChangeRequest, Mode, Options, Submission, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Origin, Submission, Writer};
 use kernel::{Action, Base};
 use shared_types::payload::file::FileNode;
 use shared_types::{Actor, CommandId, ContentRef, OpId, Source};
@@ -128,17 +128,16 @@ fn submission(dice: &mut Prng, number: usize) -> anyhow::Result<Submission> {
         let node = FileNode::file(content, FileNode::DEFAULT_MODE);
         Action::WriteFile { path: path(dice.below(PATHS))?, node, base: Base::Any }
     };
-    Ok(Submission {
-        command: CommandId::mint(now(), dice.bits()),
-        op: OpId::mint(now(), dice.bits()),
-        source: Source::User,
-        actor: Actor::CLI,
-        run_id: None,
-        cause: None,
-        taint: Vec::new(),
-        change: ChangeRequest::Do(action),
+    Ok(Submission::new(
+        Origin::new(
+            CommandId::mint(now(), dice.bits()),
+            OpId::mint(now(), dice.bits()),
+            Source::User,
+            Actor::CLI,
+        ),
+        ChangeRequest::Do(action),
         contents,
-    })
+    ))
 }
 
 fn start_writer(folder: &Path) -> anyhow::Result<(Writer, JoinHandle<()>)> {

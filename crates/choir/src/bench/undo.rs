@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use event_log::writer::{ChangeRequest, Mode, Options, Submission, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Origin, Submission, Writer};
 use kernel::command::OutsideEdit;
 use kernel::{Action, Resolutions};
 use shared_types::payload::file::FileNode;
@@ -81,7 +81,7 @@ impl Computer {
             edits.push(OutsideEdit { path: path.clone(), base: Some(node.clone()), now });
         }
         let change = self.submission(ChangeRequest::Do(Action::CaptureEdits { edits }), contents);
-        let target = change.op;
+        let target = change.origin.op;
         let changed = self.writer.submit(change, Mode::Commit)?;
         anyhow::ensure!(changed.decision.events.len() == FILES, "the operation changes ten files");
 
@@ -94,16 +94,15 @@ impl Computer {
     }
 
     fn submission(&mut self, change: ChangeRequest, contents: Vec<(ContentHash, Vec<u8>)>) -> Submission {
-        Submission {
-            command: CommandId::mint(now(), self.dice.bits()),
-            op: OpId::mint(now(), self.dice.bits()),
-            source: Source::User,
-            actor: Actor::CLI,
-            run_id: None,
-            cause: None,
-            taint: Vec::new(),
+        Submission::new(
+            Origin::new(
+                CommandId::mint(now(), self.dice.bits()),
+                OpId::mint(now(), self.dice.bits()),
+                Source::User,
+                Actor::CLI,
+            ),
             change,
             contents,
-        }
+        )
     }
 }

@@ -68,7 +68,9 @@ pub(crate) fn interrupt(computer: &Computer, op: OpId, call: &Call) -> Result<()
     let _ = isolation::layer::remove(&folder(&computer.place, op));
     let read_policy = ReadPolicy::nothing();
     let agent = call.run.zip(call.task).map(|(run, task)| ByAgent { run, task, read_policy, left: None });
-    let caller = Caller { op, agent, ..Caller::system(Actor::CELLS) };
+    let mut caller = Caller::system(Actor::CELLS).with_op(op).because_of(computer.call_event(op)?);
+    caller.origin.run_id = call.run;
+    caller.agent = agent;
     computer.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
     Ok(())
 }

@@ -2,33 +2,32 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use event_log::writer::{ChangeRequest, Mode, Submission, Writer};
+use event_log::writer::{ChangeRequest, Mode, Origin, Submission, Writer};
 use isolation::proxy::{ProxiedRequest, Verdict};
 use kernel::Action;
 use shared_types::payload::tool::{RequestVerdict, ToolRequest};
-use shared_types::{Actor, OpId, Source};
+use shared_types::{Actor, EventId, OpId, Source};
 
 /// Requests of one command that are recorded; a command could make up any number.
 const MOST: u64 = 1_000;
 
 /// Records the requests of a command, as far as that is worth reading.
-pub(super) fn teller(writer: Writer, op: OpId) -> impl Fn(ProxiedRequest) + Send + Sync + 'static {
+pub(super) fn teller(
+    writer: Writer,
+    op: OpId,
+    cause: Option<EventId>,
+) -> impl Fn(ProxiedRequest) + Send + Sync + 'static {
     let told = AtomicU64::new(0);
     move |request| {
         if told.fetch_add(1, Ordering::Relaxed) >= MOST {
             return;
         }
-        let submission = Submission {
-            command: crate::ids::command(),
-            op,
-            source: Source::System,
-            actor: Actor::CELLS,
-            run_id: None,
-            cause: None,
-            taint: Vec::new(),
-            change: ChangeRequest::Do(Action::RecordRequest { call: op, request: requested(request) }),
-            contents: Vec::new(),
-        };
+        let origin = Origin { cause, ..Origin::new(crate::ids::command(), op, Source::System, Actor::CELLS) };
+        let submission = Submission::new(
+            origin,
+            ChangeRequest::Do(Action::RecordRequest { call: op, request: requested(request) }),
+            Vec::new(),
+        );
         if let Err(e) = writer.submit(submission, Mode::Commit) {
             tracing::warn!(%op, error = %e, "a request of a command could not be recorded");
         }

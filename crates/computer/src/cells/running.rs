@@ -12,7 +12,7 @@ use kernel::{Action, CallState};
 use projector::Extent;
 use shared_types::payload::tool::{StopReason, ToolCall, ToolReport, ToolStatus};
 use shared_types::wire::{Done, Ran, RunCommand, RunNetwork};
-use shared_types::{Actor, ContentRef, OpId, Seq, Taint, Timestamp};
+use shared_types::{Actor, ContentRef, EventId, OpId, Seq, Taint, Timestamp};
 
 use super::changes::{self, Changes};
 use super::ended::Executed;
@@ -35,7 +35,7 @@ impl Computer {
     ) -> Result<Ran, ComputerError> {
         match self.begin(caller, command)? {
             Some(began) => self.carry_out(caller, command, input, began, listener),
-            None => self.ran(caller.op),
+            None => self.ran(caller.origin.op),
         }
     }
 
@@ -90,25 +90,26 @@ impl Computer {
         began: Began,
         listener: Listener<'_>,
     ) -> Result<Ran, ComputerError> {
-        let caller = &Caller { taint: taint(caller, command), ..caller.clone() };
+        let caller = &caller.clone().with_taint(taint(caller, command));
         let could_read = self.labels_in_sight(caller)?;
         let executed = self.execute(caller, command, input, listener);
         if self.cells().is_closing() && caller.agent.is_some() && !is_whole(command, &executed) {
             // Nothing of it is kept. The call stays open: when the computer is opened it is made again, or the person is
             // asked if it may have reached the outside.
-            self.drop_layer(caller.op);
+            self.drop_layer(caller.origin.op);
             return Err(ComputerError::new(ErrorCode::Busy, "the computer is being closed"));
         }
         let could_read = could_read.into_iter().chain(self.labels_in_sight(caller)?).collect();
         let conclude = |executed| self.conclude(caller, command, began, executed, could_read);
         match executed.and_then(conclude) {
             Ok(ran) => Ok(ran),
-            Err(failure) if self.call_is_answered(caller.op)? => Err(failure),
+            Err(failure) if self.call_is_answered(caller.origin.op)? => Err(failure),
             Err(failure) => {
                 // First of all, since it may be what fills the disk.
-                self.drop_layer(caller.op);
+                self.drop_layer(caller.origin.op);
                 let status = ToolStatus::Failed { reason: failure.message.clone().into() };
-                self.finish(caller, status, ToolReport::default(), Changes::default())?;
+                let answer = caller.clone().with_new_command();
+                self.finish(&answer, status, ToolReport::default(), Changes::default())?;
                 Err(failure)
             }
         }
@@ -132,7 +133,7 @@ impl Computer {
         input: Vec<u8>,
         listener: Listener<'_>,
     ) -> Result<Executed, ComputerError> {
-        let op = caller.op;
+        let op = caller.origin.op;
         let scratch = folder(&self.place, op);
         std::fs::create_dir_all(&scratch)?;
         let covered = match &caller.agent {
@@ -154,9 +155,10 @@ impl Computer {
             .map_err(|e| ComputerError::new(ErrorCode::BadRequest, e.to_string()))?;
         let cell = cells.backend.start(&policy, &scratch)?;
         cells.running().insert(op, Arc::clone(&cell));
+        let cause = self.call_event(op)?;
         let proxy = cell
             .take_listener()
-            .map(|inside| Proxy::serve(inside, rules, teller(self.writer().clone(), op)))
+            .map(|inside| Proxy::serve(inside, rules, teller(self.writer().clone(), op, cause)))
             .transpose();
         let ran = proxy.map_err(ComputerError::from).and_then(|proxy| {
             let ran = self.execute_in(&*cell, command, input, listener);
@@ -217,18 +219,19 @@ impl Computer {
         let (mut report, mut contents) = executed.report(&**self.log())?;
         // Only a command that came to its own end has changed anything.
         let complete = matches!(status, ToolStatus::Exited { .. });
-        let mut changes = if complete { self.read_layer(caller.op, began)? } else { Changes::default() };
+        let mut changes =
+            if complete { self.read_layer(caller.origin.op, began)? } else { Changes::default() };
         report.notes.append(&mut changes.notes);
         changes.contents.append(&mut contents);
         // Where it printed nothing and changed nothing, nothing of what it read went anywhere.
         let told = report.output.is_some() || !changes.edits.is_empty() || !changes.ignored.is_empty();
-        let read = could_read.into_iter().filter(|label| told && !caller.taint.contains(label));
-        let taint = caller.taint.iter().cloned().chain(read).collect();
-        let caller = &Caller { taint, ..caller.clone() };
+        let read = could_read.into_iter().filter(|label| told && !caller.origin.taint.contains(label));
+        let taint = caller.origin.taint.iter().cloned().chain(read).collect();
+        let caller = &caller.clone().with_taint(taint);
         if complete && command.dry {
             return self.hold(caller, status, report, began, changes);
         }
-        self.finish(caller, status, report, changes)
+        self.finish(&caller.clone().with_new_command(), status, report, changes)
     }
 
     /// Shows what a dry run changed, and keeps it aside.
@@ -243,22 +246,25 @@ impl Computer {
         self.log().store(changes.contents)?;
         let kept =
             serde_json::to_vec(&Held { status: status.clone(), began }).map_err(std::io::Error::from)?;
-        std::fs::write(folder(&self.place, caller.op).join(HELD), kept)?;
-        isolation::layer::flush(&folder(&self.place, caller.op))?;
+        std::fs::write(folder(&self.place, caller.origin.op).join(HELD), kept)?;
+        isolation::layer::flush(&folder(&self.place, caller.origin.op))?;
         let total = changes.edits.len() as u64;
         let code = if let ToolStatus::Exited { code } = status { Some(code) } else { None };
-        let answer = Caller { command: crate::ids::command(), ..caller.clone() };
+        let answer = caller.clone().with_new_command().because_of(self.call_event(caller.origin.op)?);
         let would = Action::FinishCall { status, report: report.clone(), edits: changes.edits };
         let outcome = self.submit(&answer, ChangeRequest::Do(would), Vec::new(), Mode::Preview)?;
-        let done = self.describe(caller.op, &outcome, Mode::Preview);
+        let done = self.describe(caller.origin.op, &outcome, Mode::Preview);
         let hold = Action::HoldCall { report: report.clone(), changes: total, code };
         self.submit(&answer, ChangeRequest::Do(hold), Vec::new(), Mode::Commit)?;
-        Ok(Ran { op: caller.op, status: None, code, report, done })
+        Ok(Ran { op: caller.origin.op, status: None, code, report, done })
     }
 
     /// Keeps what a dry run changed.
     pub(crate) fn accept(&self, caller: &Caller, call: OpId) -> Result<Ran, ComputerError> {
         let _alone = self.cells().deciding();
+        if self.log().answer(caller.origin.command)?.is_some() {
+            return self.ran(call);
+        }
         self.held(call)?;
         let report = self.ran(call)?.report;
         let kept = std::fs::read(folder(&self.place, call).join(HELD))?;
@@ -267,7 +273,7 @@ impl Computer {
         let network =
             self.writer().inspect(move |view| view.calls.get(&call).is_some_and(|call| call.network))?;
         let taint = if network { vec![Taint::COMMAND] } else { Vec::new() };
-        let caller = Caller { op: call, taint, ..caller.clone() };
+        let caller = caller.clone().with_op(call).with_taint(taint);
         self.finish(&caller, status, report, changes)
     }
 
@@ -279,7 +285,7 @@ impl Computer {
         let Held { status, began } = serde_json::from_slice(&kept).map_err(std::io::Error::from)?;
         let changes = self.read_layer(call, began)?;
         self.log().store(changes.contents)?;
-        let caller = Caller { op: call, ..Caller::system(Actor::CELLS) };
+        let caller = Caller::system(Actor::CELLS).with_op(call);
         let would = Action::FinishCall { status, report, edits: changes.edits };
         let outcome = self.submit(&caller, ChangeRequest::Do(would), Vec::new(), Mode::Preview)?;
         Ok(self.describe(call, &outcome, Mode::Preview))
@@ -288,10 +294,18 @@ impl Computer {
     /// Throws away what a dry run changed.
     pub(crate) fn discard(&self, caller: &Caller, call: OpId) -> Result<Ran, ComputerError> {
         let _alone = self.cells().deciding();
+        if self.log().answer(caller.origin.command)?.is_some() {
+            return self.ran(call);
+        }
         self.held(call)?;
         let report = ToolReport { notes: Vec::new(), ..self.ran(call)?.report };
-        let caller = Caller { op: call, ..caller.clone() };
+        let caller = caller.clone().with_op(call);
         self.finish(&caller, ToolStatus::Discarded, report, Changes::default())
+    }
+
+    /// The event with which a call was recorded: the cause of everything that follows from it.
+    pub(super) fn call_event(&self, call: OpId) -> Result<Option<EventId>, ComputerError> {
+        Ok(self.log().operation(call)?.first().map(|event| event.id))
     }
 
     /// Refuses what is no dry run that waits.
@@ -348,24 +362,24 @@ impl Computer {
         report: ToolReport,
         changes: Changes,
     ) -> Result<Ran, ComputerError> {
-        ignored::plan(&self.place, caller.op, &changes.ignored)?;
+        ignored::plan(&self.place, caller.origin.op, &changes.ignored)?;
         let action = Action::FinishCall { status: status.clone(), report, edits: changes.edits };
-        let answer = Caller { command: crate::ids::command(), ..caller.clone() };
+        let answer = caller.clone().because_of(self.call_event(caller.origin.op)?);
         let done =
             self.change(&answer, ChangeRequest::Do(action), changes.contents, Mode::Commit, &|_, _, _| ())?;
-        let mut ran = self.ran(caller.op)?;
+        let mut ran = self.ran(caller.origin.op)?;
         ran.done = done;
         // The result is durable; what is left to do is done again at the next start if it fails now.
         let placed = if matches!(status, ToolStatus::Exited { .. }) {
             let _alone = self.cells().placing();
-            ignored::carry_out(&self.place, caller.op, self.cells().settings.trash)
+            ignored::carry_out(&self.place, caller.origin.op, self.cells().settings.trash)
         } else {
             Ok(Vec::new())
         };
         match placed {
             Ok(notes) => {
                 ran.done.notes.extend(notes);
-                self.drop_layer(caller.op);
+                self.drop_layer(caller.origin.op);
             }
             Err(e) => ran.done.notes.push(format!("ignored files are not yet in place: {e}")),
         }
@@ -408,6 +422,6 @@ fn taint(caller: &Caller, command: &RunCommand) -> Vec<Taint> {
         RunNetwork::None => None,
         RunNetwork::Hosts(_) | RunNetwork::Open => Some(Taint::COMMAND),
     };
-    let known = caller.taint.iter().filter(|label| heard.as_ref() != Some(label)).cloned();
+    let known = caller.origin.taint.iter().filter(|label| heard.as_ref() != Some(label)).cloned();
     known.chain(heard.clone()).collect()
 }

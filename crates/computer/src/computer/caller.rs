@@ -2,73 +2,81 @@
 
 use std::time::Duration;
 
-use crate::ReadPolicy;
-use event_log::writer::ChangeRequest;
-use shared_types::{Actor, CommandId, OpId, RunId, Source, Taint, TaskId};
+use event_log::writer::Origin;
+use shared_types::{Actor, CommandId, EventId, OpId, RunId, Source, Taint, TaskId};
 
+use crate::ReadPolicy;
 use crate::ids;
 use crate::protocol::Envelope;
 
-/// The agent on whose behalf something is done.
+/// The agent that asks.
 #[derive(Debug, Clone)]
 pub struct ByAgent {
     pub run: RunId,
     pub task: TaskId,
     /// What its commands may read.
     pub read_policy: ReadPolicy,
-    /// How long its commands may take, where a budget sets a bound to it.
+    /// How long its commands may take, if a budget limits that.
     pub left: Option<Duration>,
 }
 
-/// Who asks, and under which ids.
+/// Who asks, under which ids, and on behalf of which agent.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    pub command: CommandId,
-    pub op: OpId,
-    pub source: Source,
-    pub actor: Actor,
-    pub taint: Vec<Taint>,
-    /// The run and the agent in it, if it is one.
+    pub origin: Origin,
     pub agent: Option<ByAgent>,
 }
 
 impl Caller {
-    pub fn person(envelope: &Envelope) -> Self {
-        let (command, op) = (envelope.command, envelope.op);
-        Self {
-            command,
-            op,
-            source: Source::User,
-            actor: envelope.actor.clone(),
-            taint: Vec::new(),
-            agent: None,
-        }
+    /// The person who sent an envelope.
+    pub fn of(envelope: &Envelope) -> Self {
+        Self::person(envelope.command, envelope.op, envelope.actor.clone())
     }
 
-    /// The person, at the desktop in the browser.
-    pub fn at_desktop(command: CommandId, op: OpId) -> Self {
-        Self { command, op, source: Source::User, actor: Actor::DESKTOP, taint: Vec::new(), agent: None }
+    /// The person, through the command line or the desktop.
+    pub fn person(command: CommandId, op: OpId, actor: Actor) -> Self {
+        Self { origin: Origin::new(command, op, Source::User, actor), agent: None }
     }
 
+    /// An agent, in a call of a tool.
+    pub fn agent(command: CommandId, call: OpId, actor: Actor, taint: Vec<Taint>, agent: ByAgent) -> Self {
+        let origin = Origin::new(command, call, Source::Agent, actor);
+        Self { origin: Origin { run_id: Some(agent.run), taint, ..origin }, agent: Some(agent) }
+    }
+
+    /// The computer itself.
     pub fn system(actor: Actor) -> Self {
-        Self {
-            command: ids::command(),
-            op: ids::op(),
-            source: Source::System,
-            actor,
-            taint: Vec::new(),
-            agent: None,
-        }
+        Self { origin: Origin::new(ids::command(), ids::op(), Source::System, actor), agent: None }
     }
 
-    /// The run that something is part of: that of the agent who does it, or the one that the person lets go back.
-    pub(super) fn run_of(&self, change: &ChangeRequest) -> Option<RunId> {
-        match change {
-            ChangeRequest::RetryRun { run, .. } => Some(*run),
-            ChangeRequest::Do(_)
-            | ChangeRequest::Undo { .. }
-            | ChangeRequest::UndoRun { .. }
-            | ChangeRequest::Restore { .. } => self.agent.as_ref().map(|agent| agent.run),
-        }
+    #[must_use]
+    pub fn with_op(mut self, op: OpId) -> Self {
+        self.origin.op = op;
+        self
+    }
+
+    /// With a command id of its own, for a second submission of the same request.
+    #[must_use]
+    pub fn with_new_command(mut self) -> Self {
+        self.origin.command = ids::command();
+        self
+    }
+
+    #[must_use]
+    pub fn with_taint(mut self, taint: Vec<Taint>) -> Self {
+        self.origin.taint = taint;
+        self
+    }
+
+    #[must_use]
+    pub fn in_run(mut self, run: RunId) -> Self {
+        self.origin.run_id = Some(run);
+        self
+    }
+
+    #[must_use]
+    pub fn because_of(mut self, cause: Option<EventId>) -> Self {
+        self.origin.cause = cause;
+        self
     }
 }

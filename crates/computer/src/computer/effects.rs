@@ -1,6 +1,7 @@
 //! What is owed to the world: checkpoints and purges. An effect runs after its event is durable, under the id it was
 //! promised with, so one that a crash interrupted simply runs again.
 
+use std::ops::ControlFlow;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -8,9 +9,10 @@ use event_log::replay::view_at;
 use event_log::writer::{ChangeRequest, Mode};
 use event_log::{EventLog, decode_event};
 use kernel::{Action, Effect, EffectKind, touched_files};
-use shared_types::payload::checkpoint::CheckpointReason;
+use shared_types::payload::checkpoint::{CheckpointEvent, CheckpointReason};
 use shared_types::payload::file::{FileEvent, FileNode};
-use shared_types::{Actor, ContentHash, EffectId, FilePath, Payload, Seq, UserId};
+use shared_types::payload::system::SystemEvent;
+use shared_types::{Actor, ContentHash, EffectId, EventId, FilePath, Payload, Seq, UserId};
 
 use super::{Caller, Computer, Progress};
 use crate::error::{ComputerError, ErrorCode};
@@ -51,12 +53,18 @@ impl Computer {
             EffectKind::MakeCheckpoint { message } => match self.commit(effect.id, &message, progress) {
                 Ok((commit, seq, notes)) => {
                     let commit = commit.to_string().into();
-                    self.settle(Action::RecordCheckpoint { effect: effect.id, commit, seq, message })?;
+                    self.settle(
+                        effect.id,
+                        Action::RecordCheckpoint { effect: effect.id, commit, seq, message },
+                    )?;
                     Ok(EffectNotes { notes, failed: false })
                 }
                 Err(e) => {
                     let reason: Box<str> = e.to_string().into();
-                    self.settle(Action::FailCheckpoint { effect: effect.id, reason: reason.clone() })?;
+                    self.settle(
+                        effect.id,
+                        Action::FailCheckpoint { effect: effect.id, reason: reason.clone() },
+                    )?;
                     let notes = vec![format!("the checkpoint could not be made: {reason}")];
                     Ok(EffectNotes { notes, failed: true })
                 }
@@ -64,7 +72,7 @@ impl Computer {
             EffectKind::DropContents { hashes } => {
                 let dropped = self.log.purge(&hashes)?;
                 let forgotten = self.forget_checkpoints()?;
-                self.settle(Action::RecordPurge { effect: effect.id, dropped })?;
+                self.settle(effect.id, Action::RecordPurge { effect: effect.id, dropped })?;
                 let mut notes = vec![format!("{dropped} of {} contents dropped for good", hashes.len())];
                 notes.extend(forgotten);
                 Ok(EffectNotes { notes, failed: false })
@@ -84,9 +92,37 @@ impl Computer {
         }
     }
 
-    fn settle(&self, action: Action) -> Result<(), ComputerError> {
-        self.submit(&Caller::system(Actor::CHECKPOINTS), ChangeRequest::Do(action), Vec::new(), Mode::Commit)
-            .map(drop)
+    /// Records the result of an effect.
+    fn settle(&self, effect: EffectId, action: Action) -> Result<(), ComputerError> {
+        let caller = Caller::system(Actor::CHECKPOINTS).because_of(self.requested_by(effect)?);
+        self.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit).map(drop)
+    }
+
+    /// The event that requested an effect. Checkpoints are frequent, and a purge is recorded before the next one.
+    fn requested_by(&self, effect: EffectId) -> Result<Option<EventId>, ComputerError> {
+        let from = self.writer.inspect(|view| view.computer.checkpoint.as_ref().map(|(_, seq)| *seq))?;
+        let (mut found, mut broken) = (None, None);
+        self.log.scan(from.map_or(Seq::ZERO, |seq| seq).next(), &mut |stored| {
+            if !matches!(&*stored.name, "checkpoint.request" | "system.purge") {
+                return ControlFlow::Continue(());
+            }
+            match decode_event(&*self.log, stored).map(|event| event.payload) {
+                Ok(Payload::Checkpoint(CheckpointEvent::Request(request))) if request.effect == effect => {
+                    found = Some(stored.id);
+                }
+                Ok(Payload::System(SystemEvent::Purge(purge))) if purge.effect == effect => {
+                    found = Some(stored.id);
+                }
+                Ok(_) => {}
+                Err(e) => broken = Some(e),
+            }
+            if found.is_some() || broken.is_some() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        broken.map_or(Ok(found), |error| Err(error.into()))
     }
 
     /// Commits the workspace as of now: only what changed since the last checkpoint, if git still has that one.
@@ -192,7 +228,7 @@ impl Computer {
         let effect = ids::effect();
         let action = Action::RequestCheckpoint { effect, reason, message: message.into() };
         let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
-        let mut done = self.describe(caller.op, &outcome, Mode::Commit);
+        let mut done = self.describe(caller.origin.op, &outcome, Mode::Commit);
         let EffectNotes { notes, failed } = self.run_owed(progress)?;
         self.project(progress)?;
         if failed {
@@ -307,7 +343,7 @@ impl Computer {
         }
         let action = Action::RequestPurge { effect: ids::effect(), hashes: named, reason: reason.into() };
         let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
-        let mut done = self.describe(caller.op, &outcome, Mode::Commit);
+        let mut done = self.describe(caller.origin.op, &outcome, Mode::Commit);
         self.project(progress)?;
         done.notes.extend(self.run_owed(progress)?.notes);
         self.project(progress)?;

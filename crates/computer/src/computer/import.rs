@@ -40,7 +40,7 @@ impl Computer {
         }
         stage_contents(&verified, &**self.log(), &|done, total| progress("importing", done, total))
             .map_err(refused)?;
-        let caller = Caller { taint: vec![Taint::IMPORT], ..caller.clone() };
+        let caller = caller.clone().with_taint(vec![Taint::IMPORT]);
         let action = Action::ImportFiles { origin, files };
         let mut done = self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?;
         done.notes.extend(left_out.iter().map(|path| format!("{path} stayed behind: its bytes were purged")));

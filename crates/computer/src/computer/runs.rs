@@ -14,13 +14,15 @@ mod steps;
 mod story;
 mod texts;
 
-use event_log::EventLog;
-use event_log::writer::{ChangeRequest, Mode, Submission};
+use event_log::writer::{ChangeRequest, Mode};
+use event_log::{EventLog, decode_event};
 use kernel::{Action, Rejection, RunAction};
 use shared_types::payload::capability::CapabilityEvent;
 use shared_types::payload::run::{Budget, PauseReason, Reply, RunEvent, RunResume, RunStart, RunSteer};
 use shared_types::wire::{Done, RunGesture, RunLine, StartRun};
-use shared_types::{ContentHash, ContentRef, Event, FilePath, GrantId, OpId, Payload, RunId, Source, TaskId};
+use shared_types::{
+    AskId, ContentHash, ContentRef, Event, EventId, FilePath, GrantId, OpId, Payload, RunId, TaskId,
+};
 use tokio::sync::broadcast;
 
 use super::{Caller, Computer, Progress};
@@ -98,7 +100,7 @@ impl Computer {
         progress: Progress<'_>,
     ) -> Result<Answer, ComputerError> {
         let told = match request {
-            RunRequest::Start(start) => RunAnswer::Line(self.start_run(caller, start, progress)?),
+            RunRequest::Start(start) => RunAnswer::Line(self.start_run(caller, start)?),
             RunRequest::List { before } => RunAnswer::List(self.run_list(*before)?),
             RunRequest::Show { run } => RunAnswer::Details(Box::new(self.run_details(self.run_named(run)?)?)),
             RunRequest::Steps { run, before } => {
@@ -109,24 +111,17 @@ impl Computer {
             }
             RunRequest::Gesture { run, gesture } => {
                 let run = self.run_named(run)?;
-                // Whoever gives the work back may just have saved a file.
-                if matches!(gesture, RunGesture::Resume { .. }) && self.is_taken_over(run)? {
-                    self.record_outside(progress)?;
-                }
                 RunAnswer::Line(self.gesture(caller, run, gesture)?)
             }
             RunRequest::Undo { run, choices, preview } => {
-                self.record_outside(progress)?;
                 let run = self.run_named(run)?;
                 return Ok(Answer::Done(self.undo_run(caller, run, choices, *preview, progress)?));
             }
             RunRequest::Redo { run, choices, preview } => {
-                self.record_outside(progress)?;
                 let run = self.run_named(run)?;
                 return Ok(Answer::Done(self.redo_run(caller, run, choices, *preview, progress)?));
             }
             RunRequest::Retry { run, step, choices, preview } => {
-                self.record_outside(progress)?;
                 let run = self.run_named(run)?;
                 return Ok(Answer::Done(self.retry_run(caller, run, *step, choices, *preview, progress)?));
             }
@@ -144,15 +139,10 @@ impl Computer {
         Ok(Answer::Runs(told))
     }
 
-    fn start_run(
-        &self,
-        caller: &Caller,
-        start: &StartRun,
-        progress: Progress<'_>,
-    ) -> Result<RunLine, ComputerError> {
+    fn start_run(&self, caller: &Caller, start: &StartRun) -> Result<RunLine, ComputerError> {
         // What was there the first time need not be there when the same is asked again.
-        if self.log().answer(caller.command)?.is_none() {
-            self.check_attached(&start.attached, progress)?;
+        if self.log().answer(caller.origin.command)?.is_none() {
+            self.check_attached(&start.attached)?;
         }
         let (objective, contents) = self.stage_words("an objective", &start.objective)?;
         let begin = RunStart {
@@ -178,16 +168,12 @@ impl Computer {
         })
     }
 
-    /// Files that were made a moment ago, outside, are files as well.
-    fn check_attached(&self, attached: &[FilePath], progress: Progress<'_>) -> Result<(), ComputerError> {
-        let absent = || -> Result<Option<FilePath>, ComputerError> {
-            let paths = attached.to_vec();
-            Ok(self.writer.inspect(|view| paths.into_iter().find(|path| view.files.get(path).is_none()))?)
-        };
-        if absent()?.is_some() {
-            self.record_outside(progress)?;
-        }
-        absent()?.map_or(Ok(()), |path| Err(Rejection::NotFound { path }.into()))
+    /// Refuses a file to attach that does not exist.
+    fn check_attached(&self, attached: &[FilePath]) -> Result<(), ComputerError> {
+        let paths = attached.to_vec();
+        let absent =
+            self.writer.inspect(|view| paths.into_iter().find(|path| view.files.get(path).is_none()))?;
+        absent.map_or(Ok(()), |path| Err(Rejection::NotFound { path }.into()))
     }
 
     fn stage_words(&self, what: &'static str, words: &str) -> Result<Staged, ComputerError> {
@@ -217,8 +203,22 @@ impl Computer {
             }
             RunGesture::Trust { task } => (RunAction::Trust(*task), Vec::new()),
         };
-        self.record_in_run(caller, run, action, contents)?;
+        let cause =
+            if let RunGesture::Answer { ask, .. } = gesture { self.ask_event(run, *ask)? } else { None };
+        self.record_in_run(&caller.clone().because_of(cause), run, action, contents)?;
         self.run_line(run)
+    }
+
+    /// The event with which an agent asked a question.
+    fn ask_event(&self, run: RunId, ask: AskId) -> Result<Option<EventId>, ComputerError> {
+        for stored in self.log.run(run)?.iter().filter(|stored| stored.name == "run.ask") {
+            if let Payload::Run(RunEvent::Ask(asked)) = decode_event(&*self.log, stored)?.payload
+                && asked.ask == ask
+            {
+                return Ok(Some(stored.id));
+            }
+        }
+        Ok(None)
     }
 
     fn answer_question(
@@ -244,7 +244,7 @@ impl Computer {
         let grant: GrantId = self.target(caller, revoked, || self.grant_named(grant))?;
         let change = ChangeRequest::Do(Action::Revoke { grant });
         let outcome = self.submit(caller, change, Vec::new(), Mode::Commit)?;
-        Ok(self.describe(caller.op, &outcome, Mode::Commit))
+        Ok(self.describe(caller.origin.op, &outcome, Mode::Commit))
     }
 
     /// Records something that the person does in a run. Nothing of it is on disk, so nobody waits for the projector.
@@ -255,19 +255,8 @@ impl Computer {
         action: RunAction,
         contents: Vec<(ContentHash, Vec<u8>)>,
     ) -> Result<(), ComputerError> {
-        let submission = Submission {
-            command: caller.command,
-            op: operation_of(run),
-            source: Source::User,
-            actor: caller.actor.clone(),
-            run_id: Some(run),
-            cause: None,
-            taint: Vec::new(),
-            change: ChangeRequest::Do(Action::Run(action)),
-            contents,
-        };
-        self.writer.submit(submission, Mode::Commit)?;
-        Ok(())
+        let caller = caller.clone().with_op(operation_of(run)).in_run(run);
+        self.submit(&caller, ChangeRequest::Do(Action::Run(action)), contents, Mode::Commit).map(drop)
     }
 
     /// The run that an id or a part of it stands for.

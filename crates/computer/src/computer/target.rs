@@ -30,7 +30,7 @@ impl Computer {
         caller: &Caller,
         told: impl Fn(Event) -> Option<T>,
     ) -> Result<Option<T>, ComputerError> {
-        let Some(first) = self.log().answer(caller.command)? else { return Ok(None) };
+        let Some(first) = self.log().answer(caller.origin.command)? else { return Ok(None) };
         let mut found = None;
         self.log().scan(first.first, &mut |stored| {
             if stored.seq > first.last || found.is_some() {

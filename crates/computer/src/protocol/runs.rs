@@ -8,7 +8,7 @@ use shared_types::wire::{
 };
 use shared_types::{Seq, TaskId};
 
-use super::Choices;
+use super::{Choices, OutsideEdits};
 
 /// Something about runs. Gestures are events and nothing else: whoever follows the log acts on them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -72,6 +72,33 @@ pub enum RunRequest {
         run: String,
         after: Seq,
     },
+}
+
+impl RunRequest {
+    /// See [`Request::outside_edits`](super::Request::outside_edits).
+    pub(super) fn outside_edits(&self) -> OutsideEdits {
+        match self {
+            // A person who gives the work back may just have saved a file.
+            Self::Gesture { gesture: RunGesture::Resume { .. }, .. }
+            | Self::Undo { .. }
+            | Self::Redo { .. }
+            | Self::Retry { .. } => OutsideEdits::AllOfThem,
+            // A file that is attached may have been made a moment ago.
+            Self::Start(start) if !start.attached.is_empty() => OutsideEdits::AllOfThem,
+            Self::Start(_)
+            | Self::List { .. }
+            | Self::Show { .. }
+            | Self::Steps { .. }
+            | Self::Parts { .. }
+            | Self::Gesture { .. }
+            | Self::Questions
+            | Self::Answer { .. }
+            | Self::Model
+            | Self::Grants
+            | Self::Revoke { .. }
+            | Self::Follow { .. } => OutsideEdits::DoNotMatter,
+        }
+    }
 }
 
 /// What is told about runs.

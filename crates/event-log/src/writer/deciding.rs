@@ -22,17 +22,17 @@ impl WriterThread {
         let ts = (self.options.clock)().millis().max(self.last_ts);
         self.last_ts = ts;
         let action = self.action(&submission.change)?;
-        self.check_ids(&action, submission.op, submission.run_id)?;
+        self.check_ids(&action, submission.origin.op, submission.origin.run_id)?;
         self.check_contents(&action, &submission.contents)?;
         let mut command = Command {
-            id: submission.command,
-            op: submission.op,
+            id: submission.origin.command,
+            op: submission.origin.op,
             ts: Timestamp::from_millis(ts),
-            source: submission.source,
-            actor: submission.actor.clone(),
-            run_id: submission.run_id,
-            cause: submission.cause,
-            taint: submission.taint.clone(),
+            source: submission.origin.source,
+            actor: submission.origin.actor.clone(),
+            run_id: submission.origin.run_id,
+            cause: submission.origin.cause,
+            taint: submission.origin.taint.clone(),
             action,
             contents: kernel::Contents::new(),
         };
@@ -84,6 +84,14 @@ impl WriterThread {
     fn action(&self, change: &ChangeRequest) -> Result<Action, SubmitError> {
         Ok(match change {
             ChangeRequest::Do(action) => action.clone(),
+            ChangeRequest::WriteFile { path, content, mode, base } => {
+                let kept = || match self.view.files.get(path) {
+                    Some(FileNode::File { mode, .. }) => *mode,
+                    Some(FileNode::Symlink { .. } | FileNode::Folder) | None => FileNode::DEFAULT_MODE,
+                };
+                let node = FileNode::file(*content, mode.unwrap_or_else(kept));
+                Action::WriteFile { path: path.clone(), node, base: *base }
+            }
             ChangeRequest::Undo { target, resolutions } => {
                 let events = self.decode_all(&self.log.operation(*target)?)?;
                 Action::Undo { target: *target, events, resolutions: resolutions.clone() }

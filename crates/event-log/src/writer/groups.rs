@@ -52,12 +52,12 @@ impl Group {
         let has = |is: &dyn Fn(&Event) -> bool| self.appends.iter().flat_map(|append| &append.events).any(is);
         match &submission.change {
             ChangeRequest::Do(Action::StartCall(_) | Action::MakeCall { .. }) => {
-                has(&|event| event.op == submission.op)
+                has(&|event| event.op == submission.origin.op)
             }
             ChangeRequest::Do(Action::Run(RunAction::Start(_))) => {
-                has(&|event| event.run_id == submission.run_id)
+                has(&|event| event.run_id == submission.origin.run_id)
             }
-            ChangeRequest::Do(_) => false,
+            ChangeRequest::Do(_) | ChangeRequest::WriteFile { .. } => false,
             ChangeRequest::Undo { .. }
             | ChangeRequest::UndoRun { .. }
             | ChangeRequest::RetryRun { .. }
@@ -161,7 +161,7 @@ impl WriterThread {
                 return Err(Request::Submit { submission, mode, reply });
             }
             Err(error) => {
-                reply(self.first_answer(submission.command).unwrap_or(Err(error)));
+                reply(self.first_answer(submission.origin.command).unwrap_or(Err(error)));
                 return Ok(());
             }
         };
@@ -172,7 +172,7 @@ impl WriterThread {
         if decision.events.is_empty() {
             // No-ops that depend on this group are acknowledged with it.
             if group.members.is_empty() {
-                reply(self.no_op(submission.command));
+                reply(self.no_op(submission.origin.command));
             } else {
                 group.members.push(Member { submission, reply, brought: None });
             }
@@ -193,7 +193,7 @@ impl WriterThread {
             evolve(&mut self.view, event);
         }
         group.appends.push(Append {
-            command: submission.command,
+            command: submission.origin.command,
             expected,
             events: decision.events,
             contents,
@@ -229,7 +229,7 @@ impl WriterThread {
         for Member { mut submission, reply, brought } in members {
             let Some((brought, (append, answer))) = brought.and_then(|n| Some((n, answered.next()?))) else {
                 match clean {
-                    true => replies.push((reply, self.no_op(submission.command))),
+                    true => replies.push((reply, self.no_op(submission.origin.command))),
                     false => again.push((submission, reply)),
                 }
                 continue;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use event_log::conformance::Harness;
 use event_log::replay::{snapshot_of, view_at, view_from_nothing};
-use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Origin, Outcome, Submission, SubmitError, Writer};
 use event_log::{EventLog, decode_event};
 use kernel::{Action, CallState, OutsideEdit, Rejection};
 use shared_types::payload::file::FileNode;
@@ -21,17 +21,11 @@ fn call() -> OpId {
 }
 
 fn submission(command: u8, action: Action, contents: &[&[u8]]) -> Submission {
-    Submission {
-        command: CommandId::from_bytes([command; 16]),
-        op: call(),
-        source: Source::User,
-        actor: Actor::CLI,
-        run_id: None,
-        cause: None,
-        taint: Vec::new(),
-        change: ChangeRequest::Do(action),
-        contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
-    }
+    Submission::new(
+        Origin::new(CommandId::from_bytes([command; 16]), call(), Source::User, Actor::CLI),
+        ChangeRequest::Do(action),
+        contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
+    )
 }
 
 /// Submits to a new writer, which has ended when this returns.
@@ -129,7 +123,8 @@ fn the_cause_of_a_submission_is_stored_with_its_events() {
     for harness in [&mut InMemory::new() as &mut dyn Harness, &mut OnDisk::new()] {
         let first = submit(&harness.log(), submission(1, start(), &[b"{}"])).unwrap();
         let cause = Some(first.decision.events[0].id);
-        let answer = Submission { cause, ..submission(2, finish(), &[b"done\n", b"made\n"]) };
+        let mut answer = submission(2, finish(), &[b"done\n", b"made\n"]);
+        answer.origin.cause = cause;
         let second = submit(&harness.log(), answer).unwrap();
         assert!(second.decision.events.len() > 1);
         assert!(second.decision.events.iter().all(|event| event.cause == cause));

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use event_log::conformance::Harness;
 use event_log::replay::{snapshot_of, view_at, view_from_nothing};
-use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Origin, Outcome, Submission, SubmitError, Writer};
 use event_log::{EventLog, read_content};
 use kernel::run::RunPhase;
 use kernel::{Action, Base, OutsideEdit, Rejection, Resolutions, RunAction};
@@ -39,17 +39,14 @@ fn writer(log: &Arc<dyn EventLog>) -> (Writer, std::thread::JoinHandle<()>) {
 }
 
 fn submission(command: u8, run_id: Option<RunId>, change: ChangeRequest, contents: &[&[u8]]) -> Submission {
-    Submission {
-        command: CommandId::from_bytes([command; 16]),
-        op: op(command),
-        source: Source::Agent,
-        actor: Actor::CLI,
-        run_id,
-        cause: None,
-        taint: Vec::new(),
+    Submission::new(
+        Origin {
+            run_id,
+            ..Origin::new(CommandId::from_bytes([command; 16]), op(command), Source::Agent, Actor::CLI)
+        },
         change,
-        contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
-    }
+        contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
+    )
 }
 
 fn in_run(command: u8, action: RunAction) -> Submission {
@@ -280,7 +277,8 @@ fn of_two_calls_with_one_id_in_a_group_the_second_is_refused() {
     let held = writer.clone();
     let holding = std::thread::spawn(move || held.inspect(move |_| gate.recv().unwrap()).unwrap());
     std::thread::sleep(std::time::Duration::from_millis(20));
-    let second = Submission { op: op(13), ..edit(14, Some("x"), "y") };
+    let mut second = edit(14, Some("x"), "y");
+    second.origin.op = op(13);
     for submission in [edit(13, None, "x"), second] {
         let sender = sender.clone();
         writer.submit_with(submission, Mode::Commit, move |answer| sender.send(answer).unwrap());
@@ -298,9 +296,10 @@ fn of_two_calls_with_one_id_in_a_group_the_second_is_refused() {
 fn the_id_of_a_run_is_used_once_even_after_the_run_is_forgotten() {
     let log = InMemory::new().log();
     let (writer, thread) = writer(&log);
-    let other = |n: u8, command, action| Submission {
-        run_id: Some(RunId::from_bytes([n; 16])),
-        ..in_run(command, action)
+    let other = |n: u8, command, action| {
+        let mut submission = in_run(command, action);
+        submission.origin.run_id = Some(RunId::from_bytes([n; 16]));
+        submission
     };
     for n in 1..=60 {
         writer.submit(other(n, n, start()), Mode::Commit).unwrap();

@@ -24,6 +24,8 @@ pub struct RouteDescription {
     pub query: Option<SchemaFn>,
     pub body: BodyKind,
     pub response: ResponseKind,
+    /// Whether the header `Choir-Command` can carry the id of the request.
+    pub has_command_id: bool,
 }
 
 /// The format of a request body.
@@ -58,6 +60,7 @@ impl RouteDescription {
             query: None,
             body: BodyKind::Empty,
             response: ResponseKind::Unspecified,
+            has_command_id: false,
         };
         H::describe(&mut description);
         description

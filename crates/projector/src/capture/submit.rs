@@ -1,7 +1,7 @@
 //! Submitting captured edits to the writer.
 
 use event_log::ContentError;
-use event_log::writer::{ChangeRequest, Mode, Submission, SubmitError};
+use event_log::writer::{ChangeRequest, Mode, Origin, Submission, SubmitError};
 use kernel::Action;
 use kernel::command::OutsideEdit;
 use shared_types::payload::file::FileNode;
@@ -28,17 +28,9 @@ impl Capture<'_> {
             return Ok(false);
         }
         loop {
-            let submission = Submission {
-                command: ids.command,
-                op: ids.op,
-                source: Source::User,
-                actor: Actor::CAPTURE,
-                run_id: None,
-                cause: None,
-                taint: Vec::new(),
-                change: ChangeRequest::Do(Action::CaptureEdits { edits: edits.clone() }),
-                contents: gathered.contents.clone(),
-            };
+            let origin = Origin::new(ids.command, ids.op, Source::User, Actor::CAPTURE);
+            let change = ChangeRequest::Do(Action::CaptureEdits { edits: edits.clone() });
+            let submission = Submission::new(origin, change, gathered.contents.clone());
             match self.writer.submit(submission, Mode::Commit) {
                 Ok(outcome) => return Ok(outcome.appended.is_some()),
                 // A merge needs bytes that are missing. Without a base, both versions are kept.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::JoinHandle;
 
-use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, SubmitError, Writer};
+use event_log::writer::{ChangeRequest, Mode, Options, Origin, Outcome, Submission, SubmitError, Writer};
 use event_log::{Append, EventLog, SqliteLog};
 use kernel::{Action, Base, Resolutions, View};
 use projector::{CaptureIds, Captured, CaughtUp, Extent, ProgressPhase, Projector, Views};
@@ -186,17 +186,11 @@ impl Computer {
         change: ChangeRequest,
         contents: &[&[u8]],
     ) -> Submission {
-        Submission {
-            command: new_command(),
-            op,
-            source,
-            actor: Actor::CLI,
-            run_id,
-            cause: None,
-            taint: Vec::new(),
+        Submission::new(
+            Origin { run_id, ..Origin::new(new_command(), op, source, Actor::CLI) },
             change,
-            contents: contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
-        }
+            contents.iter().map(|bytes| (ContentHash::of(bytes), bytes.to_vec())).collect(),
+        )
     }
 
     pub(crate) fn act(&self, action: Action) -> OpId {

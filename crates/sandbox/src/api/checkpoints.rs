@@ -8,7 +8,7 @@ use shared_types::wire::{Checkpoint, Comparison, Done, NewCheckpoint};
 use shared_types::{FilePath, Seq, Timestamp};
 
 use super::Of;
-use super::files::ask;
+use super::change::Change;
 use super::problem::{Body, Params, RouteError};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
@@ -21,6 +21,7 @@ const SHOWN: usize = 200;
 
 pub(super) async fn list(desk: Of) -> Result<Json<Vec<Checkpoint>>, RouteError> {
     let desk = desk.0;
+    desk.caught_up().await;
     let rows = blocking(move || Ok(desk.views().checkpoints()?)).await?;
     let checkpoint = |row: projector::query::CheckpointRow| Checkpoint {
         commit: row.commit,
@@ -31,8 +32,8 @@ pub(super) async fn list(desk: Of) -> Result<Json<Vec<Checkpoint>>, RouteError> 
     Ok(Json(rows.into_iter().map(checkpoint).collect()))
 }
 
-pub(super) async fn make(desk: Of, Body(new): Body<NewCheckpoint>) -> Result<Json<Done>, RouteError> {
-    Ok(Json(ask(&desk, Request::Checkpoint { message: new.message }).await?))
+pub(super) async fn make(change: Change, Body(new): Body<NewCheckpoint>) -> Result<Json<Done>, RouteError> {
+    Ok(Json(change.make(Request::Checkpoint { message: new.message }).await?))
 }
 
 /// Two moments, and a path to look at alone.

@@ -8,13 +8,14 @@ use shared_types::wire::{CallStatus, OpenCommand, OperationDetail, Ran, StartCom
 use shared_types::{Actor, OpId};
 
 use super::Of;
+use super::change::Change;
 use super::operations::detail;
 use super::problem::{Body, Named, RouteError};
 use crate::open_computer::blocking;
 use computer::Caller;
 use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
-use computer::protocol::{Answer, Envelope, Request, VERSION};
+use computer::protocol::{Answer, Request};
 
 /// Answers when the call is recorded; the command runs on.
 pub(super) async fn start(
@@ -23,7 +24,7 @@ pub(super) async fn start(
 ) -> Result<Accepted<StartedCommand>, RouteError> {
     let desk = desk.0;
     let (command, op) = (start.command.unwrap_or_else(ids::command), start.op.unwrap_or_else(ids::op));
-    let caller = Caller::at_desktop(command, op);
+    let caller = Caller::person(command, op, Actor::DESKTOP);
     blocking(move || desk.commands().start(desk.computer(), caller, start.run)).await?;
     Ok(Accepted(StartedCommand { op }))
 }
@@ -49,6 +50,7 @@ pub(super) async fn list(desk: Of) -> Result<Json<Vec<OpenCommand>>, RouteError>
 
 pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetail>, RouteError> {
     let desk = desk.0;
+    desk.caught_up().await;
     let found = blocking(move || detail(&desk, op)).await?;
     if found.call.is_none() {
         return Err(
@@ -58,19 +60,16 @@ pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<Operat
     Ok(Json(found))
 }
 
-pub(super) async fn accept(desk: Of, Named(op): Named<OpId>) -> Result<Json<Ran>, RouteError> {
-    settle(desk, Request::Accept { call: op.to_string() }).await
+pub(super) async fn accept(change: Change, Named(op): Named<OpId>) -> Result<Json<Ran>, RouteError> {
+    settle(change, Request::Accept { call: op.to_string() }).await
 }
 
-pub(super) async fn discard(desk: Of, Named(op): Named<OpId>) -> Result<Json<Ran>, RouteError> {
-    settle(desk, Request::Discard { call: op.to_string() }).await
+pub(super) async fn discard(change: Change, Named(op): Named<OpId>) -> Result<Json<Ran>, RouteError> {
+    settle(change, Request::Discard { call: op.to_string() }).await
 }
 
-async fn settle(desk: Of, request: Request) -> Result<Json<Ran>, RouteError> {
-    let (command, op, actor) = (ids::command(), ids::op(), Actor::DESKTOP);
-    let envelope = Envelope { version: VERSION, actor, command, op, request };
-    let computer = std::sync::Arc::clone(desk.computer());
-    let answered = blocking(move || match computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()) {
+async fn settle(change: Change, request: Request) -> Result<Json<Ran>, RouteError> {
+    let answered = match change.answer(request).await? {
         Answer::Ran(ran) => Ok(*ran),
         Answer::Failure(failure) => Err(failure),
         Answer::Progress { .. }
@@ -82,8 +81,8 @@ async fn settle(desk: Of, request: Request) -> Result<Json<Ran>, RouteError> {
         | Answer::Parts(_) => {
             Err(ComputerError::new(ErrorCode::Failed, "a command was answered with something else"))
         }
-    });
-    Ok(Json(answered.await?))
+    };
+    Ok(Json(answered?))
 }
 
 pub(super) async fn stop(desk: Of, Named(op): Named<OpId>) -> Result<StatusCode, RouteError> {

@@ -20,15 +20,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::Done;
-use shared_types::{Actor, ContentHash, FilePath, Seq};
+use shared_types::{ContentHash, FilePath, Seq};
 use tokio::sync::mpsc;
 
+use super::change::Change;
 use super::problem::{Params, RouteError};
 use super::{Of, problem};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
-use computer::ids;
-use computer::protocol::{Envelope, Request, VERSION};
+use computer::protocol::Request;
 
 const HASH: HeaderName = HeaderName::from_static("x-choir-hash");
 /// Chunks of an upload that wait for the disk, and of a download that wait for the caller.
@@ -230,11 +230,10 @@ pub(super) struct Place {
 }
 
 pub(super) async fn write(
-    desk: Of,
+    change: Change,
     Params(place): Params<Place>,
     body: Bytes,
 ) -> Result<Json<Done>, RouteError> {
-    let desk = desk.0;
     let base = match place.base.as_deref() {
         None | Some("any") => Base::Any,
         Some("absent") => Base::Absent,
@@ -245,12 +244,11 @@ pub(super) async fn write(
     };
     let path = place.path.clone();
     let request = Request::Write { path: place.path, mode: None, base };
-    let envelope =
-        Envelope { version: VERSION, actor: Actor::DESKTOP, command: ids::command(), op: ids::op(), request };
+    let envelope = change.envelope(request);
     let (chunks, received) = mpsc::channel(AHEAD);
     let expected = body.size_hint().exact();
     let receiving = tokio::spawn(receive(body, chunks));
-    let computer = std::sync::Arc::clone(desk.computer());
+    let computer = std::sync::Arc::clone(change.computer.computer());
     let answered = blocking(move || {
         let mut upload = Upload { received, chunk: Vec::new(), at: 0, taken: 0, expected };
         computer.handle(&envelope, &mut upload, &|_, _, _| ()).into_done()
@@ -259,7 +257,8 @@ pub(super) async fn write(
         Ok(done) => Ok(Json(done)),
         Err(failure) if failure.code == ErrorCode::Conflict => {
             let look = path.clone();
-            let node = desk.computer().writer().inspect(move |view| view.files.get(&look).cloned());
+            let node =
+                change.computer.computer().writer().inspect(move |view| view.files.get(&look).cloned());
             let current = node.ok().flatten().and_then(|node| node.content()).map(|content| content.hash);
             Err(problem::stale(failure.message, current))
         }

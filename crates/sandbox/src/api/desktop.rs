@@ -12,10 +12,11 @@ use shared_types::wire::{DesktopState, Done, Gesture, Storage};
 use std::path::Path;
 
 use super::Of;
+use super::change::Change;
 use super::problem::{Body, Params, RouteError};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
-use computer::protocol::Request;
+use computer::protocol::{Envelope, Request};
 
 /// A moment.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -62,11 +63,14 @@ fn desktop_state(view: &mut View) -> DesktopState {
 
 pub(super) async fn gesture(desk: Of, Body(gesture): Body<Gesture>) -> Result<Json<Done>, RouteError> {
     let Gesture { command, op, action } = gesture;
-    Ok(Json(super::files::ask_with(&desk, command, op, Request::Gesture(action)).await?))
+    let change = Change::under(&desk, command);
+    let envelope = Envelope { op, ..change.envelope(Request::Gesture(action)) };
+    Ok(Json(change.answer_to(envelope).await?.into_done()?))
 }
 
 pub(super) async fn storage(desk: Of) -> Result<Json<Storage>, RouteError> {
     let desk = desk.0;
+    desk.caught_up().await;
     Ok(Json(blocking(move || measure(&desk)).await?))
 }
 

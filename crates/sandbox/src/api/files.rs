@@ -9,36 +9,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::wire::{AtPath, Done, Entry, Found, FromTo, Listing, Matched, Version};
-use shared_types::{Actor, CommandId, FilePath, OpId, Payload, Seq, Timestamp};
+use shared_types::{FilePath, Payload, Seq, Timestamp};
 
+use super::Of;
+use super::change::Change;
 use super::problem::{Body, Params, RouteError};
-use super::{Of, problem};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
-use computer::ids;
-use computer::protocol::{Envelope, Request, VERSION};
+use computer::protocol::Request;
 
 /// Versions of a file that are listed.
 const VERSIONS: usize = 500;
 const FOUND: u32 = 50;
-
-/// Asks the computer for a change, as a person at the desktop.
-pub(super) async fn ask(desk: &OpenComputer, request: Request) -> Result<Done, RouteError> {
-    ask_with(desk, ids::command(), ids::op(), request).await
-}
-
-pub(super) async fn ask_with(
-    desk: &OpenComputer,
-    command: CommandId,
-    op: OpId,
-    request: Request,
-) -> Result<Done, RouteError> {
-    let envelope = Envelope { version: VERSION, actor: Actor::DESKTOP, command, op, request };
-    let computer = std::sync::Arc::clone(desk.computer());
-    let answered =
-        blocking(move || computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done());
-    answered.await.map_err(|failure| problem::with_sides(desk, failure))
-}
 
 /// A folder; none for the workspace.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,6 +31,7 @@ pub(super) struct Folder {
 
 pub(super) async fn list(desk: Of, Params(folder): Params<Folder>) -> Result<Json<Listing>, RouteError> {
     let desk = desk.0;
+    desk.caught_up().await;
     Ok(Json(blocking(move || listing(&desk, folder.path)).await?))
 }
 
@@ -82,26 +65,26 @@ fn listing(desk: &OpenComputer, path: Option<FilePath>) -> Result<Listing, Compu
     Ok(Listing { path, entries, seq })
 }
 
-pub(super) async fn make_folder(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, RouteError> {
-    Ok(Json(ask(&desk, Request::MakeFolder { path: at.path }).await?))
+pub(super) async fn make_folder(change: Change, Body(at): Body<AtPath>) -> Result<Json<Done>, RouteError> {
+    Ok(Json(change.make(Request::MakeFolder { path: at.path }).await?))
 }
 
 pub(super) async fn rename(
-    desk: Of,
+    change: Change,
     Body(FromTo { from, to }): Body<FromTo>,
 ) -> Result<Json<Done>, RouteError> {
-    Ok(Json(ask(&desk, Request::Move { from, to }).await?))
+    Ok(Json(change.make(Request::Move { from, to }).await?))
 }
 
 pub(super) async fn copy(
-    desk: Of,
+    change: Change,
     Body(FromTo { from, to }): Body<FromTo>,
 ) -> Result<Json<Done>, RouteError> {
-    Ok(Json(ask(&desk, Request::Copy { from, to }).await?))
+    Ok(Json(change.make(Request::Copy { from, to }).await?))
 }
 
-pub(super) async fn delete(desk: Of, Body(at): Body<AtPath>) -> Result<Json<Done>, RouteError> {
-    Ok(Json(ask(&desk, Request::Remove { path: at.path }).await?))
+pub(super) async fn delete(change: Change, Body(at): Body<AtPath>) -> Result<Json<Done>, RouteError> {
+    Ok(Json(change.make(Request::Remove { path: at.path }).await?))
 }
 
 /// What is looked for.
@@ -115,6 +98,7 @@ pub(super) struct Words {
 
 pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Json<Vec<Found>>, RouteError> {
     let desk = desk.0;
+    desk.caught_up().await;
     let limit = words.limit.unwrap_or(FOUND).min(500);
     let hits = blocking(move || {
         let views = desk.views();
@@ -136,6 +120,7 @@ pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Jso
 
 pub(super) async fn versions(desk: Of, Params(at): Params<AtPath>) -> Result<Json<Vec<Version>>, RouteError> {
     let desk = desk.0;
+    desk.caught_up().await;
     Ok(Json(blocking(move || versions_of(&desk, &at.path)).await?))
 }
 

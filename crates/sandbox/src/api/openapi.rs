@@ -139,6 +139,14 @@ impl Writer {
             let schema = without_null(schema.clone());
             parameters.push(json!({ "name": name, "in": "query", "required": required, "schema": schema }));
         }
+        if route.description.has_command_id {
+            parameters.push(json!({
+                "name": "Choir-Command",
+                "in": "header",
+                "description": "The id of this request, minted by the caller; a resend gets the first answer",
+                "schema": { "type": "string", "format": "uuid" },
+            }));
+        }
         if matches!(route.description.response, ResponseKind::File) {
             for name in ["If-None-Match", "Range"] {
                 parameters.push(json!({ "name": name, "in": "header", "schema": { "type": "string" } }));

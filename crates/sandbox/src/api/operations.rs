@@ -10,7 +10,7 @@ use shared_types::wire::{Done, Operation, OperationDetail, Operations, RestoreTo
 use shared_types::{OpId, Seq, Source, Timestamp};
 
 use super::Of;
-use super::files::ask;
+use super::change::Change;
 use super::problem::{Body, Named, Params, RouteError};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
@@ -35,6 +35,7 @@ pub(super) struct Page {
 
 pub(super) async fn list(desk: Of, Params(page): Params<Page>) -> Result<Json<Operations>, RouteError> {
     let desk = desk.0;
+    desk.caught_up().await;
     let filter = OperationFilter {
         source: page.source.map(|source| source.as_str().to_owned()),
         family: page.family.filter(|family| !family.is_empty()),
@@ -67,6 +68,7 @@ fn operation(row: OperationRow) -> Operation {
 
 pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetail>, RouteError> {
     let desk = desk.0;
+    desk.caught_up().await;
     Ok(Json(blocking(move || detail(&desk, op)).await?))
 }
 
@@ -101,33 +103,39 @@ pub(super) fn choices(revert: &Revert) -> Choices {
 }
 
 pub(super) async fn undo(
-    desk: Of,
+    change: Change,
     Named(op): Named<OpId>,
     Body(revert): Body<Revert>,
 ) -> Result<Json<Done>, RouteError> {
     let (target, choices) = (Some(op.to_string()), choices(&revert));
-    Ok(Json(ask(&desk, Request::Undo { target, choices, preview: revert.preview }).await?))
+    Ok(Json(change.make(Request::Undo { target, choices, preview: revert.preview }).await?))
 }
 
 pub(super) async fn redo(
-    desk: Of,
+    change: Change,
     Named(op): Named<OpId>,
     Body(revert): Body<Revert>,
 ) -> Result<Json<Done>, RouteError> {
     let (target, choices) = (Some(op.to_string()), choices(&revert));
-    Ok(Json(ask(&desk, Request::Redo { target, choices, preview: revert.preview }).await?))
+    Ok(Json(change.make(Request::Redo { target, choices, preview: revert.preview }).await?))
 }
 
-pub(super) async fn undo_latest(desk: Of, Body(revert): Body<Revert>) -> Result<Json<Done>, RouteError> {
+pub(super) async fn undo_latest(
+    change: Change,
+    Body(revert): Body<Revert>,
+) -> Result<Json<Done>, RouteError> {
     let choices = choices(&revert);
-    Ok(Json(ask(&desk, Request::Undo { target: None, choices, preview: revert.preview }).await?))
+    Ok(Json(change.make(Request::Undo { target: None, choices, preview: revert.preview }).await?))
 }
 
-pub(super) async fn redo_latest(desk: Of, Body(revert): Body<Revert>) -> Result<Json<Done>, RouteError> {
+pub(super) async fn redo_latest(
+    change: Change,
+    Body(revert): Body<Revert>,
+) -> Result<Json<Done>, RouteError> {
     let choices = choices(&revert);
-    Ok(Json(ask(&desk, Request::Redo { target: None, choices, preview: revert.preview }).await?))
+    Ok(Json(change.make(Request::Redo { target: None, choices, preview: revert.preview }).await?))
 }
 
-pub(super) async fn restore(desk: Of, Body(to): Body<RestoreTo>) -> Result<Json<Done>, RouteError> {
-    Ok(Json(ask(&desk, Request::Restore { seq: to.seq, preview: to.preview }).await?))
+pub(super) async fn restore(change: Change, Body(to): Body<RestoreTo>) -> Result<Json<Done>, RouteError> {
+    Ok(Json(change.make(Request::Restore { seq: to.seq, preview: to.preview }).await?))
 }

@@ -7,16 +7,16 @@ use serde::Deserialize;
 use shared_types::wire::{
     Done, GestureOnRun, GrantList, Questions, Revert, RunDetails, RunLine, RunList, StartRun, Step, StepParts,
 };
-use shared_types::{Actor, CommandId, GrantId, RunId, Seq};
+use shared_types::{CommandId, GrantId, RunId, Seq};
 
 use super::Of;
-use super::files::ask;
+use super::change::Change;
 use super::operations::choices;
 use super::problem::{Body, Named, Params, RouteError};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
-use computer::protocol::{Envelope, Request, RunAnswer, RunRequest, VERSION};
+use computer::protocol::{Answer, Request, RunAnswer, RunRequest};
 
 /// Where a page begins.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -35,12 +35,8 @@ pub(super) struct StepOf {
 
 /// Asks the computer about runs, as a person at the desktop.
 async fn tell(desk: &OpenComputer, command: CommandId, request: RunRequest) -> Result<RunAnswer, RouteError> {
-    let (op, actor, request) = (ids::op(), Actor::DESKTOP, Request::Runs(request));
-    let envelope = Envelope { version: VERSION, actor, command, op, request };
-    let computer = std::sync::Arc::clone(desk.computer());
-    let answered =
-        blocking(move || computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_runs());
-    Ok(answered.await?)
+    let answer = Change::under(desk, command).answer(Request::Runs(request)).await;
+    Ok(answer.and_then(Answer::into_runs)?)
 }
 
 macro_rules! told {
@@ -97,30 +93,30 @@ pub(super) async fn gesture(
 }
 
 pub(super) async fn undo(
-    desk: Of,
+    change: Change,
     Named(run): Named<RunId>,
     Body(revert): Body<Revert>,
 ) -> Result<Json<Done>, RouteError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
-    Ok(Json(ask(&desk, Request::Runs(RunRequest::Undo { run, choices, preview })).await?))
+    Ok(Json(change.make(Request::Runs(RunRequest::Undo { run, choices, preview })).await?))
 }
 
 pub(super) async fn redo(
-    desk: Of,
+    change: Change,
     Named(run): Named<RunId>,
     Body(revert): Body<Revert>,
 ) -> Result<Json<Done>, RouteError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
-    Ok(Json(ask(&desk, Request::Runs(RunRequest::Redo { run, choices, preview })).await?))
+    Ok(Json(change.make(Request::Runs(RunRequest::Redo { run, choices, preview })).await?))
 }
 
 pub(super) async fn retry(
-    desk: Of,
+    change: Change,
     Named(StepOf { run, seq }): Named<StepOf>,
     Body(revert): Body<Revert>,
 ) -> Result<Json<Done>, RouteError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
-    Ok(Json(ask(&desk, Request::Runs(RunRequest::Retry { run, step: seq, choices, preview })).await?))
+    Ok(Json(change.make(Request::Runs(RunRequest::Retry { run, step: seq, choices, preview })).await?))
 }
 
 pub(super) async fn questions(desk: Of) -> Result<Json<Questions>, RouteError> {
@@ -131,7 +127,7 @@ pub(super) async fn grants(desk: Of) -> Result<Json<GrantList>, RouteError> {
     told!(tell(&desk, ids::command(), RunRequest::Grants).await?, Grants)
 }
 
-pub(super) async fn revoke(desk: Of, Named(grant): Named<GrantId>) -> Result<StatusCode, RouteError> {
-    ask(&desk, Request::Runs(RunRequest::Revoke { grant: grant.to_string() })).await?;
+pub(super) async fn revoke(change: Change, Named(grant): Named<GrantId>) -> Result<StatusCode, RouteError> {
+    change.make(Request::Runs(RunRequest::Revoke { grant: grant.to_string() })).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -15,7 +15,7 @@ use shared_types::wire::Done;
 use tokio::sync::mpsc;
 
 use super::Of;
-use super::files::ask;
+use super::change::Change;
 use super::problem::{Params, RouteError, broken_body};
 use crate::open_computer::blocking;
 use archive;
@@ -81,7 +81,7 @@ pub(super) struct Target {
 
 /// Files of an export arrive as one operation; an archive that does not verify changes nothing.
 pub(super) async fn import(
-    desk: Of,
+    change: Change,
     Params(target): Params<Target>,
     body: Bytes,
 ) -> Result<Json<Done>, RouteError> {
@@ -93,5 +93,5 @@ pub(super) async fn import(
         file.write_all(&chunk).map_err(|e| RouteError::from(ComputerError::from(e)))?;
     }
     let request = Request::Import { file: draft.path().to_owned(), into: target.into };
-    ask(&desk, request).await.map(Json)
+    change.make(request).await.map(Json)
 }

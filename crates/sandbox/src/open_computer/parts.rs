@@ -87,6 +87,7 @@ async fn fill_bus(shared: Arc<Shared>) -> Result<(), ComputerError> {
 async fn project(shared: Arc<Shared>) -> Result<(), ComputerError> {
     let mut head = shared.head.subscribe();
     head.mark_changed();
+    let mut known: Vec<String> = Vec::new();
     loop {
         // Taken before the work, so that an event which comes meanwhile wakes this again.
         let seq = *head.borrow_and_update();
@@ -98,7 +99,15 @@ async fn project(shared: Arc<Shared>) -> Result<(), ComputerError> {
         })
         .await?;
         match projected {
-            Ok(_) => shared.bus.set_projected(seq),
+            Ok(notes) => {
+                shared.bus.set_projected(seq);
+                // A file that cannot be written is reported once, not with every event.
+                notes
+                    .iter()
+                    .filter(|note| !known.contains(note))
+                    .for_each(|note| shared.report(note.clone()));
+                known = notes;
+            }
             Err(failure) => {
                 shared.report(failure.message);
                 head.mark_changed();
@@ -133,6 +142,8 @@ async fn record_edits(shared: Arc<Shared>) -> Result<(), ComputerError> {
         Ok(Arc::new(watch))
     })
     .await?;
+    // From here on requests need not look for edits themselves, until this part ends or fails.
+    let _watched = Watched::set(&shared);
     let changed = Arc::new(Notify::new());
     let notify = Arc::clone(&changed);
     watch.on_change(move || notify.notify_one());
@@ -153,6 +164,22 @@ async fn record_edits(shared: Arc<Shared>) -> Result<(), ComputerError> {
                 None => break,
             }
         }
+    }
+}
+
+/// Says that a watcher runs, until it is dropped.
+struct Watched(Arc<Shared>);
+
+impl Watched {
+    fn set(shared: &Arc<Shared>) -> Self {
+        shared.computer.set_watched(true);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.computer.set_watched(false);
     }
 }
 

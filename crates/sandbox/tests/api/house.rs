@@ -125,12 +125,27 @@ impl House {
     }
 
     pub(crate) async fn send(&self, pass: &Pass, method: Method, path: &str, body: Sent) -> Answer {
+        self.send_under(None, pass, method, path, body).await
+    }
+
+    /// The same under the id of a request.
+    pub(crate) async fn send_under(
+        &self,
+        command: Option<&str>,
+        pass: &Pass,
+        method: Method,
+        path: &str,
+        body: Sent,
+    ) -> Answer {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header("host", format!("localhost:{}", self.port))
             .header("origin", format!("http://localhost:{}", self.port))
             .extension(ConnectInfo(std::net::SocketAddr::from(([127, 0, 0, 1], 5000))));
+        if let Some(command) = command {
+            request = request.header("choir-command", command);
+        }
         match pass {
             Pass::None => {}
             Pass::Cookie(cookie) => request = request.header("cookie", cookie),
@@ -195,7 +210,7 @@ impl House {
 }
 
 /// The body of a request.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Sent {
     Nothing,
     Json(Value),

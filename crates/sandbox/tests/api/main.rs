@@ -10,6 +10,7 @@ mod house;
 mod idling;
 mod mischief;
 mod models;
+mod resends;
 mod restart;
 mod routes;
 mod runs;

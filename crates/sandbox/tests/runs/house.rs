@@ -6,7 +6,7 @@ use computer::ids;
 use computer::paths::ComputerPaths;
 use computer::protocol::{Answer, Done, Envelope, Request, RunAnswer, RunRequest};
 use event_log::EventLog;
-use event_log::writer::{ChangeRequest, Mode, Submission};
+use event_log::writer::{ChangeRequest, Mode, Origin, Submission};
 use kernel::{Action, Base, OutsideEdit, RunAction};
 use serde_json::{Value, json};
 use shared_types::payload::file::FileNode;
@@ -121,17 +121,11 @@ impl House {
     }
 
     fn submit(&self, run: RunId, op: OpId, action: Action, contents: Contents) -> Option<Seq> {
-        let submission = Submission {
-            command: ids::command(),
-            op,
-            source: Source::Agent,
-            actor: Actor::CHOIR,
-            run_id: Some(run),
-            cause: None,
-            taint: Vec::new(),
-            change: ChangeRequest::Do(action),
+        let submission = Submission::new(
+            Origin { run_id: Some(run), ..Origin::new(ids::command(), op, Source::Agent, Actor::CHOIR) },
+            ChangeRequest::Do(action),
             contents,
-        };
+        );
         let outcome = self.computer.writer().submit(submission, Mode::Commit).unwrap();
         self.computer.project(&|_, _, _| ()).unwrap();
         outcome.appended.map(|appended| appended.last)

@@ -235,6 +235,7 @@ impl Computer {
         let mut calls = steps::calls(&since);
         calls.reverse();
         let change = ChangeRequest::RetryRun { run, to, resolutions: resolutions(choices) };
+        let caller = &caller.clone().in_run(run);
         let mut done = self.take_back(caller, change, &calls, preview, progress)?;
         done.target = Some(operation_of(run));
         Ok(done)

@@ -1,0 +1,88 @@
+//! A request that changes the computer of the person who sends it.
+//!
+//! Its id is minted by the caller, in the header `Choir-Command`: a request that is sent again under the same id is
+//! answered as the first time and changes nothing again. Without the header it gets an id of its own.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use computer::error::ComputerError;
+use computer::ids;
+use computer::protocol::{Answer, Envelope, Request, VERSION};
+use hypervisor::access::{DescribedExtractor, RouteDescription};
+use shared_types::wire::Done;
+use shared_types::{Actor, CommandId, OpId};
+
+use super::problem::{self, RouteError};
+use crate::open_computer::{OpenComputer, blocking};
+
+/// The header with the id of a request.
+pub(super) const HEADER: &str = "choir-command";
+
+/// Who sends a request that changes something, and its id.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) computer: OpenComputer,
+    command: CommandId,
+}
+
+impl Change {
+    /// A request whose id is in its body.
+    pub(super) fn under(computer: &OpenComputer, command: CommandId) -> Self {
+        Self { computer: computer.clone(), command }
+    }
+
+    /// The operation that the request leads to. It has the id of the request, so a resend names the same one.
+    fn op(&self) -> OpId {
+        OpId::from_bytes(*self.command.as_bytes())
+    }
+
+    pub(super) fn envelope(&self, request: Request) -> Envelope {
+        let (command, op) = (self.command, self.op());
+        Envelope { version: VERSION, actor: Actor::DESKTOP, command, op, request }
+    }
+
+    /// Carries out a request without a body.
+    pub(super) async fn answer(&self, request: Request) -> Result<Answer, ComputerError> {
+        self.answer_to(self.envelope(request)).await
+    }
+
+    /// The same with an envelope, for a request whose operation has an id of its own.
+    pub(super) async fn answer_to(&self, envelope: Envelope) -> Result<Answer, ComputerError> {
+        let computer = Arc::clone(self.computer.computer());
+        blocking(move || Ok(computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()))).await
+    }
+
+    /// Carries out a request and says what it did.
+    pub(super) async fn make(&self, request: Request) -> Result<Done, RouteError> {
+        let answer = self.answer(request).await.and_then(Answer::into_done);
+        answer.map_err(|failure| problem::with_sides(&self.computer, failure))
+    }
+}
+
+impl DescribedExtractor for Change {
+    fn describe(description: &mut RouteDescription) {
+        description.has_command_id = true;
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Change {
+    type Rejection = RouteError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RouteError> {
+        let command = match parts.headers.get(HEADER) {
+            None => ids::command(),
+            Some(value) => value.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(|| {
+                let detail = "the header Choir-Command is not a UUID";
+                RouteError::new(StatusCode::BAD_REQUEST, "bad_request", detail)
+            })?,
+        };
+        let computer = parts.extensions.get::<OpenComputer>().cloned();
+        let computer = computer.ok_or_else(|| {
+            RouteError::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", "no computer was attached")
+        })?;
+        Ok(Self { computer, command })
+    }
+}
