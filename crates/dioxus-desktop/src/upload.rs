@@ -17,6 +17,7 @@ use crate::api::{self, Answer, Failure};
 use crate::icons::Icon;
 use crate::parts::IconButton;
 use crate::state::{AppState, Offer, app_state};
+use crate::words;
 use crate::{clock, dom};
 
 /// Files of one name at the top of a workspace, at most.
@@ -40,7 +41,7 @@ thread_local! {
 
 pub(crate) fn has_files(event: &DragEvent) -> bool {
     let transfer = event.data().as_web_event().data_transfer();
-    transfer.is_some_and(|t| t.types().includes(&"Files".into(), 0))
+    transfer.is_some_and(|t| t.types().includes(&words::files::FILES.into(), 0))
 }
 
 /// Gives the browser what it needs to drop the file elsewhere.
@@ -73,7 +74,7 @@ pub(crate) fn put(path: FilePath, file: &File) {
     let name = path.name().to_owned();
     send(path, "any", file, move |answer| {
         if let Some(answer) = answer {
-            app_state().report_operation(&format!("Uploaded {name}"), &answer);
+            app_state().report_operation(&words::files::uploaded(&name), &answer);
         }
     });
 }
@@ -93,7 +94,7 @@ pub(crate) fn put_aside(app_state: AppState, file: File, then: impl FnOnce(Optio
         match (1..=MOST).find(|number| !is_taken(number)) {
             Some(first) => put_under(app_state, first, file, Box::new(then)),
             None => {
-                let text = format!("{MOST} files are called {} already. Give it another name.", file.name());
+                let text = words::files::name_taken_often(&file.name(), MOST);
                 app_state.toast(text, true, Offer::Nothing);
                 then(None);
             }
@@ -200,11 +201,11 @@ pub(crate) fn Progress() -> Element {
                     div { key: "{upload.id}", class: "upload",
                         Icon { name: "upload" }
                         span { "{upload.name}" }
-                        progress { max: "{upload.total}", value: "{upload.done}", "aria-label": "Upload of {upload.name}" }
-                        small { "{clock::size(upload.done as u64)} of {clock::size(upload.total as u64)}" }
+                        progress { max: "{upload.total}", value: "{upload.done}", "aria-label": words::files::upload_of(&upload.name) }
+                        small { {words::files::sent_of(upload.done as u64, upload.total as u64)} }
                         IconButton {
                             icon: "x",
-                            label: "Cancel the upload",
+                            label: words::files::CANCEL_UPLOAD,
                             onclick: move |_| {
                                 if let Some(request) = taken_off(upload.id) {
                                     let _ = request.abort();

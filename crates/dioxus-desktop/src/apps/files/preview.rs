@@ -11,6 +11,7 @@ use crate::clock;
 use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{IconButton, LoadError, Loading, either};
+use crate::words;
 
 const LARGEST_TEXT: u64 = 400_000;
 const LARGEST_MEDIA: u64 = 200_000_000;
@@ -53,22 +54,22 @@ pub(crate) fn Preview(view: FilesView, entry: Entry) -> Element {
     let name = entry.path.name().to_owned();
     let about = match &entry.node {
         FileNode::File { size, .. } => format!("{} · {}", clock::size(*size), clock::full(entry.ts)),
-        FileNode::Folder => format!("Folder · {}", clock::full(entry.ts)),
-        FileNode::Symlink { target } => format!("Link to {target}"),
+        FileNode::Folder => words::files::about_folder(&clock::full(entry.ts)),
+        FileNode::Symlink { target } => words::files::about_link(target),
     };
     let is_file = matches!(entry.node, FileNode::File { .. });
     rsx! {
-        aside { class: "preview", "aria-label": "Preview of {name}",
+        aside { class: "preview", "aria-label": words::files::preview_of(&name),
             header {
                 Icon { name: either(is_file, icon_for(&name), "folder") }
                 div { class: "two", b { "{name}" } small { "{about}" } }
-                IconButton { icon: "x", label: "Close the preview", onclick: move |_| chosen.set(None) }
+                IconButton { icon: "x", label: words::files::CLOSE_PREVIEW, onclick: move |_| chosen.set(None) }
             }
             div { class: "acts",
-                button { class: "btn", onclick: move |_| open_entry(view, &opened), "Open" }
+                button { class: "btn", onclick: move |_| open_entry(view, &opened), {words::OPEN} }
                 if is_file {
-                    button { class: "btn", onclick: move |_| actions::download(&down), Icon { name: "download" } "Download" }
-                    button { class: "btn", "aria-pressed": show_versions().to_string(), onclick: move |_| show_versions.toggle(), Icon { name: "history" } "Versions" }
+                    button { class: "btn", onclick: move |_| actions::download(&down), Icon { name: "download" } {words::files::DOWNLOAD} }
+                    button { class: "btn", "aria-pressed": show_versions().to_string(), onclick: move |_| show_versions.toggle(), Icon { name: "history" } {words::files::VERSIONS} }
                 }
             }
             if is_file {
@@ -99,23 +100,23 @@ fn Content(entry: Entry) -> Element {
                 Kind::Other => true,
             };
             if too_large {
-                shown.set(Some(Ok(Shown::Nothing("There is no preview for this kind or size of file."))));
+                shown.set(Some(Ok(Shown::Nothing(words::files::NO_PREVIEW_OR_TOO_LARGE))));
                 return;
             }
             let path = api::query("/content", &[("path", entry.path.as_str())]);
             let answer = api::bytes(&path).await.map(|(bytes, _)| match what {
                 Kind::Text | Kind::Markdown => match String::from_utf8(bytes) {
                     Ok(text) if !text.contains('\0') => Shown::Text(text),
-                    Ok(_) | Err(_) => Shown::Nothing("This is not text."),
+                    Ok(_) | Err(_) => Shown::Nothing(words::files::NOT_TEXT),
                 },
                 Kind::Image(mime) | Kind::Audio(mime) | Kind::Video(mime) => {
                     let url = blob_url(&bytes, mime);
                     let text = url.as_ref().map(|u| u.0.0.clone());
                     held.set(url);
-                    text.map_or(Shown::Nothing("The browser cannot show this."), Shown::Media)
+                    text.map_or(Shown::Nothing(words::files::BROWSER_CANNOT_SHOW), Shown::Media)
                 }
                 Kind::Pdf => Shown::Pdf(bytes),
-                Kind::Other => Shown::Nothing("There is no preview for this kind of file."),
+                Kind::Other => Shown::Nothing(words::files::NO_PREVIEW),
             });
             shown.set(Some(answer));
         });
@@ -138,7 +139,7 @@ fn Content(entry: Entry) -> Element {
 fn Media(what: Kind, url: String, name: String) -> Element {
     let mut broken = use_signal(|| false);
     if broken() {
-        return rsx! { p { class: "quiet pad", "This file cannot be shown here. Download it to open it elsewhere." } };
+        return rsx! { p { class: "quiet pad", {words::files::FILE_CANNOT_BE_SHOWN} } };
     }
     rsx! {
         div { class: "media",
@@ -171,7 +172,7 @@ fn Pdf(bytes: Vec<u8>, name: String) -> Element {
     });
     rsx! {
         div { class: "pdf scroll", id,
-            if trouble() { p { class: "quiet pad", "This PDF cannot be shown here. Download it to read it." } }
+            if trouble() { p { class: "quiet pad", {words::files::PDF_CANNOT_BE_SHOWN} } }
         }
     }
 }
