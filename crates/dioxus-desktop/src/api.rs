@@ -11,6 +11,7 @@ use shared_types::wire::Problem;
 
 use crate::dom::{self, encode};
 use crate::json;
+use crate::words;
 
 const BASE: &str = "/api/v1";
 
@@ -29,10 +30,8 @@ impl Failure {
     /// For the person.
     pub(crate) fn text(&self) -> String {
         match self {
-            Self::Unreachable => {
-                "The computer does not answer. Nothing was lost; try again in a moment.".into()
-            }
-            Self::Unreadable(reason) => format!("The answer could not be read ({reason}). Reload the page."),
+            Self::Unreachable => words::NO_ANSWER.into(),
+            Self::Unreadable(reason) => words::answer_unreadable(reason),
             Self::Refused(problem) if problem.detail.is_empty() => problem.title.clone(),
             Self::Refused(problem) => problem.detail.clone(),
         }
@@ -94,7 +93,7 @@ pub(crate) fn problem(status: u16, text: &str) -> Failure {
         Err(_) if status == 0 || status >= 502 => Failure::Unreachable,
         Err(_) => Failure::Refused(Box::new(Problem {
             kind: String::new(),
-            title: format!("The computer answered {status}."),
+            title: words::answered_with(status),
             status,
             code: String::new(),
             detail: String::new(),

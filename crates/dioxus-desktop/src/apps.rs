@@ -18,6 +18,7 @@ use shared_types::WindowId;
 use crate::connection::Link;
 use crate::parts::{Empty, Loading, press};
 use crate::state::app_state;
+use crate::words;
 use code::Absent;
 
 /// What the desktop knows of an app.
@@ -60,26 +61,32 @@ const fn app(
 }
 
 pub(crate) const APPS: &[AppInfo] = &[
-    app("files", "Files", "Folders, previews and versions", "folder", (960, 600)),
+    app("files", words::apps::FILES, words::apps::FILES_ABOUT, "folder", (960, 600)),
     AppInfo {
         many: true,
-        ..app("terminal", "Terminal", "A shell in a cell of its own", "square-terminal", (720, 440))
-    },
-    AppInfo { names_what_it_shows: true, ..app("editor", "Editor", "Text and code", "feather", (860, 620)) },
-    AppInfo {
-        turns: true,
-        ..app("runs", "Runs", "What the choir does, step by step", "activity", (1040, 680))
+        ..app("terminal", words::apps::TERMINAL, words::apps::TERMINAL_ABOUT, "square-terminal", (720, 440))
     },
     AppInfo {
-        turns: true,
-        ..app("timeline", "Timeline", "Everything that happened, and undo", "history", (760, 640))
+        names_what_it_shows: true,
+        ..app("editor", words::apps::EDITOR, words::apps::EDITOR_ABOUT, "feather", (860, 620))
     },
-    app("git", "Checkpoints", "Save points of the whole workspace", "git-branch", (860, 580)),
     AppInfo {
         turns: true,
-        ..app("settings", "Settings", "Theme, models, passkeys, storage", "settings", (820, 600))
+        ..app("runs", words::apps::RUNS, words::apps::RUNS_ABOUT, "activity", (1040, 680))
     },
-    AppInfo { pinned: false, ..app("help", "Help", "How things are done here", "circle-help", (760, 560)) },
+    AppInfo {
+        turns: true,
+        ..app("timeline", words::apps::TIMELINE, words::apps::TIMELINE_ABOUT, "history", (760, 640))
+    },
+    app("git", words::apps::CHECKPOINTS, words::apps::CHECKPOINTS_ABOUT, "git-branch", (860, 580)),
+    AppInfo {
+        turns: true,
+        ..app("settings", words::apps::SETTINGS, words::apps::SETTINGS_ABOUT, "settings", (820, 600))
+    },
+    AppInfo {
+        pinned: false,
+        ..app("help", words::apps::HELP, words::apps::HELP_ABOUT, "circle-help", (760, 560))
+    },
 ];
 
 pub(crate) fn find(id: &str) -> Option<&'static AppInfo> {
@@ -108,13 +115,13 @@ pub(crate) fn Body(app: String, window: WindowId, shows: Option<String>) -> Elem
     match *absent.read() {
         None => rsx! { Loading {} },
         Some(Absent::OutOfReach) => rsx! {
-            Empty { icon: "triangle-alert", title: "This app could not be fetched",
-                p { "The computer does not answer, or has a newer desktop: then reload the page." }
-                {press("btn pri", "", "Try again", move || fetch.call(()))}
+            Empty { icon: "triangle-alert", title: words::apps::NOT_FETCHED,
+                p { {words::apps::NOT_FETCHED_MORE} }
+                {press("btn pri", "", words::TRY_AGAIN, move || fetch.call(()))}
             }
         },
         Some(Absent::Unknown) => rsx! {
-            Empty { icon: "info", title: "This app is not installed", "A newer version of the desktop left this window. Reload the page to get it." }
+            Empty { icon: "info", title: words::apps::NOT_INSTALLED, {words::apps::NOT_INSTALLED_MORE} }
         },
     }
 }

@@ -8,6 +8,7 @@ use shared_types::{OpId, RunId, Seq, Subject};
 
 use crate::api::{self, Answer, Failure};
 use crate::state::{AppState, Offer};
+use crate::words;
 
 /// Which way an operation goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,17 +22,17 @@ pub(crate) enum Way {
 impl Way {
     pub(crate) fn verb(self) -> &'static str {
         match self {
-            Self::Undo => "Undo",
-            Self::Redo => "Redo",
-            Self::Retry => "Try again from here",
+            Self::Undo => words::UNDO,
+            Self::Redo => words::REDO,
+            Self::Retry => words::undo::RETRY,
         }
     }
 
     fn past(self) -> &'static str {
         match self {
-            Self::Undo => "Undid",
-            Self::Redo => "Redid",
-            Self::Retry => "Goes on from before",
+            Self::Undo => words::undo::UNDID,
+            Self::Redo => words::undo::REDID,
+            Self::Retry => words::undo::RETRIED,
         }
     }
 
@@ -135,7 +136,7 @@ async fn finish(mut app_state: AppState, way: Way, known: Known, answer: Answer<
                 None => label_of(about).await.map(|o| o.label),
             };
             let text =
-                label.map_or_else(|| format!("{}: done", way.verb()), |l| format!("{}: {l}", way.past()));
+                label.map_or_else(|| words::undo::done(way.verb()), |l| words::undo::verb_of(way.past(), &l));
             let offer = match (way, done.op) {
                 (Way::Undo, Some(op)) => Offer::Redo(op),
                 (Way::Redo, Some(op)) => Offer::UndoAgain(op),
@@ -231,7 +232,7 @@ pub(crate) fn confirm(mut app_state: AppState, plan: Plan, sides: Vec<(Subject, 
             Plan::Restore { seq, label } => {
                 let answer: Answer<Done> = api::post("/restore", &RestoreTo { seq, preview: false }).await;
                 app_state.past.set(None);
-                app_state.report_operation(&format!("Returned to {label}"), &answer);
+                app_state.report_operation(&words::undo::returned_to(&label), &answer);
             }
         }
     });

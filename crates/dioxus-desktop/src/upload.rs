@@ -14,11 +14,11 @@ use wasm_bindgen::JsCast;
 use web_sys::{File, FileList, XmlHttpRequest};
 
 use crate::api::{self, Answer, Failure};
+use crate::dom;
 use crate::icons::Icon;
 use crate::parts::IconButton;
 use crate::state::{AppState, Offer, app_state};
 use crate::words;
-use crate::{clock, dom};
 
 /// Files of one name at the top of a workspace, at most.
 const MOST: u32 = 100;

@@ -4,7 +4,22 @@
 //! values a function. Class names, ids, routes and keys are not words. Times, sizes and amounts are written by
 //! [`crate::clock`] and [`crate::format`].
 
+pub(crate) mod apps;
+pub(crate) mod cards;
+pub(crate) mod checkpoints;
+pub(crate) mod desktop;
+pub(crate) mod editor;
 pub(crate) mod files;
+pub(crate) mod help;
+pub(crate) mod prompt;
+pub(crate) mod runs;
+pub(crate) mod settings;
+pub(crate) mod shortcuts;
+pub(crate) mod sign_in;
+pub(crate) mod terminal;
+pub(crate) mod timeline;
+pub(crate) mod tour;
+pub(crate) mod undo;
 
 use crate::clock;
 

@@ -7,6 +7,7 @@ use shared_types::wire::DesktopAction;
 
 use super::{AppState, BAR, Offer, UNSAVED};
 use crate::apps::AppInfo;
+use crate::words;
 use crate::{dom, ids};
 
 const CASCADE: i32 = 28;
@@ -53,7 +54,7 @@ impl AppState {
         if UNSAVED.peek().contains(&id)
             && let Some(window) = self.window(id)
         {
-            let text = format!("{} was closed with unsaved changes", window.title);
+            let text = words::desktop::closed_unsaved(&window.title);
             self.toast(text, false, Offer::Reopen(id, Box::new(window)));
         }
         self.act(DesktopAction::CloseWindow { window: id });

@@ -13,6 +13,7 @@ use crate::api::Failure;
 use crate::dom::{self, DRAFT};
 use crate::js_parts::TextEditor;
 use crate::state::{AppState, Offer, mark_unsaved};
+use crate::words;
 
 /// How the document stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,7 +149,7 @@ impl Document {
             self.dirty.set(dirty);
         }
         if let Some(bar) = dom::by_id(&format!("bar-{}", self.window)) {
-            bar.set_text_content(dirty.then_some("Not saved"));
+            bar.set_text_content(dirty.then_some(words::editor::NOT_SAVED));
         }
         mark_unsaved(self.window, dirty);
         if dirty {
@@ -186,9 +187,8 @@ impl Document {
                     return false;
                 }
                 // Nothing was to be there, and no file is: it is something else.
-                let why = if is_stale { "A folder is called that now.".into() } else { failure.text() };
-                let text = format!("Not saved. {why} Your text is still here.");
-                app_state.toast(text, true, Offer::Nothing);
+                let why = if is_stale { words::editor::FOLDER_HAS_THE_NAME.into() } else { failure.text() };
+                app_state.toast(words::editor::not_saved(&why), true, Offer::Nothing);
                 false
             }
         }
@@ -206,7 +206,7 @@ impl Document {
                 });
                 Ok(())
             }
-            Err(failure) if file::is_stale(&failure) => Err(format!("Something is called {path} already.")),
+            Err(failure) if file::is_stale(&failure) => Err(words::editor::name_taken(path.as_str())),
             Err(failure) => Err(failure.text()),
         }
     }

@@ -7,6 +7,7 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::Done;
 
 use crate::api::{self, Answer, Failure};
+use crate::words;
 
 /// What can be edited here without the page becoming slow.
 const LARGEST: usize = 4 << 20;
@@ -37,12 +38,10 @@ pub(super) enum Unread {
 /// What a file holds; one that is not there is empty.
 pub(super) async fn read(path: &FilePath) -> Result<(Base, String), Unread> {
     match api::bytes(&api::query("/content", &[("path", path.as_str())])).await {
-        Ok((bytes, _)) if bytes.len() > LARGEST => {
-            Err(Unread::NotText("It is larger than 4 MB, which is more than this editor takes.".into()))
-        }
+        Ok((bytes, _)) if bytes.len() > LARGEST => Err(Unread::NotText(words::editor::TOO_LARGE.into())),
         Ok((bytes, hash)) => match String::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => Ok((hash.map_or(Base::Absent, Base::Hash), text)),
-            Ok(_) | Err(_) => Err(Unread::NotText("It does not hold text.".into())),
+            Ok(_) | Err(_) => Err(Unread::NotText(words::editor::NO_TEXT.into())),
         },
         Err(failure) if failure.status() == 404 => Ok((Base::Absent, String::new())),
         Err(failure) => Err(Unread::Failed(failure)),

@@ -45,7 +45,7 @@ pub(crate) fn List(view: FilesView) -> Element {
             ("End", false, _) => choose(view, &keys, usize::MAX),
             ("Enter", false, Some(entry)) => open_entry(view, &entry),
             ("F2", false, Some(entry)) => renaming.set(Some(entry.path)),
-            (words::files::DELETE, false, Some(entry)) => actions::delete(view, entry.path),
+            ("Delete", false, Some(entry)) => actions::delete(view, entry.path),
             ("Backspace", false, _) => view.up(),
             ("Escape", false, Some(_)) => chosen.set(None),
             ("c", true, Some(entry)) => actions::take(entry.path, false),

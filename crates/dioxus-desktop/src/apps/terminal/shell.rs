@@ -15,6 +15,7 @@ use crate::connection::{self, FromTerminal};
 use crate::icons::Icon;
 use crate::js_parts::TerminalScreen;
 use crate::state::{AppState, app_state};
+use crate::words;
 
 /// Reports of what was shown are put together up to here.
 const REPORT: u64 = 16 << 10;
@@ -139,8 +140,8 @@ pub(super) fn Shell(
         } else if over {
             div { class: "bar", role: "status", hidden: !front,
                 Icon { name: "info" }
-                span { "This shell has ended. What it wrote stays until you close it." }
-                button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), "Close" }
+                span { {words::terminal::SHELL_ENDED} }
+                button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), {words::CLOSE} }
             }
         }
     }
@@ -161,7 +162,7 @@ async fn open(
             wire.report(terminal, bytes);
         }
     };
-    let mut screen = TerminalScreen::mount(element, "Shell", shown).await?;
+    let mut screen = TerminalScreen::mount(element, words::terminal::SHELL, shown).await?;
     if !element.is_connected() {
         // Closed while it was loading.
         return Ok(());
