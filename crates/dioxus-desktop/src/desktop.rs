@@ -4,6 +4,7 @@ pub(crate) mod ask;
 pub(crate) mod cards;
 pub(crate) mod drag;
 pub(crate) mod launcher;
+mod layers;
 pub(crate) mod menu;
 pub(crate) mod prompt;
 pub(crate) mod prompt_commands;
@@ -91,14 +92,7 @@ pub(crate) fn Desktop() -> Element {
             }
             LinkBanner {}
             taskbar::Taskbar {}
-            cards::Cards {}
-            toast::Toasts {}
-            launcher::Launcher {}
-            taskbar::Notices {}
-            shortcuts::CheatSheet {}
-            tour::Tour {}
-            ask::AskDialog {}
-            menu::MenuLayer {}
+            layers::Layers {}
         }
     }
 }
