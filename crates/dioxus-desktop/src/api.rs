@@ -26,6 +26,9 @@ pub(crate) enum Failure {
     Refused(Box<Problem>),
 }
 
+/// The code of the server for a write whose base is not what is there (`docs/errors.md`).
+const STALE: &str = "stale";
+
 impl Failure {
     /// For the person.
     pub(crate) fn text(&self) -> String {
@@ -42,6 +45,11 @@ impl Failure {
             Self::Refused(problem) => problem.status,
             Self::Unreachable | Self::Unreadable(_) => 0,
         }
+    }
+
+    /// Whether the file changed since the version that a write was made from, or exists where it should not.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.problem().is_some_and(|problem| problem.code == STALE)
     }
 
     pub(crate) fn problem(&self) -> Option<&Problem> {

@@ -111,7 +111,7 @@ fn put_under(app_state: AppState, number: u32, file: File, then: Box<dyn FnOnce(
         }
     };
     send(path.clone(), "absent", &file.clone(), move |answer| match answer {
-        Some(Err(Failure::Refused(problem))) if problem.code == "stale" && number < MOST => {
+        Some(Err(failure)) if failure.is_stale() && number < MOST => {
             put_under(app_state, number + 1, file, then);
         }
         Some(Ok(_)) => then(Some(path)),

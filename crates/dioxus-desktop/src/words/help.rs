@@ -32,7 +32,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ),
     (
         "Undo anything",
-        "Ctrl Z takes back your latest change, whatever it was: a deleted file, a moved window, a setting. The toast after each change offers the same. Timeline undoes any row, also an old one; if something changed since, both sides are shown and you choose.",
+        "Ctrl Z takes back your latest change: a deleted file, a moved window, a setting. The toast after each change offers the same. Timeline undoes any row, also an old one; if something changed since, both sides are shown and you choose.",
     ),
     (
         "Go back to a moment",

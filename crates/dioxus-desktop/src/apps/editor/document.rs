@@ -181,7 +181,7 @@ impl Document {
             Err(failure) => {
                 let current = failure.problem().and_then(|problem| problem.current);
                 let theirs = current.map_or(Base::Absent, |hash| Base::Hash(hash.to_string()));
-                let is_stale = file::is_stale(&failure);
+                let is_stale = failure.is_stale();
                 if is_stale && theirs != base {
                     self.theirs.set(Some(theirs));
                     return false;
@@ -206,7 +206,7 @@ impl Document {
                 });
                 Ok(())
             }
-            Err(failure) if file::is_stale(&failure) => Err(words::editor::name_taken(path.as_str())),
+            Err(failure) if failure.is_stale() => Err(words::editor::name_taken(path.as_str())),
             Err(failure) => Err(failure.text()),
         }
     }

@@ -82,10 +82,6 @@ pub(super) async fn head(path: &FilePath) -> Option<Base> {
     }
 }
 
-pub(super) fn is_stale(failure: &Failure) -> bool {
-    failure.problem().is_some_and(|problem| problem.code == "stale")
-}
-
 pub(super) fn hash_after(done: &Done, path: &FilePath) -> Option<Base> {
     let change = done.changes.iter().find(|change| change.path == *path)?;
     match &change.after {

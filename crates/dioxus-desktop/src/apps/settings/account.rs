@@ -134,7 +134,7 @@ fn browser(agent: &str) -> String {
         ("Windows", "Windows"),
         ("Android", "Android"),
         ("iPhone", "iPhone"),
-        ("Mac OS", "macOS"),
+        ("Macintosh", "macOS"),
         ("Linux", "Linux"),
     ];
     let find = |table: &[(&str, &'static str)]| {

@@ -21,11 +21,11 @@ pub(super) fn known(keys: &[KeyEntry], name: &str) -> Option<KeyEntry> {
 /// A provider by the name that it gives itself.
 pub(super) fn brand(provider: &str) -> String {
     match provider {
-        "openai" => "OpenAI".into(),
-        "zai" => "Z.ai".into(),
-        "bedrock" => "Amazon Bedrock".into(),
-        "moonshot" => "Kimi (Moonshot)".into(),
-        "searxng" => "SearXNG".into(),
+        "openai" => words::settings::models::OPENAI.into(),
+        "zai" => words::settings::models::ZAI.into(),
+        "bedrock" => words::settings::models::BEDROCK.into(),
+        "moonshot" => words::settings::models::MOONSHOT.into(),
+        "searxng" => words::settings::models::SEARXNG.into(),
         "local" => words::settings::models::THIS_MACHINE.into(),
         other => role_name(other),
     }

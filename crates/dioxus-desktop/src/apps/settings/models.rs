@@ -113,7 +113,7 @@ pub(crate) fn pace(model: &LocalModelLine) -> String {
 
 /// What is said of a model, without where to go: the person is there.
 fn said_here(said: &str) -> String {
-    said.split_inclusive(". ").filter(|sentence| !sentence.contains("Settings, Models")).collect()
+    said.split_inclusive(". ").filter(|sentence| !sentence.contains(words::settings::models::PAGE)).collect()
 }
 
 /// Which model each role gets.

@@ -18,7 +18,17 @@ pub(crate) const KEY: &str = "Key";
 pub(crate) const FOR_EVERYBODY: &str = "for everybody on this computer";
 pub(crate) const KEY_KEPT: &str = "Key kept";
 pub(crate) const KEY_CLEARED: &str = "Key cleared";
+
+// Providers by the names that they give themselves.
+pub(crate) const OPENAI: &str = "OpenAI";
+pub(crate) const ZAI: &str = "Z.ai";
+pub(crate) const BEDROCK: &str = "Amazon Bedrock";
+pub(crate) const MOONSHOT: &str = "Kimi (Moonshot)";
+pub(crate) const SEARXNG: &str = "SearXNG";
 pub(crate) const THIS_MACHINE: &str = "This machine";
+
+/// How sentences of the server name this page.
+pub(crate) const PAGE: &str = "Settings, Models";
 
 /// When a key was set, after a hint of it.
 pub(crate) fn key_set(hint: Option<&str>, set: &str, for_everybody: bool) -> String {
