@@ -211,7 +211,7 @@ pub(crate) fn run(future: impl Future<Output = ()> + 'static) {
 }
 
 /// Changes what belongs to a window that may have been closed meanwhile.
-pub(crate) fn put<T: 'static>(mut signal: Signal<T>, with: impl FnOnce(&mut T)) {
+pub(crate) fn update_if_open<T: 'static>(mut signal: Signal<T>, with: impl FnOnce(&mut T)) {
     if let Ok(mut value) = signal.try_write() {
         with(&mut value);
     }

@@ -19,7 +19,7 @@ use crate::connection::Link;
 use crate::parts::{Empty, Loading, press};
 use crate::state::app_state;
 use crate::words;
-use code::Absent;
+use code::FetchError;
 
 /// What the desktop knows of an app.
 #[derive(Debug, PartialEq)]
@@ -32,10 +32,10 @@ pub(crate) struct AppInfo {
     pub size: (i32, i32),
     /// Whether it always has a place in the taskbar.
     pub pinned: bool,
-    /// Whether asking for it again opens another window.
-    pub many: bool,
-    /// Whether its one window turns to what is asked for, rather than another opening.
-    pub turns: bool,
+    /// Whether opening it again opens another window.
+    pub opens_many: bool,
+    /// Whether its one window shows a new target, such as another run, rather than a second window.
+    pub reuses_window: bool,
     /// Whether a window is named after what it shows.
     pub names_what_it_shows: bool,
 }
@@ -54,8 +54,8 @@ const fn app(
         icon,
         size,
         pinned: true,
-        many: false,
-        turns: false,
+        opens_many: false,
+        reuses_window: false,
         names_what_it_shows: false,
     }
 }
@@ -63,7 +63,7 @@ const fn app(
 pub(crate) const APPS: &[AppInfo] = &[
     app("files", words::apps::FILES, words::apps::FILES_ABOUT, "folder", (960, 600)),
     AppInfo {
-        many: true,
+        opens_many: true,
         ..app("terminal", words::apps::TERMINAL, words::apps::TERMINAL_ABOUT, "square-terminal", (720, 440))
     },
     AppInfo {
@@ -71,16 +71,16 @@ pub(crate) const APPS: &[AppInfo] = &[
         ..app("editor", words::apps::EDITOR, words::apps::EDITOR_ABOUT, "feather", (860, 620))
     },
     AppInfo {
-        turns: true,
+        reuses_window: true,
         ..app("runs", words::apps::RUNS, words::apps::RUNS_ABOUT, "activity", (1040, 680))
     },
     AppInfo {
-        turns: true,
+        reuses_window: true,
         ..app("timeline", words::apps::TIMELINE, words::apps::TIMELINE_ABOUT, "history", (760, 640))
     },
     app("git", words::apps::CHECKPOINTS, words::apps::CHECKPOINTS_ABOUT, "git-branch", (860, 580)),
     AppInfo {
-        turns: true,
+        reuses_window: true,
         ..app("settings", words::apps::SETTINGS, words::apps::SETTINGS_ABOUT, "settings", (820, 600))
     },
     AppInfo {
@@ -114,13 +114,13 @@ pub(crate) fn Body(app: String, window: WindowId, shows: Option<String>) -> Elem
     }
     match *absent.read() {
         None => rsx! { Loading {} },
-        Some(Absent::OutOfReach) => rsx! {
+        Some(FetchError::Unreachable) => rsx! {
             Empty { icon: "triangle-alert", title: words::apps::NOT_FETCHED,
                 p { {words::apps::NOT_FETCHED_MORE} }
                 {press("btn pri", "", words::TRY_AGAIN, move || fetch.call(()))}
             }
         },
-        Some(Absent::Unknown) => rsx! {
+        Some(FetchError::Unknown) => rsx! {
             Empty { icon: "info", title: words::apps::NOT_INSTALLED, {words::apps::NOT_INSTALLED_MORE} }
         },
     }

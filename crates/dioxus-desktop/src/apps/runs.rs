@@ -81,7 +81,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                 }
             }
             if let Some(run) = run {
-                One { key: "{run}", window, run }
+                RunPage { key: "{run}", window, run }
             }
         }
     }
@@ -135,9 +135,9 @@ impl KnownRun {
     }
 }
 
-/// One run.
+/// RunPage run.
 #[component]
-fn One(window: WindowId, run: RunId) -> Element {
+fn RunPage(window: WindowId, run: RunId) -> Element {
     let app_state = app_state();
     let state = app_state.runs;
     let revision = use_memo(move || state.revision_of(run));

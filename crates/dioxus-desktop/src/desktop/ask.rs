@@ -1,4 +1,5 @@
-//! What undo, redo or restore would do, before it is done; and for a conflict, both sides of each path.
+//! The dialog before an undo, a redo or a restore: a preview of the changes and, for each conflict, both sides to choose
+//! from.
 
 use dioxus::prelude::*;
 use shared_types::Subject;
@@ -65,7 +66,7 @@ fn Question(ask: Ask) -> Element {
                             },
                         }
                     }
-                    Foreseen { plan: plan.clone(), chosen: chosen.clone(), is_retry }
+                    ChoicesPreview { plan: plan.clone(), chosen: chosen.clone(), is_retry }
                 }
             }
             footer {
@@ -89,8 +90,8 @@ fn changes(done: Done, is_retry: bool) -> Element {
 
 /// What comes of the sides that are chosen now. What stays may take more with it: both ends of a move go, or neither.
 #[component]
-fn Foreseen(plan: Plan, chosen: Vec<(Subject, Side)>, is_retry: bool) -> Element {
-    let outcome = use_resource(use_reactive!(|(plan, chosen)| undo::foreseen(plan, chosen)));
+fn ChoicesPreview(plan: Plan, chosen: Vec<(Subject, Side)>, is_retry: bool) -> Element {
+    let outcome = use_resource(use_reactive!(|(plan, chosen)| undo::preview(plan, chosen)));
     rsx! {
         section { class: "foreseen", "aria-live": "polite",
             h3 { {words::undo::WITH_THESE_CHOICES} }

@@ -1,4 +1,4 @@
-//! All apps, with what each is for.
+//! The launcher: all apps, each with a line on its purpose.
 
 use dioxus::prelude::*;
 

@@ -155,7 +155,7 @@ pub(crate) fn Prompt() -> Element {
         }
     };
     let attach = move |path: FilePath| {
-        api::put(attached, |files| {
+        api::update_if_open(attached, |files| {
             if !files.contains(&path) {
                 files.push(path);
             }
@@ -165,8 +165,8 @@ pub(crate) fn Prompt() -> Element {
         for file in files {
             *coming.write() += 1;
             // The upload may end while the person works elsewhere, so it does not take the focus.
-            upload::put_aside(app_state, file, move |path| {
-                api::put(coming, |count| *count -= 1);
+            upload::put_under_free_name(app_state, file, move |path| {
+                api::update_if_open(coming, |count| *count -= 1);
                 if let Some(path) = path {
                     attach(path);
                 }

@@ -1,4 +1,4 @@
-//! What was just done, with Undo for ten seconds.
+//! Toasts: each reports an operation that was just done, and offers its undo for ten seconds.
 
 use dioxus::prelude::*;
 

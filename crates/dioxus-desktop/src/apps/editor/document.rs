@@ -8,7 +8,7 @@ use dioxus::prelude::*;
 use serde::{Deserialize, Serialize};
 use shared_types::{FilePath, WindowId};
 
-use super::file::{self, Base, Unread};
+use super::file::{self, Base, ReadError};
 use crate::api::Failure;
 use crate::dom::{self, DRAFT};
 use crate::js_parts::TextEditor;
@@ -118,11 +118,11 @@ impl Document {
                 self.stage.set(Stage::Ready);
                 Some(text)
             }
-            Err(Unread::NotText(why)) => {
+            Err(ReadError::NotText(why)) => {
                 self.stage.set(Stage::Refused(why));
                 None
             }
-            Err(Unread::Failed(failure)) => {
+            Err(ReadError::Failed(failure)) => {
                 self.stage.set(Stage::Failed(failure));
                 None
             }
@@ -244,8 +244,8 @@ impl Document {
                 self.theirs.set(None);
                 self.mark(false);
             }
-            Err(Unread::NotText(why)) => self.stage.set(Stage::Refused(why)),
-            Err(Unread::Failed(failure)) => self.stage.set(Stage::Failed(failure)),
+            Err(ReadError::NotText(why)) => self.stage.set(Stage::Refused(why)),
+            Err(ReadError::Failed(failure)) => self.stage.set(Stage::Failed(failure)),
         }
     }
 

@@ -29,13 +29,13 @@ enum Pick {
 
 /// A merge that waits for choices.
 #[derive(Clone)]
-struct Open {
+struct OpenMerge {
     /// What the outcome is saved on top of.
     against: Base,
     pieces: Rc<Vec<Piece>>,
 }
 
-impl Open {
+impl OpenMerge {
     fn clashes(&self) -> impl Iterator<Item = usize> + '_ {
         let clash = |(index, piece): (usize, &Piece)| matches!(piece, Piece::Clash { .. }).then_some(index);
         self.pieces.iter().enumerate().filter_map(clash)
@@ -71,7 +71,7 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
 #[component]
 pub(super) fn Merging(document: Document, onclose: EventHandler<()>) -> Element {
     let app_state = app_state();
-    let mut merge = use_signal(|| None::<Open>);
+    let mut merge = use_signal(|| None::<OpenMerge>);
     let mut picks = use_signal(Vec::<Option<Pick>>::new);
     use_hook(move || {
         spawn(async move {
@@ -190,16 +190,16 @@ fn Clash(
     }
 }
 
-async fn read(document: Document, path: &FilePath) -> Result<Open, String> {
+async fn read(document: Document, path: &FilePath) -> Result<OpenMerge, String> {
     let before = file::before(&document.base()).await.map_err(|failure| failure.text())?;
     let (against, theirs) = file::theirs(path).await.map_err(|failure| failure.text())?;
     let pieces = merge::pieces(before.as_bytes(), document.text().as_bytes(), theirs.as_bytes())
         .ok_or(words::editor::CANNOT_BE_MERGED)?;
-    Ok(Open { against, pieces: Rc::new(pieces) })
+    Ok(OpenMerge { against, pieces: Rc::new(pieces) })
 }
 
 /// Puts the outcome into the editor and saves it.
-fn finish(app_state: AppState, document: Document, open: &Open, picks: &[Option<Pick>]) {
+fn finish(app_state: AppState, document: Document, open: &OpenMerge, picks: &[Option<Pick>]) {
     let text = open.text(picks);
     document.with(|editor| editor.set(&text));
     document.build_on(open.against.clone());

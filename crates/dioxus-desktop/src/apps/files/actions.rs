@@ -1,4 +1,4 @@
-//! What can be done to files. Everything is done at once; a toast offers Undo.
+//! Actions on files. Each is done at once, and its toast offers Undo.
 
 use dioxus::prelude::*;
 use shared_types::FilePath;
@@ -37,8 +37,8 @@ pub(crate) fn begin_new(view: FilesView, folder: bool) {
     api::run(async move {
         let answer = if folder { make_folder(&path).await } else { make_file(&path).await };
         if app_state.report_operation(&words::files::made(path.name()), &answer) {
-            api::put(view.chosen, |chosen| *chosen = Some(path.clone()));
-            api::put(view.renaming, |renaming| *renaming = Some(path));
+            api::update_if_open(view.chosen, |chosen| *chosen = Some(path.clone()));
+            api::update_if_open(view.renaming, |renaming| *renaming = Some(path));
         }
     });
 }
@@ -120,7 +120,7 @@ fn send_move(view: FilesView, from: FilePath, to: FilePath) {
         };
         let answer = api::post("/files/move", &FromTo { from, to: to.clone() }).await;
         if app_state.report_operation(&text, &answer) {
-            api::put(view.chosen, |chosen| *chosen = chosen.take().map(|_| to));
+            api::update_if_open(view.chosen, |chosen| *chosen = chosen.take().map(|_| to));
         }
     });
 }

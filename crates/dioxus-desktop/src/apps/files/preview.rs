@@ -1,4 +1,4 @@
-//! What a file looks like. Bytes become a blob address; nothing of the workspace is ever navigated to.
+//! The preview of a file. Its bytes become a blob address; the page never navigates to content of the workspace.
 
 use dioxus::prelude::*;
 use shared_types::payload::file::FileNode;
@@ -18,7 +18,7 @@ const LARGEST_MEDIA: u64 = 200_000_000;
 
 /// What was made of the bytes.
 #[derive(Clone, PartialEq)]
-enum Shown {
+enum PreviewContent {
     Text(String),
     Media(String),
     Pdf(Vec<u8>),
@@ -27,12 +27,12 @@ enum Shown {
 
 /// A blob address that is let go with its owner.
 #[derive(Clone, PartialEq)]
-struct BlobUrl(std::rc::Rc<Held>);
+struct BlobUrl(std::rc::Rc<OwnedUrl>);
 
 #[derive(PartialEq)]
-struct Held(String);
+struct OwnedUrl(String);
 
-impl Drop for Held {
+impl Drop for OwnedUrl {
     fn drop(&mut self) {
         let _ = Url::revoke_object_url(&self.0);
     }
@@ -43,7 +43,7 @@ fn blob_url(bytes: &[u8], mime: &str) -> Option<BlobUrl> {
     let options = BlobPropertyBag::new();
     options.set_type(mime);
     let blob = Blob::new_with_u8_array_sequence_and_options(&parts, &options).ok()?;
-    Some(BlobUrl(std::rc::Rc::new(Held(Url::create_object_url_with_blob(&blob).ok()?))))
+    Some(BlobUrl(std::rc::Rc::new(OwnedUrl(Url::create_object_url_with_blob(&blob).ok()?))))
 }
 
 #[component]
@@ -85,7 +85,7 @@ pub(crate) fn Preview(view: FilesView, entry: Entry) -> Element {
 
 #[component]
 fn Content(entry: Entry) -> Element {
-    let mut shown = use_signal(|| None::<api::Answer<Shown>>);
+    let mut shown = use_signal(|| None::<api::Answer<PreviewContent>>);
     let mut held = use_signal(|| None::<BlobUrl>);
     let what = kind(entry.path.name());
     let name = entry.path.name().to_owned();
@@ -100,23 +100,26 @@ fn Content(entry: Entry) -> Element {
                 Kind::Other => true,
             };
             if too_large {
-                shown.set(Some(Ok(Shown::Nothing(words::files::NO_PREVIEW_OR_TOO_LARGE))));
+                shown.set(Some(Ok(PreviewContent::Nothing(words::files::NO_PREVIEW_OR_TOO_LARGE))));
                 return;
             }
             let path = api::query("/content", &[("path", entry.path.as_str())]);
             let answer = api::bytes(&path).await.map(|(bytes, _)| match what {
                 Kind::Text | Kind::Markdown => match String::from_utf8(bytes) {
-                    Ok(text) if !text.contains('\0') => Shown::Text(text),
-                    Ok(_) | Err(_) => Shown::Nothing(words::files::NOT_TEXT),
+                    Ok(text) if !text.contains('\0') => PreviewContent::Text(text),
+                    Ok(_) | Err(_) => PreviewContent::Nothing(words::files::NOT_TEXT),
                 },
                 Kind::Image(mime) | Kind::Audio(mime) | Kind::Video(mime) => {
                     let url = blob_url(&bytes, mime);
                     let text = url.as_ref().map(|u| u.0.0.clone());
                     held.set(url);
-                    text.map_or(Shown::Nothing(words::files::BROWSER_CANNOT_SHOW), Shown::Media)
+                    text.map_or(
+                        PreviewContent::Nothing(words::files::BROWSER_CANNOT_SHOW),
+                        PreviewContent::Media,
+                    )
                 }
-                Kind::Pdf => Shown::Pdf(bytes),
-                Kind::Other => Shown::Nothing(words::files::NO_PREVIEW),
+                Kind::Pdf => PreviewContent::Pdf(bytes),
+                Kind::Other => PreviewContent::Nothing(words::files::NO_PREVIEW),
             });
             shown.set(Some(answer));
         });
@@ -124,13 +127,15 @@ fn Content(entry: Entry) -> Element {
     match shown.read().clone() {
         None => rsx! { Loading {} },
         Some(Err(failure)) => rsx! { LoadError { failure } },
-        Some(Ok(Shown::Nothing(why))) => rsx! { p { class: "quiet pad", "{why}" } },
-        Some(Ok(Shown::Text(text))) if what == Kind::Markdown => rsx! {
+        Some(Ok(PreviewContent::Nothing(why))) => rsx! { p { class: "quiet pad", "{why}" } },
+        Some(Ok(PreviewContent::Text(text))) if what == Kind::Markdown => rsx! {
             div { class: "read scroll", tabindex: "0", markdown::Markdown { text } }
         },
-        Some(Ok(Shown::Text(text))) => rsx! { pre { class: "code scroll", tabindex: "0", "{text}" } },
-        Some(Ok(Shown::Pdf(bytes))) => rsx! { Pdf { bytes, name } },
-        Some(Ok(Shown::Media(url))) => rsx! { Media { key: "{url}", what, url, name } },
+        Some(Ok(PreviewContent::Text(text))) => {
+            rsx! { pre { class: "code scroll", tabindex: "0", "{text}" } }
+        }
+        Some(Ok(PreviewContent::Pdf(bytes))) => rsx! { Pdf { bytes, name } },
+        Some(Ok(PreviewContent::Media(url))) => rsx! { Media { key: "{url}", what, url, name } },
     }
 }
 

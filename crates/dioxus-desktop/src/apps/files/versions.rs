@@ -1,4 +1,4 @@
-//! What a file was before: each version with its diff to now, and one press to have it back.
+//! The versions of a file: each with its diff to the present one, and a button that restores it.
 
 use dioxus::prelude::*;
 use shared_types::payload::file::FileNode;

@@ -21,7 +21,7 @@ pub(super) fn remove(route: String, said: &'static str, turn: Signal<u32>) {
         match api::delete(&route).await {
             Ok(()) => {
                 app_state.toast(said, false, Offer::Nothing);
-                api::put(turn, |turn| *turn += 1);
+                api::update_if_open(turn, |turn| *turn += 1);
             }
             Err(failure) => app_state.report_failure(&failure),
         }

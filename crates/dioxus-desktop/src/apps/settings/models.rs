@@ -64,7 +64,7 @@ pub(crate) fn Models() -> Element {
         {roles(&list)}
         h2 { {words::settings::models::MODELS} }
         ul { class: "things",
-            for model in list.models.clone() { Tried { key: "{model.name}", model } }
+            for model in list.models.clone() { ModelRow { key: "{model.name}", model } }
         }
         h2 { {words::settings::models::BUDGETS} }
         {budgets(&list)}
@@ -171,7 +171,7 @@ pub(crate) fn options(models: &[ModelLine], chosen: Option<&str>) -> Element {
 
 /// A model with a button that tries it.
 #[component]
-fn Tried(model: ModelLine) -> Element {
+fn ModelRow(model: ModelLine) -> Element {
     let mut said = use_signal(String::new);
     let path = format!("/models/{}/test", dom::encode(&model.name));
     let test = move || {
@@ -186,7 +186,7 @@ fn Tried(model: ModelLine) -> Element {
                 }
                 Err(failure) => failure.text(),
             };
-            api::put(said, |said| *said = words);
+            api::update_if_open(said, |said| *said = words);
         });
     };
     let obstacle = said_here(model.obstacle.as_deref().unwrap_or_default());

@@ -22,7 +22,7 @@ const REPORT: u64 = 16 << 10;
 
 /// What the callbacks of one shell share.
 #[derive(Default)]
-struct Wire {
+struct ShellConnection {
     screen: RefCell<Option<TerminalScreen>>,
     /// Bytes of output since the shell was started, as far as they arrived here.
     heard: Cell<u64>,
@@ -33,7 +33,7 @@ struct Wire {
     shown: Cell<u64>,
 }
 
-impl Wire {
+impl ShellConnection {
     fn with(&self, act: impl FnOnce(&TerminalScreen)) {
         if let Some(screen) = self.screen.borrow().as_ref() {
             act(screen);
@@ -93,7 +93,7 @@ pub(super) fn Shell(
     onclose: EventHandler<()>,
 ) -> Element {
     let app_state = app_state();
-    let wire = use_hook(|| Rc::new(Wire::default()));
+    let wire = use_hook(|| Rc::new(ShellConnection::default()));
     let mut trouble = use_signal(|| None::<String>);
     let ending = {
         let wire = wire.clone();
@@ -153,7 +153,7 @@ async fn open(
     window: WindowId,
     terminal: TerminalId,
     element: &HtmlElement,
-    wire: &Rc<Wire>,
+    wire: &Rc<ShellConnection>,
     mut ended: Signal<Vec<TerminalId>>,
 ) -> Result<(), String> {
     let reporting = Rc::downgrade(wire);
