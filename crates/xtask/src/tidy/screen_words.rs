@@ -38,7 +38,10 @@ pub(super) fn check(file: &TextFile) -> Vec<Finding> {
 fn is_text(before: &str, text: &str) -> bool {
     let is_key = KEYS.iter().any(|key| text.starts_with(key));
     let is_label = LABELS.iter().any(|label| before.ends_with(label));
-    text.starts_with(|c: char| c.is_ascii_uppercase()) && !is_key && (is_label || text.contains(' '))
+    // The path of an icon has a number after its first letter.
+    let is_word = text.starts_with(|c: char| c.is_ascii_uppercase())
+        && text[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == ' ');
+    is_word && !is_key && (is_label || text.contains(' '))
 }
 
 /// The string literals that begin and end on a line, each with the code before it. A comment ends the line.
@@ -89,6 +92,7 @@ mod tests {
             r#"div { class: "row head", id: "list-{window}" }"#,
             r#"label: words::CLOSE, "aria-label": "{title}""#,
             r#".key("Ctrl C")"#,
+            r#""x" => "M18 6 6 18M6 6l12 12","#,
             r#""ArrowDown" | "Enter" => {}"#,
             r#"// It says "Not now" then."#,
             "#[cfg(test)]\nassert!(\"No file\")",
