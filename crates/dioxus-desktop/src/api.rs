@@ -11,6 +11,7 @@ use shared_types::wire::Problem;
 
 use crate::dom::{self, encode};
 use crate::json;
+use crate::words;
 
 const BASE: &str = "/api/v1";
 
@@ -25,14 +26,15 @@ pub(crate) enum Failure {
     Refused(Box<Problem>),
 }
 
+/// The code of the server for a write whose base is not what is there (`docs/errors.md`).
+const STALE: &str = "stale";
+
 impl Failure {
     /// For the person.
     pub(crate) fn text(&self) -> String {
         match self {
-            Self::Unreachable => {
-                "The computer does not answer. Nothing was lost; try again in a moment.".into()
-            }
-            Self::Unreadable(reason) => format!("The answer could not be read ({reason}). Reload the page."),
+            Self::Unreachable => words::NO_ANSWER.into(),
+            Self::Unreadable(reason) => words::answer_unreadable(reason),
             Self::Refused(problem) if problem.detail.is_empty() => problem.title.clone(),
             Self::Refused(problem) => problem.detail.clone(),
         }
@@ -43,6 +45,11 @@ impl Failure {
             Self::Refused(problem) => problem.status,
             Self::Unreachable | Self::Unreadable(_) => 0,
         }
+    }
+
+    /// Whether the file changed since the version that a write was made from, or exists where it should not.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.problem().is_some_and(|problem| problem.code == STALE)
     }
 
     pub(crate) fn problem(&self) -> Option<&Problem> {
@@ -94,7 +101,7 @@ pub(crate) fn problem(status: u16, text: &str) -> Failure {
         Err(_) if status == 0 || status >= 502 => Failure::Unreachable,
         Err(_) => Failure::Refused(Box::new(Problem {
             kind: String::new(),
-            title: format!("The computer answered {status}."),
+            title: words::answered_with(status),
             status,
             code: String::new(),
             detail: String::new(),
@@ -204,7 +211,7 @@ pub(crate) fn run(future: impl Future<Output = ()> + 'static) {
 }
 
 /// Changes what belongs to a window that may have been closed meanwhile.
-pub(crate) fn put<T: 'static>(mut signal: Signal<T>, with: impl FnOnce(&mut T)) {
+pub(crate) fn update_if_open<T: 'static>(mut signal: Signal<T>, with: impl FnOnce(&mut T)) {
     if let Ok(mut value) = signal.try_write() {
         with(&mut value);
     }

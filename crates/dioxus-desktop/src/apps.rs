@@ -18,7 +18,8 @@ use shared_types::WindowId;
 use crate::connection::Link;
 use crate::parts::{Empty, Loading, press};
 use crate::state::app_state;
-use code::Absent;
+use crate::words;
+use code::FetchError;
 
 /// What the desktop knows of an app.
 #[derive(Debug, PartialEq)]
@@ -31,10 +32,10 @@ pub(crate) struct AppInfo {
     pub size: (i32, i32),
     /// Whether it always has a place in the taskbar.
     pub pinned: bool,
-    /// Whether asking for it again opens another window.
-    pub many: bool,
-    /// Whether its one window turns to what is asked for, rather than another opening.
-    pub turns: bool,
+    /// Whether opening it again opens another window.
+    pub opens_many: bool,
+    /// Whether its one window shows a new target, such as another run, rather than a second window.
+    pub reuses_window: bool,
     /// Whether a window is named after what it shows.
     pub names_what_it_shows: bool,
 }
@@ -53,33 +54,39 @@ const fn app(
         icon,
         size,
         pinned: true,
-        many: false,
-        turns: false,
+        opens_many: false,
+        reuses_window: false,
         names_what_it_shows: false,
     }
 }
 
 pub(crate) const APPS: &[AppInfo] = &[
-    app("files", "Files", "Folders, previews and versions", "folder", (960, 600)),
+    app("files", words::apps::FILES, words::apps::FILES_ABOUT, "folder", (960, 600)),
     AppInfo {
-        many: true,
-        ..app("terminal", "Terminal", "A shell in a cell of its own", "square-terminal", (720, 440))
-    },
-    AppInfo { names_what_it_shows: true, ..app("editor", "Editor", "Text and code", "feather", (860, 620)) },
-    AppInfo {
-        turns: true,
-        ..app("runs", "Runs", "What the choir does, step by step", "activity", (1040, 680))
+        opens_many: true,
+        ..app("terminal", words::apps::TERMINAL, words::apps::TERMINAL_ABOUT, "square-terminal", (720, 440))
     },
     AppInfo {
-        turns: true,
-        ..app("timeline", "Timeline", "Everything that happened, and undo", "history", (760, 640))
+        names_what_it_shows: true,
+        ..app("editor", words::apps::EDITOR, words::apps::EDITOR_ABOUT, "feather", (860, 620))
     },
-    app("git", "Checkpoints", "Save points of the whole workspace", "git-branch", (860, 580)),
     AppInfo {
-        turns: true,
-        ..app("settings", "Settings", "Theme, models, passkeys, storage", "settings", (820, 600))
+        reuses_window: true,
+        ..app("runs", words::apps::RUNS, words::apps::RUNS_ABOUT, "activity", (1040, 680))
     },
-    AppInfo { pinned: false, ..app("help", "Help", "How things are done here", "circle-help", (760, 560)) },
+    AppInfo {
+        reuses_window: true,
+        ..app("timeline", words::apps::TIMELINE, words::apps::TIMELINE_ABOUT, "history", (760, 640))
+    },
+    app("git", words::apps::CHECKPOINTS, words::apps::CHECKPOINTS_ABOUT, "git-branch", (860, 580)),
+    AppInfo {
+        reuses_window: true,
+        ..app("settings", words::apps::SETTINGS, words::apps::SETTINGS_ABOUT, "settings", (820, 600))
+    },
+    AppInfo {
+        pinned: false,
+        ..app("help", words::apps::HELP, words::apps::HELP_ABOUT, "circle-help", (760, 560))
+    },
 ];
 
 pub(crate) fn find(id: &str) -> Option<&'static AppInfo> {
@@ -107,14 +114,14 @@ pub(crate) fn Body(app: String, window: WindowId, shows: Option<String>) -> Elem
     }
     match *absent.read() {
         None => rsx! { Loading {} },
-        Some(Absent::OutOfReach) => rsx! {
-            Empty { icon: "triangle-alert", title: "This app could not be fetched",
-                p { "The computer does not answer, or has a newer desktop: then reload the page." }
-                {press("btn pri", "", "Try again", move || fetch.call(()))}
+        Some(FetchError::Unreachable) => rsx! {
+            Empty { icon: "triangle-alert", title: words::apps::NOT_FETCHED,
+                p { {words::apps::NOT_FETCHED_MORE} }
+                {press("btn pri", "", words::TRY_AGAIN, move || fetch.call(()))}
             }
         },
-        Some(Absent::Unknown) => rsx! {
-            Empty { icon: "info", title: "This app is not installed", "A newer version of the desktop left this window. Reload the page to get it." }
+        Some(FetchError::Unknown) => rsx! {
+            Empty { icon: "info", title: words::apps::NOT_INSTALLED, {words::apps::NOT_INSTALLED_MORE} }
         },
     }
 }

@@ -72,8 +72,3 @@ pub(crate) fn count(n: u64) -> String {
     }
     out
 }
-
-/// `1 file`, `3 files`
-pub(crate) fn plural(n: u64, one: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{} {one}s", count(n)) }
-}

@@ -4,6 +4,7 @@ pub(crate) mod ask;
 pub(crate) mod cards;
 pub(crate) mod drag;
 pub(crate) mod launcher;
+mod layers;
 pub(crate) mod menu;
 pub(crate) mod prompt;
 pub(crate) mod prompt_commands;
@@ -23,6 +24,7 @@ use crate::connection::Link;
 use crate::icons::Icon;
 use crate::state::{Overlay, app_state};
 use crate::undo::{self, Plan};
+use crate::words;
 use crate::{apps, dom, runs};
 use menu::{Item, Menu};
 
@@ -68,7 +70,7 @@ pub(crate) fn Desktop() -> Element {
                 class: "area",
                 id: "area",
                 tabindex: "-1",
-                "aria-label": "Windows",
+                "aria-label": words::desktop::WINDOWS,
                 oncontextmenu: move |event| {
                     event.prevent_default();
                     let at = event.client_coordinates();
@@ -90,31 +92,27 @@ pub(crate) fn Desktop() -> Element {
             }
             LinkBanner {}
             taskbar::Taskbar {}
-            cards::Cards {}
-            toast::Toasts {}
-            launcher::Launcher {}
-            taskbar::Notices {}
-            shortcuts::CheatSheet {}
-            tour::Tour {}
-            ask::AskDialog {}
-            menu::MenuLayer {}
+            layers::Layers {}
         }
     }
 }
 
 fn background_menu() -> Vec<Item> {
     let mut items = vec![
-        Item::new("search", "Ask, find or do…", prompt::open).key("Ctrl K"),
-        Item::new("layout-grid", "All apps", || app_state().overlay.set(Overlay::Launcher)),
+        Item::new("search", words::desktop::PROMPT, prompt::open).key(words::desktop::CTRL_K),
+        Item::new("layout-grid", words::desktop::ALL_APPS, || app_state().overlay.set(Overlay::Launcher)),
         Item::Line,
     ];
     for app in apps::APPS.iter().filter(|app| app.pinned) {
         items.push(Item::new(app.icon, app.title, move || app_state().open(app, None)));
     }
     items.push(Item::Line);
-    items.push(Item::new("undo-2", "Undo", || undo::latest(app_state(), undo::Way::Undo)).key("Ctrl Z"));
+    items.push(Item::new("undo-2", words::UNDO, || undo::latest(app_state(), undo::Way::Undo)).key("Ctrl Z"));
     items.push(
-        Item::new("keyboard", "Keyboard shortcuts", || app_state().overlay.set(Overlay::Shortcuts)).key("?"),
+        Item::new("keyboard", words::desktop::KEYBOARD_SHORTCUTS, || {
+            app_state().overlay.set(Overlay::Shortcuts)
+        })
+        .key("?"),
     );
     items
 }
@@ -125,8 +123,8 @@ fn Welcome() -> Element {
     let name = app_state().me.read().as_ref().map(|me| me.name.clone()).unwrap_or_default();
     rsx! {
         div { class: "welcome",
-            h1 { if name.is_empty() { "Hello" } else { "Hello, {name}" } }
-            p { "Press " kbd { "Ctrl K" } " and say what should be done, or begin here." }
+            h1 { if name.is_empty() { {words::desktop::HELLO} } else { {words::desktop::hello(&name)} } }
+            p { {words::desktop::PRESS} kbd { {words::desktop::CTRL_K} } {words::desktop::SAY_WHAT} }
             div { class: "welcome-apps",
                 for app in apps::APPS.iter().filter(|a| matches!(a.id, "files" | "terminal" | "timeline" | "help")) {
                     button { key: "{app.id}", class: "tile", onclick: move |_| app_state().open(app, None),
@@ -160,7 +158,7 @@ fn LinkBanner() -> Element {
         div { class: "banner", role: "status", hidden: !lost,
             if lost {
                 Icon { name: "wifi-off" }
-                span { "The computer is out of reach. What is open stays open; changes are sent when it is back." }
+                span { {words::desktop::OUT_OF_REACH} }
             }
         }
     }
@@ -172,13 +170,13 @@ fn PastBar(seq: Seq) -> Element {
     rsx! {
         div { class: "past-bar", role: "status",
             Icon { name: "history" }
-            span { "The desktop as it was at event {seq}. Nothing can be changed here." }
+            span { {words::desktop::as_it_was(seq)} }
             button {
                 class: "btn ghost",
-                onclick: move |_| undo::ask(app_state, Plan::Restore { seq, label: format!("event {seq}") }),
-                "Restore to here"
+                onclick: move |_| undo::ask(app_state, Plan::Restore { seq, label: words::event(seq) }),
+                {words::RESTORE_TO_HERE}
             }
-            button { class: "btn pri", id: "return-to-now", onclick: move |_| app_state.past.set(None), "Return to now" }
+            button { class: "btn pri", id: "return-to-now", onclick: move |_| app_state.past.set(None), {words::desktop::RETURN_TO_NOW} }
         }
     }
 }

@@ -4,13 +4,13 @@ use shared_types::Taint;
 use shared_types::payload::run::Budget;
 use shared_types::wire::{AgentState, ModelLine, RunCost, RunState};
 
-use crate::clock;
+use crate::words;
 
 /// `$0.31`, from millionths.
 pub(crate) fn money(micros: u64) -> String {
     match micros {
         0 => "$0".into(),
-        1..10_000 => "under 1¢".into(),
+        1..10_000 => words::runs::UNDER_A_CENT.into(),
         _ => format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000),
     }
 }
@@ -26,7 +26,7 @@ pub(crate) fn short(n: u64) -> String {
 
 /// Tokens and money in a line.
 pub(crate) fn cost(of: &RunCost) -> String {
-    let mut out = if of.tokens == 0 { String::new() } else { format!("{} tokens", short(of.tokens)) };
+    let mut out = if of.tokens == 0 { String::new() } else { words::runs::tokens(&short(of.tokens)) };
     if of.micros > 0 {
         if !out.is_empty() {
             out.push_str(" · ");
@@ -49,12 +49,12 @@ pub(crate) fn duration(millis: u64) -> String {
 /// The word for the state of a run, and its class.
 pub(crate) fn run_state(of: RunState) -> (&'static str, &'static str) {
     match of {
-        RunState::Running => ("working", "chip run"),
-        RunState::Waiting => ("waits for you", "chip warn"),
-        RunState::Paused => ("paused", "chip warn"),
-        RunState::Cancelled => ("stopped", "chip"),
-        RunState::Failed => ("failed", "chip bad"),
-        RunState::Completed => ("done", "chip ok"),
+        RunState::Running => (words::runs::WORKING, "chip run"),
+        RunState::Waiting => (words::runs::WAITING, "chip warn"),
+        RunState::Paused => (words::runs::PAUSED, "chip warn"),
+        RunState::Cancelled => (words::runs::STOPPED, "chip"),
+        RunState::Failed => (words::FAILED, "chip bad"),
+        RunState::Completed => (words::runs::DONE, "chip ok"),
     }
 }
 
@@ -91,22 +91,22 @@ pub(crate) fn role_name(role: &str) -> String {
 
 /// Where untrusted text came from, in words; empty if from nowhere.
 pub(crate) fn origins(taint: &[Taint]) -> String {
-    let words = taint.iter().map(|label| match label {
-        web if *web == Taint::WEB => "a web page",
-        import if *import == Taint::IMPORT => "an import",
-        command if *command == Taint::COMMAND => "a command with the network",
-        mcp if *mcp == Taint::MCP => "a tool of somebody else",
+    let names = taint.iter().map(|label| match label {
+        web if *web == Taint::WEB => words::runs::FROM_WEB,
+        import if *import == Taint::IMPORT => words::runs::FROM_IMPORT,
+        command if *command == Taint::COMMAND => words::runs::FROM_COMMAND,
+        mcp if *mcp == Taint::MCP => words::runs::FROM_MCP,
         other => other.as_str(),
     });
-    words.collect::<Vec<_>>().join(", ")
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// What a model costs, for a million tokens read and written.
 pub(crate) fn price(model: &ModelLine) -> String {
     match (model.input_price, model.output_price) {
-        (Some(0), Some(0)) => "free".into(),
-        (Some(read), Some(written)) => format!("{} in, {} out per million", money(read), money(written)),
-        (None, _) | (_, None) => "price unknown".into(),
+        (Some(0), Some(0)) => words::runs::FREE.into(),
+        (Some(read), Some(written)) => words::runs::price(&money(read), &money(written)),
+        (None, _) | (_, None) => words::runs::PRICE_UNKNOWN.into(),
     }
 }
 
@@ -115,11 +115,11 @@ pub(crate) fn budget(budget: &Budget) -> String {
     let parts = [
         budget.micros.map(money),
         budget.seconds.map(|n| duration(n * 1000)),
-        budget.tokens.map(|n| format!("{} tokens", short(n))),
-        budget.steps.map(|n| clock::plural(n, "step")),
+        budget.tokens.map(|n| words::runs::tokens(&short(n))),
+        budget.steps.map(words::steps),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { "no limit".into() } else { parts.join(" · ") }
+    if parts.is_empty() { words::runs::NO_LIMIT.into() } else { parts.join(" · ") }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //!
 //! A handle gives its part back to the browser when it is dropped, together with the callbacks that it was given.
 
+use crate::words;
 use dioxus::core::{Runtime, ScopeId};
 use js_sys::{Function, Object, Reflect, Uint8Array};
 use wasm_bindgen::closure::Closure;
@@ -76,7 +77,7 @@ async fn load(name: &str) -> Result<Module, PartError> {
 
 fn why(error: &JsValue) -> PartError {
     let text = error.dyn_ref::<js_sys::Error>().map(|e| String::from(e.message())).unwrap_or_default();
-    format!("This part of the desktop could not be loaded ({text}). Reload the page to try again.")
+    words::part_not_loaded(&text)
 }
 
 fn options(pairs: &[(&str, JsValue)]) -> JsValue {

@@ -19,6 +19,7 @@ mod session;
 mod state;
 mod undo;
 mod upload;
+mod words;
 
 fn main() {
     dioxus::launch(session::Root);

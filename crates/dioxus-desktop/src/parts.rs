@@ -7,8 +7,8 @@ use shared_types::Source;
 use shared_types::wire::Change;
 
 use crate::api::Failure;
-use crate::clock;
 use crate::icons::Icon;
+use crate::words;
 
 /// The pattern of a field that may not be empty. The browser then says what is missing; a button that is disabled until
 /// something was typed swallows the Enter of a quick typist.
@@ -30,7 +30,7 @@ pub(crate) fn Empty(icon: &'static str, title: String, children: Element) -> Ele
 #[component]
 pub(crate) fn LoadError(failure: Failure) -> Element {
     rsx! {
-        Empty { icon: "triangle-alert", title: "This could not be read", p { "{failure.text()}" } }
+        Empty { icon: "triangle-alert", title: words::COULD_NOT_BE_READ, p { "{failure.text()}" } }
     }
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn LoadError(failure: Failure) -> Element {
 #[component]
 pub(crate) fn Loading() -> Element {
     rsx! {
-        div { class: "waiting", role: "status", "aria-label": "Loading", i {} i {} i {} }
+        div { class: "waiting", role: "status", "aria-label": words::LOADING, i {} i {} i {} }
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn Diff(text: String) -> Element {
                 span { key: "{i}", class, "{line}\n" }
             }
             if more > 0 {
-                span { class: "hunk", "… {more} more lines\n" }
+                span { class: "hunk", {words::more_lines(more)} }
             }
         }
     }
@@ -85,10 +85,10 @@ pub(crate) fn Diff(text: String) -> Element {
 /// What happened to one file, in a word.
 pub(crate) fn change_word(change: &Change) -> (&'static str, &'static str) {
     match (&change.from, &change.before, &change.after) {
-        (Some(_), _, _) => ("moved", "chip"),
-        (None, None, Some(_)) => ("new", "chip ok"),
-        (None, Some(_), None) => ("deleted", "chip bad"),
-        (None, Some(_), Some(_)) | (None, None, None) => ("changed", "chip"),
+        (Some(_), _, _) => (words::MOVED, "chip"),
+        (None, None, Some(_)) => (words::NEW, "chip ok"),
+        (None, Some(_), None) => (words::DELETED, "chip bad"),
+        (None, Some(_), Some(_)) | (None, None, None) => (words::CHANGED, "chip"),
     }
 }
 
@@ -118,12 +118,12 @@ pub(crate) fn Changes(changes: Vec<Change>, total: u64, notes: Vec<String>) -> E
                     if let Some(diff) = change.diff.clone() {
                         Diff { text: diff }
                     } else {
-                        p { class: "quiet pad", "No text to compare." }
+                        p { class: "quiet pad", {words::NO_TEXT_TO_COMPARE} }
                     }
                 }
             }
             if total > shown {
-                p { class: "quiet pad", "and {clock::count(total - shown)} more" }
+                p { class: "quiet pad", {words::and_more(total - shown)} }
             }
         }
     }

@@ -21,6 +21,7 @@ use crate::api::{self, Failure, Method};
 use crate::apps;
 use crate::state::{AppState, Offer, app_state};
 use crate::undo::{self, Plan, Target, Way};
+use crate::words;
 use crate::{dom, ids};
 
 /// Milliseconds in which events are gathered before anything is fetched again.
@@ -186,20 +187,16 @@ pub(crate) fn use_watch() {
 
 /// Reports that a run has ended or paused, unless the person looks at it.
 fn report(app_state: AppState, old: &RunLine, new: &RunLine) {
-    let words = match new.state {
-        RunState::Completed => "Done",
-        RunState::Failed => "Failed",
-        RunState::Paused if !is_looked_at(app_state, new.run) => "Paused",
+    let word = match new.state {
+        RunState::Completed => words::runs::RUN_DONE,
+        RunState::Failed => words::runs::RUN_FAILED,
+        RunState::Paused if !is_looked_at(app_state, new.run) => words::runs::RUN_PAUSED,
         RunState::Paused | RunState::Running | RunState::Waiting | RunState::Cancelled => return,
     };
     if old.state == new.state {
         return;
     }
-    let mut text = format!("{words}: {}", new.title);
-    if let Some(reason) = &new.reason {
-        text.push_str(". ");
-        text.push_str(reason);
-    }
+    let text = words::runs::ended(word, &new.title, new.reason.as_deref());
     app_state.notice(text.clone(), new.state == RunState::Failed, Some(new.run));
     let offer =
         if new.state == RunState::Completed { Offer::OpenOrUndo(new.run) } else { Offer::Open(new.run) };
@@ -285,8 +282,7 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
                 // The objective is not lost. Should it have arrived, the server knows its command.
                 Err(Failure::Unreachable) => {
                     if !std::mem::replace(&mut was_told, true) {
-                        let text = "The computer does not answer. This is sent when it does.";
-                        app_state.toast(text, true, Offer::Nothing);
+                        app_state.toast(words::runs::SENT_LATER, true, Offer::Nothing);
                     }
                     TimeoutFuture::new(RETRY).await;
                 }

@@ -10,6 +10,7 @@ use crate::desktop::{self, Desktop};
 use crate::icons::Icon;
 use crate::parts::SOME_WORDS;
 use crate::state::AppState;
+use crate::words;
 use crate::{connection, dom};
 
 /// How far signing in has come.
@@ -34,7 +35,7 @@ pub(crate) fn Root() -> Element {
     // The connection clears `me` when the session has ended.
     use_effect(move || {
         if app_state.me.read().is_none() && *stage.peek() == Stage::SignedIn {
-            stage.set(Stage::SignedOut(Some("This session has ended. Sign in again to go on.".into())));
+            stage.set(Stage::SignedOut(Some(words::sign_in::SESSION_ENDED.into())));
         }
     });
     // Whose theme it would be is not known yet.
@@ -122,8 +123,8 @@ fn SignIn(why: Option<String>, onenter: EventHandler<()>) -> Element {
         main { class: "sign-in",
             div { class: "card",
                 div { class: "mark", Icon { name: "feather" } }
-                h1 { "ChoirOS" }
-                p { class: "lead", "This computer is running. Sign in to open its desktop." }
+                h1 { {words::sign_in::CHOIR_OS} }
+                p { class: "lead", {words::sign_in::LEAD} }
                 if let Some(text) = trouble() {
                     p { class: "trouble", role: "alert", Icon { name: "triangle-alert" } span { "{text}" } }
                 }
@@ -135,7 +136,7 @@ fn SignIn(why: Option<String>, onenter: EventHandler<()>) -> Element {
                         spawn(async move { settle(sign_in_with_passkey().await) });
                     },
                     Icon { name: "key-round" }
-                    "Sign in with a passkey"
+                    {words::sign_in::WITH_PASSKEY}
                 }
                 if by_code() {
                     form {
@@ -146,14 +147,14 @@ fn SignIn(why: Option<String>, onenter: EventHandler<()>) -> Element {
                             let body = Recover { user: user(), code: code().trim().to_owned() };
                             spawn(async move { settle(api::send_json(Method::Post, "/auth/recover", &body).await) });
                         },
-                        label { "User" input { class: "field", value: "{user}", autocomplete: "username", oninput: move |e| user.set(e.value()) } }
-                        label { "Recovery code" input { class: "field mono", value: "{code}", autocomplete: "one-time-code", required: true, pattern: SOME_WORDS, autofocus: true, oninput: move |e| code.set(e.value()) } }
-                        button { class: "btn wide", r#type: "submit", disabled: busy(), "Sign in with the code" }
+                        label { {words::sign_in::USER} input { class: "field", value: "{user}", autocomplete: "username", oninput: move |e| user.set(e.value()) } }
+                        label { {words::sign_in::RECOVERY_CODE} input { class: "field mono", value: "{code}", autocomplete: "one-time-code", required: true, pattern: SOME_WORDS, autofocus: true, oninput: move |e| code.set(e.value()) } }
+                        button { class: "btn wide", r#type: "submit", disabled: busy(), {words::sign_in::WITH_CODE} }
                     }
                 } else {
-                    button { class: "btn wide", onclick: move |_| by_code.set(true), "Use a recovery code" }
+                    button { class: "btn wide", onclick: move |_| by_code.set(true), {words::sign_in::USE_CODE} }
                 }
-                p { class: "hint", "No passkey yet? On the machine itself, run " code { "choir link" } " and open the link it prints." }
+                p { class: "hint", {words::sign_in::NO_PASSKEY_YET} code { {words::sign_in::LINK_COMMAND} } {words::sign_in::OPEN_PRINTED_LINK} }
             }
         }
     }

@@ -8,6 +8,7 @@ use shared_types::{OpId, RunId, Seq, Subject};
 
 use crate::api::{self, Answer, Failure};
 use crate::state::{AppState, Offer};
+use crate::words;
 
 /// Which way an operation goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,17 +22,17 @@ pub(crate) enum Way {
 impl Way {
     pub(crate) fn verb(self) -> &'static str {
         match self {
-            Self::Undo => "Undo",
-            Self::Redo => "Redo",
-            Self::Retry => "Try again from here",
+            Self::Undo => words::UNDO,
+            Self::Redo => words::REDO,
+            Self::Retry => words::undo::RETRY,
         }
     }
 
     fn past(self) -> &'static str {
         match self {
-            Self::Undo => "Undid",
-            Self::Redo => "Redid",
-            Self::Retry => "Goes on from before",
+            Self::Undo => words::undo::UNDID,
+            Self::Redo => words::undo::REDID,
+            Self::Retry => words::undo::RETRIED,
         }
     }
 
@@ -52,7 +53,7 @@ pub(crate) enum Target {
     Step(RunId, Seq),
 }
 
-/// What is about to be done.
+/// A change that the person asked for, before it is confirmed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Plan {
     Revert { way: Way, target: Target, label: String },
@@ -73,7 +74,7 @@ pub(crate) fn latest(app_state: AppState, way: Way) {
     api::run(async move {
         app_state.caught_up().await;
         let answer: Answer<Done> = api::post(&format!("/{}", way.route()), &Revert::default()).await;
-        finish(app_state, way, Known::default(), answer).await;
+        finish(app_state, way, KnownTarget::default(), answer).await;
     });
 }
 
@@ -82,7 +83,7 @@ pub(crate) fn one(app_state: AppState, way: Way, op: OpId, label: Option<String>
     api::run(async move {
         let target = Target::Op(op);
         let answer = revert(way, target, &Revert::default()).await;
-        finish(app_state, way, Known { target: Some(target), label }, answer).await;
+        finish(app_state, way, KnownTarget { target: Some(target), label }, answer).await;
     });
 }
 
@@ -105,14 +106,14 @@ async fn label_of(op: Option<OpId>) -> Option<Operation> {
     named.ok().map(|named| named.operation)
 }
 
-/// The operation that an answer is about, where the caller knows it.
+/// The target of a request and its label, where the caller knows them.
 #[derive(Default)]
-struct Known {
+struct KnownTarget {
     target: Option<Target>,
     label: Option<String>,
 }
 
-impl Known {
+impl KnownTarget {
     fn op(&self) -> Option<OpId> {
         match self.target {
             Some(Target::Op(op)) => Some(op),
@@ -121,7 +122,7 @@ impl Known {
     }
 }
 
-async fn finish(mut app_state: AppState, way: Way, known: Known, answer: Answer<Done>) {
+async fn finish(mut app_state: AppState, way: Way, known: KnownTarget, answer: Answer<Done>) {
     match answer {
         Ok(done) => {
             // An offer that was just taken by another way is no longer one.
@@ -135,7 +136,7 @@ async fn finish(mut app_state: AppState, way: Way, known: Known, answer: Answer<
                 None => label_of(about).await.map(|o| o.label),
             };
             let text =
-                label.map_or_else(|| format!("{}: done", way.verb()), |l| format!("{}: {l}", way.past()));
+                label.map_or_else(|| words::undo::done(way.verb()), |l| words::undo::verb_of(way.past(), &l));
             let offer = match (way, done.op) {
                 (Way::Undo, Some(op)) => Offer::Redo(op),
                 (Way::Redo, Some(op)) => Offer::UndoAgain(op),
@@ -151,7 +152,7 @@ async fn finish(mut app_state: AppState, way: Way, known: Known, answer: Answer<
             let target = match (known.target, known.label) {
                 (Some(target), Some(label)) => Some((target, label)),
                 (Some(target), None) => {
-                    let op = Known { target: Some(target), label: None }.op();
+                    let op = KnownTarget { target: Some(target), label: None }.op();
                     Some((target, label_of(op).await.map(|o| o.label).unwrap_or_default()))
                 }
                 (None, _) => candidate(way).await.map(|row| (Target::Op(row.op), row.label)),
@@ -183,16 +184,16 @@ fn conflicts(failure: &Failure) -> Vec<Clash> {
 }
 
 /// A preview, as things are or with these sides chosen. Other conflicts keep the state of today.
-pub(crate) async fn foreseen(plan: Plan, sides: Vec<(Subject, Side)>) -> Answer<Done> {
+pub(crate) async fn preview(plan: Plan, sides: Vec<(Subject, Side)>) -> Answer<Done> {
     match plan {
         Plan::Revert { way, target, .. } => {
-            revert(way, target, &Revert { preview: true, ..with(sides) }).await
+            revert(way, target, &Revert { preview: true, ..with_sides(sides) }).await
         }
         Plan::Restore { seq, .. } => api::post("/restore", &RestoreTo { seq, preview: true }).await,
     }
 }
 
-fn with(sides: Vec<(Subject, Side)>) -> Revert {
+fn with_sides(sides: Vec<(Subject, Side)>) -> Revert {
     Revert { preview: false, conflicts: (!sides.is_empty()).then_some(Side::Keep), each: sides }
 }
 
@@ -200,7 +201,7 @@ fn with(sides: Vec<(Subject, Side)>) -> Revert {
 pub(crate) fn ask(mut app_state: AppState, plan: Plan) {
     app_state.ask.set(Some(Ask { plan: plan.clone(), preview: None, conflicts: Vec::new() }));
     api::run(async move {
-        let answer = foreseen(plan.clone(), Vec::new()).await;
+        let answer = preview(plan.clone(), Vec::new()).await;
         if app_state.ask.peek().as_ref().is_none_or(|ask| ask.plan != plan) {
             return;
         }
@@ -225,13 +226,14 @@ pub(crate) fn confirm(mut app_state: AppState, plan: Plan, sides: Vec<(Subject, 
     api::run(async move {
         match plan {
             Plan::Revert { way, target, label } => {
-                let answer = revert(way, target, &with(sides)).await;
-                finish(app_state, way, Known { target: Some(target), label: Some(label) }, answer).await;
+                let answer = revert(way, target, &with_sides(sides)).await;
+                finish(app_state, way, KnownTarget { target: Some(target), label: Some(label) }, answer)
+                    .await;
             }
             Plan::Restore { seq, label } => {
                 let answer: Answer<Done> = api::post("/restore", &RestoreTo { seq, preview: false }).await;
                 app_state.past.set(None);
-                app_state.report_operation(&format!("Returned to {label}"), &answer);
+                app_state.report_operation(&words::undo::returned_to(&label), &answer);
             }
         }
     });

@@ -1,4 +1,4 @@
-//! Files that come from the person's own machine, with progress, and what is dragged about.
+//! Uploads from the person's machine, with their progress, and drag and drop of files.
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -14,10 +14,11 @@ use wasm_bindgen::JsCast;
 use web_sys::{File, FileList, XmlHttpRequest};
 
 use crate::api::{self, Answer, Failure};
+use crate::dom;
 use crate::icons::Icon;
 use crate::parts::IconButton;
 use crate::state::{AppState, Offer, app_state};
-use crate::{clock, dom};
+use crate::words;
 
 /// Files of one name at the top of a workspace, at most.
 const MOST: u32 = 100;
@@ -40,7 +41,7 @@ thread_local! {
 
 pub(crate) fn has_files(event: &DragEvent) -> bool {
     let transfer = event.data().as_web_event().data_transfer();
-    transfer.is_some_and(|t| t.types().includes(&"Files".into(), 0))
+    transfer.is_some_and(|t| t.types().includes(&words::files::FILES.into(), 0))
 }
 
 /// Gives the browser what it needs to drop the file elsewhere.
@@ -61,10 +62,10 @@ pub(crate) fn dragged_path(event: &web_sys::DragEvent) -> Option<FilePath> {
 
 /// The files of the person's machine that a drop brings.
 pub(crate) fn dropped_files(event: &web_sys::DragEvent) -> Vec<File> {
-    event.data_transfer().and_then(|transfer| transfer.files()).map_or_else(Vec::new, |list| all(&list))
+    event.data_transfer().and_then(|transfer| transfer.files()).map_or_else(Vec::new, |list| files_of(&list))
 }
 
-fn all(list: &FileList) -> Vec<File> {
+fn files_of(list: &FileList) -> Vec<File> {
     (0..list.length()).filter_map(|index| list.get(index)).collect()
 }
 
@@ -73,15 +74,19 @@ pub(crate) fn put(path: FilePath, file: &File) {
     let name = path.name().to_owned();
     send(path, "any", file, move |answer| {
         if let Some(answer) = answer {
-            app_state().report_operation(&format!("Uploaded {name}"), &answer);
+            app_state().report_operation(&words::files::uploaded(&name), &answer);
         }
     });
 }
 
-/// Puts a file at the top of the workspace under a name that nothing else has, and tells where it is then, if it came.
-pub(crate) fn put_aside(app_state: AppState, file: File, then: impl FnOnce(Option<FilePath>) + 'static) {
+/// Puts a file at the top of the workspace under a free name. `then` gets its path, or nothing if the upload failed.
+pub(crate) fn put_under_free_name(
+    app_state: AppState,
+    file: File,
+    then: impl FnOnce(Option<FilePath>) + 'static,
+) {
     api::run(async move {
-        // A name that is free now saves sending the file for nothing; whether it still is shows when it is there.
+        // The names are checked first, so that no file is sent only to be refused. The server checks again.
         let listing = match select(pin!(api::get::<Listing>("/files")), TimeoutFuture::new(2_000)).await {
             Either::Left((Ok(listing), _)) => listing.entries,
             Either::Left((Err(_), _)) | Either::Right(_) => Vec::new(),
@@ -93,7 +98,7 @@ pub(crate) fn put_aside(app_state: AppState, file: File, then: impl FnOnce(Optio
         match (1..=MOST).find(|number| !is_taken(number)) {
             Some(first) => put_under(app_state, first, file, Box::new(then)),
             None => {
-                let text = format!("{MOST} files are called {} already. Give it another name.", file.name());
+                let text = words::files::name_taken_often(&file.name(), MOST);
                 app_state.toast(text, true, Offer::Nothing);
                 then(None);
             }
@@ -110,7 +115,7 @@ fn put_under(app_state: AppState, number: u32, file: File, then: Box<dyn FnOnce(
         }
     };
     send(path.clone(), "absent", &file.clone(), move |answer| match answer {
-        Some(Err(Failure::Refused(problem))) if problem.code == "stale" && number < MOST => {
+        Some(Err(failure)) if failure.is_stale() && number < MOST => {
             put_under(app_state, number + 1, file, then);
         }
         Some(Ok(_)) => then(Some(path)),
@@ -168,7 +173,7 @@ fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<Answer
     match request.send_with_opt_blob(Some(file)) {
         Ok(()) => RUNNING.with_borrow_mut(|running| running.push((id, request))),
         Err(_) => {
-            taken_off(id);
+            remove_upload(id);
             tell(unsent());
         }
     }
@@ -176,13 +181,13 @@ fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<Answer
 
 /// The result of an upload, unless it was cancelled.
 fn finish(id: u64) -> Option<Answer<Done>> {
-    let request = taken_off(id)?;
+    let request = remove_upload(id)?;
     let status = request.status().unwrap_or_default();
     let said = request.response_text().ok().flatten().unwrap_or_default();
     Some(if (200..300).contains(&status) { api::read(&said) } else { Err(api::problem(status, &said)) })
 }
 
-fn taken_off(id: u64) -> Option<XmlHttpRequest> {
+fn remove_upload(id: u64) -> Option<XmlHttpRequest> {
     UPLOADS.write().retain(|upload| upload.id != id);
     RUNNING.with_borrow_mut(|running| {
         let index = running.iter().position(|(other, _)| *other == id)?;
@@ -200,13 +205,13 @@ pub(crate) fn Progress() -> Element {
                     div { key: "{upload.id}", class: "upload",
                         Icon { name: "upload" }
                         span { "{upload.name}" }
-                        progress { max: "{upload.total}", value: "{upload.done}", "aria-label": "Upload of {upload.name}" }
-                        small { "{clock::size(upload.done as u64)} of {clock::size(upload.total as u64)}" }
+                        progress { max: "{upload.total}", value: "{upload.done}", "aria-label": words::files::upload_of(&upload.name) }
+                        small { {words::files::sent_of(upload.done as u64, upload.total as u64)} }
                         IconButton {
                             icon: "x",
-                            label: "Cancel the upload",
+                            label: words::files::CANCEL_UPLOAD,
                             onclick: move |_| {
-                                if let Some(request) = taken_off(upload.id) {
+                                if let Some(request) = remove_upload(upload.id) {
                                     let _ = request.abort();
                                 }
                             },
@@ -234,7 +239,7 @@ pub(crate) fn Chooser(id: String, label: &'static str, onfiles: EventHandler<Vec
             onchange: move |_| {
                 let Some(input) = dom::by_id(&id).and_then(|e| e.dyn_into::<web_sys::HtmlInputElement>().ok()) else { return };
                 if let Some(files) = input.files() {
-                    onfiles.call(all(&files));
+                    onfiles.call(files_of(&files));
                 }
                 input.set_value("");
             },

@@ -15,6 +15,7 @@ mod module_cycles;
 mod module_docs;
 mod module_names;
 mod module_uses;
+mod screen_words;
 mod sizes;
 mod sources;
 mod tokens;
@@ -63,6 +64,7 @@ fn static_findings(workspace: &Workspace) -> Result<Vec<Finding>> {
         findings.extend(module_docs::check(file));
         findings.extend(module_names::check(file));
         findings.extend(machine_paths::check(file));
+        findings.extend(screen_words::check(file));
         findings.extend(crate_map::check(file));
     }
     findings.extend(crate_sizes::check(&files));

@@ -55,18 +55,18 @@ apps! {
 
 /// Why the code of an app is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Absent {
+pub(super) enum FetchError {
     Unknown,
-    OutOfReach,
+    Unreachable,
 }
 
 /// Fetches the code of an app, unless that was done.
-pub(super) async fn fetch(app: &str) -> Result<(), Absent> {
+pub(super) async fn fetch(app: &str) -> Result<(), FetchError> {
     if FETCHED.peek().contains_key(app) {
         return Ok(());
     }
-    let known = super::find(app).ok_or(Absent::Unknown)?;
-    let draw = get(app).await.map_err(|_| Absent::OutOfReach)?.ok_or(Absent::Unknown)?;
+    let known = super::find(app).ok_or(FetchError::Unknown)?;
+    let draw = get(app).await.map_err(|_| FetchError::Unreachable)?.ok_or(FetchError::Unknown)?;
     FETCHED.write().insert(known.id, draw);
     Ok(())
 }

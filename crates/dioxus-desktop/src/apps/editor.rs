@@ -20,6 +20,7 @@ use crate::changes::use_changes;
 use crate::js_parts::TextEditor;
 use crate::parts::{Empty, LoadError, Loading};
 use crate::state::{AppState, app_state, mark_unsaved};
+use crate::words;
 use crate::{api, dom};
 
 /// A burst of changes is looked at once.
@@ -31,7 +32,9 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     match path {
         // Another file is another document, with a history of its own.
         Ok(path) => rsx! { Page { key: "{shows.unwrap_or_default()}", window, path } },
-        Err(error) => rsx! { Empty { icon: "triangle-alert", title: "This is not a path", p { "{error}" } } },
+        Err(error) => {
+            rsx! { Empty { icon: "triangle-alert", title: words::editor::NOT_A_PATH, p { "{error}" } } }
+        }
     }
 }
 
@@ -105,13 +108,13 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
                 },
             }
             if let Some(reason) = absent() {
-                Empty { icon: "triangle-alert", title: "The editor is not here", p { "{reason}" } }
+                Empty { icon: "triangle-alert", title: words::editor::EDITOR_NOT_LOADED, p { "{reason}" } }
             } else {
                 match stage {
                     Stage::Loading => rsx! { Loading {} },
                     Stage::Ready => rsx! {},
                     Stage::Refused(why) => rsx! {
-                        Empty { icon: "file", title: "This file cannot be edited here", p { "{why}" } p { "Files can show or download it." } }
+                        Empty { icon: "file", title: words::editor::CANNOT_BE_EDITED, p { "{why}" } p { {words::editor::FILES_CAN_SHOW_IT} } }
                     },
                     Stage::Failed(failure) => rsx! { LoadError { failure } },
                 }

@@ -22,6 +22,7 @@ use crate::icons::Icon;
 use crate::parts::{Empty, IconButton, LoadError, Loading};
 use crate::state::{AppState, Offer, app_state};
 use crate::upload;
+use crate::words;
 
 /// What one window of Files looks at.
 #[derive(Clone, Copy, PartialEq)]
@@ -216,19 +217,19 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     None => view.take_in(&upload::dropped_files(&native)),
                 }
             },
-            aside { class: "rail tree", "aria-label": "Folders", tree::Tree { view } }
+            aside { class: "rail tree", "aria-label": words::files::FOLDERS, tree::Tree { view } }
             div { class: "pane",
                 div { class: "bar",
-                    IconButton { icon: "chevron-left", label: "Folder above", onclick: move |_| view.up() }
+                    IconButton { icon: "chevron-left", label: words::files::FOLDER_ABOVE, onclick: move |_| view.up() }
                     Crumbs { view }
                     span { class: "sp" }
                     div { class: "search",
                         Icon { name: "search" }
-                        input { r#type: "search", placeholder: "Search names and text", "aria-label": "Search names and text", value: "{search}", oninput: move |e| search.set(e.value()) }
+                        input { r#type: "search", placeholder: words::files::SEARCH, "aria-label": words::files::SEARCH, value: "{search}", oninput: move |e| search.set(e.value()) }
                     }
-                    IconButton { icon: "file-plus", label: "New file", onclick: move |_| actions::begin_new(view, false) }
-                    IconButton { icon: "folder-plus", label: "New folder", onclick: move |_| actions::begin_new(view, true) }
-                    upload::Chooser { id: "upload-{view.window}", label: "Upload files", onfiles: move |files: Vec<_>| view.take_in(&files) }
+                    IconButton { icon: "file-plus", label: words::files::NEW_FILE, onclick: move |_| actions::begin_new(view, false) }
+                    IconButton { icon: "folder-plus", label: words::files::NEW_FOLDER, onclick: move |_| actions::begin_new(view, true) }
+                    upload::Chooser { id: "upload-{view.window}", label: words::files::UPLOAD_FILES, onfiles: move |files: Vec<_>| view.take_in(&files) }
                 }
                 upload::Progress {}
                 if finding {
@@ -255,8 +256,8 @@ fn Crumbs(view: FilesView) -> Element {
     crumbs.reverse();
     crumbs.extend(folder);
     rsx! {
-        nav { class: "crumbs", "aria-label": "Path",
-            button { onclick: move |_| view.go(None), Icon { name: "house" } "Workspace" }
+        nav { class: "crumbs", "aria-label": words::files::PATH,
+            button { onclick: move |_| view.go(None), Icon { name: "house" } {words::files::WORKSPACE} }
             for crumb in crumbs {
                 span { key: "{crumb}", class: "slash", "/" }
                 button { onclick: { let to = crumb.clone(); move |_| view.go(Some(to.clone())) }, "{crumb.name()}" }
@@ -277,7 +278,7 @@ fn SearchResults(search: Signal<String>, view: FilesView) -> Element {
         None => rsx! { Loading {} },
         Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
         Some(Ok(found)) if found.is_empty() => rsx! {
-            Empty { icon: "search", title: "Nothing found", p { "No name and no text holds these words." } }
+            Empty { icon: "search", title: words::files::NOTHING_FOUND, p { {words::files::NOTHING_FOUND_MORE} } }
         },
         Some(Ok(found)) => rsx! {
             div { class: "rows scroll",
@@ -286,7 +287,7 @@ fn SearchResults(search: Signal<String>, view: FilesView) -> Element {
                         Icon { name: icon_for(hit.path.name()) }
                         b { "{hit.path.name()}" }
                         small { "{hit.path}" }
-                        if hit.matched == shared_types::wire::Matched::Text { span { class: "chip", "in its text" } }
+                        if hit.matched == shared_types::wire::Matched::Text { span { class: "chip", {words::files::IN_ITS_TEXT} } }
                     }
                 }
             }

@@ -11,6 +11,7 @@ use crate::icons::Icon;
 use crate::parts::{Changes, Empty, LoadError, Loading};
 use crate::state::app_state;
 use crate::undo::{self, Plan};
+use crate::words;
 
 /// The two moments that are compared; no second one is now.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,9 +38,9 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
         Some(Err(_)) | None => Vec::new(),
     };
     let state = if unsaved == 0 {
-        "Everything is in a checkpoint.".to_owned()
+        words::checkpoints::ALL_SAVED.to_owned()
     } else {
-        format!("{} since the last checkpoint.", clock::plural(unsaved, "change"))
+        words::checkpoints::not_saved_yet(unsaved)
     };
     rsx! {
         div { class: "git",
@@ -48,7 +49,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                 onsubmit: move |event| {
                     event.prevent_default();
                     let text = message.peek().trim().to_owned();
-                    let text = if text.is_empty() { "Checkpoint".to_owned() } else { text };
+                    let text = if text.is_empty() { {words::checkpoints::NO_MESSAGE}.to_owned() } else { text };
                     busy.set(true);
                     spawn(async move {
                         let answer: Answer<Done> = api::post("/checkpoints", &NewCheckpoint { message: text }).await;
@@ -56,11 +57,11 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                         if answer.is_ok() {
                             message.set(String::new());
                         }
-                        app_state.report_done("Checkpoint made", &answer);
+                        app_state.report_done(words::checkpoints::MADE, &answer);
                     });
                 },
-                input { class: "field", placeholder: "What is this checkpoint about?", "aria-label": "Message of the checkpoint", value: "{message}", oninput: move |e| message.set(e.value()) }
-                button { class: "btn pri", r#type: "submit", disabled: busy(), Icon { name: "git-commit-horizontal" } if busy() { "Saving…" } else { "Make a checkpoint" } }
+                input { class: "field", placeholder: words::checkpoints::MESSAGE_EXAMPLE, "aria-label": words::checkpoints::MESSAGE, value: "{message}", oninput: move |e| message.set(e.value()) }
+                button { class: "btn pri", r#type: "submit", disabled: busy(), Icon { name: "git-commit-horizontal" } if busy() { {words::checkpoints::SAVING} } else { {words::checkpoints::MAKE} } }
             }
             div { class: "split",
                 div { class: "commits scroll",
@@ -69,7 +70,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                         None => rsx! { Loading {} },
                         Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
                         Some(Ok(list)) if list.is_empty() => rsx! {
-                            Empty { icon: "git-branch", title: "No checkpoints yet", p { "A checkpoint is a git commit of the whole workspace. One is made by itself from time to time; make one now to mark a good moment." } }
+                            Empty { icon: "git-branch", title: words::checkpoints::NONE_YET, p { {words::checkpoints::NONE_YET_MORE} } }
                         },
                         Some(Ok(list)) => rsx! {
                             for point in list.clone() {
@@ -78,17 +79,17 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                                         i { class: "dot s" }
                                         div { class: "words",
                                             div { class: "w", "{point.message}" }
-                                            div { class: "d", code { {point.commit.chars().take(7).collect::<String>()} } " · {clock::full(point.ts)} · event {point.seq}" }
+                                            div { class: "d", code { {point.commit.chars().take(7).collect::<String>()} } {words::checkpoints::about(&clock::full(point.ts), point.seq)} }
                                         }
                                     }
                                     button {
                                         class: "btn small",
                                         onclick: {
-                                            let label = format!("“{}”", point.message);
+                                            let label = words::quoted(&point.message);
                                             move |_| undo::ask(app_state, Plan::Restore { seq: point.seq, label: label.clone() })
                                         },
                                         Icon { name: "rotate-ccw" }
-                                        "Restore…"
+                                        {words::checkpoints::RESTORE}
                                     }
                                 }
                             }
@@ -96,14 +97,14 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     }
                 }
                 if let Some(now) = pair() {
-                    aside { class: "detail scroll", "aria-label": "Comparison",
+                    aside { class: "detail scroll", "aria-label": words::checkpoints::COMPARISON,
                         div { class: "bar",
                             Icon { name: "git-compare" }
-                            span { "Compare with" }
+                            span { {words::checkpoints::COMPARE_WITH} }
                             select {
-                                "aria-label": "Compare with",
+                                "aria-label": words::checkpoints::COMPARE_WITH,
                                 onchange: move |e| pair.set(Some(Pair { from: now.from, to: e.value().parse().ok() })),
-                                option { value: "", selected: now.to.is_none(), "now" }
+                                option { value: "", selected: now.to.is_none(), {words::checkpoints::NOW} }
                                 for point in list.iter().filter(|p| p.seq != now.from) {
                                     option { key: "{point.commit}", value: "{point.seq}", selected: now.to == Some(point.seq), "{point.message}" }
                                 }
@@ -136,7 +137,9 @@ fn Compared(pair: Pair) -> Element {
     match &*found.read() {
         None => rsx! { Loading {} },
         Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
-        Some(Ok(found)) if found.changes.is_empty() => rsx! { p { class: "quiet pad", "No file differs." } },
+        Some(Ok(found)) if found.changes.is_empty() => {
+            rsx! { p { class: "quiet pad", {words::checkpoints::NO_DIFFERENCE} } }
+        }
         Some(Ok(found)) => {
             rsx! { Changes { changes: found.changes.clone(), total: found.total, notes: Vec::new() } }
         }

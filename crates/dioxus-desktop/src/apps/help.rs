@@ -8,61 +8,7 @@ use crate::api;
 use crate::desktop::shortcuts::ShortcutTable;
 use crate::icons::Icon;
 use crate::state::{Overlay, app_state};
-
-const SECTIONS: &[(&str, &str)] = &[
-    (
-        "Ask the choir",
-        "Press Ctrl K and say what should be done; @ and a name attaches a file, and one of your own machine can be dropped there. Runs shows every agent and each of its steps while they work: pause, steer, stop, undo a step or the whole run. What cannot be undone is asked about first, in a corner over every app. Keys, models and budgets are in Settings, Models.",
-    ),
-    (
-        "Find and open things",
-        "Press Ctrl K (Cmd K on a Mac) anywhere and type. Apps, files and settings are found by name, files also by their text. A line that begins with > is a command: >undo, >checkpoint before the rewrite, >theme dark, >new file notes.md, >open terminal, >run make.",
-    ),
-    (
-        "Move and size windows",
-        "Drag the title bar, or hold Alt and drag from anywhere. Drag to the left or right edge for half the screen, to a corner for a quarter, to the top for all of it. Double-click the title to maximise. Every edge resizes. Ctrl Alt and an arrow key does the same by keyboard.",
-    ),
-    (
-        "Undo anything",
-        "Ctrl Z takes back your latest change, whatever it was: a deleted file, a moved window, a setting. The toast after each change offers the same. Timeline undoes any row, also an old one; if something changed since, both sides are shown and you choose.",
-    ),
-    (
-        "Go back to a moment",
-        "In Timeline, drag the bar on top to see the desktop as it was. Restore to here, on a row or in Checkpoints, returns files, windows and settings to that moment. It shows what would change first, and it can itself be undone.",
-    ),
-    (
-        "Versions of a file",
-        "Choose a file in Files and press Versions. Each version shows how it differs from now, and Restore this version brings it back as a new change.",
-    ),
-    (
-        "Upload and download",
-        "Drop files on a Files window, or press the upload button. To download, use the context menu, or drag a file out of the window.",
-    ),
-    (
-        "Checkpoints",
-        "A checkpoint is a git commit of the whole workspace. They are made by themselves from time to time; make your own with a message before something large.",
-    ),
-    (
-        "The terminal",
-        "A terminal is a shell in the workspace, in a cell of its own. What a command changes appears in Timeline as one operation, and can be undone like everything else.",
-    ),
-    (
-        "Commands and cells",
-        "What runs in a cell sees the workspace and the programs of this machine, and nothing else: no other files, no network. >run make runs a command on a copy; what it changed is kept as one operation when it ends. >dry make shows what it would change, and you accept or discard that. Only the owner, at the machine itself and while nobody else has an account, can open a plain shell.",
-    ),
-    (
-        "Sign in elsewhere",
-        "Add a passkey in Settings to sign in from this browser again. On the machine itself, choir link prints a one-time link. Recovery codes are for the day when everything else is lost.",
-    ),
-    (
-        "When the connection is lost",
-        "What is open stays open. Moved windows and settings are sent when the computer is back, and everything you missed arrives by itself.",
-    ),
-    (
-        "Take everything with you",
-        "Settings, Storage: Export gives one file with everything, Import brings the files of another computer in.",
-    ),
-];
+use crate::words;
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
@@ -75,10 +21,10 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
         let hay = format!("{title} {text}").to_lowercase();
         needle.split_whitespace().all(|word| hay.contains(word))
     };
-    let found: Vec<_> = SECTIONS.iter().filter(|(title, text)| fits(title, text)).collect();
+    let found: Vec<_> = words::help::SECTIONS.iter().filter(|(title, text)| fits(title, text)).collect();
     let version = app_state.me.read().as_ref().map(|me| me.version.clone()).unwrap_or_default();
     let state = match &*health.read() {
-        None => "asking…".to_owned(),
+        None => words::help::ASKING.to_owned(),
         Some(Err(failure)) => failure.text(),
         Some(Ok(text)) => match api::read::<Health>(text) {
             Ok(health) => health.status.into_owned(),
@@ -88,15 +34,15 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     rsx! {
         div { class: "help scroll",
             div { class: "help-top",
-                h1 { "Help" }
+                h1 { {words::help::HELP} }
                 div { class: "search wide",
                     Icon { name: "search" }
-                    input { r#type: "search", placeholder: "Search help", "aria-label": "Search help", oninput: move |e| words.set(e.value()) }
+                    input { r#type: "search", placeholder: words::help::SEARCH, "aria-label": words::help::SEARCH, oninput: move |e| words.set(e.value()) }
                 }
-                button { class: "btn", onclick: move |_| app_state.overlay.set(Overlay::Tour), "Take the tour" }
+                button { class: "btn", onclick: move |_| app_state.overlay.set(Overlay::Tour), {words::help::TAKE_THE_TOUR} }
             }
             if found.is_empty() {
-                p { class: "quiet", "Nothing here has these words." }
+                p { class: "quiet", {words::help::NOTHING_FOUND} }
             }
             div { class: "help-sections",
                 for (title, text) in found {
@@ -104,14 +50,14 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                 }
             }
             if needle.is_empty() {
-                h2 { "Keyboard shortcuts" }
+                h2 { {words::help::KEYBOARD_SHORTCUTS} }
                 ShortcutTable {}
-                h2 { "About" }
+                h2 { {words::help::ABOUT} }
                 dl { class: "facts",
-                    dt { "Version" } dd { "{version}" }
-                    dt { "Computer" } dd { "{state}" }
-                    dt { "Icons" } dd { "Lucide, ISC License" }
-                    dt { "Type" } dd { "Inter, JetBrains Mono, Source Serif, Open Font License" }
+                    dt { {words::help::VERSION} } dd { "{version}" }
+                    dt { {words::help::COMPUTER} } dd { "{state}" }
+                    dt { {words::help::ICONS} } dd { {words::help::ICONS_BY} }
+                    dt { {words::help::TYPE} } dd { {words::help::TYPE_BY} }
                 }
             }
         }

@@ -19,6 +19,7 @@ use crate::format::{cost, run_state};
 use crate::parts::{Empty, LoadError, Loading, press};
 use crate::runs;
 use crate::state::app_state;
+use crate::words;
 
 /// How far back the list of older runs reaches.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,7 +38,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let chosen = match shows.as_deref().filter(|run| !run.is_empty()).map(str::parse::<RunId>).transpose() {
         Ok(chosen) => chosen,
         Err(error) => {
-            return rsx! { Empty { icon: "triangle-alert", title: "This is not a run", p { "{error}" } } };
+            return rsx! { Empty { icon: "triangle-alert", title: words::runs::NOT_A_RUN, p { "{error}" } } };
         }
     };
     let lines: Vec<RunLine> = state.newest.read().iter().chain(&*older.read()).cloned().collect();
@@ -50,9 +51,9 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     };
     if lines.is_empty() && run.is_none() {
         return rsx! {
-            Empty { icon: "sparkles", title: "Nothing has been asked yet",
-                p { "Say what the choir should do. It works in the open: each step can be seen, stopped and undone." }
-                {press("btn pri", "sparkles", "Ask the choir", prompt::open)}
+            Empty { icon: "sparkles", title: words::runs::NONE_YET,
+                p { {words::runs::NONE_YET_MORE} }
+                {press("btn pri", "sparkles", words::runs::ASK, prompt::open)}
             }
         };
     }
@@ -70,17 +71,17 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     };
     rsx! {
         div { class: if chosen.is_some() { "runs one" } else { "runs" },
-            nav { class: "rail scroll", "aria-label": "Runs",
-                {press("btn wide", "sparkles", "Ask the choir", prompt::open)}
+            nav { class: "rail scroll", "aria-label": words::runs::RUNS,
+                {press("btn wide", "sparkles", words::runs::ASK, prompt::open)}
                 for line in lines.iter() {
                     {entry(window, line, run == Some(line.run))}
                 }
                 if let Some(before) = next {
-                    {press("btn ghost wide", "", "Older runs", move || more(before))}
+                    {press("btn ghost wide", "", words::runs::OLDER, move || more(before))}
                 }
             }
             if let Some(run) = run {
-                One { key: "{run}", window, run }
+                RunPage { key: "{run}", window, run }
             }
         }
     }
@@ -100,8 +101,8 @@ fn entry(window: WindowId, line: &RunLine, on: bool) -> Element {
             b { class: if line.undone { "gone" } else { "" }, "{line.title}" }
             span {
                 span { class, "{word}" }
-                if line.asks > 0 { span { class: "chip warn", {clock::plural(line.asks, "question")} } }
-                if line.undone { span { class: "chip", "undone" } }
+                if line.asks > 0 { span { class: "chip warn", {words::runs::questions(line.asks)} } }
+                if line.undone { span { class: "chip", {words::UNDONE} } }
             }
             small { "{clock::when(line.started)} " {cost(&line.cost)} }
         }
@@ -134,9 +135,9 @@ impl KnownRun {
     }
 }
 
-/// One run.
+/// RunPage run.
 #[component]
-fn One(window: WindowId, run: RunId) -> Element {
+fn RunPage(window: WindowId, run: RunId) -> Element {
     let app_state = app_state();
     let state = app_state.runs;
     let revision = use_memo(move || state.revision_of(run));

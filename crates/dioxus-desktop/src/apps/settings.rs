@@ -15,18 +15,19 @@ use shared_types::WindowId;
 
 use crate::icons::Icon;
 use crate::state::app_state;
+use crate::words;
 
 const PAGES: &[(&str, &str, &str)] = &[
-    ("profile", "Profile", "user"),
-    ("appearance", "Appearance", "sun-moon"),
-    ("models", "Models", "sparkles"),
-    ("services", "Services", "plug"),
-    ("passkeys", "Passkeys", "key-round"),
-    ("sessions", "Sessions", "monitor"),
-    ("tokens", "Tokens", "ticket"),
-    ("recovery", "Recovery codes", "shield-check"),
-    (PEOPLE, "People", "users"),
-    ("storage", "Storage", "hard-drive"),
+    ("profile", words::settings::PROFILE, "user"),
+    ("appearance", words::settings::APPEARANCE, "sun-moon"),
+    ("models", words::settings::MODELS, "sparkles"),
+    ("services", words::settings::SERVICES, "plug"),
+    ("passkeys", words::settings::PASSKEYS, "key-round"),
+    ("sessions", words::settings::SESSIONS, "monitor"),
+    ("tokens", words::settings::TOKENS, "ticket"),
+    ("recovery", words::settings::RECOVERY_CODES, "shield-check"),
+    (PEOPLE, words::settings::PEOPLE, "users"),
+    ("storage", words::settings::STORAGE, "hard-drive"),
 ];
 /// Only the owner can invite people.
 const PEOPLE: &str = "people";
@@ -48,7 +49,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
         PAGES.iter().find(|(id, ..)| *id == *page.read()).map(|(_, title, _)| *title).unwrap_or_default();
     rsx! {
         div { class: "settings",
-            nav { class: "rail", "aria-label": "Pages",
+            nav { class: "rail", "aria-label": words::settings::PAGES,
                 for (id, title, icon) in pages() {
                     button {
                         key: "{id}",

@@ -16,9 +16,7 @@ use crate::desktop::menu::{Item, Menu};
 use crate::icons::Icon;
 use crate::parts::{Empty, IconButton, Loading, either};
 use crate::state::{AppState, app_state};
-
-const CELL: &str = "In a cell: it sees the workspace and the programs of this machine, and nothing else";
-const PLAIN: &str = "A plain shell, with your power over this machine";
+use crate::words;
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
@@ -71,11 +69,11 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     if tabs.is_empty() {
         let Some(failure) = trouble() else { return rsx! { Loading {} } };
         return rsx! {
-            Empty { icon: "box", title: "No cell could be started",
+            Empty { icon: "box", title: words::terminal::NO_CELL,
                 p { "{failure.text()}" }
-                p { "A terminal runs in a cell, where it sees your files and nothing else of this machine." }
+                p { {words::terminal::NO_CELL_MORE} }
                 if offered {
-                    button { class: "btn", onclick: move |_| add(TerminalKind::Shell), Icon { name: "square-terminal" } "Plain shell" }
+                    button { class: "btn", onclick: move |_| add(TerminalKind::Shell), Icon { name: "square-terminal" } {words::terminal::PLAIN_SHELL} }
                 }
             }
         };
@@ -85,14 +83,14 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
         let mut app_state = app_state;
         let at = event.client_coordinates();
         let items = vec![
-            Item::new("box", "In a cell", move || add(TerminalKind::Cell)),
-            Item::new("square-terminal", "Plain shell", move || add(TerminalKind::Shell)),
+            Item::new("box", words::terminal::IN_A_CELL, move || add(TerminalKind::Cell)),
+            Item::new("square-terminal", words::terminal::PLAIN_SHELL, move || add(TerminalKind::Shell)),
         ];
         app_state.menu.set(Some(Menu::at(at.x, at.y, items)));
     };
     rsx! {
         div { class: "terminal",
-            div { class: "tabs", role: "tablist", "aria-label": "Shells",
+            div { class: "tabs", role: "tablist", "aria-label": words::terminal::SHELLS,
                 for (index, id) in tabs.iter().copied().enumerate() {
                     Tab {
                         key: "{id}",
@@ -104,9 +102,9 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                         onclose: move |()| close(id),
                     }
                 }
-                IconButton { icon: "plus", label: "New shell in a cell", class: "tab-new", onclick: move |_| add(TerminalKind::Cell) }
+                IconButton { icon: "plus", label: words::terminal::NEW_SHELL, class: "tab-new", onclick: move |_| add(TerminalKind::Cell) }
                 if offered {
-                    IconButton { icon: "chevron-down", label: "Which kind of shell", class: "tab-kind", onclick: kinds }
+                    IconButton { icon: "chevron-down", label: words::terminal::KIND_OF_SHELL, class: "tab-kind", onclick: kinds }
                 }
             }
             for id in tabs.iter().copied() {
@@ -125,7 +123,11 @@ fn Tab(
     onchoose: EventHandler<()>,
     onclose: EventHandler<()>,
 ) -> Element {
-    let kind = either(plain, "Shell", "Cell");
+    let name = match (over, plain) {
+        (true, _) => words::terminal::ENDED.to_owned(),
+        (false, true) => words::terminal::shell(number),
+        (false, false) => words::terminal::cell(number),
+    };
     rsx! {
         div { class: if on { "tab on" } else { "tab" },
             button {
@@ -133,13 +135,13 @@ fn Tab(
                 r#type: "button",
                 role: "tab",
                 "aria-selected": on.to_string(),
-                title: either(plain, PLAIN, CELL),
+                title: either(plain, words::terminal::ABOUT_PLAIN_SHELL, words::terminal::ABOUT_CELL),
                 onclick: move |_| onchoose.call(()),
                 Icon { name: either(plain, "square-terminal", "box") }
-                if over { "Ended" } else { "{kind} {number}" }
-                if plain { span { class: "chip warn", "plain" } }
+                "{name}"
+                if plain { span { class: "chip warn", {words::terminal::PLAIN} } }
             }
-            IconButton { icon: "x", label: "Close shell {number}", class: "tab-close", onclick: move |_| onclose.call(()) }
+            IconButton { icon: "x", label: words::terminal::close_shell(number), class: "tab-close", onclick: move |_| onclose.call(()) }
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::api::{self, Answer, Failure};
 use crate::changes::use_changes;
 use crate::icons::Icon;
 use crate::parts::LoadError;
+use crate::words;
 
 /// Rows are fetched by pages of this many.
 pub(crate) const PAGE: usize = 100;
@@ -35,7 +36,7 @@ pub(crate) struct Filter {
 
 impl Default for Filter {
     fn default() -> Self {
-        Self { source: String::new(), family: FAMILIES[0].0.to_owned(), text: String::new() }
+        Self { source: String::new(), family: words::timeline::FAMILIES[0].0.to_owned(), text: String::new() }
     }
 }
 
@@ -130,13 +131,14 @@ impl Log {
             let named = |other: &&Operation| other.op != row.op && other.op.to_string().contains(short);
             let pages = self.pages.read();
             let target = pages.values().flatten().find(named).filter(|_| short.len() >= 6)?;
-            Some(format!("{said} “{}”", target.label.trim_start_matches("ran: ")))
+            Some(words::timeline::reverted(said, target.label.trim_start_matches("ran: ")))
         };
         if row.call.is_some() {
             return row.label.strip_prefix("ran: ").unwrap_or(&row.label).to_owned();
         }
-        let mut text =
-            of("undo ", "Undid").or_else(|| of("redo ", "Redid")).unwrap_or_else(|| row.label.clone());
+        let mut text = of("undo ", words::undo::UNDID)
+            .or_else(|| of("redo ", words::undo::REDID))
+            .unwrap_or_else(|| row.label.clone());
         if let Some(first) = text.get_mut(0..1) {
             first.make_ascii_uppercase();
         }
@@ -147,20 +149,6 @@ impl Log {
         self.pages.read().get(&(index / PAGE)).and_then(|rows| rows.get(index % PAGE)).cloned()
     }
 }
-
-const SOURCES: &[(&str, &str)] =
-    &[("", "Everyone"), ("user", "You"), ("agent", "Agents"), ("system", "System")];
-const FAMILIES: &[(&str, &str)] = &[
-    // Moving windows about is no work, and would hide what is.
-    ("work", "Work"),
-    ("", "Everything"),
-    ("file", "Files"),
-    ("tool", "Commands"),
-    ("window", "Windows"),
-    ("setting", "Settings"),
-    ("checkpoint", "Checkpoints"),
-    ("undo", "Undo"),
-];
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
@@ -182,8 +170,9 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
             chosen.set(Some(op));
         }
     }));
-    let changes =
-        use_changes(move |change| !change.is_of_window() || log.filter.peek().family != FAMILIES[0].0);
+    let changes = use_changes(move |change| {
+        !change.is_of_window() || log.filter.peek().family != words::timeline::FAMILIES[0].0
+    });
     use_effect(move || {
         let _ = (changes.read(), log.filter.read());
         log.refresh(*top.peek() / rows::ROW / PAGE);
@@ -195,15 +184,15 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
             scrub::Scrub { log, window }
             div { class: "bar filters",
                 Icon { name: "funnel" }
-                select { "aria-label": "Who", onchange: move |e| filter.write().source = e.value(),
-                    for (value, name) in SOURCES { option { key: "{value}", value: *value, "{name}" } }
+                select { "aria-label": words::timeline::WHO, onchange: move |e| filter.write().source = e.value(),
+                    for (value, name) in words::timeline::SOURCES { option { key: "{value}", value: *value, "{name}" } }
                 }
-                select { "aria-label": "What", onchange: move |e| filter.write().family = e.value(),
-                    for (value, name) in FAMILIES { option { key: "{value}", value: *value, "{name}" } }
+                select { "aria-label": words::timeline::WHAT, onchange: move |e| filter.write().family = e.value(),
+                    for (value, name) in words::timeline::FAMILIES { option { key: "{value}", value: *value, "{name}" } }
                 }
                 div { class: "search",
                     Icon { name: "search" }
-                    input { r#type: "search", placeholder: "Words", "aria-label": "Words in the row", oninput: move |e| filter.write().text = e.value() }
+                    input { r#type: "search", placeholder: words::timeline::SEARCH, "aria-label": words::timeline::SEARCH_LABEL, oninput: move |e| filter.write().text = e.value() }
                 }
             }
             if let Some(failure) = trouble {

@@ -1,4 +1,5 @@
-//! What undo, redo or restore would do, before it is done; and for a conflict, both sides of each path.
+//! The dialog before an undo, a redo or a restore: a preview of the changes and, for each conflict, both sides to choose
+//! from.
 
 use dioxus::prelude::*;
 use shared_types::Subject;
@@ -9,6 +10,7 @@ use crate::icons::Icon;
 use crate::parts::{Changes, Loading};
 use crate::state::app_state;
 use crate::undo::{self, Ask, Plan, Way};
+use crate::words;
 
 #[component]
 pub(crate) fn AskDialog() -> Element {
@@ -30,8 +32,8 @@ fn Question(ask: Ask) -> Element {
     let mut app_state = app_state();
     let mut sides = use_signal(Vec::<Side>::new);
     let (title, verb) = match &ask.plan {
-        Plan::Revert { way, label, .. } => (format!("{}: {label}", way.verb()), way.verb().to_owned()),
-        Plan::Restore { label, .. } => (format!("Restore to {label}"), "Restore".to_owned()),
+        Plan::Revert { way, label, .. } => (words::undo::verb_of(way.verb(), label), way.verb()),
+        Plan::Restore { label, .. } => (words::undo::restore_to(label), words::undo::RESTORE),
     };
     let is_retry = matches!(ask.plan, Plan::Revert { way: Way::Retry, .. });
     let plan = ask.plan.clone();
@@ -50,7 +52,7 @@ fn Question(ask: Ask) -> Element {
                     {changes(done, is_retry)}
                 }
                 if !chosen.is_empty() {
-                    p { class: "note-line", Icon { name: "triangle-alert" } "Something changed since. Choose a side for each; nothing is done until you confirm." }
+                    p { class: "note-line", Icon { name: "triangle-alert" } {words::undo::CHANGED_SINCE} }
                     for (index, clash) in ask.conflicts.iter().enumerate() {
                         Conflict {
                             key: "{clash.subject}",
@@ -64,13 +66,13 @@ fn Question(ask: Ask) -> Element {
                             },
                         }
                     }
-                    Foreseen { plan: plan.clone(), chosen: chosen.clone(), is_retry }
+                    ChoicesPreview { plan: plan.clone(), chosen: chosen.clone(), is_retry }
                 }
             }
             footer {
-                span { class: "quiet", {if is_retry { "Agents begin again from there." } else { "This can be undone too." }} }
+                span { class: "quiet", {if is_retry { words::undo::AGENTS_BEGIN_AGAIN } else { words::undo::CAN_BE_UNDONE }} }
                 span { class: "sp" }
-                button { class: "btn", onclick: move |_| app_state.ask.set(None), "Cancel" }
+                button { class: "btn", onclick: move |_| app_state.ask.set(None), {words::CANCEL} }
                 button { class: "btn pri", id: "ask-confirm", disabled: waiting, onclick: move |_| undo::confirm(app_state, plan.clone(), chosen.clone()), "{verb}" }
             }
         }
@@ -80,7 +82,7 @@ fn Question(ask: Ask) -> Element {
 fn changes(done: Done, is_retry: bool) -> Element {
     rsx! {
         if done.changes.is_empty() && done.notes.is_empty() {
-            p { class: "quiet pad", {if is_retry { "No file changes." } else { "Nothing would change: it is already so." }} }
+            p { class: "quiet pad", {if is_retry { words::undo::NO_FILE_CHANGES } else { words::undo::NOTHING_WOULD_CHANGE }} }
         }
         Changes { changes: done.changes, total: done.total, notes: done.notes }
     }
@@ -88,11 +90,11 @@ fn changes(done: Done, is_retry: bool) -> Element {
 
 /// What comes of the sides that are chosen now. What stays may take more with it: both ends of a move go, or neither.
 #[component]
-fn Foreseen(plan: Plan, chosen: Vec<(Subject, Side)>, is_retry: bool) -> Element {
-    let outcome = use_resource(use_reactive!(|(plan, chosen)| undo::foreseen(plan, chosen)));
+fn ChoicesPreview(plan: Plan, chosen: Vec<(Subject, Side)>, is_retry: bool) -> Element {
+    let outcome = use_resource(use_reactive!(|(plan, chosen)| undo::preview(plan, chosen)));
     rsx! {
         section { class: "foreseen", "aria-live": "polite",
-            h3 { "With these choices" }
+            h3 { {words::undo::WITH_THESE_CHOICES} }
             match &*outcome.read() {
                 None => rsx! { Loading {} },
                 Some(Ok(done)) => changes(done.clone(), is_retry),
@@ -116,7 +118,7 @@ fn Conflict(clash: Clash, side: Side, onside: EventHandler<Side>) -> Element {
                 "aria-pressed": (side == mine).to_string(),
                 onclick: move |_| onside.call(mine),
                 b { "{title}" }
-                pre { {text.unwrap_or_else(|| "Nothing".to_owned())} }
+                pre { {text.unwrap_or_else(|| words::NOTHING.to_owned())} }
             }
         }
     };
@@ -125,8 +127,8 @@ fn Conflict(clash: Clash, side: Side, onside: EventHandler<Side>) -> Element {
             h3 { "{clash.subject}" }
             p { class: "quiet", "{clash.reason}" }
             div { class: "sides",
-                {pane("Keep today's", clash.today.clone(), Side::Keep)}
-                {pane("Take the other", clash.undone.clone(), Side::Take)}
+                {pane(words::undo::KEEP_PRESENT, clash.today.clone(), Side::Keep)}
+                {pane(words::undo::TAKE_OTHER, clash.undone.clone(), Side::Take)}
             }
         }
     }

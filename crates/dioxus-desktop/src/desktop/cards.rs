@@ -5,13 +5,13 @@ use dioxus::prelude::*;
 use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::wire::RunQuestion;
 
-use crate::clock;
 use crate::dom;
 use crate::format::{duration, origins, role_icon, role_name};
 use crate::icons::Icon;
 use crate::parts::{Diff, IconButton, press};
 use crate::runs::{self, is_in_front};
 use crate::state::app_state;
+use crate::words;
 
 #[component]
 pub(crate) fn Cards() -> Element {
@@ -22,14 +22,14 @@ pub(crate) fn Cards() -> Element {
     let (waiting, leaving): (Vec<&RunQuestion>, Vec<_>) = open.partition(|q| q.about.needs_answer());
     let more = waiting.len().saturating_sub(1) as u64;
     rsx! {
-        section { class: "cards", id: "waiting", tabindex: "-1", role: "region", "aria-label": "Waiting for you", "aria-live": "polite",
+        section { class: "cards", id: "waiting", tabindex: "-1", role: "region", "aria-label": words::cards::WAITING_FOR_YOU, "aria-live": "polite",
             for question in leaving {
                 Card { key: "{question.ask}", question: question.clone(), corner: true }
             }
             if let Some(question) = waiting.first() {
                 Card { key: "{question.ask}", question: (*question).clone(), corner: true }
                 if more > 0 {
-                    p { class: "quiet", {clock::plural(more, "more question")} " after this" }
+                    p { class: "quiet", {words::cards::more_questions(more)} }
                 }
             }
         }
@@ -42,15 +42,15 @@ pub(crate) fn Card(question: RunQuestion, #[props(default)] corner: bool) -> Ele
     let app_state = app_state();
     let words = use_signal(String::new);
     let denying = use_signal(|| false);
-    let role = role_name(&question.role);
     let run = question.run;
     let from = origins(&question.taint);
     let (wants, is_final) = match &question.about {
         AskKind::Approval { tool, is_final, .. } => (wish(tool), *is_final),
-        AskKind::Question { .. } => ("asks", false),
-        AskKind::Outgoing { .. } => ("is about to act outside", true),
-        AskKind::Interrupted { .. } => ("was interrupted", false),
+        AskKind::Question { .. } => (words::cards::ASKS, false),
+        AskKind::Outgoing { .. } => (words::cards::ACTS_OUTSIDE, true),
+        AskKind::Interrupted { .. } => (words::cards::WAS_INTERRUPTED, false),
     };
+    let title = words::cards::title(&role_name(&question.role), wants);
     let body = match &question.about {
         AskKind::Question { text, .. } => rsx! { p { "{text}" } },
         AskKind::Approval { title, why, .. } => rsx! {
@@ -59,7 +59,7 @@ pub(crate) fn Card(question: RunQuestion, #[props(default)] corner: bool) -> Ele
         },
         AskKind::Interrupted { title, .. } => rsx! {
             code { class: "exact", "{title}" }
-            p { class: "quiet", "The computer stopped while this ran. It may have reached the outside. Should it be done again?" }
+            p { class: "quiet", {words::cards::INTERRUPTED} }
         },
         AskKind::Outgoing { title, .. } => rsx! {
             code { class: "exact", "{title}" }
@@ -73,22 +73,22 @@ pub(crate) fn Card(question: RunQuestion, #[props(default)] corner: bool) -> Ele
         AskKind::Interrupted { .. } => verdicts(&question, None, words, denying),
     };
     rsx! {
-        article { class: "ask-card", role: "group", "aria-label": "{role} {wants}",
+        article { class: "ask-card", role: "group", "aria-label": "{title}",
             header {
                 Icon { name: role_icon(&question.role) }
-                b { "{role} {wants}" }
-                if is_final { span { class: "chip bad", "cannot be undone" } }
+                b { "{title}" }
+                if is_final { span { class: "chip bad", {words::cards::CANNOT_BE_UNDONE} } }
                 if corner {
-                    IconButton { icon: "eye", label: "See the run", onclick: move |_| runs::open(app_state, run) }
+                    IconButton { icon: "eye", label: words::cards::SEE_RUN, onclick: move |_| runs::open(app_state, run) }
                 }
             }
             {body}
             if !from.is_empty() {
-                p { class: "note-line warn", Icon { name: "triangle-alert" } span { "It has read words from {from}. Make sure that this is what you want." } }
+                p { class: "note-line warn", Icon { name: "triangle-alert" } span { {words::cards::has_read(&from)} } }
             }
             if let Some(diff) = question.diff.clone() { Diff { text: diff } }
             if let Some(input) = &question.input {
-                details { class: "opens", summary { "Arguments" } pre { class: "output scroll", tabindex: "0", "{input}" } }
+                details { class: "opens", summary { {words::cards::ARGUMENTS} } pre { class: "output scroll", tabindex: "0", "{input}" } }
             }
             {answers}
         }
@@ -98,10 +98,10 @@ pub(crate) fn Card(question: RunQuestion, #[props(default)] corner: bool) -> Ele
 /// What a tool is used for.
 fn wish(tool: &str) -> &'static str {
     match tool {
-        "exec" => "wants to run a command",
-        "fetch" | "web_fetch" | "search" | "web_search" => "wants to reach the web",
-        "write" | "edit" => "wants to change a file",
-        _ => "wants to use a tool",
+        "exec" => words::cards::RUN_COMMAND,
+        "fetch" | "web_fetch" | "search" | "web_search" => words::cards::REACH_WEB,
+        "write" | "edit" => words::cards::CHANGE_FILE,
+        _ => words::cards::USE_TOOL,
     }
 }
 
@@ -118,17 +118,17 @@ fn choose(question: &RunQuestion, choices: &[Box<str>], words: Signal<String>) -
                 {press("btn", "", &**choice, say(question, Reply::Words(choice.clone())))}
             }
         }
-        {line(question, Reply::Words, "Your answer", "Answer", words)}
+        {line(question, Reply::Words, words::cards::YOUR_ANSWER, words::cards::ANSWER, words)}
     }
 }
 
 /// A call in the outbox goes now, or not at all.
 fn recall(question: &RunQuestion) -> Element {
-    let no = Reply::Deny("the person called it off".into());
+    let no = Reply::Deny(words::cards::CALLED_OFF.into());
     rsx! {
         div { class: "acts",
-            {press("btn pri", "undo-2", "Call it off", say(question, no))}
-            {press("btn", "", "Let it go now", say(question, Reply::Allow(Scope::Once)))}
+            {press("btn pri", "undo-2", words::cards::CALL_OFF, say(question, no))}
+            {press("btn", "", words::cards::LET_GO, say(question, Reply::Allow(Scope::Once)))}
         }
     }
 }
@@ -136,11 +136,11 @@ fn recall(question: &RunQuestion) -> Element {
 /// How long a call still lies in the outbox: in words as of when it was fetched, and as a bar that grows shorter.
 fn countdown(left: Option<u64>) -> Element {
     let when = match left {
-        None => "after the run goes on".to_owned(),
-        Some(left) => format!("in {}", duration(left)),
+        None => words::cards::GOES_WITH_RUN.to_owned(),
+        Some(left) => words::cards::goes_in(&duration(left)),
     };
     rsx! {
-        p { class: "note-line warn", Icon { name: "history" } span { "It goes out {when}." } }
+        p { class: "note-line warn", Icon { name: "history" } span { "{when}" } }
         if let Some(left) = left { i { class: "leaving", style: "animation-duration:{left}ms" } }
     }
 }
@@ -153,7 +153,7 @@ fn verdicts(
     denying: Signal<bool>,
 ) -> Element {
     if *denying.read() {
-        return line(question, Reply::Deny, "Why not, if you want to say", "Deny", words);
+        return line(question, Reply::Deny, words::cards::WHY_NOT, words::cards::DENY, words);
     }
     let ask = question.ask;
     let deny = move || {
@@ -161,18 +161,22 @@ fn verdicts(
         denying.set(true);
         dom::focus_soon(format!("card-{ask}"));
     };
-    let (yes, no) = if pattern.is_some() { ("Allow once", "Deny") } else { ("Do it again", "Leave it") };
+    let (yes, no) = if pattern.is_some() {
+        (words::cards::ALLOW_ONCE, words::cards::DENY)
+    } else {
+        (words::cards::DO_AGAIN, words::cards::LEAVE_IT)
+    };
     rsx! {
         div { class: "acts",
             {press("btn pri", "check", yes, say(question, Reply::Allow(Scope::Once)))}
             if pattern.is_some() {
-                {press("btn", "", "This run", say(question, Reply::Allow(Scope::Run)))}
-                {press("btn", "", "Always", say(question, Reply::Allow(Scope::Always)))}
+                {press("btn", "", words::cards::ALLOW_IN_RUN, say(question, Reply::Allow(Scope::Run)))}
+                {press("btn", "", words::cards::ALLOW_ALWAYS, say(question, Reply::Allow(Scope::Always)))}
             }
             {press("btn ghost", "", no, deny)}
         }
         if let Some(pattern) = pattern.filter(|pattern| !pattern.is_empty()) {
-            p { class: "quiet", "For more than once it allows " code { "{pattern}" } }
+            p { class: "quiet", {words::cards::ALLOWS_MORE} code { "{pattern}" } }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! All apps, with what each is for.
+//! The launcher: all apps, each with a line on its purpose.
 
 use dioxus::prelude::*;
 
@@ -6,6 +6,7 @@ use crate::apps;
 use crate::dom;
 use crate::icons::Icon;
 use crate::state::{Overlay, app_state};
+use crate::words;
 
 #[component]
 pub(crate) fn Launcher() -> Element {
@@ -26,7 +27,7 @@ pub(crate) fn Launcher() -> Element {
     };
     rsx! {
         div { class: "scrim clear", onpointerdown: move |_| close() }
-        section { class: "panel launcher", role: "dialog", "aria-label": "All apps",
+        section { class: "panel launcher", role: "dialog", "aria-label": words::desktop::ALL_APPS,
             onkeydown: move |event| {
                 let at = dom::active().and_then(|e| e.id().strip_prefix("launch-")?.parse::<i32>().ok()).unwrap_or(0);
                 let count = apps::APPS.len() as i32;

@@ -17,6 +17,7 @@ use crate::parts::{IconButton, either, press};
 use crate::runs::Objective;
 use crate::state::{Offer, app_state};
 use crate::upload::{self, dragged_path, dropped_files};
+use crate::words;
 use crate::{clock, dom, runs};
 
 /// One line of the results.
@@ -34,17 +35,6 @@ pub(crate) enum Hit {
     },
     Command(Command),
 }
-
-const PAGES: &[(&str, &str, &str)] = &[
-    ("Models and keys", "models", "model key provider budget role permission anthropic openai local"),
-    ("Theme", "appearance", "dark light colour appearance theme"),
-    ("Passkeys", "passkeys", "passkey security key sign in"),
-    ("Sessions", "sessions", "session devices sign out browsers"),
-    ("Tokens", "tokens", "token api script access"),
-    ("Recovery codes", "recovery", "recovery code backup"),
-    ("People", "people", "people invite invitation account user"),
-    ("Storage, export and import", "storage", "storage disk space export import backup zip"),
-];
 
 /// Moves the focus to the prompt bar from anywhere.
 pub(crate) fn open() {
@@ -71,7 +61,7 @@ fn local_hits(text: &str, with_files: bool) -> Vec<Hit> {
         .map(|app| (!starts(app.title), Hit::App(app)))
         .collect();
     if !words.is_empty() {
-        let pages = PAGES.iter().filter(|(title, _, more)| fits(&format!("{title} {more}")));
+        let pages = words::prompt::PAGES.iter().filter(|(title, _, more)| fits(&format!("{title} {more}")));
         hits.extend(pages.map(|(title, page, _)| (!starts(title), Hit::Page { title, page })));
     }
     let (later, first): (Vec<_>, Vec<_>) = hits.into_iter().partition(|(later, _)| *later);
@@ -165,7 +155,7 @@ pub(crate) fn Prompt() -> Element {
         }
     };
     let attach = move |path: FilePath| {
-        api::put(attached, |files| {
+        api::update_if_open(attached, |files| {
             if !files.contains(&path) {
                 files.push(path);
             }
@@ -175,8 +165,8 @@ pub(crate) fn Prompt() -> Element {
         for file in files {
             *coming.write() += 1;
             // The upload may end while the person works elsewhere, so it does not take the focus.
-            upload::put_aside(app_state, file, move |path| {
-                api::put(coming, |count| *count -= 1);
+            upload::put_under_free_name(app_state, file, move |path| {
+                api::update_if_open(coming, |count| *count -= 1);
                 if let Some(path) = path {
                     attach(path);
                 }
@@ -186,11 +176,7 @@ pub(crate) fn Prompt() -> Element {
     });
     let mut ask = move || {
         if *coming.peek() > 0 {
-            return app_state.toast(
-                "A file is still on its way. Ask when it is there.",
-                true,
-                Offer::Nothing,
-            );
+            return app_state.toast(words::prompt::FILE_ON_ITS_WAY, true, Offer::Nothing);
         }
         let typed = text.peek().trim().to_owned();
         let model = app_state.setting_as(MODEL);
@@ -258,13 +244,13 @@ pub(crate) fn Prompt() -> Element {
             div { class: "prompt-box",
                 if open {
                     div { class: "hits",
-                        div { id: "hits", role: "listbox", "aria-label": "Results",
+                        div { id: "hits", role: "listbox", "aria-label": words::prompt::RESULTS,
                             if list.is_empty() {
                                 p { class: "quiet pad", {match (objective, attaching(&typed)) {
-                                    (_, Some("")) => "Type the name of a file to attach.",
-                                    (true, Some(_)) => "No file is called that. Go on after a space.",
-                                    (true, None) => "Say what should be done. @ attaches a file, > begins a command.",
-                                    (false, _) => "There is no such command.",
+                                    (_, Some("")) => words::prompt::TYPE_A_NAME,
+                                    (true, Some(_)) => words::prompt::NO_SUCH_FILE,
+                                    (true, None) => words::prompt::SAY_WHAT,
+                                    (false, _) => words::prompt::NO_SUCH_COMMAND,
                                 }} }
                             }
                             for (i, hit) in list.into_iter().enumerate() {
@@ -281,7 +267,7 @@ pub(crate) fn Prompt() -> Element {
                             for path in files.clone() {
                                 span { key: "{path}", class: "chip file", title: "{path}",
                                     "{path.name()}"
-                                    IconButton { icon: "x", label: "Do not attach {path}", onclick: {
+                                    IconButton { icon: "x", label: words::prompt::do_not_attach(path.as_str()), onclick: {
                                         let path = path.clone();
                                         move |_| {
                                             attached.write().retain(|file| *file != path);
@@ -297,8 +283,8 @@ pub(crate) fn Prompt() -> Element {
                         id: "prompt",
                         rows: typed.split('\n').count().clamp(1, 8) as i64,
                         role: "combobox",
-                        placeholder: "What should the choir do?",
-                        "aria-label": "Ask the choir, open, find, or type > for a command",
+                        placeholder: words::prompt::PLACEHOLDER,
+                        "aria-label": words::prompt::LABEL,
                         "aria-expanded": open.to_string(),
                         "aria-controls": "hits",
                         "aria-activedescendant": if open { format!("hit-{}", at()) } else { String::new() },
@@ -338,7 +324,7 @@ pub(crate) fn Prompt() -> Element {
                             kbd { class: "wide-only", "Ctrl K" }
                         }
                     } else {
-                        button { class: "go-btn", r#type: "button", title: "Do it", "aria-label": "Do it", onclick: move |_| take(*at.peek()), Icon { name: "arrow-up" } }
+                        button { class: "go-btn", r#type: "button", title: words::prompt::DO_IT, "aria-label": words::prompt::DO_IT, onclick: move |_| take(*at.peek()), Icon { name: "arrow-up" } }
                     }
                 }
             }
@@ -363,26 +349,26 @@ fn choices(
     let is_here = list.models.iter().any(|line| name == Some(&line.name) && line.provider == "local");
     rsx! {
         footer { class: "choices",
-            select { "aria-label": "Model", onchange: move |e| app_state.set(MODEL, Some(e.value()).filter(|name| !name.is_empty()).into()),
-                option { value: "", if let Some(gets) = gets { "As set: {gets}" } else { "Models as set" } }
+            select { "aria-label": words::prompt::MODEL, onchange: move |e| app_state.set(MODEL, Some(e.value()).filter(|name| !name.is_empty()).into()),
+                option { value: "", {gets.map_or_else(|| words::prompt::MODELS_AS_SET.to_owned(), words::prompt::as_set)} }
                 {options(&list.models, chosen.as_deref())}
             }
-            select { "aria-label": "Budget", onchange: move |e| app_state.set(BUDGET, e.value().parse::<u64>().ok().into()),
-                option { value: "", if let Some(usual) = usual { "As set: {money(usual)}" } else { "Budget as set" } }
+            select { "aria-label": words::prompt::BUDGET, onchange: move |e| app_state.set(BUDGET, e.value().parse::<u64>().ok().into()),
+                option { value: "", {usual.map_or_else(|| words::prompt::BUDGET_AS_SET.to_owned(), |usual| words::prompt::as_set(&money(usual)))} }
                 for amount in AMOUNTS {
-                    option { value: "{amount}", selected: micros == Some(amount), "up to {money(amount)}" }
+                    option { value: "{amount}", selected: micros == Some(amount), {words::prompt::up_to(&money(amount))} }
                 }
             }
             if let Some(local) = list.local.as_ref().filter(|_| is_here) { small { {pace(local)} } }
             span { class: "sp" }
-            {press("btn ghost small", "paperclip", "Attach", move || {
+            {press("btn ghost small", "paperclip", words::prompt::ATTACH, move || {
                 let mut text = text;
                 let space = if text.peek().is_empty() || text.peek().ends_with(' ') { "@" } else { " @" };
                 text.write().push_str(space);
                 dom::focus("prompt");
             })}
-            upload::Chooser { id: "attach", label: "Attach files of this machine", onfiles }
-            {press("btn ghost small", "settings", "Models", move || runs::open_models(app_state))}
+            upload::Chooser { id: "attach", label: words::prompt::ATTACH_FROM_MACHINE, onfiles }
+            {press("btn ghost small", "settings", words::prompt::MODELS, move || runs::open_models(app_state))}
         }
     }
 }
@@ -397,17 +383,15 @@ fn HitRow(
     onover: EventHandler<usize>,
 ) -> Element {
     let (icon, title, sub) = match &hit {
-        Hit::Objective => ("sparkles", format!("Ask the choir: {}", typed.trim()), "Enter".to_owned()),
-        Hit::NoModel => (
-            "sparkles",
-            "No model is ready to be asked".to_owned(),
-            "Set one up in Settings, Models".to_owned(),
-        ),
+        Hit::Objective => ("sparkles", words::prompt::ask(typed.trim()), words::prompt::ENTER.to_owned()),
+        Hit::NoModel => {
+            ("sparkles", words::prompt::NO_MODEL.to_owned(), words::prompt::NO_MODEL_MORE.to_owned())
+        }
         Hit::App(app) => (app.icon, app.title.to_owned(), app.about.to_owned()),
         Hit::File(found) => {
             let place = match found.matched {
                 Matched::Name => clock::size(found.size),
-                Matched::Text => "in its text".to_owned(),
+                Matched::Text => words::files::IN_ITS_TEXT.to_owned(),
             };
             (
                 apps::files::icon_for(found.path.name()),
@@ -415,7 +399,7 @@ fn HitRow(
                 format!("{} · {place}", found.path),
             )
         }
-        Hit::Page { title, .. } => ("settings", (*title).to_owned(), "Settings".to_owned()),
+        Hit::Page { title, .. } => ("settings", (*title).to_owned(), words::apps::SETTINGS.to_owned()),
         Hit::Command(command) => ("chevron-right", command.usage.to_owned(), command.about.to_owned()),
     };
     rsx! {

@@ -9,6 +9,7 @@ use crate::apps;
 use crate::dom;
 use crate::state::{AppState, Overlay};
 use crate::undo::{self, Way};
+use crate::words;
 
 /// What the word after `>` means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,29 +39,24 @@ pub(crate) struct Command {
     pub about: &'static str,
 }
 
-const fn command(verb: Verb, name: &'static str, usage: &'static str, about: &'static str) -> Command {
+const fn command(verb: Verb, name: &'static str, (usage, about): (&'static str, &'static str)) -> Command {
     Command { verb, name, usage, about }
 }
 
 const COMMANDS: &[Command] = &[
-    command(Verb::Undo, "undo", ">undo", "Take back the latest change"),
-    command(Verb::Redo, "redo", ">redo", "Do again what was undone"),
-    command(
-        Verb::Checkpoint,
-        "checkpoint",
-        ">checkpoint MESSAGE",
-        "Save the whole workspace under a message",
-    ),
-    command(Verb::Theme, "theme", ">theme light, dark or system", "Change the colours"),
-    command(Verb::NewFile, "new file", ">new file NAME", "Make an empty file and open it"),
-    command(Verb::NewFolder, "new folder", ">new folder NAME", "Make a folder"),
-    command(Verb::Open, "open", ">open APP or PATH", "Open an app, a file or a folder"),
-    command(Verb::Run, "run", ">run COMMAND", "Run a command in a cell; undo takes it back"),
-    command(Verb::Dry, "dry", ">dry COMMAND", "Try a command and see what it would change"),
-    command(Verb::Shortcuts, "shortcuts", ">shortcuts", "Show the keyboard shortcuts"),
-    command(Verb::Tour, "tour", ">tour", "Show the tour again"),
-    command(Verb::CloseAll, "close all", ">close all", "Close every window"),
-    command(Verb::SignOut, "sign out", ">sign out", "End this session"),
+    command(Verb::Undo, "undo", words::prompt::UNDO),
+    command(Verb::Redo, "redo", words::prompt::REDO),
+    command(Verb::Checkpoint, "checkpoint", words::prompt::CHECKPOINT),
+    command(Verb::Theme, "theme", words::prompt::THEME),
+    command(Verb::NewFile, "new file", words::prompt::NEW_FILE),
+    command(Verb::NewFolder, "new folder", words::prompt::NEW_FOLDER),
+    command(Verb::Open, "open", words::prompt::OPEN),
+    command(Verb::Run, "run", words::prompt::RUN),
+    command(Verb::Dry, "dry", words::prompt::DRY),
+    command(Verb::Shortcuts, "shortcuts", words::prompt::SHORTCUTS),
+    command(Verb::Tour, "tour", words::prompt::TOUR),
+    command(Verb::CloseAll, "close all", words::prompt::CLOSE_ALL),
+    command(Verb::SignOut, "sign out", words::prompt::SIGN_OUT),
 ];
 
 impl Command {
@@ -104,15 +100,11 @@ pub(crate) fn run(mut app_state: AppState, command: &Command, text: &str) {
         Verb::Redo => undo::latest(app_state, Way::Redo),
         Verb::Checkpoint => api::run(async move {
             let answer: Answer<Done> = api::post("/checkpoints", &NewCheckpoint { message: words }).await;
-            app_state.report_done("Checkpoint made", &answer);
+            app_state.report_done(words::checkpoints::MADE, &answer);
         }),
         Verb::Theme => match words.as_str() {
             "light" | "dark" | "system" => app_state.set("theme", words.into()),
-            other => app_state.toast(
-                format!("There is no theme {other}: light, dark or system."),
-                true,
-                crate::state::Offer::Nothing,
-            ),
+            other => app_state.toast(words::prompt::no_such_theme(other), true, crate::state::Offer::Nothing),
         },
         Verb::NewFile => match FilePath::parse(&words) {
             Ok(path) => apps::files::actions::new_file(app_state, path, true),

@@ -10,42 +10,7 @@ use super::{drag, prompt, window};
 use crate::dom;
 use crate::state::{AppState, Overlay, app_state};
 use crate::undo::{self, Way};
-
-pub(crate) const SHEET: &[(&str, &[(&str, &str)])] = &[
-    (
-        "Everywhere",
-        &[
-            ("Ctrl K", "Ask the choir, open, find, or run a command"),
-            ("Ctrl Z", "Undo the latest change"),
-            ("Ctrl Shift Z", "Redo"),
-            ("F6", "Next region: windows, what waits for you, taskbar"),
-            ("?", "This sheet"),
-            ("Esc", "Close what is on top"),
-        ],
-    ),
-    (
-        "Windows",
-        &[
-            ("Ctrl `", "Next window"),
-            ("Ctrl Alt ← →", "Left or right half"),
-            ("Ctrl Alt ↑ ↓", "Maximise, restore or minimise"),
-            ("Alt W", "Close the window"),
-            ("Alt drag", "Move from anywhere"),
-            ("Double-click title", "Maximise"),
-        ],
-    ),
-    (
-        "Files",
-        &[
-            ("↑ ↓", "Choose"),
-            ("Enter", "Open"),
-            ("F2", "Rename"),
-            ("Delete", "Delete, with undo"),
-            ("Ctrl C · X · V", "Copy, cut, paste"),
-            ("Backspace", "Folder above"),
-        ],
-    ),
-];
+use crate::words;
 
 pub(crate) fn install(app_state: AppState) {
     dom::listen::<KeyboardEvent>("keydown", true, move |event| {
@@ -168,8 +133,8 @@ pub(crate) fn CheatSheet() -> Element {
     }
     rsx! {
         div { class: "scrim", onpointerdown: move |_| app_state.overlay.set(Overlay::None) }
-        section { class: "dialog sheet", id: "sheet", tabindex: "-1", role: "dialog", "aria-modal": "true", "aria-label": "Keyboard shortcuts",
-            header { h2 { "Keyboard shortcuts" } span { class: "sp" } button { class: "btn", onclick: move |_| app_state.overlay.set(Overlay::None), "Close" } }
+        section { class: "dialog sheet", id: "sheet", tabindex: "-1", role: "dialog", "aria-modal": "true", "aria-label": words::desktop::KEYBOARD_SHORTCUTS,
+            header { h2 { {words::desktop::KEYBOARD_SHORTCUTS} } span { class: "sp" } button { class: "btn", onclick: move |_| app_state.overlay.set(Overlay::None), {words::CLOSE} } }
             ShortcutTable {}
         }
     }
@@ -180,7 +145,7 @@ pub(crate) fn CheatSheet() -> Element {
 pub(crate) fn ShortcutTable() -> Element {
     rsx! {
         div { class: "keys",
-            for (group, rows) in SHEET {
+            for (group, rows) in words::shortcuts::SHEET {
                 section { key: "{group}",
                     h3 { "{group}" }
                     dl {

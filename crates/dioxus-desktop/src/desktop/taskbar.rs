@@ -13,19 +13,20 @@ use crate::format::money;
 use crate::icons::Icon;
 use crate::parts::{either, press};
 use crate::state::{AppState, Overlay, app_state};
+use crate::words;
 use crate::{clock, dom, ids, runs};
 
 #[component]
 pub(crate) fn Taskbar() -> Element {
     let mut app_state = app_state();
     rsx! {
-        nav { class: "task", id: "taskbar", "aria-label": "Taskbar",
+        nav { class: "task", id: "taskbar", "aria-label": words::desktop::TASKBAR,
             div { class: "apps",
                 button {
                     id: "launcher-button",
                     class: "app launcher-button",
-                    title: "All apps",
-                    "aria-label": "All apps",
+                    title: words::desktop::ALL_APPS,
+                    "aria-label": words::desktop::ALL_APPS,
                     "aria-expanded": (*app_state.overlay.read() == Overlay::Launcher).to_string(),
                     onclick: move |_| toggle(app_state, Overlay::Launcher),
                     Icon { name: "layout-grid" }
@@ -41,8 +42,8 @@ pub(crate) fn Taskbar() -> Element {
                 button {
                     id: "notices-button",
                     class: "icon-btn bell",
-                    title: "Notifications",
-                    "aria-label": "Notifications",
+                    title: words::desktop::NOTIFICATIONS,
+                    "aria-label": words::desktop::NOTIFICATIONS,
                     "aria-expanded": (*app_state.overlay.read() == Overlay::Notices).to_string(),
                     onclick: move |_| {
                         toggle(app_state, Overlay::Notices);
@@ -114,7 +115,7 @@ fn AppButton(app: &'static AppInfo) -> Element {
         button {
             class,
             title: "{app.title}",
-            "aria-label": if running { format!("{}, running", app.title) } else { app.title.to_owned() },
+            "aria-label": if running { words::desktop::running(app.title) } else { app.title.to_owned() },
             "aria-pressed": front.to_string(),
             "data-app": app.id,
             onclick: move |_| show(app_state, app),
@@ -130,9 +131,9 @@ fn AppButton(app: &'static AppInfo) -> Element {
                 if !items.is_empty() {
                     items.push(Item::Line);
                 }
-                items.push(Item::new("plus", "New window", move || app_state.open_new(app, None)));
+                items.push(Item::new("plus", words::desktop::NEW_WINDOW, move || app_state.open_new(app, None)));
                 for (id, title, _) in windows.iter().cloned() {
-                    items.push(Item::new("x", format!("Close {title}"), move || app_state.close(id)));
+                    items.push(Item::new("x", words::desktop::close_window(&title), move || app_state.close(id)));
                 }
                 app_state.menu.set(Some(Menu::at(at.x, at.y, items)));
             },
@@ -153,10 +154,12 @@ fn Working() -> Element {
     let working = open.iter().filter(|line| line.state == RunState::Running).count();
     let spent = open.iter().map(|line| line.cost.micros).sum::<u64>();
     let label = match (asked, working) {
-        (0, 0) if open.iter().all(|line| line.state == RunState::Paused) => format!("{} paused", open.len()),
-        (0, 0) => format!("{} waiting", open.len()),
-        (0, n) => format!("{n} working"),
-        (n, _) => clock::plural(n, "question"),
+        (0, 0) if open.iter().all(|line| line.state == RunState::Paused) => {
+            words::desktop::runs_paused(open.len())
+        }
+        (0, 0) => words::desktop::runs_waiting(open.len()),
+        (0, n) => words::desktop::runs_working(n),
+        (n, _) => words::desktop::questions(n),
     };
     rsx! {
         button {
@@ -166,7 +169,7 @@ fn Working() -> Element {
             onclick: move |_| runs::open(app_state, run),
             Icon { name: "activity" }
             "{label}"
-            if spent > 0 { span { class: "wide-only", "· {money(spent)}" } }
+            if spent > 0 { span { class: "wide-only", {words::desktop::cost_so_far(&money(spent))} } }
         }
     }
 }
@@ -179,7 +182,7 @@ fn Unsaved() -> Element {
     if count == 0 {
         return rsx! {};
     }
-    let label = format!("{} since the last checkpoint", clock::plural(count, "change"));
+    let label = words::desktop::since_checkpoint(count);
     rsx! {
         button {
             class: "pill",
@@ -199,9 +202,9 @@ fn Unsaved() -> Element {
 #[component]
 fn LinkState() -> Element {
     let (icon, class, label) = match *app_state().link.read() {
-        Link::Live => ("wifi", "link live", "Connected"),
-        Link::Connecting => ("wifi", "link connecting", "Connecting"),
-        Link::Lost => ("wifi-off", "link lost", "Not connected"),
+        Link::Live => ("wifi", "link live", words::desktop::CONNECTED),
+        Link::Connecting => ("wifi", "link connecting", words::desktop::CONNECTING),
+        Link::Lost => ("wifi-off", "link lost", words::desktop::NOT_CONNECTED),
     };
     rsx! {
         span { class, id: "link", role: "img", title: label, "aria-label": label, Icon { name: icon } }
@@ -240,16 +243,16 @@ pub(crate) fn Notices() -> Element {
     };
     rsx! {
         div { class: "scrim clear", onpointerdown: move |_| close() }
-        section { class: "panel notices", role: "dialog", "aria-label": "Notifications",
+        section { class: "panel notices", role: "dialog", "aria-label": words::desktop::NOTIFICATIONS,
             header {
-                b { "Notifications" }
+                b { {words::desktop::NOTIFICATIONS} }
                 span { class: "sp" }
                 if !notices.is_empty() {
-                    button { class: "btn ghost", onclick: move |_| app_state.notices.set(Vec::new()), "Clear" }
+                    button { class: "btn ghost", onclick: move |_| app_state.notices.set(Vec::new()), {words::desktop::CLEAR} }
                 }
             }
             if notices.is_empty() {
-                crate::parts::Empty { icon: "bell", title: "Nothing new", p { "What needs your attention is kept here." } }
+                crate::parts::Empty { icon: "bell", title: words::desktop::NOTHING_NEW, p { {words::desktop::NOTHING_NEW_MORE} } }
             }
             ul {
                 for (i, notice) in notices.into_iter().enumerate() {
@@ -257,7 +260,7 @@ pub(crate) fn Notices() -> Element {
                         Icon { name: either(notice.bad, "triangle-alert", "info") }
                         span { "{notice.text}" }
                         if let Some(run) = notice.run {
-                            {press("btn small", "", "Open", move || {
+                            {press("btn small", "", words::OPEN, move || {
                                 close();
                                 runs::open(app_state, run);
                             })}

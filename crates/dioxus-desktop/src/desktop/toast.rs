@@ -1,4 +1,4 @@
-//! What was just done, with Undo for ten seconds.
+//! Toasts: each reports an operation that was just done, and offers its undo for ten seconds.
 
 use dioxus::prelude::*;
 
@@ -7,6 +7,7 @@ use crate::parts::{IconButton, either};
 use crate::runs;
 use crate::state::{Offer, app_state};
 use crate::undo::{self, Way};
+use crate::words;
 
 #[component]
 pub(crate) fn Toasts() -> Element {
@@ -22,23 +23,23 @@ pub(crate) fn Toasts() -> Element {
                     match toast.offer {
                         Offer::Nothing => rsx! {},
                         Offer::Undo(op) | Offer::UndoAgain(op) => rsx! {
-                            button { class: "offer", onclick: move |_| { close(toast.id); undo::one(app_state, Way::Undo, op, None) }, "Undo" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); undo::one(app_state, Way::Undo, op, None) }, {words::UNDO} }
                         },
                         Offer::Reopen(id, window) => rsx! {
-                            button { class: "offer", onclick: move |_| { close(toast.id); app_state.reopen(id, (*window).clone()) }, "Reopen" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); app_state.reopen(id, (*window).clone()) }, {words::desktop::REOPEN} }
                         },
                         Offer::Open(run) => rsx! {
-                            button { class: "offer", onclick: move |_| { close(toast.id); runs::open(app_state, run) }, "Open" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); runs::open(app_state, run) }, {words::OPEN} }
                         },
                         Offer::OpenOrUndo(run) => rsx! {
-                            button { class: "offer", onclick: move |_| { close(toast.id); runs::undo(app_state, run) }, "Undo" }
-                            button { class: "offer", onclick: move |_| { close(toast.id); runs::open(app_state, run) }, "Open" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); runs::undo(app_state, run) }, {words::UNDO} }
+                            button { class: "offer", onclick: move |_| { close(toast.id); runs::open(app_state, run) }, {words::OPEN} }
                         },
                         Offer::Redo(op) => rsx! {
-                            button { class: "offer", onclick: move |_| { close(toast.id); undo::one(app_state, Way::Redo, op, None) }, "Redo" }
+                            button { class: "offer", onclick: move |_| { close(toast.id); undo::one(app_state, Way::Redo, op, None) }, {words::REDO} }
                         },
                     }
-                    IconButton { icon: "x", label: "Dismiss", onclick: move |_| close(toast.id) }
+                    IconButton { icon: "x", label: words::desktop::DISMISS, onclick: move |_| close(toast.id) }
                 }
             }
         }

@@ -5,33 +5,14 @@ use dioxus::prelude::*;
 use crate::dom;
 use crate::icons::Icon;
 use crate::state::{Overlay, app_state};
+use crate::words;
 
 const STEPS: [(&str, &str, &str); 5] = [
-    (
-        "search",
-        "One bar for everything",
-        "Press Ctrl K anywhere and say what the choir should do. The name of an app, a file or a setting opens it; > begins a command.",
-    ),
-    (
-        "layout-grid",
-        "Windows with manners",
-        "Drag a title to an edge to fill half the screen, to a corner for a quarter. Alt-drag moves a window from anywhere. Everything stays where you left it.",
-    ),
-    (
-        "folder",
-        "Your files, live",
-        "Files shows the workspace as it is, and keeps every version. Drop files on it to upload them.",
-    ),
-    (
-        "history",
-        "Everything is in the timeline",
-        "Each row is something that happened. Open it to see what changed, drag the bar on top to look at the desktop as it was.",
-    ),
-    (
-        "undo-2",
-        "Undo, always",
-        "Nothing asks “are you sure?”, because everything can be taken back: Ctrl Z, the toast, or any row of the timeline.",
-    ),
+    ("search", words::tour::PROMPT, words::tour::PROMPT_MORE),
+    ("layout-grid", words::tour::WINDOWS, words::tour::WINDOWS_MORE),
+    ("folder", words::tour::FILES, words::tour::FILES_MORE),
+    ("history", words::tour::TIMELINE, words::tour::TIMELINE_MORE),
+    ("undo-2", words::tour::UNDO, words::tour::UNDO_MORE),
 ];
 
 #[component]
@@ -57,23 +38,23 @@ pub(crate) fn Tour() -> Element {
     let at = step();
     let (icon, title, text) = STEPS[at.min(4)];
     rsx! {
-        section { class: "dialog tour", role: "dialog", "aria-label": "A short tour", "aria-live": "polite",
+        section { class: "dialog tour", role: "dialog", "aria-label": words::tour::TOUR, "aria-live": "polite",
             div { class: "tour-icon", Icon { name: icon } }
             h2 { "{title}" }
             p { "{text}" }
             footer {
-                span { class: "dots", "aria-label": "Step {at + 1} of 5",
+                span { class: "dots", "aria-label": words::tour::step(at + 1),
                     for i in 0..5 { i { key: "{i}", class: if i == at { "on" } else { "" } } }
                 }
                 span { class: "sp" }
                 if at < 4 {
-                    button { class: "btn ghost", id: "tour-skip", onclick: move |_| end(), "Skip" }
+                    button { class: "btn ghost", id: "tour-skip", onclick: move |_| end(), {words::tour::SKIP} }
                 }
                 button {
                     class: "btn pri",
                     id: "tour-next",
                     onclick: move |_| if at < 4 { step.set(at + 1) } else { end() },
-                    if at < 4 { "Next" } else { "Begin" }
+                    if at < 4 { {words::tour::NEXT} } else { {words::tour::BEGIN} }
                 }
             }
         }

@@ -13,6 +13,7 @@ use crate::apps;
 use crate::icons::Icon;
 use crate::parts::{IconButton, either};
 use crate::state::{AppState, BAR, app_state};
+use crate::words;
 
 /// Screens narrower than this, in pixels, are those of tablets.
 const SMALL: i32 = 1100;
@@ -41,13 +42,15 @@ pub(crate) fn toggle_max(app_state: AppState, id: WindowId) {
 fn window_menu(id: WindowId) -> Vec<Item> {
     let place = |zone: Zone| move || snap::to_zone(app_state(), id, zone);
     vec![
-        Item::new("maximize-2", "Maximise or restore", move || toggle_max(app_state(), id)),
-        Item::new("minus", "Minimise", move || app_state().change(id, |w| w.mode = WindowMode::Minimized)),
+        Item::new("maximize-2", words::desktop::MAXIMISE_OR_RESTORE, move || toggle_max(app_state(), id)),
+        Item::new("minus", words::desktop::MINIMISE, move || {
+            app_state().change(id, |w| w.mode = WindowMode::Minimized)
+        }),
         Item::Line,
-        Item::new("columns-2", "Left half", place(Zone::Left)).key("Ctrl Alt ←"),
-        Item::new("columns-2", "Right half", place(Zone::Right)).key("Ctrl Alt →"),
+        Item::new("columns-2", words::desktop::LEFT_HALF, place(Zone::Left)).key("Ctrl Alt ←"),
+        Item::new("columns-2", words::desktop::RIGHT_HALF, place(Zone::Right)).key("Ctrl Alt →"),
         Item::Line,
-        Item::new("x", "Close", move || app_state().close(id)).key("Alt W"),
+        Item::new("x", words::CLOSE, move || app_state().close(id)).key("Alt W"),
     ]
 }
 
@@ -118,14 +121,14 @@ pub(crate) fn Frame(id: WindowId, state: Window) -> Element {
                         event.stop_propagation();
                     },
                     ondoubleclick: move |event| event.stop_propagation(),
-                    IconButton { icon: "minus", label: "Minimise", onclick: move |_| app_state.change(id, |w| w.mode = WindowMode::Minimized) }
+                    IconButton { icon: "minus", label: words::desktop::MINIMISE, onclick: move |_| app_state.change(id, |w| w.mode = WindowMode::Minimized) }
                     IconButton {
                         icon: either(is_max, "copy", "square"),
-                        label: if is_max { "Restore" } else { "Maximise" },
+                        label: if is_max { words::desktop::RESTORE } else { words::desktop::MAXIMISE },
                         class: "wide-only",
                         onclick: move |_| toggle_max(app_state, id),
                     }
-                    IconButton { icon: "x", label: "Close", class: "close", onclick: move |_| app_state.close(id) }
+                    IconButton { icon: "x", label: words::CLOSE, class: "close", onclick: move |_| app_state.close(id) }
                 }
             }
             div { class: "body",
@@ -160,7 +163,7 @@ pub(crate) fn Ghost(state: Window) -> Element {
     rsx! {
         section {
             class,
-            "aria-label": "{state.title}, as it was",
+            "aria-label": words::desktop::window_as_it_was(&state.title),
             left: "{rect.x}px",
             top: "{rect.y}px",
             width: "{rect.width}px",

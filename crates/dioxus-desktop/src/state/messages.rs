@@ -7,7 +7,7 @@ use shared_types::{RunId, Source};
 
 use super::{AppState, Notice, Offer, Toast};
 use crate::api::{self, Answer, Failure};
-use crate::{clock, ids};
+use crate::{ids, words};
 
 impl AppState {
     pub(crate) fn toast(mut self, text: impl Into<String>, bad: bool, offer: Offer) {
@@ -76,13 +76,13 @@ impl AppState {
         match answer {
             Ok(done) => {
                 // A move is two changes and still one file.
-                let more = if done.total > 2 {
-                    format!(" ({})", clock::plural(done.total, "file"))
+                let text = if done.total > 2 {
+                    words::desktop::done_to_files(text, done.total)
                 } else {
-                    String::new()
+                    text.to_owned()
                 };
                 let offer = done.op.map_or(Offer::Nothing, Offer::Undo);
-                self.toast(format!("{text}{more}"), false, offer);
+                self.toast(text, false, offer);
                 true
             }
             Err(failure) => {

@@ -1,4 +1,4 @@
-//! What is done to windows, each as one gesture.
+//! Actions on windows, each sent as one gesture.
 
 use dioxus::prelude::*;
 use shared_types::WindowId;
@@ -7,6 +7,7 @@ use shared_types::wire::DesktopAction;
 
 use super::{AppState, BAR, Offer, UNSAVED};
 use crate::apps::AppInfo;
+use crate::words;
 use crate::{dom, ids};
 
 const CASCADE: i32 = 28;
@@ -53,7 +54,7 @@ impl AppState {
         if UNSAVED.peek().contains(&id)
             && let Some(window) = self.window(id)
         {
-            let text = format!("{} was closed with unsaved changes", window.title);
+            let text = words::desktop::closed_unsaved(&window.title);
             self.toast(text, false, Offer::Reopen(id, Box::new(window)));
         }
         self.act(DesktopAction::CloseWindow { window: id });
@@ -80,9 +81,9 @@ impl AppState {
 
     /// Opens an app; an existing window that shows the same is brought forward instead.
     pub(crate) fn open(self, app: &AppInfo, shows: Option<&str>) {
-        let fits = |w: &Window| shows.is_none() || app.turns || w.shows.as_deref() == shows;
+        let fits = |w: &Window| shows.is_none() || app.reuses_window || w.shows.as_deref() == shows;
         let same = |w: &Window| *w.app == *app.id && fits(w);
-        let found = if app.many && shows.is_none() {
+        let found = if app.opens_many && shows.is_none() {
             None
         } else {
             self.windows.peek().iter().find(|(_, w)| same(w)).map(|(id, _)| *id)

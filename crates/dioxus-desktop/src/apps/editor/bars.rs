@@ -9,17 +9,14 @@ use crate::dom;
 use crate::icons::Icon;
 use crate::parts::SOME_WORDS;
 use crate::state::app_state;
+use crate::words;
 
 /// The file changed elsewhere, and the person has changes of their own.
 #[component]
 pub(super) fn Stale(document: Document, theirs: Base, onmerge: EventHandler<()>) -> Element {
     let app_state = app_state();
     let deleted = theirs == Base::Absent;
-    let words = if deleted {
-        "The file was deleted or moved away. Your text is still here."
-    } else {
-        "The file has changed since you opened it. Your changes are not saved, and nothing was overwritten."
-    };
+    let words = if deleted { words::editor::FILE_DELETED } else { words::editor::FILE_CHANGED };
     let keep = move |_| {
         document.build_on(theirs.clone());
         api::run(async move {
@@ -31,11 +28,11 @@ pub(super) fn Stale(document: Document, theirs: Base, onmerge: EventHandler<()>)
             Icon { name: "triangle-alert" }
             span { "{words}" }
             if deleted {
-                button { class: "btn pri", r#type: "button", onclick: keep, "Save it again" }
+                button { class: "btn pri", r#type: "button", onclick: keep, {words::editor::SAVE_AGAIN} }
             } else {
-                button { class: "btn pri", r#type: "button", onclick: move |_| onmerge.call(()), "Merge" }
-                button { class: "btn", r#type: "button", onclick: move |_| api::run(document.reload()), "Reload" }
-                button { class: "btn", r#type: "button", onclick: keep, "Overwrite" }
+                button { class: "btn pri", r#type: "button", onclick: move |_| onmerge.call(()), {words::editor::MERGE} }
+                button { class: "btn", r#type: "button", onclick: move |_| api::run(document.reload()), {words::editor::RELOAD} }
+                button { class: "btn", r#type: "button", onclick: keep, {words::editor::OVERWRITE} }
             }
         }
     }
@@ -54,7 +51,7 @@ pub(super) fn Naming(document: Document, onclose: EventHandler<()>) -> Element {
     rsx! {
         form {
             class: "bar",
-            "aria-label": "Save as",
+            "aria-label": words::editor::SAVE_AS,
             onsubmit: move |event| {
                 event.prevent_default();
                 busy.set(true);
@@ -74,7 +71,7 @@ pub(super) fn Naming(document: Document, onclose: EventHandler<()>) -> Element {
                     onclose.call(());
                 }
             },
-            label { r#for: "{field}", "Save as" }
+            label { r#for: "{field}", {words::editor::SAVE_AS} }
             input {
                 class: "field mono",
                 id: "{field}",
@@ -88,8 +85,8 @@ pub(super) fn Naming(document: Document, onclose: EventHandler<()>) -> Element {
             if let Some(why) = refused() {
                 span { class: "trouble", role: "alert", "{why}" }
             }
-            button { class: "btn pri", r#type: "submit", disabled: busy(), "Save" }
-            button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), "Cancel" }
+            button { class: "btn pri", r#type: "submit", disabled: busy(), {words::editor::SAVE} }
+            button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), {words::CANCEL} }
         }
     }
 }

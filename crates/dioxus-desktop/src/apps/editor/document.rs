@@ -8,11 +8,12 @@ use dioxus::prelude::*;
 use serde::{Deserialize, Serialize};
 use shared_types::{FilePath, WindowId};
 
-use super::file::{self, Base, Unread};
+use super::file::{self, Base, ReadError};
 use crate::api::Failure;
 use crate::dom::{self, DRAFT};
 use crate::js_parts::TextEditor;
 use crate::state::{AppState, Offer, mark_unsaved};
+use crate::words;
 
 /// How the document stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,11 +118,11 @@ impl Document {
                 self.stage.set(Stage::Ready);
                 Some(text)
             }
-            Err(Unread::NotText(why)) => {
+            Err(ReadError::NotText(why)) => {
                 self.stage.set(Stage::Refused(why));
                 None
             }
-            Err(Unread::Failed(failure)) => {
+            Err(ReadError::Failed(failure)) => {
                 self.stage.set(Stage::Failed(failure));
                 None
             }
@@ -148,7 +149,7 @@ impl Document {
             self.dirty.set(dirty);
         }
         if let Some(bar) = dom::by_id(&format!("bar-{}", self.window)) {
-            bar.set_text_content(dirty.then_some("Not saved"));
+            bar.set_text_content(dirty.then_some(words::editor::NOT_SAVED));
         }
         mark_unsaved(self.window, dirty);
         if dirty {
@@ -180,15 +181,14 @@ impl Document {
             Err(failure) => {
                 let current = failure.problem().and_then(|problem| problem.current);
                 let theirs = current.map_or(Base::Absent, |hash| Base::Hash(hash.to_string()));
-                let is_stale = file::is_stale(&failure);
+                let is_stale = failure.is_stale();
                 if is_stale && theirs != base {
                     self.theirs.set(Some(theirs));
                     return false;
                 }
                 // Nothing was to be there, and no file is: it is something else.
-                let why = if is_stale { "A folder is called that now.".into() } else { failure.text() };
-                let text = format!("Not saved. {why} Your text is still here.");
-                app_state.toast(text, true, Offer::Nothing);
+                let why = if is_stale { words::editor::FOLDER_HAS_THE_NAME.into() } else { failure.text() };
+                app_state.toast(words::editor::not_saved(&why), true, Offer::Nothing);
                 false
             }
         }
@@ -206,7 +206,7 @@ impl Document {
                 });
                 Ok(())
             }
-            Err(failure) if file::is_stale(&failure) => Err(format!("Something is called {path} already.")),
+            Err(failure) if failure.is_stale() => Err(words::editor::name_taken(path.as_str())),
             Err(failure) => Err(failure.text()),
         }
     }
@@ -244,8 +244,8 @@ impl Document {
                 self.theirs.set(None);
                 self.mark(false);
             }
-            Err(Unread::NotText(why)) => self.stage.set(Stage::Refused(why)),
-            Err(Unread::Failed(failure)) => self.stage.set(Stage::Failed(failure)),
+            Err(ReadError::NotText(why)) => self.stage.set(Stage::Refused(why)),
+            Err(ReadError::Failed(failure)) => self.stage.set(Stage::Failed(failure)),
         }
     }
 

@@ -7,6 +7,7 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::Done;
 
 use crate::api::{self, Answer, Failure};
+use crate::words;
 
 /// What can be edited here without the page becoming slow.
 const LARGEST: usize = 4 << 20;
@@ -29,23 +30,21 @@ impl Base {
 }
 
 /// Why a file is not on the screen.
-pub(super) enum Unread {
+pub(super) enum ReadError {
     NotText(String),
     Failed(Failure),
 }
 
 /// What a file holds; one that is not there is empty.
-pub(super) async fn read(path: &FilePath) -> Result<(Base, String), Unread> {
+pub(super) async fn read(path: &FilePath) -> Result<(Base, String), ReadError> {
     match api::bytes(&api::query("/content", &[("path", path.as_str())])).await {
-        Ok((bytes, _)) if bytes.len() > LARGEST => {
-            Err(Unread::NotText("It is larger than 4 MB, which is more than this editor takes.".into()))
-        }
+        Ok((bytes, _)) if bytes.len() > LARGEST => Err(ReadError::NotText(words::editor::TOO_LARGE.into())),
         Ok((bytes, hash)) => match String::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => Ok((hash.map_or(Base::Absent, Base::Hash), text)),
-            Ok(_) | Err(_) => Err(Unread::NotText("It does not hold text.".into())),
+            Ok(_) | Err(_) => Err(ReadError::NotText(words::editor::NO_TEXT.into())),
         },
         Err(failure) if failure.status() == 404 => Ok((Base::Absent, String::new())),
-        Err(failure) => Err(Unread::Failed(failure)),
+        Err(failure) => Err(ReadError::Failed(failure)),
     }
 }
 
@@ -62,8 +61,8 @@ pub(super) async fn before(base: &Base) -> Answer<String> {
 /// What is in the file, for the merge.
 pub(super) async fn theirs(path: &FilePath) -> Answer<(Base, String)> {
     read(path).await.map_err(|unread| match unread {
-        Unread::NotText(why) => Failure::Unreadable(why),
-        Unread::Failed(failure) => failure,
+        ReadError::NotText(why) => Failure::Unreadable(why),
+        ReadError::Failed(failure) => failure,
     })
 }
 
@@ -81,10 +80,6 @@ pub(super) async fn head(path: &FilePath) -> Option<Base> {
         404 => Some(Base::Absent),
         _ => None,
     }
-}
-
-pub(super) fn is_stale(failure: &Failure) -> bool {
-    failure.problem().is_some_and(|problem| problem.code == "stale")
 }
 
 pub(super) fn hash_after(done: &Done, path: &FilePath) -> Option<Base> {

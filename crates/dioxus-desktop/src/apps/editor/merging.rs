@@ -11,10 +11,10 @@ use shared_types::FilePath;
 use super::document::Document;
 use super::file::{self, Base};
 use crate::api;
-use crate::clock;
 use crate::icons::Icon;
 use crate::parts::{Loading, either};
 use crate::state::{AppState, Offer, app_state};
+use crate::words;
 
 /// Lines that are shown on either side of a place to choose about.
 const CONTEXT: usize = 3;
@@ -29,13 +29,13 @@ enum Pick {
 
 /// A merge that waits for choices.
 #[derive(Clone)]
-struct Open {
+struct OpenMerge {
     /// What the outcome is saved on top of.
     against: Base,
     pieces: Rc<Vec<Piece>>,
 }
 
-impl Open {
+impl OpenMerge {
     fn clashes(&self) -> impl Iterator<Item = usize> + '_ {
         let clash = |(index, piece): (usize, &Piece)| matches!(piece, Piece::Clash { .. }).then_some(index);
         self.pieces.iter().enumerate().filter_map(clash)
@@ -60,18 +60,18 @@ impl Open {
                 }
             }
         }
-        words(&text).into_owned()
+        text_of(&text).into_owned()
     }
 }
 
-fn words(bytes: &[u8]) -> Cow<'_, str> {
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
 #[component]
 pub(super) fn Merging(document: Document, onclose: EventHandler<()>) -> Element {
     let app_state = app_state();
-    let mut merge = use_signal(|| None::<Open>);
+    let mut merge = use_signal(|| None::<OpenMerge>);
     let mut picks = use_signal(Vec::<Option<Pick>>::new);
     use_hook(move || {
         spawn(async move {
@@ -95,8 +95,8 @@ pub(super) fn Merging(document: Document, onclose: EventHandler<()>) -> Element 
     let Some(open) = merge.read().clone() else { return rsx! { Loading {} } };
     let left = open.clashes().filter(|index| picks.read()[*index].is_none()).count() as u64;
     let say = match left {
-        0 => "Every place is chosen. Saving keeps what you see here.".to_owned(),
-        _ => format!("Changes to different lines were joined. {} to choose.", clock::plural(left, "place")),
+        0 => words::editor::ALL_CHOSEN.to_owned(),
+        _ => words::editor::left_to_choose(left),
     };
     let pieces = Rc::clone(&open.pieces);
     rsx! {
@@ -111,20 +111,20 @@ pub(super) fn Merging(document: Document, onclose: EventHandler<()>) -> Element 
                     finish(app_state, document, &open, &picks.peek());
                     onclose.call(());
                 },
-                "Save the merge"
+                {words::editor::SAVE_MERGE}
             }
-            button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), "Cancel" }
+            button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), {words::CANCEL} }
         }
-        div { class: "part part-merge", tabindex: "0", "aria-label": "The merge",
+        div { class: "part part-merge", tabindex: "0", "aria-label": words::editor::THE_MERGE,
             for (index, piece) in pieces.iter().enumerate() {
                 match piece {
-                    Piece::Merged(lines) => rsx! { Settled { key: "{index}", text: words(lines).into_owned(), first: index == 0, last: index + 1 == pieces.len() } },
+                    Piece::Merged(lines) => rsx! { Settled { key: "{index}", text: text_of(lines).into_owned(), first: index == 0, last: index + 1 == pieces.len() } },
                     Piece::Clash { base, ours, theirs } => rsx! {
                         Clash {
                             key: "{index}",
-                            base: words(base).into_owned(),
-                            mine: words(ours).into_owned(),
-                            theirs: words(theirs).into_owned(),
+                            base: text_of(base).into_owned(),
+                            mine: text_of(ours).into_owned(),
+                            theirs: text_of(theirs).into_owned(),
                             pick: picks.read()[index],
                             onpick: move |pick| picks.write()[index] = Some(pick),
                         }
@@ -145,7 +145,7 @@ fn Settled(text: String, first: bool, last: bool) -> Element {
     let (before, after) = (lines[..head].join("\n"), lines[tail..].join("\n"));
     rsx! {
         if !before.is_empty() { pre { "{before}" } }
-        if hidden > 0 { p { class: "quiet", "{clock::plural(hidden, \"line\")}" } }
+        if hidden > 0 { p { class: "quiet", {words::editor::lines(hidden)} } }
         if !after.is_empty() { pre { "{after}" } }
     }
 }
@@ -161,7 +161,7 @@ fn Clash(
 ) -> Element {
     let side = |title: &'static str, text: &str, which: Pick| {
         let on = pick == Some(which) || pick == Some(Pick::Both);
-        let text = if text.is_empty() { "Nothing" } else { text.trim_end_matches('\n') };
+        let text = if text.is_empty() { words::NOTHING } else { text.trim_end_matches('\n') };
         rsx! {
             button {
                 class: either(on, "side on", "side"),
@@ -175,37 +175,37 @@ fn Clash(
     };
     let both = pick == Some(Pick::Both);
     rsx! {
-        div { class: "clash", role: "group", "aria-label": "Changed by both",
+        div { class: "clash", role: "group", "aria-label": words::editor::CHANGED_BY_BOTH,
             div { class: "sides",
-                {side("Yours", &mine, Pick::Mine)}
-                {side("In the file", &theirs, Pick::Theirs)}
+                {side(words::editor::YOURS, &mine, Pick::Mine)}
+                {side(words::editor::IN_THE_FILE, &theirs, Pick::Theirs)}
             }
             div { class: "acts",
-                button { class: "btn small", r#type: "button", "aria-pressed": both.to_string(), onclick: move |_| onpick.call(Pick::Both), "Keep both" }
+                button { class: "btn small", r#type: "button", "aria-pressed": both.to_string(), onclick: move |_| onpick.call(Pick::Both), {words::editor::KEEP_BOTH} }
                 if !base.is_empty() {
-                    details { summary { "Before" } pre { "{base}" } }
+                    details { summary { {words::editor::BEFORE} } pre { "{base}" } }
                 }
             }
         }
     }
 }
 
-async fn read(document: Document, path: &FilePath) -> Result<Open, String> {
+async fn read(document: Document, path: &FilePath) -> Result<OpenMerge, String> {
     let before = file::before(&document.base()).await.map_err(|failure| failure.text())?;
     let (against, theirs) = file::theirs(path).await.map_err(|failure| failure.text())?;
     let pieces = merge::pieces(before.as_bytes(), document.text().as_bytes(), theirs.as_bytes())
-        .ok_or("This is not text that can be merged.")?;
-    Ok(Open { against, pieces: Rc::new(pieces) })
+        .ok_or(words::editor::CANNOT_BE_MERGED)?;
+    Ok(OpenMerge { against, pieces: Rc::new(pieces) })
 }
 
 /// Puts the outcome into the editor and saves it.
-fn finish(app_state: AppState, document: Document, open: &Open, picks: &[Option<Pick>]) {
+fn finish(app_state: AppState, document: Document, open: &OpenMerge, picks: &[Option<Pick>]) {
     let text = open.text(picks);
     document.with(|editor| editor.set(&text));
     document.build_on(open.against.clone());
     api::run(async move {
         if document.save(app_state).await {
-            app_state.toast("Merged: your changes and those in the file are saved", false, Offer::Nothing);
+            app_state.toast(words::editor::MERGED, false, Offer::Nothing);
         }
     });
 }

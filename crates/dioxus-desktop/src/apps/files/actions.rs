@@ -1,4 +1,4 @@
-//! What can be done to files. Everything is done at once; a toast offers Undo.
+//! Actions on files. Each is done at once, and its toast offers Undo.
 
 use dioxus::prelude::*;
 use shared_types::FilePath;
@@ -11,6 +11,7 @@ use crate::apps;
 use crate::desktop::menu::Item;
 use crate::dom;
 use crate::state::{AppState, Clip, Offer, app_state};
+use crate::words;
 
 /// A name that is not taken yet: `name`, `name 2`, …
 fn free_name(view: FilesView, stem: &str, extension: &str) -> String {
@@ -26,14 +27,18 @@ fn free_name(view: FilesView, stem: &str, extension: &str) -> String {
 
 /// Makes a file or folder with a free name and lets the person name it.
 pub(crate) fn begin_new(view: FilesView, folder: bool) {
-    let name = if folder { free_name(view, "New folder", "") } else { free_name(view, "untitled", ".txt") };
+    let name = if folder {
+        free_name(view, words::files::NEW_FOLDER, "")
+    } else {
+        free_name(view, "untitled", ".txt")
+    };
     let Ok(path) = view.join(&name) else { return };
     let app_state = app_state();
     api::run(async move {
         let answer = if folder { make_folder(&path).await } else { make_file(&path).await };
-        if app_state.report_operation(&format!("Made {}", path.name()), &answer) {
-            api::put(view.chosen, |chosen| *chosen = Some(path.clone()));
-            api::put(view.renaming, |renaming| *renaming = Some(path));
+        if app_state.report_operation(&words::files::made(path.name()), &answer) {
+            api::update_if_open(view.chosen, |chosen| *chosen = Some(path.clone()));
+            api::update_if_open(view.renaming, |renaming| *renaming = Some(path));
         }
     });
 }
@@ -49,7 +54,7 @@ async fn make_folder(path: &FilePath) -> Answer<Done> {
 pub(crate) fn new_file(app_state: AppState, path: FilePath, open: bool) {
     api::run(async move {
         let answer = make_file(&path).await;
-        if app_state.report_operation(&format!("Made {path}"), &answer)
+        if app_state.report_operation(&words::files::made(path.as_str()), &answer)
             && open
             && let Some(app) = apps::find("editor")
         {
@@ -61,7 +66,7 @@ pub(crate) fn new_file(app_state: AppState, path: FilePath, open: bool) {
 pub(crate) fn new_folder(app_state: AppState, path: FilePath) {
     api::run(async move {
         let answer = make_folder(&path).await;
-        app_state.report_operation(&format!("Made {path}"), &answer);
+        app_state.report_operation(&words::files::made(path.as_str()), &answer);
     });
 }
 
@@ -70,7 +75,7 @@ pub(crate) fn delete(mut view: FilesView, path: FilePath) {
     view.chosen.set(None);
     api::run(async move {
         let answer = api::post("/files/delete", &AtPath { path: path.clone() }).await;
-        app_state.report_operation(&format!("Deleted {}", path.name()), &answer);
+        app_state.report_operation(&words::files::deleted(path.name()), &answer);
     });
 }
 
@@ -109,21 +114,21 @@ fn send_move(view: FilesView, from: FilePath, to: FilePath) {
     let app_state = app_state();
     api::run(async move {
         let text = if from.parent() == to.parent() {
-            format!("Renamed {} to {}", from.name(), to.name())
+            words::files::renamed(from.name(), to.name())
         } else {
-            let into = to.parent().map_or_else(|| "the workspace".to_owned(), |p| p.to_string());
-            format!("Moved {} into {into}", from.name())
+            words::files::moved(from.name(), to.parent().as_ref().map(FilePath::as_str))
         };
         let answer = api::post("/files/move", &FromTo { from, to: to.clone() }).await;
         if app_state.report_operation(&text, &answer) {
-            api::put(view.chosen, |chosen| *chosen = chosen.take().map(|_| to));
+            api::update_if_open(view.chosen, |chosen| *chosen = chosen.take().map(|_| to));
         }
     });
 }
 
 pub(crate) fn take(path: FilePath, cut: bool) {
     let mut app_state = app_state();
-    app_state.toast(format!("{} {}", if cut { "Cut" } else { "Copied" }, path.name()), false, Offer::Nothing);
+    let text = if cut { words::files::cut(path.name()) } else { words::files::copied(path.name()) };
+    app_state.toast(text, false, Offer::Nothing);
     app_state.clip.set(Some(Clip { path, cut }));
 }
 
@@ -142,7 +147,7 @@ pub(crate) fn paste(view: FilesView) {
     let Ok(to) = view.join(&free_name(view, &stem, &extension)) else { return };
     api::run(async move {
         let answer = api::post("/files/copy", &FromTo { from: clip.path, to: to.clone() }).await;
-        app_state.report_operation(&format!("Copied to {}", to.name()), &answer);
+        app_state.report_operation(&words::files::copied_to(to.name()), &answer);
     });
 }
 
@@ -161,12 +166,13 @@ pub(crate) fn entry_menu(mut view: FilesView, entry: &Entry) -> Vec<Item> {
     };
     let is_file = matches!(entry.node, FileNode::File { .. });
     let opened = entry.clone();
-    let mut items = vec![Item::new("folder-open", "Open", move || open_entry(view, &opened)).key("Enter")];
+    let mut items =
+        vec![Item::new("folder-open", words::OPEN, move || open_entry(view, &opened)).key("Enter")];
     if is_file {
-        items.push(Item::new("download", "Download", with(|_, path| download(&path))));
+        items.push(Item::new("download", words::files::DOWNLOAD, with(|_, path| download(&path))));
         items.push(Item::new(
             "history",
-            "Versions",
+            words::files::VERSIONS,
             with(|mut view, path| {
                 view.chosen.set(Some(path));
                 view.versions.set(true);
@@ -174,23 +180,26 @@ pub(crate) fn entry_menu(mut view: FilesView, entry: &Entry) -> Vec<Item> {
         ));
     }
     items.push(Item::Line);
-    items.push(Item::new("copy", "Copy", with(|_, path| take(path, false))).key("Ctrl C"));
-    items.push(Item::new("scissors", "Cut", with(|_, path| take(path, true))).key("Ctrl X"));
-    items.push(Item::new("pencil", "Rename", with(|mut view, path| view.renaming.set(Some(path)))).key("F2"));
-    items.push(Item::new("link", "Copy path", with(|_, path| dom::copy(path.as_str()))));
+    items.push(Item::new("copy", words::COPY, with(|_, path| take(path, false))).key("Ctrl C"));
+    items.push(Item::new("scissors", words::files::CUT, with(|_, path| take(path, true))).key("Ctrl X"));
+    items.push(
+        Item::new("pencil", words::files::RENAME, with(|mut view, path| view.renaming.set(Some(path))))
+            .key("F2"),
+    );
+    items.push(Item::new("link", words::files::COPY_PATH, with(|_, path| dom::copy(path.as_str()))));
     items.push(Item::Line);
-    items.push(Item::new("trash-2", "Delete", with(delete)).key("Del").bad());
+    items.push(Item::new("trash-2", words::files::DELETE, with(delete)).key("Del").bad());
     view.chosen.set(Some(entry.path.clone()));
     items
 }
 
 pub(crate) fn folder_menu(view: FilesView) -> Vec<Item> {
     let mut items = vec![
-        Item::new("file-plus", "New file", move || begin_new(view, false)),
-        Item::new("folder-plus", "New folder", move || begin_new(view, true)),
+        Item::new("file-plus", words::files::NEW_FILE, move || begin_new(view, false)),
+        Item::new("folder-plus", words::files::NEW_FOLDER, move || begin_new(view, true)),
     ];
     if app_state().clip.peek().is_some() {
-        items.push(Item::new("clipboard-paste", "Paste", move || paste(view)).key("Ctrl V"));
+        items.push(Item::new("clipboard-paste", words::files::PASTE, move || paste(view)).key("Ctrl V"));
     }
     items
 }

@@ -12,6 +12,7 @@ use crate::desktop::menu::Menu;
 use crate::icons::Icon;
 use crate::parts::Empty;
 use crate::state::app_state;
+use crate::words;
 use crate::{api, clock, dom, upload};
 
 const ROW: usize = 32;
@@ -57,15 +58,15 @@ pub(crate) fn List(view: FilesView) -> Element {
     };
     rsx! {
         div { class: "row head", "aria-hidden": "true",
-            span { class: "name", "Name" }
-            span { class: "size", "Size" }
-            span { class: "when", "Changed" }
+            span { class: "name", {words::files::NAME} }
+            span { class: "size", {words::files::SIZE} }
+            span { class: "when", {words::files::CHANGED} }
         }
         div {
             class: "rows scroll",
             id: "list-{view.window}",
             role: "listbox",
-            "aria-label": "Files",
+            "aria-label": words::files::FILES,
             tabindex: "0",
             onkeydown: keydown,
             onscroll: move |event| {
@@ -83,9 +84,9 @@ pub(crate) fn List(view: FilesView) -> Element {
                 app_state.menu.set(Some(Menu::at(at.x, at.y, actions::folder_menu(view))));
             },
             if total == 0 {
-                Empty { icon: "folder-open", title: "This folder is empty",
-                    p { "Drop files here, or begin with a new one." }
-                    button { class: "btn", onclick: move |_| actions::begin_new(view, false), Icon { name: "file-plus" } "New file" }
+                Empty { icon: "folder-open", title: words::files::FOLDER_EMPTY,
+                    p { {words::files::FOLDER_EMPTY_MORE} }
+                    button { class: "btn", onclick: move |_| actions::begin_new(view, false), Icon { name: "file-plus" } {words::files::NEW_FILE} }
                 }
             }
             div { height: "{first * ROW}px" }
@@ -95,7 +96,7 @@ pub(crate) fn List(view: FilesView) -> Element {
             div { height: "{(total - last) * ROW}px" }
         }
         footer { class: "status",
-            "{clock::plural(total as u64, \"item\")}"
+            {words::files::items(total as u64)}
         }
     }
 }
@@ -195,7 +196,7 @@ fn Rename(view: FilesView, path: FilePath) -> Element {
         input {
             id,
             class: "field rename",
-            "aria-label": "New name",
+            "aria-label": words::files::NEW_NAME,
             value: "{name}",
             oninput: move |event| name.set(event.value()),
             onclick: move |event| event.stop_propagation(),

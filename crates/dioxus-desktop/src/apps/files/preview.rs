@@ -1,4 +1,4 @@
-//! What a file looks like. Bytes become a blob address; nothing of the workspace is ever navigated to.
+//! The preview of a file. Its bytes become a blob address; the page never navigates to content of the workspace.
 
 use dioxus::prelude::*;
 use shared_types::payload::file::FileNode;
@@ -11,13 +11,14 @@ use crate::clock;
 use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{IconButton, LoadError, Loading, either};
+use crate::words;
 
 const LARGEST_TEXT: u64 = 400_000;
 const LARGEST_MEDIA: u64 = 200_000_000;
 
 /// What was made of the bytes.
 #[derive(Clone, PartialEq)]
-enum Shown {
+enum PreviewContent {
     Text(String),
     Media(String),
     Pdf(Vec<u8>),
@@ -26,12 +27,12 @@ enum Shown {
 
 /// A blob address that is let go with its owner.
 #[derive(Clone, PartialEq)]
-struct BlobUrl(std::rc::Rc<Held>);
+struct BlobUrl(std::rc::Rc<OwnedUrl>);
 
 #[derive(PartialEq)]
-struct Held(String);
+struct OwnedUrl(String);
 
-impl Drop for Held {
+impl Drop for OwnedUrl {
     fn drop(&mut self) {
         let _ = Url::revoke_object_url(&self.0);
     }
@@ -42,7 +43,7 @@ fn blob_url(bytes: &[u8], mime: &str) -> Option<BlobUrl> {
     let options = BlobPropertyBag::new();
     options.set_type(mime);
     let blob = Blob::new_with_u8_array_sequence_and_options(&parts, &options).ok()?;
-    Some(BlobUrl(std::rc::Rc::new(Held(Url::create_object_url_with_blob(&blob).ok()?))))
+    Some(BlobUrl(std::rc::Rc::new(OwnedUrl(Url::create_object_url_with_blob(&blob).ok()?))))
 }
 
 #[component]
@@ -53,22 +54,22 @@ pub(crate) fn Preview(view: FilesView, entry: Entry) -> Element {
     let name = entry.path.name().to_owned();
     let about = match &entry.node {
         FileNode::File { size, .. } => format!("{} · {}", clock::size(*size), clock::full(entry.ts)),
-        FileNode::Folder => format!("Folder · {}", clock::full(entry.ts)),
-        FileNode::Symlink { target } => format!("Link to {target}"),
+        FileNode::Folder => words::files::about_folder(&clock::full(entry.ts)),
+        FileNode::Symlink { target } => words::files::about_link(target),
     };
     let is_file = matches!(entry.node, FileNode::File { .. });
     rsx! {
-        aside { class: "preview", "aria-label": "Preview of {name}",
+        aside { class: "preview", "aria-label": words::files::preview_of(&name),
             header {
                 Icon { name: either(is_file, icon_for(&name), "folder") }
                 div { class: "two", b { "{name}" } small { "{about}" } }
-                IconButton { icon: "x", label: "Close the preview", onclick: move |_| chosen.set(None) }
+                IconButton { icon: "x", label: words::files::CLOSE_PREVIEW, onclick: move |_| chosen.set(None) }
             }
             div { class: "acts",
-                button { class: "btn", onclick: move |_| open_entry(view, &opened), "Open" }
+                button { class: "btn", onclick: move |_| open_entry(view, &opened), {words::OPEN} }
                 if is_file {
-                    button { class: "btn", onclick: move |_| actions::download(&down), Icon { name: "download" } "Download" }
-                    button { class: "btn", "aria-pressed": show_versions().to_string(), onclick: move |_| show_versions.toggle(), Icon { name: "history" } "Versions" }
+                    button { class: "btn", onclick: move |_| actions::download(&down), Icon { name: "download" } {words::files::DOWNLOAD} }
+                    button { class: "btn", "aria-pressed": show_versions().to_string(), onclick: move |_| show_versions.toggle(), Icon { name: "history" } {words::files::VERSIONS} }
                 }
             }
             if is_file {
@@ -84,7 +85,7 @@ pub(crate) fn Preview(view: FilesView, entry: Entry) -> Element {
 
 #[component]
 fn Content(entry: Entry) -> Element {
-    let mut shown = use_signal(|| None::<api::Answer<Shown>>);
+    let mut shown = use_signal(|| None::<api::Answer<PreviewContent>>);
     let mut held = use_signal(|| None::<BlobUrl>);
     let what = kind(entry.path.name());
     let name = entry.path.name().to_owned();
@@ -99,23 +100,26 @@ fn Content(entry: Entry) -> Element {
                 Kind::Other => true,
             };
             if too_large {
-                shown.set(Some(Ok(Shown::Nothing("There is no preview for this kind or size of file."))));
+                shown.set(Some(Ok(PreviewContent::Nothing(words::files::NO_PREVIEW_OR_TOO_LARGE))));
                 return;
             }
             let path = api::query("/content", &[("path", entry.path.as_str())]);
             let answer = api::bytes(&path).await.map(|(bytes, _)| match what {
                 Kind::Text | Kind::Markdown => match String::from_utf8(bytes) {
-                    Ok(text) if !text.contains('\0') => Shown::Text(text),
-                    Ok(_) | Err(_) => Shown::Nothing("This is not text."),
+                    Ok(text) if !text.contains('\0') => PreviewContent::Text(text),
+                    Ok(_) | Err(_) => PreviewContent::Nothing(words::files::NOT_TEXT),
                 },
                 Kind::Image(mime) | Kind::Audio(mime) | Kind::Video(mime) => {
                     let url = blob_url(&bytes, mime);
                     let text = url.as_ref().map(|u| u.0.0.clone());
                     held.set(url);
-                    text.map_or(Shown::Nothing("The browser cannot show this."), Shown::Media)
+                    text.map_or(
+                        PreviewContent::Nothing(words::files::BROWSER_CANNOT_SHOW),
+                        PreviewContent::Media,
+                    )
                 }
-                Kind::Pdf => Shown::Pdf(bytes),
-                Kind::Other => Shown::Nothing("There is no preview for this kind of file."),
+                Kind::Pdf => PreviewContent::Pdf(bytes),
+                Kind::Other => PreviewContent::Nothing(words::files::NO_PREVIEW),
             });
             shown.set(Some(answer));
         });
@@ -123,13 +127,15 @@ fn Content(entry: Entry) -> Element {
     match shown.read().clone() {
         None => rsx! { Loading {} },
         Some(Err(failure)) => rsx! { LoadError { failure } },
-        Some(Ok(Shown::Nothing(why))) => rsx! { p { class: "quiet pad", "{why}" } },
-        Some(Ok(Shown::Text(text))) if what == Kind::Markdown => rsx! {
+        Some(Ok(PreviewContent::Nothing(why))) => rsx! { p { class: "quiet pad", "{why}" } },
+        Some(Ok(PreviewContent::Text(text))) if what == Kind::Markdown => rsx! {
             div { class: "read scroll", tabindex: "0", markdown::Markdown { text } }
         },
-        Some(Ok(Shown::Text(text))) => rsx! { pre { class: "code scroll", tabindex: "0", "{text}" } },
-        Some(Ok(Shown::Pdf(bytes))) => rsx! { Pdf { bytes, name } },
-        Some(Ok(Shown::Media(url))) => rsx! { Media { key: "{url}", what, url, name } },
+        Some(Ok(PreviewContent::Text(text))) => {
+            rsx! { pre { class: "code scroll", tabindex: "0", "{text}" } }
+        }
+        Some(Ok(PreviewContent::Pdf(bytes))) => rsx! { Pdf { bytes, name } },
+        Some(Ok(PreviewContent::Media(url))) => rsx! { Media { key: "{url}", what, url, name } },
     }
 }
 
@@ -138,7 +144,7 @@ fn Content(entry: Entry) -> Element {
 fn Media(what: Kind, url: String, name: String) -> Element {
     let mut broken = use_signal(|| false);
     if broken() {
-        return rsx! { p { class: "quiet pad", "This file cannot be shown here. Download it to open it elsewhere." } };
+        return rsx! { p { class: "quiet pad", {words::files::FILE_CANNOT_BE_SHOWN} } };
     }
     rsx! {
         div { class: "media",
@@ -171,7 +177,7 @@ fn Pdf(bytes: Vec<u8>, name: String) -> Element {
     });
     rsx! {
         div { class: "pdf scroll", id,
-            if trouble() { p { class: "quiet pad", "This PDF cannot be shown here. Download it to read it." } }
+            if trouble() { p { class: "quiet pad", {words::files::PDF_CANNOT_BE_SHOWN} } }
         }
     }
 }

@@ -11,11 +11,12 @@ use crate::api;
 use crate::changes::use_changes;
 use crate::icons::Icon;
 use crate::upload;
+use crate::words;
 
 #[component]
 pub(crate) fn Tree(view: FilesView) -> Element {
     rsx! {
-        div { role: "tree", "aria-label": "Folders",
+        div { role: "tree", "aria-label": words::files::FOLDERS,
             Branch { view, path: None, depth: 0, open_at_first: true }
         }
     }
@@ -32,7 +33,7 @@ fn Branch(view: FilesView, path: Option<FilePath>, depth: u32, open_at_first: bo
     };
     let mut open = use_signal(|| open_at_first || within);
     let mut target = use_signal(|| false);
-    let name = path.as_ref().map_or_else(|| "Workspace".to_owned(), |p| p.name().to_owned());
+    let name = path.as_ref().map_or_else(|| words::files::WORKSPACE.to_owned(), |p| p.name().to_owned());
     let icon = match (&path, open()) {
         (None, _) => "house",
         (Some(_), true) => "folder-open",
@@ -60,7 +61,7 @@ fn Branch(view: FilesView, path: Option<FilePath>, depth: u32, open_at_first: bo
                     actions::move_into(view, path, dropped.clone());
                 }
             },
-            button { class: if is_open { "twist open" } else { "twist" }, "aria-label": if is_open { "Close {name}" } else { "Open {name}" }, onclick: move |_| open.toggle(), Icon { name: "chevron-right" } }
+            button { class: if is_open { "twist open" } else { "twist" }, "aria-label": if is_open { words::files::close_folder(&name) } else { words::files::open_folder(&name) }, onclick: move |_| open.toggle(), Icon { name: "chevron-right" } }
             button { class: "go", onclick: move |_| { open.set(true); view.go(to.clone()) },
                 Icon { name: icon }
                 span { "{name}" }

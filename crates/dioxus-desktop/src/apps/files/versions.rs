@@ -1,4 +1,4 @@
-//! What a file was before: each version with its diff to now, and one press to have it back.
+//! The versions of a file: each with its diff to the present one, and a button that restores it.
 
 use dioxus::prelude::*;
 use shared_types::payload::file::FileNode;
@@ -10,6 +10,7 @@ use crate::changes::use_changes;
 use crate::clock;
 use crate::parts::{Changes, Empty, LoadError, Loading, author};
 use crate::state::app_state;
+use crate::words;
 
 #[component]
 pub(crate) fn Versions(path: FilePath) -> Element {
@@ -24,7 +25,7 @@ pub(crate) fn Versions(path: FilePath) -> Element {
         None => rsx! { Loading {} },
         Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
         Some(Ok(versions)) if versions.is_empty() => rsx! {
-            Empty { icon: "history", title: "No versions yet", p { "They appear as the file changes." } }
+            Empty { icon: "history", title: words::files::NO_VERSIONS, p { {words::files::NO_VERSIONS_MORE} } }
         },
         Some(Ok(versions)) => rsx! {
             ol { class: "versions scroll",
@@ -38,7 +39,7 @@ pub(crate) fn Versions(path: FilePath) -> Element {
                         if open() == Some(version.seq) {
                             div { class: "version-body",
                                 if i == 0 {
-                                    p { class: "quiet", "This is how it is now." }
+                                    p { class: "quiet", {words::files::PRESENT_VERSION} }
                                 } else {
                                     Difference { path: path.clone(), seq: version.seq }
                                     if let Some(FileNode::File { hash, .. }) = &version.node {
@@ -48,7 +49,7 @@ pub(crate) fn Versions(path: FilePath) -> Element {
                                                 let (path, hash) = (path.clone(), hash.to_string());
                                                 move |_| restore(path.clone(), hash.clone())
                                             },
-                                            "Restore this version"
+                                            {words::files::RESTORE_VERSION}
                                         }
                                     }
                                 }
@@ -71,7 +72,7 @@ fn restore(path: FilePath, hash: String) {
             }
             Err(failure) => Err(failure),
         };
-        app_state.report_operation(&format!("Restored an older {}", path.name()), &answer);
+        app_state.report_operation(&words::files::restored(path.name()), &answer);
     });
 }
 
@@ -86,7 +87,9 @@ fn Difference(path: FilePath, seq: Seq) -> Element {
     match &*difference.read() {
         None => rsx! { Loading {} },
         Some(Err(failure)) => rsx! { p { class: "quiet", "{failure.text()}" } },
-        Some(Ok(found)) if found.changes.is_empty() => rsx! { p { class: "quiet", "The same as now." } },
+        Some(Ok(found)) if found.changes.is_empty() => {
+            rsx! { p { class: "quiet", {words::files::SAME_AS_NOW} } }
+        }
         Some(Ok(found)) => {
             rsx! { Changes { changes: found.changes.clone(), total: found.total, notes: Vec::new() } }
         }

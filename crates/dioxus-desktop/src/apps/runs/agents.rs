@@ -10,6 +10,7 @@ use crate::icons::Icon;
 use crate::parts::{SOME_WORDS, press};
 use crate::runs;
 use crate::state::AppState;
+use crate::words;
 
 /// One press on an agent shows only its steps, another all of them again.
 pub(super) fn tree(app_state: AppState, details: &RunDetails, only: Signal<Option<TaskId>>) -> Element {
@@ -18,7 +19,7 @@ pub(super) fn tree(app_state: AppState, details: &RunDetails, only: Signal<Optio
     if rows.is_empty() {
         let begins = !details.line.state.is_over();
         return rsx! {
-            if begins { p { class: "quiet", role: "status", "The first agent is on its way." } }
+            if begins { p { class: "quiet", role: "status", {words::runs::FIRST_AGENT_COMES} } }
         };
     }
     let line = &details.line;
@@ -28,11 +29,11 @@ pub(super) fn tree(app_state: AppState, details: &RunDetails, only: Signal<Optio
     from.dedup();
     let from = from.join(", ");
     rsx! {
-        h3 { "Agents" }
+        h3 { {words::runs::AGENTS} }
         if !from.is_empty() && line.state.is_over() {
-            p { class: "note-line", Icon { name: "info" } span { "They have read words from {from}." } }
+            p { class: "note-line", Icon { name: "info" } span { {words::runs::have_read(&from)} } }
         } else if !from.is_empty() {
-            p { class: "note-line warn", Icon { name: "triangle-alert" } span { "They have read words from {from}, which may try to steer them. What cannot be undone is asked about first." } }
+            p { class: "note-line warn", Icon { name: "triangle-alert" } span { {words::runs::have_read_and_work(&from)} } }
         }
         ul { class: "agents",
             for (depth, agent) in rows { {row(app_state, line, depth, agent, only)} }
@@ -70,7 +71,7 @@ fn row(
             button {
                 class: if on { "go on" } else { "go" },
                 "aria-pressed": on.to_string(),
-                title: "Show only its steps",
+                title: words::runs::ONLY_ITS_STEPS,
                 onclick: move |_| only.set((!on).then_some(task)),
                 Icon { name: role_icon(&agent.role) }
                 span { class: "two",
@@ -80,7 +81,7 @@ fn row(
                 small { class: "quiet", {cost(&agent.cost)} }
             }
             if !agent.taint.is_empty() && !line.state.is_over() {
-                p { class: "note-line", span { "Has read such words." } {press("btn small", "", "Trust", trust)} }
+                p { class: "note-line", span { {words::runs::READ_SUCH_WORDS} } {press("btn small", "", words::runs::TRUST, trust)} }
             }
             if working && !words.is_empty() {
                 div { class: "words-live", "aria-live": "off", p { "{words}" } }
@@ -112,14 +113,14 @@ pub(super) fn Steer(details: RunDetails) -> Element {
     rsx! {
         form { class: "bar steer", onsubmit: say,
             Icon { name: "corner-down-right" }
-            input { class: "field", placeholder: "Steer: say something while they work", "aria-label": "Steer", required: true, pattern: SOME_WORDS, value: "{words}", oninput: move |e| words.set(e.value()) }
-            select { "aria-label": "To whom", onchange: move |e| to.set(e.value().parse().ok()),
-                option { value: "", "to whoever leads" }
+            input { class: "field", placeholder: words::runs::STEER_EXAMPLE, "aria-label": words::runs::STEER, required: true, pattern: SOME_WORDS, value: "{words}", oninput: move |e| words.set(e.value()) }
+            select { "aria-label": words::runs::TO_WHOM, onchange: move |e| to.set(e.value().parse().ok()),
+                option { value: "", {words::runs::TO_LEAD} }
                 for agent in &working {
-                    option { key: "{agent.task}", value: "{agent.task}", selected: chosen == Some(agent.task), "to the {agent.role}" }
+                    option { key: "{agent.task}", value: "{agent.task}", selected: chosen == Some(agent.task), {words::runs::to_role(&agent.role)} }
                 }
             }
-            button { class: "btn", r#type: "submit", "Steer" }
+            button { class: "btn", r#type: "submit", {words::runs::STEER} }
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::parts::{IconButton, press};
 use crate::runs::{self, is_unrecorded};
 use crate::state::AppState;
 use crate::undo::{self, Plan, Target, Way};
+use crate::words;
 
 pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> Element {
     // A recorded run resumes by the button below its bounds.
@@ -37,17 +38,17 @@ pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> E
     if let Some(ended) = line.ended {
         facts.push(duration(u64::try_from(ended.millis() - line.started.millis()).unwrap_or_default()));
     }
-    facts.push(clock::plural(line.cost.steps, "step"));
+    facts.push(words::steps(line.cost.steps));
     facts.push(cost(&line.cost));
     facts.extend(details.model.clone());
     facts.retain(|fact| !fact.is_empty());
     rsx! {
         header { class: "run-head",
             div { class: "line",
-                span { class: "only-narrow", IconButton { icon: "chevron-left", label: "All runs", onclick: move |_| back(window) } }
+                span { class: "only-narrow", IconButton { icon: "chevron-left", label: words::runs::ALL_RUNS, onclick: move |_| back(window) } }
                 h1 { class: if undone { "gone" } else { "" }, "{title}" }
                 span { class, id: "run-state", "{word}" }
-                if undone { span { class: "chip", "undone" } }
+                if undone { span { class: "chip", {words::UNDONE} } }
             }
             if !objective.is_empty() && *objective != title {
                 p { class: "objective", "{objective}" }
@@ -57,15 +58,15 @@ pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> E
             div { class: "acts",
                 if !over {
                     if paused && !is_recorded {
-                        {press("btn pri", "play", "Go on", does(run, RunGesture::Resume { budget: None }))}
+                        {press("btn pri", "play", words::runs::GO_ON, does(run, RunGesture::Resume { budget: None }))}
                     } else if !paused {
-                        {press("btn", "pause", "Pause", does(run, RunGesture::Pause))}
-                        {press("btn", "user", "Take over", does(run, RunGesture::TakeOver))}
+                        {press("btn", "pause", words::runs::PAUSE, does(run, RunGesture::Pause))}
+                        {press("btn", "user", words::runs::TAKE_OVER, does(run, RunGesture::TakeOver))}
                     }
-                    {press("btn danger", "square", "Stop", does(run, RunGesture::Stop))}
+                    {press("btn danger", "square", words::STOP, does(run, RunGesture::Stop))}
                 }
                 if over && !is_unrecorded(line) {
-                    {press("btn", if undone { "redo-2" } else { "undo-2" }, if undone { "Redo the run" } else { "Undo the run" }, revert)}
+                    {press("btn", if undone { "redo-2" } else { "undo-2" }, if undone { {words::runs::REDO_RUN} } else { {words::runs::UNDO_RUN} }, revert)}
                 }
             }
             if let Some(reason) = &line.reason {
@@ -73,10 +74,11 @@ pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> E
             }
             if paused && *is_recorded {
                 details { class: "opens", open: true,
-                    summary { "What it may take" }
+                    summary { {words::runs::BUDGET} }
                     BudgetForm {
                         value: details.budget,
-                        verb: "Go on",
+                        verb: words::runs::GO_ON,
+                        class: "btn pri",
                         onset: move |budget| runs::gesture(run, RunGesture::Resume { budget: Some(budget) }),
                     }
                 }
@@ -98,10 +100,10 @@ fn spent(bounds: &Budget, line: &RunLine) -> Element {
         .max(part(line.cost.steps, bounds.steps));
     rsx! {
         div { class: "spent",
-            div { class: "meter", role: "meter", "aria-label": "Spent", "aria-valuenow": "{full}", "aria-valuemin": "0", "aria-valuemax": "100",
+            div { class: "meter", role: "meter", "aria-label": words::runs::SPENT, "aria-valuenow": "{full}", "aria-valuemin": "0", "aria-valuemax": "100",
                 i { class: if full >= 90 { "w" } else { "a" }, width: "{full}%" }
             }
-            small { "{full}% of " {budget(bounds)} }
+            small { {words::runs::spent_of(full, &budget(bounds))} }
         }
     }
 }
@@ -114,7 +116,7 @@ pub(super) fn outcome(app_state: AppState, details: &RunDetails) -> Element {
         return rsx! {};
     }
     rsx! {
-        section { class: "outcome", "aria-label": "Result",
+        section { class: "outcome", "aria-label": words::runs::RESULT,
             if let Some(summary) = summary {
                 div { class: "read", Markdown { text: summary } }
             }

@@ -11,9 +11,10 @@ use crate::clock;
 use crate::dom;
 use crate::format::{cost, role_icon, role_name};
 use crate::icons::Icon;
-use crate::parts::{IconButton, LoadError, Loading, press};
+use crate::parts::{IconButton, LoadError, Loading, either, press};
 use crate::state::{AppState, app_state};
 use crate::undo::{self, Plan, Target, Way};
+use crate::words;
 
 const ROW: usize = 36;
 const SPARE: usize = 10;
@@ -86,9 +87,9 @@ pub(super) fn Steps(
             },
             {above}
             if total > 0 {
-                h3 { "Steps" if only.read().is_some() { " of one agent" } }
+                h3 { {either(only.read().is_some(), words::runs::STEPS_OF_ONE, words::runs::STEPS)} }
             }
-            div { class: "space steps", id: "{space}", role: "listbox", tabindex: "0", "aria-label": "Steps, newest first", height: "{total * ROW}px", onkeydown: keydown,
+            div { class: "space steps", id: "{space}", role: "listbox", tabindex: "0", "aria-label": words::runs::STEPS_LIST, height: "{total * ROW}px", onkeydown: keydown,
                 div { class: "slab", top: "{first * ROW}px",
                     for index in first..last {
                         {row(&details, &steps[index], index.checked_sub(1).and_then(|above| steps.get(above)), chosen)}
@@ -96,7 +97,7 @@ pub(super) fn Steps(
                 }
             }
             if hidden > 0 {
-                {press("btn ghost wide", "", format!("Show {} earlier", clock::plural(hidden, "step")), more)}
+                {press("btn ghost wide", "", words::runs::show_earlier(hidden), more)}
             }
         }
     }
@@ -143,12 +144,12 @@ fn row(details: &RunDetails, step: &Step, above: Option<&Step>, mut chosen: Sign
             role: "option",
             "aria-selected": on.to_string(),
             onclick: move |_| chosen.set((!on).then_some(seq)),
-            span { class: "who", if begins { Icon { name: role_icon(role) } {if role.is_empty() { "Run".to_owned() } else { role_name(role) }} } }
+            span { class: "who", if begins { Icon { name: role_icon(role) } {if role.is_empty() { words::runs::RUN.to_owned() } else { role_name(role) }} } }
             Icon { name: icon }
             span { class: "w", "{step.label}" }
-            if step.failed { span { class: "chip bad", "failed" } }
-            if step.undone { span { class: "chip", "undone" } }
-            if step.files > 0 { span { class: "chip", {clock::plural(step.files, "file")} } }
+            if step.failed { span { class: "chip bad", {words::FAILED} } }
+            if step.undone { span { class: "chip", {words::UNDONE} } }
+            if step.files > 0 { span { class: "chip", {words::files(step.files)} } }
             small { {cost(&step.cost)} }
             time { {clock::time(step.ts)} }
         }
@@ -172,19 +173,19 @@ pub(super) fn Parts(run: RunId, seq: Seq, revision: u64, chosen: Signal<Option<S
             let step = &parts.step;
             rsx! {
                 h3 { "{step.label}" }
-                p { class: "quiet", {clock::full(step.ts)} " · event {seq}" }
+                p { class: "quiet", {clock::full(step.ts)} {words::runs::at_event(seq)} }
                 {acts(app_state, run, step)}
                 for note in &parts.notes {
                     p { class: "note-line", Icon { name: "info" } "{note}" }
                 }
-                {part("Given", parts.input.as_deref())}
-                {part("Came back", parts.output.as_deref())}
+                {part(words::runs::GIVEN, parts.input.as_deref())}
+                {part(words::runs::CAME_BACK, parts.output.as_deref())}
             }
         }
     };
     rsx! {
-        aside { class: "detail scroll", "aria-label": "Step",
-            IconButton { icon: "x", label: "Close the step", class: "corner", onclick: move |_| chosen.set(None) }
+        aside { class: "detail scroll", "aria-label": words::runs::STEP,
+            IconButton { icon: "x", label: words::runs::CLOSE_STEP, class: "corner", onclick: move |_| chosen.set(None) }
             {body}
         }
     }
@@ -229,7 +230,7 @@ fn acts(app_state: AppState, run: RunId, step: &Step) -> Element {
                 {press("btn", if way == Way::Undo { "undo-2" } else { "redo-2" }, way.verb(), revert)}
             }
             {again}
-            {press("btn ghost", "history", "In the timeline", look)}
+            {press("btn ghost", "history", words::runs::IN_TIMELINE, look)}
         }
     }
 }

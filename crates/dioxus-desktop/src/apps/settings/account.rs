@@ -12,6 +12,7 @@ use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{IconButton, LoadError, Loading, SOME_WORDS, either};
 use crate::state::{Offer, app_state};
+use crate::words;
 
 /// Removes something by its route, then reads the list again.
 pub(super) fn remove(route: String, said: &'static str, turn: Signal<u32>) {
@@ -20,7 +21,7 @@ pub(super) fn remove(route: String, said: &'static str, turn: Signal<u32>) {
         match api::delete(&route).await {
             Ok(()) => {
                 app_state.toast(said, false, Offer::Nothing);
-                api::put(turn, |turn| *turn += 1);
+                api::update_if_open(turn, |turn| *turn += 1);
             }
             Err(failure) => app_state.report_failure(&failure),
         }
@@ -40,7 +41,7 @@ pub(crate) fn Passkeys() -> Element {
     let add = move |event: FormEvent| {
         event.prevent_default();
         let label = name.peek().trim().to_owned();
-        let label = if label.is_empty() { "This device".to_owned() } else { label };
+        let label = if label.is_empty() { words::settings::account::THIS_DEVICE.to_owned() } else { label };
         busy.set(true);
         spawn(async move {
             let answer = register(&label).await;
@@ -49,29 +50,29 @@ pub(crate) fn Passkeys() -> Element {
                 Ok(()) => {
                     name.set(String::new());
                     *turn.write() += 1;
-                    app_state.toast("Passkey added", false, Offer::Nothing);
+                    app_state.toast(words::settings::account::PASSKEY_ADDED, false, Offer::Nothing);
                 }
                 Err(failure) => app_state.report_failure(&failure),
             }
         });
     };
     rsx! {
-        p { class: "quiet", "A passkey signs you in with this device's lock: no password, nothing to type." }
+        p { class: "quiet", {words::settings::account::PASSKEYS_ABOUT} }
         form { class: "line", onsubmit: add,
-            input { class: "field", placeholder: "Name, such as Laptop", "aria-label": "Name of the passkey", value: "{name}", oninput: move |e| name.set(e.value()) }
-            button { class: "btn pri", r#type: "submit", disabled: busy(), Icon { name: "plus" } "Add a passkey" }
+            input { class: "field", placeholder: words::settings::account::PASSKEY_NAME_EXAMPLE, "aria-label": words::settings::account::PASSKEY_NAME, value: "{name}", oninput: move |e| name.set(e.value()) }
+            button { class: "btn pri", r#type: "submit", disabled: busy(), Icon { name: "plus" } {words::settings::account::ADD_PASSKEY} }
         }
         match &*keys.read() {
             None => rsx! { Loading {} },
             Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
-            Some(Ok(keys)) if keys.is_empty() => rsx! { p { class: "quiet", "There is none yet. Until then only a link from the machine itself signs you in." } },
+            Some(Ok(keys)) if keys.is_empty() => rsx! { p { class: "quiet", {words::settings::account::NO_PASSKEYS} } },
             Some(Ok(keys)) => rsx! {
                 ul { class: "things",
                     for key in keys.clone() {
                         li { key: "{key.id}",
                             Icon { name: "key-round" }
-                            div { class: "two", b { "{key.name}" } small { "added {clock::when(key.created)}" if let Some(used) = key.used { ", used {clock::when(used)}" } } }
-                            IconButton { icon: "trash-2", label: "Remove {key.name}", onclick: move |_| remove(format!("/auth/passkeys/{}", dom::encode(&key.id)), "Passkey removed", turn) }
+                            div { class: "two", b { "{key.name}" } small { {words::settings::account::added(&clock::when(key.created), key.used.map(clock::when).as_deref())} } }
+                            IconButton { icon: "trash-2", label: words::settings::account::remove(&key.name), onclick: move |_| remove(format!("/auth/passkeys/{}", dom::encode(&key.id)), words::settings::account::PASSKEY_REMOVED, turn) }
                         }
                     }
                 }
@@ -96,7 +97,7 @@ pub(crate) fn Sessions() -> Element {
         "/auth/sessions".to_owned()
     });
     rsx! {
-        p { class: "quiet", "Every browser that is signed in. Ending one signs it out at once." }
+        p { class: "quiet", {words::settings::account::SESSIONS_ABOUT} }
         match &*sessions.read() {
             None => rsx! { Loading {} },
             Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
@@ -106,11 +107,11 @@ pub(crate) fn Sessions() -> Element {
                         li { key: "{session.id}",
                             Icon { name: either(session.browser.contains("Mobile"), "smartphone", "monitor") }
                             div { class: "two",
-                                b { "{browser(&session.browser)}" if session.current { span { class: "chip ok", "this one" } } }
-                                small { "{session.address} · seen {clock::when(session.seen)} · since {clock::when(session.created)}" }
+                                b { "{browser(&session.browser)}" if session.current { span { class: "chip ok", {words::settings::account::THIS_SESSION} } } }
+                                small { {words::settings::account::session(&session.address, &clock::when(session.seen), &clock::when(session.created))} }
                             }
                             if !session.current {
-                                button { class: "btn", onclick: move |_| remove(format!("/auth/sessions/{}", dom::encode(&session.id)), "Session ended", turn), "End" }
+                                button { class: "btn", onclick: move |_| remove(format!("/auth/sessions/{}", dom::encode(&session.id)), words::settings::account::SESSION_ENDED, turn), {words::settings::account::END} }
                             }
                         }
                     }
@@ -133,14 +134,14 @@ fn browser(agent: &str) -> String {
         ("Windows", "Windows"),
         ("Android", "Android"),
         ("iPhone", "iPhone"),
-        ("Mac OS", "macOS"),
+        ("Macintosh", "macOS"),
         ("Linux", "Linux"),
     ];
     let find = |table: &[(&str, &'static str)]| {
         table.iter().find(|(sign, _)| agent.contains(sign)).map(|(_, name)| *name)
     };
     match (find(&kinds), find(&systems)) {
-        (Some(kind), Some(system)) => format!("{kind} on {system}"),
+        (Some(kind), Some(system)) => words::settings::account::browser_on(kind, system),
         (Some(kind), None) => kind.to_owned(),
         (None, _) => agent.chars().take(60).collect(),
     }
@@ -182,24 +183,24 @@ pub(crate) fn Tokens() -> Element {
         });
     };
     rsx! {
-        p { class: "quiet", "For scripts. A token can do only what its scopes say, and its secret is shown once." }
+        p { class: "quiet", {words::settings::account::TOKENS_ABOUT} }
         form { class: "line", onsubmit: make,
-            input { class: "field", placeholder: "What it is for", "aria-label": "Name of the token", required: true, pattern: SOME_WORDS, value: "{name}", oninput: move |e| name.set(e.value()) }
-            label { class: "check", input { r#type: "checkbox", checked: write(), onchange: move |e| write.set(e.checked()) } "write" }
-            label { class: "check", input { r#type: "checkbox", checked: terminal(), onchange: move |e| terminal.set(e.checked()) } "terminal" }
-            select { "aria-label": "How long", onchange: move |e| days.set(e.value()),
-                option { value: "30", "30 days" }
-                option { value: "90", selected: true, "90 days" }
-                option { value: "365", "a year" }
-                option { value: "", "for ever" }
+            input { class: "field", placeholder: words::settings::account::TOKEN_NAME_EXAMPLE, "aria-label": words::settings::account::TOKEN_NAME, required: true, pattern: SOME_WORDS, value: "{name}", oninput: move |e| name.set(e.value()) }
+            label { class: "check", input { r#type: "checkbox", checked: write(), onchange: move |e| write.set(e.checked()) } {words::settings::account::SCOPE_WRITE} }
+            label { class: "check", input { r#type: "checkbox", checked: terminal(), onchange: move |e| terminal.set(e.checked()) } {words::settings::account::SCOPE_TERMINAL} }
+            select { "aria-label": words::settings::account::HOW_LONG, onchange: move |e| days.set(e.value()),
+                option { value: "30", {words::settings::account::DAYS_30} }
+                option { value: "90", selected: true, {words::settings::account::DAYS_90} }
+                option { value: "365", {words::settings::account::A_YEAR} }
+                option { value: "", {words::settings::account::FOR_EVER} }
             }
-            button { class: "btn pri", r#type: "submit", "Make" }
+            button { class: "btn pri", r#type: "submit", {words::settings::account::MAKE} }
         }
         if let Some(text) = secret() {
             div { class: "secret", role: "status",
-                p { "Copy it now; it will not be shown again." }
+                p { {words::settings::account::COPY_NOW} }
                 code { id: "token-secret", "{text}" }
-                button { class: "btn", onclick: { let text = text.clone(); move |_| dom::copy(&text) }, Icon { name: "copy" } "Copy" }
+                button { class: "btn", onclick: { let text = text.clone(); move |_| dom::copy(&text) }, Icon { name: "copy" } {words::COPY} }
             }
         }
         match &*tokens.read() {
@@ -212,9 +213,9 @@ pub(crate) fn Tokens() -> Element {
                             Icon { name: "ticket" }
                             div { class: "two",
                                 b { "{token.name}" }
-                                small { "{scopes(&token.scopes)} · made {clock::when(token.created)}" if let Some(end) = token.expires { " · ends {clock::when(end)}" } }
+                                small { {words::settings::account::token(&scopes(&token.scopes), &clock::when(token.created), token.expires.map(clock::when).as_deref())} }
                             }
-                            IconButton { icon: "trash-2", label: "Revoke {token.name}", onclick: move |_| remove(format!("/auth/tokens/{}", dom::encode(&token.id)), "Token revoked", turn) }
+                            IconButton { icon: "trash-2", label: words::settings::account::revoke(&token.name), onclick: move |_| remove(format!("/auth/tokens/{}", dom::encode(&token.id)), words::settings::account::TOKEN_REVOKED, turn) }
                         }
                     }
                 }
@@ -225,10 +226,10 @@ pub(crate) fn Tokens() -> Element {
 
 fn scopes(scopes: &[Scope]) -> String {
     let names = scopes.iter().map(|scope| match scope {
-        Scope::Read => "read",
-        Scope::Write => "write",
-        Scope::Terminal => "terminal",
-        Scope::Account => "account",
+        Scope::Read => words::settings::account::SCOPE_READ,
+        Scope::Write => words::settings::account::SCOPE_WRITE,
+        Scope::Terminal => words::settings::account::SCOPE_TERMINAL,
+        Scope::Account => words::settings::account::SCOPE_ACCOUNT,
     });
     names.collect::<Vec<_>>().join(", ")
 }
@@ -247,13 +248,13 @@ pub(crate) fn Recovery() -> Element {
         });
     };
     rsx! {
-        p { class: "quiet", "Ten codes, each good for one sign-in, for the day when every passkey is lost. Making new ones ends the old ones. Keep them on paper." }
-        button { class: "btn", onclick: make, Icon { name: "shield-check" } "Make ten new codes" }
+        p { class: "quiet", {words::settings::account::CODES_ABOUT} }
+        button { class: "btn", onclick: make, Icon { name: "shield-check" } {words::settings::account::MAKE_CODES} }
         if !codes.read().is_empty() {
             div { class: "secret", role: "status",
-                p { "They are shown only now." }
+                p { {words::settings::account::CODES_SHOWN_ONCE} }
                 ol { class: "codes", for code in codes() { li { key: "{code}", code { "{code}" } } } }
-                button { class: "btn", onclick: move |_| dom::copy(&codes.peek().join("\n")), Icon { name: "copy" } "Copy all" }
+                button { class: "btn", onclick: move |_| dom::copy(&codes.peek().join("\n")), Icon { name: "copy" } {words::settings::account::COPY_ALL} }
             }
         }
     }

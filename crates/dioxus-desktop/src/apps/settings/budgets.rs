@@ -10,6 +10,7 @@ use crate::dom;
 use crate::format::{budget, cost, duration, role_icon, role_name};
 use crate::icons::Icon;
 use crate::state::app_state;
+use crate::words;
 
 const ROLES: [&str; 4] = ["conductor", "writer", "researcher", "terminal"];
 
@@ -36,20 +37,20 @@ pub(super) fn budgets(list: &ModelList) -> Element {
     let (most, today) = (list.daily.micros.unwrap_or_default(), list.today.micros);
     let full = share(today, most);
     rsx! {
-        p { "Today: " {cost(&list.today)} if list.today.tokens == 0 { "nothing yet" } }
+        p { {words::settings::models::TODAY} {cost(&list.today)} if list.today.tokens == 0 { {words::settings::models::NOTHING_YET} } }
         if most > 0 {
-            div { class: "meter", role: "meter", "aria-label": "Spent today", "aria-valuenow": "{full}", i { class: if full >= 90 { "w" } else { "a" }, width: "{full}%" } }
+            div { class: "meter", role: "meter", "aria-label": words::settings::models::SPENT_TODAY, "aria-valuenow": "{full}", i { class: if full >= 90 { "w" } else { "a" }, width: "{full}%" } }
         }
-        h3 { "For each run" }
-        BudgetForm { value: list.budget, verb: "Keep", onset: move |value| keep("runs.budget", value) }
-        h3 { "For a day" }
-        BudgetForm { value: list.daily, verb: "Keep", onset: move |value| keep("runs.daily", value) }
-        h3 { "For one agent" }
-        p { class: "quiet", "What one agent of a role may take in a run, within what the run has. At its bound the run pauses; going on gives the agent as much again. Minutes are counted while its model answers and its calls run." }
+        h3 { {words::settings::models::FOR_EACH_RUN} }
+        BudgetForm { value: list.budget, verb: words::settings::KEEP, onset: move |value| keep("runs.budget", value) }
+        h3 { {words::settings::models::FOR_A_DAY} }
+        BudgetForm { value: list.daily, verb: words::settings::KEEP, onset: move |value| keep("runs.daily", value) }
+        h3 { {words::settings::models::FOR_ONE_AGENT} }
+        p { class: "quiet", {words::settings::models::FOR_ONE_AGENT_ABOUT} }
         div { class: "bounds",
             for role in ROLES { OfRole { key: "{role}", role } }
         }
-        h3 { "Before what cannot be undone" }
+        h3 { {words::settings::models::OUTBOX} }
         {outbox()}
     }
 }
@@ -61,8 +62,8 @@ fn outbox() -> Element {
     let app_state = app_state();
     let now = app_state.setting_as("runs.outbox").unwrap_or(HOLDS[1]);
     rsx! {
-        p { class: "quiet", "Commands with the network, and tools of others that do more than read, lie in the outbox for so long. Until then you can call them off." }
-        select { "aria-label": "How long calls wait in the outbox", onchange: move |e| app_state.set("runs.outbox", e.value().parse::<u64>().ok().into()),
+        p { class: "quiet", {words::settings::models::OUTBOX_ABOUT} }
+        select { "aria-label": words::settings::models::OUTBOX_TIME, onchange: move |e| app_state.set("runs.outbox", e.value().parse::<u64>().ok().into()),
             if !HOLDS.contains(&now) { option { value: "{now}", selected: true, {duration(now * 1000)} } }
             for seconds in HOLDS { option { key: "{seconds}", value: "{seconds}", selected: seconds == now, {duration(seconds * 1000)} } }
         }
@@ -82,7 +83,7 @@ fn OfRole(role: &'static str) -> Element {
                 small { {budget(&value)} }
                 Icon { name: "chevron-down" }
             }
-            BudgetForm { value, verb: "Keep", onset: move |value| keep(&setting, value) }
+            BudgetForm { value, verb: words::settings::KEEP, onset: move |value| keep(&setting, value) }
         }
     }
 }
@@ -104,10 +105,10 @@ type Typed = [Option<String>; 4];
 impl Bound {
     fn label(self) -> &'static str {
         match self {
-            Self::Dollars => "Dollars",
-            Self::Minutes => "Minutes",
-            Self::Tokens => "Thousand tokens",
-            Self::Steps => "Steps",
+            Self::Dollars => words::settings::models::DOLLARS,
+            Self::Minutes => words::settings::models::MINUTES,
+            Self::Tokens => words::settings::models::THOUSAND_TOKENS,
+            Self::Steps => words::settings::models::STEPS,
         }
     }
 
@@ -145,7 +146,12 @@ impl Bound {
 
 /// Four bounds to fill in.
 #[component]
-pub(crate) fn BudgetForm(value: Budget, verb: &'static str, onset: EventHandler<Budget>) -> Element {
+pub(crate) fn BudgetForm(
+    value: Budget,
+    verb: &'static str,
+    #[props(default = "btn")] class: &'static str,
+    onset: EventHandler<Budget>,
+) -> Element {
     let mut typed = use_signal(Typed::default);
     let mut wrong = use_signal(|| None::<Bound>);
     let submit = move |event: FormEvent| {
@@ -168,17 +174,17 @@ pub(crate) fn BudgetForm(value: Budget, verb: &'static str, onset: EventHandler<
         form { class: "line budget", onsubmit: submit,
             for (at, bound) in BOUNDS.into_iter().enumerate() {
                 label { {bound.label()}
-                    input { class: "field", inputmode: "decimal", placeholder: "no limit", value: shown(at, bound),
+                    input { class: "field", inputmode: "decimal", placeholder: words::settings::models::NO_LIMIT, value: shown(at, bound),
                         "aria-invalid": (wrong() == Some(bound)).then_some("true"),
                         oninput: move |e| typed.write()[at] = Some(e.value()),
                     }
                 }
             }
-            button { class: if verb == "Keep" { "btn" } else { "btn pri" }, r#type: "submit", "{verb}" }
+            button { class, r#type: "submit", "{verb}" }
             if let Some(bound) = wrong() {
-                small { class: "wrong", role: "alert", {bound.label()} ": that is no number, so nothing was changed. Leave it empty for no limit." }
+                small { class: "wrong", role: "alert", {words::settings::models::not_a_number(bound.label())} }
             } else {
-                small { class: "quiet", "Now: " {budget(&value)} }
+                small { class: "quiet", {words::settings::models::budget_now(&budget(&value))} }
             }
         }
     }

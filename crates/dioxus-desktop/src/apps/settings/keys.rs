@@ -11,6 +11,7 @@ use crate::format::role_name;
 use crate::icons::Icon;
 use crate::parts::{IconButton, SOME_WORDS, either, press};
 use crate::state::app_state;
+use crate::words;
 
 /// The key of that name, if the vault has one.
 pub(super) fn known(keys: &[KeyEntry], name: &str) -> Option<KeyEntry> {
@@ -20,12 +21,12 @@ pub(super) fn known(keys: &[KeyEntry], name: &str) -> Option<KeyEntry> {
 /// A provider by the name that it gives itself.
 pub(super) fn brand(provider: &str) -> String {
     match provider {
-        "openai" => "OpenAI".into(),
-        "zai" => "Z.ai".into(),
-        "bedrock" => "Amazon Bedrock".into(),
-        "moonshot" => "Kimi (Moonshot)".into(),
-        "searxng" => "SearXNG".into(),
-        "local" => "This machine".into(),
+        "openai" => words::settings::models::OPENAI.into(),
+        "zai" => words::settings::models::ZAI.into(),
+        "bedrock" => words::settings::models::BEDROCK.into(),
+        "moonshot" => words::settings::models::MOONSHOT.into(),
+        "searxng" => words::settings::models::SEARXNG.into(),
+        "local" => words::settings::models::THIS_MACHINE.into(),
         other => role_name(other),
     }
 }
@@ -42,21 +43,20 @@ pub(super) fn Key(provider: String, known: Option<KeyEntry>, turn: Signal<u32>) 
     let everybody = known.as_ref().is_some_and(|key| key.scope == KeyScope::Shared);
     let remove = api::query(&path, &[("shared", either(everybody, "true", ""))]);
     let about = match &known {
-        None => "no key".to_owned(),
-        Some(key) if !key.readable => "it can no longer be opened: set it again".to_owned(),
+        None => words::settings::models::NO_KEY.to_owned(),
+        Some(key) if !key.readable => words::settings::models::KEY_UNREADABLE.to_owned(),
         Some(key) => {
-            let hint = key.hint.as_ref().map(|hint| format!("…{} · ", hint.trim_start_matches('…')));
-            let shared = either(everybody, " · for everybody here", "");
-            format!("{}set {}{shared}", hint.unwrap_or_default(), clock::when(key.set))
+            let hint = key.hint.as_ref().map(|hint| hint.trim_start_matches('…'));
+            words::settings::models::key_set(hint, &clock::when(key.set), everybody)
         }
     };
     rsx! {
         li {
             Icon { name: "key-round" }
             div { class: "two", b { {brand(&provider)} } small { "{about}" } }
-            {press("btn", "", if has { "Replace" } else { "Set a key" }, move || open.clone().toggle())}
+            {press("btn", "", if has { {words::settings::models::REPLACE_KEY} } else { {words::settings::models::SET_KEY} }, move || open.clone().toggle())}
             if has && (owner || !everybody) {
-                IconButton { icon: "trash-2", label: "Clear the key of {provider}", onclick: move |_| act(api::delete(&remove), "Key cleared", turn) }
+                IconButton { icon: "trash-2", label: words::settings::models::clear_key(&provider), onclick: move |_| act(api::delete(&remove), words::settings::models::KEY_CLEARED, turn) }
             }
         }
         if open() {
@@ -67,11 +67,11 @@ pub(super) fn Key(provider: String, known: Option<KeyEntry>, turn: Signal<u32>) 
                     let body = NewKey { secret: secret.peek().trim().to_owned(), shared: owner && *shared.peek() };
                     secret.set(String::new());
                     open.set(false);
-                    act(api::send_json(Method::Put, &path, &body), "Key kept", turn);
+                    act(api::send_json(Method::Put, &path, &body), words::settings::models::KEY_KEPT, turn);
                 },
-                input { class: "field mono", r#type: "password", autocomplete: "off", placeholder: "Key", "aria-label": "Key of {provider}", required: true, pattern: SOME_WORDS, value: "{secret}", oninput: move |e| secret.set(e.value()) }
+                input { class: "field mono", r#type: "password", autocomplete: "off", placeholder: words::settings::models::KEY, "aria-label": words::settings::models::key_of(&provider), required: true, pattern: SOME_WORDS, value: "{secret}", oninput: move |e| secret.set(e.value()) }
                 if owner {
-                    label { class: "check", input { r#type: "checkbox", checked: shared(), onchange: move |e| shared.set(e.checked()) } "for everybody on this computer" }
+                    label { class: "check", input { r#type: "checkbox", checked: shared(), onchange: move |e| shared.set(e.checked()) } {words::settings::models::FOR_EVERYBODY} }
                 }
                 button { class: "btn pri", r#type: "submit", "Keep" }
             }

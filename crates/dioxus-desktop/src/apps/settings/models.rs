@@ -11,12 +11,12 @@ use super::keys::{Key, brand, known};
 use super::reading::{act, use_read};
 use crate::api::{self, Answer, Method};
 use crate::changes::Change;
-use crate::clock;
 use crate::dom;
 use crate::format::{money, price, role_icon, role_name, short};
 use crate::icons::Icon;
 use crate::parts::{IconButton, LoadError, Loading, press};
 use crate::state::app_state;
+use crate::words;
 
 #[component]
 pub(crate) fn Models() -> Element {
@@ -52,23 +52,23 @@ pub(crate) fn Models() -> Element {
         }
     }
     rsx! {
-        p { class: "quiet", "Which models answer, with whose keys, and what they may spend. A key is kept encrypted on this computer; no agent, cell or log ever sees it." }
-        h2 { "Keys" }
+        p { class: "quiet", {words::settings::models::ABOUT} }
+        h2 { {words::settings::models::KEYS} }
         ul { class: "things",
             for provider in providers {
                 Key { key: "{provider}", known: known(&keys, &provider), provider, turn }
             }
         }
         if let Some(model) = &list.local { {local(model, turn)} }
-        h2 { "Roles" }
+        h2 { {words::settings::models::ROLES} }
         {roles(&list)}
-        h2 { "Models" }
+        h2 { {words::settings::models::MODELS} }
         ul { class: "things",
-            for model in list.models.clone() { Tried { key: "{model.name}", model } }
+            for model in list.models.clone() { ModelRow { key: "{model.name}", model } }
         }
-        h2 { "Budgets" }
+        h2 { {words::settings::models::BUDGETS} }
         {budgets(&list)}
-        h2 { "Permissions" }
+        h2 { {words::settings::models::PERMISSIONS} }
         {permissions(&grants, turn)}
     }
 }
@@ -78,11 +78,8 @@ fn local(model: &LocalModelLine, turn: Signal<u32>) -> Element {
     let LocalModelLine { bytes, here, fetching, ready, declined, .. } = *model;
     let about = match (ready, fetching) {
         (true, _) => pace(model),
-        (false, true) => format!("{} of {}", clock::size(here), clock::size(bytes)),
-        (false, false) => format!(
-            "Runs on this machine, needs no key and costs nothing; it is slow and works alone. To have it, {} are downloaded once and checked.",
-            clock::size(bytes - here.min(bytes))
-        ),
+        (false, true) => words::settings::models::fetched_of(here, bytes),
+        (false, false) => words::settings::models::to_be_fetched(bytes - here.min(bytes)),
     };
     let obstacle = said_here(model.obstacle.as_deref().unwrap_or_default());
     let go = |what: &str| {
@@ -90,16 +87,16 @@ fn local(model: &LocalModelLine, turn: Signal<u32>) -> Element {
         move || act(api::send_json(Method::Post, &path, &api::Empty {}), "", turn)
     };
     rsx! {
-        h2 { "On this machine" }
+        h2 { {words::settings::models::ON_THIS_MACHINE} }
         div { class: "local",
             Icon { name: "hard-drive" }
             div { class: "two", b { "{model.name}" } small { "{about}" } }
             if fetching {
-                progress { max: "{bytes}", value: "{here}", "aria-label": "Download" }
-                {press("btn", "square", "Stop", go("stop"))}
+                progress { max: "{bytes}", value: "{here}", "aria-label": words::settings::models::DOWNLOAD }
+                {press("btn", "square", words::STOP, go("stop"))}
             } else if !ready {
-                if !declined { {press("btn", "x", "Decline", go("decline"))} }
-                {press("btn pri", "download", format!("Fetch {}", clock::size(bytes - here.min(bytes))), go("fetch"))}
+                if !declined { {press("btn", "x", words::settings::models::DECLINE, go("decline"))} }
+                {press("btn pri", "download", words::settings::models::fetch(bytes - here.min(bytes)), go("fetch"))}
             }
         }
         if !obstacle.is_empty() { p { class: "note-line warn", Icon { name: "triangle-alert" } span { "{obstacle}" } } }
@@ -109,16 +106,14 @@ fn local(model: &LocalModelLine, turn: Signal<u32>) -> Element {
 /// How fast the model of this machine is.
 pub(crate) fn pace(model: &LocalModelLine) -> String {
     match model.speed {
-        None => "Not timed on this machine yet.".into(),
-        Some((read, written)) => {
-            format!("Measured here: reads {} and writes {} tokens in a second.", read / 100, written / 100)
-        }
+        None => words::settings::models::NOT_TIMED.into(),
+        Some((read, written)) => words::settings::models::speed(read / 100, written / 100),
     }
 }
 
 /// What is said of a model, without where to go: the person is there.
 fn said_here(said: &str) -> String {
-    said.split_inclusive(". ").filter(|sentence| !sentence.contains("Settings, Models")).collect()
+    said.split_inclusive(". ").filter(|sentence| !sentence.contains(words::settings::models::PAGE)).collect()
 }
 
 /// Which model each role gets.
@@ -134,14 +129,14 @@ fn roles(list: &ModelList) -> Element {
                         b { {role_name(&line.role)} }
                         small {
                             {match &line.gets {
-                                None => "no model can answer for it now".to_owned(),
+                                None => words::settings::models::NO_MODEL.to_owned(),
                                 Some(gets) if *gets == line.model => models.iter().find(|m| m.name == *gets).map(price).unwrap_or_default(),
-                                Some(gets) => format!("gets {gets} for now"),
+                                Some(gets) => words::settings::models::gets_for_now(gets),
                             }}
                         }
                     }
                     select {
-                        "aria-label": "Model for the {line.role}",
+                        "aria-label": words::settings::models::model_for(&line.role),
                         onchange: {
                             let key = format!("models.role.{}", line.role);
                             move |e: FormEvent| app_state.set(&key, e.value().into())
@@ -168,7 +163,7 @@ pub(crate) fn options(models: &[ModelLine], chosen: Option<&str>) -> Element {
                 selected: is_chosen(model),
                 disabled: !model.usable && !is_chosen(model),
                 "{model.name}"
-                if !model.usable { " (not ready)" }
+                if !model.usable { {words::settings::models::NOT_READY} }
             }
         }
     }
@@ -176,23 +171,22 @@ pub(crate) fn options(models: &[ModelLine], chosen: Option<&str>) -> Element {
 
 /// A model with a button that tries it.
 #[component]
-fn Tried(model: ModelLine) -> Element {
+fn ModelRow(model: ModelLine) -> Element {
     let mut said = use_signal(String::new);
     let path = format!("/models/{}/test", dom::encode(&model.name));
     let test = move || {
-        said.set("Asking…".into());
+        said.set(words::settings::models::ASKING.into());
         let path = path.clone();
         api::run(async move {
             let answer: Answer<ModelTried> = api::post(&path, &api::Empty {}).await;
             let words = match answer {
                 Ok(tried) => {
-                    let word = if tried.ok { "Answered" } else { "Did not answer" };
                     let paid = tried.micros.map(money).unwrap_or_default();
-                    format!("{word} in {} ms. {} {paid}", tried.millis, said_here(&tried.words))
+                    words::settings::models::tried(tried.ok, tried.millis, &said_here(&tried.words), &paid)
                 }
                 Err(failure) => failure.text(),
             };
-            api::put(said, |said| *said = words);
+            api::update_if_open(said, |said| *said = words);
         });
     };
     let obstacle = said_here(model.obstacle.as_deref().unwrap_or_default());
@@ -201,11 +195,11 @@ fn Tried(model: ModelLine) -> Element {
             i { class: if model.usable { "dot ready" } else { "dot s" } }
             div { class: "two",
                 b { "{model.name}" }
-                small { {brand(&model.provider)} " · " {price(&model)} " · {short(model.context)} context" }
+                small { {words::settings::models::about_model(&brand(&model.provider), &price(&model), &short(model.context))} }
                 if !obstacle.is_empty() { small { "{obstacle}" } }
                 if !said.read().is_empty() { small { class: "tried", role: "status", "{said}" } }
             }
-            {press("btn", "", "Test", move || test.clone()())}
+            {press("btn", "", words::TEST, move || test.clone()())}
         }
     }
 }
@@ -213,22 +207,22 @@ fn Tried(model: ModelLine) -> Element {
 /// What was allowed for more than once.
 fn permissions(grants: &[GrantLine], turn: Signal<u32>) -> Element {
     rsx! {
-        p { class: "quiet", "What you allowed for a run or always. Everything else is asked about again." }
+        p { class: "quiet", {words::settings::models::PERMISSIONS_ABOUT} }
         ul { class: "things",
             for grant in grants {
                 li {
                     Icon { name: "shield-check" }
                     div { class: "two",
                         b { code { "{grant.pattern}" } }
-                        small { "{grant.tool}" if grant.run.is_none() { " · always" } else { " · in one run" } }
+                        small { {if grant.run.is_none() { words::settings::models::granted_always(&grant.tool) } else { words::settings::models::granted_in_run(&grant.tool) }} }
                     }
-                    IconButton { icon: "trash-2", label: "Revoke {grant.pattern}", onclick: {
+                    IconButton { icon: "trash-2", label: words::settings::account::revoke(&grant.pattern), onclick: {
                         let grant = grant.grant;
-                        move |_| act(api::delete(&format!("/grants/{grant}")), "Permission revoked", turn)
+                        move |_| act(api::delete(&format!("/grants/{grant}")), words::settings::models::PERMISSION_REVOKED, turn)
                     } }
                 }
             }
         }
-        if grants.is_empty() { p { class: "quiet", "There is none." } }
+        if grants.is_empty() { p { class: "quiet", {words::settings::models::NO_PERMISSIONS} } }
     }
 }

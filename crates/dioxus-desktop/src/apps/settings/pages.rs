@@ -12,12 +12,13 @@ use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{LoadError, Loading};
 use crate::state::app_state;
+use crate::words;
 
 #[component]
 pub(crate) fn Profile() -> Element {
     let app_state = app_state();
     let Some(me) = app_state.me.read().clone() else { return rsx! {} };
-    let kind = if me.owner { "Owner of this computer" } else { "User of this computer" };
+    let kind = if me.owner { words::settings::OWNER } else { words::settings::USER };
     let initial = me.name.chars().next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     rsx! {
         div { class: "card-row",
@@ -25,10 +26,10 @@ pub(crate) fn Profile() -> Element {
             div { class: "two", b { "{me.name}" } small { "{kind} · {me.user}" } }
         }
         dl { class: "facts",
-            dt { "Terminal" } dd { if me.shell { "offered" } else { "not offered to this account" } }
-            dt { "Version" } dd { "{me.version}" }
+            dt { {words::settings::TERMINAL} } dd { if me.shell { {words::settings::OFFERED} } else { {words::settings::NOT_OFFERED} } }
+            dt { {words::settings::VERSION} } dd { "{me.version}" }
         }
-        button { class: "btn", onclick: move |_| sign_out(app_state), Icon { name: "log-out" } "Sign out" }
+        button { class: "btn", onclick: move |_| sign_out(app_state), Icon { name: "log-out" } {words::settings::SIGN_OUT} }
     }
 }
 
@@ -37,9 +38,9 @@ pub(crate) fn Appearance() -> Element {
     let app_state = app_state();
     let current = app_state.setting_as("theme").unwrap_or_else(|| "system".to_owned());
     rsx! {
-        p { class: "quiet", "Light and dark are the same desktop; system follows this machine." }
-        div { class: "themes", role: "radiogroup", "aria-label": "Theme",
-            for (id, title, icon) in [("system", "System", "sun-moon"), ("light", "Light", "sun"), ("dark", "Dark", "moon")] {
+        p { class: "quiet", {words::settings::THEMES_ABOUT} }
+        div { class: "themes", role: "radiogroup", "aria-label": words::settings::THEME,
+            for (id, title, icon) in [("system", words::settings::SYSTEM, "sun-moon"), ("light", words::settings::LIGHT, "sun"), ("dark", words::settings::DARK, "moon")] {
                 button {
                     key: "{id}",
                     class: if current == id { "theme on" } else { "theme" },
@@ -70,15 +71,15 @@ pub(crate) fn StorageUse() -> Element {
         Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
         Some(Ok(use_)) => {
             let parts = [
-                ("Log", use_.log, "a"),
-                ("Large contents", use_.blobs, "p"),
-                ("Checkpoints", use_.checkpoints, "i"),
-                ("Lists and search", use_.views, "s"),
+                (words::settings::LOG, use_.log, "a"),
+                (words::settings::LARGE_CONTENTS, use_.blobs, "p"),
+                (words::settings::CHECKPOINTS, use_.checkpoints, "i"),
+                (words::settings::LISTS_AND_SEARCH, use_.views, "s"),
             ];
             let total = parts.iter().map(|(_, bytes, _)| bytes).sum::<u64>().max(1);
             rsx! {
-                p { "The workspace holds {clock::plural(use_.files, \"file\")}, {clock::size(use_.workspace)}. Its history is {clock::plural(use_.operations, \"operation\")} in {clock::plural(use_.events, \"event\")}, and takes {clock::size(total)} on disk." }
-                div { class: "meter", role: "img", "aria-label": "How the disk space is used",
+                p { {words::settings::storage_use(use_.files, use_.workspace, use_.operations, use_.events, total)} }
+                div { class: "meter", role: "img", "aria-label": words::settings::DISK_SPACE,
                     for (name, bytes, class) in parts {
                         i { key: "{name}", class, width: "{bytes as f64 * 100.0 / total as f64}%" }
                     }
@@ -94,12 +95,12 @@ pub(crate) fn StorageUse() -> Element {
     };
     rsx! {
         {body}
-        h2 { "Export and import" }
-        p { class: "quiet", "An export is one file with everything: the log, the contents, the files. An import adds the files of another export to this workspace or to a folder in it, as one operation that can be undone." }
+        h2 { {words::settings::EXPORT_AND_IMPORT} }
+        p { class: "quiet", {words::settings::EXPORT_AND_IMPORT_ABOUT} }
         div { class: "line",
-            button { class: "btn", onclick: move |_| dom::download(&api::url("/export"), "choir-export.zip"), Icon { name: "download" } "Export everything" }
-            input { class: "field", placeholder: "Folder to import into, if any", "aria-label": "Folder to import into", value: "{folder}", oninput: move |e| folder.set(e.value()) }
-            button { class: "btn", disabled: busy(), onclick: move |_| if let Some(input) = dom::by_id("import-file") { input.click() }, Icon { name: "upload" } if busy() { "Importing…" } else { "Import…" } }
+            button { class: "btn", onclick: move |_| dom::download(&api::url("/export"), "choir-export.zip"), Icon { name: "download" } {words::settings::EXPORT} }
+            input { class: "field", placeholder: words::settings::IMPORT_FOLDER_EXAMPLE, "aria-label": words::settings::IMPORT_FOLDER, value: "{folder}", oninput: move |e| folder.set(e.value()) }
+            button { class: "btn", disabled: busy(), onclick: move |_| if let Some(input) = dom::by_id("import-file") { input.click() }, Icon { name: "upload" } if busy() { {words::settings::IMPORTING} } else { {words::settings::IMPORT} } }
             input {
                 id: "import-file",
                 class: "away",
@@ -117,7 +118,7 @@ pub(crate) fn StorageUse() -> Element {
                         let route = api::query("/import", &[("into", folder.peek().trim().trim_matches('/'))]);
                         let answer = api::post_file(&route, "application/zip", file).await;
                         busy.set(false);
-                        app_state.report_operation("Imported", &answer);
+                        app_state.report_operation(words::settings::IMPORTED, &answer);
                     });
                 },
             }

@@ -10,6 +10,7 @@ use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{IconButton, LoadError, Loading, SOME_WORDS};
 use crate::state::app_state;
+use crate::words;
 
 #[component]
 pub(crate) fn People() -> Element {
@@ -37,35 +38,35 @@ pub(crate) fn People() -> Element {
         });
     };
     rsx! {
-        p { class: "quiet", "Somebody you invite gets a desktop, files and a history of their own on this machine. Neither of you sees what is the other's." }
-        p { class: "quiet", "A plain shell reaches everything on the machine, so nobody is offered one while there is more than one account." }
+        p { class: "quiet", {words::settings::account::PEOPLE_ABOUT} }
+        p { class: "quiet", {words::settings::account::PEOPLE_AND_SHELLS} }
         form { class: "line", onsubmit: invite,
-            input { class: "field", placeholder: "Their name", "aria-label": "Name of the person", required: true, pattern: SOME_WORDS, value: "{name}", oninput: move |e| name.set(e.value()) }
-            button { class: "btn pri", r#type: "submit", Icon { name: "plus" } "Invite" }
+            input { class: "field", placeholder: words::settings::account::PERSON_NAME_EXAMPLE, "aria-label": words::settings::account::PERSON_NAME, required: true, pattern: SOME_WORDS, value: "{name}", oninput: move |e| name.set(e.value()) }
+            button { class: "btn pri", r#type: "submit", Icon { name: "plus" } {words::settings::account::INVITE} }
         }
         if let Some(Invited { link, invitation }) = made() {
             div { class: "secret", role: "status",
-                p { "Give this link to {invitation.name}. It works once, until {clock::full(invitation.expires)}, and is shown only now." }
+                p { {words::settings::account::give_link(&invitation.name, &clock::full(invitation.expires))} }
                 code { id: "invitation-link", "{link}" }
-                button { class: "btn", onclick: move |_| dom::copy(&link), Icon { name: "copy" } "Copy" }
+                button { class: "btn", onclick: move |_| dom::copy(&link), Icon { name: "copy" } {words::COPY} }
             }
         }
         match &*invitations.read() {
             None => rsx! { Loading {} },
             Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
-            Some(Ok(open)) if open.is_empty() => rsx! { p { class: "quiet", "No invitation is open." } },
+            Some(Ok(open)) if open.is_empty() => rsx! { p { class: "quiet", {words::settings::account::NO_INVITATIONS} } },
             Some(Ok(open)) => rsx! {
                 ul { class: "things",
                     for invitation in open.clone() {
                         li { key: "{invitation.id}",
                             Icon { name: "user" }
-                            div { class: "two", b { "{invitation.name}" } small { "not accepted yet · until {clock::full(invitation.expires)}" } }
+                            div { class: "two", b { "{invitation.name}" } small { {words::settings::account::not_accepted(&clock::full(invitation.expires))} } }
                             IconButton {
                                 icon: "trash-2",
-                                label: "Withdraw the invitation of {invitation.name}",
+                                label: words::settings::account::withdraw(&invitation.name),
                                 onclick: move |_| {
                                     made.set(None);
-                                    remove(format!("/auth/invitations/{}", dom::encode(&invitation.id)), "Invitation withdrawn", turn);
+                                    remove(format!("/auth/invitations/{}", dom::encode(&invitation.id)), words::settings::account::INVITATION_WITHDRAWN, turn);
                                 },
                             }
                         }

@@ -1,4 +1,4 @@
-//! What pages fetch, and fetch again after they have changed it.
+//! Reads of the settings pages, repeated after a change on the computer and after an action on the page.
 
 use dioxus::prelude::*;
 use futures_util::future::LocalBoxFuture;
@@ -30,6 +30,6 @@ pub(super) fn act(request: LocalBoxFuture<'static, Answer<()>>, done: &'static s
             Ok(()) => app_state.toast(done, false, Offer::Nothing),
             Err(failure) => app_state.report_failure(&failure),
         }
-        api::put(turn, |turn| *turn += 1);
+        api::update_if_open(turn, |turn| *turn += 1);
     });
 }

@@ -11,17 +11,12 @@ use super::keys::{Key, brand, known};
 use super::reading::use_read;
 use crate::api::{self, Answer, Method};
 use crate::changes::Change;
-use crate::clock;
 use crate::dom;
 use crate::format::role_name;
 use crate::icons::Icon;
 use crate::parts::{LoadError, Loading, either, press};
 use crate::state::app_state;
-
-const SERVER: &str = "[mcp.notes]\ncommand = [\"npx\", \"-y\", \"some-server\"]\nnetwork = [\"registry.npmjs.org\"]\nread_only = [\"list_notes\"]";
-const SEARCH: &str =
-    "[web.search]\nkind = \"searxng\"   # or \"brave\", \"tavily\"\nbase_url = \"http://127.0.0.1:8888\"";
-const TELEMETRY: &str = "[telemetry]\notlp = \"http://127.0.0.1:4318\"";
+use crate::words;
 
 #[component]
 pub(crate) fn Services() -> Element {
@@ -39,21 +34,21 @@ pub(crate) fn Services() -> Element {
         (None, _, _) | (_, None, _) | (_, _, None) => return rsx! { Loading {} },
     };
     rsx! {
-        p { class: "quiet", "What agents use beside models. It is set up in choir.toml of this machine and taken up when the server starts; ", code { "choir doctor" }, " shows where that file is, and what is wrong in it." }
-        h2 { "MCP servers" }
+        p { class: "quiet", {words::settings::services::ABOUT}, code { {words::settings::services::DOCTOR_COMMAND} }, {words::settings::services::ABOUT_DOCTOR} }
+        h2 { {words::settings::services::MCP_SERVERS} }
         if servers.is_empty() {
-            Example { said: "No MCP servers. Add one to choir.toml:", text: SERVER }
+            Example { said: words::settings::services::NO_MCP_SERVERS, text: words::settings::services::MCP_EXAMPLE }
         }
         for server in servers {
             Server { key: "{server.name}", keys: keys.clone(), server, turn }
         }
-        h2 { "Web search" }
+        h2 { {words::settings::services::WEB_SEARCH} }
         if let Some(search) = services.search {
             Search { search, keys, turn }
         } else {
-            Example { said: "No web search: agents search the workspace only. Add one to choir.toml:", text: SEARCH }
+            Example { said: words::settings::services::NO_SEARCH, text: words::settings::services::SEARCH_EXAMPLE }
         }
-        h2 { "Telemetry" }
+        h2 { {words::settings::services::TELEMETRY} }
         {telemetry(services.telemetry.as_ref())}
     }
 }
@@ -64,8 +59,8 @@ fn Example(said: &'static str, text: &'static str) -> Element {
     rsx! {
         p { class: "quiet", "{said}" }
         div { class: "example",
-            pre { class: "output", tabindex: "0", "aria-label": "Example for choir.toml", "{text}" }
-            {press("btn", "copy", "Copy", move || dom::copy(text))}
+            pre { class: "output", tabindex: "0", "aria-label": words::settings::services::EXAMPLE, "{text}" }
+            {press("btn", "copy", words::COPY, move || dom::copy(text))}
         }
     }
 }
@@ -86,11 +81,19 @@ fn needed(names: &[String], keys: &[KeyEntry], turn: Signal<u32>) -> Element {
 /// How a server stands: in a word, how that looks, and what a press does about it.
 fn standing(server: &ToolServerLine) -> (&'static str, &'static str, &'static str) {
     match (server.state, server.kind) {
-        (ToolServerState::Up, ToolServerKind::Address) => ("connected", "chip ok", "Connect again"),
-        (ToolServerState::Up, ToolServerKind::Program) => ("running", "chip ok", "Restart"),
-        (ToolServerState::Down, _) => ("failed", "chip bad", "Try again"),
-        (ToolServerState::Idle, ToolServerKind::Address) => ("not connected", "chip", "Connect"),
-        (ToolServerState::Idle, ToolServerKind::Program) => ("not started", "chip", "Start"),
+        (ToolServerState::Up, ToolServerKind::Address) => {
+            (words::settings::services::CONNECTED, "chip ok", words::settings::services::CONNECT_AGAIN)
+        }
+        (ToolServerState::Up, ToolServerKind::Program) => {
+            (words::settings::services::RUNNING, "chip ok", words::settings::services::RESTART)
+        }
+        (ToolServerState::Down, _) => (words::FAILED, "chip bad", words::TRY_AGAIN),
+        (ToolServerState::Idle, ToolServerKind::Address) => {
+            (words::settings::services::NOT_CONNECTED, "chip", words::settings::services::CONNECT)
+        }
+        (ToolServerState::Idle, ToolServerKind::Program) => {
+            (words::settings::services::NOT_STARTED, "chip", words::settings::services::START)
+        }
     }
 }
 
@@ -116,20 +119,20 @@ fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Ele
         });
     };
     let (word, class, verb) = standing(&server);
-    let word = either(busy(), "starting…", word);
+    let word = either(busy(), words::settings::services::STARTING, word);
     let is_far = server.kind == ToolServerKind::Address;
-    let kind = either(is_far, "Address", "Program");
+    let kind = either(is_far, words::settings::services::ADDRESS, words::settings::services::PROGRAM);
     let roles: Vec<String> = server.roles.iter().map(|role| role_name(role)).collect();
     rsx! {
-        div { class: "local", role: "group", "aria-label": "MCP server {title}",
+        div { class: "local", role: "group", "aria-label": words::settings::services::mcp_server(&title),
             Icon { name: either(is_far, "link", "box") }
             div { class: "two",
                 b { "{title}" span { class, role: "status", "{word}" } }
-                small { "{kind} · " code { "{server.way}" } }
-                small { "For: " {roles.join(", ")} }
+                small { {words::settings::services::way(kind)} code { "{server.way}" } }
+                small { {words::settings::services::for_roles(&roles)} }
             }
             // It stays where the keyboard is, so it is never taken away.
-            button { class: "btn", r#type: "button", "aria-disabled": busy().to_string(), "aria-label": "{verb} {title}", onclick: again, {either(busy(), "Starting…", verb)} }
+            button { class: "btn", r#type: "button", "aria-disabled": busy().to_string(), "aria-label": words::settings::services::verb_on(verb, &title), onclick: again, {either(busy(), words::settings::services::STARTING_BUTTON, verb)} }
             if let Some(trouble) = server.trouble.as_ref().filter(|_| !busy()) {
                 p { class: "note-line bad", Icon { name: "triangle-alert" } span { "{trouble}" } }
             }
@@ -142,21 +145,21 @@ fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Ele
 /// The tools of a server, each with whether it asks first.
 fn tools(server: &str, tools: &[ToolLine]) -> Element {
     if tools.is_empty() {
-        return rsx! { small { class: "quiet", "Its tools are known once it has answered." } };
+        return rsx! { small { class: "quiet", {words::settings::services::TOOLS_UNKNOWN} } };
     }
     let reading = tools.iter().filter(|tool| tool.reads_only).count() as u64;
     let own = format!("(by the server {server}) ");
     rsx! {
         details { class: "opens",
-            summary { {clock::plural(tools.len() as u64, "tool")} ": {reading} only read, {tools.len() as u64 - reading} final" }
+            summary { {words::settings::services::tools(tools.len() as u64, reading)} }
             ul { class: "tools",
                 for tool in tools {
                     li {
                         code { "{tool.tool}" }
                         if tool.reads_only {
-                            span { class: "chip ok", "only reads" }
+                            span { class: "chip ok", {words::settings::services::ONLY_READS} }
                         } else {
-                            span { class: "chip warn", "final: asks first" }
+                            span { class: "chip warn", {words::settings::services::ASKS_FIRST} }
                         }
                         p { class: "quiet", {tool.description.strip_prefix(&*own).unwrap_or_default()} }
                     }
@@ -172,29 +175,30 @@ fn Search(search: SearchLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Element
     let said = use_signal(String::new);
     let test = move || {
         let mut said = said;
-        said.set("Searching…".into());
+        said.set(words::settings::services::SEARCHING.into());
         spawn(async move {
             let answer: Answer<SearchTried> = api::post("/services/search/test", &api::Empty {}).await;
             said.set(match answer {
                 Ok(tried) if tried.ok => {
-                    let found = clock::plural(tried.results, "result");
-                    format!("Answered in {} ms with {found}.", tried.millis)
+                    words::settings::services::search_answered(tried.millis, tried.results)
                 }
-                Ok(tried) => format!("Did not answer: {}", tried.trouble.unwrap_or_default()),
+                Ok(tried) => {
+                    words::settings::services::search_failed(tried.trouble.as_deref().unwrap_or_default())
+                }
                 Err(failure) => failure.text(),
             });
         });
     };
     let needs: Vec<String> = search.key.clone().into_iter().collect();
-    let free = either(needs.is_empty(), " · needs no key", "");
+    let free = either(needs.is_empty(), words::settings::services::NEEDS_NO_KEY, "");
     rsx! {
-        div { class: "local", role: "group", "aria-label": "Web search",
+        div { class: "local", role: "group", "aria-label": words::settings::services::WEB_SEARCH,
             Icon { name: "search" }
             div { class: "two",
                 b { {brand(&search.provider)} }
                 small { code { "{search.address}" } "{free}" }
             }
-            {press("btn", "", "Test", test)}
+            {press("btn", "", words::TEST, test)}
             p { class: "said", role: "status", "{said}" }
             {needed(&needs, &keys, turn)}
         }
@@ -204,13 +208,17 @@ fn Search(search: SearchLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Element
 /// Where spans go.
 fn telemetry(line: Option<&TelemetryLine>) -> Element {
     let Some(line) = line else {
-        return rsx! { Example { said: "Spans of agents go nowhere. To send them to an OpenTelemetry collector, add to choir.toml:", text: TELEMETRY } };
+        return rsx! { Example { said: words::settings::services::NO_TELEMETRY, text: words::settings::services::TELEMETRY_EXAMPLE } };
     };
-    let with = either(line.contents, "with", "without");
+    let contents = either(
+        line.contents,
+        words::settings::services::WITH_CONTENTS,
+        words::settings::services::WITHOUT_CONTENTS,
+    );
     rsx! {
-        div { class: "local", role: "group", "aria-label": "Telemetry",
+        div { class: "local", role: "group", "aria-label": words::settings::services::TELEMETRY,
             Icon { name: "activity" }
-            div { class: "two", b { "OpenTelemetry" } small { "Spans go to " code { "{line.address}" } ", {with} what models and tools said." } }
+            div { class: "two", b { {words::settings::services::OPEN_TELEMETRY} } small { {words::settings::services::SPANS_GO_TO} code { "{line.address}" } "{contents}" } }
         }
     }
 }

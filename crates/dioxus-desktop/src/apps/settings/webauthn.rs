@@ -9,11 +9,12 @@ use wasm_bindgen_futures::JsFuture;
 
 use crate::api::{Answer, Failure};
 use crate::dom;
+use crate::words;
 
 fn trouble(detail: &str) -> Failure {
     Failure::Refused(Box::new(Problem {
         kind: String::new(),
-        title: "The passkey was not used.".into(),
+        title: words::sign_in::PASSKEY_NOT_USED.into(),
         status: 400,
         code: "passkey".into(),
         detail: detail.into(),
@@ -42,8 +43,7 @@ async fn run(ceremony: Ceremony, options: &Value) -> Answer<Value> {
         Ceremony::Create => ("parseCreationOptionsFromJSON", "create"),
         Ceremony::Get => ("parseRequestOptionsFromJSON", "get"),
     };
-    let missing =
-        || trouble("This browser cannot use passkeys on this page. Use a recovery code or a sign-in link.");
+    let missing = || trouble(words::sign_in::NO_PASSKEYS_HERE);
     let class = Reflect::get(&js_sys::global(), &"PublicKeyCredential".into()).map_err(|_| missing())?;
     let parse: Function = member(&class, parse).ok_or_else(missing)?;
     let inner = options.get("publicKey").unwrap_or(options);
@@ -71,8 +71,8 @@ fn member(object: &JsValue, name: &str) -> Option<Function> {
 fn message(error: &JsValue) -> String {
     let name = Reflect::get(error, &"name".into()).ok().and_then(|v| v.as_string()).unwrap_or_default();
     match name.as_str() {
-        "NotAllowedError" => "It was cancelled, or took too long. Nothing was changed; try again.".into(),
-        "InvalidStateError" => "This device already has a passkey for this account.".into(),
+        "NotAllowedError" => words::sign_in::CANCELLED.into(),
+        "InvalidStateError" => words::sign_in::ALREADY_HERE.into(),
         _ => Reflect::get(error, &"message".into()).ok().and_then(|v| v.as_string()).unwrap_or(name),
     }
 }

@@ -15,13 +15,14 @@ use crate::connection::{self, FromTerminal};
 use crate::icons::Icon;
 use crate::js_parts::TerminalScreen;
 use crate::state::{AppState, app_state};
+use crate::words;
 
 /// Reports of what was shown are put together up to here.
 const REPORT: u64 = 16 << 10;
 
 /// What the callbacks of one shell share.
 #[derive(Default)]
-struct Wire {
+struct ShellConnection {
     screen: RefCell<Option<TerminalScreen>>,
     /// Bytes of output since the shell was started, as far as they arrived here.
     heard: Cell<u64>,
@@ -32,7 +33,7 @@ struct Wire {
     shown: Cell<u64>,
 }
 
-impl Wire {
+impl ShellConnection {
     fn with(&self, act: impl FnOnce(&TerminalScreen)) {
         if let Some(screen) = self.screen.borrow().as_ref() {
             act(screen);
@@ -92,7 +93,7 @@ pub(super) fn Shell(
     onclose: EventHandler<()>,
 ) -> Element {
     let app_state = app_state();
-    let wire = use_hook(|| Rc::new(Wire::default()));
+    let wire = use_hook(|| Rc::new(ShellConnection::default()));
     let mut trouble = use_signal(|| None::<String>);
     let ending = {
         let wire = wire.clone();
@@ -139,8 +140,8 @@ pub(super) fn Shell(
         } else if over {
             div { class: "bar", role: "status", hidden: !front,
                 Icon { name: "info" }
-                span { "This shell has ended. What it wrote stays until you close it." }
-                button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), "Close" }
+                span { {words::terminal::SHELL_ENDED} }
+                button { class: "btn", r#type: "button", onclick: move |_| onclose.call(()), {words::CLOSE} }
             }
         }
     }
@@ -152,7 +153,7 @@ async fn open(
     window: WindowId,
     terminal: TerminalId,
     element: &HtmlElement,
-    wire: &Rc<Wire>,
+    wire: &Rc<ShellConnection>,
     mut ended: Signal<Vec<TerminalId>>,
 ) -> Result<(), String> {
     let reporting = Rc::downgrade(wire);
@@ -161,7 +162,7 @@ async fn open(
             wire.report(terminal, bytes);
         }
     };
-    let mut screen = TerminalScreen::mount(element, "Shell", shown).await?;
+    let mut screen = TerminalScreen::mount(element, words::terminal::SHELL, shown).await?;
     if !element.is_connected() {
         // Closed while it was loading.
         return Ok(());

@@ -12,11 +12,11 @@ use shared_types::wire::{
 use shared_types::{OpId, TerminalId};
 
 use crate::api::{self, Answer, Method};
-use crate::clock;
 use crate::connection::{self, FromTerminal};
 use crate::icons::Icon;
 use crate::parts::either;
 use crate::state::{AppState, Offer, app_state};
+use crate::words;
 
 /// Lines of output that are shown until the person asks for all.
 const FIRST_LINES: usize = 14;
@@ -27,33 +27,43 @@ const LIVE: usize = 64 << 10;
 #[component]
 pub(super) fn Badge(call: CallRow) -> Element {
     let code = call.code.unwrap_or_default();
-    let (class, text) = match call.status {
-        CallStatus::Held if call.code.is_some() => ("chip warn", "dry run · "),
-        CallStatus::Running => ("chip run", "running"),
-        CallStatus::Held => ("chip warn", "dry run"),
-        CallStatus::Exited if code == 0 => ("chip ok", ""),
-        CallStatus::Exited => ("chip bad", ""),
-        CallStatus::Killed => ("chip bad", "killed"),
-        CallStatus::Stopped => ("chip bad", "stopped"),
-        CallStatus::Failed => ("chip bad", "failed"),
-        CallStatus::Interrupted => ("chip bad", "interrupted"),
-        CallStatus::Discarded => ("chip", "discarded"),
+    let class = match call.status {
+        CallStatus::Running => "chip run",
+        CallStatus::Held => "chip warn",
+        CallStatus::Exited if code == 0 => "chip ok",
+        CallStatus::Discarded => "chip",
+        CallStatus::Exited
+        | CallStatus::Killed
+        | CallStatus::Stopped
+        | CallStatus::Failed
+        | CallStatus::Interrupted => "chip bad",
+    };
+    let text = match call.status {
+        CallStatus::Exited => words::timeline::exit(code),
+        CallStatus::Held if call.code.is_some() => words::timeline::dry_run_exit(code),
+        CallStatus::Held => words::timeline::DRY_RUN.into(),
+        CallStatus::Running => words::timeline::RUNNING.into(),
+        CallStatus::Killed => words::timeline::KILLED.into(),
+        CallStatus::Stopped => words::timeline::STOPPED.into(),
+        CallStatus::Failed => words::FAILED.into(),
+        CallStatus::Interrupted => words::timeline::INTERRUPTED.into(),
+        CallStatus::Discarded => words::timeline::DISCARDED.into(),
     };
     rsx! {
-        span { class, {text} if text.is_empty() || text.ends_with(' ') { "exit {code}" } }
+        span { class, {text} }
     }
 }
 
 /// What there is a limit of.
 fn word(limit: StopReason) -> &'static str {
     match limit {
-        StopReason::Cancelled => "patience",
-        StopReason::Time => "time",
-        StopReason::Memory => "memory",
-        StopReason::Processes => "processes",
-        StopReason::Disk => "disk space",
-        StopReason::Output => "output",
-        StopReason::Files => "files",
+        StopReason::Cancelled => words::timeline::PATIENCE,
+        StopReason::Time => words::timeline::TIME,
+        StopReason::Memory => words::timeline::MEMORY,
+        StopReason::Processes => words::timeline::PROCESSES,
+        StopReason::Disk => words::timeline::DISK_SPACE,
+        StopReason::Output => words::timeline::OUTPUT_LIMIT,
+        StopReason::Files => words::timeline::FILES,
     }
 }
 
@@ -61,21 +71,16 @@ fn word(limit: StopReason) -> &'static str {
 fn ending(call: &CallDetails) -> String {
     match &call.status {
         None if call.held.is_some() => {
-            let code = call.code.map(|code| format!("Exit code {code} · ")).unwrap_or_default();
-            format!("{code}Tried on a copy. Nothing is changed until you accept it")
+            call.code.map_or_else(|| words::timeline::TRIED.into(), words::timeline::tried_with_exit)
         }
-        None => "Runs in a cell".into(),
-        Some(ToolStatus::Exited { code }) => format!("Exit code {code}"),
-        Some(ToolStatus::Killed { signal }) => format!("Killed by signal {signal}; nothing of it was kept"),
-        Some(ToolStatus::Stopped { why: StopReason::Cancelled }) => {
-            "You stopped it; nothing of it was kept".into()
-        }
-        Some(ToolStatus::Stopped { why }) => {
-            format!("Stopped at the limit of {}; nothing of it was kept", word(*why))
-        }
-        Some(ToolStatus::Failed { reason }) => format!("It did not run: {reason}"),
-        Some(ToolStatus::Interrupted { reason }) => format!("Interrupted: {reason}"),
-        Some(ToolStatus::Discarded) => "You threw away what it did".into(),
+        None => words::timeline::RUNS.into(),
+        Some(ToolStatus::Exited { code }) => words::timeline::exit_code(*code),
+        Some(ToolStatus::Killed { signal }) => words::timeline::killed_by(*signal),
+        Some(ToolStatus::Stopped { why: StopReason::Cancelled }) => words::timeline::YOU_STOPPED_IT.into(),
+        Some(ToolStatus::Stopped { why }) => words::timeline::stopped_at(word(*why)),
+        Some(ToolStatus::Failed { reason }) => words::timeline::did_not_run(reason),
+        Some(ToolStatus::Interrupted { reason }) => words::timeline::interrupted(reason),
+        Some(ToolStatus::Discarded) => words::timeline::YOU_DISCARDED_IT.into(),
     }
 }
 
@@ -91,10 +96,10 @@ pub(super) fn About(op: OpId, call: CallDetails) -> Element {
         });
     }
     if !report.limits.is_empty() && !matches!(call.status, Some(ToolStatus::Stopped { .. })) {
-        let words: Vec<&str> = report.limits.iter().map(|limit| word(*limit)).collect();
-        facts.push(format!("met the limit of {}", words.join(" and ")));
+        let limits: Vec<&str> = report.limits.iter().map(|limit| word(*limit)).collect();
+        facts.push(words::timeline::met_limits(&limits));
     }
-    facts.push(either(call.network, "with the network", "no network").into());
+    facts.push(either(call.network, words::timeline::WITH_NETWORK, words::timeline::NO_NETWORK).into());
     let running = call.status.is_none() && call.held.is_none();
     rsx! {
         p { class: "quiet", {facts.join(" · ")} }
@@ -106,15 +111,15 @@ pub(super) fn About(op: OpId, call: CallDetails) -> Element {
         } else if let Some(output) = &report.output {
             Printed { key: "{output.hash}", hash: output.hash.to_string() }
         } else {
-            p { class: "quiet", "It printed nothing." }
+            p { class: "quiet", {words::timeline::PRINTED_NOTHING} }
         }
         if call.asked > 0 {
-            h4 { {clock::plural(call.asked, "request")} " to the network" }
+            h4 { {words::timeline::requests(call.asked)} }
             ul { class: "asked",
                 for request in &call.requests {
                     li {
                         span { class: if request.verdict == RequestVerdict::Allowed { "chip ok" } else { "chip bad" },
-                            {either(request.verdict == RequestVerdict::Allowed, "allowed", "refused")}
+                            {either(request.verdict == RequestVerdict::Allowed, words::timeline::ALLOWED, words::timeline::REFUSED)}
                         }
                         code { "{request.method} {request.host}:{request.port}" }
                         if let Some(reason) = &request.reason { span { class: "quiet", "{reason}" } }
@@ -151,9 +156,11 @@ pub(super) fn Settle(op: OpId, held: bool) -> Element {
         api::run(async move {
             let path = format!("/commands/{op}/{}", settlement.route());
             match (api::send_json(Method::Post, &path, &api::Empty {}).await, settlement) {
-                (Ok(()), Settlement::Accept) => app_state.toast("Dry run kept", false, Offer::Undo(op)),
+                (Ok(()), Settlement::Accept) => {
+                    app_state.toast(words::timeline::KEPT, false, Offer::Undo(op))
+                }
                 (Ok(()), Settlement::Discard) => {
-                    app_state.toast("Dry run thrown away", false, Offer::Nothing)
+                    app_state.toast(words::timeline::THROWN_AWAY, false, Offer::Nothing)
                 }
                 (Ok(()), Settlement::Stop) => {}
                 (Err(failure), _) => app_state.report_failure(&failure),
@@ -162,10 +169,10 @@ pub(super) fn Settle(op: OpId, held: bool) -> Element {
     };
     rsx! {
         if held {
-            button { class: "btn pri", onclick: move |_| act(Settlement::Accept), Icon { name: "check" } "Accept" }
-            button { class: "btn", onclick: move |_| act(Settlement::Discard), Icon { name: "x" } "Discard" }
+            button { class: "btn pri", onclick: move |_| act(Settlement::Accept), Icon { name: "check" } {words::timeline::ACCEPT} }
+            button { class: "btn", onclick: move |_| act(Settlement::Discard), Icon { name: "x" } {words::timeline::DISCARD} }
         } else {
-            button { class: "btn", onclick: move |_| act(Settlement::Stop), Icon { name: "square" } "Stop" }
+            button { class: "btn", onclick: move |_| act(Settlement::Stop), Icon { name: "square" } {words::STOP} }
         }
     }
 }
@@ -189,9 +196,9 @@ fn Printed(hash: String) -> Element {
     let shown =
         if all() { text.clone() } else { text.lines().take(FIRST_LINES).collect::<Vec<_>>().join("\n") };
     rsx! {
-        pre { class: "output scroll", tabindex: "0", "aria-label": "Output", "{shown}" }
+        pre { class: "output scroll", tabindex: "0", "aria-label": words::timeline::OUTPUT, "{shown}" }
         if lines > FIRST_LINES && !all() {
-            button { class: "btn small", onclick: move |_| all.set(true), "Show all {lines} lines" }
+            button { class: "btn small", onclick: move |_| all.set(true), {words::timeline::show_all_lines(lines)} }
         }
     }
 }
@@ -228,8 +235,8 @@ fn Live(op: OpId) -> Element {
     });
     rsx! {
         // Turned over, so that the newest line stays in sight without anybody scrolling.
-        div { class: "output live scroll", tabindex: "0", "aria-label": "Output",
-            pre { if text.read().is_empty() { "It has printed nothing yet." } else { "{text}" } }
+        div { class: "output live scroll", tabindex: "0", "aria-label": words::timeline::OUTPUT,
+            pre { if text.read().is_empty() { {words::timeline::PRINTED_NOTHING_YET} } else { "{text}" } }
         }
     }
 }

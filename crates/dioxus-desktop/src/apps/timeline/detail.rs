@@ -13,6 +13,7 @@ use crate::icons::Icon;
 use crate::parts::{Changes, IconButton, LoadError, Loading, author, either};
 use crate::state::app_state;
 use crate::undo::{self, Plan, Target, Way};
+use crate::words;
 
 #[component]
 pub(crate) fn Detail(log: Log, op: OpId) -> Element {
@@ -34,7 +35,7 @@ pub(crate) fn Detail(log: Log, op: OpId) -> Element {
             let title = log.title(&row);
             let plan = Plan::Revert { way, target: Target::Op(op), label: title.clone() };
             let open = detail.call.as_ref().filter(|call| call.status.is_none());
-            let restore = Plan::Restore { seq: row.last, label: format!("“{title}”") };
+            let restore = Plan::Restore { seq: row.last, label: words::quoted(&title) };
             rsx! {
                 h3 {
                     if let Some(call) = row.call {
@@ -44,15 +45,15 @@ pub(crate) fn Detail(log: Log, op: OpId) -> Element {
                         "{title}"
                     }
                 }
-                p { class: "quiet meta", i { class: author(row.source, &row.actor) } "{row.actor} · {clock::full(row.ts)} · events {row.first}–{row.last}" }
+                p { class: "quiet meta", i { class: author(row.source, &row.actor) } {words::timeline::about(&row.actor, &clock::full(row.ts), row.first, row.last)} }
                 div { class: "acts",
                     if let Some(call) = open { Settle { op, held: call.held.is_some() } }
                     if row.reversible || row.undone {
                         button { class: "btn", onclick: move |_| undo::ask(app_state, plan.clone()), Icon { name: either(way == Way::Undo, "undo-2", "redo-2") } "{way.verb()}" }
                     }
                     if open.is_none() {
-                        button { class: "btn", onclick: move |_| undo::ask(app_state, restore.clone()), Icon { name: "rotate-ccw" } "Restore to here" }
-                        button { class: "btn ghost", onclick: move |_| super::scrub::look(app_state, row.last), Icon { name: "eye" } "Look" }
+                        button { class: "btn", onclick: move |_| undo::ask(app_state, restore.clone()), Icon { name: "rotate-ccw" } {words::RESTORE_TO_HERE} }
+                        button { class: "btn ghost", onclick: move |_| super::scrub::look(app_state, row.last), Icon { name: "eye" } {words::timeline::LOOK} }
                     }
                 }
                 if let Some(call) = detail.call.clone() {
@@ -63,8 +64,8 @@ pub(crate) fn Detail(log: Log, op: OpId) -> Element {
         }
     };
     rsx! {
-        aside { class: "detail scroll", "aria-label": "Details",
-            IconButton { icon: "x", label: "Close the details", class: "corner", onclick: move |_| chosen.set(None) }
+        aside { class: "detail scroll", "aria-label": words::timeline::DETAILS,
+            IconButton { icon: "x", label: words::timeline::CLOSE_DETAILS, class: "corner", onclick: move |_| chosen.set(None) }
             {body}
         }
     }

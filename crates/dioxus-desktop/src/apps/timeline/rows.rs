@@ -11,6 +11,7 @@ use crate::icons::Icon;
 use crate::parts::{Empty, author, either};
 use crate::state::app_state;
 use crate::undo::{self, Plan, Target, Way};
+use crate::words;
 
 pub(crate) const ROW: usize = 52;
 const SPARE: usize = 8;
@@ -55,7 +56,7 @@ pub(crate) fn Rows(log: Log, top: Signal<usize>) -> Element {
             class: "ops scroll",
             role: "listbox",
             tabindex: "0",
-            "aria-label": "Operations, newest first",
+            "aria-label": words::timeline::OPERATIONS,
             onkeydown: keydown,
             onscroll: move |event| {
                 let now = event.data().scroll_top().max(0.0) as usize;
@@ -65,7 +66,7 @@ pub(crate) fn Rows(log: Log, top: Signal<usize>) -> Element {
                 }
             },
             if total == 0 {
-                Empty { icon: "history", title: "Nothing here", p { "What happens on this computer appears here, and can be undone. With a filter, try a wider one." } }
+                Empty { icon: "history", title: words::timeline::NOTHING_HERE, p { {words::timeline::NOTHING_HERE_MORE} } }
             }
             div { class: "space", height: "{height}px",
                 div { class: "slab", top: "{first * ROW}px",
@@ -86,12 +87,12 @@ pub(crate) fn Rows(log: Log, top: Signal<usize>) -> Element {
 fn about(row: &Operation) -> String {
     let mut parts = Vec::new();
     if row.files > 0 {
-        parts.push(clock::plural(row.files, "file"));
+        parts.push(words::files(row.files));
     }
     if row.call.is_some() {
-        parts.push("in a cell".to_owned());
+        parts.push(words::timeline::RUNS_IN_CELL.to_owned());
     } else if row.events > row.files.max(1) {
-        parts.push(clock::plural(row.events, "event"));
+        parts.push(words::timeline::events(row.events));
     }
     if parts.is_empty() {
         parts.push(row.family.clone());
@@ -109,7 +110,7 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
     let can = row.reversible || row.undone;
     let title = log.title(&row);
     let plan = Plan::Revert { way, target: Target::Op(op), label: title.clone() };
-    let restore = Plan::Restore { seq, label: format!("“{title}”") };
+    let restore = Plan::Restore { seq, label: words::quoted(&title) };
     let (menu_plan, menu_restore) = (plan.clone(), restore.clone());
     let class = format!("op {} {}", if on { "on" } else { "" }, if row.undone { "undone" } else { "" });
     rsx! {
@@ -126,11 +127,11 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                 let mut items = Vec::new();
                 if can {
                     let plan = menu_plan.clone();
-                    items.push(Item::new(if way == Way::Undo { "undo-2" } else { "redo-2" }, format!("{}…", way.verb()), move || undo::ask(app_state, plan.clone())));
+                    items.push(Item::new(if way == Way::Undo { "undo-2" } else { "redo-2" }, words::timeline::ask_first(way.verb()), move || undo::ask(app_state, plan.clone())));
                 }
                 let restore = menu_restore.clone();
-                items.push(Item::new("rotate-ccw", "Restore to here…", move || undo::ask(app_state, restore.clone())));
-                items.push(Item::new("eye", "Look at the desktop then", move || super::scrub::look(app_state, seq)));
+                items.push(Item::new("rotate-ccw", words::timeline::RESTORE_TO_HERE_ASK, move || undo::ask(app_state, restore.clone())));
+                items.push(Item::new("eye", words::timeline::LOOK_AT_DESKTOP, move || super::scrub::look(app_state, seq)));
                 app_state.menu.set(Some(Menu::at(at.x, at.y, items)));
             },
             i { class: author(row.source, &row.actor) }
@@ -143,7 +144,7 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                     } else {
                         "{title}"
                     }
-                    if row.undone { span { class: "chip", "undone" } }
+                    if row.undone { span { class: "chip", {words::UNDONE} } }
                 }
                 div { class: "d", "{about(&row)}" }
             }
@@ -153,7 +154,7 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                     if can {
                         button {
                             class: "btn small",
-                            "aria-label": "{way.verb()} {title}",
+                            "aria-label": words::timeline::verb_on(way.verb(), &title),
                             onclick: move |event| {
                                 event.stop_propagation();
                                 undo::ask(app_state, plan.clone());
@@ -164,8 +165,8 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                     }
                     button {
                         class: "btn small",
-                        "aria-label": "Restore to here",
-                        title: "Restore to here",
+                        "aria-label": words::RESTORE_TO_HERE,
+                        title: words::RESTORE_TO_HERE,
                         onclick: move |event| {
                             event.stop_propagation();
                             undo::ask(app_state, restore.clone());

@@ -10,6 +10,7 @@ use super::Log;
 use crate::api::{self, Answer};
 use crate::parts::author;
 use crate::state::{AppState, app_state};
+use crate::words;
 use crate::{clock, ids};
 
 const MARKS: usize = 72;
@@ -54,8 +55,8 @@ pub(crate) fn Scrub(log: Log, window: WindowId) -> Element {
     let span = now.saturating_sub(first).max(1);
     let value = at().map_or(STEPS, |seq| seq.saturating_sub(first) * STEPS / span);
     let label = match at() {
-        Some(seq) => format!("Event {}", clock::count(seq)),
-        None => format!("Now · {}", clock::plural(*log.total.read(), "operation")),
+        Some(seq) => words::timeline::at_event(seq),
+        None => words::timeline::at_now(*log.total.read()),
     };
     rsx! {
         div { class: "scrub",
@@ -79,7 +80,7 @@ pub(crate) fn Scrub(log: Log, window: WindowId) -> Element {
                     min: "0",
                     max: "{STEPS}",
                     value: "{value}",
-                    "aria-label": "Look at the desktop at another moment",
+                    "aria-label": words::timeline::LOOK_BACK,
                     "aria-valuetext": "{label}",
                     oninput: move |event| {
                         let step: u64 = event.value().parse().unwrap_or(STEPS);

@@ -1,0 +1,56 @@
+//! The layers over the windows: cards, toasts, panels, dialogs and menus. No first paint needs them, so their code is a
+//! module of its own, which is fetched as soon as the desktop is there.
+
+// The split function is declared as a foreign one.
+#![allow(unsafe_code)]
+
+use dioxus::prelude::*;
+use wasm_split_helpers::{SplitLoaderError, wasm_split};
+
+use super::{ask, cards, launcher, menu, shortcuts, taskbar, toast, tour};
+use crate::connection::Link;
+use crate::state::app_state;
+
+type Draw = fn() -> Element;
+
+static FETCHED: GlobalSignal<Option<Draw>> = Signal::global(|| None);
+
+#[wasm_split(layers, fallible)]
+fn layers() -> Result<Draw, SplitLoaderError> {
+    Ok(|| rsx! { AllLayers {} })
+}
+
+#[component]
+fn AllLayers() -> Element {
+    rsx! {
+        cards::Cards {}
+        toast::Toasts {}
+        launcher::Launcher {}
+        taskbar::Notices {}
+        shortcuts::CheatSheet {}
+        tour::Tour {}
+        ask::AskDialog {}
+        menu::MenuLayer {}
+    }
+}
+
+/// All layers, once their code is there. A fetch that failed is repeated when the connection is back, and when the person
+/// asks for a layer.
+#[component]
+pub(super) fn Layers() -> Element {
+    let app_state = app_state();
+    use_effect(move || {
+        let _ = (app_state.overlay.read(), app_state.menu.read(), app_state.ask.read());
+        if *app_state.link.read() != Link::Lost && FETCHED.peek().is_none() {
+            spawn(async {
+                if let Ok(draw) = layers().await {
+                    *FETCHED.write() = Some(draw);
+                }
+            });
+        }
+    });
+    match *FETCHED.read() {
+        Some(draw) => draw(),
+        None => rsx! {},
+    }
+}

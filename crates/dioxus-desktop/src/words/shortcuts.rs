@@ -1,0 +1,37 @@
+//! The sheet of keyboard shortcuts: groups of keys and what each does.
+
+pub(crate) const SHEET: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Everywhere",
+        &[
+            ("Ctrl K", "Ask the choir, open, find, or run a command"),
+            ("Ctrl Z", "Undo the latest change"),
+            ("Ctrl Shift Z", "Redo"),
+            ("F6", "Next region: windows, what waits for you, taskbar"),
+            ("?", "This sheet"),
+            ("Esc", "Close what is on top"),
+        ],
+    ),
+    (
+        "Windows",
+        &[
+            ("Ctrl `", "Next window"),
+            ("Ctrl Alt ← →", "Left or right half"),
+            ("Ctrl Alt ↑ ↓", "Maximise, restore or minimise"),
+            ("Alt W", "Close the window"),
+            ("Alt drag", "Move from anywhere"),
+            ("Double-click title", "Maximise"),
+        ],
+    ),
+    (
+        "Files",
+        &[
+            ("↑ ↓", "Choose"),
+            ("Enter", "Open"),
+            ("F2", "Rename"),
+            ("Delete", "Delete, with undo"),
+            ("Ctrl C · X · V", "Copy, cut, paste"),
+            ("Backspace", "Folder above"),
+        ],
+    ),
+];
