@@ -13,6 +13,7 @@ mod runs;
 mod target;
 
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,12 +21,12 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, Writer};
-use event_log::{EventLog, SqliteLog};
-use kernel::{Action, Base, Effect, OutsideEdit, Rejection, Resolutions};
+use event_log::{EventLog, SqliteLog, decode_event};
+use kernel::{Action, Base, Decision, Effect, OutsideEdit, Rejection, Resolutions};
 use projector::{CaughtUp, Extent, ProgressPhase, Projector};
 use shared_types::payload::file::FileNode;
 use shared_types::wire::DesktopAction;
-use shared_types::{Actor, FilePath, OpId, Subject, UserId};
+use shared_types::{Actor, Event, FilePath, OpId, Seq, Subject, UserId};
 use tokio::sync::broadcast;
 
 pub use caller::{ByAgent, Caller};
@@ -201,6 +202,11 @@ impl Computer {
         listener: Listener<'_>,
     ) -> Result<Answer, ComputerError> {
         let caller = Caller::of(envelope);
+        if envelope.request.prepares()
+            && let Some(done) = self.done_before(&caller)?
+        {
+            return Ok(Answer::Done(done));
+        }
         self.record_outside_before(&envelope.request, progress)?;
         let done = match &envelope.request {
             Request::Status => return self.status(progress),
@@ -297,6 +303,15 @@ impl Computer {
         mode: Mode,
     ) -> Result<Outcome, ComputerError> {
         Ok(self.writer.submit(Submission::new(caller.origin.clone(), change, contents), mode)?)
+    }
+
+    /// What a request did when it was sent the first time, if this is a resend.
+    fn done_before(&self, caller: &Caller) -> Result<Option<Done>, ComputerError> {
+        let Some(appended) = self.log.answer(caller.origin.command)? else { return Ok(None) };
+        let events = events_between(&*self.log, appended.first, appended.last)?;
+        let decision = Decision { events, contents: Vec::new() };
+        let outcome = Outcome { appended: Some(appended), resent: true, decision };
+        Ok(Some(self.describe(caller.origin.op, &outcome, Mode::Commit)))
     }
 
     /// Changes files and returns once the change is durable. The desktop reads from the log, and lists follow within a
@@ -477,6 +492,21 @@ impl Computer {
         })?;
         Ok(Answer::Status(Box::new(status)))
     }
+}
+
+fn events_between(log: &dyn EventLog, first: Seq, last: Seq) -> Result<Vec<Event>, ComputerError> {
+    let (mut events, mut failure) = (Vec::new(), None);
+    log.scan(first, &mut |stored| {
+        if stored.seq > last {
+            return ControlFlow::Break(());
+        }
+        match decode_event(log, stored) {
+            Ok(event) => events.push(event),
+            Err(e) => failure = Some(e),
+        }
+        ControlFlow::Continue(())
+    })?;
+    failure.map_or(Ok(events), |error| Err(error.into()))
 }
 
 /// What a command is given to read.

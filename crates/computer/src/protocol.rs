@@ -89,6 +89,34 @@ pub enum OutsideEdits {
 }
 
 impl Request {
+    /// Whether something is read or made before the change is submitted, so that a resend has to be recognised first.
+    /// All other resends are recognised by the writer.
+    pub(crate) fn prepares(&self) -> bool {
+        match self {
+            Self::Copy { .. }
+            | Self::Restore { preview: false, .. }
+            | Self::Checkpoint { .. }
+            | Self::Import { .. }
+            | Self::Purge { .. } => true,
+            Self::Status
+            | Self::Parts
+            | Self::Run(_)
+            | Self::Accept { .. }
+            | Self::Discard { .. }
+            | Self::Write { .. }
+            | Self::MakeFolder { .. }
+            | Self::Remove { .. }
+            | Self::Gesture(_)
+            | Self::Move { .. }
+            | Self::Undo { .. }
+            | Self::Redo { .. }
+            | Self::Restore { preview: true, .. }
+            | Self::Runs(_)
+            | Self::Collect
+            | Self::Rebuild => false,
+        }
+    }
+
     pub fn outside_edits(&self) -> OutsideEdits {
         match self {
             Self::Gesture(_)

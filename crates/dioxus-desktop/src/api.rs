@@ -4,12 +4,15 @@ use std::rc::Rc;
 
 use dioxus::prelude::*;
 use futures_util::future::LocalBoxFuture;
-use gloo_net::http::{Request, Response};
+use gloo_net::http::{Request, RequestBuilder, Response};
+use gloo_timers::future::TimeoutFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shared_types::wire::Problem;
+use wasm_bindgen::JsValue;
 
 use crate::dom::{self, encode};
+use crate::ids;
 use crate::json;
 use crate::words;
 
@@ -149,14 +152,42 @@ fn with_json(
     path: &str,
     body: serde_json::Result<String>,
 ) -> LocalBoxFuture<'static, Answer<String>> {
-    let request = match method {
-        Method::Post => Request::post(&url(path)),
-        Method::Put => Request::put(&url(path)),
+    let address = url(path);
+    let request = move |body: &String| {
+        let request = match method {
+            Method::Post => Request::post(&address),
+            Method::Put => Request::put(&address),
+        };
+        (request.header("content-type", "application/json"), JsValue::from_str(body))
     };
     match body {
-        Ok(body) => send_for_text(request.header("content-type", "application/json").body(body)),
+        Ok(body) => send_change(Box::new(move || request(&body))),
         Err(error) => Box::pin(std::future::ready(Err(Failure::Unreadable(error.to_string())))),
     }
+}
+
+/// The header with the id of a request.
+pub(crate) const COMMAND: &str = "choir-command";
+/// How long a request without an answer waits before it is sent again.
+const RESEND: u32 = 400;
+
+/// Sends a request that changes something. If no answer arrives it is sent once more under the same id: the computer
+/// answers a request that it has carried out already as the first time.
+fn send_change(make: Box<dyn Fn() -> (RequestBuilder, JsValue)>) -> LocalBoxFuture<'static, Answer<String>> {
+    let command = ids::command().to_string();
+    Box::pin(async move {
+        let send = || {
+            let (request, body) = make();
+            send_for_text(request.header(COMMAND, &command).body(body))
+        };
+        match send().await {
+            Err(Failure::Unreachable) => {
+                TimeoutFuture::new(RESEND).await;
+                send().await
+            }
+            answer => answer,
+        }
+    })
 }
 
 /// Sends JSON; the body of the answer does not matter.
@@ -174,8 +205,9 @@ pub(crate) fn send_json(
 pub(crate) struct Empty {}
 
 pub(crate) fn delete(path: &str) -> LocalBoxFuture<'static, Answer<()>> {
-    let request = Request::delete(&url(path)).build();
-    Box::pin(async move { send(request).await.map(drop) })
+    let address = url(path);
+    let answer = send_change(Box::new(move || (Request::delete(&address), JsValue::UNDEFINED)));
+    Box::pin(async move { answer.await.map(drop) })
 }
 
 /// The bytes behind a route, and the hash that the server names them by.
@@ -188,15 +220,19 @@ pub(crate) async fn bytes(path: &str) -> Answer<(Vec<u8>, Option<String>)> {
 
 /// Sends bytes as they are.
 pub(crate) async fn put_bytes<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Answer<T> {
-    let body = js_sys::Uint8Array::from(bytes);
-    let request = Request::put(&url(path)).header("content-type", "application/octet-stream").body(body);
-    read(&send_for_text(request).await?)
+    let (address, body) = (url(path), js_sys::Uint8Array::from(bytes));
+    let request = move || {
+        let request = Request::put(&address).header("content-type", "application/octet-stream");
+        (request, body.clone().into())
+    };
+    read(&send_change(Box::new(request)).await?)
 }
 
 /// Sends a file as it is.
 pub(crate) async fn post_file<T: DeserializeOwned>(path: &str, kind: &str, file: web_sys::File) -> Answer<T> {
-    let request = Request::post(&url(path)).header("content-type", kind).body(file);
-    read(&send_for_text(request).await?)
+    let (address, kind) = (url(path), kind.to_owned());
+    let request = move || (Request::post(&address).header("content-type", &kind), file.clone().into());
+    read(&send_change(Box::new(request)).await?)
 }
 
 /// Text from outside the API, such as `/health`.

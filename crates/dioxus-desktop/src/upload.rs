@@ -147,6 +147,7 @@ fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<Answer
         return then(unsent());
     }
     let _ = request.set_request_header("content-type", "application/octet-stream");
+    let _ = request.set_request_header(api::COMMAND, &crate::ids::command().to_string());
     UPLOADS.write().push(Upload { id, name: path.name().to_owned(), done: 0.0, total: file.size() });
     if let Ok(upload) = request.upload() {
         let progress = dom::callback::<web_sys::ProgressEvent>(move |event| {

@@ -2,7 +2,7 @@
 
 use dioxus::prelude::*;
 use shared_types::WindowId;
-use shared_types::wire::Health;
+use shared_types::wire::{Health, PartKind, PartState, PartsReport};
 
 use crate::api;
 use crate::desktop::shortcuts::ShortcutTable;
@@ -52,6 +52,8 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
             if needle.is_empty() {
                 h2 { {words::help::KEYBOARD_SHORTCUTS} }
                 ShortcutTable {}
+                h2 { {words::help::HEALTH} }
+                Parts {}
                 h2 { {words::help::ABOUT} }
                 dl { class: "facts",
                     dt { {words::help::VERSION} } dd { "{version}" }
@@ -62,4 +64,44 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
             }
         }
     }
+}
+
+/// The supervised parts of the computer, a row for each kind.
+#[component]
+fn Parts() -> Element {
+    let report = use_resource(|| async { api::get::<PartsReport>("/parts").await });
+    let report = match &*report.read() {
+        None => return rsx! { p { class: "quiet", {words::help::ASKING} } },
+        Some(Err(failure)) => return rsx! { p { class: "quiet", {failure.text()} } },
+        Some(Ok(report)) => report.clone(),
+    };
+    rsx! {
+        p { class: "quiet", {words::help::HEALTH_INTRO} }
+        table { class: "parts",
+            thead {
+                tr { th { {words::help::PART} } th { {words::help::STATE} } th { {words::help::IF_IT_FAILS} } }
+            }
+            tbody {
+                for rule in &report.rules {
+                    tr { key: "{rule.name}",
+                        td { "{rule.name}" }
+                        td { {state_of(&report, rule.kind)} }
+                        td { "{rule.restart}; {rule.work}" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How all parts of a kind are doing, in a few words.
+fn state_of(report: &PartsReport, kind: PartKind) -> String {
+    let parts = || report.parts.iter().filter(|part| part.kind == kind);
+    let failed = parts().find(|part| part.state == PartState::Restarting);
+    if let Some(failure) = failed.and_then(|part| part.last_failure.as_deref()) {
+        return words::help::restarting(failure);
+    }
+    let restarts: u32 = parts().map(|part| part.restarts).sum();
+    let running = words::help::running(parts().count());
+    if restarts == 0 { running } else { format!("{running}, {}", words::help::restarts(restarts)) }
 }

@@ -6,6 +6,32 @@ pub(crate) const TAKE_THE_TOUR: &str = "Take the tour";
 pub(crate) const NOTHING_FOUND: &str = "Nothing here has these words.";
 pub(crate) const KEYBOARD_SHORTCUTS: &str = "Keyboard shortcuts";
 
+// Health.
+pub(crate) const HEALTH: &str = "Health";
+pub(crate) const HEALTH_INTRO: &str = "The parts of this computer that run now. Each is supervised: if one fails, it is started again by its rule.";
+pub(crate) const PART: &str = "Part";
+pub(crate) const STATE: &str = "State";
+pub(crate) const IF_IT_FAILS: &str = "If it fails";
+pub(crate) const NONE_RUN: &str = "none";
+pub(crate) const RUNNING: &str = "running";
+
+/// How many parts of a kind run.
+pub(crate) fn running(count: usize) -> String {
+    match count {
+        0 => NONE_RUN.into(),
+        1 => RUNNING.into(),
+        count => format!("{count} running"),
+    }
+}
+
+pub(crate) fn restarting(failure: &str) -> String {
+    format!("starting again after: {failure}")
+}
+
+pub(crate) fn restarts(count: u32) -> String {
+    super::plural(u64::from(count), "restart")
+}
+
 // About.
 pub(crate) const ABOUT: &str = "About";
 pub(crate) const VERSION: &str = "Version";

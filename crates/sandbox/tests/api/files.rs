@@ -9,11 +9,11 @@ use crate::house::{House, Sent, nothing};
 async fn what_is_written_is_on_disk_in_the_list_and_found() {
     let house = House::new().await;
     house.write("notes/tide%20pools.md", "barnacle zone\n").await;
+    let root = house.get("/api/v1/files").await.json;
     assert_eq!(
         std::fs::read_to_string(house.workspace().join("notes/tide pools.md")).unwrap(),
         "barnacle zone\n"
     );
-    let root = house.get("/api/v1/files").await.json;
     let names: Vec<_> =
         root["entries"].as_array().unwrap().iter().map(|e| e["path"].as_str().unwrap()).collect();
     assert_eq!(names, ["notes", "Welcome.md"], "folders come first: {root}");
@@ -104,6 +104,8 @@ async fn things_are_moved_copied_and_deleted_and_all_of_it_comes_back() {
         let done = house.post(&format!("/api/v1/{route}"), body).await;
         assert_eq!(done.status, StatusCode::OK, "{route}: {done:?}");
     }
+    // Lists and files follow the log together.
+    house.get("/api/v1/files").await;
     let on_disk = |path: &str| std::fs::read_to_string(house.workspace().join(path)).ok();
     assert_eq!(
         (on_disk("c/two.txt").as_deref(), on_disk("b/two.txt"), on_disk("a/one.txt")),
