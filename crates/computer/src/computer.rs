@@ -6,14 +6,15 @@
 mod caller;
 mod calls;
 mod changes;
+mod copying;
 mod effects;
 mod ending;
 mod import;
+mod resends;
 mod runs;
 mod target;
 
 use std::io::Read;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,12 +22,12 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use event_log::writer::{ChangeRequest, Mode, Options, Outcome, Submission, Writer};
-use event_log::{EventLog, SqliteLog, decode_event};
-use kernel::{Action, Base, Decision, Effect, OutsideEdit, Rejection, Resolutions};
+use event_log::{EventLog, SqliteLog};
+use kernel::{Action, Base, Effect, Resolutions};
 use projector::{CaughtUp, Extent, ProgressPhase, Projector};
 use shared_types::payload::file::FileNode;
 use shared_types::wire::DesktopAction;
-use shared_types::{Actor, Event, FilePath, OpId, Seq, Subject, UserId};
+use shared_types::{Actor, OpId, Subject, UserId};
 use tokio::sync::broadcast;
 
 pub use caller::{ByAgent, Caller};
@@ -305,15 +306,6 @@ impl Computer {
         Ok(self.writer.submit(Submission::new(caller.origin.clone(), change, contents), mode)?)
     }
 
-    /// What a request did when it was sent the first time, if this is a resend.
-    fn done_before(&self, caller: &Caller) -> Result<Option<Done>, ComputerError> {
-        let Some(appended) = self.log.answer(caller.origin.command)? else { return Ok(None) };
-        let events = events_between(&*self.log, appended.first, appended.last)?;
-        let decision = Decision { events, contents: Vec::new() };
-        let outcome = Outcome { appended: Some(appended), resent: true, decision };
-        Ok(Some(self.describe(caller.origin.op, &outcome, Mode::Commit)))
-    }
-
     /// Changes files and returns once the change is durable. The desktop reads from the log, and lists follow within a
     /// moment, so it does not wait for the disk; a person at the command line looks there next.
     fn change_files(
@@ -425,43 +417,6 @@ impl Computer {
         Ok(captured)
     }
 
-    /// Everything at and below a path once more, at a place that is free.
-    fn copy(&self, from: &FilePath, to: &FilePath) -> Result<Action, ComputerError> {
-        let (from, to) = (from.clone(), to.clone());
-        let action = self.writer.inspect(move |view| -> Result<Action, Rejection> {
-            if view.files.get(&to).is_some() || view.files.count_below(&to) > 0 {
-                return Err(Rejection::Occupied { path: to });
-            }
-            let mut edits = Vec::new();
-            for (path, node) in view.files.within(&from) {
-                let below = path.as_str().strip_prefix(from.as_str()).unwrap_or_default();
-                let path = FilePath::parse(&format!("{to}{below}"))
-                    .map_err(|e| Rejection::Invalid { what: "a path of the copy", reason: e.to_string() })?;
-                edits.push(OutsideEdit { path, base: None, now: Some(node.clone()) });
-            }
-            if edits.is_empty() {
-                Err(Rejection::NotFound { path: from })
-            } else {
-                Ok(Action::CaptureEdits { edits })
-            }
-        })?;
-        Ok(action?)
-    }
-
-    /// A file that the log leaves out, as an ignored one, is in the way all the same.
-    fn check_disk(&self, path: &FilePath) -> Result<(), ComputerError> {
-        if self.place.workspace.join(path.as_str()).symlink_metadata().is_err() {
-            return Ok(());
-        }
-        let wanted = path.clone();
-        let is_known = self.writer.inspect(move |view| view.files.get(&wanted).is_some())?;
-        if is_known {
-            // The kernel compares with what the log has.
-            return Ok(());
-        }
-        Err(Rejection::Stale { path: path.clone(), expected: None, actual: None }.into())
-    }
-
     fn status(&self, progress: Progress<'_>) -> Result<Answer, ComputerError> {
         let captured = self.record_outside(progress)?;
         let CaughtUp { unavailable, blocked, .. } = self.projector().catch_up(&|_, _, _| ())?;
@@ -492,21 +447,6 @@ impl Computer {
         })?;
         Ok(Answer::Status(Box::new(status)))
     }
-}
-
-fn events_between(log: &dyn EventLog, first: Seq, last: Seq) -> Result<Vec<Event>, ComputerError> {
-    let (mut events, mut failure) = (Vec::new(), None);
-    log.scan(first, &mut |stored| {
-        if stored.seq > last {
-            return ControlFlow::Break(());
-        }
-        match decode_event(log, stored) {
-            Ok(event) => events.push(event),
-            Err(e) => failure = Some(e),
-        }
-        ControlFlow::Continue(())
-    })?;
-    failure.map_or(Ok(events), |error| Err(error.into()))
 }
 
 /// What a command is given to read.

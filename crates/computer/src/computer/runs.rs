@@ -268,15 +268,13 @@ impl Computer {
         if let Some(run) = only(text, known, "run")? {
             return Ok(run);
         }
-        match self.operation_named(text) {
+        match self.operation_named_as(text, "run") {
             Ok(op) => Ok(run_of(op)),
             Err(failure) if failure.code == ErrorCode::NotFound => Err(ComputerError::new(
                 ErrorCode::NoRun,
                 format!("there is no run {text}; choir runs lists them"),
             )),
-            Err(failure) => {
-                Err(ComputerError::new(failure.code, failure.message.replace("operation", "run")))
-            }
+            Err(failure) => Err(failure),
         }
     }
 }

@@ -70,13 +70,18 @@ impl Computer {
     }
 
     pub(super) fn operation_named(&self, text: &str) -> Result<OpId, ComputerError> {
+        self.operation_named_as(text, "operation")
+    }
+
+    /// The same; `what` says what a person means by it.
+    pub(super) fn operation_named_as(&self, text: &str, what: &str) -> Result<OpId, ComputerError> {
         if let Ok(op) = text.parse() {
             return Ok(op);
         }
         if let Some(seq) = text.strip_prefix('@').and_then(|seq| seq.parse().ok()) {
             return operation_at(&**self.log(), seq);
         }
-        named(self.projector().views(), text)
+        named(self.projector().views(), text, what)
     }
 }
 
@@ -90,22 +95,22 @@ pub(super) fn reverted(event: Event) -> Option<OpId> {
 }
 
 /// The operation that a part of an id stands for.
-pub(super) fn named(views: &projector::Views, text: &str) -> Result<OpId, ComputerError> {
+fn named(views: &projector::Views, text: &str, what: &str) -> Result<OpId, ComputerError> {
     let digits = text.chars().filter(char::is_ascii_hexdigit).count();
     let others = text.chars().filter(|c| !c.is_ascii_hexdigit() && *c != '-').count();
     if digits < 4 || others > 0 {
-        let message = format!("{text:?} is not an operation: give four or more digits of its id, or @SEQ");
+        let message = format!("{text:?} names no {what}: give four or more digits of its id, or @SEQ");
         return Err(ComputerError::new(ErrorCode::BadRequest, message));
     }
     match views.matching(text)?.as_slice() {
         [op] => Ok(*op),
         [] => Err(ComputerError::new(
             ErrorCode::NotFound,
-            format!("there is no operation {text}; choir log lists them"),
+            format!("there is no {what} {text}; choir log lists them"),
         )),
         _ => Err(ComputerError::new(
             ErrorCode::BadRequest,
-            format!("several operations match {text}; give more digits"),
+            format!("more than one {what} matches {text}; give more digits"),
         )),
     }
 }

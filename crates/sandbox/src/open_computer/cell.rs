@@ -53,11 +53,12 @@ pub(super) fn start(computer: &Computer, size: Size) -> Result<Process, Computer
 
 /// Says what is missing, and that there is no way around it.
 fn no_cell(error: isolation::StartError) -> ComputerError {
+    let says_so = matches!(error, isolation::StartError::Unprotected(_));
     let mut failure = ComputerError::from(error);
     if failure.code == ErrorCode::Failed {
         failure.code = ErrorCode::Refused;
     }
-    if !failure.message.contains("without protection") {
+    if !says_so {
         failure.message.push_str(". Nothing is run without protection.");
     }
     failure.message.push_str(" `choir doctor` says what this machine can do.");
