@@ -3,7 +3,7 @@
 //! A command is recorded before it starts (`tool.call`). It sees the workspace through a layer of its own; nothing it
 //! writes is anywhere else. When it ends, what the layer holds becomes the events of one operation together with its
 //! result, in one append, and only then reaches the workspace. A command that was killed leaves the layer to be thrown
-//! away. So whatever dies when, the workspace is as before or as after, and the log says which.
+//! away. So whichever process dies at whichever moment, the workspace is as before or as after, and the log says which.
 
 mod changes;
 mod ended;

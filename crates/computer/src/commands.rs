@@ -1,7 +1,7 @@
 //! The commands that run in cells on one computer, and what they print, for its tabs.
 //!
-//! A command is recorded before its caller is answered; then it runs on a thread of its own, whoever looks or does
-//! not. Its result is in the log, so nothing here is needed for that.
+//! A command is recorded before its caller is answered; then it runs on a thread of its own, with or without
+//! a tab that follows its output. Its result goes into the log.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,7 +69,7 @@ struct Previewed {
 #[derive(Debug)]
 struct Running {
     feed: Arc<OutputFeed>,
-    /// The thread that runs it, unless whoever wants it does so.
+    /// The thread that runs it, unless its caller's thread does.
     thread: Option<JoinHandle<()>>,
 }
 
@@ -145,12 +145,12 @@ impl Commands {
         command: &RunCommand,
     ) -> Result<(), ComputerError> {
         let op = caller.origin.op;
-        // Whoever asked first still waits for it, and two must not share a layer.
+        // The first caller still waits for it, and two runs must not share a layer.
         let here =
             self.here(op)?.ok_or_else(|| ComputerError::new(ErrorCode::Busy, "the command runs already"))?;
         let open = computer.writer().inspect(move |view| view.calls.get(&op).cloned())?;
         let began = match open {
-            // It may have reached the outside, and nobody knows how far it came.
+            // It may have reached the network, and how far it got is unknown.
             Some(call) if call.network => return crate::cells::interrupt(computer, op, &call),
             Some(_) => Some(computer.begin_again()?),
             None => computer.begin(caller, command)?,
@@ -160,8 +160,8 @@ impl Commands {
         computer.carry_out(caller, command, Vec::new(), began, listen).map(drop)
     }
 
-    /// Runs a command of a person's at the command line to its end, here: whoever called hears what it prints, and so
-    /// do the tabs that look.
+    /// Runs a command of a person at the command line to its end, on this thread. The caller is sent its output, and so are
+    /// the tabs that follow it.
     pub fn run_for_caller(
         &self,
         computer: &Computer,
@@ -227,7 +227,7 @@ impl Commands {
         }
     }
 
-    /// What a dry run that waits would change now. Whoever looks asks again at every event, and the layer may be large.
+    /// What a dry run that waits would change now. A tab asks again at every event, and the layer may be large.
     pub fn would_change(&self, computer: &Computer, op: OpId) -> Result<Done, ComputerError> {
         let files = computer.writer().inspect(|view| {
             let computer = &view.computer;
@@ -250,7 +250,7 @@ impl Commands {
         computer.cells().stop_all();
         // Those that are about to start are ended as soon as they have a cell.
         loop {
-            // Bound first, so that nobody holds the list while somebody waits for an end.
+            // Bound first, so that the list is not locked while this waits for an end.
             let next = self.running().keys().next().copied();
             let Some(op) = next else { break };
             let _ = self.stop(computer, op);

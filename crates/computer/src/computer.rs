@@ -71,8 +71,8 @@ pub struct Computer {
     log: Arc<SqliteLog>,
 }
 
-/// The writer's thread, which ends when its last handle is gone. Waiting for it lets go of the log's lock: whoever
-/// dropped a computer can open it again at once.
+/// The writer's thread, which ends when its last handle is gone. Waiting for it releases the log's lock: after a
+/// computer was dropped it can be opened again at once.
 #[derive(Debug)]
 struct Joined(Option<JoinHandle<()>>);
 
@@ -247,7 +247,7 @@ impl Computer {
                     DesktopAction::SetSetting { key, value } => Action::SetSetting { key, value },
                     DesktopAction::ClearSetting { key } => Action::ClearSetting { key },
                 };
-                // Nothing of this is on disk, so nobody has to wait for the projector.
+                // Nothing of this is on disk, so the caller need not wait for the projector.
                 let outcome = self.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
                 self.describe(caller.origin.op, &outcome, Mode::Commit)
             }
@@ -334,7 +334,7 @@ impl Computer {
         let outcome = self.submit(caller, change, contents, mode)?;
         let mut done = self.describe(caller.origin.op, &outcome, mode);
         if mode == Mode::Commit && outcome.appended.is_some() {
-            // The change is durable whatever happens now, so a disk that cannot be written is a note, not a failure.
+            // The change is durable by now, so a disk that cannot be written is a note, not a failure.
             match self.project(progress) {
                 Ok(notes) => done.notes.extend(notes),
                 Err(e) => done.notes.push(format!("recorded, but not yet on disk: {e}")),

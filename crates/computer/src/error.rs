@@ -299,7 +299,7 @@ impl From<std::io::Error> for ComputerError {
     }
 }
 
-/// Whatever reached `main`, as a failure.
+/// Any error that reached `main`.
 pub fn of_anyhow(error: &anyhow::Error) -> ComputerError {
     if let Some(failure) = error.downcast_ref::<ComputerError>() {
         return failure.clone();

@@ -19,7 +19,7 @@ const CHUNK: usize = 32 << 10;
 /// A tab that shows nothing for so long does not hold the writer up any more.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether whoever writes waits for those who look.
+/// Whether the writer waits for the readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// `yes` waits for the screen, not the screen for `yes`.

@@ -39,7 +39,7 @@ pub fn ask_aloud(
 ) -> Result<Answer, ComputerError> {
     let envelope = Envelope::new(request);
     let mut body = Untouched(body, true);
-    // Whoever held it may go away before it has read a word. A resend is recognised by its id; a command that runs is
+    // The holder may exit before it has read the request. A resend is recognised by its id; a command that runs is
     // not for that.
     let mut may_resend = !matches!(envelope.request, Request::Run(_));
     loop {
@@ -96,10 +96,10 @@ pub fn follow(
     after: Seq,
     tell: &mut dyn FnMut(RunUpdate),
 ) -> Result<RunLine, ComputerError> {
-    let nobody = || {
-        ComputerError::new(ErrorCode::Failed, "nobody holds this computer any more, so nothing happens in it")
+    let not_held = || {
+        ComputerError::new(ErrorCode::Failed, "no process holds this computer any more, so nothing happens in it")
     };
-    let stream = socket::connect(place)?.ok_or_else(nobody)?;
+    let stream = socket::connect(place)?.ok_or_else(not_held)?;
     let request = RunRequest::Follow { run: run.to_string(), after };
     let answer = socket::follow(stream, &Envelope::new(Request::Runs(request)), tell).map_err(lost)?;
     match answer.into_runs()? {

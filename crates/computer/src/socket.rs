@@ -128,7 +128,7 @@ pub fn serve(holder: &Holder, stream: &UnixStream) -> io::Result<()> {
     say(&answer)
 }
 
-/// Whether nobody is at the other end any more.
+/// Whether the other end has closed the connection.
 fn is_gone(stream: &UnixStream) -> bool {
     let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -149,7 +149,7 @@ fn end_with_caller(computer: &Computer, op: OpId, stream: &UnixStream, over: &At
     }
 }
 
-/// The calling side. `None` if nobody listens.
+/// The calling side. `None` if no process listens.
 pub fn connect(place: &ComputerPaths) -> io::Result<Option<UnixStream>> {
     match with_short_path(place, UnixStream::connect) {
         Ok(stream) => Ok(Some(stream)),

@@ -276,7 +276,7 @@ impl Reader<'_> {
     fn trash(&mut self, path: &FilePath, gone: &FilePath) {
         let Ok(Some(seen)) = self.lower.observe(path) else { return };
         let is_folder = seen.kind == ObservedKind::Folder;
-        // What is neither in the log nor ignored is somebody's who is not heard yet.
+        // A path that is neither in the log nor ignored is an outside edit that is not recorded yet.
         if !self.base.holds(path) && self.rules.is_ignored(path, is_folder) {
             self.changes.ignored.push(Step::Trash { path: path.clone(), gone: gone.clone() });
             return;

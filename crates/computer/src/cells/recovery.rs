@@ -1,4 +1,4 @@
-//! What an unclean stop left: calls that nobody will answer any more, layers that nobody reads.
+//! What an unclean stop left behind: calls that will get no result, layers that will not be read.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) fn settle(computer: &Computer) -> Result<(), ComputerError> {
         .inspect(|view| view.calls.iter().map(|(op, call)| (*op, call.clone())).collect())?;
     for (op, call) in &open {
         match call.state {
-            // Nothing of it took effect, and whoever runs the agents makes it again.
+            // Nothing of it took effect, and the agents make the call again.
             CallState::Running if !call.network && goes_on(computer, call)? => {}
             CallState::Running => interrupt(computer, *op, call)?,
             CallState::Held => {}

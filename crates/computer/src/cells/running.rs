@@ -46,7 +46,7 @@ impl Computer {
         command: &RunCommand,
     ) -> Result<Option<Began>, ComputerError> {
         spec::check(command, &self.cells().settings.limits)?;
-        // What was edited before comes before it, also for whoever takes back the newest.
+        // Edits from before the command are recorded before it, so that undoing the newest operation undoes the command.
         if !self.is_watched() {
             self.record_outside(&|_, _, _| ())?;
         }
@@ -115,7 +115,7 @@ impl Computer {
         }
     }
 
-    /// The labels of all files that a command of an agent's can read. Which of them it does read nobody knows.
+    /// The labels of all files that a command of an agent's can read. Which of them it reads is unknown.
     fn labels_in_sight(&self, caller: &Caller) -> Result<BTreeSet<Taint>, ComputerError> {
         let Some(read_policy) = caller.agent.as_ref().map(|agent| agent.read_policy.clone()) else {
             return Ok(BTreeSet::new());
@@ -173,7 +173,7 @@ impl Computer {
         Ok(Executed { exit, usage, kept })
     }
 
-    /// What an agent may not read and what came while its command ran was not covered, so nobody is told what it printed, and
+    /// What an agent may not read and what came while its command ran was not covered, so its output is not shown to anyone, and
     /// nothing of it is kept.
     fn check_sight(&self, caller: &Caller, covered: &BTreeSet<PathBuf>) -> Result<(), ComputerError> {
         let Some(agent) = &caller.agent else { return Ok(()) };
@@ -416,7 +416,7 @@ fn is_whole(command: &RunCommand, executed: &Result<Executed, ComputerError>) ->
     command.network != RunNetwork::None && executed.as_ref().is_ok_and(has_exited)
 }
 
-/// Whatever a command heard from the outside is in what it wrote.
+/// What a command received from the network is in what it wrote.
 fn taint(caller: &Caller, command: &RunCommand) -> Vec<Taint> {
     let heard = match command.network {
         RunNetwork::None => None,

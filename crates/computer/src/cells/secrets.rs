@@ -39,7 +39,7 @@ struct Folder {
     stamp: Option<Stamp>,
     below: Vec<OsString>,
     guarded: Vec<OsString>,
-    /// Links by whose names nobody may read without being asked.
+    /// Links whose names are guarded: no agent may read through them without asking.
     links: Vec<OsString>,
 }
 
@@ -63,12 +63,12 @@ impl GuardedFiles {
         let mut before = std::mem::take(&mut *known);
         let device = self.stamping_device()?;
         let (mut found, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
-        // Whatever no rule can be asked about is not shown.
+        // A path that no rule can judge is not shown.
         let is_out = |path: &PathBuf| !named(path).is_some_and(|path| read_policy.may_read(&path));
         while let Some(path) = folders.pop() {
             let folder = match self.folder(&path, before.remove(&path), device, read_policy) {
                 Ok(folder) => folder,
-                // Somebody else may take it away at any time.
+                // Another program may remove it at any time.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(io::Error::new(e.kind(), format!("{}: {e}", path.display()))),
             };
@@ -157,7 +157,7 @@ fn named(path: &Path) -> Option<FilePath> {
 }
 
 /// Files that are out of read_policy, each with what tells it from another that stands in its place later. A cover goes with the
-/// file under it, so whoever stays for long has to look again.
+/// file under it, so a long-lived user has to look again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CoveredFiles(BTreeMap<PathBuf, Stamp>);
 

@@ -1,4 +1,4 @@
-//! What somebody wants to run: looked at before anything happens.
+//! The command that a caller wants to run, checked before anything happens.
 
 use std::time::Duration;
 

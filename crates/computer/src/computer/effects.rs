@@ -38,7 +38,7 @@ impl Computer {
         let mut all = EffectNotes::default();
         while let Ok(effect) = owed.try_recv() {
             let id = effect.id;
-            // Somebody may have settled it between the wake-up and now.
+            // It may have been settled between the wake-up and now.
             if self.writer.inspect(move |view| view.pending.contains(&id))? {
                 let EffectNotes { notes, failed } = self.run_effect(effect, progress)?;
                 all.notes.extend(notes);

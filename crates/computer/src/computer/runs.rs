@@ -1,7 +1,7 @@
 //! Runs of agents, as the person sees them and acts on them.
 //!
-//! A gesture on a run is an event and nothing else: whoever works on the run follows the log. So nothing here knows how
-//! agents work, and everything that is shown is told by the events of the run ([`story`]).
+//! A gesture on a run is only recorded; agents follow the log and act on it. So nothing here knows how agents work,
+//! and everything that is shown is told by the events of the run ([`story`]).
 
 mod following;
 mod handing_back;
@@ -56,7 +56,7 @@ pub const DAILY: &str = "runs.daily";
 pub const OUTBOX: &str = "runs.outbox";
 pub const DEFAULT_OUTBOX: u64 = 5;
 
-/// What a run may take where nobody has said anything.
+/// The budget of a run without a setting or a request for another.
 pub const DEFAULT_BUDGET: Budget =
     Budget { steps: Some(200), seconds: None, tokens: Some(3_000_000), micros: None };
 
@@ -84,7 +84,7 @@ fn run_of(op: OpId) -> RunId {
 }
 
 impl Computer {
-    /// Says something to whoever listens now. It never waits, and nothing of it is kept.
+    /// Sends what an agent says to the tabs that listen now. It never waits, and nothing of it is stored.
     pub fn say(&self, voice: AgentSpeech) {
         let _ = self.voices.send(voice);
     }
@@ -247,7 +247,7 @@ impl Computer {
         Ok(self.describe(caller.origin.op, &outcome, Mode::Commit))
     }
 
-    /// Records something that the person does in a run. Nothing of it is on disk, so nobody waits for the projector.
+    /// Records something that the person does in a run. Nothing of it is on disk, so the caller does not wait for the projector.
     fn record_in_run(
         &self,
         caller: &Caller,

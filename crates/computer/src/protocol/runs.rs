@@ -10,7 +10,7 @@ use shared_types::{Seq, TaskId};
 
 use super::{Choices, OutsideEdits};
 
-/// Something about runs. Gestures are events and nothing else: whoever follows the log acts on them.
+/// Something about runs. A gesture is only recorded; the process that carries out the run follows the log and acts on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RunRequest {
@@ -36,7 +36,7 @@ pub enum RunRequest {
         run: String,
         gesture: RunGesture,
     },
-    /// Takes back whatever its calls did to files.
+    /// Undoes everything that its calls did to files.
     Undo {
         run: String,
         choices: Choices,

@@ -14,12 +14,12 @@ use super::{Computer, operation_of};
 use crate::error::ComputerError;
 use crate::protocol::RunUpdate;
 
-/// How long words of an agent may wait, and how soon it is seen that nobody follows any more.
+/// How long words of an agent may wait, and how soon a follower that left is noticed.
 const LOOK: Duration = Duration::from_millis(40);
 
 impl Computer {
     /// Tells what happens in a run after an event, until it is over, waits for the person or is paused; or until
-    /// whoever is told has gone.
+    /// the follower has left.
     pub(crate) fn follow_run(
         &self,
         run: &str,

@@ -1,4 +1,4 @@
-//! The person takes over, and gives the work back: whoever works is told what they changed meanwhile.
+//! The person takes over, and gives the work back: the agents are told what the person changed meanwhile.
 
 use std::ops::ControlFlow;
 

@@ -192,7 +192,7 @@ impl Computer {
         })
     }
 
-    /// Takes back whatever the calls of a run did, as one operation: that with the run's id.
+    /// Undoes everything that the calls of a run did, as one operation: that with the run's id.
     pub(super) fn undo_run(
         &self,
         caller: &Caller,

@@ -129,7 +129,7 @@ struct Arguments {
     exact: Option<String>,
 }
 
-/// A command, to its last line: whoever allows it allows all of it.
+/// A command, to its last line: the person allows all of it or nothing.
 fn exact(tool: &str, input: &Value) -> Option<String> {
     let command = input.get("command").and_then(Value::as_str).filter(|_| tool == "exec")?;
     Some(command.trim().to_owned())

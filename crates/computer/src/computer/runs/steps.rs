@@ -24,7 +24,7 @@ struct Came {
     files: u64,
 }
 
-/// Whatever the steps of some events need to be told.
+/// What is needed to describe the steps of some events.
 pub(super) struct Teller<'a> {
     log: &'a dyn EventLog,
     undone: HashSet<OpId>,

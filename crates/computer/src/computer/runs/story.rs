@@ -137,7 +137,7 @@ impl Story {
             RunPhase::Cancelled | RunPhase::Failed(_) | RunPhase::Completed => return "stopped".into(),
             RunPhase::Working => {}
         }
-        // Whoever has said something, or handed work on, and did nothing since waits for those who work for it.
+        // An agent that has spoken or delegated, and did nothing since, waits for the agents that work for it.
         let newest = self.newest_of(task.id);
         let has_said = matches!(newest.map(|event| &event.payload), Some(Payload::Llm(LlmEvent::Reply(_))));
         let handed_on = newest.is_some_and(|event| self.is_task(&event.op));
