@@ -28,7 +28,7 @@ pub type KeysOf = Arc<dyn Fn(&UserId) -> Arc<dyn ApiKeys> + Send + Sync>;
 /// See the module. Cheap to clone.
 #[derive(Clone)]
 pub struct AgentServices {
-    pub catalog: Catalog,
+    pub catalog: Arc<Catalog>,
     pub keys: KeysOf,
     pub outside: MachineServices,
     /// Who searches the web, if anybody does.
@@ -96,7 +96,7 @@ impl AgentServices {
         let rules = Rules::built_in().map_err(|e| wrong(&e))?;
         let keys: KeysOf = Arc::new(|_| Arc::new(NoKeys));
         Ok(Self {
-            catalog,
+            catalog: Arc::new(catalog),
             keys,
             outside: MachineServices::default(),
             search: None,
@@ -152,7 +152,7 @@ impl AgentServices {
     }
 
     pub fn gateway(&self, user: &UserId) -> Gateway {
-        let gateway = Gateway::new(self.catalog.clone(), (self.keys)(user));
+        let gateway = Gateway::new(Arc::clone(&self.catalog), (self.keys)(user));
         if let Some(local) = &self.outside.local {
             gateway.set_local_model(Arc::clone(local) as Arc<dyn LocalModel>);
         }

@@ -97,7 +97,10 @@ pub fn follow(
     tell: &mut dyn FnMut(RunUpdate),
 ) -> Result<RunLine, ComputerError> {
     let not_held = || {
-        ComputerError::new(ErrorCode::Failed, "no process holds this computer any more, so nothing happens in it")
+        ComputerError::new(
+            ErrorCode::Failed,
+            "no process holds this computer any more, so nothing happens in it",
+        )
     };
     let stream = socket::connect(place)?.ok_or_else(not_held)?;
     let request = RunRequest::Follow { run: run.to_string(), after };

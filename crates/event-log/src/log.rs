@@ -92,6 +92,9 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     /// Ends all waiting in this process, now and later: the log is about to be closed.
     fn release(&self);
 
+    /// Gives back memory that only makes the next requests faster. Called when the log has been idle for a while.
+    fn release_memory(&self) {}
+
     /// Stages bytes: small ones are returned for the append that names them, large ones become a durable blob.
     fn stage(&self, bytes: &mut dyn Read) -> Result<Staged, ContentError>;
 

@@ -35,7 +35,7 @@ use crate::{
 pub struct Gateway(Arc<GatewayInner>);
 
 struct GatewayInner {
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
     keys: Arc<dyn ApiKeys>,
     clock: Arc<dyn Clock>,
     http: Http,
@@ -51,11 +51,17 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    pub fn new(catalog: Catalog, keys: Arc<dyn ApiKeys>) -> Self {
+    /// Gateways of many users can share a catalog.
+    pub fn new(catalog: impl Into<Arc<Catalog>>, keys: Arc<dyn ApiKeys>) -> Self {
         Self::with_clock(catalog, keys, Arc::new(RealClock))
     }
 
-    pub fn with_clock(catalog: Catalog, keys: Arc<dyn ApiKeys>, clock: Arc<dyn Clock>) -> Self {
+    pub fn with_clock(
+        catalog: impl Into<Arc<Catalog>>,
+        keys: Arc<dyn ApiKeys>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let catalog = catalog.into();
         let semaphore = |provider: &Provider| Semaphore::new(provider.at_once as usize);
         let slots =
             catalog.providers.iter().map(|(name, provider)| (name.clone(), semaphore(provider))).collect();

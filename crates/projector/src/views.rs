@@ -181,6 +181,12 @@ impl Views {
         self.map(reset())
     }
 
+    /// Empties the caches. A failure leaves them as they are.
+    pub fn release_memory(&self) {
+        self.conn.flush_prepared_statement_cache();
+        let _ = self.conn.execute_batch("PRAGMA shrink_memory");
+    }
+
     fn connect(path: &Path) -> rusqlite::Result<Self> {
         let conn = Connection::open(path)?;
         conn.busy_timeout(BUSY_TIMEOUT)?;

@@ -52,7 +52,6 @@ pub struct OpenComputer(Arc<Opened>);
 
 struct Opened {
     shared: Arc<Shared>,
-    views: Mutex<Views>,
     terminals: Terminals,
     services: UserServices,
     local: Option<Arc<dyn LocalModelHost>>,
@@ -80,6 +79,7 @@ pub(crate) struct Shared {
     /// The newest event, as the log reports it.
     pub(crate) head: watch::Sender<Seq>,
     pub(crate) bus: Arc<EventBus>,
+    views: Mutex<Views>,
     pub(crate) activity: Arc<Activity>,
     pub(crate) commands: Arc<Commands>,
     pub(crate) runs: Arc<RunHost>,
@@ -94,6 +94,11 @@ impl Shared {
     /// Waits until the computer is being closed.
     pub(crate) async fn closed(&self) {
         let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
+    }
+
+    /// The read models, beside the projector that keeps them.
+    pub(crate) fn views(&self) -> MutexGuard<'_, Views> {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reports a problem to the person who looks, and to the server's log.
@@ -153,6 +158,7 @@ impl OpenComputer {
             parts,
             head,
             bus,
+            views,
             activity,
             commands,
             runs,
@@ -163,7 +169,7 @@ impl OpenComputer {
         });
         parts::start_all(&shared);
         let (services, local) = (services.services(&user), services.outside.local.clone());
-        Ok(Self(Arc::new(Opened { shared, views, terminals, services, local })))
+        Ok(Self(Arc::new(Opened { shared, terminals, services, local })))
     }
 
     /// Whether there is another handle on it, or something runs: a request, a tab or a person is still there.
@@ -286,7 +292,7 @@ impl OpenComputer {
 
     /// The read models, beside the projector that keeps them.
     pub fn views(&self) -> MutexGuard<'_, Views> {
-        self.0.views.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.shared.views()
     }
 }
 

@@ -26,6 +26,12 @@ impl Writer {
         Self { conn, head, buffers: StoreBuffers::default() }
     }
 
+    /// Empties the caches. A failure leaves them as they are.
+    pub(super) fn release_memory(&self) {
+        self.conn.flush_prepared_statement_cache();
+        let _ = self.conn.execute_batch("PRAGMA shrink_memory");
+    }
+
     pub(super) fn head(&self) -> Head {
         self.head
     }

@@ -110,6 +110,11 @@ impl ReadPool {
         result
     }
 
+    /// Closes the connections that are not in use.
+    pub(super) fn close_idle(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn open(&self) -> rusqlite::Result<Connection> {
         let conn = open_reader(&self.path, self.access)?;
         schema::stand_in(&conn, self.version)?;

@@ -85,6 +85,13 @@ impl EventLog for SqliteLog {
         self.signal.release();
     }
 
+    fn release_memory(&self) {
+        self.readers.close_idle();
+        if let Ok(writer) = self.writer() {
+            writer.release_memory();
+        }
+    }
+
     fn stage(&self, bytes: &mut dyn Read) -> Result<Staged, ContentError> {
         match read_start(bytes).map_err(ContentError::from_read)? {
             ReadStart::Small(bytes) => Ok(Staged::Inline { content: ContentRef::of(&bytes), bytes }),

@@ -18,6 +18,8 @@ use crate::{Append, AppendError, Appended, ContentError, EventLog, decode_event}
 const GROUP: usize = 512;
 /// After this long without a request the thread has time to save a snapshot.
 const IDLE: Duration = Duration::from_millis(20);
+/// After this long without a request the log's caches are given up.
+const QUIET: Duration = Duration::from_secs(3);
 
 /// Everything that the writer's thread owns.
 pub(super) struct WriterThread {
@@ -97,7 +99,7 @@ impl WriterThread {
         }
     }
 
-    /// Waits for the first request of a group, and saves a snapshot that is due while none comes.
+    /// Waits for the first request of a group. While none comes, saves a snapshot that is due and gives memory back.
     fn next(&mut self, requests: &Receiver<Request>) -> Option<Request> {
         match snapshot_need(&self.view, self.saved) {
             SnapshotNeed::None => {}
@@ -106,6 +108,10 @@ impl WriterThread {
                 Err(RecvTimeoutError::Timeout) => self.save_snapshot(),
                 other => return other.ok(),
             },
+        }
+        match requests.recv_timeout(QUIET) {
+            Err(RecvTimeoutError::Timeout) => self.log.release_memory(),
+            other => return other.ok(),
         }
         requests.recv().ok()
     }

@@ -21,6 +21,8 @@ use computer::socket::{self, Holder};
 /// together; but no longer than this.
 const REST: u32 = 3;
 const LONGEST_REST: Duration = Duration::from_millis(20);
+/// After this long without an event the caches of the read models are given up.
+const QUIET: Duration = Duration::from_secs(3);
 /// After an error the projector tries again after this time.
 const RETRY: Duration = Duration::from_millis(500);
 /// Callers over the socket that are answered at once; more wait.
@@ -119,8 +121,22 @@ async fn project(shared: Arc<Shared>) -> Result<(), ComputerError> {
             () = shared.closed() => return Ok(()),
             _ = head.changed() => sleep_until(rested).await,
             () = wait(next_checkpoint) => {}
+            () = release_memory_when_quiet(&shared) => {}
         }
     }
+}
+
+/// Gives back the memory of the read models' caches after a while, and never returns.
+async fn release_memory_when_quiet(shared: &Arc<Shared>) {
+    sleep(QUIET).await;
+    let same = Arc::clone(shared);
+    let _ = blocking(move || {
+        same.computer.projector().views().release_memory();
+        same.views().release_memory();
+        Ok(())
+    })
+    .await;
+    std::future::pending().await
 }
 
 async fn wait(time: Option<Duration>) {
