@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agents::port::{
-    AgentSubmission, Answer, CallOrigin, FileHit, FolderListing, FoundFile, ReadPolicy as PortReadPolicy,
+    AgentSubmission, Answer, CommandOrigin, FileHit, FolderListing, FoundFile, ReadPolicy as PortReadPolicy,
     RunContext,
 };
 use agents::{ComputerPort, PortError, roles};
-use event_log::writer::{ChangeRequest, Mode, Origin, Submission, SubmitError};
+use event_log::writer::{ChangeRequest, Mode, Submission, SubmitError};
 use event_log::{EventLog, decode_event, read_content};
 use kernel::View;
 use projector::Views;
@@ -17,14 +17,14 @@ use shared_types::payload::file::FileNode;
 use shared_types::payload::run::Budget;
 use shared_types::wire::RunCommand;
 use shared_types::{
-    CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Seq, Source, Taint, TaskId, Timestamp,
+    CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Seq, Taint, TaskId, Timestamp,
 };
 use tokio::sync::Semaphore;
 
 use computer::ReadPolicy;
-use computer::commands::Commands;
 use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
+use computer::running_commands::Commands;
 use computer::{
     AgentSpeech, ByAgent, Caller, Computer, DAILY, DEFAULT_OUTBOX, OUTBOX, agent_setting, role_setting,
 };
@@ -129,9 +129,8 @@ impl ComputerPort for ComputerAdapter {
     }
 
     /// The writer's own threads answer, so nobody blocks here.
-    fn record(&self, deed: AgentSubmission) -> Answer<'_, Option<Seq>> {
-        let AgentSubmission { command, op, run, actor, cause, taint, action, contents } = deed;
-        let origin = Origin { command, op, source: Source::Agent, actor, run_id: Some(run), cause, taint };
+    fn record(&self, submission: AgentSubmission) -> Answer<'_, Option<Seq>> {
+        let AgentSubmission { origin, action, contents } = submission;
         let submission = Submission::new(origin, ChangeRequest::Do(action), contents);
         let (sender, receiver) = tokio::sync::oneshot::channel();
         self.computer.writer().submit_with(submission, Mode::Commit, move |answer| {
@@ -263,7 +262,7 @@ impl ComputerPort for ComputerAdapter {
         })
     }
 
-    fn exec(&self, by: CallOrigin, command: RunCommand) -> Answer<'_, Seq> {
+    fn exec(&self, by: CommandOrigin, command: RunCommand) -> Answer<'_, Seq> {
         let (computer, commands, places) =
             (Arc::clone(&self.computer), Arc::clone(&self.commands), Arc::clone(&self.places));
         Box::pin(async move {
@@ -272,10 +271,10 @@ impl ComputerPort for ComputerAdapter {
             let left = by.left.map(|left| left.saturating_sub(asked.elapsed()));
             let ran = tokio::task::spawn_blocking(move || {
                 let _place = place;
-                let op = by.call;
+                let op = by.origin.op;
                 let agent =
                     ByAgent { run: by.run, task: by.task, read_policy: read_policy(by.read_policy), left };
-                let caller = Caller::agent(ids::command(), op, by.actor, by.taint, agent);
+                let caller = Caller { origin: by.origin, agent: Some(agent) };
                 let ran = commands.run_here(&computer, &caller, &command);
                 // What it came to is in the log, also where it failed.
                 let events = computer.log().operation(op)?;

@@ -9,8 +9,8 @@ use event_log::{EventLog, decode_event};
 use shared_types::{Event, RunId, Seq};
 
 use computer::Computer;
-use computer::commands::Commands;
 use computer::error::{ComputerError, ErrorCode};
+use computer::running_commands::Commands;
 use models::Gateway;
 use tokio::sync::watch;
 

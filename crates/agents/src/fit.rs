@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use models::chat::{Message, ToolCall, ToolResult};
 
-use crate::tools::one_line;
+use crate::shorten::{MIN_CUT, one_line, shortened};
 use crate::transcript::{Conversation, ResultPosition};
 
 /// The smallest useful limit in bytes. A provider that accepts less rejects the prompt, with a reason.
@@ -28,8 +28,6 @@ const OLD_RESULT_LIMITS: [usize; 2] = [1_200, 120];
 const INPUT_LIMIT: usize = 120;
 /// Bytes of an omitted message to the agent.
 const MESSAGE_LIMIT: usize = 1_000;
-/// Texts that exceed their limit by less than this are not cut: that would save nothing.
-const MIN_CUT: usize = 120;
 
 /// Marks a cut.
 const LEFT_OUT: &str = "[more is left out to make room]";
@@ -60,16 +58,6 @@ pub(crate) fn fit(conversation: Conversation, limit: usize) -> Vec<Message> {
         omit_turns(&mut messages, &person_answers, excess, limit / LIST_SHARE);
     }
     messages
-}
-
-/// Cuts the middle out of a text that is longer than `limit` bytes. `mark` describes the bytes that are missing.
-pub(crate) fn shortened(text: &str, limit: usize, mark: impl FnOnce(usize) -> String) -> String {
-    if text.len() <= limit + MIN_CUT {
-        return text.to_owned();
-    }
-    let head = text.floor_char_boundary(limit / 5 * 3);
-    let tail = text.ceil_char_boundary(text.len() - limit / 5 * 2);
-    format!("{}\n{}\n{}", &text[..head], mark(tail - head), &text[tail..])
 }
 
 /// Shortens a text. The mark names no number of bytes, because the text may have been cut before.

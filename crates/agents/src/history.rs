@@ -8,9 +8,9 @@ use shared_types::payload::llm::{LlmEvent, ReplyEnd, RequestedCall};
 use shared_types::payload::run::{AskKind, Reply, RunAsk, RunEvent, RunStart};
 use shared_types::payload::task::{MessageKind, TaskEvent, TaskOutcome};
 use shared_types::payload::tool::{ToolEvent, ToolReport, ToolStatus};
-use shared_types::{AskId, ContentRef, Event, OpId, Payload, RunId, Seq, TaskId};
+use shared_types::{AskId, ContentRef, Event, EventId, OpId, Payload, RunId, Seq, TaskId};
 
-use crate::plan::outbox_ask_id;
+use crate::ask_ids::outbox_ask_id;
 use crate::turn_failure::TurnFailure;
 
 /// Everything that happened in a run.
@@ -35,6 +35,9 @@ pub struct History {
     early_messages: Vec<HistoryEntry>,
     view: View,
     seq: Seq,
+    newest: Option<EventId>,
+    /// The reply that requested each call.
+    call_requests: BTreeMap<OpId, EventId>,
 }
 
 /// The conversation and the calls of one agent, in order.
@@ -47,6 +50,8 @@ pub struct TaskHistory {
     /// Whether the instruction came from the person or from an untainted agent.
     pub is_untainted: bool,
     pub entries: Vec<HistoryEntry>,
+    /// The newest event that it received or made.
+    newest: EventId,
     /// How its work ended; `None` while it works.
     pub outcome: Option<TaskOutcome>,
     /// Why its model can take no further turn. A later reply or a resume of the run clears it.
@@ -101,6 +106,8 @@ impl History {
             early_messages: Vec::new(),
             view: View::default(),
             seq: Seq::ZERO,
+            newest: None,
+            call_requests: BTreeMap::new(),
         }
     }
 
@@ -121,6 +128,21 @@ impl History {
     /// The newest event in this history.
     pub fn seq(&self) -> Seq {
         self.seq
+    }
+
+    /// The newest event: the cause of what the harness does next.
+    pub(crate) fn newest_event(&self) -> Option<EventId> {
+        self.newest
+    }
+
+    /// The cause of what an agent does next: the newest event that it received or made.
+    pub(crate) fn newest_event_of(&self, task: TaskId) -> Option<EventId> {
+        self.tasks.get(&task).map(|task| task.newest)
+    }
+
+    /// The cause of a call: the reply that requested it.
+    pub(crate) fn request_of(&self, call: OpId) -> Option<EventId> {
+        self.call_requests.get(&call).copied()
     }
 
     /// The agent that works on the objective; all others help it.
@@ -161,7 +183,7 @@ impl History {
 
     /// Adds the next event of the run. A rewind cannot be added: it needs [`History::from_events`].
     pub fn add(&mut self, event: &Event) {
-        self.seq = event.seq;
+        (self.seq, self.newest) = (event.seq, Some(event.id));
         let is_wake = matches!(event.payload, Payload::Run(RunEvent::Wake(_)));
         self.restarts_in_a_row = if is_wake { self.restarts_in_a_row + 1 } else { 0 };
         let task_of_call = self.view.calls.get(&event.op).and_then(|call| call.task);
@@ -183,6 +205,7 @@ impl History {
                     } else {
                         Vec::new()
                     },
+                    newest: event.id,
                     outcome: None,
                     permanent_failure: None,
                 };
@@ -193,6 +216,7 @@ impl History {
                 let is_untainted = event.taint.is_empty();
                 self.push_entry(
                     p.to,
+                    event,
                     HistoryEntry::Message { seq: event.seq, from, words: p.body, is_untainted },
                 );
             }
@@ -214,7 +238,8 @@ impl History {
                     calls: p.calls.clone(),
                     is_untainted: event.taint.is_empty(),
                 };
-                self.push_entry(p.task, entry);
+                self.call_requests.extend(p.calls.iter().map(|requested| (requested.call, event.id)));
+                self.push_entry(p.task, event, entry);
             }
             Payload::Llm(LlmEvent::Fail(p)) => {
                 if let TurnFailure::Permanent(reason) = TurnFailure::from_stored(&p.reason)
@@ -230,6 +255,7 @@ impl History {
                     let is_untainted = event.taint.is_empty();
                     self.push_entry(
                         task,
+                        event,
                         HistoryEntry::ToolResult {
                             call: event.op,
                             tool,
@@ -274,7 +300,7 @@ impl History {
                 if self.tasks.is_empty() {
                     self.early_messages.push(message)
                 } else {
-                    self.push_entry(task, message)
+                    self.push_entry(task, event, message)
                 }
             }
             RunEvent::Answer(p) => drop(self.answers.insert(p.ask, p.reply.clone())),
@@ -293,9 +319,10 @@ impl History {
         }
     }
 
-    fn push_entry(&mut self, task: TaskId, entry: HistoryEntry) {
+    fn push_entry(&mut self, task: TaskId, event: &Event, entry: HistoryEntry) {
         if let Some(task) = self.tasks.get_mut(&task) {
             task.entries.push(entry);
+            task.newest = event.id;
         }
     }
 }
@@ -444,6 +471,7 @@ mod tests {
 
     fn task(entries: Vec<HistoryEntry>) -> TaskHistory {
         TaskHistory {
+            newest: EventId::from_bytes([0; 16]),
             id: TaskId::from_bytes([9; 16]),
             parent: None,
             role: "researcher".into(),

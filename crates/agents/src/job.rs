@@ -11,11 +11,13 @@ mod turn;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kernel::{Action, RunAction};
+use kernel::{Action, Origin, RunAction};
 use models::chat::Reply;
 use shared_types::payload::run::PauseReason;
 use shared_types::payload::task::TaskStart;
-use shared_types::{Actor, ContentHash, ContentRef, EventId, INLINE_LIMIT, OpId, RunId, Seq, Taint, TaskId};
+use shared_types::{
+    Actor, ContentHash, ContentRef, EventId, INLINE_LIMIT, OpId, RunId, Seq, Source, Taint, TaskId,
+};
 use tokio::sync::Notify;
 
 use crate::environment::AgentEnvironment;
@@ -23,7 +25,7 @@ use crate::history::History;
 use crate::plan::PlannedStep;
 use crate::port::{AgentSubmission, ComputerPort, PortError};
 use crate::roles::Role;
-use crate::tools::one_line;
+use crate::shorten::one_line;
 use crate::transcript::Texts;
 use call::PlannedCall;
 
@@ -114,7 +116,7 @@ impl Job {
             why: shared_types::payload::tool::StopReason::Cancelled,
         };
         let action = Action::FinishCall { status, report: Default::default(), edits: Vec::new() };
-        self.submit(call, Actor::CHOIR, Vec::new(), action, Vec::new()).await
+        self.submit(call, Actor::CHOIR, None, Vec::new(), action, Vec::new()).await
     }
 
     /// Records an action of the harness in the run.
@@ -124,7 +126,8 @@ impl Job {
         contents: Vec<(ContentHash, Vec<u8>)>,
     ) -> Result<Option<Seq>, PortError> {
         let op = OpId::from_bytes(*self.id().as_bytes());
-        self.submit(op, Actor::CHOIR, Vec::new(), Action::Run(action), contents).await
+        let cause = self.history.newest_event();
+        self.submit(op, Actor::CHOIR, cause, Vec::new(), Action::Run(action), contents).await
     }
 
     /// Records an action of an agent, with the agent's taint labels.
@@ -135,7 +138,24 @@ impl Job {
         contents: Vec<(ContentHash, Vec<u8>)>,
     ) -> Result<Option<Seq>, PortError> {
         let op = OpId::from_bytes(*self.id().as_bytes());
-        self.submit(op, self.actor(task), self.taint(task), Action::Run(action), contents).await
+        let cause = self.history.newest_event_of(task);
+        self.submit(op, self.actor(task), cause, self.taint(task), Action::Run(action), contents).await
+    }
+
+    /// Submits an action in a call of an agent.
+    async fn submit_in_call(
+        &self,
+        task: TaskId,
+        call: OpId,
+        taint: Vec<Taint>,
+        action: Action,
+        contents: Vec<(ContentHash, Vec<u8>)>,
+    ) -> Result<Option<Seq>, PortError> {
+        let cause = self
+            .history
+            .request_of(call)
+            .filter(|_| matches!(action, Action::StartCall(_) | Action::MakeCall { .. }));
+        self.submit(call, self.actor(task), cause, taint, action, contents).await
     }
 
     /// Submits an action, and retries while the computer is unavailable.
@@ -143,14 +163,13 @@ impl Job {
         &self,
         op: OpId,
         actor: Actor,
+        cause: Option<EventId>,
         taint: Vec<Taint>,
         action: Action,
         contents: Vec<(ContentHash, Vec<u8>)>,
     ) -> Result<Option<Seq>, PortError> {
-        let cause: Option<EventId> = None;
-        let command = self.port().new_command();
-        let submission =
-            AgentSubmission { command, op, run: self.id(), actor, cause, taint, action, contents };
+        let origin = Origin { cause, taint, ..self.origin(op, actor) };
+        let submission = AgentSubmission { origin, action, contents };
         loop {
             match self.port().record(submission.clone()).await {
                 // The step may have cost money, so its result is kept until it can be recorded.
@@ -161,6 +180,11 @@ impl Job {
                 other => return other,
             }
         }
+    }
+
+    fn origin(&self, op: OpId, actor: Actor) -> Origin {
+        let origin = Origin::new(self.port().new_command(), op, Source::Agent, actor);
+        Origin { run_id: Some(self.id()), ..origin }
     }
 
     fn actor(&self, task: TaskId) -> Actor {

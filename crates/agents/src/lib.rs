@@ -5,6 +5,7 @@
 //! how to work; the code here only enforces limits: rules, budgets, schemas, timeouts ([`rules`], [`budget`]). This crate
 //! reaches the computer through [`port::ComputerPort`], and knows neither its storage nor its cells.
 
+mod ask_ids;
 pub mod budget;
 pub mod environment;
 mod fit;
@@ -18,7 +19,10 @@ pub mod port;
 pub mod roles;
 pub mod rules;
 mod runner;
+mod shorten;
 pub mod spans;
+mod tool_definitions;
+pub mod tool_kind;
 pub mod toolbox;
 pub mod tools;
 pub mod transcript;

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kernel::{Action, RunAction};
+use kernel::{Action, Origin, RunAction};
 use shared_types::payload::run::RunEvent;
-use shared_types::{Actor, Event, OpId, Payload, RunId, Seq};
+use shared_types::{Actor, Event, OpId, Payload, RunId, Seq, Source};
 use tokio::sync::mpsc;
 
 use crate::environment::AgentEnvironment;
@@ -55,16 +55,11 @@ impl OpenRuns {
     /// Records that a run continues, so that the time in which it was not carried out does not count as its own.
     async fn record_wake(&self, run: RunId) {
         let port = &self.environment.port;
-        let submission = AgentSubmission {
-            command: port.new_command(),
-            op: OpId::from_bytes(*run.as_bytes()),
-            run,
-            actor: Actor::CHOIR,
-            cause: None,
-            taint: Vec::new(),
-            action: Action::Run(RunAction::Wake),
-            contents: Vec::new(),
-        };
+        let op = OpId::from_bytes(*run.as_bytes());
+        let origin = Origin::new(port.new_command(), op, Source::Agent, Actor::CHOIR);
+        let origin = Origin { run_id: Some(run), ..origin };
+        let action = Action::Run(RunAction::Wake);
+        let submission = AgentSubmission { origin, action, contents: Vec::new() };
         if let Err(error) = port.record(submission).await {
             tracing::debug!(%run, %error, "a run continues without a record of it");
         }

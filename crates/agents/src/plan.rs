@@ -7,12 +7,13 @@ use shared_types::payload::llm::{ReplyEnd, RequestedCall};
 use shared_types::payload::run::{AskKind, Reply};
 use shared_types::payload::task::TaskOutcome;
 use shared_types::payload::tool::ToolStatus;
-use shared_types::{AskId, ContentRef, OpId, TaskId, Timestamp};
+use shared_types::{ContentRef, OpId, TaskId, Timestamp};
 
+use crate::ask_ids::{approval_ask_id, outbox_ask_id, repeat_ask_id};
 use crate::history::{History, TaskHistory};
 use crate::loop_detection::repeated_rounds;
 use crate::roles::{self, Role};
-use crate::tools::{self, ControlTool};
+use crate::tool_kind::{ControlTool, depends_on};
 
 /// A step that can be taken now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +130,7 @@ fn next_steps(history: &History, run: &Run, task: &TaskHistory) -> Vec<PlannedSt
     let Some(turn) = task.last_turn() else { return vec![PlannedStep::TakeTurn { task: task.id }] };
     let must_wait = |index: usize| {
         let earlier = turn.calls[..index].iter().filter(|requested| task.result(requested.call).is_none());
-        tools::depends_on(&turn.calls[index].tool, earlier.map(|requested| &*requested.tool))
+        depends_on(&turn.calls[index].tool, earlier.map(|requested| &*requested.tool))
     };
     let unanswered = turn.calls.iter().enumerate().filter(|(index, requested)| {
         // A call may read or overwrite what an earlier call of the same turn writes.
@@ -235,28 +236,6 @@ fn repeat_decision(history: &History, run: &Run, task: &TaskHistory, call: OpId)
         (false, true) => RepeatDecision::Pending,
         (false, false) => RepeatDecision::NotAsked,
     }
-}
-
-/// The id of the question whether a call may be made, or of the question that the call itself asks.
-pub(crate) fn approval_ask_id(call: OpId) -> AskId {
-    AskId::from_bytes(*call.as_bytes())
-}
-
-/// The id of the question whether an interrupted call may be repeated.
-pub(crate) fn repeat_ask_id(call: OpId) -> AskId {
-    derived_ask_id(call, 15)
-}
-
-/// The id of the outbox entry of a call.
-pub(crate) fn outbox_ask_id(call: OpId) -> AskId {
-    derived_ask_id(call, 14)
-}
-
-/// A further id for a question about the same call. Stored asks have these ids, so they must not change.
-fn derived_ask_id(call: OpId, byte: usize) -> AskId {
-    let mut bytes = *call.as_bytes();
-    bytes[byte] ^= 0xff;
-    AskId::from_bytes(bytes)
 }
 
 fn is_success(status: &ToolStatus) -> bool {

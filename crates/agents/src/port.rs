@@ -5,15 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::Action;
 use kernel::run::{DaySpent, Spent};
+use kernel::{Action, Origin};
 use shared_types::payload::capability::Grant;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::Budget;
 use shared_types::wire::RunCommand;
 use shared_types::{
-    Actor, CommandId, ContentHash, ContentRef, Event, EventId, FilePath, OpId, RunId, Seq, Taint, TaskId,
-    Timestamp,
+    CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Seq, Taint, TaskId, Timestamp,
 };
 use thiserror::Error;
 
@@ -33,29 +32,21 @@ pub enum PortError {
     Unavailable(String),
 }
 
-/// An action to record, with everything that the kernel needs to decide it.
+/// An action to record.
 #[derive(Debug, Clone)]
 pub struct AgentSubmission {
-    /// Created by the sender; a resend is recognised by it.
-    pub command: CommandId,
-    pub op: OpId,
-    pub run: RunId,
-    pub actor: Actor,
-    pub cause: Option<EventId>,
-    pub taint: Vec<Taint>,
+    pub origin: Origin,
     pub action: Action,
     /// Contents that the action refers to.
     pub contents: Vec<(ContentHash, Vec<u8>)>,
 }
 
-/// Which agent makes a call, and under which conditions.
+/// Which agent runs a command, and under which conditions. The operation of `origin` is its call.
 #[derive(Debug, Clone)]
-pub struct CallOrigin {
+pub struct CommandOrigin {
+    pub origin: Origin,
     pub run: RunId,
     pub task: TaskId,
-    pub call: OpId,
-    pub actor: Actor,
-    pub taint: Vec<Taint>,
     pub read_policy: ReadPolicy,
     /// The time that the budgets leave for the command, if they limit it.
     pub left: Option<Duration>,
@@ -171,7 +162,7 @@ pub trait ComputerPort: Send + Sync + 'static {
     /// Runs a command in a cell as one call, and records the call and its result; returns the position of the result. A
     /// call that is recorded already and had no effect is run again. Files that the agent may not read are not readable
     /// in the cell; its output and changes carry the taint labels of all files that it could read.
-    fn exec(&self, by: CallOrigin, command: RunCommand) -> Answer<'_, Seq>;
+    fn exec(&self, by: CommandOrigin, command: RunCommand) -> Answer<'_, Seq>;
     /// Whether a command of this call runs or is about to start.
     fn is_running(&self, call: OpId) -> bool;
     /// Stops a running command.

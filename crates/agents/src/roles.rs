@@ -1,13 +1,9 @@
-//! The roles of agents: their system prompts and tools.
+//! The roles of agents: their system prompts, tools and helpers. Which model a role uses by default is said by `[roles]` in the
+//! catalog of `models`.
 //!
 //! Prompt and tools of a role stay short together, because the local model reads slowly.
 
-use models::chat::Tool;
-
-use crate::tools::{self, ToolKind};
-
-/// The most bytes of the system prompt and all tools for the local model: about 800 tokens.
-const LOCAL_PROMPT_BYTES: usize = 800 * models::BYTES_PER_TOKEN;
+use crate::tool_kind::ToolKind;
 
 /// The role of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,17 +74,6 @@ impl Role {
             Self::Terminal => TERMINAL,
         }
     }
-
-    /// Its tools in the form that a model is sent.
-    pub fn tool_definitions(self) -> Vec<Tool> {
-        self.tools().iter().map(|tool| tools::definition(*tool, self)).collect()
-    }
-
-    /// The bytes that are left for external tools in a prompt for the local model.
-    pub fn local_tool_bytes(self) -> usize {
-        let own: usize = self.tool_definitions().iter().map(tools::definition_size).sum();
-        LOCAL_PROMPT_BYTES.saturating_sub(self.system_prompt().len() + own)
-    }
 }
 
 const CONDUCTOR: &str = "You are the Conductor of a choir of agents on a person's computer. You hold no tools: you \
@@ -124,16 +109,6 @@ not see.";
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_prompt_of_every_role_fits_the_local_model() {
-        for role in ROLES {
-            let tools = serde_json::to_string(&role.tool_definitions()).unwrap();
-            let all = role.system_prompt().len() + tools.len() + role.local_tool_bytes();
-            assert!(all < LOCAL_PROMPT_BYTES + 64, "{}: {all} bytes", role.name());
-            assert!(role.local_tool_bytes() > 0, "{}", role.name());
-        }
-    }
 
     #[test]
     fn the_conductor_has_only_coordination_tools() {

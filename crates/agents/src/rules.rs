@@ -10,8 +10,9 @@ use shared_types::{FilePath, RunId, Taint};
 use thiserror::Error;
 
 use crate::roles::{self, ROLES};
+use crate::tool_kind::{TOOLS, ToolKind};
 use crate::toolbox::{ExternalTool, PREFIX};
-use crate::tools::{ParsedCall, TOOLS, ToolKind, normalized_host};
+use crate::tools::{ParsedCall, normalized_host};
 
 /// The built-in rules. The person's rules come before them.
 const BUILT_IN: &str = include_str!("rules.toml");

@@ -1,173 +1,15 @@
 //! The tools of agents. A call is parsed into a typed [`ParsedCall`] before anything acts on it; `crate::job` performs it.
 
-use models::chat::Tool;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use shared_types::FilePath;
 use shared_types::payload::task::MessageKind;
 use url::Url;
 
 use crate::roles::Role;
+use crate::shorten::one_line;
+use crate::tool_kind::ToolKind;
 use crate::toolbox::ExternalTool;
-
-/// A tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ToolKind {
-    Read,
-    List,
-    Search,
-    Write,
-    Edit,
-    Exec,
-    Fetch,
-    WebSearch,
-    Delegate,
-    Tell,
-    Report,
-    Ask,
-    Finish,
-    /// Any external tool; rules use this one name for all of them.
-    External,
-}
-
-/// The built-in tools.
-pub const TOOLS: [ToolKind; 13] = [
-    ToolKind::Read,
-    ToolKind::List,
-    ToolKind::Search,
-    ToolKind::Write,
-    ToolKind::Edit,
-    ToolKind::Exec,
-    ToolKind::Fetch,
-    ToolKind::WebSearch,
-    ToolKind::Delegate,
-    ToolKind::Tell,
-    ToolKind::Report,
-    ToolKind::Ask,
-    ToolKind::Finish,
-];
-
-impl ToolKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::List => "list",
-            Self::Search => "search",
-            Self::Write => "write",
-            Self::Edit => "edit",
-            Self::Exec => "exec",
-            Self::Fetch => "fetch",
-            Self::WebSearch => "web_search",
-            Self::Delegate => "delegate",
-            Self::Tell => "tell",
-            Self::Report => "report",
-            Self::Ask => "ask",
-            Self::Finish => "finish",
-            Self::External => "mcp",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        TOOLS.into_iter().find(|tool| tool.name() == name)
-    }
-}
-
-/// Tools that affect the course of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ControlTool {
-    Delegate,
-    Tell,
-    Finish,
-}
-
-impl ControlTool {
-    pub(crate) fn is(self, tool: &str) -> bool {
-        match self {
-            Self::Delegate => tool == ToolKind::Delegate.name(),
-            Self::Tell => tool == ToolKind::Tell.name(),
-            Self::Finish => tool == ToolKind::Finish.name(),
-        }
-    }
-}
-
-/// Whether a call has to wait for earlier calls of its turn, because it may read or overwrite what they write.
-pub(crate) fn depends_on<'a>(tool: &str, mut earlier: impl Iterator<Item = &'a str>) -> bool {
-    let writes = |tool: &str| [ToolKind::Write, ToolKind::Edit].iter().any(|kind| kind.name() == tool);
-    let readers = [ToolKind::Exec, ToolKind::Read, ToolKind::List, ToolKind::Search];
-    let reads = |tool: &str| readers.iter().any(|kind| kind.name() == tool);
-    if ControlTool::Finish.is(tool) {
-        // An agent finishes only after all other calls of the turn.
-        return earlier.next().is_some();
-    }
-    (writes(tool) || reads(tool)) && earlier.any(writes)
-}
-
-/// The bytes of a tool definition in a prompt.
-pub(crate) fn definition_size(tool: &Tool) -> usize {
-    const OVERHEAD: usize = 40;
-    tool.name.len() + tool.description.len() + tool.input.to_string().len() + OVERHEAD
-}
-
-/// The definition of a tool for the model of a role.
-pub fn definition(tool: ToolKind, role: Role) -> Tool {
-    let text = json!({ "type": "string" });
-    let object = |properties: Value, required: &[&str]| json!({ "type": "object", "properties": properties, "required": required });
-    let (description, input) = match tool {
-        ToolKind::Read => ("Read a file", object(json!({ "path": text }), &["path"])),
-        ToolKind::List => ("List a folder; without path the workspace", object(json!({ "path": text }), &[])),
-        ToolKind::Search => {
-            ("Find files by words in their name or text", object(json!({ "words": text }), &["words"]))
-        }
-        ToolKind::Write => {
-            ("Write a whole file", object(json!({ "path": text, "text": text }), &["path", "text"]))
-        }
-        ToolKind::Edit => (
-            "Replace one exact passage of a file",
-            object(json!({ "path": text, "find": text, "replace": text }), &["path", "find", "replace"]),
-        ),
-        ToolKind::Exec => (
-            "Run a line of shell. `hosts`: reach these hosts, after the person agrees",
-            object(
-                json!({
-                    "command": text,
-                    "hosts": { "type": "array", "items": text },
-                    "seconds": { "type": "integer" }
-                }),
-                &["command"],
-            ),
-        ),
-        ToolKind::Fetch => ("Read a page of the web", object(json!({ "url": text }), &["url"])),
-        ToolKind::WebSearch => ("Search the web", object(json!({ "words": text }), &["words"])),
-        ToolKind::Delegate => {
-            let names: Vec<&str> = role.helpers().iter().map(|helper| helper.name()).collect();
-            let agent = json!({ "type": "string", "enum": names });
-            ("Hand work to an agent", object(json!({ "agent": agent, "task": text }), &["agent", "task"]))
-        }
-        ToolKind::Tell => {
-            let names: Vec<&str> = role.helpers().iter().map(|helper| helper.name()).collect();
-            let agent = json!({ "type": "string", "enum": names });
-            (
-                "Answer an agent that works for you",
-                object(json!({ "agent": agent, "text": text }), &["agent", "text"]),
-            )
-        }
-        ToolKind::Report => {
-            let kind = json!({ "type": "string", "enum": ["finding", "question", "progress"] });
-            ("Tell whoever asked you", object(json!({ "kind": kind, "text": text }), &["kind", "text"]))
-        }
-        ToolKind::Ask => (
-            "Ask the person",
-            object(json!({ "question": text, "choices": { "type": "array", "items": text } }), &["question"]),
-        ),
-        ToolKind::Finish => (
-            "End the run when all is done",
-            object(json!({ "summary": text, "files": { "type": "array", "items": text } }), &["summary"]),
-        ),
-        // External tools come with their own definitions.
-        ToolKind::External => ("", object(json!({}), &[])),
-    };
-    Tool { name: tool.name().into(), description: description.into(), input }
-}
 
 /// A tool call with valid arguments.
 #[derive(Debug, Clone, PartialEq)]
@@ -482,11 +324,4 @@ pub(crate) fn normalized_host(host: &str) -> String {
 fn parse_path(text: &str) -> Result<FilePath, String> {
     let inside = text.trim_start_matches("./").trim_start_matches("/workspace/").trim_end_matches('/');
     FilePath::parse(inside).map_err(|e| format!("{text:?} is not a path in the workspace: {e}"))
-}
-
-/// The first line of a text, short enough for a list.
-pub(crate) fn one_line(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("…");
-    let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if line.len() <= 200 { line } else { format!("{}…", &line[..line.floor_char_boundary(199)]) }
 }

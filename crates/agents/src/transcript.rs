@@ -10,11 +10,12 @@ use shared_types::payload::run::Reply as PersonReply;
 use shared_types::payload::task::MessageKind;
 use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
 
-use crate::fit::shortened;
+use crate::ask_ids::repeat_ask_id;
 use crate::history::{History, HistoryEntry, MessageSender, TaskHistory};
 use crate::loop_detection::repeated_rounds;
-use crate::plan::{ROUNDS_BEFORE_WARNING, repeat_ask_id};
-use crate::tools::ToolKind;
+use crate::plan::ROUNDS_BEFORE_WARNING;
+use crate::shorten::shortened;
+use crate::tool_kind::ToolKind;
 
 /// Texts by their hash.
 pub type Texts = BTreeMap<ContentHash, Arc<str>>;

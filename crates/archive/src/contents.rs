@@ -1,9 +1,6 @@
-//! Contents on their way between an archive and a log.
-
-use std::io::{self, Read};
+//! Contents on their way from an archive into a log.
 
 use event_log::{ContentError, EventLog, Staged};
-use sha2::{Digest, Sha256};
 use shared_types::{ContentHash, INLINE_LIMIT};
 
 use super::open::{Archive, Zip};
@@ -12,27 +9,6 @@ use super::{ImportError, Progress};
 /// Small contents are handed over in groups of at most this many, and this many bytes.
 const GROUP: usize = 1000;
 const GROUP_BYTES: usize = 8 << 20;
-
-pub(super) fn hash_of(hasher: Sha256) -> ContentHash {
-    ContentHash(hasher.finalize().into())
-}
-
-/// Reads to the end and returns how much it was; `visit` gets the bytes piece by piece.
-pub(super) fn drain(reader: &mut dyn Read, visit: &mut dyn FnMut(&[u8])) -> io::Result<u64> {
-    let mut chunk = vec![0; INLINE_LIMIT];
-    let mut size = 0;
-    loop {
-        match reader.read(&mut chunk) {
-            Ok(0) => return Ok(size),
-            Ok(count) => {
-                visit(&chunk[..count]);
-                size += count as u64;
-            }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-}
 
 /// Takes contents of an archive into a log: small ones in groups, large ones as blobs. Every one is checked against
 /// its hash again. Returns the bytes taken in.

@@ -6,9 +6,9 @@ use sha2::{Digest, Sha256};
 use shared_types::{ChainHash, Seq, StoredEvent};
 use zip::read::ZipFile;
 
-use super::contents::hash_of;
 use super::entry::Entry;
 use super::open::{Archive, Zip};
+use super::reading::hash_of;
 use super::source::Place;
 use super::{ImportError, Manifest};
 

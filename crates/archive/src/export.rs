@@ -18,9 +18,9 @@ use zip::CompressionMethod::{Deflated, Stored};
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
-use super::contents::hash_of;
 use super::entry::Entry;
 use super::naming::{each_needed, names_lists};
+use super::reading::hash_of;
 use super::{ContentsSummary, EventsSummary, ExportError, Limits, Manifest, Progress};
 
 const CHUNK: usize = 256 * 1024;

@@ -31,6 +31,7 @@ mod limits;
 mod manifest;
 mod naming;
 mod open;
+mod reading;
 mod source;
 mod swap;
 mod verify;

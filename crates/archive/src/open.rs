@@ -14,8 +14,8 @@ use zip::read::{ArchiveOffset, Config, ZipFile, ZipFileEntry};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::contents::{drain, hash_of};
 use super::entry::Entry;
+use super::reading::{drain, hash_of};
 use super::source::Place;
 use super::{ContentsSummary, EntryFault, ImportError, Limits, Manifest, Source};
 

@@ -1,21 +1,7 @@
-//! Commands in cells, as transactions on the workspace.
-//!
-//! A command is recorded before it starts (`tool.call`). It sees the workspace through a layer of its own; nothing it
-//! writes is anywhere else. When it ends, what the layer holds becomes the events of one operation together with its
-//! result, in one append, and only then reaches the workspace. A command that was killed leaves the layer to be thrown
-//! away. So whichever process dies at whichever moment, the workspace is as before or as after, and the log says which.
+//! The cells of one computer: how they are made, what they are given, and those that run.
 
-mod changes;
-mod ended;
-mod git_files;
-mod ignored;
-mod output;
-mod recovery;
-mod requests;
-mod running;
-mod secrets;
+mod guarded_files;
 mod settings;
-mod spec;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,9 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use isolation::{Backend, Cell, Mount, StartError, Stream};
 use shared_types::OpId;
 
-pub(crate) use ignored::bring_back;
-pub(crate) use recovery::{interrupt, settle};
-pub use secrets::{CoveredFiles, GuardedFiles};
+pub use guarded_files::{CoveredFiles, GuardedFiles};
 pub use settings::{CellSettings, Walls, mount};
 
 use crate::paths::ComputerPaths;
@@ -66,8 +50,12 @@ impl Cells {
         &*self.backend
     }
 
+    pub(crate) fn guarded_files(&self) -> &GuardedFiles {
+        &self.guarded
+    }
+
     /// One dry run is settled at a time.
-    fn deciding(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn deciding(&self) -> MutexGuard<'_, ()> {
         self.deciding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,7 +64,7 @@ impl Cells {
         self.placing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, Arc<dyn Cell>>> {
+    pub(crate) fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, Arc<dyn Cell>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,7 +99,7 @@ impl Cells {
         Arc::clone(&self.backend)
     }
 
-    fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
 
@@ -126,7 +114,7 @@ impl Cells {
 }
 
 /// Where the layer of a command is.
-fn folder(place: &ComputerPaths, op: OpId) -> PathBuf {
+pub(crate) fn folder(place: &ComputerPaths, op: OpId) -> PathBuf {
     folders(place).join(op.to_string())
 }
 

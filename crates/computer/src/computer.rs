@@ -6,6 +6,7 @@
 mod caller;
 mod calls;
 mod changes;
+mod commands;
 mod copying;
 mod effects;
 mod ending;
@@ -33,6 +34,7 @@ use tokio::sync::broadcast;
 pub use caller::{ByAgent, Caller};
 pub use calls::call_details;
 pub use changes::{changes, differences, other_changes, unified};
+pub(crate) use commands::interrupt;
 pub use runs::{
     AgentSpeech, DAILY, DEFAULT_BUDGET, DEFAULT_OUTBOX, OUTBOX, RUN_BUDGET, agent_setting, role_setting,
 };
@@ -112,7 +114,7 @@ impl Computer {
         })?;
         let log = SqliteLog::open(&place.state)?;
         let computer = Self::wire(place, log)?;
-        crate::cells::settle(&computer)?;
+        commands::settle(&computer)?;
         Ok(computer)
     }
 
@@ -371,7 +373,7 @@ impl Computer {
         if !preview {
             let _alone = self.cells.placing();
             for op in operations {
-                if let Err(e) = crate::cells::bring_back(&self.place, *op, caller.origin.op) {
+                if let Err(e) = commands::bring_back(&self.place, *op, caller.origin.op) {
                     done.notes.push(format!("ignored files are not back in their place: {e}"));
                 }
             }

@@ -1,10 +1,9 @@
 //! One open computer, synchronous: it takes a request, records it, projects it, and runs commands in cells.
 //!
 //! Everything here blocks its caller and starts no runtime. It knows neither agents nor the web server: what an agent may
-//! read reaches it as a [`ReadPolicy`], and what commands print is offered to listeners as a [`feed`].
+//! read reaches it as a [`ReadPolicy`], and what commands print is offered to listeners as a [`output_feed`].
 
 pub mod cells;
-pub mod commands;
 mod computer;
 pub mod config;
 pub mod error;
@@ -13,6 +12,7 @@ pub mod output_feed;
 pub mod paths;
 pub mod protocol;
 mod read_policy;
+pub mod running_commands;
 pub mod session;
 pub mod socket;
 

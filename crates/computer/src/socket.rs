@@ -15,13 +15,13 @@ use shared_types::OpId;
 use shared_types::wire::PartsReport;
 
 use crate::cells::Listener;
-use crate::commands::Commands;
 use crate::computer::{self, Computer, read_input};
 use crate::error::{ComputerError, ErrorCode};
 use crate::paths::ComputerPaths;
 use crate::protocol::{
     Answer, Body, Envelope, Request, RunAnswer, RunRequest, RunUpdate, bytes_of, receive, send, send_body,
 };
+use crate::running_commands::Commands;
 
 /// A caller that says nothing for so long is let go.
 const SILENCE: Duration = Duration::from_secs(60);

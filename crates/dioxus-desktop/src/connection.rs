@@ -11,17 +11,8 @@ use shared_types::wire::{FromClient, FromServer, Me, SentEvent, TerminalFrame};
 use wasm_bindgen::JsCast;
 use web_sys::{BinaryType, CloseEvent, Event, MessageEvent, WebSocket};
 
-use crate::state::{AppState, Offer};
+use crate::state::{AppState, Link, Offer};
 use crate::{api, dom, ids};
-
-/// How the tab stands to the computer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Link {
-    Connecting,
-    Live,
-    /// Lost for so long that the person should know.
-    Lost,
-}
 
 /// What a terminal hears.
 #[derive(Debug, Clone)]

@@ -1,7 +1,6 @@
 //! The desktop: windows over a quiet wallpaper, the taskbar below, and what lies over both.
 
 pub(crate) mod ask;
-pub(crate) mod cards;
 pub(crate) mod drag;
 pub(crate) mod launcher;
 mod layers;
@@ -20,13 +19,13 @@ use gloo_timers::future::TimeoutFuture;
 use shared_types::payload::window::Window;
 use shared_types::{Seq, WindowId};
 
-use crate::connection::Link;
 use crate::icons::Icon;
-use crate::state::{Overlay, app_state};
-use crate::undo::{self, Plan};
+use crate::menu::{Item, Menu};
+use crate::state::{Link, Overlay, app_state};
+use crate::undo;
+use crate::undo_plan::Plan;
 use crate::words;
-use crate::{apps, dom, runs};
-use menu::{Item, Menu};
+use crate::{app_list, apps, dom, runs};
 
 /// Milliseconds after which the desktop is taken to have nothing more urgent to do.
 const SETTLED: u32 = 500;
@@ -99,15 +98,18 @@ pub(crate) fn Desktop() -> Element {
 
 fn background_menu() -> Vec<Item> {
     let mut items = vec![
-        Item::new("search", words::desktop::PROMPT, prompt::open).key(words::desktop::CTRL_K),
+        Item::new("search", words::desktop::PROMPT, dom::focus_prompt).key(words::desktop::CTRL_K),
         Item::new("layout-grid", words::desktop::ALL_APPS, || app_state().overlay.set(Overlay::Launcher)),
         Item::Line,
     ];
-    for app in apps::APPS.iter().filter(|app| app.pinned) {
+    for app in app_list::APPS.iter().filter(|app| app.pinned) {
         items.push(Item::new(app.icon, app.title, move || app_state().open(app, None)));
     }
     items.push(Item::Line);
-    items.push(Item::new("undo-2", words::UNDO, || undo::latest(app_state(), undo::Way::Undo)).key("Ctrl Z"));
+    items.push(
+        Item::new("undo-2", words::UNDO, || undo::latest(app_state(), crate::undo_plan::Way::Undo))
+            .key("Ctrl Z"),
+    );
     items.push(
         Item::new("keyboard", words::desktop::KEYBOARD_SHORTCUTS, || {
             app_state().overlay.set(Overlay::Shortcuts)
@@ -126,7 +128,7 @@ fn Welcome() -> Element {
             h1 { if name.is_empty() { {words::desktop::HELLO} } else { {words::desktop::hello(&name)} } }
             p { {words::desktop::PRESS} kbd { {words::desktop::CTRL_K} } {words::desktop::SAY_WHAT} }
             div { class: "welcome-apps",
-                for app in apps::APPS.iter().filter(|a| matches!(a.id, "files" | "terminal" | "timeline" | "help")) {
+                for app in app_list::APPS.iter().filter(|a| matches!(a.id, "files" | "terminal" | "timeline" | "help")) {
                     button { key: "{app.id}", class: "tile", onclick: move |_| app_state().open(app, None),
                         Icon { name: app.icon }
                         b { "{app.title}" }

@@ -171,3 +171,13 @@ pub(crate) fn download(url: &str, name: &str) {
 pub(crate) fn warn(text: &str) {
     web_sys::console::warn_1(&text.into());
 }
+
+/// Moves the focus to the prompt bar from anywhere.
+pub(crate) fn focus_prompt() {
+    focus("prompt");
+    if let Some(input) = by_id("prompt")
+        && let Some(input) = input.dyn_ref::<web_sys::HtmlTextAreaElement>()
+    {
+        input.select();
+    }
+}

@@ -184,3 +184,23 @@ fn pressed(class: &'static str, icon: &'static str, label: String, run: Rc<dyn F
 pub(crate) const fn either(condition: bool, yes: &'static str, no: &'static str) -> &'static str {
     if condition { yes } else { no }
 }
+
+/// The keyboard shortcuts, for the sheet and for Help.
+#[component]
+pub(crate) fn ShortcutTable() -> Element {
+    rsx! {
+        div { class: "keys",
+            for (group, rows) in words::shortcuts::SHEET {
+                section { key: "{group}",
+                    h3 { "{group}" }
+                    dl {
+                        for (keys, what) in rows.iter() {
+                            dt { kbd { "{keys}" } }
+                            dd { "{what}" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,6 +1,9 @@
 //! The state that the whole desktop shares, as signals, and the gestures that change it.
 
+mod changes;
 mod messages;
+mod runs;
+mod session;
 mod windows;
 
 use std::collections::BTreeSet;
@@ -18,14 +21,24 @@ use shared_types::wire::{DesktopAction, DesktopState, Done, Gesture, Me, SentEve
 use shared_types::{OpId, RunId, Seq, Timestamp, WindowId};
 
 use crate::api::{self, Failure};
-use crate::changes::{Change, ChangeLog};
-use crate::connection::Link;
-use crate::desktop::menu::Menu;
+use crate::change_log::{Change, ChangeLog};
 use crate::json::Json;
+use crate::menu::Menu;
 use crate::model::{Model, Settings, Windows};
-use crate::runs::RunsState;
-use crate::undo::Ask;
+use crate::undo_plan::Ask;
 use crate::{dom, ids};
+
+pub(crate) use changes::use_changes;
+pub(crate) use runs::{RunsState, is_unrecorded};
+
+/// How the tab stands to the computer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Link {
+    Connecting,
+    Live,
+    /// Lost for so long that the person should know.
+    Lost,
+}
 
 /// What lies over the windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use event_log::replay::view_from_nothing;
 use event_log::{Append, EventLog, SqliteLog};
-use kernel::{Action, Base, Command, Contents, View, decide, evolve};
+use kernel::{Action, Base, Command, Contents, Origin, View, decide, evolve};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use shared_types::payload::file::FileNode;
@@ -60,14 +60,8 @@ fn fill(log: &SqliteLog, events: u64) -> Outcome<()> {
         let path = format!("projects/project-{}/src/module_{}/file_{slot}.rs", slot % 40, slot / 40 % 25);
         let node = FileNode::file(ContentRef::of(&bytes), FileNode::DEFAULT_MODE);
         let command = Command {
-            id: CommandId::mint(ts, bits),
-            op: OpId::mint(ts, bits),
+            origin: Origin::new(CommandId::mint(ts, bits), OpId::mint(ts, bits), Source::User, Actor::CLI),
             ts,
-            source: Source::User,
-            actor: Actor::CLI,
-            run_id: None,
-            cause: None,
-            taint: Vec::new(),
             action: Action::WriteFile { path: FilePath::parse(&path)?, node, base: Base::Any },
             contents: Contents::new(),
         };
@@ -75,7 +69,7 @@ fn fill(log: &SqliteLog, events: u64) -> Outcome<()> {
         let expected = view.seq();
         decision.events.iter().for_each(|event| evolve(&mut view, event));
         let contents = vec![(ContentRef::of(&bytes).hash, bytes)];
-        group.push(Append { command: command.id, expected, events: decision.events, contents });
+        group.push(Append { command: command.origin.command, expected, events: decision.events, contents });
     }
     log.append(&group).into_iter().try_for_each(|answer| answer.map(drop))?;
     Ok(())

@@ -1,10 +1,8 @@
-//! Contents: how bytes get into the log and out of it.
+//! Contents on their way into the log: small ones travel in an append, large ones become blobs before it.
 
 use std::io::Read;
 
 use shared_types::{ContentHash, ContentRef, INLINE_LIMIT};
-
-use crate::{ContentError, EventLog};
 
 /// Staged bytes: either a durable blob already, or small bytes that go into the append that names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,13 +26,6 @@ impl Staged {
             Self::Blob { .. } => None,
         }
     }
-}
-
-/// All bytes behind a hash, checked.
-pub fn read_content(log: &dyn EventLog, hash: &ContentHash) -> Result<Vec<u8>, ContentError> {
-    let mut bytes = Vec::new();
-    log.content(hash)?.read_to_end(&mut bytes).map_err(ContentError::from_read)?;
-    Ok(bytes)
 }
 
 /// The start of some bytes, read far enough to know how they are stored.

@@ -3,7 +3,7 @@
 use shared_types::payload::file::FileEvent;
 use shared_types::{Event, Payload, StoredEvent};
 
-use crate::content::read_content;
+use crate::log::read_content;
 use crate::{EventLog, ReadError};
 
 /// Decodes an event and attaches the list of a `file.batch`, which is content of the log.

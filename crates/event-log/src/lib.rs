@@ -22,13 +22,13 @@ pub mod subscription;
 mod verified;
 pub mod writer;
 
-pub use content::{Staged, read_content};
+pub use content::Staged;
 pub use decode::decode_event;
 pub use error::{AppendError, ContentError, OpenError, ReadError};
 pub use lock::LogLock;
-pub use log::{Append, Appended, EventLog, Head, MAX_EVENTS, SliceSnapshot, Snapshot};
+pub use log::{Append, Appended, EventLog, MAX_EVENTS, SliceSnapshot, Snapshot, read_content};
 pub use memory::MemoryLog;
 pub use references::find_hashes;
-pub use signal::{HeadListener, HeadSignal};
+pub use signal::{Head, HeadListener, HeadSignal};
 pub use sqlite::SqliteLog;
 pub use subscription::Subscription;

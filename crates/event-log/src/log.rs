@@ -4,20 +4,13 @@ use std::io::Read;
 use std::ops::{ControlFlow, Range};
 use std::time::Duration;
 
-use shared_types::{
-    ChainHash, CommandId, ContentHash, Event, OpId, RootHash, RunId, Seq, StoredEvent, UserId,
-};
+use shared_types::{CommandId, ContentHash, Event, OpId, RootHash, RunId, Seq, StoredEvent, UserId};
 
-use crate::{AppendError, ContentError, HeadListener, ReadError, Staged};
+use crate::content::Staged;
+use crate::error::{AppendError, ContentError, ReadError};
+use crate::signal::{Head, HeadListener};
 
 pub use kernel::MAX_EVENTS;
-
-/// The newest durable event: its seq and its hash in the chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Head {
-    pub seq: Seq,
-    pub hash: ChainHash,
-}
 
 /// The events of one command, with the small contents that they name. They become durable together or not at all.
 #[derive(Debug, Clone)]
@@ -136,4 +129,11 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
 
     /// All snapshots without their slices, oldest first.
     fn snapshots(&self) -> Result<Vec<Snapshot>, ReadError>;
+}
+
+/// All bytes behind a hash, checked.
+pub fn read_content(log: &dyn EventLog, hash: &ContentHash) -> Result<Vec<u8>, ContentError> {
+    let mut bytes = Vec::new();
+    log.content(hash)?.read_to_end(&mut bytes).map_err(ContentError::from_read)?;
+    Ok(bytes)
 }

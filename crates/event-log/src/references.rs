@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared_types::{ContentHash, Seq};
 
-use crate::content::read_content;
+use crate::log::read_content;
 use crate::{ContentError, EventLog};
 
 const DIGITS: usize = 64;

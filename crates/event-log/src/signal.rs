@@ -6,9 +6,14 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shared_types::Seq;
+use shared_types::{ChainHash, Seq};
 
-use crate::Head;
+/// The newest durable event: its seq and its hash in the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Head {
+    pub seq: Seq,
+    pub hash: ChainHash,
+}
 
 /// Called with the newest seq after every durable append. Runs on the thread that appended, so it must not block.
 pub type HeadListener = Box<dyn Fn(Seq) + Send + Sync>;

@@ -21,10 +21,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::thread::JoinHandle;
 
+pub use kernel::Origin;
 use kernel::{Action, Base, Decision, Effect, Rejection, Resolutions, View};
-use shared_types::{
-    Actor, CommandId, ContentHash, ContentRef, EventId, FilePath, OpId, RunId, Seq, Source, Taint, Timestamp,
-};
+use shared_types::{ContentHash, ContentRef, FilePath, OpId, RunId, Seq, Timestamp};
 use thiserror::Error;
 
 use crate::replay::view_at;
@@ -34,27 +33,6 @@ use replies::Replies;
 
 /// Requests that may wait in the mailbox before the next caller blocks.
 const MAILBOX: usize = 1024;
-
-/// Who asks for a change, in which context, and under which ids. The caller mints `command` and `op`: a resent
-/// submission has the same `command` and gets the first answer again.
-#[derive(Debug, Clone)]
-pub struct Origin {
-    pub command: CommandId,
-    pub op: OpId,
-    pub source: Source,
-    pub actor: Actor,
-    pub run_id: Option<RunId>,
-    /// The event because of which this is submitted.
-    pub cause: Option<EventId>,
-    pub taint: Vec<Taint>,
-}
-
-impl Origin {
-    /// Outside of any run, without a cause, with trusted content.
-    pub fn new(command: CommandId, op: OpId, source: Source, actor: Actor) -> Self {
-        Self { command, op, source, actor, run_id: None, cause: None, taint: Vec::new() }
-    }
-}
 
 /// A request to change the computer. Every change takes this form, whether a person, an agent, the command line or the
 /// system asks for it.

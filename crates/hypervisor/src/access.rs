@@ -1,6 +1,7 @@
 //! Access control. Every [`Route`] carries its [`Access`] rule and its description, and [`build_router`] is the only
 //! way from routes to a router, so no route can exist without them.
 
+mod client_info;
 mod description;
 mod guard;
 mod origin;

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::problem::ApiError;
 use crate::server::headers::content_security_policy;
-use crate::server::site::Site;
+use crate::site::Site;
 
 /// One file of the bundle.
 #[derive(Debug, Clone)]

@@ -13,9 +13,9 @@ use shared_types::wire::Health;
 
 use crate::access::{Access, Principal, ResponseKind, Route};
 use crate::assets::{self, Assets};
+use crate::client_address::ClientAddress;
+use crate::metrics::metric;
 use crate::problem::ApiError;
-use crate::server::address::ClientAddress;
-use crate::server::metrics::metric;
 use crate::server_state::ServerState;
 
 /// What the public routes need from the embedding program.

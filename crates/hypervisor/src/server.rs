@@ -3,14 +3,10 @@
 //! On the loopback interface it listens on both the IPv4 and the IPv6 address, so that no other program can answer for
 //! `localhost`. On other interfaces it listens only if clients connect over TLS.
 
-pub mod address;
 mod connections;
 mod cors;
 pub(crate) mod headers;
-pub mod metrics;
 pub(crate) mod middleware;
-pub mod rates;
-pub mod site;
 mod timeouts;
 mod tls;
 
@@ -30,13 +26,13 @@ use tokio::task::JoinSet;
 use url::Url;
 
 use crate::ceremonies::PasskeySetupError;
+use crate::client_address::Network;
 use crate::identity::{Clock, IdentityStore, OpenError};
+use crate::rate_limits::RateLimits;
 use crate::server_state::ServerState;
+use crate::site::{Site, SiteError, Transport};
 use crate::vault::{MasterKeySource, Vault};
-use address::Network;
 use connections::Connections;
-use rates::RateLimits;
-use site::{Site, SiteError, Transport};
 pub use timeouts::Timeouts;
 use tls::Certificate;
 pub use tls::{Tls, TlsError};

@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
-use axum::http::header::USER_AGENT;
-use axum::http::request::Parts;
 use tokio::sync::Semaphore;
 
 use crate::ceremonies::{PasskeyCeremonies, PasskeySetupError};
-use crate::identity::{ClientInfo, IdentityStore};
-use crate::problem::ApiError;
-use crate::server::address::{ClientAddress, Network};
-use crate::server::metrics::Metrics;
-use crate::server::rates::{RateLimiter, RateLimits};
-use crate::server::site::Site;
+use crate::client_address::Network;
+use crate::identity::IdentityStore;
+use crate::metrics::Metrics;
+use crate::rate_limits::{RateLimiter, RateLimits};
+use crate::site::Site;
 use crate::vault::Vault;
 
 /// State shared by all requests.
@@ -46,19 +42,3 @@ impl ServerState {
 }
 
 const MAX_HASHING: usize = 8;
-const MAX_USER_AGENT_CHARS: usize = 200;
-
-impl crate::access::DescribedExtractor for ClientInfo {}
-
-impl<S: Send + Sync> FromRequestParts<S> for ClientInfo {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let address = parts.extensions.get::<ClientAddress>().copied().unwrap_or_default();
-        let browser = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        Ok(Self {
-            address: address.to_string(),
-            browser: browser.chars().take(MAX_USER_AGENT_CHARS).collect(),
-        })
-    }
-}

@@ -6,7 +6,6 @@
 //! supervises it. When the host exits for any reason the socket closes; launcher and init end, and with them every
 //! process in the cell.
 
-pub(crate) mod cgroup;
 pub(crate) mod confine;
 pub(crate) mod host;
 pub(crate) mod identity;
@@ -22,9 +21,8 @@ use serde::{Deserialize, Serialize};
 pub use host::Jail;
 pub(crate) use launcher::launch;
 
-use crate::cell::Usage;
+use crate::cgroup::Groups;
 use crate::policy::{Image, Policy};
-use cgroup::Groups;
 
 /// The first instructions to the launcher: everything that is the same for all cells of an owner and image.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -58,13 +56,6 @@ pub(crate) struct JailPlan {
     /// The uid and gid outside the cell if root starts it; otherwise the starting user's own.
     pub(crate) outside: Option<u32>,
     pub(crate) groups: Groups,
-}
-
-/// The launcher's final report, on its standard output.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum LaunchReport {
-    Failed { step: String, reason: String },
-    Ended(Usage),
 }
 
 /// The address inside a cell at which the proxy listens.

@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use crate::cell::{Cell, Command, ExecError, Exit, PipedCommand, Pty, Sink, Size, StartError, Status, Usage};
+use crate::cgroup;
 use crate::frames::{Body, Frame};
-use crate::jail::{LaunchReport, cgroup};
+use crate::launch_report::LaunchReport;
 use crate::policy::{Limit, Policy};
 use crate::session::ControlSession;
 

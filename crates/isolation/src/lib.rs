@@ -9,11 +9,13 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 mod cell;
+mod cgroup;
 pub mod container;
 mod frames;
 mod init;
 pub mod jail;
 mod launch;
+mod launch_report;
 pub mod layer;
 mod limit_watch;
 pub mod policy;

@@ -1,5 +1,7 @@
 //! Commands: a requested change with everything that deciding about it needs.
 
+mod runs;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,25 +16,40 @@ use shared_types::{
     Subject, Taint, Timestamp, WindowId,
 };
 
-use crate::{RunAction, View};
+pub use runs::RunAction;
+
+use crate::view::View;
 
 /// Contents that a decision may need, by hash. [`decide`](crate::decide) asks for missing ones with
 /// [`Rejection::Missing`](crate::Rejection::Missing).
 pub type Contents = BTreeMap<ContentHash, Vec<u8>>;
 
-/// An action with its envelope. The caller mints the id, so that a resend is recognised.
+/// Who asks for a change, in which context, and under which ids. The caller mints `command` and `op`: a resent
+/// submission has the same `command` and gets the first answer again.
 #[derive(Debug, Clone)]
-pub struct Command {
-    pub id: CommandId,
+pub struct Origin {
+    pub command: CommandId,
     pub op: OpId,
-    /// Set once, by the writer.
-    pub ts: Timestamp,
     pub source: Source,
     pub actor: Actor,
     pub run_id: Option<RunId>,
-    /// The event because of which this is done.
+    /// The event because of which this is submitted.
     pub cause: Option<EventId>,
     pub taint: Vec<Taint>,
+}
+
+impl Origin {
+    /// Outside of any run, without a cause, with trusted content.
+    pub fn new(command: CommandId, op: OpId, source: Source, actor: Actor) -> Self {
+        Self { command, op, source, actor, run_id: None, cause: None, taint: Vec::new() }
+    }
+}
+
+/// An action with its origin. The writer stamps its time once.
+#[derive(Debug, Clone)]
+pub struct Command {
+    pub origin: Origin,
+    pub ts: Timestamp,
     pub action: Action,
     pub contents: Contents,
 }

@@ -15,16 +15,16 @@ mod rewind;
 mod runs;
 mod undo;
 
-pub use runs::RunAction;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared_types::payload::file::{FileBatch, FileChange, FileEvent};
-use shared_types::payload::tool::ToolHold;
+use shared_types::payload::run::RunEvent;
+use shared_types::payload::system::SystemEvent;
+use shared_types::payload::tool::{ToolEvent, ToolHold};
 use shared_types::payload::user::UserCreate;
-use shared_types::{ContentHash, Event, EventId, Payload, RunId, Seq, Source, Taint};
+use shared_types::{ContentHash, Event, EventId, Payload, Seq, Source, Taint};
 
-use crate::{Action, Command, Rejection, View};
+use crate::{Action, Call, Command, Rejection, View};
 
 /// An append holds at most this many events.
 pub const MAX_EVENTS: usize = 500;
@@ -78,21 +78,21 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
         Action::MakeCall { call, status, report, edits, also } => {
             calls::start(view, &mut draft, command, call)?;
             if let Some(also) = also {
-                runs::decide(view, &mut draft, command.run_id, also)?;
+                runs::decide(view, &mut draft, command.origin.run_id, also)?;
             }
             calls::answer(view, &mut draft, status, report, edits, &command.contents)?;
         }
-        Action::Run(action) => runs::decide(view, &mut draft, command.run_id, action)?,
+        Action::Run(action) => runs::decide(view, &mut draft, command.origin.run_id, action)?,
         Action::Revoke { grant } => runs::revoke(view, &mut draft, *grant)?,
         Action::RecordRequest { call, request } => {
-            calls::request(view, &mut draft, command.op, *call, request)?;
+            calls::request(view, &mut draft, command.origin.op, *call, request)?;
         }
         Action::HoldCall { report, changes, code } => {
             let held = ToolHold { report: report.clone(), changes: *changes, code: *code };
-            calls::hold(view, &mut draft, command.op, held)?;
+            calls::hold(view, &mut draft, command.origin.op, held)?;
         }
         Action::FinishCall { status, report, edits } => {
-            calls::finish(view, &mut draft, command.op, status, report, edits, &command.contents)?;
+            calls::finish(view, &mut draft, command.origin.op, status, report, edits, &command.contents)?;
         }
         Action::Undo { target, events, resolutions } => {
             undo::undo(view, &mut draft, *target, events, resolutions, &command.contents)?;
@@ -105,18 +105,53 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
         }
         Action::Restore { seq, target } => restore::restore(view, &mut draft, *seq, target)?,
     }
-    draft.finish(view, command, run_of(view, command))
+    draft.finish(view, command)
 }
 
-/// The run that a command is part of. A command that continues a call belongs to the run in which the call was made.
-fn run_of(view: &View, command: &Command) -> Option<RunId> {
+/// The call that a command continues, if it does.
+fn continued_call<'v>(view: &'v View, command: &Command) -> Option<&'v Call> {
     let continues_call = matches!(
         command.action,
         Action::RecordRequest { .. } | Action::HoldCall { .. } | Action::FinishCall { .. }
     );
-    match view.calls.get(&command.op).filter(|_| continues_call) {
-        Some(call) => call.run,
-        None => command.run_id,
+    view.calls.get(&command.origin.op).filter(|_| continues_call)
+}
+
+/// The event because of which a command is carried out: the one that its caller names, the start of the call that it
+/// continues, or the first event that it undoes.
+fn cause_of(command: &Command, call: Option<&Call>) -> Option<EventId> {
+    let undone = if let Action::Undo { events, .. }
+    | Action::UndoRun { events, .. }
+    | Action::RetryRun { events, .. } = &command.action
+    {
+        events.first()
+    } else {
+        None
+    };
+    command.origin.cause.or(call.map(|call| call.event)).or(undone.map(|event| event.id))
+}
+
+/// Whether the events that follow in the same decision happen because of this one.
+fn is_cause_of_the_rest(payload: &Payload) -> bool {
+    match payload {
+        Payload::Tool(ToolEvent::Call(_))
+        | Payload::Revert(_)
+        | Payload::Run(RunEvent::Rewind(_))
+        | Payload::System(SystemEvent::Import(_)) => true,
+        Payload::Tool(_)
+        | Payload::Run(_)
+        | Payload::System(_)
+        | Payload::File(_)
+        | Payload::Window(_)
+        | Payload::Setting(_)
+        | Payload::Message(_)
+        | Payload::Note(_)
+        | Payload::Checkpoint(_)
+        | Payload::Task(_)
+        | Payload::Llm(_)
+        | Payload::Capability(_)
+        | Payload::User(_)
+        | Payload::Unknown(_) => false,
     }
 }
 
@@ -149,17 +184,21 @@ impl Draft {
     fn kept_taint(&self, view: &View, command: &Command, change: &FileChange) -> Vec<Taint> {
         let FileChange::Write(write) = change else { return Vec::new() };
         let is_found = matches!(command.action, Action::CaptureEdits { .. } | Action::FinishCall { .. })
-            && command.source != Source::Agent;
+            && command.origin.source != Source::Agent;
         let hash = write.node.content().map(|content| content.hash);
         let is_merged = self.contents.iter().any(|(made, _)| Some(*made) == hash);
         let old = view.tainted_files.get(&write.path).filter(|_| is_found || is_merged);
         let sources = command.contents.keys().filter(|_| is_merged);
         let sources = sources.filter_map(|source| view.tainted_contents.get(source));
         let labels: BTreeSet<&Taint> = old.into_iter().chain(sources).flatten().collect();
-        labels.into_iter().filter(|label| !command.taint.contains(label)).cloned().collect()
+        labels.into_iter().filter(|label| !command.origin.taint.contains(label)).cloned().collect()
     }
 
-    fn finish(mut self, view: &View, command: &Command, run: Option<RunId>) -> Result<Decision, Rejection> {
+    fn finish(mut self, view: &View, command: &Command) -> Result<Decision, Rejection> {
+        let call = continued_call(view, command);
+        // A command that continues a call belongs to the run in which the call was made.
+        let run = call.map_or(command.origin.run_id, |call| call.run);
+        let mut cause = cause_of(command, call);
         // Changes with the same kept labels stay together; those without labels come first, in the order of the plan.
         let mut files: BTreeMap<Vec<Taint>, Vec<FileChange>> = BTreeMap::new();
         for change in std::mem::take(&mut self.files) {
@@ -189,7 +228,11 @@ impl Draft {
             seq = seq.next();
             let plain = event(command, seq, index as u64, payload);
             let taint = plain.taint.into_iter().chain(labels).collect();
-            Event { run_id: run, taint, ..plain }
+            let event = Event { run_id: run, cause, taint, ..plain };
+            if is_cause_of_the_rest(&event.payload) {
+                cause = Some(event.id);
+            }
+            event
         });
         Ok(Decision { events: events.collect(), contents: self.contents })
     }
@@ -200,12 +243,12 @@ fn event(command: &Command, seq: Seq, index: u64, payload: Payload) -> Event {
         seq,
         id: EventId::mint(command.ts, event_bits(command, index)),
         ts: command.ts,
-        source: command.source,
-        op: command.op,
-        actor: command.actor.clone(),
-        run_id: command.run_id,
-        cause: command.cause,
-        taint: command.taint.clone(),
+        source: command.origin.source,
+        op: command.origin.op,
+        actor: command.origin.actor.clone(),
+        run_id: command.origin.run_id,
+        cause: command.origin.cause,
+        taint: command.origin.taint.clone(),
         payload,
     }
 }
@@ -213,7 +256,7 @@ fn event(command: &Command, seq: Seq, index: u64, payload: Payload) -> Event {
 /// The bits of an event's id: those of its command mixed with its index, so that a repeated decision gives the same
 /// ids and no two events share one.
 fn event_bits(command: &Command, index: u64) -> [u8; 10] {
-    let bytes = command.id.as_bytes();
+    let bytes = command.origin.command.as_bytes();
     let word = |range: std::ops::Range<usize>| {
         bytes[range].iter().fold(0u64, |acc, byte| acc << 8 | u64::from(*byte))
     };

@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 use shared_types::payload::checkpoint::{CheckpointEvent, CheckpointRequest};
 use shared_types::payload::system::{SystemEvent, SystemPurge};
-use shared_types::{ContentHash, EffectId, Event, Payload, Reversibility};
-
-use crate::View;
+use shared_types::{ContentHash, EffectId, Payload, Reversibility};
 
 /// Work outside the kernel that starts once its event is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,9 +56,4 @@ pub(crate) fn requested(payload: &Payload) -> Option<Effect> {
         | Payload::User(_)
         | Payload::Unknown(_) => None,
     }
-}
-
-/// The effects to start now that this event is durable. The view holds them as pending; this only wakes the runner.
-pub fn react(view: &View, event: &Event) -> Vec<Effect> {
-    requested(&event.payload).into_iter().filter(|effect| view.pending.contains(&effect.id)).collect()
 }

@@ -66,6 +66,7 @@ pub fn evolve(view: &mut View, event: &Event) {
             let call = Call {
                 tool,
                 title,
+                event: event.id,
                 seq: event.seq,
                 network: p.network,
                 run: event.run_id,

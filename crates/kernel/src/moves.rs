@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::{ContentHash, FilePath};
 
-use crate::operation::NetMap;
+use crate::net_change::NetMap;
 
 /// An undo event lists up to this many moves one by one. More are listed by folder, so that the event stays small.
 const MAX_LISTED: usize = 500;

@@ -2,6 +2,8 @@
 //!
 //! A `View` holds no history; that is in the log. Only [`evolve`](crate::evolve) changes it.
 
+mod runs;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -10,8 +12,8 @@ use shared_types::payload::file::FileNode;
 use shared_types::payload::note::Note;
 use shared_types::payload::window::Window;
 use shared_types::{
-    ContentHash, ConversationId, EffectId, FilePath, GrantId, NoteId, OpId, RootHash, RunId, Seq, Taint,
-    TaskId, Timestamp, WindowId,
+    ContentHash, ConversationId, EffectId, EventId, FilePath, GrantId, NoteId, OpId, RootHash, RunId, Seq,
+    Taint, TaskId, Timestamp, WindowId,
 };
 use thiserror::Error;
 
@@ -33,7 +35,8 @@ pub struct Conversation {
 pub struct Call {
     pub tool: Box<str>,
     pub title: Box<str>,
-    /// The event that started it.
+    /// The event that started it, which causes all others of the call.
+    pub event: EventId,
     pub seq: Seq,
     pub network: bool,
     /// The run that it belongs to, and the agent that made it.
@@ -103,7 +106,7 @@ const TAINTED_FILES: &str = "tainted";
 const TAINTED_CONTENTS: &str = "labelled";
 
 /// Raised when the hash of a view changes: roots of different versions cannot be compared.
-pub const VIEW_VERSION: u32 = 4;
+pub const VIEW_VERSION: u32 = 5;
 
 /// One slice as bytes, with its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use crate::prompt::PromptPiece;
 use crate::wire::{FinishReason, Usage};
 use model::QwenModel;
 use sampler::Sampler;
-pub(crate) use task::{InvalidRequest, Task, answer_mode};
+pub(crate) use task::Task;
 use vocabulary::{Vocabulary, VocabularyError};
 
 /// Tokens that are read before checking again whether the client is still connected.

@@ -6,6 +6,7 @@
 //! other providers. The child can crash at any time without harm to its parent.
 
 mod answer;
+mod answer_mode;
 mod child;
 mod cores;
 mod engine;
@@ -13,6 +14,7 @@ mod grammar;
 mod prompt;
 mod runner;
 mod server;
+mod spaced_json;
 pub mod speed;
 mod tls;
 pub mod weights;

@@ -6,12 +6,11 @@
 mod estimate;
 
 use std::fmt::Write as _;
-use std::io;
 
-use serde::Serialize;
 use serde_json::Value;
-use serde_json::ser::Formatter;
 
+use crate::answer_mode::AnswerMode;
+use crate::spaced_json::spaced;
 use crate::wire::{Message, Tool};
 pub use estimate::estimate_tokens;
 
@@ -26,14 +25,6 @@ pub(crate) enum PromptPiece {
 const START: &str = "<|im_start|>";
 const END: &str = "<|im_end|>";
 const WITHOUT_SYSTEM: &str = "You are a helpful assistant.";
-
-/// Which kinds of answers are allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AnswerMode {
-    Free,
-    CallOrSay,
-    Call,
-}
 
 /// The prompt for the next turn.
 pub(crate) fn render(messages: &[Message], tools: &[Tool], answer_mode: AnswerMode) -> Vec<PromptPiece> {
@@ -164,32 +155,6 @@ fn kind(schema: &Value, root: &Value, depth: usize) -> String {
         Some(Value::String(name)) => name.clone(),
         Some(Value::Array(names)) => list(names, &|name| name.as_str().unwrap_or("any").to_owned()),
         _ => "any".into(),
-    }
-}
-
-/// JSON with one space after `:` and `,`, as the model writes it.
-pub(crate) fn spaced(value: &Value) -> String {
-    let mut out = Vec::new();
-    let mut writer = serde_json::Serializer::with_formatter(&mut out, Spaced);
-    if value.serialize(&mut writer).is_err() {
-        return value.to_string();
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-struct Spaced;
-
-impl Formatter for Spaced {
-    fn begin_array_value<W: io::Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b", ") }
-    }
-
-    fn begin_object_key<W: io::Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b", ") }
-    }
-
-    fn begin_object_value<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b": ")
     }
 }
 

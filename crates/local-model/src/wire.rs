@@ -105,8 +105,18 @@ fn no_parameters() -> Value {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum ToolChoice {
-    Mode(String),
+    Mode(ChoiceMode),
     One { function: NamedFunction },
+}
+
+/// Whether the model may call tools. Modes that this server does not know let the model choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ChoiceMode {
+    None,
+    Required,
+    #[serde(other)]
+    Auto,
 }
 
 #[derive(Debug, Clone, Deserialize)]

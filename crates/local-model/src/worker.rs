@@ -8,9 +8,8 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::AnswerDelta;
-use crate::engine::{
-    AnswerListener, AnswerOutcome, Engine, EngineError, InvalidRequest, Network, Task, Tokenizer,
-};
+use crate::answer_mode::InvalidRequest;
+use crate::engine::{AnswerListener, AnswerOutcome, Engine, EngineError, Network, Task, Tokenizer};
 use crate::wire::CompletionRequest;
 
 /// Length of the queue.

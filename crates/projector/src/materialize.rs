@@ -15,7 +15,7 @@ use shared_types::payload::file::FileNode;
 use crate::error::ProjectError;
 use crate::identify::read_node;
 use crate::ledger::{Ledger, PendingReason};
-use crate::projector::Progress;
+use crate::progress::Progress;
 use crate::scan::CacheEntry;
 use crate::views::{Position, Views};
 use crate::workspace::Workspace;

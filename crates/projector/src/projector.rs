@@ -17,6 +17,7 @@ use crate::error::ProjectError;
 use crate::history::{EventFilter, head_at, holds, read_batch};
 use crate::ledger::{Ledger, PendingReason, PendingWrite};
 use crate::materialize::{Desired, Materialize, Unwritten, WhenBlocked};
+use crate::progress::{Progress, ProgressPhase};
 use crate::recover::{StopCause, recover};
 use crate::views::{Position, Views};
 use crate::workspace::Workspace;
@@ -27,19 +28,6 @@ use crate::{reconcile, rows};
 const ATTEMPTS: usize = 3;
 /// How many pending writes are retried together.
 const PENDING_BATCH: usize = 10_000;
-
-/// What the projector is doing, for a progress bar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProgressPhase {
-    /// Comparing the workspace with the ledger.
-    Scanning,
-    /// Updating the read models.
-    Indexing,
-    /// Writing files.
-    Writing,
-    /// Making them durable.
-    Syncing,
-}
 
 /// How far the projector is behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +57,6 @@ pub struct CaughtUp {
 
 /// Mints the ids of a capture.
 pub type Mint = Box<dyn Fn() -> CaptureIds + Send>;
-/// Receives the progress of a phase: done and total.
-pub type Progress<'a> = &'a (dyn Fn(ProgressPhase, u64, u64) + 'a);
 
 /// The projector.
 pub struct Projector {

@@ -14,7 +14,7 @@ use hypervisor::assets::Assets;
 use hypervisor::auth;
 use hypervisor::identity::{Clock, IdentityError, User};
 use hypervisor::pages::{self, Pages};
-use hypervisor::server::{self, Server, ServerConfig, ServerError};
+use hypervisor::server::{Server, ServerConfig, ServerError};
 use hypervisor::server_state::ServerState;
 use shared_types::UserId;
 use shared_types::wire::{Me, Scope};
@@ -214,7 +214,7 @@ fn metrics(registry: &Arc<Registry>) -> Arc<dyn Fn(&mut String) + Send + Sync> {
     Arc::new(move |text| {
         let desks = registry.desks();
         let gauge = |text: &mut String, name: &str, help: &str, value: u64| {
-            server::metrics::metric(text, name, "gauge", help, value);
+            hypervisor::metrics::metric(text, name, "gauge", help, value);
         };
         gauge(text, "choir_computers_open", "Computers that are open.", desks.len() as u64);
         let events = desks.iter().map(|desk| desk.computer().log().head().seq.0).sum();

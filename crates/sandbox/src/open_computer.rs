@@ -25,8 +25,8 @@ use shared_types::{RunId, Seq, TaskId};
 use tokio::sync::{broadcast, watch};
 
 pub use bus::{Backlog, EventBus};
-pub use computer::commands::Commands;
 pub use computer::output_feed::{Attachment, Output};
+pub use computer::running_commands::Commands;
 pub use process::{Control, Process, Size};
 pub use terminals::Terminals;
 

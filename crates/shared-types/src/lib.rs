@@ -7,22 +7,26 @@ pub mod content;
 pub mod event;
 pub mod hash;
 pub mod id;
+pub mod label;
 pub mod name;
 pub mod path;
 pub mod payload;
 #[cfg(feature = "schema")]
 mod schema;
 pub mod subject;
+pub mod timestamp;
 pub mod wire;
 
 pub use content::{ContentRef, INLINE_LIMIT};
-pub use event::{Actor, Event, Source, StoreBuffers, StoredEvent, Taint, Timestamp};
+pub use event::{Event, StoreBuffers, StoredEvent};
 pub use hash::{ChainHash, ContentHash, RootHash};
 pub use id::{
     AskId, CommandId, ConversationId, EffectId, EventId, GrantId, IdError, MessageId, NoteId, OpId, RunId,
     Seq, TaskId, TerminalId, UserId, WindowId,
 };
+pub use label::{Actor, Source, Taint};
 pub use name::EventName;
 pub use path::{FilePath, PathError};
 pub use payload::{Payload, Reversibility};
 pub use subject::Subject;
+pub use timestamp::Timestamp;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{Action, OutsideEdit, RunAction};
+use kernel::{Action, Origin, OutsideEdit, RunAction};
 use serde_json::Value;
 use shared_types::payload::run::{AskKind, PauseReason, Reply, RunAsk};
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
@@ -11,12 +11,15 @@ use shared_types::wire::{RunCommand, RunLimits, RunNetwork};
 use shared_types::{ContentRef, OpId, Seq, Taint, TaskId};
 
 use super::Job;
+use crate::ask_ids::{approval_ask_id, repeat_ask_id};
 use crate::budget::whole_millis;
-use crate::plan::{Permission, approval_ask_id, repeat_ask_id};
-use crate::port::{CallOrigin, PortError, ReadPolicy};
+use crate::plan::Permission;
+use crate::port::{CommandOrigin, PortError, ReadPolicy};
 use crate::roles;
 use crate::rules::{JudgedCall, Verdict};
-use crate::tools::{ParsedCall, ToolKind, one_line};
+use crate::shorten::one_line;
+use crate::tool_kind::ToolKind;
+use crate::tools::ParsedCall;
 
 /// The longest time limit of a command, in seconds, even if an agent asks for more.
 const MAX_COMMAND_SECONDS: u64 = 1_800;
@@ -361,15 +364,13 @@ impl Job {
         command: RunCommand,
         left: Option<Duration>,
     ) -> Result<Seq, PortError> {
-        let origin = CallOrigin {
-            run: self.id(),
-            task: call.task,
-            call: call.op,
-            actor: self.actor(call.task),
+        let origin = Origin {
+            cause: self.history.request_of(call.op),
             taint: self.taint(call.task),
-            read_policy: self.read_policy(call.task).await?,
-            left,
+            ..self.origin(call.op, self.actor(call.task))
         };
+        let read_policy = self.read_policy(call.task).await?;
+        let origin = CommandOrigin { origin, run: self.id(), task: call.task, read_policy, left };
         self.port().exec(origin, command).await
     }
 
@@ -385,7 +386,7 @@ impl Job {
         let (tool_call, contents) = self.tool_call(call).await?;
         let tool_call = ToolCall { network: effect == CallEffect::External, ..tool_call };
         let action = Action::StartCall(tool_call);
-        self.submit(call.op, self.actor(call.task), self.taint(call.task), action, contents).await
+        self.submit_in_call(call.task, call.op, self.taint(call.task), action, contents).await
     }
 
     /// Records the result of an open call and the time it took.
@@ -400,7 +401,7 @@ impl Job {
         let taint = self.labels(call.task, &outcome.taint);
         contents.extend(outcome.contents);
         let action = Action::FinishCall { status, report, edits: outcome.edits };
-        let seq = self.submit(call.op, self.actor(call.task), taint, action, contents).await?;
+        let seq = self.submit_in_call(call.task, call.op, taint, action, contents).await?;
         Ok(seq.unwrap_or(Seq::ZERO))
     }
 
@@ -420,7 +421,7 @@ impl Job {
         let taint = self.labels(call.task, &outcome.taint);
         let also = outcome.also.map(Box::new);
         let action = Action::MakeCall { call: tool_call, status, report, edits: outcome.edits, also };
-        self.submit(call.op, self.actor(call.task), taint, action, contents).await
+        self.submit_in_call(call.task, call.op, taint, action, contents).await
     }
 
     async fn tool_call(

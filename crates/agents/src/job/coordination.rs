@@ -8,11 +8,11 @@ use shared_types::{ContentRef, FilePath, TaskId};
 
 use super::Job;
 use super::call::{Call, CallProgress, ToolOutcome};
+use crate::ask_ids::approval_ask_id;
 use crate::history::{HistoryEntry, MessageSender, TaskHistory};
-use crate::plan::approval_ask_id;
 use crate::port::PortError;
 use crate::roles::Role;
-use crate::tools::one_line;
+use crate::shorten::one_line;
 
 /// How many choices a question may have, and the bytes of a choice and of a question.
 const MAX_CHOICES: usize = 10;

@@ -10,7 +10,7 @@ use super::Job;
 use crate::history::{HistoryEntry, TaskHistory};
 use crate::plan::FinalText;
 use crate::port::PortError;
-use crate::tools::ToolKind;
+use crate::tool_kind::ToolKind;
 
 /// How many files a run lists as its results.
 const MAX_RESULTS: usize = 100;

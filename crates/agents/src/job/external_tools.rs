@@ -14,8 +14,10 @@ use super::call::{Call, CallEffect, CallProgress, ToolOutcome};
 use crate::budget::{OUT_OF_TIME, whole_millis, with_time_limit};
 use crate::port::PortError;
 use crate::roles::Role;
+use crate::shorten::one_line;
+use crate::tool_definitions::definition_size;
 use crate::toolbox::{ExternalTool, ExternalToolResult, PREFIX, ToolOffer};
-use crate::tools::{ParsedCall, definition_size, one_line};
+use crate::tools::ParsedCall;
 
 /// The most bytes of definitions of external tools in a prompt: a model reads them again in every turn.
 const DEFINITIONS_LIMIT: usize = 96 << 10;
@@ -100,7 +102,7 @@ impl Job {
         let action = Action::FinishCall { status, report, edits: Vec::new() };
         let mut taint = self.taint(call.task);
         taint.extend(new_labels.into_iter().filter(|label| !self.taint(call.task).contains(label)));
-        let seq = self.submit(call.op, self.actor(call.task), taint, action, Vec::new()).await?;
+        let seq = self.submit_in_call(call.task, call.op, taint, action, Vec::new()).await?;
         Ok(seq.unwrap_or(Seq::ZERO))
     }
 }

@@ -8,7 +8,7 @@ use shared_types::{OpId, Seq, TaskId, Timestamp};
 
 use super::Job;
 use super::call::Call;
-use crate::plan::outbox_ask_id;
+use crate::ask_ids::outbox_ask_id;
 use crate::port::PortError;
 
 /// The longest wait in the outbox, even if a setting is larger or the clock was moved.

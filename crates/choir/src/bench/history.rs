@@ -10,7 +10,7 @@ use anyhow::Context;
 use event_log::replay::{SnapshotNeed, snapshot_need, snapshot_of};
 use event_log::{Append, EventLog, SqliteLog};
 use kernel::command::OutsideEdit;
-use kernel::{Action, Base, Command, Contents, Resolutions, View, decide, evolve};
+use kernel::{Action, Base, Command, Contents, Origin, Resolutions, View, decide, evolve};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
 use shared_types::payload::window::{Rect, Window, WindowMode};
@@ -134,18 +134,10 @@ impl SimulatedUser {
     fn step(&mut self) -> anyhow::Result<Option<Append>> {
         let action = self.action()?;
         let ts = now();
-        let command = Command {
-            id: CommandId::mint(ts, self.dice.bits()),
-            op: OpId::mint(ts, self.dice.bits()),
-            ts,
-            source: if self.dice.below(3) == 0 { Source::Agent } else { Source::User },
-            actor: Actor::CLI,
-            run_id: None,
-            cause: None,
-            taint: Vec::new(),
-            action,
-            contents: Contents::new(),
-        };
+        let (id, op) = (CommandId::mint(ts, self.dice.bits()), OpId::mint(ts, self.dice.bits()));
+        let source = if self.dice.below(3) == 0 { Source::Agent } else { Source::User };
+        let origin = Origin::new(id, op, source, Actor::CLI);
+        let command = Command { origin, ts, action, contents: Contents::new() };
         let decision = decide(&self.view, &command)?;
         if decision.events.is_empty() {
             return Ok(None);
@@ -157,7 +149,7 @@ impl SimulatedUser {
         self.last.clone_from(&decision.events);
         let mut contents = std::mem::take(&mut self.carried);
         contents.extend(decision.contents);
-        Ok(Some(Append { command: command.id, expected, events: decision.events, contents }))
+        Ok(Some(Append { command: command.origin.command, expected, events: decision.events, contents }))
     }
 
     fn action(&mut self) -> anyhow::Result<Action> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use hypervisor::assets::{Asset, Assets};
 use hypervisor::identity::{ClientInfo, IdentityStore};
-use hypervisor::server::rates::RateLimits;
+use hypervisor::rate_limits::RateLimits;
 use hypervisor::server::{ServerConfig, clock};
 use sandbox::machine::{Machine, MachineConfig};
 use shared_types::UserId;

@@ -53,7 +53,7 @@ impl CellSettings {
     }
 
     /// The policy of one command.
-    pub(super) fn policy(&self, command: &RunCommand, owner: &str, mount: Mount) -> Policy {
+    pub(crate) fn policy(&self, command: &RunCommand, owner: &str, mount: Mount) -> Policy {
         let wanted = &command.limits;
         let mut limits = self.limits;
         limits.memory = wanted.memory.unwrap_or(limits.memory);

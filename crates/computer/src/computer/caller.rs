@@ -38,12 +38,6 @@ impl Caller {
         Self { origin: Origin::new(command, op, Source::User, actor), agent: None }
     }
 
-    /// An agent, in a call of a tool.
-    pub fn agent(command: CommandId, call: OpId, actor: Actor, taint: Vec<Taint>, agent: ByAgent) -> Self {
-        let origin = Origin::new(command, call, Source::Agent, actor);
-        Self { origin: Origin { run_id: Some(agent.run), taint, ..origin }, agent: Some(agent) }
-    }
-
     /// The computer itself.
     pub fn system(actor: Actor) -> Self {
         Self { origin: Origin::new(ids::command(), ids::op(), Source::System, actor), agent: None }

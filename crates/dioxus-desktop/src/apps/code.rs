@@ -65,7 +65,7 @@ pub(super) async fn fetch(app: &str) -> Result<(), FetchError> {
     if FETCHED.peek().contains_key(app) {
         return Ok(());
     }
-    let known = super::find(app).ok_or(FetchError::Unknown)?;
+    let known = crate::app_list::find(app).ok_or(FetchError::Unknown)?;
     let draw = get(app).await.map_err(|_| FetchError::Unreachable)?.ok_or(FetchError::Unknown)?;
     FETCHED.write().insert(known.id, draw);
     Ok(())
@@ -73,7 +73,7 @@ pub(super) async fn fetch(app: &str) -> Result<(), FetchError> {
 
 /// Fetches the code of every app, one after the other. What does not come is fetched when it is used.
 pub(crate) async fn fetch_all() {
-    for app in super::APPS {
+    for app in crate::app_list::APPS {
         let _ = fetch(app.id).await;
     }
 }
@@ -82,9 +82,9 @@ pub(crate) async fn fetch_all() {
 mod tests {
     #[test]
     fn every_app_has_its_code() {
-        for app in crate::apps::APPS {
+        for app in crate::app_list::APPS {
             assert!(super::NAMES.contains(&app.id), "{}", app.id);
         }
-        assert_eq!(super::NAMES.len(), crate::apps::APPS.len());
+        assert_eq!(super::NAMES.len(), crate::app_list::APPS.len());
     }
 }

@@ -15,11 +15,12 @@ use shared_types::wire::{Entry, Found, Listing};
 use shared_types::{FilePath, WindowId};
 
 use crate::api::{self, Answer};
-use crate::apps;
-use crate::changes::{Change, use_changes};
+use crate::app_list;
+use crate::change_log::Change;
 use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{Empty, IconButton, LoadError, Loading};
+use crate::state::use_changes;
 use crate::state::{AppState, Offer, app_state};
 use crate::upload;
 use crate::words;
@@ -144,7 +145,7 @@ pub(crate) fn open_path(app_state: AppState, path: &str) {
         let query = api::query("/files", &[("path", parent)]);
         let folder = unsure && api::get::<Listing>(&query).await.is_ok_and(is_folder);
         let app = if folder { "files" } else { app };
-        if let Some(app) = apps::find(app) {
+        if let Some(app) = app_list::find(app) {
             app_state.open(app, Some(&path));
         }
     });
@@ -155,7 +156,7 @@ pub(crate) fn open_entry(view: FilesView, entry: &Entry) {
         FileNode::Folder => view.go(Some(entry.path.clone())),
         FileNode::File { .. } | FileNode::Symlink { .. } => match kind(entry.path.name()) {
             Kind::Text | Kind::Markdown => {
-                if let Some(app) = apps::find("editor") {
+                if let Some(app) = app_list::find("editor") {
                     app_state().open(app, Some(entry.path.as_str()));
                 }
             }

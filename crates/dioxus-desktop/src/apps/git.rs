@@ -5,12 +5,14 @@ use shared_types::wire::{Checkpoint, Comparison, Done, NewCheckpoint};
 use shared_types::{Seq, WindowId};
 
 use crate::api::{self, Answer};
-use crate::changes::{Change, use_changes};
+use crate::change_log::Change;
 use crate::clock;
 use crate::icons::Icon;
 use crate::parts::{Changes, Empty, LoadError, Loading};
 use crate::state::app_state;
-use crate::undo::{self, Plan};
+use crate::state::use_changes;
+use crate::undo;
+use crate::undo_plan::Plan;
 use crate::words;
 
 /// The two moments that are compared; no second one is now.

@@ -5,8 +5,8 @@ use shared_types::WindowId;
 use shared_types::wire::{Health, PartKind, PartState, PartsReport};
 
 use crate::api;
-use crate::desktop::shortcuts::ShortcutTable;
 use crate::icons::Icon;
+use crate::parts::ShortcutTable;
 use crate::state::{Overlay, app_state};
 use crate::words;
 

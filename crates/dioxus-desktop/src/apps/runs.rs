@@ -14,9 +14,10 @@ use shared_types::{RunId, Seq, TaskId, WindowId};
 
 use crate::api::{self, Answer};
 use crate::clock;
-use crate::desktop::{cards, prompt};
+use crate::dom;
 use crate::format::{cost, run_state};
 use crate::parts::{Empty, LoadError, Loading, press};
+use crate::question_cards::Card;
 use crate::runs;
 use crate::state::app_state;
 use crate::words;
@@ -53,7 +54,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
         return rsx! {
             Empty { icon: "sparkles", title: words::runs::NONE_YET,
                 p { {words::runs::NONE_YET_MORE} }
-                {press("btn pri", "sparkles", words::runs::ASK, prompt::open)}
+                {press("btn pri", "sparkles", words::runs::ASK, dom::focus_prompt)}
             }
         };
     }
@@ -72,7 +73,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     rsx! {
         div { class: if chosen.is_some() { "runs one" } else { "runs" },
             nav { class: "rail scroll", "aria-label": words::runs::RUNS,
-                {press("btn wide", "sparkles", words::runs::ASK, prompt::open)}
+                {press("btn wide", "sparkles", words::runs::ASK, dom::focus_prompt)}
                 for line in lines.iter() {
                     {entry(window, line, run == Some(line.run))}
                 }
@@ -161,7 +162,7 @@ fn RunPage(window: WindowId, run: RunId) -> Element {
     let body = rsx! {
         {head::head(app_state, window, &known)}
         for question in details.questions.clone() {
-            cards::Card { key: "{question.ask}", question }
+            Card { key: "{question.ask}", question }
         }
         {head::outcome(app_state, details)}
         {agents::tree(app_state, details, only)}

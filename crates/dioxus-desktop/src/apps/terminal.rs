@@ -12,8 +12,8 @@ use shared_types::{TerminalId, WindowId};
 
 use self::shell::Shell;
 use crate::api::{self, Answer, Failure};
-use crate::desktop::menu::{Item, Menu};
 use crate::icons::Icon;
+use crate::menu::{Item, Menu};
 use crate::parts::{Empty, IconButton, Loading, either};
 use crate::state::{AppState, app_state};
 use crate::words;

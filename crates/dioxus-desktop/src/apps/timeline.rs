@@ -15,9 +15,9 @@ use shared_types::wire::{Operation, Operations};
 use shared_types::{OpId, WindowId};
 
 use crate::api::{self, Answer, Failure};
-use crate::changes::use_changes;
 use crate::icons::Icon;
 use crate::parts::LoadError;
+use crate::state::use_changes;
 use crate::words;
 
 /// Rows are fetched by pages of this many.

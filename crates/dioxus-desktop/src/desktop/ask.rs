@@ -9,7 +9,8 @@ use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{Changes, Loading};
 use crate::state::app_state;
-use crate::undo::{self, Ask, Plan, Way};
+use crate::undo;
+use crate::undo_plan::{Ask, Plan, Way};
 use crate::words;
 
 #[component]

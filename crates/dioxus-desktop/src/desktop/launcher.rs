@@ -2,7 +2,7 @@
 
 use dioxus::prelude::*;
 
-use crate::apps;
+use crate::app_list;
 use crate::dom;
 use crate::icons::Icon;
 use crate::state::{Overlay, app_state};
@@ -30,7 +30,7 @@ pub(crate) fn Launcher() -> Element {
         section { class: "panel launcher", role: "dialog", "aria-label": words::desktop::ALL_APPS,
             onkeydown: move |event| {
                 let at = dom::active().and_then(|e| e.id().strip_prefix("launch-")?.parse::<i32>().ok()).unwrap_or(0);
-                let count = apps::APPS.len() as i32;
+                let count = app_list::APPS.len() as i32;
                 let next = match dom::key(&event).as_str() {
                     "ArrowRight" => at + 1,
                     "ArrowLeft" => at - 1,
@@ -41,7 +41,7 @@ pub(crate) fn Launcher() -> Element {
                 event.prevent_default();
                 dom::focus(&format!("launch-{}", next.clamp(0, count - 1)));
             },
-            for (i, app) in apps::APPS.iter().enumerate() {
+            for (i, app) in app_list::APPS.iter().enumerate() {
                 button {
                     key: "{app.id}",
                     id: "launch-{i}",

@@ -7,9 +7,9 @@
 use dioxus::prelude::*;
 use wasm_split_helpers::{SplitLoaderError, wasm_split};
 
-use super::{ask, cards, launcher, menu, shortcuts, taskbar, toast, tour};
-use crate::connection::Link;
-use crate::state::app_state;
+use super::{ask, launcher, menu, shortcuts, taskbar, toast, tour};
+use crate::question_cards::Cards;
+use crate::state::{Link, app_state};
 
 type Draw = fn() -> Element;
 
@@ -23,7 +23,7 @@ fn layers() -> Result<Draw, SplitLoaderError> {
 #[component]
 fn AllLayers() -> Element {
     rsx! {
-        cards::Cards {}
+        Cards {}
         toast::Toasts {}
         launcher::Launcher {}
         taskbar::Notices {}

@@ -9,8 +9,9 @@ use shared_types::wire::{Found, Matched, ModelList};
 
 use super::prompt_commands::{self, Command};
 use crate::api::{self, Answer};
+use crate::app_list::{self, AppInfo};
+use crate::apps;
 use crate::apps::settings::models::{options, pace};
-use crate::apps::{self, AppInfo};
 use crate::format::money;
 use crate::icons::Icon;
 use crate::parts::{IconButton, either, press};
@@ -36,17 +37,6 @@ pub(crate) enum Hit {
     Command(Command),
 }
 
-/// Moves the focus to the prompt bar from anywhere.
-pub(crate) fn open() {
-    dom::focus("prompt");
-    if let Some(input) = dom::by_id("prompt") {
-        use wasm_bindgen::JsCast;
-        if let Some(input) = input.dyn_ref::<web_sys::HtmlTextAreaElement>() {
-            input.select();
-        }
-    }
-}
-
 fn local_hits(text: &str, with_files: bool) -> Vec<Hit> {
     if let Some(rest) = text.strip_prefix('>') {
         return prompt_commands::matching(rest).into_iter().map(Hit::Command).collect();
@@ -55,7 +45,7 @@ fn local_hits(text: &str, with_files: bool) -> Vec<Hit> {
     let fits = |hay: &str| words.split_whitespace().all(|word| hay.to_lowercase().contains(word));
     let starts = |title: &str| !words.is_empty() && title.to_lowercase().starts_with(&words);
     // What begins with the words comes first, then what is about them.
-    let mut hits: Vec<(bool, Hit)> = apps::APPS
+    let mut hits: Vec<(bool, Hit)> = app_list::APPS
         .iter()
         .filter(|app| fits(&format!("{} {}", app.title, app.about)))
         .map(|app| (!starts(app.title), Hit::App(app)))
@@ -86,7 +76,7 @@ fn choose(hit: &Hit, text: &str) {
         Hit::App(app) => app_state.open(app, None),
         Hit::File(found) => apps::files::open_path(app_state, found.path.as_str()),
         Hit::Page { page, .. } => {
-            if let Some(app) = apps::find("settings") {
+            if let Some(app) = app_list::find("settings") {
                 app_state.open(app, Some(page));
             }
         }

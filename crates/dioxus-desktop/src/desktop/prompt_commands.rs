@@ -4,12 +4,12 @@ use dioxus::prelude::*;
 use shared_types::FilePath;
 use shared_types::wire::{Done, NewCheckpoint};
 
-use crate::api::{self, Answer, Method};
-use crate::apps;
-use crate::dom;
+use crate::api::{self, Answer};
 use crate::state::{AppState, Overlay};
-use crate::undo::{self, Way};
+use crate::undo;
+use crate::undo_plan::Way;
 use crate::words;
+use crate::{app_list, apps};
 
 /// What the word after `>` means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,8 +116,9 @@ pub(crate) fn run(mut app_state: AppState, command: &Command, text: &str) {
         },
         Verb::Open => {
             let lower = words.to_lowercase();
-            let app =
-                apps::APPS.iter().find(|app| app.id == lower || app.title.to_lowercase().starts_with(&lower));
+            let app = app_list::APPS
+                .iter()
+                .find(|app| app.id == lower || app.title.to_lowercase().starts_with(&lower));
             match app {
                 Some(app) => app_state.open(app, None),
                 None => apps::files::open_path(app_state, &words),
@@ -133,21 +134,6 @@ pub(crate) fn run(mut app_state: AppState, command: &Command, text: &str) {
                 app_state.close(id);
             }
         }
-        Verb::SignOut => sign_out(app_state),
+        Verb::SignOut => app_state.sign_out(),
     }
-}
-
-/// Ends this session and shows the sign-in screen.
-pub(crate) fn sign_out(app_state: AppState) {
-    api::run(async move {
-        match api::send_json(Method::Post, "/auth/logout", &api::Empty {}).await {
-            Ok(()) => {
-                dom::forget_drafts();
-                if let Some(window) = dom::window() {
-                    let _ = window.location().reload();
-                }
-            }
-            Err(failure) => app_state.report_failure(&failure),
-        }
-    });
 }

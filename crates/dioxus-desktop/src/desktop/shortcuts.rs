@@ -6,10 +6,12 @@ use shared_types::payload::window::WindowMode;
 use web_sys::KeyboardEvent;
 
 use super::snap::{self, Zone};
-use super::{drag, prompt, window};
+use super::{drag, window};
 use crate::dom;
+use crate::parts::ShortcutTable;
 use crate::state::{AppState, Overlay, app_state};
-use crate::undo::{self, Way};
+use crate::undo;
+use crate::undo_plan::Way;
 use crate::words;
 
 pub(crate) fn install(app_state: AppState) {
@@ -26,7 +28,7 @@ fn handled(mut app_state: AppState, event: &KeyboardEvent) -> bool {
     let ctrl = event.ctrl_key() || event.meta_key();
     let (alt, shift) = (event.alt_key(), event.shift_key());
     match (key.to_lowercase().as_str(), ctrl, alt) {
-        ("k", true, false) => prompt::open(),
+        ("k", true, false) => dom::focus_prompt(),
         ("`", true, false) => cycle(app_state, shift),
         ("z", true, false) if !dom::is_typing() => {
             undo::latest(app_state, if shift { Way::Redo } else { Way::Undo });
@@ -136,26 +138,6 @@ pub(crate) fn CheatSheet() -> Element {
         section { class: "dialog sheet", id: "sheet", tabindex: "-1", role: "dialog", "aria-modal": "true", "aria-label": words::desktop::KEYBOARD_SHORTCUTS,
             header { h2 { {words::desktop::KEYBOARD_SHORTCUTS} } span { class: "sp" } button { class: "btn", onclick: move |_| app_state.overlay.set(Overlay::None), {words::CLOSE} } }
             ShortcutTable {}
-        }
-    }
-}
-
-/// The table itself, also shown in Help.
-#[component]
-pub(crate) fn ShortcutTable() -> Element {
-    rsx! {
-        div { class: "keys",
-            for (group, rows) in words::shortcuts::SHEET {
-                section { key: "{group}",
-                    h3 { "{group}" }
-                    dl {
-                        for (keys, what) in rows.iter() {
-                            dt { kbd { "{keys}" } }
-                            dd { "{what}" }
-                        }
-                    }
-                }
-            }
         }
     }
 }

@@ -5,13 +5,13 @@ use shared_types::WindowId;
 use shared_types::payload::window::WindowMode;
 use shared_types::wire::RunState;
 
-use super::menu::{Item, Menu};
 use super::prompt::Prompt;
-use crate::apps::{self, AppInfo};
-use crate::connection::Link;
+use crate::app_list::{self, AppInfo};
 use crate::format::money;
 use crate::icons::Icon;
+use crate::menu::{Item, Menu};
 use crate::parts::{either, press};
+use crate::state::Link;
 use crate::state::{AppState, Overlay, app_state};
 use crate::words;
 use crate::{clock, dom, ids, runs};
@@ -31,7 +31,7 @@ pub(crate) fn Taskbar() -> Element {
                     onclick: move |_| toggle(app_state, Overlay::Launcher),
                     Icon { name: "layout-grid" }
                 }
-                for app in apps::APPS {
+                for app in app_list::APPS {
                     AppButton { key: "{app.id}", app }
                 }
             }
@@ -189,7 +189,7 @@ fn Unsaved() -> Element {
             title: "{label}",
             "aria-label": "{label}",
             onclick: move |_| {
-                if let Some(app) = apps::find("git") {
+                if let Some(app) = app_list::find("git") {
                     app_state.open(app, None);
                 }
             },

@@ -6,7 +6,8 @@ use crate::icons::Icon;
 use crate::parts::{IconButton, either};
 use crate::runs;
 use crate::state::{Offer, app_state};
-use crate::undo::{self, Way};
+use crate::undo;
+use crate::undo_plan::Way;
 use crate::words;
 
 #[component]

@@ -7,13 +7,13 @@ use shared_types::WindowId;
 use shared_types::payload::window::{Rect, Window, WindowMode};
 
 use super::drag::{self, Edge};
-use super::menu::{Item, Menu};
 use super::snap::{self, Zone};
-use crate::apps;
 use crate::icons::Icon;
+use crate::menu::{Item, Menu};
 use crate::parts::{IconButton, either};
 use crate::state::{AppState, BAR, app_state};
 use crate::words;
+use crate::{app_list, apps};
 
 /// Screens narrower than this, in pixels, are those of tablets.
 const SMALL: i32 = 1100;
@@ -60,7 +60,7 @@ pub(crate) fn Frame(id: WindowId, state: Window) -> Element {
     let depth = app_state.stack.read().iter().position(|other| *other == id).unwrap_or_default();
     let front = app_state.front() == Some(id);
     let rect = reachable(state.rect, *app_state.screen.read());
-    let app = apps::find(&state.app);
+    let app = app_list::find(&state.app);
     let mode = match state.mode {
         WindowMode::Normal => "",
         WindowMode::Minimized => "min",
@@ -154,7 +154,7 @@ pub(crate) fn Frame(id: WindowId, state: Window) -> Element {
 #[component]
 pub(crate) fn Ghost(state: Window) -> Element {
     let rect = reachable(state.rect, *app_state().screen.read());
-    let icon = apps::find(&state.app).map_or("info", |app| app.icon);
+    let icon = app_list::find(&state.app).map_or("info", |app| app.icon);
     let class = match state.mode {
         WindowMode::Normal => "win ghost",
         WindowMode::Maximized => "win ghost max",

@@ -6,7 +6,7 @@ use shared_types::payload::window::{Rect, Window, WindowMode};
 use shared_types::wire::DesktopAction;
 
 use super::{AppState, BAR, Offer, UNSAVED};
-use crate::apps::AppInfo;
+use crate::app_list::AppInfo;
 use crate::words;
 use crate::{dom, ids};
 

@@ -25,14 +25,8 @@ impl WriterThread {
         self.check_ids(&action, submission.origin.op, submission.origin.run_id)?;
         self.check_contents(&action, &submission.contents)?;
         let mut command = Command {
-            id: submission.origin.command,
-            op: submission.origin.op,
+            origin: submission.origin.clone(),
             ts: Timestamp::from_millis(ts),
-            source: submission.origin.source,
-            actor: submission.origin.actor.clone(),
-            run_id: submission.origin.run_id,
-            cause: submission.origin.cause,
-            taint: submission.origin.taint.clone(),
             action,
             contents: kernel::Contents::new(),
         };

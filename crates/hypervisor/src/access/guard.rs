@@ -10,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 use shared_types::wire::Scope;
 
 use super::{Access, Credential, ExtensionLoader, Principal, origin};
+use crate::client_address::ClientAddress;
 use crate::identity::{IdentityStore, RandomSecret};
 use crate::problem::ApiError;
-use crate::server::address::ClientAddress;
-use crate::server::rates::{RateSubject, RequestKind};
+use crate::rate_limits::{RateSubject, RequestKind};
 use crate::server_state::ServerState;
 
 const AUTH_PREFIX: &str = "/api/v1/auth/";

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, Method};
 
 use super::{Credential, Principal};
 use crate::problem::ApiError;
-use crate::server::site::Site;
+use crate::site::Site;
 
 pub(super) fn check(
     site: &Site,

@@ -7,8 +7,8 @@ use axum::routing::get;
 use tower::ServiceExt;
 
 use super::*;
-use crate::server::rates::RateLimits;
-use crate::server::site::{Site, Transport};
+use crate::rate_limits::RateLimits;
+use crate::site::{Site, Transport};
 use crate::vault::{MasterKeySource, Vault};
 
 fn server_state(folder: &std::path::Path) -> Arc<ServerState> {

@@ -22,9 +22,9 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
-use super::address::{ClientAddress, Network};
 use super::timeouts::{TimeoutBody, TimeoutStream, Timeouts};
 use super::tls::Certificate;
+use crate::client_address::{ClientAddress, Network};
 
 /// Open connections at once, including WebSockets: below the usual limit of open files per process.
 const MAX_CONNECTIONS: usize = 512;

@@ -8,7 +8,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use super::site::Site;
+use crate::site::Site;
 
 /// The request's origin, if it is one of the configured origins.
 pub(super) fn allowed_origin(site: &Site, request: &Request) -> Option<HeaderValue> {

@@ -11,11 +11,11 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::address::ClientAddress;
-use super::site::HostMatch;
 use super::{cors, headers};
+use crate::client_address::ClientAddress;
 use crate::problem::{ApiError, MEDIA_TYPE};
 use crate::server_state::ServerState;
+use crate::site::HostMatch;
 
 /// Paths that monitors may fetch by IP address, without the server's name.
 const MONITORED: [&str; 3] = ["/health", "/ready", "/metrics"];

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::{ContainerPlan, program};
 use crate::jail::host::room;
-use crate::jail::launcher::{SetupError, at};
 use crate::jail::root::{attach, etc, folder, inside, memory, names, programs};
+use crate::launch_report::{SetupError, at};
 use crate::policy::{Access, HOME, Image, Limits, Mount, Policy};
 use crate::sys::{self, Bind};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::runtime::Runtime;
-use crate::jail::cgroup::{self, Hierarchy, PREFIX};
+use crate::cgroup::{self, Hierarchy, PREFIX};
 
 /// Where pure version 2 is mounted; runtimes look nowhere else.
 const UNIFIED: &str = "/sys/fs/cgroup";

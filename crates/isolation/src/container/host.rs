@@ -8,7 +8,7 @@ use super::groups::{self, GroupPaths};
 use super::image;
 use super::runtime::{self, Runtime};
 use crate::cell::{Backend, Cell, StartError};
-use crate::jail::cgroup::Hierarchy;
+use crate::cgroup::Hierarchy;
 use crate::jail::{host as jail, probe};
 use crate::launch::PendingLaunch;
 use crate::policy::{Image, Policy};

@@ -8,10 +8,9 @@ use rustix::thread::UnshareFlags;
 
 use super::program;
 use crate::init;
-use crate::jail::launcher::{
-    INIT_FAILED, SetupError, at, bind_proxy_listener, receive, report, send_listener,
-};
+use crate::jail::launcher::{INIT_FAILED, bind_proxy_listener, receive, report, send_listener};
 use crate::jail::{self, confine, identity};
+use crate::launch_report::{SetupError, at};
 use crate::policy::UID;
 use crate::sys;
 

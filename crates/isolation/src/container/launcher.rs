@@ -15,11 +15,12 @@ use rustix::thread::UnshareFlags;
 
 use super::{ContainerPlan, bundle};
 use crate::cell::Usage;
-use crate::jail::cgroup::{self, CreatedGroups};
+use crate::cgroup::{self, CreatedGroups};
 use crate::jail::identity;
-use crate::jail::launcher::{INIT_FAILED, SetupError, at, receive, report};
+use crate::jail::launcher::{INIT_FAILED, receive, report};
 use crate::jail::monitor::LimitMonitor;
 use crate::jail::root::memory;
+use crate::launch_report::{SetupError, at};
 use crate::policy::Limit;
 use crate::sys;
 

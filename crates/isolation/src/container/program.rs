@@ -9,8 +9,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::jail::launcher::{SetupError, at};
 use crate::jail::root::folder;
+use crate::launch_report::{SetupError, at};
 use crate::sys::{self, Bind};
 
 /// The program's folder inside the container.

@@ -9,8 +9,8 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpabl
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::JailPlan;
-use super::launcher::{SetupError, at};
 use super::syscalls;
+use crate::launch_report::{SetupError, at};
 use crate::policy::{Access, HOME, Policy};
 
 /// Folders that are writable in every cell, in addition to the policy's.

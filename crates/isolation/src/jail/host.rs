@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::cgroup::{Groups, Hierarchy};
 use super::spare::{Spare, Spares};
 use super::{JailPlan, RootSpec, SharedSetup, identity, probe};
 use crate::cell::{Backend, Cell, StartError};
+use crate::cgroup::{Groups, Hierarchy};
 use crate::launch::{LaunchedCell, PendingLaunch};
 use crate::layer;
 use crate::policy::{Access, Limits, Policy};

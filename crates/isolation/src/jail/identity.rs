@@ -8,7 +8,7 @@ use rustix::process::{DumpableBehavior, Gid, Signal, Uid, kill_process, set_dump
 use rustix::thread::{UnshareFlags, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use super::JailPlan;
-use super::launcher::{SetupError, at};
+use crate::launch_report::{SetupError, at};
 use crate::policy::UID;
 use crate::sys;
 

@@ -3,7 +3,6 @@
 //! It has a single thread. Standard input is the socket to the host; standard output takes the report. Every failure
 //! names its step, and a step that fails aborts the launch.
 
-use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,25 +18,15 @@ use rustix::process::{PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_si
 use rustix::thread::UnshareFlags;
 use serde::de::DeserializeOwned;
 
-use super::cgroup::{self, CreatedGroups};
 use super::monitor::LimitMonitor;
-use super::{JailPlan, LaunchReport, PROXY, SharedSetup, confine, identity, root};
+use super::{JailPlan, PROXY, SharedSetup, confine, identity, root};
 use crate::cell::Usage;
+use crate::cgroup::{self, CreatedGroups};
 use crate::frames::{Body, Frame};
 use crate::init;
+use crate::launch_report::{LaunchReport, SetupError, at};
 use crate::policy::Limit;
 use crate::sys::{self, Forked};
-
-/// Why a setup step failed.
-pub(crate) struct SetupError {
-    pub(crate) step: String,
-    pub(crate) reason: String,
-}
-
-/// Names the step that failed.
-pub(crate) fn at<E: Display>(step: impl Into<String>) -> impl FnOnce(E) -> SetupError {
-    move |error| SetupError { step: step.into(), reason: error.to_string() }
-}
 
 /// Runs the launcher; returns the process's exit code.
 pub(crate) fn launch() -> i32 {

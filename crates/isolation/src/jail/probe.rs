@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Jail;
-use super::cgroup::Hierarchy;
 use crate::cell::{Backend, Cell, Command, Status};
+use crate::cgroup::Hierarchy;
 use crate::policy::{Access, Mount, Policy};
 use crate::probe::{Check, Finding, Probe};
 

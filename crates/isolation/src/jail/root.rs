@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 
 use super::RootSpec;
-use super::launcher::{SetupError, at};
+use crate::launch_report::{SetupError, at};
 use crate::policy::{Access, HOME, Image, Mount, UID};
 use crate::sys::{self, Bind};
 

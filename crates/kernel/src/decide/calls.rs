@@ -28,11 +28,11 @@ pub(super) fn start(
         let reason = "it has more than one line".into();
         return Err(Rejection::Invalid { what: "a call's title", reason });
     }
-    if is_used(view, command.op) {
-        return Err(Rejection::CallTaken { call: command.op });
+    if is_used(view, command.origin.op) {
+        return Err(Rejection::CallTaken { call: command.origin.op });
     }
-    match (command.run_id, call.task) {
-        (Some(run), Some(task)) => check_working(view, run, task, command.op)?,
+    match (command.origin.run_id, call.task) {
+        (Some(run), Some(task)) => check_working(view, run, task, command.origin.op)?,
         (None, None) => {}
         (Some(_), None) | (None, Some(_)) => {
             let reason = "a run's calls are made by its agents, and an agent's in its run".into();

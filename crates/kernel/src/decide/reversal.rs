@@ -5,7 +5,7 @@ use shared_types::{ContentHash, ContentRef, FilePath};
 
 use crate::Contents;
 use crate::merge::{MERGE_LIMIT, merge};
-use crate::operation::NetChange;
+use crate::net_change::NetChange;
 
 /// The effect of an undo on one key.
 #[derive(Debug, PartialEq, Eq)]

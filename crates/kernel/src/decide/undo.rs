@@ -14,7 +14,8 @@ use super::reversal::{Missing, Outcome, merge_modes, revert, revert_file};
 use super::{Draft, desktop};
 use crate::command::Contents;
 use crate::moves::Moves;
-use crate::operation::{NetChange, Operation, OperationKind};
+use crate::net_change::NetChange;
+use crate::operation::{Operation, OperationKind};
 use crate::{Choice, Conflict, ConflictSide, Rejection, Resolutions, View};
 
 pub(super) fn undo(

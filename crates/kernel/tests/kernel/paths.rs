@@ -171,18 +171,18 @@ fn the_envelope_of_an_event_is_that_of_its_command() {
     let mut command = shell.command(op, delete("a").into_action());
     shell.done(write("a/b", "1"));
     shell.done(write("a/c", "1"));
-    command.source = shared_types::Source::Agent;
-    command.taint = vec![shared_types::Taint::IMPORT];
-    command.cause = Some(shell.log[0].id);
+    command.origin.source = shared_types::Source::Agent;
+    command.origin.taint = vec![shared_types::Taint::IMPORT];
+    command.origin.cause = Some(shell.log[0].id);
     let decision = shell.decided(command.clone()).unwrap();
     let seqs: Vec<u64> = decision.events.iter().map(|event| event.seq.0).collect();
     assert_eq!(seqs, [3, 4]);
     assert_ne!(decision.events[0].id, decision.events[1].id);
     for event in &decision.events {
-        assert_eq!((event.op, event.ts, event.source), (op, command.ts, command.source));
+        assert_eq!((event.op, event.ts, event.source), (op, command.ts, command.origin.source));
         assert_eq!(
             (&event.actor, &event.taint, event.cause),
-            (&command.actor, &command.taint, command.cause)
+            (&command.origin.actor, &command.origin.taint, command.origin.cause)
         );
     }
     shell.append(decision);

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kernel::{
-    Action, Choice, Command, Contents, Decision, Effect, MAX_EVENTS, Rejection, Resolutions, View, decide,
-    evolve, react,
+    Action, Choice, Command, Contents, Decision, Effect, MAX_EVENTS, Origin, Rejection, Resolutions, View,
+    decide, evolve, react,
 };
 use shared_types::payload::file::{FileChange, FileEvent};
 use shared_types::{
@@ -84,18 +84,8 @@ impl Shell {
 
     pub(crate) fn command(&mut self, op: OpId, action: Action) -> Command {
         let id = CommandId::mint(self.now(), self.bits());
-        Command {
-            id,
-            op,
-            ts: self.now(),
-            source: Source::User,
-            actor: Actor::CLI,
-            run_id: None,
-            cause: None,
-            taint: Vec::new(),
-            action,
-            contents: Contents::new(),
-        }
+        let origin = Origin::new(id, op, Source::User, Actor::CLI);
+        Command { origin, ts: self.now(), action, contents: Contents::new() }
     }
 
     /// Decides without appending, supplying contents as they are asked for.
@@ -136,7 +126,8 @@ impl Shell {
         };
         let command = self.command(op, action);
         let ts = ts.unwrap_or(command.ts);
-        let decision = self.decided(Command { run_id: run, taint, ts, source, ..command })?;
+        let origin = Origin { run_id: run, taint, source, ..command.origin.clone() };
+        let decision = self.decided(Command { origin, ts, ..command })?;
         Ok(self.append(decision))
     }
 

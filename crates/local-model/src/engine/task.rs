@@ -1,27 +1,16 @@
 //! A request prepared for the engine: the prompt, the grammar of the answer, and its decoder.
 
 use serde_json::json;
-use thiserror::Error;
 
 use super::sampler::Sampling;
 use crate::answer::{AnswerDelta, AnswerReader};
+use crate::answer_mode::{AnswerMode, InvalidRequest, offered};
 use crate::grammar::{self, GrammarState};
-use crate::prompt::{self, AnswerMode, PromptPiece};
-use crate::wire::{CompletionRequest, FinishReason, ResponseFormat, Tool, ToolChoice};
+use crate::prompt::{self, PromptPiece};
+use crate::wire::{CompletionRequest, FinishReason, ResponseFormat};
 
 /// Default output limit.
 const MOST_TOKENS: u32 = 1024;
-
-/// Why a request is invalid.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub(crate) enum InvalidRequest {
-    #[error("the request has no messages")]
-    NoMessages,
-    #[error("a tool call is required, but no tools are given")]
-    NoTools,
-    #[error("a call of the tool `{0}` is required, but the tool is not given")]
-    UnknownTool(String),
-}
 
 /// An answer to write.
 #[derive(Debug)]
@@ -102,31 +91,5 @@ impl Task {
 
     pub(super) fn finish(&self) -> FinishReason {
         if self.reader.has_called() { FinishReason::ToolCalls } else { FinishReason::Stop }
-    }
-}
-
-/// The answer mode of a request; free text if the request is invalid.
-pub(crate) fn answer_mode(request: &CompletionRequest) -> AnswerMode {
-    offered(request).map_or(AnswerMode::Free, |(_, answer_mode)| answer_mode)
-}
-
-/// The tools that may be called, and the answer mode.
-fn offered(request: &CompletionRequest) -> Result<(Vec<&Tool>, AnswerMode), InvalidRequest> {
-    let all: Vec<&Tool> = request.tools.iter().collect();
-    match &request.tool_choice {
-        Some(ToolChoice::Mode(mode)) if mode == "none" => Ok((Vec::new(), AnswerMode::Free)),
-        Some(ToolChoice::Mode(mode)) if mode == "required" && all.is_empty() => Err(InvalidRequest::NoTools),
-        Some(ToolChoice::Mode(mode)) if mode == "required" => Ok((all, AnswerMode::Call)),
-        Some(ToolChoice::One { function }) => {
-            let one: Vec<&Tool> =
-                all.into_iter().filter(|tool| tool.function.name == function.name).collect();
-            if one.is_empty() {
-                Err(InvalidRequest::UnknownTool(function.name.clone()))
-            } else {
-                Ok((one, AnswerMode::Call))
-            }
-        }
-        Some(ToolChoice::Mode(_)) | None if all.is_empty() => Ok((all, AnswerMode::Free)),
-        Some(ToolChoice::Mode(_)) | None => Ok((all, AnswerMode::CallOrSay)),
     }
 }

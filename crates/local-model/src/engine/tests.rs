@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::answer_mode::InvalidRequest;
 
 /// One token per byte, and one for the end of the text.
 #[derive(Debug)]

@@ -77,10 +77,10 @@ impl Builder {
             };
         }
         if let Some(constant) = schema.get("const") {
-            return self.grammar.rule(vec![text(&crate::prompt::spaced(constant))]);
+            return self.grammar.rule(vec![text(&crate::spaced_json::spaced(constant))]);
         }
         if let Some(Value::Array(values)) = schema.get("enum") {
-            let choices = values.iter().map(|value| text(&crate::prompt::spaced(value))).collect();
+            let choices = values.iter().map(|value| text(&crate::spaced_json::spaced(value))).collect();
             return self.grammar.rule(choices);
         }
         for key in ["anyOf", "oneOf"] {

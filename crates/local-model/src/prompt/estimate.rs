@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{PromptPiece, render};
-use crate::engine::answer_mode;
+use crate::answer_mode::answer_mode;
 use crate::wire::CompletionRequest;
 
 /// A word of up to this many letters is usually one token.

@@ -10,7 +10,7 @@ use super::{Materialize, Step, Unwritten};
 use crate::error::ProjectError;
 use crate::identify::now_ns;
 use crate::ledger::Ledger;
-use crate::projector::ProgressPhase;
+use crate::progress::ProgressPhase;
 use crate::scan::CacheEntry;
 use crate::workspace::{DiskError, Expected};
 

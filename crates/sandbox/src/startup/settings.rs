@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use hypervisor::server::address::Network;
+use hypervisor::client_address::Network;
 use hypervisor::server::{ServerConfig, Tls};
 use serde::Deserialize;
 use url::Url;

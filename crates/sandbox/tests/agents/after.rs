@@ -110,6 +110,7 @@ impl Stage<'_> {
         did_each_once(self.scenario, &end.runs[0].events)?;
         self.verify(computer)?;
         self.keeps_no_key(computer)?;
+        self.every_step_has_a_cause(computer)?;
         self.undo_as(expect, computer, end)
     }
 

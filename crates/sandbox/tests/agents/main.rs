@@ -13,6 +13,7 @@
 
 mod after;
 mod alone;
+mod causes;
 mod closing;
 mod crash;
 mod crowd;

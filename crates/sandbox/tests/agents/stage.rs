@@ -241,6 +241,7 @@ impl<'a> Stage<'a> {
         let computer = computer::session::take(&self.place()).map_err(|e| e.to_string())?;
         snapshot::check(&self.scenario.name, &transcript::of(self, &computer)?)?;
         self.keeps_no_key(&computer)?;
+        self.every_step_has_a_cause(&computer)?;
         self.undo(&computer, &end)
     }
 

@@ -10,7 +10,7 @@ use shared_types::{CommandId, ContentHash, ContentRef, Event, FilePath, OpId, Ru
 
 use super::*;
 use crate::AgentEnvironment;
-use crate::port::{AgentSubmission, Answer, CallOrigin, ComputerPort, FileHit, FolderListing, FoundFile};
+use crate::port::{AgentSubmission, Answer, CommandOrigin, ComputerPort, FileHit, FolderListing, FoundFile};
 use crate::rules::Rules;
 
 /// A computer whose runs are over: it records lost turns and refuses all else.
@@ -72,7 +72,7 @@ impl ComputerPort for FinishedRunPort {
         refused()
     }
 
-    fn exec(&self, _: CallOrigin, _: RunCommand) -> Answer<'_, Seq> {
+    fn exec(&self, _: CommandOrigin, _: RunCommand) -> Answer<'_, Seq> {
         refused()
     }
 

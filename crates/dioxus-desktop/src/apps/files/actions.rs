@@ -7,9 +7,9 @@ use shared_types::wire::{AtPath, Done, Entry, FromTo};
 
 use super::{FilesView, open_entry};
 use crate::api::{self, Answer};
-use crate::apps;
-use crate::desktop::menu::Item;
+use crate::app_list;
 use crate::dom;
+use crate::menu::Item;
 use crate::state::{AppState, Clip, Offer, app_state};
 use crate::words;
 
@@ -56,7 +56,7 @@ pub(crate) fn new_file(app_state: AppState, path: FilePath, open: bool) {
         let answer = make_file(&path).await;
         if app_state.report_operation(&words::files::made(path.as_str()), &answer)
             && open
-            && let Some(app) = apps::find("editor")
+            && let Some(app) = app_list::find("editor")
         {
             app_state.open(app, Some(path.as_str()));
         }

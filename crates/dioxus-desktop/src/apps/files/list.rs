@@ -8,8 +8,8 @@ use shared_types::wire::Entry;
 use wasm_bindgen::JsCast;
 
 use super::{FilesView, actions, icon_for, open_entry};
-use crate::desktop::menu::Menu;
 use crate::icons::Icon;
+use crate::menu::Menu;
 use crate::parts::Empty;
 use crate::state::app_state;
 use crate::words;

@@ -8,8 +8,8 @@ use shared_types::wire::Listing;
 
 use super::{FilesView, actions};
 use crate::api;
-use crate::changes::use_changes;
 use crate::icons::Icon;
+use crate::state::use_changes;
 use crate::upload;
 use crate::words;
 

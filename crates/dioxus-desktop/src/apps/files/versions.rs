@@ -6,10 +6,10 @@ use shared_types::wire::{Comparison, Done, Version};
 use shared_types::{FilePath, Seq};
 
 use crate::api::{self, Answer};
-use crate::changes::use_changes;
 use crate::clock;
 use crate::parts::{Changes, Empty, LoadError, Loading, author};
 use crate::state::app_state;
+use crate::state::use_changes;
 use crate::words;
 
 #[component]

@@ -13,9 +13,11 @@ use crate::clock;
 use crate::format::{budget, cost, duration, run_state};
 use crate::icons::Icon;
 use crate::parts::{IconButton, press};
-use crate::runs::{self, is_unrecorded};
+use crate::runs;
 use crate::state::AppState;
-use crate::undo::{self, Plan, Target, Way};
+use crate::state::is_unrecorded;
+use crate::undo;
+use crate::undo_plan::{Plan, Target, Way};
 use crate::words;
 
 pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> Element {

@@ -6,14 +6,15 @@ use shared_types::wire::{RunDetails, Step, StepKind, StepParts};
 use shared_types::{RunId, Seq, TaskId};
 
 use crate::api::{self, Answer};
-use crate::apps;
+use crate::app_list;
 use crate::clock;
 use crate::dom;
 use crate::format::{cost, role_icon, role_name};
 use crate::icons::Icon;
 use crate::parts::{IconButton, LoadError, Loading, either, press};
 use crate::state::{AppState, app_state};
-use crate::undo::{self, Plan, Target, Way};
+use crate::undo;
+use crate::undo_plan::{Plan, Target, Way};
 use crate::words;
 
 const ROW: usize = 36;
@@ -220,7 +221,7 @@ fn acts(app_state: AppState, run: RunId, step: &Step) -> Element {
     let revert =
         move || undo::ask(app_state, Plan::Revert { way, target: Target::Op(op), label: label.clone() });
     let look = move || {
-        if let Some(app) = apps::find("timeline") {
+        if let Some(app) = app_list::find("timeline") {
             app_state.open(app, Some(&op.to_string()));
         }
     };

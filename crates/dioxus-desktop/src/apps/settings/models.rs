@@ -10,7 +10,7 @@ use super::budgets::budgets;
 use super::keys::{Key, brand, known};
 use super::reading::{act, use_read};
 use crate::api::{self, Answer, Method};
-use crate::changes::Change;
+use crate::change_log::Change;
 use crate::dom;
 use crate::format::{money, price, role_icon, role_name, short};
 use crate::icons::Icon;

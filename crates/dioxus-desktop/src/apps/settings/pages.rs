@@ -5,13 +5,12 @@ use shared_types::wire::Storage;
 use wasm_bindgen::JsCast;
 
 use crate::api;
-use crate::changes::use_changes;
 use crate::clock;
-use crate::desktop::prompt_commands::sign_out;
 use crate::dom;
 use crate::icons::Icon;
 use crate::parts::{LoadError, Loading};
 use crate::state::app_state;
+use crate::state::use_changes;
 use crate::words;
 
 #[component]
@@ -29,7 +28,7 @@ pub(crate) fn Profile() -> Element {
             dt { {words::settings::TERMINAL} } dd { if me.shell { {words::settings::OFFERED} } else { {words::settings::NOT_OFFERED} } }
             dt { {words::settings::VERSION} } dd { "{me.version}" }
         }
-        button { class: "btn", onclick: move |_| sign_out(app_state), Icon { name: "log-out" } {words::settings::SIGN_OUT} }
+        button { class: "btn", onclick: move |_| app_state.sign_out(), Icon { name: "log-out" } {words::settings::SIGN_OUT} }
     }
 }
 

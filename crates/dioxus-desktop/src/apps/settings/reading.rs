@@ -5,7 +5,8 @@ use futures_util::future::LocalBoxFuture;
 use serde::de::DeserializeOwned;
 
 use crate::api::{self, Answer};
-use crate::changes::{Change, use_changes};
+use crate::change_log::Change;
+use crate::state::use_changes;
 use crate::state::{Offer, app_state};
 
 /// Fetches something, again after a change that concerns it, and again after an action on this page.

@@ -10,7 +10,7 @@ use shared_types::wire::{
 use super::keys::{Key, brand, known};
 use super::reading::use_read;
 use crate::api::{self, Answer, Method};
-use crate::changes::Change;
+use crate::change_log::Change;
 use crate::dom;
 use crate::format::role_name;
 use crate::icons::Icon;

@@ -268,7 +268,7 @@ pub(crate) fn start(app_state: AppState, line: &str, dry: bool) {
     let body = StartCommand { run, command: Some(crate::ids::command()), op: Some(op) };
     api::run(async move {
         let answer: Answer<StartedCommand> = api::post("/commands", &body).await;
-        match (answer, crate::apps::find("timeline")) {
+        match (answer, crate::app_list::find("timeline")) {
             (Ok(_), Some(app)) => app_state.open(app, Some(&op.to_string())),
             (Ok(_), None) => {}
             (Err(failure), _) => app_state.report_failure(&failure),

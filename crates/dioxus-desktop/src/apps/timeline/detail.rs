@@ -7,12 +7,13 @@ use shared_types::wire::OperationDetail;
 use super::Log;
 use super::command::{About, Badge, Settle};
 use crate::api;
-use crate::changes::use_changes;
 use crate::clock;
 use crate::icons::Icon;
 use crate::parts::{Changes, IconButton, LoadError, Loading, author, either};
 use crate::state::app_state;
-use crate::undo::{self, Plan, Target, Way};
+use crate::state::use_changes;
+use crate::undo;
+use crate::undo_plan::{Plan, Target, Way};
 use crate::words;
 
 #[component]

@@ -5,12 +5,13 @@ use shared_types::wire::Operation;
 
 use super::Log;
 use crate::clock;
-use crate::desktop::menu::{Item, Menu};
 use crate::dom;
 use crate::icons::Icon;
+use crate::menu::{Item, Menu};
 use crate::parts::{Empty, author, either};
 use crate::state::app_state;
-use crate::undo::{self, Plan, Target, Way};
+use crate::undo;
+use crate::undo_plan::{Plan, Target, Way};
 use crate::words;
 
 pub(crate) const ROW: usize = 52;

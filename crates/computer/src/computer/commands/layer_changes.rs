@@ -21,8 +21,7 @@ use shared_types::{ContentHash, Event, FilePath, OpId};
 
 use super::git_files;
 use super::ignored::Step;
-use super::running::Began;
-use crate::computer::Computer;
+use super::{Began, Computer};
 use crate::error::{ComputerError, ErrorCode};
 use crate::paths::STATE;
 

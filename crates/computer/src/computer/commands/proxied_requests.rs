@@ -6,23 +6,19 @@ use event_log::writer::{ChangeRequest, Mode, Origin, Submission, Writer};
 use isolation::proxy::{ProxiedRequest, Verdict};
 use kernel::Action;
 use shared_types::payload::tool::{RequestVerdict, ToolRequest};
-use shared_types::{Actor, EventId, OpId, Source};
+use shared_types::{Actor, OpId, Source};
 
 /// Requests of one command that are recorded; a command could make up any number.
 const MOST: u64 = 1_000;
 
 /// Records the requests of a command, as far as that is worth reading.
-pub(super) fn teller(
-    writer: Writer,
-    op: OpId,
-    cause: Option<EventId>,
-) -> impl Fn(ProxiedRequest) + Send + Sync + 'static {
+pub(super) fn teller(writer: Writer, op: OpId) -> impl Fn(ProxiedRequest) + Send + Sync + 'static {
     let told = AtomicU64::new(0);
     move |request| {
         if told.fetch_add(1, Ordering::Relaxed) >= MOST {
             return;
         }
-        let origin = Origin { cause, ..Origin::new(crate::ids::command(), op, Source::System, Actor::CELLS) };
+        let origin = Origin::new(crate::ids::command(), op, Source::System, Actor::CELLS);
         let submission = Submission::new(
             origin,
             ChangeRequest::Do(Action::RecordRequest { call: op, request: requested(request) }),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::launcher::{SetupError, at};
 use crate::cell::Usage;
+use crate::launch_report::{SetupError, at};
 use crate::policy::Limits;
 
 /// Attempts to remove a group that has just become empty. After that the next start removes it.

@@ -9,7 +9,8 @@ use kernel::{Action, Call, CallState};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{Actor, OpId};
 
-use super::{folder, folders, ignored};
+use super::ignored;
+use crate::cells::{folder, folders};
 use crate::computer::{ByAgent, Caller, Computer};
 use crate::error::ComputerError;
 
@@ -51,7 +52,7 @@ fn clear(computer: &Computer, op: Option<OpId>, layer: &Path) -> Result<(), Comp
     if let Some(op) = op
         && computer.call_came_to_its_end(op)?
     {
-        ignored::carry_out(&computer.place, op, computer.cells().settings.trash)?;
+        ignored::carry_out(&computer.place, op, computer.cells().settings().trash)?;
     }
     Ok(isolation::layer::remove(layer)?)
 }
@@ -68,7 +69,7 @@ pub(crate) fn interrupt(computer: &Computer, op: OpId, call: &Call) -> Result<()
     let _ = isolation::layer::remove(&folder(&computer.place, op));
     let read_policy = ReadPolicy::nothing();
     let agent = call.run.zip(call.task).map(|(run, task)| ByAgent { run, task, read_policy, left: None });
-    let mut caller = Caller::system(Actor::CELLS).with_op(op).because_of(computer.call_event(op)?);
+    let mut caller = Caller::system(Actor::CELLS).with_op(op);
     caller.origin.run_id = call.run;
     caller.agent = agent;
     computer.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;

@@ -1,17 +1,14 @@
 //! What changed on the computer, so that a window fetches again only what it shows.
 //!
 //! Each event leaves a [`Change`] here once the lists of the server have followed it. A reader remembers how far it
-//! has looked; [`use_changes`] counts up when something came since then that concerns it.
+//! has looked; `state::use_changes` counts up when something came since then that concerns it.
 
 use std::collections::VecDeque;
 
-use dioxus::prelude::*;
 use shared_types::payload::DesktopEvent;
 use shared_types::payload::file::{FileEvent, FileNode};
 use shared_types::wire::SentEvent;
 use shared_types::{FilePath, OpId, Seq};
-
-use crate::state::app_state;
 
 /// Changes that are kept. A reader that is further behind takes it that everything changed.
 const KEPT: usize = 500;
@@ -198,27 +195,6 @@ impl ChangeLog {
     pub(crate) fn has(&self, seen: Seq, concerns: impl FnMut(&Change) -> bool) -> bool {
         seen < self.forgotten || self.kept.iter().filter(|change| change.seq > seen).any(concerns)
     }
-}
-
-/// Counts up when something changed that concerns this component. A closure that fetches reads the count.
-pub(crate) fn use_changes(concerns: impl FnMut(&Change) -> bool + 'static) -> Signal<u64> {
-    use_boxed(Box::new(concerns))
-}
-
-/// Not generic, so that it is in the bundle once.
-fn use_boxed(mut concerns: Box<dyn FnMut(&Change) -> bool>) -> Signal<u64> {
-    let changes = app_state().changes;
-    let mut count = use_signal(|| 0u64);
-    let mut seen = use_hook(|| CopyValue::new(changes.peek().through()));
-    use_effect(move || {
-        let log = changes.read();
-        let before = *seen.peek();
-        seen.set(log.through());
-        if log.has(before, &mut concerns) {
-            *count.write() += 1;
-        }
-    });
-    count
 }
 
 #[cfg(test)]

@@ -1,4 +1,18 @@
-//! One command from its call to its result.
+//! Commands in cells, as transactions on the workspace.
+//!
+//! A command is recorded before it starts (`tool.call`). It sees the workspace through a layer of its own; nothing it
+//! writes is anywhere else. When it ends, what the layer holds becomes the events of one operation together with its
+//! result, in one append, and only then reaches the workspace. A command that was killed leaves the layer to be thrown
+//! away. So whichever process dies at whichever moment, the workspace is as before or as after, and the log says which.
+
+mod command_check;
+mod ended;
+mod git_files;
+mod ignored;
+mod layer_changes;
+mod output;
+mod proxied_requests;
+mod recovery;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,17 +26,18 @@ use kernel::{Action, CallState};
 use projector::Extent;
 use shared_types::payload::tool::{StopReason, ToolCall, ToolReport, ToolStatus};
 use shared_types::wire::{Done, Ran, RunCommand, RunNetwork};
-use shared_types::{Actor, ContentRef, EventId, OpId, Seq, Taint, Timestamp};
+use shared_types::{Actor, ContentRef, OpId, Seq, Taint, Timestamp};
 
-use super::changes::{self, Changes};
-use super::ended::Executed;
-use super::output::Kept;
-use super::recovery::cut_off;
-use super::requests::teller;
-use super::settings::mount;
-use super::{Listener, folder, ignored, spec};
-use crate::computer::{Caller, Computer};
+use super::{Caller, Computer};
+use crate::cells::{Listener, folder, mount};
 use crate::error::{ComputerError, ErrorCode};
+use ended::Executed;
+pub(super) use ignored::bring_back;
+use layer_changes::Changes;
+use output::Kept;
+use proxied_requests::teller;
+use recovery::cut_off;
+pub(crate) use recovery::{interrupt, settle};
 
 impl Computer {
     /// Runs a command in a cell over a copy of the workspace, and keeps what it changed if it came to its end.
@@ -45,7 +60,7 @@ impl Computer {
         caller: &Caller,
         command: &RunCommand,
     ) -> Result<Option<Began>, ComputerError> {
-        spec::check(command, &self.cells().settings.limits)?;
+        command_check::check(command, &self.cells().settings().limits)?;
         // Edits from before the command are recorded before it, so that undoing the newest operation undoes the command.
         if !self.is_watched() {
             self.record_outside(&|_, _, _| ())?;
@@ -55,7 +70,7 @@ impl Computer {
         let arguments = ContentRef::of(&json);
         let action = Action::StartCall(ToolCall {
             tool: "exec".into(),
-            title: spec::title(command).into(),
+            title: command_check::title(command).into(),
             input: arguments,
             network: command.network != RunNetwork::None,
             task: caller.agent.as_ref().map(|agent| agent.task),
@@ -137,13 +152,13 @@ impl Computer {
         let scratch = folder(&self.place, op);
         std::fs::create_dir_all(&scratch)?;
         let covered = match &caller.agent {
-            Some(agent) => self.cells().guarded.out_of_sight(&agent.read_policy)?,
+            Some(agent) => self.cells().guarded_files().out_of_sight(&agent.read_policy)?,
             None => BTreeSet::new(),
         };
         let access = Access::Layered { upper: scratch.join("upper"), work: scratch.join("work") };
         let owner = self.log().user().to_string();
         let cells = self.cells();
-        let mut policy = cells.settings.policy(
+        let mut policy = cells.settings().policy(
             command,
             &owner,
             mount(self.place.workspace.clone(), access, covered.iter().cloned().collect()),
@@ -153,12 +168,11 @@ impl Computer {
         }
         let rules = HostRules::of(&policy.network)
             .map_err(|e| ComputerError::new(ErrorCode::BadRequest, e.to_string()))?;
-        let cell = cells.backend.start(&policy, &scratch)?;
+        let cell = cells.backend().start(&policy, &scratch)?;
         cells.running().insert(op, Arc::clone(&cell));
-        let cause = self.call_event(op)?;
         let proxy = cell
             .take_listener()
-            .map(|inside| Proxy::serve(inside, rules, teller(self.writer().clone(), op, cause)))
+            .map(|inside| Proxy::serve(inside, rules, teller(self.writer().clone(), op)))
             .transpose();
         let ran = proxy.map_err(ComputerError::from).and_then(|proxy| {
             let ran = self.execute_in(&*cell, command, input, listener);
@@ -177,7 +191,7 @@ impl Computer {
     /// nothing of it is kept.
     fn check_sight(&self, caller: &Caller, covered: &BTreeSet<PathBuf>) -> Result<(), ComputerError> {
         let Some(agent) = &caller.agent else { return Ok(()) };
-        let now = self.cells().guarded.out_of_sight(&agent.read_policy)?;
+        let now = self.cells().guarded_files().out_of_sight(&agent.read_policy)?;
         let Some(came) = now.difference(covered).next() else { return Ok(()) };
         let message = format!(
             "{} came while it ran, which it may not read, so nothing of it was kept; run it again",
@@ -250,7 +264,7 @@ impl Computer {
         isolation::layer::flush(&folder(&self.place, caller.origin.op))?;
         let total = changes.edits.len() as u64;
         let code = if let ToolStatus::Exited { code } = status { Some(code) } else { None };
-        let answer = caller.clone().with_new_command().because_of(self.call_event(caller.origin.op)?);
+        let answer = caller.clone().with_new_command();
         let would = Action::FinishCall { status, report: report.clone(), edits: changes.edits };
         let outcome = self.submit(&answer, ChangeRequest::Do(would), Vec::new(), Mode::Preview)?;
         let done = self.describe(caller.origin.op, &outcome, Mode::Preview);
@@ -303,11 +317,6 @@ impl Computer {
         self.finish(&caller, ToolStatus::Discarded, report, Changes::default())
     }
 
-    /// The event with which a call was recorded: the cause of everything that follows from it.
-    pub(super) fn call_event(&self, call: OpId) -> Result<Option<EventId>, ComputerError> {
-        Ok(self.log().operation(call)?.first().map(|event| event.id))
-    }
-
     /// Refuses what is no dry run that waits.
     fn held(&self, call: OpId) -> Result<(), ComputerError> {
         match self.writer().inspect(move |view| view.calls.get(&call).map(|call| call.state))? {
@@ -323,7 +332,7 @@ impl Computer {
     fn read_layer(&self, op: OpId, began: Began) -> Result<Changes, ComputerError> {
         let upper = folder(&self.place, op).join("upper");
         let captured = self.capture_below(&upper)?;
-        changes::read(self, op, began, captured, &upper)
+        layer_changes::read(self, op, began, captured, &upper)
     }
 
     /// Outside edits to what the command touched are recorded first, so that its own can be told from them.
@@ -364,15 +373,14 @@ impl Computer {
     ) -> Result<Ran, ComputerError> {
         ignored::plan(&self.place, caller.origin.op, &changes.ignored)?;
         let action = Action::FinishCall { status: status.clone(), report, edits: changes.edits };
-        let answer = caller.clone().because_of(self.call_event(caller.origin.op)?);
         let done =
-            self.change(&answer, ChangeRequest::Do(action), changes.contents, Mode::Commit, &|_, _, _| ())?;
+            self.change(caller, ChangeRequest::Do(action), changes.contents, Mode::Commit, &|_, _, _| ())?;
         let mut ran = self.ran(caller.origin.op)?;
         ran.done = done;
         // The result is durable; what is left to do is done again at the next start if it fails now.
         let placed = if matches!(status, ToolStatus::Exited { .. }) {
             let _alone = self.cells().placing();
-            ignored::carry_out(&self.place, caller.origin.op, self.cells().settings.trash)
+            ignored::carry_out(&self.place, caller.origin.op, self.cells().settings().trash)
         } else {
             Ok(Vec::new())
         };

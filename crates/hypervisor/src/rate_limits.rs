@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use shared_types::{Timestamp, UserId};
 
-use super::address::ClientAddress;
+use crate::client_address::ClientAddress;
 use crate::problem::ApiError;
 
 /// A bucket holds `burst` tokens and gains `per_minute`.

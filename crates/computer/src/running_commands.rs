@@ -151,7 +151,7 @@ impl Commands {
         let open = computer.writer().inspect(move |view| view.calls.get(&op).cloned())?;
         let began = match open {
             // It may have reached the network, and how far it got is unknown.
-            Some(call) if call.network => return crate::cells::interrupt(computer, op, &call),
+            Some(call) if call.network => return crate::computer::interrupt(computer, op, &call),
             Some(_) => Some(computer.begin_again()?),
             None => computer.begin(caller, command)?,
         };

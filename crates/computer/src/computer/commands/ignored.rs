@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use shared_types::{FilePath, OpId};
 
-use super::folder;
+use crate::cells::folder;
 use crate::paths::ComputerPaths;
 
 /// The steps, beside the layer that they are about.
@@ -105,7 +105,7 @@ fn carry_out_one(place: &ComputerPaths, upper: &Path, trash: &Trash, step: &Step
 }
 
 /// After an operation was taken back: what it had put into the trash changes places with what stands there now.
-pub(crate) fn bring_back(place: &ComputerPaths, op: OpId, undo: OpId) -> io::Result<()> {
+pub(in crate::computer) fn bring_back(place: &ComputerPaths, op: OpId, undo: OpId) -> io::Result<()> {
     let (old, new) = (Trash::of(place, op), Trash::of(place, undo));
     let paths = old.paths()?;
     for path in &paths {
