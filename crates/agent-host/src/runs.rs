@@ -62,16 +62,19 @@ impl RunHost {
         loop {
             let host = Arc::clone(self);
             let read = tokio::task::spawn_blocking(move || {
-                let events = host.next_events();
-                if let (Ok(events), Some(traced)) = (&events, &mut traced) {
+                let unread = host.unread_events();
+                if let (Ok((events, _)), Some(traced)) = (&unread, &mut traced) {
                     traced.tell(events, &**host.computer.log());
                 }
-                (events, traced)
+                (unread, traced)
             });
-            let (events, same) =
+            let (unread, same) =
                 read.await.map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
             traced = same;
-            self.runs.dispatch(&events?).into_iter().for_each(&start);
+            let (events, through) = unread?;
+            self.runs.dispatch(&events).into_iter().for_each(&start);
+            // Only now: if this part fails before, the next one dispatches the same events again.
+            self.set_seen(through);
             tokio::select! {
                 _ = closing.wait_for(|closing| *closing) => break,
                 changed = appended.changed() => if changed.is_err() { break },
@@ -89,12 +92,14 @@ impl RunHost {
         carried.map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))
     }
 
-    /// Events of runs that were not read yet.
-    fn next_events(&self) -> Result<Vec<Event>, ComputerError> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let (events, through) = of_runs(&**self.computer.log(), *seen)?;
-        *seen = through;
-        Ok(events)
+    /// Events of runs that were not dispatched yet, and how far the log was read for them.
+    fn unread_events(&self) -> Result<(Vec<Event>, Seq), ComputerError> {
+        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        of_runs(&**self.computer.log(), seen)
+    }
+
+    fn set_seen(&self, through: Seq) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = through;
     }
 }
 

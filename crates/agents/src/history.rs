@@ -11,7 +11,6 @@ use shared_types::payload::tool::{ToolEvent, ToolReport, ToolStatus};
 use shared_types::{AskId, ContentRef, Event, EventId, OpId, Payload, RunId, Seq, TaskId};
 
 use crate::ask_ids::outbox_ask_id;
-use crate::turn_failure::TurnFailure;
 
 /// Everything that happened in a run.
 #[derive(Debug, Clone)]
@@ -242,7 +241,7 @@ impl History {
                 self.push_entry(p.task, event, entry);
             }
             Payload::Llm(LlmEvent::Fail(p)) => {
-                if let TurnFailure::Permanent(reason) = TurnFailure::from_stored(&p.reason)
+                if let Some(reason) = p.permanent_reason()
                     && let Some(task) = self.tasks.get_mut(&p.task)
                 {
                     task.permanent_failure.get_or_insert(reason.into());

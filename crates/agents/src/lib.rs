@@ -26,7 +26,6 @@ pub mod tool_kind;
 pub mod toolbox;
 pub mod tools;
 pub mod transcript;
-mod turn_failure;
 pub mod web;
 
 pub use environment::AgentEnvironment;

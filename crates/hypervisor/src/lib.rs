@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod pages;
 pub mod problem;
 pub mod rate_limits;
+pub mod recent_answers;
 pub mod server;
 pub mod server_state;
 pub mod site;

@@ -9,6 +9,7 @@ use crate::client_address::Network;
 use crate::identity::IdentityStore;
 use crate::metrics::Metrics;
 use crate::rate_limits::{RateLimiter, RateLimits};
+use crate::recent_answers::RecentAnswers;
 use crate::site::Site;
 use crate::vault::Vault;
 
@@ -21,6 +22,7 @@ pub struct ServerState {
     pub site: Site,
     pub rate_limiter: RateLimiter,
     pub metrics: Metrics,
+    pub(crate) recent_answers: Arc<RecentAnswers>,
     pub(crate) proxies: Vec<Network>,
     /// Bounds the requests that hash recovery codes, so that they cannot use up the pool of blocking threads.
     pub(crate) hashing: Semaphore,
@@ -37,7 +39,18 @@ impl ServerState {
         let passkeys = PasskeyCeremonies::new(site.origin())?;
         let rate_limiter = RateLimiter::new(limits);
         let (metrics, hashing) = (Metrics::default(), Semaphore::new(MAX_HASHING));
-        Ok(Arc::new(Self { identity, vault, passkeys, site, rate_limiter, metrics, proxies, hashing }))
+        let recent_answers = Arc::default();
+        Ok(Arc::new(Self {
+            identity,
+            vault,
+            passkeys,
+            site,
+            rate_limiter,
+            metrics,
+            recent_answers,
+            proxies,
+            hashing,
+        }))
     }
 }
 

@@ -12,7 +12,8 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::open_computer::{OpenComputer, blocking};
+use crate::open_computer::{OpenComputer, blocking, not_started};
+use crate::supervision::Application;
 use agent_host::agent_services::AgentServices;
 use computer::Computer;
 use computer::error::{ComputerError, ErrorCode};
@@ -28,6 +29,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub struct ComputerHost {
     open: OpenComputer,
+    application: Application,
     runtime: Runtime,
 }
 
@@ -60,7 +62,8 @@ impl ComputerHost {
     pub fn open(computer: Computer, services: &AgentServices) -> Result<Self, ComputerError> {
         let place = computer.place.clone();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let open = runtime.block_on(OpenComputer::open(computer, services))?;
+        let application = runtime.block_on(Application::start()).map_err(not_started)?;
+        let open = runtime.block_on(OpenComputer::open_below(computer, services, &application))?;
         let started = Instant::now();
         while socket::connect(&place)?.is_none() {
             if started.elapsed() > TIMEOUT {
@@ -69,24 +72,28 @@ impl ComputerHost {
             }
             std::thread::sleep(PAUSE);
         }
-        Ok(Self { open, runtime })
+        Ok(Self { open, application, runtime })
     }
 
-    /// Reports what happens until Ctrl-C or SIGTERM, then closes the computer.
+    /// Reports what happens until Ctrl-C, SIGTERM or a failure of the log, then closes the computer.
     pub fn watch(self, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
-        let watched = self.runtime.block_on(follow(&self.open, tell));
+        let watched = self.runtime.block_on(follow(&self.open, &self.application, tell));
         self.close();
         watched
     }
 
     /// Closes the computer. Runs of agents continue when a process opens it again.
     pub fn close(self) {
-        let Self { open, runtime } = self;
+        let Self { open, application: _, runtime } = self;
         runtime.block_on(open.close());
     }
 }
 
-async fn follow(open: &OpenComputer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
+async fn follow(
+    open: &OpenComputer,
+    application: &Application,
+    tell: &(dyn Fn(Notice) + Sync),
+) -> Result<(), ComputerError> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut head, mut problems) = (open.bus().head(), open.notices());
     let mut told = *head.borrow();
@@ -95,6 +102,10 @@ async fn follow(open: &OpenComputer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(
         tokio::select! {
             _ = interrupt.recv() => return Ok(()),
             _ = terminate.recv() => return Ok(()),
+            _ = application.next_failed() => {
+                let message = "the log of this computer failed; what was acknowledged is on disk. Start again";
+                return Err(ComputerError::new(ErrorCode::Failed, message));
+            }
             problem = problems.recv() => match problem {
                 Ok(problem) => tell(Notice::Problem(problem)),
                 Err(RecvError::Lagged(_)) => {}

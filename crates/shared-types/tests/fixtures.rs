@@ -212,6 +212,7 @@ fn agent_samples() -> Vec<Payload> {
             task,
             model: "small".into(),
             reason: "it is overloaded".into(),
+            permanent: false,
             tokens: Tokens::default(),
             micros: None,
         }

@@ -21,7 +21,6 @@ use crate::plan::{PlannedStep, plan};
 use crate::port::{PortError, RunContext};
 use crate::roles;
 use crate::transcript;
-use crate::turn_failure::TurnFailure;
 
 /// The most tokens of an answer.
 const MAX_ANSWER_TOKENS: u32 = 8_192;
@@ -293,24 +292,25 @@ impl Job {
         if tokens.total() == 0 {
             return Ok(None);
         }
-        let loss = LlmFail { task, model: reading.model.into(), reason: reason.into(), tokens, micros };
+        let (model, reason) = (reading.model.into(), reason.into());
+        let loss = LlmFail { task, model, reason, permanent: false, tokens, micros };
         self.record(RunAction::RecordLoss(loss), Vec::new()).await
     }
 
     /// Records that no model answered. The run pauses if the person may be able to help, else the agent fails.
     async fn turn_failed(&self, task: TaskId, error: &ModelError) -> Result<Option<Seq>, PortError> {
-        let reason = error.to_string();
         match error.class {
             ErrorClass::Retryable
             | ErrorClass::RateLimit { .. }
             | ErrorClass::Overloaded
             | ErrorClass::Auth
             | ErrorClass::Unavailable => {
-                self.record_failure(task, error, &TurnFailure::Temporary(reason.clone())).await?;
-                self.record(RunAction::Pause(PauseReason::Model(reason.into())), Vec::new()).await
+                self.record_failure(task, error, Attempts::MaySucceed).await?;
+                let reason = error.to_string().into();
+                self.record(RunAction::Pause(PauseReason::Model(reason)), Vec::new()).await
             }
             ErrorClass::BadRequest | ErrorClass::ContextTooLong | ErrorClass::Unusable => {
-                self.record_failure(task, error, &TurnFailure::Permanent(reason)).await
+                self.record_failure(task, error, Attempts::WillFail).await
             }
         }
     }
@@ -319,19 +319,27 @@ impl Job {
         &self,
         task: TaskId,
         error: &ModelError,
-        failure: &TurnFailure,
+        further: Attempts,
     ) -> Result<Option<Seq>, PortError> {
-        let reason = failure.to_stored();
+        let reason = error.to_string();
         let reason: String = reason.chars().filter(|c| !c.is_control() || *c == '\n').take(1_000).collect();
         let tokens = tokens(&error.usage);
         let micros = error.cost.filter(|_| tokens.total() > 0);
-        let fail =
-            LlmFail { task, model: error.model.as_str().into(), reason: reason.into(), tokens, micros };
+        let (model, permanent) = (error.model.as_str().into(), further == Attempts::WillFail);
+        let fail = LlmFail { task, model, reason: reason.into(), permanent, tokens, micros };
         let known = self.history.seq();
         let reading = MeterReading { model: error.model.clone(), usage: error.usage, cost: error.cost };
         let recorded = self.record(RunAction::RecordFailure { fail, known }, Vec::new()).await;
         self.record_loss_if_refused(task, reading, recorded).await
     }
+}
+
+/// What is known of further attempts at a turn that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempts {
+    /// For example after the person added a key.
+    MaySucceed,
+    WillFail,
 }
 
 fn tokens(usage: &Usage) -> Tokens {

@@ -7,6 +7,7 @@ use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use shared_types::UserId;
 use shared_types::wire::Scope;
 
 use super::{Access, Credential, ExtensionLoader, Principal, origin};
@@ -35,19 +36,22 @@ pub(super) async fn guard(
     next: Next,
 ) -> Response {
     match admit(&guard, &mut request).await {
-        Ok(()) => next.run(request).await,
+        Ok(Some(user)) => guard.state.recent_answers.answer(&user, request, next).await,
+        Ok(None) => next.run(request).await,
         Err(error) => error.into_response(),
     }
 }
 
-async fn admit(guard: &RouteGuard, request: &mut Request) -> Result<(), ApiError> {
-    let Some(principal) = authorize(guard, request)? else { return Ok(()) };
+/// Returns the user who is signed in; `None` for an anonymous caller of a public route.
+async fn admit(guard: &RouteGuard, request: &mut Request) -> Result<Option<UserId>, ApiError> {
+    let Some(principal) = authorize(guard, request)? else { return Ok(None) };
     if !matches!(guard.access, Access::Anyone | Access::SignedIn(Scope::Account)) {
         let extensions = (guard.load_extensions)(principal.clone()).await?;
         request.extensions_mut().extend(extensions);
     }
+    let user = principal.user.clone();
     request.extensions_mut().insert(principal);
-    Ok(())
+    Ok(Some(user))
 }
 
 /// Checks everything that can refuse a request. Returns the principal, or `None` for an anonymous caller of a public

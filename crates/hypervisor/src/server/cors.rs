@@ -23,7 +23,10 @@ pub(super) fn preflight(request: &Request) -> Option<Response> {
     is_preflight.then(|| {
         let headers = [
             (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, DELETE"),
-            (ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, if-match, if-none-match, range"),
+            (
+                ACCESS_CONTROL_ALLOW_HEADERS,
+                "authorization, choir-command, content-type, if-match, if-none-match, range",
+            ),
             (ACCESS_CONTROL_MAX_AGE, "600"),
         ];
         (StatusCode::NO_CONTENT, headers).into_response()

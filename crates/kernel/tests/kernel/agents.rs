@@ -192,6 +192,7 @@ pub(crate) fn no_reply(n: u8, reason: &str) -> Step {
             task: task_id(n),
             model: "small".into(),
             reason: reason.into(),
+            permanent: false,
             tokens: Tokens::default(),
             micros: None,
         },

@@ -319,7 +319,7 @@ fn what_a_turn_took_that_came_to_nothing_is_counted_but_is_no_step() {
     let fail = |tokens, micros| {
         let (task, model, reason) = (task_id(1), "small".into(), "no sense".into());
         act(RunAction::RecordFailure {
-            fail: LlmFail { task, model, reason, tokens, micros },
+            fail: LlmFail { task, model, reason, permanent: false, tokens, micros },
             known: Seq(u64::MAX),
         })
     };
@@ -338,7 +338,7 @@ fn the_cost_of_an_abandoned_turn_is_counted_in_every_phase() {
         shell.done(act(phase));
         let (task, model, reason) = (task_id(1), "small".into(), "the turn was abandoned".into());
         let tokens = Tokens { input: 7, output: 3, ..Default::default() };
-        let lost = LlmFail { task, model, reason, tokens, micros: Some(5) };
+        let lost = LlmFail { task, model, reason, permanent: false, tokens, micros: Some(5) };
         shell.done(act(RunAction::RecordLoss(lost)));
         let spent = Spent { steps: 0, tokens: 10, micros: 5, unpriced: 0 };
         assert_eq!(shell.view.runs.get(&run_id(1)).unwrap().spent, spent);

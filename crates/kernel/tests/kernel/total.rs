@@ -261,7 +261,7 @@ fn agent_payloads() -> impl Strategy<Value = Payload> {
         1 => (tasks(), outcomes()).prop_map(|(task, outcome)| TaskEnd { task, outcome }.into()),
         1 => tasks().prop_map(|task| TaskTrust { task }.into()),
         2 => (tasks(), tokens(), prop::option::of(count())).prop_map(move |given| reply(given).into()),
-        1 => tasks().prop_map(|task| LlmFail { task, model: "".into(), reason: "".into(), tokens: Tokens { output: 3, ..Tokens::default() }, micros: Some(1) }.into()),
+        1 => tasks().prop_map(|task| LlmFail { task, model: "".into(), reason: "".into(), permanent: false, tokens: Tokens { output: 3, ..Tokens::default() }, micros: Some(1) }.into()),
         1 => (0..3u8, prop::option::of(0..3u8)).prop_map(move |given| grant(given).into()),
         1 => (0..3u8).prop_map(|n| CapabilityRevoke { id: grant_id(n) }.into()),
     ]

@@ -11,7 +11,7 @@ use crate::steps::*;
 
 /// The version, and the beginning of the root of [`everything`]. Where the root is another, raise the version, and
 /// write both here: roots that were recorded before then count as another version's, not as damage.
-const KNOWN: (u32, &str) = (4, "443a5f3dd296c3b1");
+const KNOWN: (u32, &str) = (5, "5e497abf7d957199");
 /// Slices that a view can have.
 const SLICES: usize = 14;
 

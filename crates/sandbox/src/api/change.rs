@@ -12,14 +12,12 @@ use computer::error::ComputerError;
 use computer::ids;
 use computer::protocol::{Answer, Envelope, Request, VERSION};
 use hypervisor::access::{DescribedExtractor, RouteDescription};
+use hypervisor::recent_answers::COMMAND_HEADER;
 use shared_types::wire::Done;
 use shared_types::{Actor, CommandId, OpId};
 
 use super::problem::{self, RouteError};
 use crate::open_computer::{OpenComputer, blocking};
-
-/// The header with the id of a request.
-pub(super) const HEADER: &str = "choir-command";
 
 /// Who sends a request that changes something, and its id.
 #[derive(Debug)]
@@ -72,7 +70,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Change {
     type Rejection = RouteError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RouteError> {
-        let command = match parts.headers.get(HEADER) {
+        let command = match parts.headers.get(COMMAND_HEADER) {
             None => ids::command(),
             Some(value) => value.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(|| {
                 let detail = "the header Choir-Command is not a UUID";

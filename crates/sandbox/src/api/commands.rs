@@ -23,7 +23,9 @@ pub(super) async fn start(
     Body(start): Body<StartCommand>,
 ) -> Result<Accepted<StartedCommand>, RouteError> {
     let desk = desk.0;
-    let (command, op) = (start.command.unwrap_or_else(ids::command), start.op.unwrap_or_else(ids::op));
+    let command = start.command.unwrap_or_else(ids::command);
+    // A resend under the same id names the same operation.
+    let op = start.op.unwrap_or_else(|| OpId::from_bytes(*command.as_bytes()));
     let caller = Caller::person(command, op, Actor::DESKTOP);
     blocking(move || desk.commands().start(desk.computer(), caller, start.run)).await?;
     Ok(Accepted(StartedCommand { op }))

@@ -37,7 +37,8 @@ pub(crate) struct House {
     pub(crate) port: u16,
     router: Router,
     time: Arc<AtomicI64>,
-    _stop: oneshot::Sender<()>,
+    stop: oneshot::Sender<()>,
+    serving: tokio::task::JoinHandle<()>,
     folder: TempDir,
 }
 
@@ -71,9 +72,20 @@ impl House {
         Self::build(|_| ()).await
     }
 
+    /// Stops the server, and starts it again over the same data.
+    pub(crate) async fn restarted(self) -> Self {
+        let Self { stop, serving, folder, router, identity, .. } = self;
+        drop((stop, router, identity));
+        serving.await.unwrap();
+        Self::build_in(folder, |_| ()).await.0
+    }
+
     async fn build(configure: impl FnOnce(&mut MachineConfig)) -> (Self, OpenComputer) {
+        Self::build_in(tempfile::tempdir().unwrap(), configure).await
+    }
+
+    async fn build_in(folder: TempDir, configure: impl FnOnce(&mut MachineConfig)) -> (Self, OpenComputer) {
         isolation::set_launcher(env!("CARGO_BIN_EXE_sandbox"));
-        let folder = tempfile::tempdir().unwrap();
         let time = Arc::new(AtomicI64::new(START));
         let same = Arc::clone(&time);
         let clock = Arc::new(move || Timestamp::from_millis(same.load(Ordering::Relaxed)));
@@ -85,11 +97,15 @@ impl House {
         let (port, router) = (machine.port(), machine.router());
         let desk = machine.desk().await.unwrap();
         let (stop, stopped) = oneshot::channel();
-        tokio::spawn(machine.serve(async {
-            let _ = stopped.await;
-        }));
+        let serving = tokio::spawn(async {
+            let _ = machine
+                .serve(async {
+                    let _ = stopped.await;
+                })
+                .await;
+        });
         let identity = IdentityStore::open(folder.path(), clock).unwrap();
-        (Self { identity, port, router, time, _stop: stop, folder }, desk)
+        (Self { identity, port, router, time, stop, serving, folder }, desk)
     }
 
     pub(crate) fn wait(&self, millis: i64) {

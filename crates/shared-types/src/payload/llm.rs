@@ -85,12 +85,28 @@ pub struct LlmFail {
     pub model: Box<str>,
     /// The reason, for the person.
     pub reason: Box<str>,
+    /// Whether no further attempt will succeed, so that the agent fails.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub permanent: bool,
     /// Tokens that were used nevertheless, by invalid or abandoned replies.
     #[serde(default, skip_serializing_if = "Tokens::is_none")]
     pub tokens: Tokens,
     /// Millionths of a dollar, if tokens were used and their price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micros: Option<u64>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl LlmFail {
+    /// The reason why no further attempt will succeed, if that is so.
+    pub fn permanent_reason(&self) -> Option<&str> {
+        // Events from before the field `permanent` say it by the first words of their reason.
+        let in_older_events = self.reason.strip_prefix("given up: ");
+        in_older_events.or_else(|| self.permanent.then_some(&*self.reason))
+    }
 }
 
 events! {
@@ -100,5 +116,21 @@ events! {
         "llm.reply" v 1 Final => Reply(LlmReply),
         /// No model replied after all retries, or the reply was not needed any more.
         "llm.fail" v 1 Final => Fail(LlmFail),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_permanent_failure_is_read_from_new_and_old_events() {
+        let read = |text: &str| serde_json::from_str::<LlmFail>(text).unwrap();
+        let task = TaskId::from_bytes([1; 16]);
+        let event = |rest: &str| read(&format!(r#"{{ "task": "{task}", "model": "m", {rest} }}"#));
+        let new = event(r#""reason": "no such model", "permanent": true"#);
+        let old = event(r#""reason": "given up: no such model""#);
+        assert_eq!((new.permanent_reason(), old.permanent_reason()), (Some("no such model"), Some("no such model")));
+        assert_eq!(event(r#""reason": "overloaded""#).permanent_reason(), None);
     }
 }
