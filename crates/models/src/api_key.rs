@@ -13,15 +13,6 @@ impl ApiKey {
         Self(Zeroizing::new(key.into()))
     }
 
-    /// A header value of `prefix` followed by the key, marked as sensitive so that it is not logged. `None` if the key
-    /// contains characters that a header does not allow.
-    pub fn in_header(&self, prefix: &str) -> Option<reqwest::header::HeaderValue> {
-        let text = format!("{prefix}{}", self.expose().trim());
-        let mut value = reqwest::header::HeaderValue::from_str(&text).ok()?;
-        value.set_sensitive(true);
-        Some(value)
-    }
-
     /// The key itself. Call this only to send it to its provider.
     pub fn expose(&self) -> &str {
         &self.0

@@ -2,14 +2,12 @@
 
 mod calls;
 mod files;
-mod messages;
 mod operations;
 mod runs;
 
 use event_log::{ContentError, EventLog, read_content};
 use shared_types::payload::checkpoint::CheckpointEvent;
 use shared_types::payload::revert::RevertEvent;
-use shared_types::payload::setting::SettingEvent;
 use shared_types::payload::system::SystemEvent;
 use shared_types::{ContentHash, ContentRef, Event, OpId, Payload};
 
@@ -24,18 +22,6 @@ pub(crate) fn apply(views: &Views, log: &dyn EventLog, event: &Event) -> Result<
     operations::add(views, event)?;
     match &event.payload {
         Payload::File(change) => files::apply(views, log, event, change),
-        Payload::Message(message) => messages::apply(views, log, event, message),
-        Payload::Setting(SettingEvent::Set(p)) => {
-            let mut statement =
-                views.prepare("INSERT OR REPLACE INTO settings (key, value, seq) VALUES (?1, ?2, ?3)")?;
-            views.map(statement.execute((&p.key, p.value.to_string(), event.seq.0 as i64)))?;
-            Ok(())
-        }
-        Payload::Setting(SettingEvent::Clear(p)) => {
-            let mut statement = views.prepare("DELETE FROM settings WHERE key = ?1")?;
-            views.map(statement.execute([&p.key]))?;
-            Ok(())
-        }
         Payload::Checkpoint(CheckpointEvent::Create(p)) => {
             let mut statement = views.prepare(
                 "INSERT OR REPLACE INTO checkpoints (at, seq, \"commit\", ts, message) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -55,6 +41,8 @@ pub(crate) fn apply(views: &Views, log: &dyn EventLog, event: &Event) -> Result<
         | Payload::Checkpoint(CheckpointEvent::Request(_) | CheckpointEvent::Fail(_))
         | Payload::Revert(RevertEvent::Restore(_))
         | Payload::Window(_)
+        | Payload::Setting(_)
+        | Payload::Message(_)
         | Payload::Note(_)
         | Payload::User(_)
         | Payload::Capability(_)
@@ -74,14 +62,10 @@ fn set_undone(views: &Views, root: OpId, steps: &[OpId], by: Option<OpId>) -> Re
 /// Removes purged text from the read models too.
 fn purge(views: &Views, hashes: &[ContentHash]) -> Result<(), ProjectError> {
     for hash in hashes {
-        messages::purge(views, hash)?;
         files::purge(views, hash)?;
     }
     // A search index only marks deleted rows; rewriting it removes the words themselves.
-    views.map(views.conn.execute_batch(
-        "INSERT INTO messages_text (messages_text) VALUES ('optimize');
-         INSERT INTO files_text (files_text) VALUES ('optimize');",
-    ))?;
+    views.map(views.conn.execute_batch("INSERT INTO files_text (files_text) VALUES ('optimize')"))?;
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use thiserror::Error;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Raised whenever the tables or their texts change; older files are rebuilt.
-const FORMAT: i64 = 6;
+const FORMAT: i64 = 7;
 
 /// Tables that are computed from events and must be equal after a rebuild, with the columns to compare.
 pub const READ_MODELS: &[(&str, &str)] = &[
@@ -30,9 +30,6 @@ pub const READ_MODELS: &[(&str, &str)] = &[
     ("asks", "run, ask, task"),
     ("calls", "op, status, code, network"),
     ("touches", "path, seq, op"),
-    ("conversations", "id, title, started, messages, last"),
-    ("messages", "conversation, seq, id, ts, role, actor, hash, size, body"),
-    ("settings", "key, value, seq"),
     ("checkpoints", "seq, \"commit\", at, ts, message"),
 ];
 
@@ -60,20 +57,10 @@ const SCHEMA: &str = "
     CREATE TABLE calls (
         op BLOB PRIMARY KEY, status TEXT NOT NULL, code INTEGER, network INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE touches (path TEXT, seq INTEGER, op BLOB NOT NULL, PRIMARY KEY (path, seq)) STRICT, WITHOUT ROWID;
-    CREATE TABLE conversations (
-        id BLOB PRIMARY KEY, title TEXT NOT NULL, started INTEGER NOT NULL, messages INTEGER NOT NULL,
-        last INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-    CREATE TABLE messages (
-        seq INTEGER PRIMARY KEY, id BLOB NOT NULL, conversation BLOB NOT NULL, ts INTEGER NOT NULL,
-        role TEXT NOT NULL, actor TEXT NOT NULL, hash BLOB NOT NULL, size INTEGER NOT NULL, body TEXT) STRICT;
-    CREATE INDEX messages_by_conversation ON messages (conversation, seq);
-    CREATE INDEX messages_by_hash ON messages (hash);
-    CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE checkpoints (
         at INTEGER PRIMARY KEY, seq INTEGER NOT NULL, \"commit\" TEXT NOT NULL, ts INTEGER NOT NULL,
         message TEXT NOT NULL) STRICT;
     CREATE VIRTUAL TABLE files_text USING fts5(path, body, content='', contentless_delete=1);
-    CREATE VIRTUAL TABLE messages_text USING fts5(body, content='', contentless_delete=1);
     CREATE TABLE disk (
         path TEXT PRIMARY KEY, node TEXT NOT NULL, stat BLOB, checked INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE intents (path TEXT PRIMARY KEY, old TEXT, new TEXT) STRICT, WITHOUT ROWID;

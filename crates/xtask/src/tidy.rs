@@ -55,6 +55,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
 /// All rules that need no program to run.
 fn static_findings(workspace: &Workspace) -> Result<Vec<Finding>> {
     let mut findings = layers::check(&workspace.packages);
+    findings.extend(layers::check_table(&workspace.packages));
     for package in &workspace.packages {
         findings.extend(manifests::check(&package.manifest));
     }

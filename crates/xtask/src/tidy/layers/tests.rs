@@ -38,8 +38,10 @@ fn what_lies_below_may_be_used_directly_or_across_a_layer() {
         assert_eq!(findings(from, &[(to, Normal)]), [""; 0], "{from} -> {to}");
     }
     let everything: Vec<_> = LAYERS.iter().map(|(name, _)| (*name, Normal)).collect();
-    let all_of_the_product: Vec<_> =
-        everything.into_iter().filter(|(n, _)| !["choir", "xtask", "scripted-model"].contains(n)).collect();
+    let all_of_the_product: Vec<_> = everything
+        .into_iter()
+        .filter(|(n, _)| !["choir", "xtask", "scripted-model", "dioxus-desktop"].contains(n))
+        .collect();
     assert_eq!(findings("choir", &all_of_the_product), [""; 0]);
 }
 
@@ -87,5 +89,20 @@ fn the_table_names_only_crates_that_are_in_it_and_has_no_cycle() {
     for (name, _) in LAYERS {
         let reached = reach(name).expect("every crate below is in the table");
         assert!(!reached.contains(name), "{name} lies below itself");
+    }
+}
+
+#[test]
+fn a_crate_that_the_table_names_in_vain_is_found() {
+    let found = |dependencies: &[(&str, DependencyKind)]| -> Vec<String> {
+        check_table(&[package("event-log", dependencies)]).iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(found(&[("kernel", Normal)]), [""; 0]);
+    for unused in [&[][..], &[("kernel", Dev)]] {
+        let found = found(unused);
+        assert!(
+            found.len() == 1 && found[0].contains("`event-log` does not depend on `kernel`"),
+            "{found:?}"
+        );
     }
 }
