@@ -1,4 +1,5 @@
-//! Whether a run may continue within its budgets. The worst case of every turn in progress counts as spent.
+//! Whether a run may continue within its budgets. The worst case of every turn in progress counts as spent. At the limit
+//! `Job::pause_for_budget` pauses the run, before a turn of a model or before a call that takes time.
 
 use std::time::Duration;
 

@@ -106,6 +106,11 @@ impl Job {
         self.record(RunAction::Pause(PauseReason::Model(why)), Vec::new()).await
     }
 
+    /// Pauses the run because a budget is used up. The person can raise it and continue.
+    async fn pause_for_budget(&self, why: String) -> Result<Option<Seq>, PortError> {
+        self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await
+    }
+
     /// Stops a call: its running command is stopped, or, if nothing runs any more, its result is recorded here.
     async fn stop_call(&self, call: OpId) -> Result<Option<Seq>, PortError> {
         if !self.is_orphaned {

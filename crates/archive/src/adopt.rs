@@ -7,7 +7,7 @@ use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use event_log::replay::snapshot_of;
+use event_log::snapshot::snapshot_of;
 use event_log::sqlite::AdoptError;
 use event_log::{EventLog, LogLock, SqliteLog};
 use shared_types::{Seq, UserId};

@@ -17,6 +17,7 @@ pub mod memory;
 mod references;
 pub mod replay;
 pub mod signal;
+pub mod snapshot;
 pub mod sqlite;
 pub mod subscription;
 mod verified;

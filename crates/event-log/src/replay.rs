@@ -7,13 +7,9 @@ use std::ops::ControlFlow;
 use kernel::{VIEW_VERSION, View, evolve};
 use shared_types::{Seq, StoredEvent};
 
-use crate::{EventLog, ReadError, SliceSnapshot, Snapshot, decode_event};
+use crate::snapshot::restore;
+use crate::{EventLog, ReadError, decode_event};
 
-/// A snapshot is due after this many changes, or after a quarter of the view's entries if that is more.
-const SNAPSHOT_EVERY: u64 = 1000;
-const SNAPSHOT_SHARE: u64 = 4;
-/// While commands wait, a snapshot is put off until this many times as many changes.
-const OVERDUE_FACTOR: u64 = 10;
 /// Fewer events than this are replayed faster than a thread is started.
 const FEW_EVENTS: u64 = 200;
 
@@ -68,46 +64,4 @@ fn each_event(
         if stored.seq >= to || visited.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     visited
-}
-
-fn restore(snapshot: &Snapshot) -> Option<View> {
-    if snapshot.version != VIEW_VERSION {
-        return None;
-    }
-    let slice = |name: &str| snapshot.slices.iter().find(|s| s.name == name).map(|s| s.bytes.as_slice());
-    let mut view = View::from_slices(snapshot.seq, slice).ok()?;
-    (view.root() == snapshot.root).then_some(view)
-}
-
-/// Whether a snapshot should be saved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SnapshotNeed {
-    None,
-    /// Enough has changed since the last one to be worth the bytes of another.
-    Due,
-    /// So much has changed that it is saved before the next command: opening would be slow without it.
-    Overdue,
-}
-
-/// Whether it is time for a snapshot of the view. `saved` is `View::changes` at the newest one.
-pub fn snapshot_need(view: &View, saved: u64) -> SnapshotNeed {
-    let since = view.changes().saturating_sub(saved);
-    let worthwhile = SNAPSHOT_EVERY.max(view.weight() as u64 / SNAPSHOT_SHARE);
-    if since >= worthwhile * OVERDUE_FACTOR {
-        SnapshotNeed::Overdue
-    } else if since >= worthwhile {
-        SnapshotNeed::Due
-    } else {
-        SnapshotNeed::None
-    }
-}
-
-/// The view as a snapshot.
-pub fn snapshot_of(view: &mut View) -> Snapshot {
-    let slices = view.to_slices().into_iter().map(|s| SliceSnapshot {
-        name: s.name.to_owned(),
-        root: s.root,
-        bytes: s.bytes,
-    });
-    Snapshot { seq: view.seq(), slices: slices.collect(), root: view.root(), version: VIEW_VERSION }
 }

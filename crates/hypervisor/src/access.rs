@@ -1,6 +1,7 @@
 //! Access control. Every [`Route`] carries its [`Access`] rule and its description, and [`build_router`] is the only
 //! way from routes to a router, so no route can exist without them.
 
+mod body_limits;
 mod client_info;
 mod description;
 mod guard;
@@ -11,18 +12,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, FromRequestParts, Request};
+use axum::extract::{DefaultBodyLimit, FromRequestParts};
 use axum::handler::Handler;
-use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use axum::http::{Extensions, Method};
 use axum::middleware::{from_fn_with_state, map_request};
 use axum::routing::{MethodFilter, MethodRouter, on};
-use axum::{Extension, RequestExt, Router};
+use axum::{Extension, Router};
 use shared_types::UserId;
 use shared_types::wire::Scope;
 use thiserror::Error;
 
+pub use body_limits::MAX_BODY_BYTES;
+use body_limits::{MAX_FILE_BYTES, check_content_length, limit_body};
 use guard::RouteGuard;
 
 pub use description::{
@@ -34,9 +36,6 @@ use crate::identity::{IdentityStore, User, VerifiedSession};
 use crate::problem::ApiError;
 use crate::server::middleware::handle;
 use crate::server_state::ServerState;
-
-/// The default limit for request bodies. [`Route::accepts_file`] raises it.
-pub const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// How often a long-lived connection checks whether its credential has expired. A revocation ends it at once.
 const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(600);
@@ -60,9 +59,6 @@ pub struct Route {
     pub description: RouteDescription,
     pub handler: MethodRouter,
 }
-
-/// The limit for request bodies that are files.
-const MAX_FILE_BYTES: usize = 4 << 30;
 
 impl Route {
     pub fn new<H, T>(
@@ -129,23 +125,6 @@ impl Route {
         let handler = handler.layer(DefaultBodyLimit::max(MAX_FILE_BYTES));
         Self { handler, ..self }
     }
-}
-
-/// Refuses a file that is too large before its bytes are sent, if the client sends `Content-Length`.
-async fn check_content_length(request: Request) -> Result<Request, ApiError> {
-    let length =
-        request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > MAX_FILE_BYTES) {
-        return Err(ApiError::too_large(format!(
-            "At most {} GiB can be sent at once.",
-            MAX_FILE_BYTES >> 30
-        )));
-    }
-    Ok(request)
-}
-
-async fn limit_body(request: Request) -> Request {
-    request.with_limited_body()
 }
 
 /// The authenticated user of a request, and the credential that proved it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kernel::{Action, Origin, OutsideEdit, RunAction};
 use serde_json::Value;
-use shared_types::payload::run::{AskKind, PauseReason, Reply, RunAsk};
+use shared_types::payload::run::{AskKind, Reply, RunAsk};
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
 use shared_types::wire::{RunCommand, RunLimits, RunNetwork};
 use shared_types::{ContentRef, OpId, Seq, Taint, TaskId};
@@ -173,10 +173,7 @@ impl Job {
         }
         let left = match self.time_limit(&call, &parsed).await? {
             Ok(left) => left,
-            Err(why) => {
-                let pause = RunAction::Pause(PauseReason::Budget(why.into()));
-                return self.record(pause, Vec::new()).await;
-            }
+            Err(why) => return self.pause_for_budget(why).await,
         };
         let progress = match self.perform(&call, parsed, left).await {
             // A refusal is a result like any other.

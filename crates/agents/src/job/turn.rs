@@ -54,13 +54,11 @@ impl Job {
         match result {
             TurnResult::Completed(turn) => self.record_turn(task, turn).await,
             TurnResult::Failed(error) => self.turn_failed(task, &error).await,
-            TurnResult::OverBudget(why) => {
-                self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await
-            }
+            TurnResult::OverBudget(why) => self.pause_for_budget(why).await,
             TurnResult::OutOfTime(why) => {
                 let reason = "out of time before the answer was complete; the usage is an estimate";
                 self.record_loss(task, meter.reading(), reason).await?;
-                self.record(RunAction::Pause(PauseReason::Budget(why.into())), Vec::new()).await
+                self.pause_for_budget(why).await
             }
             TurnResult::Cancelled => {
                 let reason = "the answer was no longer needed; the usage is an estimate";

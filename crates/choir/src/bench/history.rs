@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use event_log::replay::{SnapshotNeed, snapshot_need, snapshot_of};
+use event_log::snapshot::{SnapshotNeed, snapshot_need, snapshot_of};
 use event_log::{Append, EventLog, SqliteLog};
 use kernel::command::OutsideEdit;
 use kernel::{Action, Base, Command, Contents, Origin, Resolutions, View, decide, evolve};

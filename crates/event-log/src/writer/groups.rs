@@ -11,7 +11,8 @@ use shared_types::{CommandId, ContentHash, Event, INLINE_LIMIT};
 
 use super::replies::{Answer, Replies};
 use super::{ChangeRequest, Inspection, Mode, Options, Outcome, Reply, Request, Submission, SubmitError};
-use crate::replay::{SnapshotNeed, snapshot_need, snapshot_of, view_at};
+use crate::replay::view_at;
+use crate::snapshot::{SnapshotNeed, snapshot_need, snapshot_of};
 use crate::{Append, AppendError, Appended, ContentError, EventLog, decode_event};
 
 /// The largest group: requests that share one flush.

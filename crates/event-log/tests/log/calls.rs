@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use event_log::conformance::Harness;
-use event_log::replay::{snapshot_of, view_at, view_from_nothing};
+use event_log::replay::{view_at, view_from_nothing};
+use event_log::snapshot::snapshot_of;
 use event_log::writer::{ChangeRequest, Mode, Options, Origin, Outcome, Submission, SubmitError, Writer};
 use event_log::{EventLog, decode_event};
 use kernel::{Action, CallState, OutsideEdit, Rejection};

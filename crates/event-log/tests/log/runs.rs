@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use event_log::conformance::Harness;
-use event_log::replay::{snapshot_of, view_at, view_from_nothing};
+use event_log::replay::{view_at, view_from_nothing};
+use event_log::snapshot::snapshot_of;
 use event_log::writer::{ChangeRequest, Mode, Options, Origin, Outcome, Submission, SubmitError, Writer};
 use event_log::{EventLog, read_content};
 use kernel::run::RunPhase;

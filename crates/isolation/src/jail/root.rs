@@ -240,6 +240,7 @@ pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>
             fs::remove_dir(&lower).map_err(at("hide the lower folder"))?;
         }
     }
+    // In a layer, `host::prepare_layer` has hidden these names by whiteouts.
     let layered = matches!(given.access, Access::Layered { .. });
     for name in given.hidden.iter().filter(|_| !layered) {
         let hidden = target.join(name);

@@ -13,6 +13,7 @@ use super::plan::{Targets, plan};
 use super::reversal::{Missing, Outcome, merge_modes, revert, revert_file};
 use super::{Draft, desktop};
 use crate::command::Contents;
+use crate::conflict::ConflictReason;
 use crate::moves::Moves;
 use crate::net_change::NetChange;
 use crate::operation::{Operation, OperationKind};
@@ -224,7 +225,7 @@ impl<'a> Reversal<'a> {
             .count();
         if changed > 0 {
             let sides = (ConflictSide::Several(changed as u64), ConflictSide::Several(members.len() as u64));
-            let reason = "the repository was changed since, and repositories are never merged".into();
+            let reason = ConflictReason::RepositoryChanged;
             if self.choose(Subject::Repository(repository), sides, reason) != Some(Choice::Take) {
                 self.kept.extend(members.iter().map(|(path, _)| (*path).clone()));
                 return;
@@ -272,7 +273,7 @@ impl<'a> Reversal<'a> {
             Outcome::Conflict => {
                 let side = |value: Option<&V>| value.cloned().map_or(ConflictSide::Absent, &state);
                 let sides = (side(today), side(net.before.as_ref()));
-                let choice = self.choose(subject, sides, "it was changed since".into());
+                let choice = self.choose(subject, sides, ConflictReason::Changed);
                 (choice == Some(Choice::Take)).then(|| net.before.clone())
             }
         }
@@ -282,11 +283,11 @@ impl<'a> Reversal<'a> {
         &mut self,
         subject: Subject,
         (today, undone): (ConflictSide, ConflictSide),
-        reason: String,
+        reason: ConflictReason,
     ) -> Option<Choice> {
         let choice = self.resolutions.choice(&subject);
         if choice.is_none() {
-            self.conflicts.push(Conflict { subject, today, undone, reason });
+            self.conflicts.push(Conflict { subject, today, undone, reason: reason.to_string() });
         }
         choice
     }
@@ -300,12 +301,12 @@ impl<'a> Reversal<'a> {
             let (path, in_the_way, today, reason) = match plan(self.view, self.targets.clone()) {
                 Err(Rejection::NotAFolder { path }) => {
                     let today = node_state(self.view.files.get(&path));
-                    (path.clone(), vec![path], today, "a file is now where a folder is needed")
+                    (path.clone(), vec![path], today, ConflictReason::FileInTheWay)
                 }
                 Err(Rejection::IsAFolder { path }) => {
                     let others = self.others_below(&path);
                     let today = ConflictSide::Several(others.len() as u64);
-                    (path, others, today, "a folder with other files is there now")
+                    (path, others, today, ConflictReason::FolderInTheWay)
                 }
                 Ok(changes) if self.conflicts.is_empty() => return Ok(changes),
                 Ok(_) => return Err(Rejection::Conflicts { conflicts: std::mem::take(&mut self.conflicts) }),
@@ -316,7 +317,7 @@ impl<'a> Reversal<'a> {
                 Some(repository) => (Subject::Repository(repository.clone()), repository),
                 None => (Subject::File(path.clone()), path),
             };
-            match self.choose(subject, (today, undone), reason.into()) {
+            match self.choose(subject, (today, undone), reason) {
                 Some(Choice::Take) => self.targets.extend(in_the_way.into_iter().map(|path| (path, None))),
                 Some(Choice::Keep) | None => {
                     moves.leave_out(&mut self.targets, |path| path.is_within(&whole));
@@ -342,21 +343,21 @@ fn file_mode(node: &FileNode) -> Option<u16> {
     }
 }
 
-fn reason(net: &NetChange<FileNode>, today: Option<&FileNode>) -> String {
+fn reason(net: &NetChange<FileNode>, today: Option<&FileNode>) -> ConflictReason {
     if net.is_interleaved() {
-        return "something else changed it in the meantime".into();
+        return ConflictReason::ChangedMeanwhile;
     }
     let mode = |node: Option<&FileNode>| node.and_then(file_mode);
     if let (Some(base), Some(ours), Some(theirs)) =
         (mode(net.after.as_ref()), mode(today), mode(net.before.as_ref()))
         && merge_modes(base, ours, theirs).is_none()
     {
-        return "its mode was changed since".into();
+        return ConflictReason::ModeChanged;
     }
     match (&net.before, today) {
-        (_, None) => "it was deleted or moved since".into(),
-        (None, Some(_)) => "it was changed since it was created".into(),
-        (Some(_), Some(_)) if net.after.is_none() => "something else was put there since".into(),
-        (Some(_), Some(_)) => "the same lines were changed since".into(),
+        (_, None) => ConflictReason::Gone,
+        (None, Some(_)) => ConflictReason::ChangedSinceCreated,
+        (Some(_), Some(_)) if net.after.is_none() => ConflictReason::Replaced,
+        (Some(_), Some(_)) => ConflictReason::SameLines,
     }
 }
