@@ -17,7 +17,7 @@ impl Entry {
     pub(super) const MANIFEST: &'static str = "manifest.json";
     const CONTENTS: &'static str = "contents/";
 
-    /// The entry of exactly that name; every other spelling is none.
+    /// The entry with exactly this name. Other spellings are not accepted.
     pub(super) fn parse(name: &[u8]) -> Option<Self> {
         match std::str::from_utf8(name).ok()? {
             Self::EVENTS => Some(Self::Events),
