@@ -4,7 +4,7 @@ use std::fmt;
 
 use shared_types::ContentHash;
 
-/// One entry, by what it holds.
+/// One entry, by its kind of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     Events,

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_reads_what_a_cursor_reads() {
+    fn it_reads_the_same_bytes_as_a_cursor() {
         let bytes: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
         let mut reader = SourceReader::start(Arc::new(bytes.clone()), u64::MAX).unwrap();
         for (at, count) in [(0, 10), (5, 20_000), (16_380, 10), (99_990, 10), (99_995, 5), (3, 1)] {

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_told_from_urls_as_git_does() {
+    fn folders_are_distinguished_from_urls_as_git_does() {
         assert_eq!(local_folder("/a/b"), Some("/a/b".into()));
         assert_eq!(local_folder("/a:b"), Some("/a:b".into()));
         assert_eq!(local_folder("file:///a%20b"), Some("/a b".into()));

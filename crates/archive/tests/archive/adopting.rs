@@ -63,7 +63,7 @@ fn accept_conflicts() -> Resolutions {
 }
 
 #[test]
-fn what_this_version_does_not_know_survives_byte_for_byte() {
+fn unknown_events_and_fields_survive_byte_for_byte() {
     let folder = tempfile::tempdir().unwrap();
     let ada = Computer::new(&folder.path().join("ada"), "ada");
     ada.store_bytes(b"named by the unknown");
@@ -99,7 +99,7 @@ fn what_this_version_does_not_know_survives_byte_for_byte() {
 }
 
 #[test]
-fn a_computer_that_is_not_empty_keeps_what_it_has() {
+fn a_computer_that_is_not_empty_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let (archive, _) = with_history(&folder.path().join("ada")).export();
     let dir = folder.path().join("bob");
@@ -112,7 +112,7 @@ fn a_computer_that_is_not_empty_keeps_what_it_has() {
 }
 
 #[test]
-fn a_log_that_somebody_holds_is_left_alone() {
+fn a_log_that_another_process_holds_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let (archive, _) = Computer::new(&folder.path().join("ada"), "ada").export();
     let dir = folder.path().join("bob");

@@ -76,7 +76,7 @@ fn a_repacked_archive_is_as_good_as_the_first() {
 }
 
 #[test]
-fn what_is_no_archive_is_refused() {
+fn a_file_that_is_not_an_archive_is_refused() {
     let fixture = Fixture::new();
     assert_refused!(fixture.refused(Vec::new()), ImportError::Zip(_));
     assert_refused!(fixture.refused(b"PK\x05\x06 but no more".to_vec()), ImportError::Zip(_));
