@@ -57,7 +57,7 @@ pub(super) fn build(plan: &ContainerPlan, owners: Option<BorrowedFd<'_>>) -> Res
     match &policy.image {
         Image::Host { .. } => host_root(bundle, policy)?,
         Image::Rootfs(base) => image_root(bundle, base, policy)?,
-        Image::OciLayout(_) => return Err(step_failed("take the image")("it was not unpacked")),
+        Image::OciLayout(_) => return Err(step_failed("mount the image")("it was not unpacked")),
     }
     for (index, given) in policy.mounts.iter().enumerate() {
         attach(&Mount { target: mounted(Path::new("/"), index), ..given.clone() }, index, owners)?;
@@ -90,7 +90,7 @@ fn make_read_only(path: &str) -> Result<(), SetupError> {
     let path = Path::new(path);
     let bind =
         Bind { source: path, target: path, read_only: true, devices: false, recursive: true, owners: None };
-    sys::bind(bind).map_err(step_failed(format!("close the bundle's {}", path.display())))
+    sys::bind(bind).map_err(step_failed(format!("make the bundle's {} read-only", path.display())))
 }
 
 /// A root file system from an image: an overlay of the mount points we need over the image's folder, all read-only.
@@ -111,7 +111,7 @@ fn image_root(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), SetupEr
         recursive: false,
         owners: None,
     };
-    sys::bind(bind).map_err(step_failed(format!("show {}", base.display())))?;
+    sys::bind(bind).map_err(step_failed(format!("mount {}", base.display())))?;
     let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
     mount("overlay", "image", "overlay", flags, c"lowerdir=mount_points:base")
         .map_err(step_failed("lay out the image"))

@@ -48,7 +48,7 @@ fn failed(failure: SetupError) -> i32 {
 }
 
 fn build() -> Result<(OwnedFd, Vec<(String, String)>), SetupError> {
-    let control = sys::take_control().map_err(step_failed("take the control channel"))?;
+    let control = sys::take_control().map_err(step_failed("open the control channel"))?;
     let plan: jail::JailPlan = receive(&control)?;
     if !plan.policy.network.is_none() {
         send_listener(&control, &bind_proxy_listener()?)?;

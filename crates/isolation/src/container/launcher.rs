@@ -49,7 +49,7 @@ enum ContainerEnd {
 }
 
 fn run() -> Result<(ContainerEnd, Usage), SetupError> {
-    let control = sys::place_control().map_err(step_failed("take the control channel"))?;
+    let control = sys::place_control().map_err(step_failed("open the control channel"))?;
     let plan: ContainerPlan = receive(&control)?;
     // Ignore Ctrl-C at the host's terminal, because the launcher must clean up first.
     let _ = rustix::process::setsid();
@@ -79,7 +79,7 @@ fn run() -> Result<(ContainerEnd, Usage), SetupError> {
 fn enter_namespaces(plan: &ContainerPlan) -> Result<(), SetupError> {
     const LAUNCHER_NAMESPACES: UnshareFlags = UnshareFlags::NEWNS.union(UnshareFlags::NEWIPC);
     if plan.jail_plan.outside.is_some() {
-        return sys::unshare(LAUNCHER_NAMESPACES).map_err(step_failed("leave the host's mounts"));
+        return sys::unshare(LAUNCHER_NAMESPACES).map_err(step_failed("enter a new mount namespace"));
     }
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     sys::unshare(UnshareFlags::NEWUSER | LAUNCHER_NAMESPACES).map_err(step_failed("enter new namespaces"))?;

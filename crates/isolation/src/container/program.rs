@@ -30,7 +30,7 @@ pub(super) fn mount_program(into: &Path) -> Result<Vec<String>, SetupError> {
         }
         mount_file(&library, &into.join("lib").join(name))?;
         for alias in aliases(name) {
-            symlink(name, into.join("lib").join(alias)).map_err(step_failed("name a library"))?;
+            symlink(name, into.join("lib").join(alias)).map_err(step_failed("link a library"))?;
         }
     }
     arguments.extend([in_container("/cell"), crate::INIT.to_owned()]);

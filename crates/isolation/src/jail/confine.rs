@@ -25,7 +25,7 @@ pub(crate) fn confine(plan: &JailPlan) -> Result<(), SetupError> {
     let policy = &plan.policy;
     rlimits(plan)?;
     bound_user()?;
-    rustix::thread::set_no_new_privs(true).map_err(step_failed("give up new privileges"))?;
+    rustix::thread::set_no_new_privs(true).map_err(step_failed("disable new privileges"))?;
     landlock(policy)?;
     // Commands run as the same user, so close the cell init's memory to them.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
@@ -86,7 +86,7 @@ fn bound_user_resources() {
 }
 
 fn capabilities() -> Result<(), SetupError> {
-    let step = "give up capabilities";
+    let step = "drop capabilities";
     for bit in 0..=63u32 {
         // Stop after the last capability that this kernel knows.
         let known = CapabilitySet::from_bits_retain(1 << bit);

@@ -46,9 +46,9 @@ pub(crate) fn report(ended: Result<crate::cell::Usage, SetupError>) -> i32 {
 }
 
 fn run() -> Result<Usage, SetupError> {
-    sys::close_inherited().map_err(step_failed("close what the host left open"))?;
+    sys::close_inherited().map_err(step_failed("close inherited files"))?;
     let control =
-        rustix::stdio::stdin().try_clone_to_owned().map_err(step_failed("take the control channel"))?;
+        rustix::stdio::stdin().try_clone_to_owned().map_err(step_failed("open the control channel"))?;
     // Ignore Ctrl-C at the host's terminal, because the launcher must clean up first.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
@@ -172,13 +172,13 @@ fn init_main(
 /// The steps that are the same for every cell, done before the plan arrives.
 fn prepare_common(setup: &SharedSetup, groups: &CreatedGroups<'_>) -> Result<(), SetupError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(step_failed("tie to the launcher"))?;
+        .map_err(step_failed("set the parent death signal"))?;
     groups.enter()?;
     // After joining the group, so that the group appears as the root of the cgroup namespace.
     sys::unshare(UnshareFlags::NEWCGROUP | UnshareFlags::NEWNS)
-        .map_err(step_failed("leave the host's mounts"))?;
+        .map_err(step_failed("enter a new mount namespace"))?;
     rustix::system::sethostname(b"cell").map_err(step_failed("set the host name"))?;
-    sys::loopback_up().map_err(step_failed("turn the loopback on"))?;
+    sys::loopback_up().map_err(step_failed("enable the loopback interface"))?;
     root::build(&setup.base)
 }
 
@@ -199,7 +199,7 @@ fn apply_plan(
     identity::drop_root(plan)?;
     // Changing the user resets the parent death signal, so set it again.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(step_failed("tie to the launcher"))?;
+        .map_err(step_failed("set the parent death signal"))?;
     confine::confine(plan)?;
     let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())
         .map_err(step_failed("open /dev/null"))?;
@@ -226,5 +226,5 @@ pub(crate) fn send_listener(control: &OwnedFd, listener: &OwnedFd) -> Result<(),
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(&fds));
     let sent = sendmsg(control, &[io::IoSlice::new(b"!")], &mut ancillary, SendFlags::empty());
-    sent.map(drop).map_err(step_failed("hand the proxy's socket to the host"))
+    sent.map(drop).map_err(step_failed("send the proxy's socket to the host"))
 }

@@ -108,7 +108,7 @@ pub(crate) fn inside(path: &Path) -> Result<PathBuf, SetupError> {
 
 fn read_only(source: &Path, target: &Path) -> Result<(), SetupError> {
     let bind = Bind { source, target, read_only: true, devices: false, recursive: true, owners: None };
-    sys::bind(bind).map_err(step_failed(format!("show {}", source.display())))
+    sys::bind(bind).map_err(step_failed(format!("mount {}", source.display())))
 }
 
 /// Mounts programs and libraries read-only.
@@ -117,7 +117,7 @@ pub(crate) fn programs(image: &Image) -> Result<(), SetupError> {
         Image::Host { tools } => (Path::new("/"), tools),
         Image::Rootfs(base) => (base, &[]),
         Image::OciLayout(_) => {
-            return Err(step_failed("take the image")("an image in the OCI layout needs a container"));
+            return Err(step_failed("mount the image")("an image in the OCI layout needs a container"));
         }
     };
     for name in SYSTEM {
@@ -148,7 +148,7 @@ fn devices() -> Result<(), SetupError> {
     folder("dev")?;
     for name in DEVICES {
         let (source, target) = (Path::new("/dev").join(name), Path::new("dev").join(name));
-        fs::File::create(&target).map_err(step_failed("make a device's place"))?;
+        fs::File::create(&target).map_err(step_failed("create a device file"))?;
         let bind = Bind {
             source: &source,
             target: &target,
@@ -157,7 +157,7 @@ fn devices() -> Result<(), SetupError> {
             recursive: false,
             owners: None,
         };
-        sys::bind(bind).map_err(step_failed(format!("show /dev/{name}")))?;
+        sys::bind(bind).map_err(step_failed(format!("mount /dev/{name}")))?;
     }
     folder("dev/pts")?;
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
@@ -226,7 +226,7 @@ pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>
                 let retry = e.raw_os_error() == Some(Errno::INVAL.raw_os_error()) && owners.is_none();
                 if retry { sys::bind(Bind { recursive: true, ..one }) } else { Err(e) }
             })
-            .map_err(step_failed(format!("show {}", given.source.display())))
+            .map_err(step_failed(format!("mount {}", given.source.display())))
     };
     match &given.access {
         Access::ReadOnly => bind(&target, true)?,
@@ -259,10 +259,12 @@ fn cover(folder: &Path, covered: &[PathBuf]) -> Result<(), SetupError> {
         return Ok(());
     }
     let empty = Path::new(".covered");
-    fs::write(empty, "").map_err(step_failed("make a cover"))?;
-    fs::set_permissions(empty, Permissions::from_mode(0o000)).map_err(step_failed("make a cover"))?;
+    fs::write(empty, "").map_err(step_failed("create the cover file"))?;
+    fs::set_permissions(empty, Permissions::from_mode(0o000))
+        .map_err(step_failed("create the cover file"))?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = rustix::fs::open(folder, flags, Mode::empty()).map_err(step_failed("find what is covered"))?;
+    let root = rustix::fs::open(folder, flags, Mode::empty())
+        .map_err(step_failed("open the folder of covered files"))?;
     for path in covered {
         let (flags, how) = (OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, ResolveFlags::BENEATH);
         let found = openat2(&root, path, flags, Mode::empty(), how | ResolveFlags::NO_SYMLINKS);
@@ -274,7 +276,7 @@ fn cover(folder: &Path, covered: &[PathBuf]) -> Result<(), SetupError> {
             Err(e) => return Err(step_failed(format!("cover {}", path.display()))(e)),
         }
     }
-    fs::remove_file(empty).map_err(step_failed("make a cover"))
+    fs::remove_file(empty).map_err(step_failed("create the cover file"))
 }
 
 /// Mounts an overlay. Options are set one by one, so that no character in a path has a special meaning.
