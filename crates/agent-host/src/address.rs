@@ -1,12 +1,12 @@
-//! Addresses as a person sees them.
+//! Addresses that are safe to show.
 
 use url::Url;
 
 /// An address without its query, user name and password, which may be secrets.
-pub(crate) fn shown(url: &Url) -> String {
+pub(crate) fn redacted(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
-    // Both only fail where there is no host, and then there is nothing to take out.
+    // Both fail only for a URL without a host, which has nothing to remove.
     let _ = (url.set_username(""), url.set_password(None));
     url.to_string()
 }
@@ -16,8 +16,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_shown_without_what_may_be_a_secret() {
+    fn secrets_are_removed_from_an_address() {
         let url = Url::parse("https://ada:hush@search.example/api?key=hush").unwrap();
-        assert_eq!(shown(&url), "https://search.example/api");
+        assert_eq!(redacted(&url), "https://search.example/api");
     }
 }

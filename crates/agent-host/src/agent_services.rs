@@ -1,4 +1,4 @@
-//! What the agents of this machine's computers think with: models, rules, the web, tools of others. Each user's keys are their own.
+//! The services that agents on this machine use: models, rules, the web and MCP tools. Keys are per user.
 
 use std::sync::Arc;
 
@@ -12,33 +12,33 @@ use models::{ApiKey, ApiKeys, Catalog, ChosenModel, Gateway, LocalModel, ModelEr
 use shared_types::UserId;
 use shared_types::wire::{LocalModelLine, ModelLine};
 
+use crate::mcp_cells::{McpServerCells, OnStart};
 use crate::mcp_tools::{self, McpTools};
-use crate::server_cells::{OnStart, ServerCells};
 use crate::services::UserServices;
 use crate::telemetry::{Telemetry, TelemetryConfig};
-use crate::web::SearchedWeb;
+use crate::web::WebWithSearch;
 use computer::Computer;
 use computer::error::{ComputerError, ErrorCode};
 use computer::paths::ComputerPaths;
 use web_access::search::{Search, SearchConfig};
 
-/// Whoever knows the keys of a user.
-pub type KeysOf = Arc<dyn Fn(&UserId) -> Arc<dyn ApiKeys> + Send + Sync>;
+/// Returns the API keys of a user.
+pub type UserKeys = Arc<dyn Fn(&UserId) -> Arc<dyn ApiKeys> + Send + Sync>;
 
 /// See the module. Cheap to clone.
 #[derive(Clone)]
 pub struct AgentServices {
     pub catalog: Arc<Catalog>,
-    pub keys: KeysOf,
-    pub outside: MachineServices,
-    /// Who searches the web, if anybody does.
+    pub keys: UserKeys,
+    pub local_services: LocalServices,
+    /// The search provider, if one is configured.
     pub search: Option<Search>,
     pub telemetry: Option<Telemetry>,
     pub rules: Arc<Rules>,
-    /// MCP servers, as `[mcp]` names them.
-    pub tools: Arc<mcp::Settings>,
-    /// Whom the machine's own model works for, whoever's agent it is.
-    pub alone: Arc<LocalModelLock>,
+    /// The MCP servers of `[mcp]`.
+    pub mcp_settings: Arc<mcp::Settings>,
+    /// Which agent holds the local model, across all users.
+    pub local_model_lock: Arc<LocalModelLock>,
 }
 
 impl std::fmt::Debug for AgentServices {
@@ -47,38 +47,38 @@ impl std::fmt::Debug for AgentServices {
     }
 }
 
-/// Whoever keeps the model of this machine: its weights and its process.
+/// Manages the local model: its weights and its process.
 pub trait LocalModelHost: LocalModel {
     fn line(&self) -> LocalModelLine;
-    /// Begins to fetch the weights, since the person agreed; nothing, if they are here or on their way.
+    /// Starts the download, to which the person agreed. Does nothing if it is done or in progress.
     fn fetch(&self);
-    /// The person does not want the weights, and is not asked again; fetching them is ended.
+    /// Records that the person declined the download, so that they are not asked again, and stops it.
     fn decline(&self) -> Result<(), ComputerError>;
-    /// Ends the fetching, or the process.
+    /// Stops the download, or the process.
     fn stop(&self);
 }
 
-/// What a machine's agents are given beside models of others: the model of its own, and the web.
+/// Services that the machine itself provides to agents: its local model, and the web.
 #[derive(Clone, Default)]
-pub struct MachineServices {
+pub struct LocalServices {
     pub local: Option<Arc<dyn LocalModelHost>>,
     pub web: Option<Arc<dyn Web>>,
 }
 
-impl std::fmt::Debug for MachineServices {
+impl std::fmt::Debug for LocalServices {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("MachineServices")
+        f.write_str("LocalServices")
     }
 }
 
-/// What a machine's `choir.toml` says of services beside models.
+/// The configuration of services other than models, from `choir.toml`.
 #[derive(Debug, Clone, Default)]
-pub struct Services {
+pub struct ServicesConfig {
     pub search: Option<SearchConfig>,
     pub telemetry: Option<TelemetryConfig>,
 }
 
-/// Nobody has a key.
+/// No user has a key.
 struct NoKeys;
 
 impl ApiKeys for NoKeys {
@@ -88,26 +88,26 @@ impl ApiKeys for NoKeys {
 }
 
 impl AgentServices {
-    /// The catalog as `[models]` changes it, the built-in rules, and no key for anybody.
+    /// The catalog with the changes of `[models]`, the built-in rules, and no keys.
     pub fn new(models: Option<&toml::Table>) -> Result<Self, ComputerError> {
         let wrong =
             |e: &dyn std::fmt::Display| ComputerError::new(ErrorCode::BadRequest, format!("[models]: {e}"));
         let catalog = Catalog::load(models).map_err(|e| wrong(&e))?;
         let rules = Rules::built_in().map_err(|e| wrong(&e))?;
-        let keys: KeysOf = Arc::new(|_| Arc::new(NoKeys));
+        let keys: UserKeys = Arc::new(|_| Arc::new(NoKeys));
         Ok(Self {
             catalog: Arc::new(catalog),
             keys,
-            outside: MachineServices::default(),
+            local_services: LocalServices::default(),
             search: None,
             telemetry: None,
             rules: Arc::new(rules),
-            tools: Arc::default(),
-            alone: Arc::default(),
+            mcp_settings: Arc::default(),
+            local_model_lock: Arc::default(),
         })
     }
 
-    /// The same with the person's own rules, from `[rules]`.
+    /// Adds the person's own rules, from `[rules]`.
     pub fn with_rules(self, table: Option<&toml::Table>) -> Result<Self, ComputerError> {
         let Some(table) = table else { return Ok(self) };
         let rules = Rules::with(table)
@@ -115,52 +115,51 @@ impl AgentServices {
         Ok(Self { rules: Arc::new(rules), ..self })
     }
 
-    /// The same with the MCP servers of `[mcp]`. The key of a model's provider is for that provider alone, so none is
-    /// given to a server.
-    pub fn with_tools(self, table: Option<&toml::Table>) -> Result<Self, ComputerError> {
+    /// Adds the MCP servers of `[mcp]`. MCP servers never receive the key of a model provider.
+    pub fn with_mcp(self, table: Option<&toml::Table>) -> Result<Self, ComputerError> {
         let tools = mcp_tools::settings(table)?;
         for (server, settings) in &tools.servers {
-            if let Some(key) = settings.endpoint.keys().iter().find(|key| self.is_of_a_provider(key)) {
+            if let Some(key) = settings.endpoint.keys().iter().find(|key| self.is_provider_key(key)) {
                 let message = format!(
-                    "[mcp.{server}] {key:?} is the key of a provider of models, which no server is given; keep \
-                     the server's own under another name, with: choir keys set {server}-{key}"
+                    "[mcp.{server}] {key:?} is the key of a model provider, which is never given to a server; store \
+                     the server's own key under another name, with: choir keys set {server}-{key}"
                 );
                 return Err(ComputerError::new(ErrorCode::BadRequest, message));
             }
         }
-        Ok(Self { tools: Arc::new(tools), ..self })
+        Ok(Self { mcp_settings: Arc::new(tools), ..self })
     }
 
-    fn is_of_a_provider(&self, key: &str) -> bool {
+    fn is_provider_key(&self, key: &str) -> bool {
         self.catalog.providers.contains_key(key)
     }
 
-    /// The same with the keys of each user.
+    /// Adds the keys of each user.
     #[must_use]
-    pub fn with_keys(self, keys: KeysOf) -> Self {
+    pub fn with_keys(self, keys: UserKeys) -> Self {
         Self { keys, ..self }
     }
 
-    /// The model that would take an objective of this user now, if the person wants this one for it.
-    pub fn for_a_run(&self, user: &UserId, wanted: Option<&str>) -> Result<ChosenModel, ModelError> {
-        self.gateway(user).choose(wanted, Role::Conductor.name())
+    /// The model that a new run of this user would use, given the requested one.
+    pub fn choose_model(&self, user: &UserId, requested: Option<&str>) -> Result<ChosenModel, ModelError> {
+        self.gateway(user).choose(requested, Role::Conductor.name())
     }
 
-    /// All models, as they stand for this user.
-    pub fn lines(&self, user: &UserId) -> Vec<ModelLine> {
+    /// All models, with their state for this user.
+    pub fn model_lines(&self, user: &UserId) -> Vec<ModelLine> {
         model_lines(&self.gateway(user))
     }
 
     pub fn gateway(&self, user: &UserId) -> Gateway {
         let gateway = Gateway::new(Arc::clone(&self.catalog), (self.keys)(user));
-        if let Some(local) = &self.outside.local {
+        if let Some(local) = &self.local_services.local {
             gateway.set_local_model(Arc::clone(local) as Arc<dyn LocalModel>);
         }
         gateway
     }
 
-    /// The same with what `[web.search]` and `[telemetry]` of a machine say.
-    pub fn with_services(self, services: &Services) -> Result<Self, ComputerError> {
+    /// Adds the services of `[web.search]` and `[telemetry]`.
+    pub fn with_services(self, services: &ServicesConfig) -> Result<Self, ComputerError> {
         let search = services
             .search
             .as_ref()
@@ -172,24 +171,24 @@ impl AgentServices {
     }
 
     fn web(&self, user: &UserId) -> Option<Arc<dyn Web>> {
-        let (pages, search) = (self.outside.web.clone()?, self.search.clone());
+        let (pages, search) = (self.local_services.web.clone()?, self.search.clone());
         Some(match search {
-            Some(search) => Arc::new(SearchedWeb { pages, search, keys: (self.keys)(user) }),
+            Some(search) => Arc::new(WebWithSearch { pages, search, keys: (self.keys)(user) }),
             None => pages,
         })
     }
 
-    /// Services as one user has them.
+    /// The services of one user.
     pub fn services(&self, user: &UserId) -> UserServices {
         let (search, telemetry) = (self.search.clone(), self.telemetry.clone());
         UserServices { search, telemetry, keys: (self.keys)(user) }
     }
 
-    /// The tools of MCP servers for one computer. `on_start` is called when one of their programs starts.
-    pub fn tools(&self, computer: &Computer, on_start: OnStart) -> McpTools {
+    /// The MCP tools of one computer. `on_start` is called when one of their programs starts.
+    pub fn mcp_tools(&self, computer: &Computer, on_start: OnStart) -> McpTools {
         let user = computer.log().user();
         let cells = computer.cells();
-        let launch = ServerCells::new(
+        let launch = McpServerCells::new(
             cells.settings().clone(),
             cells.shared_backend(),
             &computer.place,
@@ -197,18 +196,23 @@ impl AgentServices {
             computer::cells::folders(&computer.place),
             &self.rules,
         );
-        self.tools_in(&computer.place, user, Arc::new(launch.with_on_start(on_start)))
+        self.mcp_tools_with(&computer.place, user, Arc::new(launch.with_on_start(on_start)))
     }
 
-    /// The same, started by somebody else than the computer.
-    pub fn tools_in(&self, place: &ComputerPaths, user: &UserId, launch: Arc<dyn mcp::Launch>) -> McpTools {
+    /// Like [`mcp_tools`](Self::mcp_tools), with another way to start programs.
+    pub fn mcp_tools_with(
+        &self,
+        place: &ComputerPaths,
+        user: &UserId,
+        launch: Arc<dyn mcp::Launch>,
+    ) -> McpTools {
         let keys = (self.keys)(user);
         let keys: mcp::Keys =
             Arc::new(move |name| Some(mcp::Zeroizing::new(keys.key(name)?.expose().to_owned())));
-        McpTools::new(&self.tools, &place.state, launch, keys)
+        McpTools::new(&self.mcp_settings, &place.state, launch, keys)
     }
 
-    pub fn kit(
+    pub fn agent_environment(
         &self,
         port: Arc<dyn agents::ComputerPort>,
         gateway: Gateway,
@@ -224,12 +228,12 @@ impl AgentServices {
             toolbox,
             reserved: std::sync::Mutex::default(),
             rooms: std::sync::Mutex::default(),
-            local: Arc::clone(&self.alone),
+            local: Arc::clone(&self.local_model_lock),
         }
     }
 }
 
-/// The models of a catalog, and what is in the way of each.
+/// The models of a catalog, and why each cannot be used, if so.
 pub fn model_lines(gateway: &Gateway) -> Vec<ModelLine> {
     let lines = gateway.catalog().models.iter().map(|(name, model)| ModelLine {
         name: name.clone(),

@@ -1,4 +1,4 @@
-//! The computer as agents see it. Whatever blocks does so on threads of its own, never on those that serve.
+//! Implements the agents' port on a computer. Blocking work runs on blocking threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,66 +30,66 @@ use computer::{
 };
 use tokio::sync::watch;
 
-/// Commands of agents that run at once; others wait for their turn.
-const AT_ONCE: usize = 8;
-/// How long lists and the search may be behind the log before they are used as they are.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Places that a search tells of.
-const HITS: u32 = 50;
+/// Commands of agents that run at the same time; others wait for a permit.
+const MAX_COMMANDS: usize = 8;
+/// How long to wait until lists and search reflect the log; then they are used as they are.
+const PROJECTION_TIMEOUT: Duration = Duration::from_secs(2);
+/// Results of a search.
+const MAX_HITS: u32 = 50;
 
 #[derive(Debug)]
 pub struct ComputerAdapter {
     computer: Arc<Computer>,
     commands: Arc<Commands>,
     projected: watch::Receiver<Seq>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl ComputerAdapter {
     pub fn new(computer: Arc<Computer>, commands: Arc<Commands>, projected: watch::Receiver<Seq>) -> Self {
-        Self { computer, commands, projected, places: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self { computer, commands, projected, permits: Arc::new(Semaphore::new(MAX_COMMANDS)) }
     }
 
-    /// Does something that blocks.
-    fn block<T: Send + 'static>(
+    /// Runs blocking work.
+    fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Arc<Computer>) -> Result<T, ComputerError> + Send + 'static,
     ) -> Answer<'_, T> {
         let computer = Arc::clone(&self.computer);
         Box::pin(async move {
             match tokio::task::spawn_blocking(move || work(&computer)).await {
-                Ok(came) => came.map_err(|failure| told(&failure)),
-                Err(_) => Err(PortError::Unavailable("a part of the computer failed".into())),
+                Ok(result) => result.map_err(|failure| to_port_error(&failure)),
+                Err(_) => Err(PortError::Unavailable("an internal task of the computer failed".into())),
             }
         })
     }
 
-    /// Looks at the present. The writer's own thread answers, so nobody blocks here.
-    fn inspect<T: Send + 'static>(&self, look: impl FnOnce(&View) -> T + Send + 'static) -> Answer<'_, T> {
+    /// Reads the current view. The writer's thread runs `read`, so this does not block.
+    fn inspect<T: Send + 'static>(&self, read: impl FnOnce(&View) -> T + Send + 'static) -> Answer<'_, T> {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         self.computer.writer().inspect_with(move |view| {
-            let _ = sender.send(look(view));
+            let _ = sender.send(read(view));
         });
         Box::pin(async move {
             receiver.await.map_err(|_| PortError::Unavailable("the computer is being closed".into()))
         })
     }
 
-    /// Reads lists, once they have caught up.
-    fn look<T: Send + 'static>(
+    /// Reads the projected views, once they have caught up with the log.
+    fn read_views<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Views) -> Result<T, ComputerError> + Send + 'static,
     ) -> Answer<'_, T> {
         Box::pin(async move {
             let head = self.computer.log().head().seq;
             let mut projected = self.projected.clone();
-            let _ = tokio::time::timeout(PATIENCE, projected.wait_for(|seq| *seq >= head)).await;
-            self.block(move |computer| work(&Views::open_read_only(&computer.place.state)?)).await
+            let _ = tokio::time::timeout(PROJECTION_TIMEOUT, projected.wait_for(|seq| *seq >= head)).await;
+            self.run_blocking(move |computer| work(&Views::open_read_only(&computer.place.state)?)).await
         })
     }
 }
 
-fn told(failure: &ComputerError) -> PortError {
+fn to_port_error(failure: &ComputerError) -> PortError {
     match failure.code {
         ErrorCode::Busy | ErrorCode::StorageFull | ErrorCode::ReadOnly | ErrorCode::Failed => {
             PortError::Unavailable(failure.message.clone())
@@ -128,7 +128,7 @@ impl ComputerPort for ComputerAdapter {
         ids::op()
     }
 
-    /// The writer's own threads answer, so nobody blocks here.
+    /// The writer's threads do the work, so this does not block.
     fn record(&self, submission: AgentSubmission) -> Answer<'_, Option<Seq>> {
         let AgentSubmission { origin, action, contents } = submission;
         let submission = Submission::new(origin, ChangeRequest::Do(action), contents);
@@ -146,12 +146,12 @@ impl ComputerPort for ComputerAdapter {
         })
     }
 
-    fn keep(&self, bytes: Vec<u8>) -> Answer<'_, ContentRef> {
-        self.block(move |computer| Ok(computer.log().stage(&mut &*bytes)?.content()))
+    fn store_content(&self, bytes: Vec<u8>) -> Answer<'_, ContentRef> {
+        self.run_blocking(move |computer| Ok(computer.log().stage(&mut &*bytes)?.content()))
     }
 
     fn content(&self, hash: ContentHash) -> Answer<'_, Vec<u8>> {
-        self.block(move |computer| Ok(read_content(&**computer.log(), &hash)?))
+        self.run_blocking(move |computer| Ok(read_content(&**computer.log(), &hash)?))
     }
 
     fn open_runs(&self) -> Answer<'_, Vec<RunId>> {
@@ -165,14 +165,14 @@ impl ComputerPort for ComputerAdapter {
     }
 
     fn events_of(&self, run: RunId) -> Answer<'_, Vec<Event>> {
-        self.block(move |computer| {
+        self.run_blocking(move |computer| {
             let log = &**computer.log();
             let stored = log.run(run)?;
             Ok(stored.iter().map(|stored| decode_event(log, stored)).collect::<Result<_, _>>()?)
         })
     }
 
-    fn standing(&self, run: RunId) -> Answer<'_, RunContext> {
+    fn run_context(&self, run: RunId) -> Answer<'_, RunContext> {
         let now = ids::now();
         self.inspect(move |view| {
             let setting = |key: &str| view.setting(key);
@@ -208,13 +208,13 @@ impl ComputerPort for ComputerAdapter {
 
     fn list(&self, folder: Option<FilePath>) -> Answer<'_, Option<FolderListing>> {
         Box::pin(async move {
-            // A folder is recorded only if it is empty; any other is known by what is in it.
+            // The log records only empty folders; others exist through their files.
             let is_there = match folder.clone() {
                 Some(path) => self.file(path).await?.is_some_and(|found| found.node == FileNode::Folder),
                 None => true,
             };
             let above = folder.clone();
-            let names = self.look(move |views| {
+            let names = self.read_views(move |views| {
                 let names = views.children(folder.as_ref())?.into_iter().map(|child| {
                     let name = child.path.rsplit('/').next().unwrap_or_default().to_owned();
                     if child.node == FileNode::Folder { format!("{name}/") } else { name }
@@ -223,18 +223,20 @@ impl ComputerPort for ComputerAdapter {
                 Ok((is_there || !names.is_empty()).then_some(names))
             });
             let Some(names) = names.await? else { return Ok(None) };
-            let taint = self.inspect(move |view| labels_in(view, above.as_ref())).await?;
+            let taint = self.inspect(move |view| folder_taint(view, above.as_ref())).await?;
             Ok(Some(FolderListing { names, taint }))
         })
     }
 
     fn search(&self, words: String) -> Answer<'_, Vec<FileHit>> {
         Box::pin(async move {
-            let looked = words.clone();
+            let query = words.clone();
             let (named, holding) = self
-                .look(move |views| Ok((views.named(&looked, HITS)?, views.search(&looked, HITS)?)))
+                .read_views(move |views| {
+                    Ok((views.named(&query, MAX_HITS)?, views.search(&query, MAX_HITS)?))
+                })
                 .await?;
-            self.block(move |computer| {
+            self.run_blocking(move |computer| {
                 let parsed = |path: &str| FilePath::parse(path).ok();
                 let labels = |path: &FilePath| {
                     let path = path.clone();
@@ -246,7 +248,7 @@ impl ComputerPort for ComputerAdapter {
                 let mut seen = BTreeSet::new();
                 for path in holding.iter().filter_map(|hit| parsed(&hit.path)) {
                     if seen.insert(path.clone()) {
-                        let (line, taint) = (line_with(computer, &path, &words)?, labels(&path)?);
+                        let (line, taint) = (first_matching_line(computer, &path, &words)?, labels(&path)?);
                         hits.push(FileHit { path, line, taint });
                     }
                 }
@@ -263,20 +265,20 @@ impl ComputerPort for ComputerAdapter {
     }
 
     fn exec(&self, by: CommandOrigin, command: RunCommand) -> Answer<'_, Seq> {
-        let (computer, commands, places) =
-            (Arc::clone(&self.computer), Arc::clone(&self.commands), Arc::clone(&self.places));
+        let (computer, commands, permits) =
+            (Arc::clone(&self.computer), Arc::clone(&self.commands), Arc::clone(&self.permits));
         Box::pin(async move {
-            let asked = Instant::now();
-            let place = places.acquire_owned().await;
-            let left = by.left.map(|left| left.saturating_sub(asked.elapsed()));
+            let requested_at = Instant::now();
+            let permit = permits.acquire_owned().await;
+            let left = by.left.map(|left| left.saturating_sub(requested_at.elapsed()));
             let ran = tokio::task::spawn_blocking(move || {
-                let _place = place;
+                let _permit = permit;
                 let op = by.origin.op;
                 let agent =
                     ByAgent { run: by.run, task: by.task, read_policy: read_policy(by.read_policy), left };
                 let caller = Caller { origin: by.origin, agent: Some(agent) };
                 let ran = commands.run_here(&computer, &caller, &command);
-                // What it came to is in the log, also where it failed.
+                // The result is in the log, also if the command failed.
                 let events = computer.log().operation(op)?;
                 match (ran, events.last().filter(|event| event.name == "tool.result")) {
                     (_, Some(result)) => Ok(result.seq),
@@ -287,8 +289,8 @@ impl ComputerPort for ComputerAdapter {
                 }
             });
             match ran.await {
-                Ok(came) => came.map_err(|failure| told(&failure)),
-                Err(_) => Err(PortError::Unavailable("a part of the computer failed".into())),
+                Ok(result) => result.map_err(|failure| to_port_error(&failure)),
+                Err(_) => Err(PortError::Unavailable("an internal task of the computer failed".into())),
             }
         })
     }
@@ -304,19 +306,19 @@ impl ComputerPort for ComputerAdapter {
         });
     }
 
-    fn say(&self, run: RunId, task: TaskId, text: &str) {
+    fn stream_text(&self, run: RunId, task: TaskId, text: &str) {
         self.computer.say(AgentSpeech { run, task, text: text.into() });
     }
 }
 
-/// What an agent may read, for the computer that runs its commands.
+/// The read policy of an agent, for the computer that runs its commands.
 fn read_policy(policy: PortReadPolicy) -> ReadPolicy {
     let own = policy.clone();
     ReadPolicy::new(move |path| own.may_read(path), move |path| policy.may_everyone_read(path))
 }
 
-/// Labels of the names in a folder: those of its files, and those of the folders in it that hold nothing without a label.
-fn labels_in(view: &View, folder: Option<&FilePath>) -> Vec<Taint> {
+/// The taint labels of a folder listing: of its files, and of subfolders in which every file is tainted.
+fn folder_taint(view: &View, folder: Option<&FilePath>) -> Vec<Taint> {
     let mut labels = BTreeSet::new();
     let mut folders: BTreeMap<FilePath, (u32, BTreeSet<Taint>)> = BTreeMap::new();
     for (path, own) in view.tainted_files.iter() {
@@ -335,12 +337,17 @@ fn labels_in(view: &View, folder: Option<&FilePath>) -> Vec<Taint> {
     labels.into_iter().collect()
 }
 
-/// The first line of a file that holds one of the words.
-fn line_with(computer: &Computer, path: &FilePath, words: &str) -> Result<Option<String>, ComputerError> {
-    const MOST: u64 = 1 << 20;
+/// The first line of a file that contains one of the words.
+fn first_matching_line(
+    computer: &Computer,
+    path: &FilePath,
+    words: &str,
+) -> Result<Option<String>, ComputerError> {
+    const MAX_FILE_BYTES: u64 = 1 << 20;
     let wanted = path.clone();
     let node = computer.writer().inspect(move |view| view.files.get(&wanted).cloned())?;
-    let Some(content) = node.and_then(|node| node.content()).filter(|content| content.size <= MOST) else {
+    let Some(content) = node.and_then(|node| node.content()).filter(|content| content.size <= MAX_FILE_BYTES)
+    else {
         return Ok(None);
     };
     let Ok(bytes) = read_content(&**computer.log(), &content.hash) else { return Ok(None) };

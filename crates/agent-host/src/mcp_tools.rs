@@ -1,4 +1,4 @@
-//! Tools of MCP servers, as agents of one computer see them.
+//! The MCP tools of one computer, for its agents.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use shared_types::wire::{ToolLine, ToolServerKind, ToolServerLine, ToolServerSta
 
 use computer::error::{ComputerError, ErrorCode};
 
-/// Where a computer keeps what servers said of their tools.
+/// The folder in which a computer stores the tool definitions of its servers.
 const FOLDER: &str = "mcp";
 
 /// See the module. Cheap to clone.
@@ -22,7 +22,7 @@ pub struct McpTools {
     servers: Servers,
 }
 
-/// Roles that hold tools: all but the one that only hands work on.
+/// Roles that use tools: all except the conductor, which only delegates.
 fn roles() -> Vec<&'static str> {
     let roles = agents::roles::ROLES.into_iter().filter(|role| *role != Role::Conductor);
     roles.map(Role::name).collect()
@@ -33,7 +33,7 @@ pub fn settings(table: Option<&toml::Table>) -> Result<Settings, ComputerError> 
     let Some(table) = table else { return Ok(Settings::default()) };
     let parsed = Settings::parse(table, &roles());
     let mut settings = parsed.map_err(|e| ComputerError::new(ErrorCode::BadRequest, e.to_string()))?;
-    // Folders may be named from the person's home.
+    // Folders may start with `~` for the home folder.
     let home = std::env::home_dir();
     for server in settings.servers.values_mut() {
         if let (Endpoint::Program(program), Some(home)) = (&mut server.endpoint, &home) {
@@ -54,27 +54,27 @@ impl McpTools {
         Self { servers: Servers::new(settings, &state.join(FOLDER), &launch, &keys) }
     }
 
-    /// Whether any server is set up.
+    /// Whether no server is configured.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
 
-    /// Starts every server, to see whether it answers.
+    /// Starts every server, to find out whether it answers.
     pub async fn reach_all(&self) {
         self.servers.start_all().await;
     }
 
-    /// Starts one anew, and waits for that; whether there is one of this name.
+    /// Restarts a server and waits for it. Returns whether a server has this name.
     pub async fn restart(&self, name: &str) -> bool {
         self.servers.restart(name).await
     }
 
-    /// Ends every program for good.
+    /// Stops every program for good.
     pub async fn end(&self) {
         self.servers.end().await;
     }
 
-    /// How the servers stand, as far as is known.
+    /// The last known state of each server.
     pub fn lines(&self) -> Vec<ToolServerLine> {
         self.servers.statuses().into_iter().map(line).collect()
     }
@@ -138,8 +138,8 @@ impl Toolbox for McpTools {
         input: Map<String, Value>,
     ) -> FromToolbox<'a, ExternalToolResult> {
         Box::pin(async move {
-            let said = self.servers.call(&tool.server, &tool.tool, input).await;
-            ExternalToolResult { text: said.text, failed: said.failed, cut_off: said.cut_off }
+            let result = self.servers.call(&tool.server, &tool.tool, input).await;
+            ExternalToolResult { text: result.text, failed: result.failed, cut_off: result.cut_off }
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What a model was told before it took a turn, put together again from what was known then.
+//! Reconstructs the prompt that a model received before a turn, from the events that existed then.
 
 use agents::history::History;
 use agents::roles;
@@ -9,25 +9,30 @@ use shared_types::payload::llm::{LlmEvent, LlmReply};
 use shared_types::wire::StepParts;
 use shared_types::{Event, Payload, RunId};
 
-/// Bytes of it that are shown, from the end on: what came last is what was answered.
-const SHOWN: usize = 256 << 10;
+/// The end of the prompt is shown, at most this many bytes.
+const MAX_PROMPT_BYTES: usize = 256 << 10;
 
-/// Adds what its model was told to the parts of a step, where the step is a turn of a model.
+/// Adds the prompt to the parts of a step, if the step is a turn of a model.
 pub fn add_prompt(log: &dyn EventLog, run: RunId, parts: &mut StepParts) -> Result<(), ReadError> {
     let stored = log.run(run)?;
     let events = stored.iter().map(|stored| decode_event(log, stored)).collect::<Result<Vec<Event>, _>>()?;
     let reply = events.iter().find(|event| event.seq == parts.step.seq).map(|event| &event.payload);
     if let Some(Payload::Llm(LlmEvent::Reply(reply))) = reply
-        && let Some((told, note)) = before(log, run, &events, reply)
+        && let Some((prompt, note)) = prompt_before(log, run, &events, reply)
     {
-        parts.input = Some(told);
+        parts.input = Some(prompt);
         parts.notes.push(note);
     }
     Ok(())
 }
 
-/// Nothing, where the agent is not known. `events` are all of the run.
-fn before(log: &dyn EventLog, run: RunId, events: &[Event], reply: &LlmReply) -> Option<(String, String)> {
+/// The prompt before a reply, with a note. `None` if the agent is unknown. `events` are all events of the run.
+fn prompt_before(
+    log: &dyn EventLog,
+    run: RunId,
+    events: &[Event],
+    reply: &LlmReply,
+) -> Option<(String, String)> {
     let known = events.iter().position(|event| event.seq > reply.seen).unwrap_or(events.len());
     let history = History::from_events(run, &events[..known]);
     let task = history.tasks.get(&reply.task)?;
@@ -37,20 +42,24 @@ fn before(log: &dyn EventLog, run: RunId, events: &[Event], reply: &LlmReply) ->
             texts.insert(hash, String::from_utf8_lossy(&bytes).into());
         }
     }
-    let told = transcript::conversation(&history, task, &texts);
-    let words = roles::named(&task.role).map(|role| role.system_prompt().to_owned());
-    let parts: Vec<String> = words.into_iter().chain(told.messages.iter().map(in_text)).collect();
+    let conversation = transcript::conversation(&history, task, &texts);
+    let system_prompt = roles::named(&task.role).map(|role| role.system_prompt().to_owned());
+    let parts: Vec<String> =
+        system_prompt.into_iter().chain(conversation.messages.iter().map(as_text)).collect();
     let text = parts.join("\n\n———\n\n");
-    let from = text.ceil_char_boundary(text.len().saturating_sub(SHOWN));
+    let from = text.ceil_char_boundary(text.len().saturating_sub(MAX_PROMPT_BYTES));
     let note = if from > 0 {
-        format!("The last {} KiB of what it was told are shown, without its tools.", SHOWN >> 10)
+        format!(
+            "Only the last {} KiB of the prompt are shown, without tool definitions.",
+            MAX_PROMPT_BYTES >> 10
+        )
     } else {
-        "Its tools are not shown, nor what was left out for a model that reads less.".to_owned()
+        "Tool definitions are not shown, and omissions for a smaller context are not marked.".to_owned()
     };
     Some((text[from..].to_owned(), note))
 }
 
-fn in_text(message: &Message) -> String {
+fn as_text(message: &Message) -> String {
     match message {
         Message::User { text } => text.clone(),
         Message::Model { text, calls } => {

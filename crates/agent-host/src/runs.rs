@@ -1,4 +1,4 @@
-//! Carries out runs of agents on one computer: follows the log and sends runs their events. Nothing reaches a run in any
+//! Carries out the runs of one computer: follows the log and sends each run its events. Runs receive nothing in any
 //! other way.
 
 use std::ops::ControlFlow;
@@ -17,21 +17,21 @@ use tokio::sync::watch;
 use crate::agent_services::AgentServices;
 use crate::computer_adapter::ComputerAdapter;
 use crate::mcp_tools::McpTools;
-use crate::telemetry::Traced;
+use crate::telemetry::RunTelemetry;
 
-/// The runs of one computer, and how far the log was followed for them.
+/// The runs of one computer, and the position up to which the log was read for them.
 #[derive(Debug)]
 pub struct RunHost {
     computer: Arc<Computer>,
     services: AgentServices,
     gateway: Gateway,
     runs: OpenRuns,
-    /// Everything up to here was sent to the runs that it concerns.
+    /// All events up to here were sent to their runs.
     seen: Mutex<Seq>,
 }
 
 impl RunHost {
-    /// `projected` says how far lists and search have followed the log.
+    /// `projected` is the position up to which lists and search reflect the log.
     pub fn new(
         computer: &Arc<Computer>,
         commands: &Arc<Commands>,
@@ -42,7 +42,8 @@ impl RunHost {
     ) -> Self {
         let seen = Mutex::new(computer.log().head().seq);
         let port = ComputerAdapter::new(Arc::clone(computer), Arc::clone(commands), projected);
-        let environment = services.kit(Arc::new(port), gateway.clone(), computer.log().user(), tools);
+        let environment =
+            services.agent_environment(Arc::new(port), gateway.clone(), computer.log().user(), tools);
         let (computer, services) = (Arc::clone(computer), services.clone());
         Self { computer, services, gateway: gateway.clone(), runs: OpenRuns::new(environment), seen }
     }
@@ -58,19 +59,20 @@ impl RunHost {
         let failed = |e: agents::PortError| ComputerError::new(ErrorCode::Failed, e.to_string());
         self.runs.resume().await.map_err(failed)?.into_iter().for_each(&start);
         let telemetry = self.services.telemetry.as_ref();
-        let mut traced = telemetry.map(|telemetry| Traced::new(telemetry, self.gateway.catalog()));
+        let mut run_telemetry =
+            telemetry.map(|telemetry| RunTelemetry::new(telemetry, self.gateway.catalog()));
         loop {
             let host = Arc::clone(self);
             let read = tokio::task::spawn_blocking(move || {
                 let unread = host.unread_events();
-                if let (Ok((events, _)), Some(traced)) = (&unread, &mut traced) {
-                    traced.tell(events, &**host.computer.log());
+                if let (Ok((events, _)), Some(run_telemetry)) = (&unread, &mut run_telemetry) {
+                    run_telemetry.add_events(events, &**host.computer.log());
                 }
-                (unread, traced)
+                (unread, run_telemetry)
             });
-            let (unread, same) =
+            let (unread, returned) =
                 read.await.map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
-            traced = same;
+            run_telemetry = returned;
             let (events, through) = unread?;
             self.runs.dispatch(&events).into_iter().for_each(&start);
             // Only now: if this part fails before, the next one dispatches the same events again.
@@ -80,8 +82,8 @@ impl RunHost {
                 changed = appended.changed() => if changed.is_err() { break },
             }
         }
-        if let Some(traced) = traced {
-            traced.close().await;
+        if let Some(run_telemetry) = run_telemetry {
+            run_telemetry.close().await;
         }
         Ok(())
     }
@@ -103,7 +105,7 @@ impl RunHost {
     }
 }
 
-/// Events of runs after a seq, and how far was read.
+/// Events of runs after a seq, and the position up to which was read.
 fn of_runs(log: &dyn EventLog, after: Seq) -> Result<(Vec<Event>, Seq), ComputerError> {
     let (mut events, mut through) = (Vec::new(), after);
     let mut broken = None;

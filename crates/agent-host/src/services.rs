@@ -1,4 +1,4 @@
-//! Services beside models as one user has them: who searches the web with their key, and where spans go.
+//! The services of one user other than models: web search with their key, and telemetry.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,13 +6,13 @@ use std::time::Instant;
 use models::ApiKeys;
 use shared_types::wire::{SearchLine, SearchTried, ServiceList};
 
-use crate::address::shown;
+use crate::address::redacted;
 use crate::telemetry::Telemetry;
 use crate::web;
 use web_access::search::Search;
 
-/// A word that every search finds something for.
-const WORD: &str = "choir";
+/// A query for which every search finds something.
+const TEST_QUERY: &str = "choir";
 
 /// See the module.
 pub struct UserServices {
@@ -35,10 +35,10 @@ impl UserServices {
         }
     }
 
-    /// Searches for a word, if a search is set up.
+    /// Runs a test search, if search is configured.
     pub async fn try_search(&self) -> Option<SearchTried> {
         let started = Instant::now();
-        let found = web::find(self.search.as_ref()?, WORD.to_owned(), &*self.keys).await;
+        let found = web::search_with_key(self.search.as_ref()?, TEST_QUERY.to_owned(), &*self.keys).await;
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Some(match found {
             Ok(hits) => SearchTried { ok: true, results: hits.len() as u64, trouble: None, millis },
@@ -47,13 +47,13 @@ impl UserServices {
     }
 }
 
-/// A provider of searches as the person sees it.
+/// A search provider as shown to the person.
 pub fn search_line(search: &Search) -> SearchLine {
     let provider = search.key_name().to_owned();
     SearchLine {
         key: search.needs_key().then(|| provider.clone()),
         provider,
-        address: shown(&search.base_url()),
+        address: redacted(&search.base_url()),
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_provider_is_shown_with_where_it_listens_and_the_key_that_it_needs() {
+    fn a_provider_is_shown_with_its_address_and_its_key() {
         let line = |kind, base: Option<&str>| {
             let base_url = base.map(|base| Url::parse(base).unwrap());
             search_line(&Search::new(&SearchConfig { kind, base_url }).unwrap())

@@ -1,6 +1,7 @@
-//! Spans of agents for a collector that the machine's owner named (`[telemetry]`), over OTLP with JSON. Off by default.
+//! Sends spans of agents to the collector that the machine's owner configured (`[telemetry]`), over OTLP with JSON.
+//! Off by default.
 //!
-//! It follows the log beside the choir and is in nobody's way: spans that a collector does not take in time are dropped.
+//! It follows the log independently of agents. Spans that the collector does not accept in time are dropped.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,19 +20,19 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use url::Url;
 
-use crate::address::shown;
+use crate::address::redacted;
 use computer::error::{ComputerError, ErrorCode};
 
-/// Spans that wait for the collector at most.
-const WAITING: usize = 4096;
-/// Spans of one request, and how long they are gathered.
+/// Spans that may wait for the collector.
+const QUEUE_LENGTH: usize = 4096;
+/// Spans of one request, and how long they are collected.
 const BATCH: usize = 256;
-const GATHER: Duration = Duration::from_millis(500);
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long closing a computer waits for the last of them.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// Bytes of a text in a span, where contents are told.
-const TEXT: usize = 32 << 10;
+const BATCH_INTERVAL: Duration = Duration::from_millis(500);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long closing a computer waits for the last spans.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest text in a span, if contents are sent.
+const MAX_TEXT_BYTES: usize = 32 << 10;
 
 /// `[telemetry]` of `choir.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -39,7 +40,7 @@ const TEXT: usize = 32 << 10;
 pub struct TelemetryConfig {
     /// The collector, such as `http://127.0.0.1:4318`.
     pub otlp: Url,
-    /// Whether what models and tools said is told, too.
+    /// Whether texts of models and tools are sent, too.
     #[serde(default)]
     pub contents: bool,
 }
@@ -55,45 +56,45 @@ pub struct Telemetry {
 impl Telemetry {
     pub fn new(config: &TelemetryConfig) -> Result<Self, ComputerError> {
         let wrong =
-            |why: String| ComputerError::new(ErrorCode::BadRequest, format!("[telemetry] otlp: {why}"));
+            |reason: String| ComputerError::new(ErrorCode::BadRequest, format!("[telemetry] otlp: {reason}"));
         let url = format!("{}/v1/traces", config.otlp.as_str().trim_end_matches('/'));
         let url = Url::parse(&url).map_err(|e| wrong(e.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(wrong(format!("{url} is neither http nor https")));
         }
         models::prepare_tls();
-        let client = Client::builder().redirect(redirect::Policy::none()).timeout(PATIENCE).build();
+        let client = Client::builder().redirect(redirect::Policy::none()).timeout(REQUEST_TIMEOUT).build();
         let client = client.map_err(|e| wrong(e.to_string()))?;
         Ok(Self { client, url, contents: config.contents })
     }
 
-    /// As the person sees it.
+    /// The collector as shown to the person.
     pub fn line(&self) -> TelemetryLine {
-        TelemetryLine { address: shown(&self.url), contents: self.contents }
+        TelemetryLine { address: redacted(&self.url), contents: self.contents }
     }
 
-    /// Sends what is told until nobody tells anything any more.
-    async fn send_all(self, mut told: mpsc::Receiver<Span>) {
+    /// Sends queued spans until the queue is closed.
+    async fn send_all(self, mut queue: mpsc::Receiver<Span>) {
         let mut was_refused = false;
         loop {
             let mut spans = Vec::new();
-            if told.recv_many(&mut spans, BATCH).await == 0 {
+            if queue.recv_many(&mut spans, BATCH).await == 0 {
                 return;
             }
-            let gathered = tokio::time::sleep(GATHER);
-            tokio::pin!(gathered);
+            let interval = tokio::time::sleep(BATCH_INTERVAL);
+            tokio::pin!(interval);
             while spans.len() < BATCH {
                 tokio::select! {
-                    span = told.recv() => match span {
+                    span = queue.recv() => match span {
                         Some(span) => spans.push(span),
                         None => break,
                     },
-                    () = &mut gathered => break,
+                    () = &mut interval => break,
                 }
             }
             let refused = self.send(&spans).await.err();
-            if let Some(why) = refused.as_ref().filter(|_| !was_refused) {
-                tracing::warn!(why, "the collector of telemetry takes no spans; they are dropped");
+            if let Some(reason) = refused.as_ref().filter(|_| !was_refused) {
+                tracing::warn!(reason, "the telemetry collector does not accept spans; they are dropped");
             }
             was_refused = refused.is_some();
         }
@@ -103,33 +104,37 @@ impl Telemetry {
         let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
         let response = request.body(otlp(spans).to_string()).send().await;
         let response = response.map_err(|e| e.without_url().to_string())?;
-        if response.status().is_success() { Ok(()) } else { Err(format!("it answers {}", response.status())) }
+        if response.status().is_success() {
+            Ok(())
+        } else {
+            Err(format!("HTTP status {}", response.status()))
+        }
     }
 }
 
-/// The runs of one computer on their way to a collector.
+/// Converts the events of one computer's runs to spans and queues them.
 #[derive(Debug)]
-pub(crate) struct Traced {
+pub(crate) struct RunTelemetry {
     runs: BTreeMap<RunId, Spans>,
     catalog: Catalog,
     contents: bool,
-    told: mpsc::Sender<Span>,
+    queue: mpsc::Sender<Span>,
     sending: JoinHandle<()>,
 }
 
-struct Lookup<'a> {
+struct SpanLookup<'a> {
     catalog: &'a Catalog,
     log: Option<&'a dyn EventLog>,
 }
 
-impl SpanSource for Lookup<'_> {
+impl SpanSource for SpanLookup<'_> {
     fn model(&self, alias: &str) -> (String, String) {
         let Some(model) = self.catalog.models.get(alias) else { return ("unknown".into(), alias.into()) };
         let kind = self.catalog.providers.get(&model.provider).map(|provider| provider.kind);
         let provider = match kind {
             Some(ProviderKind::Anthropic) => "anthropic",
             Some(ProviderKind::Bedrock) => "aws.bedrock",
-            // Many speak this protocol, and each has a name of its own.
+            // Many providers use this protocol; report each under its own name.
             Some(ProviderKind::Openai | ProviderKind::Local) | None => &model.provider,
         };
         (provider.to_owned(), model.id.clone())
@@ -138,29 +143,29 @@ impl SpanSource for Lookup<'_> {
     fn content(&self, hash: ContentHash) -> Option<String> {
         let bytes = read_content(self.log?, &hash).ok()?;
         let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        text.truncate(text.floor_char_boundary(TEXT));
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
         Some(text)
     }
 }
 
-impl Traced {
-    /// Has to be called where tasks can be spawned.
+impl RunTelemetry {
+    /// Must be called inside a Tokio runtime.
     pub(crate) fn new(telemetry: &Telemetry, catalog: &Catalog) -> Self {
-        let (told, waiting) = mpsc::channel(WAITING);
+        let (queue, waiting) = mpsc::channel(QUEUE_LENGTH);
         let sending = tokio::spawn(telemetry.clone().send_all(waiting));
         let (catalog, contents) = (catalog.clone(), telemetry.contents);
-        Self { runs: BTreeMap::new(), catalog, contents, told, sending }
+        Self { runs: BTreeMap::new(), catalog, contents, queue, sending }
     }
 
-    /// The next events of the log.
-    pub(crate) fn tell(&mut self, events: &[Event], log: &dyn EventLog) {
-        let lookup = Lookup { catalog: &self.catalog, log: self.contents.then_some(log) };
+    /// Adds the next events of the log.
+    pub(crate) fn add_events(&mut self, events: &[Event], log: &dyn EventLog) {
+        let lookup = SpanLookup { catalog: &self.catalog, log: self.contents.then_some(log) };
         for event in events {
             let Some(run) = event.run_id else { continue };
-            let spans = self.runs.entry(run).or_insert_with(|| before(run, event, log, &lookup));
+            let spans = self.runs.entry(run).or_insert_with(|| spans_before(run, event, log, &lookup));
             if let Some(span) = spans.add(event, &lookup) {
-                // Whoever cannot follow misses some.
-                let _ = self.told.try_send(span);
+                // If the queue is full, the span is dropped.
+                let _ = self.queue.try_send(span);
             }
             let is_over = matches!(
                 event.payload,
@@ -172,15 +177,15 @@ impl Traced {
         }
     }
 
-    /// Waits a little for the last of them.
+    /// Waits briefly for the last spans to be sent.
     pub(crate) async fn close(self) {
-        drop(self.told);
-        let _ = tokio::time::timeout(FAREWELL, self.sending).await;
+        drop(self.queue);
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.sending).await;
     }
 }
 
-/// A run that began before this process did: who works in it is known from the log.
-fn before(run: RunId, event: &Event, log: &dyn EventLog, lookup: &Lookup<'_>) -> Spans {
+/// Restores the spans of a run that began before this process started, from the log.
+fn spans_before(run: RunId, event: &Event, log: &dyn EventLog, lookup: &SpanLookup<'_>) -> Spans {
     let mut spans = Spans::new(run);
     let past = log.run(run).unwrap_or_default();
     for stored in past.iter().filter(|stored| stored.seq < event.seq) {
@@ -191,7 +196,7 @@ fn before(run: RunId, event: &Event, log: &dyn EventLog, lookup: &Lookup<'_>) ->
     spans
 }
 
-/// Spans as a collector wants them.
+/// Encodes spans as OTLP JSON.
 fn otlp(spans: &[Span]) -> Value {
     let nanos = |at: Timestamp| format!("{}000000", at.millis().max(0));
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -226,7 +231,7 @@ fn any_value(value: &Value) -> Value {
             let values: Vec<Value> = values.iter().map(any_value).collect();
             json!({ "arrayValue": { "values": values } })
         }
-        // Whole numbers of 64 bits are texts in JSON.
+        // OTLP writes 64-bit integers as JSON strings.
         Value::Number(number) => json!({ "intValue": number.to_string() }),
         Value::Bool(value) => json!({ "boolValue": value }),
         Value::String(text) => json!({ "stringValue": text }),

@@ -13,9 +13,9 @@ use web_access::{FetchError, PublicWeb};
 pub struct PublicPages(pub PublicWeb);
 
 impl Web for PublicPages {
-    fn fetch(&self, url: Url, may: MayFetch) -> FromWeb<'_, Page> {
+    fn fetch(&self, url: Url, may_fetch: MayFetch) -> FromWeb<'_, Page> {
         Box::pin(async move {
-            let page = self.0.fetch(url, may).await.map_err(in_port)?;
+            let page = self.0.fetch(url, may_fetch).await.map_err(to_web_error)?;
             Ok(Page { url: page.url, title: None, text: page.text })
         })
     }
@@ -25,37 +25,37 @@ impl Web for PublicPages {
     }
 }
 
-/// Pages of one, searches of another, with one user's key.
-pub(crate) struct SearchedWeb {
+/// The web with a search provider and one user's key.
+pub(crate) struct WebWithSearch {
     pub(crate) pages: Arc<dyn Web>,
     pub(crate) search: Search,
     pub(crate) keys: Arc<dyn ApiKeys>,
 }
 
-impl Web for SearchedWeb {
-    fn fetch(&self, url: Url, may: MayFetch) -> FromWeb<'_, Page> {
-        self.pages.fetch(url, may)
+impl Web for WebWithSearch {
+    fn fetch(&self, url: Url, may_fetch: MayFetch) -> FromWeb<'_, Page> {
+        self.pages.fetch(url, may_fetch)
     }
 
-    fn search(&self, words: String) -> Option<FromWeb<'_, Vec<WebHit>>> {
-        Some(Box::pin(find(&self.search, words, &*self.keys)))
+    fn search(&self, query: String) -> Option<FromWeb<'_, Vec<WebHit>>> {
+        Some(Box::pin(search_with_key(&self.search, query, &*self.keys)))
     }
 }
 
-/// Searches with the key that the vault has at this moment.
-pub(crate) async fn find(
+/// Searches with the key that the vault has now.
+pub(crate) async fn search_with_key(
     search: &Search,
-    words: String,
+    query: String,
     keys: &dyn ApiKeys,
 ) -> Result<Vec<WebHit>, WebError> {
     let key = keys.key(search.key_name());
-    let hits = search.find(words, key.as_ref().map(|key| key.expose())).await.map_err(in_port)?;
+    let hits = search.search(query, key.as_ref().map(|key| key.expose())).await.map_err(to_web_error)?;
     Ok(hits.into_iter().map(|SearchHit { title, url, text }| WebHit { title, url, text }).collect())
 }
 
-fn in_port(error: FetchError) -> WebError {
+fn to_web_error(error: FetchError) -> WebError {
     match error {
-        FetchError::NotSent(why) => WebError::NotSent(why),
-        FetchError::Failed(why) => WebError::Failed(why),
+        FetchError::NotSent(reason) => WebError::NotSent(reason),
+        FetchError::Failed(reason) => WebError::Failed(reason),
     }
 }

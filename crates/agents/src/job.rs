@@ -207,7 +207,7 @@ impl Job {
             let content = ContentRef::of(&bytes);
             return Ok(StagedContent { content, bytes: Some((content.hash, bytes)) });
         }
-        Ok(StagedContent { content: self.port().keep(bytes).await?, bytes: None })
+        Ok(StagedContent { content: self.port().store_content(bytes).await?, bytes: None })
     }
 
     /// Prepares a text to be recorded, and caches it because the model will read it next.

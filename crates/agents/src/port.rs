@@ -145,14 +145,15 @@ pub trait ComputerPort: Send + Sync + 'static {
     /// Records an action. Returns the position of its last event, if it made any.
     fn record(&self, submission: AgentSubmission) -> Answer<'_, Option<Seq>>;
     /// Stores a content that is too large to be part of a submission.
-    fn keep(&self, bytes: Vec<u8>) -> Answer<'_, ContentRef>;
+    fn store_content(&self, bytes: Vec<u8>) -> Answer<'_, ContentRef>;
     fn content(&self, hash: ContentHash) -> Answer<'_, Vec<u8>>;
 
     /// Runs that are not over.
     fn open_runs(&self) -> Answer<'_, Vec<RunId>>;
     /// All events of a run, in order.
     fn events_of(&self, run: RunId) -> Answer<'_, Vec<Event>>;
-    fn standing(&self, run: RunId) -> Answer<'_, RunContext>;
+    /// Grants, budgets and settings that apply to a run.
+    fn run_context(&self, run: RunId) -> Answer<'_, RunContext>;
 
     fn file(&self, path: FilePath) -> Answer<'_, Option<FoundFile>>;
     /// `None`, if there is no such folder.
@@ -169,5 +170,5 @@ pub trait ComputerPort: Send + Sync + 'static {
     fn stop(&self, call: OpId);
 
     /// Streams the text that an agent's model is writing to the tabs that watch. An empty text discards the text so far.
-    fn say(&self, run: RunId, task: TaskId, text: &str);
+    fn stream_text(&self, run: RunId, task: TaskId, text: &str);
 }

@@ -1,7 +1,7 @@
-//! Adopting an archive: an empty computer becomes the one that was exported.
+//! Adopts an archive: an empty computer becomes the exported one.
 //!
-//! A whole new log is built in `import-new/` beside the present one and only then put in its place, so a crash or a
-//! failure leaves either the old computer or the new one (see [`swap`]).
+//! A complete new log is built in `import-new/` beside the current one and then replaces it, so a crash or an error
+//! leaves either the old computer or the new one (see [`swap`]).
 
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
@@ -12,15 +12,15 @@ use event_log::sqlite::AdoptError;
 use event_log::{EventLog, LogLock, SqliteLog};
 use shared_types::{Seq, UserId};
 
-use super::contents::take_in;
+use super::contents::copy_into_log;
 use super::error::disk;
 use super::events::Events;
 use super::{ImportError, Progress, Verified, swap};
 
-/// A computer is empty as long as nothing but its making is in its log.
-const EMPTY: Seq = Seq(1);
+/// The head of an empty computer: its log holds only its creation.
+const EMPTY_LOG_HEAD: Seq = Seq(1);
 
-/// Makes the archive's log the log of `state_dir`, for `user`. No process may hold the log.
+/// Makes the archive's log the log of `state_dir`, for `user`. No process may hold the log's lock.
 pub fn adopt(
     verified: &Verified,
     state_dir: &Path,
@@ -29,19 +29,19 @@ pub fn adopt(
 ) -> Result<(), ImportError> {
     DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(disk("make", state_dir))?;
     let lock = LogLock::take(state_dir)?;
-    swap::settle(state_dir)?;
+    swap::finish_locked(state_dir)?;
     let present = SqliteLog::head_of(state_dir, &lock)?.seq;
-    if present > EMPTY {
+    if present > EMPTY_LOG_HEAD {
         return Err(ImportError::NotEmpty(present));
     }
     let new = state_dir.join(swap::NEW);
     let built = build(verified, &new, user, progress).and_then(|()| swap::commit(state_dir));
     if built.is_err() {
-        // A failure here changes nothing: what is left is rolled back at the next opening.
+        // If this fails, the rest is rolled back the next time the computer is opened.
         let _ = fs::remove_dir_all(&new);
         return built;
     }
-    swap::settle(state_dir).map(drop)
+    swap::finish_locked(state_dir).map(drop)
 }
 
 fn build(
@@ -54,7 +54,7 @@ fn build(
     let manifest = archive.manifest();
     let log = SqliteLog::create(folder, user)?;
     let total = manifest.contents.size.saturating_add(manifest.events.size);
-    take_in(archive, &log, archive.contents(), progress, total)?;
+    copy_into_log(archive, &log, archive.contents(), progress, total)?;
 
     let mut zip = archive.zip();
     let mut failure = None;
@@ -71,7 +71,7 @@ fn build(
     }));
     match (adopted, failure) {
         (_, Some(error)) => return Err(error),
-        (Err(error), None) => return Err(refusal(error)),
+        (Err(error), None) => return Err(to_import_error(error)),
         (Ok(_), None) => {}
     }
     if !manifest.purged.is_empty() {
@@ -82,7 +82,7 @@ fn build(
     flush(folder)
 }
 
-fn refusal(error: AdoptError) -> ImportError {
+fn to_import_error(error: AdoptError) -> ImportError {
     match error {
         AdoptError::Misplaced { found, place } => ImportError::Misplaced { line: place.0, found },
         AdoptError::Unlinked(seq) => ImportError::Unlinked { seq },
@@ -92,7 +92,7 @@ fn refusal(error: AdoptError) -> ImportError {
     }
 }
 
-/// Closing the log has moved everything into the database; what is renamed must hold all of it.
+/// Closing the log has moved everything into the database file; check that, because only this file is renamed.
 fn flush(folder: &Path) -> Result<(), ImportError> {
     let wal = folder.join(format!("{}-wal", SqliteLog::FILE));
     if fs::metadata(&wal).is_ok_and(|found| found.len() > 0) {

@@ -1,4 +1,4 @@
-//! Contents on their way from an archive into a log.
+//! Copies contents from an archive into a log.
 
 use event_log::{ContentError, EventLog, Staged};
 use shared_types::{ContentHash, INLINE_LIMIT};
@@ -6,13 +6,13 @@ use shared_types::{ContentHash, INLINE_LIMIT};
 use super::open::{Archive, Zip};
 use super::{ImportError, Progress};
 
-/// Small contents are handed over in groups of at most this many, and this many bytes.
-const GROUP: usize = 1000;
+/// Small contents are stored in groups of at most this many contents and this many bytes.
+const GROUP_CONTENTS: usize = 1000;
 const GROUP_BYTES: usize = 8 << 20;
 
-/// Takes contents of an archive into a log: small ones in groups, large ones as blobs. Every one is checked against
-/// its hash again. Returns the bytes taken in.
-pub(super) fn take_in(
+/// Copies contents of an archive into a log: small ones in groups, large ones as blobs. Each is checked against its
+/// hash again. Returns the number of bytes copied.
+pub(super) fn copy_into_log(
     archive: &Archive,
     log: &dyn EventLog,
     hashes: impl Iterator<Item = ContentHash>,
@@ -32,7 +32,7 @@ pub(super) fn take_in(
             waiting += bytes.len();
             group.push((hash, bytes));
         }
-        if group.len() >= GROUP || waiting >= GROUP_BYTES {
+        if group.len() >= GROUP_CONTENTS || waiting >= GROUP_BYTES {
             log.store(std::mem::take(&mut group)).map_err(ImportError::Contents)?;
             waiting = 0;
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use shared_types::ContentHash;
 
-/// One entry, by what it holds.
+/// One entry, by its kind of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     Events,
@@ -17,7 +17,7 @@ impl Entry {
     pub(super) const MANIFEST: &'static str = "manifest.json";
     const CONTENTS: &'static str = "contents/";
 
-    /// The entry of exactly that name; every other spelling is none.
+    /// The entry with exactly this name. Other spellings are not accepted.
     pub(super) fn parse(name: &[u8]) -> Option<Self> {
         match std::str::from_utf8(name).ok()? {
             Self::EVENTS => Some(Self::Events),

@@ -1,4 +1,4 @@
-//! Why an export or an import fails. Each error names what is wrong and where.
+//! Why an export or an import fails. Each error says what is wrong and where.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use shared_types::{ChainHash, ContentHash, FilePath, PathError, RootHash, Seq};
 use thiserror::Error;
 use zip::result::ZipError;
 
-/// Why a computer could not be exported. What was written so far is no archive.
+/// Why a computer could not be exported. The partial output is not a valid archive.
 #[derive(Debug, Error)]
 pub enum ExportError {
     #[error("the log has no event {at} yet: its newest is {head}")]
@@ -34,26 +34,26 @@ pub enum ExportError {
     Zip(#[from] ZipError),
 }
 
-/// What is wrong with one entry before it is read.
+/// What is wrong with an entry, found before it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum EntryFault {
-    #[error("an archive of ChoirOS has no entry of that name")]
+    #[error("unexpected entry name")]
     Name,
     #[error("it is encrypted")]
     Encrypted,
-    #[error("it is not a plain file")]
+    #[error("it is not a regular file")]
     Kind,
-    #[error("it is neither stored nor deflated")]
+    #[error("unsupported compression method")]
     Method,
-    #[error("contents of more than 64 KiB are stored, and this one is deflated")]
+    #[error("contents above 64 KiB must be stored, but this one is deflated")]
     Deflated,
-    #[error("it is stored, and its packed size is not its size")]
+    #[error("stored entry with different packed and unpacked sizes")]
     Stored,
     #[error("it has a comment")]
     Comment,
 }
 
-/// Why an archive was refused. Nothing of it was taken in.
+/// Why an archive was refused. Nothing was imported.
 #[derive(Debug, Error)]
 pub enum ImportError {
     #[error("the file cannot be read as a zip archive")]
@@ -70,11 +70,11 @@ pub enum ImportError {
     TooLarge { what: String, size: u64, limit: u64 },
     #[error("manifest.json is not a manifest: {reason}")]
     Manifest { reason: String },
-    #[error("the archive has version {found}, this program knows {known}; upgrade choir")]
+    #[error("the archive has version {found}, but this program supports {known}; upgrade choir")]
     Version { found: u32, known: u32 },
-    #[error("{what} is {found}, the manifest says {declared}")]
+    #[error("{what} is {found}, but the manifest says {declared}")]
     Sum { what: &'static str, declared: u64, found: u64 },
-    #[error("entry {name} is {found} bytes, the zip's directory says {declared}")]
+    #[error("entry {name} is {found} bytes, but the zip's directory says {declared}")]
     Size { name: String, declared: u64, found: u64 },
     #[error("entry {name} cannot be unpacked")]
     Unreadable {
@@ -82,62 +82,62 @@ pub enum ImportError {
         #[source]
         source: io::Error,
     },
-    #[error("log/events.jsonl does not have the hash that the manifest says")]
+    #[error("log/events.jsonl does not have the hash of the manifest")]
     EventsHash,
-    #[error("line {line} of log/events.jsonl is no event: {reason}")]
+    #[error("line {line} of log/events.jsonl is not an event: {reason}")]
     Line { line: u64, reason: String },
     #[error("line {line} of log/events.jsonl holds event {found}")]
     Misplaced { line: u64, found: Seq },
     #[error("the chain breaks at event {seq}: its hash does not follow from the event before it")]
     Unlinked { seq: Seq },
-    #[error("the events end at {found}, the manifest says {declared}")]
+    #[error("the events end at {found}, but the manifest says {declared}")]
     End { declared: Seq, found: Seq },
-    #[error("the newest event has the hash {found}, the manifest says {declared}")]
+    #[error("the newest event has the hash {found}, but the manifest says {declared}")]
     Head { declared: ChainHash, found: ChainHash },
-    #[error("event {seq} cannot be understood")]
+    #[error("event {seq} cannot be decoded")]
     Undecodable {
         seq: Seq,
         #[source]
         source: DecodeError,
     },
-    #[error("the list of event {seq} cannot be understood")]
+    #[error("the list of event {seq} cannot be decoded")]
     Batch {
         seq: Seq,
         #[source]
         source: BatchError,
     },
-    #[error("event {seq} has the list {hash}, which is not in the archive")]
+    #[error("event {seq} refers to the list {hash}, which is not in the archive")]
     NoList { seq: Seq, hash: ContentHash },
-    #[error("event {seq} makes {path} a link that leaves the workspace")]
+    #[error("event {seq} makes {path} a link that points outside the workspace")]
     LinkLeaves { seq: Seq, path: FilePath },
-    #[error("{path} lies below something that is not a folder")]
+    #[error("{path} is below a path that is not a folder")]
     NotATree { path: FilePath },
-    #[error("replay of the events gives the root {found}, the manifest says {declared}")]
+    #[error("replaying the events gives the root {found}, but the manifest says {declared}")]
     Root { declared: RootHash, found: RootHash },
-    #[error("content {0} does not have that hash")]
+    #[error("content {0} does not match its hash")]
     WrongContent(ContentHash),
-    #[error("event {seq} names content {hash}, which is neither in the archive nor declared absent")]
+    #[error("event {seq} refers to content {hash}, which is neither in the archive nor declared absent")]
     NoContent { seq: Seq, hash: ContentHash },
     #[error("content {0} is in the archive and also declared absent")]
     NotAbsent(ContentHash),
-    #[error("no event names content {0}")]
+    #[error("no event refers to content {0}")]
     Unnamed(ContentHash),
 
     #[error("this computer is not empty: its log is at event {0}")]
     NotEmpty(Seq),
     #[error("the computer's log cannot be opened")]
     Open(#[from] OpenError),
-    #[error("the events cannot be taken in")]
+    #[error("the events cannot be imported")]
     Adopt(#[source] AdoptError),
     #[error("the new log cannot be finished")]
     Snapshot(#[source] AppendError),
-    #[error("content {hash} cannot be taken in")]
+    #[error("content {hash} cannot be imported")]
     Content {
         hash: ContentHash,
         #[source]
         source: ContentError,
     },
-    #[error("small contents cannot be taken in")]
+    #[error("small contents cannot be imported")]
     Contents(#[source] ContentError),
     #[error("cannot {action} {}", .path.display())]
     Disk {
@@ -146,7 +146,7 @@ pub enum ImportError {
         #[source]
         source: io::Error,
     },
-    #[error("{path} cannot be put there")]
+    #[error("{path} cannot be imported into that folder")]
     Path {
         path: FilePath,
         #[source]
@@ -154,7 +154,7 @@ pub enum ImportError {
     },
 }
 
-/// Gives an I/O error its place.
+/// Adds the action and the path to an I/O error.
 pub(super) fn disk(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ImportError {
     let path = path.to_owned();
     move |source| ImportError::Disk { action, path, source }

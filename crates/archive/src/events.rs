@@ -1,4 +1,4 @@
-//! The events of an archive, line by line, each in its place and linked to the one before it.
+//! Reads the events of an archive line by line, and checks their order and their hash chain.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -9,12 +9,12 @@ use zip::read::ZipFile;
 use super::entry::Entry;
 use super::open::{Archive, Zip};
 use super::reading::hash_of;
-use super::source::Place;
+use super::source::SourceReader;
 use super::{ImportError, Manifest};
 
-/// Yields every event, and as its last item an error unless they come to what the manifest says.
+/// Yields every event, and an error at the end unless their size, hash and head match the manifest.
 pub(super) struct Events<'a> {
-    reader: BufReader<ZipFile<'a, Place>>,
+    reader: BufReader<ZipFile<'a, SourceReader>>,
     manifest: &'a Manifest,
     limit: u64,
     line: Vec<u8>,
@@ -61,14 +61,14 @@ impl<'a> Events<'a> {
         let Some(line) = self.line.strip_suffix(b"\n") else {
             let (size, limit) = (self.line.len() as u64, self.limit);
             return Err(match size < limit {
-                true => wrong("it has no end".into()),
+                true => wrong("it has no line end".into()),
                 false => ImportError::TooLarge { what: format!("line {number} of the events"), size, limit },
             });
         };
         let event: StoredEvent<'static> = serde_json::from_slice(line).map_err(|e| wrong(e.to_string()))?;
-        // Whatever else the line says would be lost without a word, so it must say nothing else.
+        // Unknown fields would be dropped silently, so the line must be exactly as we write it.
         if serde_json::to_vec(&event).map_err(|e| wrong(e.to_string()))? != line {
-            return Err(wrong("it is not written as events are written".into()));
+            return Err(wrong("it is not in the form that an export writes".into()));
         }
         if event.seq != self.seq.next() {
             return Err(ImportError::Misplaced { line: number, found: event.seq });

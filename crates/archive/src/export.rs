@@ -1,7 +1,7 @@
-//! Writing an archive: events, contents, manifest, in one go and without going back.
+//! Writes an archive in one streaming pass: events, contents, manifest.
 //!
-//! The events are replayed on their way out, so the manifest's root is the one that an import will reach, whatever
-//! snapshots say. Bytes that a purge is still to drop are left out as if it had happened.
+//! Events are replayed while they are written, so the manifest's root is what an import will compute, independent of
+//! snapshots. Contents with a pending purge are omitted.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
@@ -19,15 +19,15 @@ use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
 use super::entry::Entry;
-use super::naming::{each_needed, names_lists};
 use super::reading::hash_of;
+use super::references::{each_required_content, refers_to_lists};
 use super::{ContentsSummary, EventsSummary, ExportError, Limits, Manifest, Progress};
 
 const CHUNK: usize = 256 * 1024;
 
-type Zip<W> = ZipWriter<StreamWriter<Gate<W>>>;
+type Zip<W> = ZipWriter<StreamWriter<StoppableWriter<W>>>;
 
-/// Writes the computer as it was at a seq. If it fails, what was written is incomplete and no archive.
+/// Writes the computer as it was at a seq. After an error the output is incomplete and not a valid archive.
 pub fn export(
     log: &dyn EventLog,
     at: Seq,
@@ -39,34 +39,34 @@ pub fn export(
     if at > head {
         return Err(ExportError::NotYet { at, head });
     }
-    let shut = Rc::new(Cell::new(false));
-    let mut zip = ZipWriter::new_stream(Gate { out, shut: Rc::clone(&shut) });
+    let is_stopped = Rc::new(Cell::new(false));
+    let mut zip = ZipWriter::new_stream(StoppableWriter { out, is_stopped: Rc::clone(&is_stopped) });
     match write_entries(log, at, created, &mut zip, progress) {
         Ok(manifest) => {
             zip.finish()?.into_inner().flush().map_err(ExportError::Write)?;
             Ok(manifest)
         }
         Err(error) => {
-            shut.set(true);
+            is_stopped.set(true);
             Err(error)
         }
     }
 }
 
-/// Lets nothing through any more once it is shut: a zip writer that is dropped would else make a whole zip out of half
-/// an export.
-struct Gate<W> {
+/// Discards all output once stopped. Otherwise dropping the zip writer after an error would turn half an export into
+/// a valid zip.
+struct StoppableWriter<W> {
     out: W,
-    shut: Rc<Cell<bool>>,
+    is_stopped: Rc<Cell<bool>>,
 }
 
-impl<W: Write> Write for Gate<W> {
+impl<W: Write> Write for StoppableWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.shut.get() { Ok(bytes.len()) } else { self.out.write(bytes) }
+        if self.is_stopped.get() { Ok(bytes.len()) } else { self.out.write(bytes) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.shut.get() { Ok(()) } else { self.out.flush() }
+        if self.is_stopped.get() { Ok(()) } else { self.out.flush() }
     }
 }
 
@@ -81,19 +81,19 @@ fn write_entries<W: Write>(
     zip: &mut Zip<W>,
     progress: Progress<'_>,
 ) -> Result<Manifest, ExportError> {
-    let mut here = HashSet::new();
+    let mut available = HashSet::new();
     log.each_content(&mut |hash, _| {
-        here.insert(hash);
+        available.insert(hash);
     })
     .map_err(ExportError::Contents)?;
-    let mut pass = Pass { here, ..Pass::default() };
+    let mut state = ExportState { available, ..ExportState::default() };
 
     zip.start_file(Entry::EVENTS, options(Deflated, true))?;
     let mut failure = None;
     if at > Seq::ZERO {
         log.scan(Seq(1), &mut |stored| {
-            progress(stored.seq.0, at.0 + pass.wanted.len() as u64);
-            match pass.take(log, stored, zip) {
+            progress(stored.seq.0, at.0 + state.wanted.len() as u64);
+            match state.add_event(log, stored, zip) {
                 Ok(()) if stored.seq < at => ControlFlow::Continue(()),
                 Ok(()) => ControlFlow::Break(()),
                 Err(error) => {
@@ -105,38 +105,38 @@ fn write_entries<W: Write>(
     }
     failure.map_or(Ok(()), Err)?;
 
-    let root = pass.view.root();
-    let doomed = pass.doomed(log)?;
+    let root = state.view.root();
+    let purge_pending = state.purge_pending(log)?;
     let mut manifest = Manifest {
         format: Manifest::FORMAT.to_owned(),
         version: Manifest::VERSION,
         user: log.user().clone(),
         seq: at,
-        hash: pass.hash,
+        hash: state.hash,
         root,
         view: VIEW_VERSION,
         created,
-        events: EventsSummary { sha256: hash_of(pass.hasher), size: pass.size },
+        events: EventsSummary { sha256: hash_of(state.hasher), size: state.size },
         contents: ContentsSummary::default(),
         purged: Vec::new(),
         missing: Vec::new(),
     };
-    let wanted = &pass.wanted | &pass.absent;
+    let wanted = &state.wanted | &state.absent;
     let total = at.0 + wanted.len() as u64;
     for (hash, done) in wanted.iter().zip(at.0 + 1..) {
-        let needed = pass.needed.contains(hash);
-        let written = match doomed.contains(hash) {
-            true => Err(ContentError::Purged(*hash)),
+        let required = state.required.contains(hash);
+        let written = match purge_pending.contains(hash) {
+            true => WrittenContent::Purged,
             false => write_content(log, hash, zip)?,
         };
         match written {
-            Ok(size) => {
+            WrittenContent::Bytes(size) => {
                 manifest.contents.count += 1;
                 manifest.contents.size += size;
             }
-            Err(ContentError::Purged(_)) if needed => manifest.purged.push(*hash),
-            Err(_) if needed => manifest.missing.push(*hash),
-            Err(_) => {}
+            WrittenContent::Purged if required => manifest.purged.push(*hash),
+            WrittenContent::Missing if required => manifest.missing.push(*hash),
+            WrittenContent::Purged | WrittenContent::Missing => {}
         }
         progress(done, total);
     }
@@ -147,14 +147,14 @@ fn write_entries<W: Write>(
     Ok(manifest)
 }
 
-/// What is gathered while the events go by.
+/// Collected while the events are written.
 #[derive(Default)]
-struct Pass {
-    here: HashSet<ContentHash>,
-    /// Contents that are here and named.
+struct ExportState {
+    available: HashSet<ContentHash>,
+    /// Available contents that an event refers to.
     wanted: BTreeSet<ContentHash>,
-    /// Contents that an event cannot do without, and those of them that are not here.
-    needed: BTreeSet<ContentHash>,
+    /// Contents that an event requires, and those of them that are not available.
+    required: BTreeSet<ContentHash>,
     absent: BTreeSet<ContentHash>,
     view: View,
     hash: ChainHash,
@@ -162,8 +162,8 @@ struct Pass {
     size: u64,
 }
 
-impl Pass {
-    fn take<W: Write>(
+impl ExportState {
+    fn add_event<W: Write>(
         &mut self,
         log: &dyn EventLog,
         stored: &StoredEvent<'_>,
@@ -176,22 +176,22 @@ impl Pass {
         self.size += line.len() as u64;
         self.hash = stored.hash;
 
-        let mut named = Vec::new();
-        find_hashes(stored.payload.as_bytes(), &mut |hash| named.push(hash));
-        named.retain(|hash| self.here.contains(hash));
-        if names_lists(stored) {
-            for hash in named.clone() {
+        let mut referenced = Vec::new();
+        find_hashes(stored.payload.as_bytes(), &mut |hash| referenced.push(hash));
+        referenced.retain(|hash| self.available.contains(hash));
+        if refers_to_lists(stored) {
+            for hash in referenced.clone() {
                 let list =
                     read_content(log, &hash).map_err(|source| ExportError::Content { hash, source })?;
-                find_hashes(&list, &mut |hash| named.push(hash));
+                find_hashes(&list, &mut |hash| referenced.push(hash));
             }
         }
-        self.wanted.extend(named.iter().filter(|hash| self.here.contains(*hash)));
+        self.wanted.extend(referenced.iter().filter(|hash| self.available.contains(*hash)));
 
         let event = decode_event(log, stored)?;
-        each_needed(&event, &mut |hash| {
-            self.needed.insert(hash);
-            if !self.here.contains(&hash) {
+        each_required_content(&event, &mut |hash| {
+            self.required.insert(hash);
+            if !self.available.contains(&hash) {
                 self.absent.insert(hash);
             }
         });
@@ -199,45 +199,53 @@ impl Pass {
         Ok(())
     }
 
-    /// Contents that are to be dropped and may still be here.
-    fn doomed(&mut self, log: &dyn EventLog) -> Result<BTreeSet<ContentHash>, ExportError> {
+    /// Contents with a pending purge, which may still be stored.
+    fn purge_pending(&mut self, log: &dyn EventLog) -> Result<BTreeSet<ContentHash>, ExportError> {
         advance(log, &mut self.view, log.head().seq)?;
-        let mut doomed = BTreeSet::new();
+        let mut purge_pending = BTreeSet::new();
         for (_, kind) in self.view.pending.iter() {
             match kind {
-                EffectKind::DropContents { hashes } => doomed.extend(hashes),
+                EffectKind::DropContents { hashes } => purge_pending.extend(hashes),
                 EffectKind::MakeCheckpoint { .. } => {}
             }
         }
-        Ok(doomed)
+        Ok(purge_pending)
     }
 }
 
-/// The line of an event, proven to give the same event back.
+/// The line of an event, checked to decode to the same event.
 fn line_of(stored: &StoredEvent<'_>) -> Result<Vec<u8>, ExportError> {
     let failed = |reason: String| ExportError::Event { seq: stored.seq, reason };
     let line = serde_json::to_vec(stored).map_err(|e| failed(e.to_string()))?;
     let limit = Limits::default().line;
     if line.len() as u64 >= limit {
-        return Err(failed(format!("it is {} bytes, the limit is {limit}", line.len())));
+        return Err(failed(format!("it is {} bytes, but the limit is {limit}", line.len())));
     }
     let back: StoredEvent<'static> = serde_json::from_slice(&line).map_err(|e| failed(e.to_string()))?;
     if line.contains(&b'\n') || back != *stored {
-        return Err(failed("its stored form is not the one that travels".into()));
+        return Err(failed("its stored form differs from its exported form".into()));
     }
     Ok(line)
 }
 
-/// Writes one content, or says why it is not here.
+/// What became of a content that should be written.
+enum WrittenContent {
+    Bytes(u64),
+    Purged,
+    Missing,
+}
+
+/// Writes one content, unless it is missing or purged.
 fn write_content<W: Write>(
     log: &dyn EventLog,
     hash: &ContentHash,
     zip: &mut Zip<W>,
-) -> Result<Result<u64, ContentError>, ExportError> {
+) -> Result<WrittenContent, ExportError> {
     let failed = |source| ExportError::Content { hash: *hash, source };
     let mut reader = match log.content(hash) {
         Ok(reader) => reader,
-        Err(absent @ (ContentError::Missing(_) | ContentError::Purged(_))) => return Ok(Err(absent)),
+        Err(ContentError::Purged(_)) => return Ok(WrittenContent::Purged),
+        Err(ContentError::Missing(_)) => return Ok(WrittenContent::Missing),
         Err(other) => return Err(failed(other)),
     };
     let read = |e| failed(ContentError::from_read(e));
@@ -245,12 +253,12 @@ fn write_content<W: Write>(
     reader.by_ref().take(INLINE_LIMIT as u64 + 1).read_to_end(&mut start).map_err(read)?;
     let small = start.len() <= INLINE_LIMIT;
     let method = if small && is_compressible(&start) { Deflated } else { Stored };
-    // How large a blob is shows only at its end, so each may become a wide one.
+    // The size of a blob is known only at its end, so each entry must allow for a large file.
     zip.start_file(Entry::Content(*hash).to_string(), options(method, !small))?;
     if small {
-        // All of it was read: the reader has reached its end.
+        // The content is complete: the reader has reached its end.
         zip.write_all(&start).map_err(ExportError::Write)?;
-        return Ok(Ok(start.len() as u64));
+        return Ok(WrittenContent::Bytes(start.len() as u64));
     }
     let mut size = 0;
     let mut chunk = start;
@@ -261,7 +269,7 @@ fn write_content<W: Write>(
         chunk.resize(CHUNK, 0);
         count = read_some(&mut reader, &mut chunk).map_err(read)?;
     }
-    Ok(Ok(size))
+    Ok(WrittenContent::Bytes(size))
 }
 
 fn read_some(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
@@ -273,15 +281,15 @@ fn read_some(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// A guess by how evenly the byte values are spread; images and archives are even.
+/// Guesses from the distribution of byte values: in images and archives it is even.
 fn is_compressible(bytes: &[u8]) -> bool {
     if bytes.len() < 64 {
         return false;
     }
     let mut counts = [0_u64; 256];
     bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
-    let likeness: u64 = counts.iter().map(|count| count * count).sum();
-    // Even bytes come to n²/256 + n; text comes to ten times that and more.
+    let sum_of_squares: u64 = counts.iter().map(|count| count * count).sum();
+    // Evenly distributed bytes give n²/256 + n; text gives ten times that and more.
     let (n, even) = (bytes.len() as u64, bytes.len() as u64 * bytes.len() as u64 / 256);
-    likeness > even * 3 / 2 + n
+    sum_of_squares > even * 3 / 2 + n
 }

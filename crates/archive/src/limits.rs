@@ -1,9 +1,9 @@
-//! How much an archive may ask of the machine that reads it.
+//! How much memory and disk an archive may use while it is read.
 
-/// Bounds on what is held in memory or unpacked at once. Contents themselves are streamed and have none.
+/// Limits on memory and on unpacked size. Contents are streamed and not limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the zip's own directory; what is held of it in memory is a few times that.
+    /// Bytes of the zip's own directory; in memory it takes a few times that.
     pub directory: u64,
     /// Bytes of the manifest.
     pub manifest: u64,
@@ -11,14 +11,14 @@ pub struct Limits {
     pub line: u64,
     /// Bytes of the list of one `file.batch` event.
     pub list: u64,
-    /// Events and lists may unpack to this many times what is in the file …
+    /// Events and lists may unpack to this many times their packed size …
     pub ratio: u64,
     /// … or to this many bytes, whichever is more.
     pub unpacked: u64,
 }
 
 impl Limits {
-    /// How far something packed into so many bytes may unpack.
+    /// The largest size to which this many packed bytes may unpack.
     pub(super) fn unpacked(&self, packed: u64) -> u64 {
         packed.saturating_mul(self.ratio).max(self.unpacked)
     }

@@ -1,37 +1,37 @@
-//! `manifest.json`: what an archive is, and what everything in it must come to.
+//! `manifest.json`: the format, and the counts, sizes and hashes that the rest must have.
 
 use serde::{Deserialize, Serialize};
 use shared_types::{ChainHash, ContentHash, RootHash, Seq, Timestamp, UserId};
 
 use super::ImportError;
 
-/// The sum of an archive.
+/// Describes an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     pub format: String,
     pub version: u32,
-    /// Whose computer it was.
+    /// The user of the exported computer.
     pub user: UserId,
     /// The newest event.
     pub seq: Seq,
     /// The link of the newest event, which covers all before it.
     pub hash: ChainHash,
-    /// The root of the view that replay reaches, and which version of views hashes to it.
+    /// The root of the replayed view, and the view version that was hashed.
     pub root: RootHash,
-    #[serde(default = "first")]
+    #[serde(default = "first_view_version")]
     pub view: u32,
     pub created: Timestamp,
     pub events: EventsSummary,
     pub contents: ContentsSummary,
-    /// Contents that events name and that were purged, sorted.
+    /// Contents that events refer to and that were purged, sorted.
     pub purged: Vec<ContentHash>,
-    /// Contents that events name and that were not there for another reason, sorted.
+    /// Contents that events refer to and that were missing for another reason, sorted.
     pub missing: Vec<ContentHash>,
 }
 
-/// The first archives did not say it.
-fn first() -> u32 {
+/// The first archives have no view version.
+fn first_view_version() -> u32 {
     1
 }
 
@@ -51,9 +51,9 @@ pub struct ContentsSummary {
     pub size: u64,
 }
 
-/// What is read before anything else, so that a newer archive is called that and not damaged.
+/// Read first, so that a newer archive is reported as newer, not as damaged.
 #[derive(Deserialize)]
-struct Kind {
+struct FormatHeader {
     format: String,
     version: u32,
 }
@@ -64,12 +64,12 @@ impl Manifest {
 
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, ImportError> {
         let wrong = |e: serde_json::Error| ImportError::Manifest { reason: e.to_string() };
-        let kind: Kind = serde_json::from_slice(bytes).map_err(wrong)?;
-        if kind.format != Self::FORMAT {
-            return Err(ImportError::Manifest { reason: format!("its format is {:?}", kind.format) });
+        let header: FormatHeader = serde_json::from_slice(bytes).map_err(wrong)?;
+        if header.format != Self::FORMAT {
+            return Err(ImportError::Manifest { reason: format!("its format is {:?}", header.format) });
         }
-        if !(1..=Self::VERSION).contains(&kind.version) {
-            return Err(ImportError::Version { found: kind.version, known: Self::VERSION });
+        if !(1..=Self::VERSION).contains(&header.version) {
+            return Err(ImportError::Version { found: header.version, known: Self::VERSION });
         }
         let manifest: Self = serde_json::from_slice(bytes).map_err(wrong)?;
         for (name, list) in [("purged", &manifest.purged), ("missing", &manifest.missing)] {
@@ -80,7 +80,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Everything that the archive says it does not hold.
+    /// All contents that the archive declares absent.
     pub(super) fn absent(&self) -> impl Iterator<Item = ContentHash> {
         self.purged.iter().chain(&self.missing).copied()
     }

@@ -1,7 +1,7 @@
-//! Opening an archive: its directory and its manifest, and whether the two are possible at all.
+//! Opens an archive: reads its directory and its manifest, and checks that they agree.
 //!
-//! Nothing is believed here that is not read again: sizes are checked against what is unpacked, and contents against
-//! their hashes, by [`verify`](super::verify) and by everything that takes an archive in.
+//! Nothing here is trusted: [`verify`](super::verify) and every import check sizes against the unpacked bytes, and
+//! contents against their hashes, again.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -16,25 +16,25 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::entry::Entry;
 use super::reading::{drain, hash_of};
-use super::source::Place;
+use super::source::SourceReader;
 use super::{ContentsSummary, EntryFault, ImportError, Limits, Manifest, Source};
 
-pub(super) type Zip = ZipArchive<Place>;
+pub(super) type Zip = ZipArchive<SourceReader>;
 
-/// An archive whose entries are those that an archive may have. What they hold is not known yet.
+/// An archive with only allowed entries. Their bytes are not checked yet.
 #[derive(Debug)]
 pub struct Archive {
     zip: Zip,
     events: usize,
-    contents: BTreeMap<ContentHash, Slot>,
+    contents: BTreeMap<ContentHash, ContentEntry>,
     manifest: Manifest,
     limits: Limits,
     size: u64,
 }
 
-/// Where a content stands in the zip's directory, and the size that it says.
+/// The index of a content in the zip's directory, and its declared size.
 #[derive(Debug, Clone, Copy)]
-struct Slot {
+struct ContentEntry {
     index: usize,
     size: u64,
 }
@@ -43,11 +43,11 @@ impl Archive {
     /// Reads the directory and the manifest.
     pub fn open(source: impl Source + 'static, limits: Limits) -> Result<Self, ImportError> {
         let unreadable = |e| ImportError::Zip(ZipError::Io(e));
-        let place = Place::start(Arc::new(source), limits.directory).map_err(unreadable)?;
-        let (size, budget) = (place.size(), place.budget());
-        // An offset that is known saves a search for it, and lets nothing stand before the first entry.
+        let reader = SourceReader::start(Arc::new(source), limits.directory).map_err(unreadable)?;
+        let (size, budget) = (reader.size(), reader.budget());
+        // A fixed offset avoids a search, and rejects bytes before the first entry.
         let config = Config { archive_offset: ArchiveOffset::Known(0) };
-        let mut zip = ZipArchive::with_config(config, place).map_err(ImportError::Zip)?;
+        let mut zip = ZipArchive::with_config(config, reader).map_err(ImportError::Zip)?;
         budget.store(u64::MAX, Ordering::Relaxed);
         if zip.has_duplicate_names() {
             return Err(ImportError::Duplicate);
@@ -55,17 +55,17 @@ impl Archive {
         if !zip.comment().is_empty() {
             return Err(ImportError::Stray("a comment"));
         }
-        let mut slots = Slots::default();
+        let mut directory = DirectoryIndex::default();
         for index in 0..zip.len() {
-            slots.take(index, &zip.by_index_data(index).map_err(ImportError::Zip)?)?;
+            directory.add(index, &zip.by_index_data(index).map_err(ImportError::Zip)?)?;
         }
         zip.validate_header_consistency().map_err(ImportError::Zip)?;
 
-        let manifest = slots.manifest.ok_or(ImportError::NoEntry(Entry::MANIFEST))?;
-        let events = slots.events.ok_or(ImportError::NoEntry(Entry::EVENTS))?;
+        let manifest = directory.manifest.ok_or(ImportError::NoEntry(Entry::MANIFEST))?;
+        let events = directory.events.ok_or(ImportError::NoEntry(Entry::EVENTS))?;
         let manifest = Manifest::parse(&read_manifest(&mut zip, manifest, &limits)?)?;
-        let archive = Self { zip, events, contents: slots.contents, manifest, limits, size };
-        archive.check_sums()?;
+        let archive = Self { zip, events, contents: directory.contents, manifest, limits, size };
+        archive.check_totals()?;
         Ok(archive)
     }
 
@@ -82,7 +82,7 @@ impl Archive {
         self.size
     }
 
-    /// A reader of its own, for as long as another is in use.
+    /// An independent reader, to be used while another one is open.
     pub(super) fn zip(&self) -> Zip {
         self.zip.clone()
     }
@@ -93,10 +93,10 @@ impl Archive {
     }
 
     pub(super) fn content_size(&self, hash: &ContentHash) -> Option<u64> {
-        self.contents.get(hash).map(|slot| slot.size)
+        self.contents.get(hash).map(|entry| entry.size)
     }
 
-    pub(super) fn open_events<'z>(&self, zip: &'z mut Zip) -> Result<ZipFile<'z, Place>, ImportError> {
+    pub(super) fn open_events<'z>(&self, zip: &'z mut Zip) -> Result<ZipFile<'z, SourceReader>, ImportError> {
         zip.by_index(self.events).map_err(ImportError::Zip)
     }
 
@@ -104,12 +104,12 @@ impl Archive {
         &self,
         zip: &'z mut Zip,
         hash: ContentHash,
-    ) -> Result<ZipFile<'z, Place>, ImportError> {
-        let slot = self.contents.get(&hash).ok_or(ImportError::WrongContent(hash))?;
-        zip.by_index(slot.index).map_err(ImportError::Zip)
+    ) -> Result<ZipFile<'z, SourceReader>, ImportError> {
+        let entry = self.contents.get(&hash).ok_or(ImportError::WrongContent(hash))?;
+        zip.by_index(entry.index).map_err(ImportError::Zip)
     }
 
-    /// A whole content, proven. Only for those whose size is bounded.
+    /// A complete content, checked against its hash. Only for contents of limited size.
     pub(super) fn read_content(&self, zip: &mut Zip, hash: ContentHash) -> Result<Vec<u8>, ImportError> {
         let mut bytes = Vec::new();
         self.check_content(zip, hash, &mut |piece| bytes.extend_from_slice(piece))?;
@@ -138,9 +138,9 @@ impl Archive {
         if hash_of(hasher) == hash { Ok(()) } else { Err(ImportError::WrongContent(hash)) }
     }
 
-    fn check_sums(&self) -> Result<(), ImportError> {
+    fn check_totals(&self) -> Result<(), ImportError> {
         let declared = self.manifest.contents;
-        let size = self.contents.values().fold(0_u64, |sum, slot| sum.saturating_add(slot.size));
+        let size = self.contents.values().fold(0_u64, |sum, entry| sum.saturating_add(entry.size));
         let found = ContentsSummary { count: self.contents.len() as u64, size };
         let sum = |what, declared, found| match declared == found {
             true => Ok(()),
@@ -162,16 +162,16 @@ impl Archive {
     }
 }
 
-/// What the directory lists, sorted out.
+/// The entries of the directory, by kind.
 #[derive(Default)]
-struct Slots {
+struct DirectoryIndex {
     events: Option<usize>,
     manifest: Option<usize>,
-    contents: BTreeMap<ContentHash, Slot>,
+    contents: BTreeMap<ContentHash, ContentEntry>,
 }
 
-impl Slots {
-    fn take(&mut self, index: usize, found: &ZipFileEntry<'_>) -> Result<(), ImportError> {
+impl DirectoryIndex {
+    fn add(&mut self, index: usize, found: &ZipFileEntry<'_>) -> Result<(), ImportError> {
         let refuse = |fault| {
             let name = found.name_raw().escape_ascii().to_string().chars().take(200).collect();
             Err(ImportError::Entry { name, fault })
@@ -200,7 +200,7 @@ impl Slots {
             Entry::Events => self.events = Some(index),
             Entry::Manifest => self.manifest = Some(index),
             Entry::Content(hash) => {
-                self.contents.insert(hash, Slot { index, size });
+                self.contents.insert(hash, ContentEntry { index, size });
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Reading entries to their end, and the hash of what was read.
+//! Reads entries to their end and hashes them.
 
 use std::io::{self, Read};
 
@@ -9,7 +9,7 @@ pub(super) fn hash_of(hasher: Sha256) -> ContentHash {
     ContentHash(hasher.finalize().into())
 }
 
-/// Reads to the end and returns how much it was; `visit` gets the bytes piece by piece.
+/// Reads to the end and returns the number of bytes; `visit` receives them chunk by chunk.
 pub(super) fn drain(reader: &mut dyn Read, visit: &mut dyn FnMut(&[u8])) -> io::Result<u64> {
     let mut chunk = vec![0; INLINE_LIMIT];
     let mut size = 0;

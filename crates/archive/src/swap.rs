@@ -1,14 +1,14 @@
-//! Putting a new log in the place of the present one, so that a crash leaves one of the two and never a mix.
+//! Replaces the current log with a new one, so that a crash leaves one of the two and never a mix.
 //!
-//! Three folders in `.choir` tell how far it came:
+//! Three folders in `.choir` record the progress:
 //!
-//! - `import-new/`: a log is being built. After a crash it is thrown away: the old computer stays.
-//! - `import-ready/`: it is complete. This name is the commit: after a crash the swap goes on where it stopped.
-//! - `import-old/`: what the new log takes the place of, until the swap has ended.
+//! - `import-new/`: a log is being built. After a crash it is deleted: the old computer stays.
+//! - `import-ready/`: it is complete. The rename to this name is the commit: after a crash the swap continues.
+//! - `import-old/`: the files of the old log, until the swap has ended.
 //!
-//! The old database goes first and the new one comes last, so in between there is no log at all rather than one with
-//! the other's contents. As long as `import-ready/` holds a database, whatever stands in the place of one is old; once
-//! it does not, everything in place is new. Every step can be taken again.
+//! The old database is moved away first and the new one is moved in last, so at no time does one log see the other's
+//! contents. While `import-ready/` holds a database, a database in `.choir` is the old one; afterwards it is the new
+//! one. Every step can be repeated.
 
 use std::fs::{self, File};
 use std::io;
@@ -25,45 +25,45 @@ const OLD: &str = "import-old";
 const BLOBS: &str = "blobs";
 const VIEWS: &str = "views.sqlite";
 
-/// What became of an import that a crash had interrupted.
+/// What happened to an import that a crash interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interrupted {
+pub enum InterruptedImport {
     /// There was none.
     None,
-    /// It had not come far enough: the old computer stands.
+    /// It was not committed: the old computer stays.
     RolledBack,
-    /// It was complete but for its last steps: the new computer stands.
+    /// It was committed and is now finished: the new computer is in place.
     Completed,
 }
 
-/// Ends an import that a crash interrupted. To be called before the log of a `.choir` folder is opened; takes the
-/// log's lock if there is something to do.
-pub fn finish_interrupted(state_dir: &Path) -> Result<Interrupted, ImportError> {
+/// Finishes or rolls back an import that a crash interrupted. Call it before opening the log of a `.choir` folder; it
+/// takes the log's lock if there is anything to do.
+pub fn finish_interrupted(state_dir: &Path) -> Result<InterruptedImport, ImportError> {
     if !exists(&state_dir.join(NEW))? && !exists(&state_dir.join(READY))? {
-        return Ok(Interrupted::None);
+        return Ok(InterruptedImport::None);
     }
     let _lock = LogLock::take(state_dir)?;
-    settle(state_dir)
+    finish_locked(state_dir)
 }
 
-/// The same for whoever holds the lock.
-pub(super) fn settle(state_dir: &Path) -> Result<Interrupted, ImportError> {
-    let mut found = Interrupted::None;
+/// Like [`finish_interrupted`], for a caller that already holds the lock.
+pub(super) fn finish_locked(state_dir: &Path) -> Result<InterruptedImport, ImportError> {
+    let mut found = InterruptedImport::None;
     if exists(&state_dir.join(NEW))? {
         remove(&state_dir.join(NEW))?;
         sync(state_dir)?;
-        found = Interrupted::RolledBack;
+        found = InterruptedImport::RolledBack;
     }
     if exists(&state_dir.join(READY))? {
         for step in steps(state_dir)? {
-            step.take()?;
+            step.execute()?;
         }
-        found = Interrupted::Completed;
+        found = InterruptedImport::Completed;
     }
     Ok(found)
 }
 
-/// From here on the new log is the one that counts.
+/// Commits the swap: from here on the new log is the valid one.
 pub(super) fn commit(state_dir: &Path) -> Result<(), ImportError> {
     sync(state_dir)?;
     rename(&state_dir.join(NEW), &state_dir.join(READY))?;
@@ -72,15 +72,15 @@ pub(super) fn commit(state_dir: &Path) -> Result<(), ImportError> {
 
 /// One step of a swap.
 #[derive(Debug)]
-enum Step {
+enum SwapStep {
     Make(PathBuf),
     Move(PathBuf, PathBuf),
     Remove(PathBuf),
     Sync(PathBuf),
 }
 
-impl Step {
-    fn take(&self) -> Result<(), ImportError> {
+impl SwapStep {
+    fn execute(&self) -> Result<(), ImportError> {
         match self {
             Self::Make(path) => fs::create_dir_all(path).map_err(disk("make", path)),
             Self::Move(from, to) => rename(from, to),
@@ -90,38 +90,38 @@ impl Step {
     }
 }
 
-/// The steps that are left of a committed swap.
-fn steps(dir: &Path) -> Result<Vec<Step>, ImportError> {
+/// The remaining steps of a committed swap.
+fn steps(dir: &Path) -> Result<Vec<SwapStep>, ImportError> {
     let (ready, old) = (dir.join(READY), dir.join(OLD));
     let mut steps = Vec::new();
     if exists(&ready.join(SqliteLog::FILE))? {
-        let sync_all = || [dir, &ready, &old].map(|path| Step::Sync(path.to_owned()));
-        steps.push(Step::Make(old.clone()));
+        let sync_all = || [dir, &ready, &old].map(|path| SwapStep::Sync(path.to_owned()));
+        steps.push(SwapStep::Make(old.clone()));
         let (state, views) = leftovers(dir)?;
-        steps.extend(state.into_iter().map(|name| Step::Move(dir.join(&name), old.join(name))));
-        steps.extend(views.into_iter().map(|name| Step::Remove(dir.join(name))));
+        steps.extend(state.into_iter().map(|name| SwapStep::Move(dir.join(&name), old.join(name))));
+        steps.extend(views.into_iter().map(|name| SwapStep::Remove(dir.join(name))));
         steps.extend(sync_all());
         if exists(&ready.join(BLOBS))? {
             if exists(&dir.join(BLOBS))? {
-                steps.push(Step::Move(dir.join(BLOBS), old.join(BLOBS)));
+                steps.push(SwapStep::Move(dir.join(BLOBS), old.join(BLOBS)));
             }
-            steps.push(Step::Move(ready.join(BLOBS), dir.join(BLOBS)));
+            steps.push(SwapStep::Move(ready.join(BLOBS), dir.join(BLOBS)));
         }
         steps.extend(sync_all());
-        steps.push(Step::Move(ready.join(SqliteLog::FILE), dir.join(SqliteLog::FILE)));
+        steps.push(SwapStep::Move(ready.join(SqliteLog::FILE), dir.join(SqliteLog::FILE)));
         steps.extend(sync_all());
     }
-    steps.extend([Step::Remove(old), Step::Remove(ready), Step::Sync(dir.to_owned())]);
+    steps.extend([SwapStep::Remove(old), SwapStep::Remove(ready), SwapStep::Sync(dir.to_owned())]);
     Ok(steps)
 }
 
-/// The names of the old database, with its write-ahead log and its backups; and those of its read models.
+/// The file names of the old database, with its write-ahead log and its backups; and those of its read models.
 fn leftovers(dir: &Path) -> Result<(Vec<String>, Vec<String>), ImportError> {
     let entries = fs::read_dir(dir).map_err(disk("list", dir))?;
     let names: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.file_name())).collect();
     let names = names.map_err(disk("list", dir))?;
     let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
-    // The database itself before what belongs to it.
+    // Sorted, so that the database comes before the files that belong to it.
     names.sort();
     let of = |prefix: &str| names.iter().filter(|name| name.starts_with(prefix)).cloned().collect();
     Ok((of(SqliteLog::FILE), of(VIEWS)))

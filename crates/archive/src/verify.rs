@@ -1,7 +1,7 @@
-//! Verifying an archive: everything is read once, nothing is written.
+//! Verifies an archive: reads everything once and writes nothing.
 //!
-//! What passes is a log that this program could have written itself: linked from the first event to the head, with
-//! every content that its events need or the word that it is absent, and with the root that the manifest says.
+//! A verified archive has an unbroken hash chain, every required content (or a declaration that it is absent), and
+//! the root of the manifest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use shared_types::payload::file::{FileChange, FileEvent, FileNode};
 use shared_types::{ContentHash, Event, FilePath, Payload, Seq, StoredEvent};
 
 use super::events::Events;
-use super::naming::{each_needed, names_lists};
 use super::open::{Archive, Zip};
+use super::references::{each_required_content, refers_to_lists};
 use super::{ImportError, Limits, Manifest, Progress, Source};
 
-/// An archive that holds what it says, with the state that its log leads to.
+/// A verified archive, with the view that its log produces.
 #[derive(Debug)]
 pub struct Verified {
     pub(super) archive: Archive,
@@ -28,34 +28,34 @@ impl Verified {
         self.archive.manifest()
     }
 
-    /// The computer as the archive's log leaves it.
+    /// The view at the end of the archive's log.
     pub fn view(&self) -> &View {
         &self.view
     }
 }
 
 impl Archive {
-    /// Opens an archive and reads all of it.
+    /// Opens an archive and verifies all of it.
     pub fn verify(
         source: impl Source + 'static,
         limits: Limits,
         progress: Progress<'_>,
     ) -> Result<Verified, ImportError> {
-        Self::open(source, limits)?.verified(progress)
+        Self::open(source, limits)?.verify_opened(progress)
     }
 
-    /// Reads all of an opened archive.
-    pub fn verified(self, progress: Progress<'_>) -> Result<Verified, ImportError> {
+    /// Verifies all of an opened archive.
+    pub fn verify_opened(self, progress: Progress<'_>) -> Result<Verified, ImportError> {
         let total = self.manifest().events.size.saturating_add(self.manifest().contents.size);
-        let mut checker = Checker::new(&self);
+        let mut verifier = Verifier::new(&self);
         let mut zip = self.zip();
         let mut events = Events::new(&self, &mut zip)?;
         while let Some(stored) = events.next() {
-            checker.take(&stored?)?;
+            verifier.check_event(&stored?)?;
             progress(events.position(), total);
         }
         drop(events);
-        let view = checker.finish()?;
+        let view = verifier.finish()?;
 
         let mut done = self.manifest().events.size;
         for hash in self.contents() {
@@ -68,45 +68,45 @@ impl Archive {
     }
 }
 
-/// What is known of an archive while its events go by.
-struct Checker<'a> {
+/// The state of a verification while it reads the events.
+struct Verifier<'a> {
     archive: &'a Archive,
     zip: Zip,
     view: View,
-    /// Contents that no event has named yet: those in the archive, and those declared absent.
-    unnamed: BTreeSet<ContentHash>,
+    /// Contents to which no event has referred yet: those in the archive, and those declared absent.
+    unreferenced: BTreeSet<ContentHash>,
     absent: BTreeSet<ContentHash>,
-    /// How many bytes of lists may still be unpacked: each event may name the same one again.
-    lists: u64,
+    /// Bytes of lists that may still be unpacked: several events may refer to the same list.
+    list_bytes_left: u64,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> Verifier<'a> {
     fn new(archive: &'a Archive) -> Self {
         let absent: BTreeSet<ContentHash> = archive.manifest().absent().collect();
         Self {
             archive,
             zip: archive.zip(),
             view: View::default(),
-            unnamed: archive.contents().chain(absent.iter().copied()).collect(),
+            unreferenced: archive.contents().chain(absent.iter().copied()).collect(),
             absent,
-            lists: archive.limits().unpacked(archive.size()),
+            list_bytes_left: archive.limits().unpacked(archive.size()),
         }
     }
 
-    fn take(&mut self, stored: &StoredEvent<'_>) -> Result<(), ImportError> {
+    fn check_event(&mut self, stored: &StoredEvent<'_>) -> Result<(), ImportError> {
         let seq = stored.seq;
         let mut event = stored.decode().map_err(|source| ImportError::Undecodable { seq, source })?;
         let mut lists = BTreeMap::new();
         find_hashes(stored.payload.as_bytes(), &mut |hash| {
-            self.unnamed.remove(&hash);
-            if names_lists(stored) {
+            self.unreferenced.remove(&hash);
+            if refers_to_lists(stored) {
                 lists.insert(hash, None);
             }
         });
         for (hash, list) in &mut lists {
             if let Some(bytes) = self.list(*hash)? {
                 find_hashes(&bytes, &mut |hash| {
-                    self.unnamed.remove(&hash);
+                    self.unreferenced.remove(&hash);
                 });
                 *list = Some(bytes);
             }
@@ -116,43 +116,43 @@ impl<'a> Checker<'a> {
             let list = lists.get(&hash).and_then(Option::as_ref).ok_or(ImportError::NoList { seq, hash })?;
             batch.attach(list).map_err(|source| ImportError::Batch { seq, source })?;
         }
-        self.check_needed(&event)?;
+        self.check_required_contents(&event)?;
         check_links(&event)?;
         evolve(&mut self.view, &event);
         Ok(())
     }
 
-    /// The list behind a name, if the archive holds it.
+    /// Reads a list, if the archive holds it.
     fn list(&mut self, hash: ContentHash) -> Result<Option<Vec<u8>>, ImportError> {
         let Some(size) = self.archive.content_size(&hash) else { return Ok(None) };
-        let limit = self.archive.limits().list.min(self.lists);
+        let limit = self.archive.limits().list.min(self.list_bytes_left);
         if size > limit {
             return Err(ImportError::TooLarge { what: format!("the list {hash}"), size, limit });
         }
-        self.lists -= size;
+        self.list_bytes_left -= size;
         self.archive.read_content(&mut self.zip, hash).map(Some)
     }
 
-    fn check_needed(&self, event: &Event) -> Result<(), ImportError> {
-        let mut lacking = None;
-        each_needed(event, &mut |hash| {
+    fn check_required_contents(&self, event: &Event) -> Result<(), ImportError> {
+        let mut missing = None;
+        each_required_content(event, &mut |hash| {
             if self.archive.content_size(&hash).is_none() && !self.absent.contains(&hash) {
-                lacking = Some(hash);
+                missing = Some(hash);
             }
         });
-        match lacking {
+        match missing {
             Some(hash) => Err(ImportError::NoContent { seq: event.seq, hash }),
             None => Ok(()),
         }
     }
 
     fn finish(mut self) -> Result<View, ImportError> {
-        if let Some(hash) = self.unnamed.first() {
+        if let Some(hash) = self.unreferenced.first() {
             return Err(ImportError::Unnamed(*hash));
         }
         check_tree(&self.view)?;
         let (declared, found) = (self.archive.manifest().root, self.view.root());
-        // What another version hashed cannot be compared; the chain and the contents were.
+        // A root of another view version cannot be compared; the chain and the contents were checked.
         if declared == found || self.archive.manifest().view != VIEW_VERSION {
             Ok(self.view)
         } else {
@@ -186,7 +186,7 @@ fn check_links(event: &Event) -> Result<(), ImportError> {
     }
 }
 
-/// No log that the kernel decided holds such a link, and one in the workspace would reach out of it.
+/// The kernel never records such a link; in the workspace it would point outside.
 fn check_link(change: &FileChange, seq: Seq) -> Result<(), ImportError> {
     let (path, node) = match change {
         FileChange::Write(p) => (&p.path, &p.node),

@@ -1,5 +1,4 @@
-//! What goes into a checkpoint and what comes out: the request, the commit, and the message that joins both to the
-//! log.
+//! The input and output of a checkpoint: the request, the commit, and the message that links both to the log.
 
 use std::fmt::{self, Write};
 use std::io::Read;
@@ -13,15 +12,15 @@ use thiserror::Error;
 const SEQ: &str = "Choir-Seq: ";
 const EFFECT: &str = "Choir-Effect: ";
 
-/// Where the bytes behind a hash come from: the log's `content`.
-pub type Contents<'a> = dyn FnMut(&ContentHash) -> Result<Box<dyn Read + Send>, ContentError> + 'a;
+/// Opens the content with a hash: the log's `content`.
+pub type ContentSource<'a> = dyn FnMut(&ContentHash) -> Result<Box<dyn Read + Send>, ContentError> + 'a;
 
-/// A text that should have been the name of a commit and was not.
+/// A text that is not a commit id.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[error("not a commit: expected 40 lower-case hex digits")]
 pub struct CommitIdError;
 
-/// The name of a commit.
+/// The id of a commit: its SHA-1 in hex.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CommitId(Box<str>);
 
@@ -51,42 +50,42 @@ impl FromStr for CommitId {
 
 /// The files of a checkpoint.
 #[derive(Debug, Clone)]
-pub enum Changes {
-    /// Everything there is, whatever the newest checkpoint holds.
-    Full(Vec<(FilePath, FileNode)>),
-    /// What differs from the parent, which has to be the newest checkpoint. `None` is a path where nothing is any
-    /// more.
-    Since(Vec<(FilePath, Option<FileNode>)>),
+pub enum CommitFiles {
+    /// All files, independent of the newest checkpoint.
+    All(Vec<(FilePath, FileNode)>),
+    /// Paths that differ from the parent, which must be the newest checkpoint. `None` means that the path no longer
+    /// exists.
+    ChangedSinceParent(Vec<(FilePath, Option<FileNode>)>),
 }
 
-/// One checkpoint to be made. The same request gives the same commit on any machine.
+/// A checkpoint to make. The same request gives the same commit on any machine.
 #[derive(Debug, Clone)]
 pub struct CommitRequest<'a> {
     pub effect: EffectId,
-    /// The workspace is taken as of this event.
+    /// The workspace as of this event is committed.
     pub seq: Seq,
     pub user: UserId,
     pub ts: Timestamp,
     pub message: &'a str,
-    /// The checkpoint that the changes build on. One in full follows the newest there is, whatever stands here.
+    /// The parent of the changes. Ignored for a full commit, whose parent is always the newest checkpoint.
     pub parent: Option<CommitId>,
-    pub changes: Changes,
+    pub changes: CommitFiles,
 }
 
 impl CommitRequest<'_> {
-    /// Who committed, and when, as git writes it.
+    /// The committer and the time, in the format of git.
     pub(super) fn signature(&self) -> String {
         let seconds = self.ts.millis().max(0) / 1000;
         format!("{0} <{0}@choiros.invalid> {seconds} +0000", self.user)
     }
 
-    /// The message with the trailers that lead back to the log. They come last, so that no message can forge them.
+    /// The message with trailers that refer to the log. They come last, so that no message can forge them.
     pub(super) fn full_message(&self) -> String {
         let mut text = self.message.trim().replace('\0', "\u{fffd}");
         if text.is_empty() {
             text.push_str("Checkpoint");
         }
-        // Writing to a string has no failure.
+        // Writing to a string cannot fail.
         let _ = write!(text, "\n\n{SEQ}{}\n{EFFECT}{}\n", self.seq, self.effect);
         text
     }
@@ -96,28 +95,28 @@ impl CommitRequest<'_> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a checkpoint counts only once the log records it"]
 pub struct Commit {
-    pub commit: CommitId,
-    /// The seq that the commit holds. It is older than the one asked for if the commit was made before a crash.
+    pub id: CommitId,
+    /// The seq of the committed workspace. It is older than the requested one if the commit was made before a crash.
     pub seq: Seq,
-    /// Files whose bytes the log could not give. A commit from before a crash does not repeat them.
-    pub left_out: Vec<LeftOut>,
+    /// Files whose contents the log could not provide. Not known for a commit that was made before a crash.
+    pub omitted: Vec<OmittedFile>,
 }
 
-/// A file that is not in the commit although it is in the workspace.
+/// A file of the workspace that is not in the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct OmittedFile {
     pub path: FilePath,
-    pub why: Why,
+    pub reason: OmissionReason,
 }
 
-/// Why a file was left out.
+/// Why a file was omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// Its bytes were dropped for good.
+pub enum OmissionReason {
+    /// Its content was purged.
     Purged,
-    /// Its bytes are not in the log.
+    /// Its content is not in the log.
     Missing,
-    /// Its bytes do not have their hash or their size.
+    /// Its content does not match its hash or its size.
     Damaged,
 }
 
@@ -145,7 +144,7 @@ mod tests {
             ts: Timestamp::from_millis(1_500),
             message: &forged,
             parent: None,
-            changes: Changes::Full(Vec::new()),
+            changes: CommitFiles::All(Vec::new()),
         };
         let message = request.full_message();
         assert_eq!(seq_made_for(message.as_bytes(), effect(1)), Some(Seq(4)));

@@ -1,4 +1,4 @@
-//! What can go wrong with checkpoints, in words that say what to do about it.
+//! Errors of checkpoints. Each message says what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::{CommitId, CommitIdError};
 
-/// Why something could not be done with the checkpoints. The workspace and the log are untouched.
+/// Why an operation on the checkpoints failed. The workspace and the log are unchanged.
 #[derive(Debug, Error)]
 pub enum CheckpointError {
     #[error(
@@ -17,22 +17,22 @@ pub enum CheckpointError {
          `brew install git`, or from https://git-scm.com/downloads"
     )]
     GitMissing,
-    #[error("the checkpoints do not end where this one would begin, so it has to be written in full")]
+    #[error("the newest checkpoint is not the expected parent; a full checkpoint is needed")]
     NeedsFull,
     #[error(
-        "the checkpoints in {} are damaged: {detail}; move that folder away and the next checkpoint is written in \
-         full, from the log",
+        "the checkpoints in {} are damaged: {detail}; move that folder away, and the next checkpoint will be \
+         written in full from the log",
         .path.display()
     )]
     Damaged { path: PathBuf, detail: String },
     #[error(transparent)]
     CommitId(#[from] CommitIdError),
-    #[error("there is no commit {commit} among the checkpoints")]
+    #[error("no checkpoint has the commit {commit}")]
     NoSuchCommit { commit: CommitId },
-    #[error("backup {name} exists already, at {commit}; it was left as it is")]
+    #[error("backup {name} already exists, at {commit}; it was not changed")]
     BackupExists { name: String, commit: CommitId },
     #[error(
-        "{name:?} cannot name a backup: 1 to 100 of a-z, A-Z, 0-9, '-', '_' and '.', beginning with a letter or digit"
+        "{name:?} is not a valid backup name: 1 to 100 of a-z, A-Z, 0-9, '-', '_' and '.', beginning with a letter or digit"
     )]
     BackupName { name: String },
     #[error("git could not {action} ({status}): {stderr}")]
@@ -57,10 +57,10 @@ impl CheckpointError {
     }
 }
 
-/// Why the checkpoints did not reach a remote. They are still here. No variant shows a password of the remote's URL.
+/// Why a push failed. The checkpoints stay in the local repository. No variant shows a password of the remote's URL.
 #[derive(Debug, Error)]
 pub enum PushError {
-    #[error("{remote} cannot be a remote: {reason}")]
+    #[error("{remote} is not a valid remote: {reason}")]
     Remote { remote: String, reason: &'static str },
     #[error("{remote} did not answer within {seconds} s; the push was stopped")]
     TimedOut { remote: String, seconds: u64 },

@@ -1,8 +1,8 @@
-//! Running git under nobody's configuration but ours.
+//! Runs git with our configuration only.
 //!
-//! The environment is empty but for what stands here, system and user configuration are off, hooks are off, and the
-//! repository is named and never searched for. Every child has its own process group and is killed with it when its
-//! handle goes away; its outputs are read by threads, so that no pipe fills up.
+//! The environment contains only what is set here, system and user configuration and hooks are off, and the
+//! repository is given explicitly and never searched for. Every child has its own process group, which is killed when
+//! its handle is dropped; threads read its outputs, so that no pipe fills up.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Read};
@@ -18,17 +18,17 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{CheckpointError, CommitId};
 
-/// What git says beyond this is not for people any more; the end of it tells the reason.
-const SAID_LIMIT: usize = 16 * 1024;
+/// Only the last part of git's standard error is kept; the reason is at the end.
+const MAX_STDERR_BYTES: usize = 16 * 1024;
 /// How long an output may stay open once its process has ended.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 const SETTINGS: [&str; 10] = [
     "core.hooksPath=/dev/null",
     "core.fsync=all",
     "core.fsmonitor=false",
-    // Larger blobs are streamed, so memory stays the same for any size.
+    // Larger blobs are streamed, so memory use does not depend on their size.
     "core.bigFileThreshold=1m",
     "core.logAllRefUpdates=false",
     "gc.auto=0",
@@ -38,7 +38,7 @@ const SETTINGS: [&str; 10] = [
     "repack.writeBitmaps=false",
 ];
 
-/// A git program and the one repository that it works on.
+/// A git program and the repository on which it works.
 #[derive(Debug)]
 pub(super) struct Git {
     program: PathBuf,
@@ -47,7 +47,7 @@ pub(super) struct Git {
 }
 
 impl Git {
-    /// Finds git on `PATH`, where relative entries and those that a cell can write do not count.
+    /// Finds git on `PATH`, ignoring relative entries and those that a cell can write.
     pub(super) fn find(dir: PathBuf, workspace: &Path) -> Result<Self, CheckpointError> {
         let path = std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
         let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
@@ -69,7 +69,7 @@ impl Git {
         self.command_in(&self.dir, args)
     }
 
-    /// A command on another folder than the repository's own: the one that is about to become it.
+    /// A command on another folder than the repository: the new one that will be renamed to it.
     pub(super) fn command_in(&self, dir: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.env_clear().env("PATH", &self.path).env("GIT_DIR", dir).current_dir(dir);
@@ -90,15 +90,19 @@ impl Git {
         command
     }
 
-    /// Runs git to its end; only success is an answer.
+    /// Runs git to its end. An unsuccessful exit code is an error.
     pub(super) fn run(&self, action: &'static str, args: &[&str]) -> Result<Vec<u8>, CheckpointError> {
-        let finished = self.ask(action, args)?;
-        if finished.success() { Ok(finished.stdout) } else { Err(finished.failure(action)) }
+        let output = self.run_unchecked(action, args)?;
+        if output.success() { Ok(output.stdout) } else { Err(output.failure(action)) }
     }
 
-    /// Runs git to its end; the exit code is an answer too.
-    pub(super) fn ask(&self, action: &'static str, args: &[&str]) -> Result<Finished, CheckpointError> {
-        Running::start(action, self.command(args), Output::Collected)?.finish(action)
+    /// Runs git to its end. The caller interprets the exit code.
+    pub(super) fn run_unchecked(
+        &self,
+        action: &'static str,
+        args: &[&str],
+    ) -> Result<GitOutput, CheckpointError> {
+        GitProcess::start(action, self.command(args), StdoutMode::Collected)?.finish(action)
     }
 
     /// Visits every file and link of a commit: mode, blob, path.
@@ -109,9 +113,9 @@ impl Git {
     ) -> Result<(), CheckpointError> {
         let action = "list the files of a checkpoint";
         let command = self.command(&["ls-tree", "-r", "-z", "--full-tree", commit.as_str()]);
-        let mut running = Running::start(action, command, Output::Taken)?;
+        let mut process = GitProcess::start(action, command, StdoutMode::Streamed)?;
         let mut entry = Vec::new();
-        if let Some(listing) = running.take_stdout() {
+        if let Some(listing) = process.take_stdout() {
             let mut listing = BufReader::new(listing);
             while listing.read_until(0, &mut entry).map_err(CheckpointError::io(action))? > 0 {
                 if let Some((mode, blob, path)) = parse_entry(&entry) {
@@ -120,8 +124,8 @@ impl Git {
                 entry.clear();
             }
         }
-        let finished = running.finish(action)?;
-        if finished.success() { Ok(()) } else { Err(finished.failure(action)) }
+        let output = process.finish(action)?;
+        if output.success() { Ok(()) } else { Err(output.failure(action)) }
     }
 }
 
@@ -138,24 +142,24 @@ fn parse_entry(entry: &[u8]) -> Option<(u32, &str, &[u8])> {
     Some((mode, fields.nth(1)?, &entry[tab + 1..]))
 }
 
-/// What becomes of a child's standard output.
+/// How a child's standard output is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Output {
+pub(super) enum StdoutMode {
     /// A thread collects it.
     Collected,
     /// The caller reads it while the child runs.
-    Taken,
+    Streamed,
 }
 
-/// A git that ended by itself.
+/// The output of a git process that ended by itself.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(super) struct GitOutput {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
-impl Finished {
+impl GitOutput {
     pub(super) fn success(&self) -> bool {
         self.status.success()
     }
@@ -169,40 +173,40 @@ impl Finished {
     }
 }
 
-/// A git that runs. Dropped, it and all it started are killed.
+/// A running git process. Dropping it kills it and all processes that it started.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct GitProcess {
     child: Child,
     stdout: Option<Receiver<Vec<u8>>>,
     stderr: Receiver<Vec<u8>>,
     ended: bool,
 }
 
-impl Running {
+impl GitProcess {
     pub(super) fn start(
         action: &'static str,
         mut command: Command,
-        output: Output,
+        stdout_mode: StdoutMode,
     ) -> Result<Self, CheckpointError> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A Ctrl-C at the terminal is for us to answer, not for git in the middle of a write.
+        // Ctrl-C at the terminal must not reach git in the middle of a write; we handle it.
         command.process_group(0);
         let mut child = command.stdin(Stdio::piped()).spawn().map_err(CheckpointError::io(action))?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let (sender, empty) = sync_channel(1);
         drop(sender);
-        let mut running = Self { child, stdout: None, stderr: empty, ended: false };
+        let mut process = Self { child, stdout: None, stderr: empty, ended: false };
         if let Some(stderr) = stderr {
-            running.stderr = drain(stderr, Some(SAID_LIMIT)).map_err(CheckpointError::io(action))?;
+            process.stderr = drain(stderr, Some(MAX_STDERR_BYTES)).map_err(CheckpointError::io(action))?;
         }
-        match (output, stdout) {
-            (Output::Collected, Some(stdout)) => {
-                running.stdout = Some(drain(stdout, None).map_err(CheckpointError::io(action))?);
+        match (stdout_mode, stdout) {
+            (StdoutMode::Collected, Some(stdout)) => {
+                process.stdout = Some(drain(stdout, None).map_err(CheckpointError::io(action))?);
             }
-            (Output::Taken, stdout) => running.child.stdout = stdout,
-            (Output::Collected, None) => {}
+            (StdoutMode::Streamed, stdout) => process.child.stdout = stdout,
+            (StdoutMode::Collected, None) => {}
         }
-        Ok(running)
+        Ok(process)
     }
 
     pub(super) fn take_stdin(&mut self) -> Option<ChildStdin> {
@@ -214,18 +218,18 @@ impl Running {
     }
 
     /// Closes git's input and waits for its end.
-    pub(super) fn finish(mut self, action: &'static str) -> Result<Finished, CheckpointError> {
+    pub(super) fn finish(mut self, action: &'static str) -> Result<GitOutput, CheckpointError> {
         drop(self.child.stdin.take());
         let status = self.child.wait().map_err(CheckpointError::io(action))?;
         Ok(self.collect(status))
     }
 
-    /// The same, but only until the limit: past it, git is killed and the answer is `None`.
+    /// Like [`finish`](Self::finish), but after the limit git is killed and the result is `None`.
     pub(super) fn finish_within(
         mut self,
         action: &'static str,
         limit: Duration,
-    ) -> Result<Option<Finished>, CheckpointError> {
+    ) -> Result<Option<GitOutput>, CheckpointError> {
         drop(self.child.stdin.take());
         let start = Instant::now();
         let mut pause = Duration::from_millis(1);
@@ -242,11 +246,11 @@ impl Running {
         }
     }
 
-    fn collect(&mut self, status: ExitStatus) -> Finished {
+    fn collect(&mut self, status: ExitStatus) -> GitOutput {
         self.ended = true;
-        // A grandchild that outlives git may hold a pipe open; what it might still say is not waited for.
-        let all = |pipe: &Receiver<Vec<u8>>| pipe.recv_timeout(DRAIN_PATIENCE).unwrap_or_default();
-        Finished {
+        // A grandchild that outlives git may keep a pipe open; do not wait for its output.
+        let all = |pipe: &Receiver<Vec<u8>>| pipe.recv_timeout(DRAIN_TIMEOUT).unwrap_or_default();
+        GitOutput {
             status,
             stdout: self.stdout.as_ref().map(all).unwrap_or_default(),
             stderr: all(&self.stderr),
@@ -254,12 +258,12 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for GitProcess {
     fn drop(&mut self) {
         if self.ended {
             return;
         }
-        // The child was not waited for, so its id is still its own.
+        // The child was not waited for, so its process id has not been reused.
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -268,7 +272,7 @@ impl Drop for Running {
     }
 }
 
-/// Reads a pipe to its end on a thread; of a limited one only the end is kept.
+/// Reads a pipe to its end on a thread. With a limit, only the last bytes are kept.
 fn drain(mut pipe: impl Read + Send + 'static, limit: Option<usize>) -> io::Result<Receiver<Vec<u8>>> {
     let (sender, receiver) = sync_channel(1);
     thread::Builder::new().name("git-output".into()).spawn(move || {
@@ -287,7 +291,7 @@ fn drain(mut pipe: impl Read + Send + 'static, limit: Option<usize>) -> io::Resu
                 kept.drain(..kept.len() - limit);
             }
         }
-        // Whoever waited may have given up.
+        // The receiver may have timed out.
         let _ = sender.send(kept);
     })?;
     Ok(receiver)

@@ -1,33 +1,33 @@
-//! Names as git takes them: which paths it can hold, how they are quoted, what may name a ref.
+//! Git's rules for names: which paths it can store, how paths are quoted, and what is a valid ref name.
 
 use shared_types::FilePath;
 
-/// True if git keeps a file or link at this path. It refuses every part that some file system takes for `.git`, and
-/// hosts refuse a push that has one.
-pub(super) fn git_holds(path: &FilePath) -> bool {
-    // NTFS takes a backslash for the end of a part.
+/// True if git can store a file or link at this path. It refuses every component that some file system takes for
+/// `.git`, and hosts refuse a push that has one.
+pub(super) fn is_storable(path: &FilePath) -> bool {
+    // NTFS treats a backslash as a separator.
     !path.as_str().split(['/', '\\']).any(is_dot_git)
 }
 
-/// The same for a symbolic link, which may in addition not be the `.gitmodules` that git reads.
-pub(super) fn git_holds_link(path: &FilePath) -> bool {
-    let modules = |part: &str| {
-        let plain = visible(part);
+/// Like [`is_storable`], for a symbolic link, which must not replace the `.gitmodules` that git reads either.
+pub(super) fn is_storable_link(path: &FilePath) -> bool {
+    let modules = |component: &str| {
+        let plain = normalized(component);
         [".gitmodules", "gitmod~", "gi7eb"].iter().any(|name| plain.starts_with(name))
     };
-    git_holds(path) && !path.as_str().split(['/', '\\']).any(modules)
+    is_storable(path) && !path.as_str().split(['/', '\\']).any(modules)
 }
 
-fn is_dot_git(part: &str) -> bool {
-    let plain = visible(part);
+fn is_dot_git(component: &str) -> bool {
+    let plain = normalized(component);
     let base = plain.split(':').next().unwrap_or_default();
     matches!(base.trim_end_matches(['.', ' ']), ".git" | "git~1")
 }
 
 /// A name in lower case and without the characters that HFS+ ignores.
-fn visible(part: &str) -> String {
+fn normalized(component: &str) -> String {
     let ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
-    part.chars().filter(|c| !ignored(*c)).flat_map(char::to_lowercase).collect()
+    component.chars().filter(|c| !ignored(*c)).flat_map(char::to_lowercase).collect()
 }
 
 /// A path in the C style of fast-import, always in quotes.
@@ -45,7 +45,7 @@ pub(super) fn quote(path: &FilePath) -> Vec<u8> {
     quoted
 }
 
-/// True if git takes this as the last part of a ref, on every file system.
+/// True if git accepts this as the last component of a ref, on every file system.
 pub(super) fn is_ref_name(name: &str) -> bool {
     let clean = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
     let begins = name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
@@ -74,13 +74,13 @@ mod tests {
             "a\\.git",
             ".git::$X",
         ] {
-            assert!(!git_holds(&path(bad)), "{bad}");
+            assert!(!is_storable(&path(bad)), "{bad}");
         }
         for good in [".gitignore", ".gitmodules", "git", "a.git/x", ".github/x", "x\\y", "git~12"] {
-            assert!(git_holds(&path(good)), "{good}");
+            assert!(is_storable(&path(good)), "{good}");
         }
-        assert!(!git_holds_link(&path("a/.gitmodules")));
-        assert!(git_holds_link(&path("a/.gitignore")));
+        assert!(!is_storable_link(&path("a/.gitmodules")));
+        assert!(is_storable_link(&path("a/.gitignore")));
     }
 
     #[test]

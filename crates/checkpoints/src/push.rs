@@ -1,16 +1,15 @@
-//! Copying the checkpoints to a remote, for those who want a second place. Nothing is forced: a remote that has
-//! something else keeps it and the push fails.
+//! Pushes checkpoints to a remote. Never forced: if the remote has other commits, the push fails.
 
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use super::git::{Output, Running};
+use super::git::{GitProcess, StdoutMode};
 use super::{BACKUPS, BRANCH, CheckpointRepo, PushError};
 
 /// How long a push may take before it is stopped.
 pub const PUSH_LIMIT: Duration = Duration::from_secs(60);
 
-/// What reaching a remote needs of our own environment: proxies, certificates, the person's ssh agent.
+/// The variables of our environment that a push needs: proxies, certificates, the person's ssh agent.
 const PASSED_ON: [&str; 9] = [
     "SSH_AUTH_SOCK",
     "SSL_CERT_FILE",
@@ -24,15 +23,15 @@ const PASSED_ON: [&str; 9] = [
 ];
 
 impl CheckpointRepo {
-    /// Pushes the branch and the backups to a URL or an absolute path. With no checkpoint yet there is nothing to do.
+    /// Pushes the branch and the backups to a URL or an absolute path. Does nothing if there is no checkpoint yet.
     pub fn push(&self, remote: &str) -> Result<(), PushError> {
         self.push_within(remote, PUSH_LIMIT)
     }
 
-    /// The same with another limit than [`PUSH_LIMIT`].
+    /// Like [`push`](Self::push), with another limit.
     pub fn push_within(&self, remote: &str, limit: Duration) -> Result<(), PushError> {
         let shown = without_userinfo(remote);
-        self.allow(remote).map_err(|reason| PushError::Remote { remote: shown.clone(), reason })?;
+        self.check_remote(remote).map_err(|reason| PushError::Remote { remote: shown.clone(), reason })?;
         if self.head()?.is_none() {
             return Ok(());
         }
@@ -43,41 +42,41 @@ impl CheckpointRepo {
         let mut command = self.git.command(&options);
         command.args(["--", remote, &branch, &backups]);
         command.env("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh");
-        // Nobody is there to answer a question.
+        // Git must not ask questions: no person can answer them.
         command.env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes").env("GIT_SSH_VARIANT", "ssh");
         for name in PASSED_ON {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
         }
-        let running = Running::start(action, command, Output::Collected)?;
-        match running.finish_within(action, limit)? {
-            Some(finished) if finished.success() => Ok(()),
-            Some(finished) => {
-                Err(PushError::Refused { remote: shown, stderr: hide(&finished.stderr_text(), remote) })
+        let process = GitProcess::start(action, command, StdoutMode::Collected)?;
+        match process.finish_within(action, limit)? {
+            Some(output) if output.success() => Ok(()),
+            Some(output) => {
+                Err(PushError::Refused { remote: shown, stderr: redact(&output.stderr_text(), remote) })
             }
             None => Err(PushError::TimedOut { remote: shown, seconds: limit.as_secs() }),
         }
     }
 
-    /// On a remote that is a folder, git runs under that folder's configuration and hooks; so it may not be one that
-    /// a cell can write.
-    fn allow(&self, remote: &str) -> Result<(), &'static str> {
+    /// For a remote that is a folder, git uses that folder's configuration and hooks, so a cell must not be able to
+    /// write it.
+    fn check_remote(&self, remote: &str) -> Result<(), &'static str> {
         if remote.contains(['\0', '\n', '\r']) {
-            return Err("it has a line end or a NUL in it");
+            return Err("it contains a line end or a NUL");
         }
         let Some(folder) = local_folder(remote) else { return Ok(()) };
         if !folder.is_absolute() {
             return Err("expected a URL or an absolute path");
         }
-        if settle(&folder).starts_with(settle(&self.workspace)) {
+        if resolve_links(&folder).starts_with(resolve_links(&self.workspace)) {
             return Err("it is inside the workspace");
         }
         Ok(())
     }
 }
 
-/// The folder that git would take this for, by git's own rule.
+/// The folder that git would use for this remote, by git's own rule.
 fn local_folder(remote: &str) -> Option<PathBuf> {
     if let Some(rest) = remote.strip_prefix("file://") {
         return Some(PathBuf::from(percent_decoded(rest)));
@@ -110,23 +109,23 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The path with its links followed as far as it exists. What does not exist has no links, only `..` to step back.
-fn settle(path: &Path) -> PathBuf {
-    let mut settled = PathBuf::new();
+/// Resolves symbolic links in the existing part of a path, and `..` in the rest.
+fn resolve_links(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
     for part in path.components() {
         if part == Component::ParentDir {
-            settled.pop();
+            resolved.pop();
         } else {
-            settled.push(part);
+            resolved.push(part);
         }
-        if let Ok(real) = settled.canonicalize() {
-            settled = real;
+        if let Ok(real) = resolved.canonicalize() {
+            resolved = real;
         }
     }
-    settled
+    resolved
 }
 
-/// A text with the names and passwords taken out of its URLs.
+/// Removes user names and passwords from the URLs in a text.
 fn without_userinfo(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
@@ -142,20 +141,20 @@ fn without_userinfo(text: &str) -> String {
     clean
 }
 
-/// What git said, without what the remote's URL has to hide.
-fn hide(said: &str, remote: &str) -> String {
-    let mut said = said.to_owned();
+/// Git's message without the secrets of the remote's URL.
+fn redact(message: &str, remote: &str) -> String {
+    let mut message = message.to_owned();
     let authority =
         remote.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
     if let Some((userinfo, _)) = authority.rsplit_once('@') {
         let password = userinfo.split_once(':').map_or(userinfo, |(_, password)| password);
         for secret in [format!("{userinfo}@"), password.to_owned(), percent_decoded(password)] {
             if !secret.is_empty() {
-                said = said.replace(&secret, "");
+                message = message.replace(&secret, "");
             }
         }
     }
-    without_userinfo(&said)
+    without_userinfo(&message)
 }
 
 #[cfg(test)]
@@ -167,12 +166,12 @@ mod tests {
         assert_eq!(without_userinfo("fatal: 'https://a:b@host/x' no"), "fatal: 'https://host/x' no");
         assert_eq!(without_userinfo("https://a:p@w@host ssh://git@h/y"), "https://host ssh://h/y");
         assert_eq!(without_userinfo("/plain/a@b"), "/plain/a@b");
-        let said = hide("password hunter 2 is wrong for https://host", "https://ada:hunter%202@host/x");
-        assert_eq!(said, "password  is wrong for https://host");
+        let message = redact("password hunter 2 is wrong for https://host", "https://ada:hunter%202@host/x");
+        assert_eq!(message, "password  is wrong for https://host");
     }
 
     #[test]
-    fn folders_are_told_from_urls_as_git_does() {
+    fn folders_are_distinguished_from_urls_as_git_does() {
         assert_eq!(local_folder("/a/b"), Some("/a/b".into()));
         assert_eq!(local_folder("/a:b"), Some("/a:b".into()));
         assert_eq!(local_folder("file:///a%20b"), Some("/a b".into()));
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_steps_back_into_the_workspace_is_seen() {
-        assert_eq!(settle(Path::new("/nonexistent/../nowhere/x")), PathBuf::from("/nowhere/x"));
+    fn parent_components_of_missing_folders_are_resolved() {
+        assert_eq!(resolve_links(Path::new("/nonexistent/../nowhere/x")), PathBuf::from("/nowhere/x"));
     }
 }

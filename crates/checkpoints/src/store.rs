@@ -1,4 +1,4 @@
-//! The repository as a folder: making it, and putting right what a process that was killed left behind.
+//! The folder of the repository: creates it, and removes the leftovers of a killed process.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
@@ -8,17 +8,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::CheckpointError;
-use super::git::{Git, Output, Running};
+use super::git::{Git, GitProcess, StdoutMode};
 
 pub(super) const NAME: &str = "checkpoints.git";
-const DRAFT: &str = "checkpoints.git.new";
+const NEW_NAME: &str = "checkpoints.git.new";
 const OWNER: &str = "choir-owner";
-/// All the configuration there is. Whatever else stands in the file is not ours and goes.
+/// The complete configuration. Anything else in the file is not ours and is overwritten.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n";
-/// How long a git whose parent was killed may need to end by itself and take its locks with it.
-const ORPHAN_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a git process whose parent was killed may take to end and release its locks.
+const ORPHAN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Makes the repository unless there is one. It is complete before it gets its name.
+/// Creates the repository if it is missing. It is complete before it is renamed to its final name.
 pub(super) fn create(git: &Git, state_dir: &Path) -> Result<(), CheckpointError> {
     let failed = CheckpointError::io;
     match git.dir().symlink_metadata() {
@@ -30,8 +30,8 @@ pub(super) fn create(git: &Git, state_dir: &Path) -> Result<(), CheckpointError>
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(failed("open the checkpoints")(error)),
     }
-    let action = "make the repository of the checkpoints";
-    let draft = state_dir.join(DRAFT);
+    let action = "create the repository of the checkpoints";
+    let draft = state_dir.join(NEW_NAME);
     match fs::remove_dir_all(&draft) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(action)(error)),
         Ok(()) | Err(_) => {}
@@ -39,27 +39,29 @@ pub(super) fn create(git: &Git, state_dir: &Path) -> Result<(), CheckpointError>
     fs::create_dir_all(&draft).map_err(failed(action))?;
     fs::set_permissions(&draft, Permissions::from_mode(0o700)).map_err(failed(action))?;
     let args = ["init", "--bare", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=main"];
-    let made = Running::start(action, git.command_in(&draft, &args), Output::Collected)?.finish(action)?;
+    let made =
+        GitProcess::start(action, git.command_in(&draft, &args), StdoutMode::Collected)?.finish(action)?;
     if !made.success() {
         return Err(made.failure(action));
     }
     write_config(&draft).map_err(failed(action))?;
     match fs::rename(&draft, git.dir()) {
-        // Somebody else was quicker; theirs is as good.
+        // Another process created it first.
         Err(_) if git.dir().is_dir() => fs::remove_dir_all(&draft),
         other => other.and_then(|()| File::open(state_dir)?.sync_all()),
     }
     .map_err(failed(action))
 }
 
-/// Marks the repository as open and, if nobody else has it open, sweeps it. The mark ends with the process.
-pub(super) fn claim(dir: &Path) -> Result<Option<File>, CheckpointError> {
+/// Locks the repository for as long as this process has it open, and removes leftovers if no other process has it
+/// open.
+pub(super) fn lock_owner(dir: &Path) -> Result<Option<File>, CheckpointError> {
     let action = "open the checkpoints";
     let owner = File::options().create(true).append(true).open(dir.join(OWNER));
     let owner = owner.map_err(CheckpointError::io(action))?;
     match owner.try_lock() {
         Ok(()) => {
-            sweep(dir).map_err(CheckpointError::io(action))?;
+            remove_leftovers(dir).map_err(CheckpointError::io(action))?;
             Ok(Some(owner))
         }
         Err(fs::TryLockError::WouldBlock) => Ok(None),
@@ -72,7 +74,7 @@ pub(super) fn count_packs(dir: &Path) -> Result<usize, CheckpointError> {
     Ok(files.iter().filter(|file| file.extension().is_some_and(|e| e == "pack")).count())
 }
 
-/// Git writes a report of its own when an import fails; the error says the same.
+/// Git writes its own report when an import fails; our error already says the same.
 pub(super) fn remove_crash_reports(dir: &Path) {
     for file in list(dir).unwrap_or_default() {
         if named(&file, |name| name.starts_with("fast_import_crash_")) {
@@ -92,12 +94,12 @@ fn write_config(dir: &Path) -> io::Result<()> {
     fs::rename(draft, config)
 }
 
-/// Removes locks and half-written packs of a git that was killed. Without this, a stale lock would refuse every
-/// checkpoint to come.
-fn sweep(dir: &Path) -> io::Result<()> {
+/// Removes locks and half-written packs of a killed git process. Otherwise a stale lock would make every later
+/// checkpoint fail.
+fn remove_leftovers(dir: &Path) -> io::Result<()> {
     remove_crash_reports(dir);
     let start = Instant::now();
-    while !leftovers(dir)?.is_empty() && start.elapsed() < ORPHAN_PATIENCE {
+    while !leftovers(dir)?.is_empty() && start.elapsed() < ORPHAN_TIMEOUT {
         thread::sleep(Duration::from_millis(50));
     }
     for file in leftovers(dir)? {

@@ -132,7 +132,8 @@ pub struct Usage {
     pub out_of_processes: u64,
     pub memory_peak: u64,
     /// The limit for which the launcher ended the whole cell.
-    pub met: Option<Limit>,
+    #[serde(rename = "met")]
+    pub exceeded: Option<Limit>,
 }
 
 /// A command on a pseudo-terminal.
@@ -172,7 +173,7 @@ pub trait PtyControl: Send + Sync {
 /// Why a cell could not be started. Nothing runs, and nothing was changed.
 #[derive(Debug, Error)]
 pub enum StartError {
-    #[error("this machine cannot isolate a command: {0}. Nothing is run without protection.")]
+    #[error("this machine cannot isolate a command: {0}. Commands never run without isolation.")]
     Unprotected(String),
     #[error("the cell could not be set up: {step}: {reason}")]
     Setup { step: String, reason: String },

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Usage;
-use crate::launch_report::{SetupError, at};
+use crate::launch_report::{SetupError, step_failed};
 use crate::policy::Limits;
 
 /// Attempts to remove a group that has just become empty. After that the next start removes it.
@@ -230,13 +230,14 @@ pub(crate) fn make(groups: &Groups) -> Result<CreatedGroups<'_>, SetupError> {
 
 fn create(groups: &Groups) -> Result<(), SetupError> {
     for (folder, files) in &groups.folders {
-        fs::create_dir(folder).map_err(at(format!("make the control group {}", folder.display())))?;
+        fs::create_dir(folder)
+            .map_err(step_failed(format!("make the control group {}", folder.display())))?;
         for (file, value) in files {
             // A question mark marks a file that the kernel may lack.
             let (file, optional) = file.strip_prefix('?').map_or((file.as_str(), false), |file| (file, true));
             let written = fs::write(folder.join(file), value);
             if !optional {
-                written.map_err(at(format!("set {file}")))?;
+                written.map_err(step_failed(format!("set {file}")))?;
             }
         }
     }
@@ -248,7 +249,8 @@ impl CreatedGroups<'_> {
     /// would wait for all processors.
     pub(crate) fn enter(&self) -> Result<(), SetupError> {
         for (folder, _) in &self.0.folders {
-            fs::write(folder.join(self.0.procs_file()), "0").map_err(at("enter the control group"))?;
+            fs::write(folder.join(self.0.procs_file()), "0")
+                .map_err(step_failed("enter the control group"))?;
         }
         Ok(())
     }
@@ -256,7 +258,8 @@ impl CreatedGroups<'_> {
     /// Moves this process back to the parent group; its children stay.
     pub(crate) fn leave(&self) -> Result<(), SetupError> {
         for parent in self.0.folders.iter().filter_map(|(folder, _)| folder.parent()) {
-            fs::write(parent.join(self.0.procs_file()), "0").map_err(at("leave the control group"))?;
+            fs::write(parent.join(self.0.procs_file()), "0")
+                .map_err(step_failed("leave the control group"))?;
         }
         Ok(())
     }

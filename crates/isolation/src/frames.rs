@@ -28,7 +28,7 @@ pub(crate) enum Body {
     /// From the cell init: the isolation is complete.
     Ready,
     /// To the cell init: run this command.
-    Run(Run),
+    Start(StartFrame),
     Input(Vec<u8>),
     InputEnd,
     Signal(i32),
@@ -42,9 +42,9 @@ pub(crate) enum Body {
     Refused(String),
 }
 
-/// The body of `Body::Run`.
+/// The body of `Body::Start`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Run {
+pub(crate) struct StartFrame {
     pub(crate) command: Command,
     pub(crate) terminal: Option<Size>,
 }
@@ -58,7 +58,7 @@ impl Frame {
         let (kind, body) = match &self.body {
             Body::Launch(bytes) => (0, bytes.clone()),
             Body::Ready => (1, Vec::new()),
-            Body::Run(run) => (2, serde_json::to_vec(run)?),
+            Body::Start(start) => (2, serde_json::to_vec(start)?),
             Body::Input(bytes) => (3, bytes.clone()),
             Body::InputEnd => (4, Vec::new()),
             Body::Signal(signal) => (5, serde_json::to_vec(signal)?),
@@ -103,7 +103,7 @@ impl Frame {
         let body = match bytes[0] {
             0 => Body::Launch(body),
             1 => Body::Ready,
-            2 => Body::Run(json(&body)?),
+            2 => Body::Start(json(&body)?),
             3 => Body::Input(body),
             4 => Body::InputEnd,
             5 => Body::Signal(json(&body)?),
@@ -139,11 +139,14 @@ mod tests {
 
     #[test]
     fn every_frame_kind_round_trips() {
-        let run = Run { command: Command::new(["ls", "-l"]), terminal: Some(Size { columns: 80, rows: 24 }) };
+        let start = StartFrame {
+            command: Command::new(["ls", "-l"]),
+            terminal: Some(Size { columns: 80, rows: 24 }),
+        };
         for body in [
             Body::Launch(b"{}".to_vec()),
             Body::Ready,
-            Body::Run(run),
+            Body::Start(start),
             Body::Input(vec![0, 255]),
             Body::InputEnd,
             Body::Signal(9),

@@ -28,16 +28,16 @@ pub(crate) fn serve(control: OwnedFd, environment: Vec<(String, String)>) -> io:
     let mut init = CellInit { control, environment, running: BTreeMap::new() };
     init.send(0, Body::Ready)?;
     loop {
-        match init.turn(children.as_fd()) {
-            Ok(Turn::Continue) => {}
-            Ok(Turn::End) => return Ok(()),
+        match init.step(children.as_fd()) {
+            Ok(LoopControl::Continue) => {}
+            Ok(LoopControl::End) => return Ok(()),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
     }
 }
 
-enum Turn {
+enum LoopControl {
     Continue,
     End,
 }
@@ -54,7 +54,7 @@ impl CellInit {
     }
 
     /// Waits for the next events and handles them.
-    fn turn(&mut self, children: BorrowedFd<'_>) -> io::Result<Turn> {
+    fn step(&mut self, children: BorrowedFd<'_>) -> io::Result<LoopControl> {
         // While a command's input queue is full, read no more frames. This applies back pressure to the host.
         let accepts_input = !self.running.values().any(Child::is_input_full);
         let control = if accepts_input { PollFlags::IN } else { PollFlags::empty() };
@@ -80,13 +80,13 @@ impl CellInit {
         }
         if ready[0].contains(PollFlags::IN) {
             let Some(frame) = Frame::receive(&mut FdStream(self.control.as_fd()))? else {
-                return Ok(Turn::End);
+                return Ok(LoopControl::End);
             };
             self.handle(frame)?;
         } else if !ready[0].is_empty() {
-            return Ok(Turn::End);
+            return Ok(LoopControl::End);
         }
-        Ok(Turn::Continue)
+        Ok(LoopControl::Continue)
     }
 
     fn forward(&mut self, id: u32, pipe: Pipe) -> io::Result<()> {
@@ -132,7 +132,7 @@ impl CellInit {
     fn handle(&mut self, frame: Frame) -> io::Result<()> {
         let id = frame.command;
         match frame.body {
-            Body::Run(run) => match Child::start(run, &self.environment) {
+            Body::Start(start) => match Child::start(start, &self.environment) {
                 Ok(child) => {
                     self.running.insert(id, child);
                     return self.send(id, Body::Started);

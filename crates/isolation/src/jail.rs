@@ -38,7 +38,8 @@ pub(crate) struct RootSpec {
     /// The uid and gid outside the cell if root starts it; otherwise the starting user's own.
     pub(crate) outside: Option<u32>,
     /// The maximum bytes and files of each in-memory folder.
-    pub(crate) room: u64,
+    #[serde(rename = "room")]
+    pub(crate) tmpfs_limit: u64,
     pub(crate) files: u64,
 }
 

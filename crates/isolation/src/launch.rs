@@ -137,7 +137,7 @@ impl LaunchedCell {
         }
         let usage = self.stop();
         let out_of_memory = (usage.out_of_memory > 0).then_some(Limit::Memory);
-        usage.met.or(out_of_memory).map_or(status, Status::Limited)
+        usage.exceeded.or(out_of_memory).map_or(status, Status::Limited)
     }
 }
 

@@ -20,6 +20,6 @@ pub(crate) struct SetupError {
 }
 
 /// Names the step that failed.
-pub(crate) fn at<E: Display>(step: impl Into<String>) -> impl FnOnce(E) -> SetupError {
+pub(crate) fn step_failed<E: Display>(step: impl Into<String>) -> impl FnOnce(E) -> SetupError {
     move |error| SetupError { step: step.into(), reason: error.to_string() }
 }

@@ -53,7 +53,7 @@ impl LimitWatch {
                 if own.ended().is_some() {
                     return;
                 }
-                if let Some(limit) = check.met() {
+                if let Some(limit) = check.exceeded() {
                     break limit;
                 }
             };
@@ -67,7 +67,7 @@ impl LimitWatch {
     /// Records that the command exited by itself, or the disk limit that it exceeded.
     pub(crate) fn finish(&self, status: Status) {
         let check = self.check();
-        self.end(check.exceeded().map_or(status, Status::Limited));
+        self.end(check.exceeded_disk_limit().map_or(status, Status::Limited));
     }
 
     /// Records how the command ended, unless that is already recorded.
@@ -142,7 +142,7 @@ impl LimitCheck {
         next.map(|next| next.saturating_duration_since(Instant::now()))
     }
 
-    fn met(&mut self) -> Option<Limit> {
+    fn exceeded(&mut self) -> Option<Limit> {
         let before = Instant::now();
         if self.deadline.is_some_and(|deadline| deadline <= before) {
             return Some(Limit::Time);
@@ -150,15 +150,15 @@ impl LimitCheck {
         if before < self.next_check {
             return None;
         }
-        let met = self.exceeded();
+        let exceeded = self.exceeded_disk_limit();
         // Bound the cost of checking, but also the time that a command gains by making checks slow.
         let interval = if self.uppers.is_empty() { self.safe_interval() } else { before.elapsed() * 20 };
         self.next_check = Instant::now() + interval.clamp(MIN_INTERVAL, MAX_INTERVAL);
-        met
+        exceeded
     }
 
     /// The disk limit that is exceeded now, if any.
-    fn exceeded(&self) -> Option<Limit> {
+    fn exceeded_disk_limit(&self) -> Option<Limit> {
         let used = layer::measure(&self.uppers, self.limits.disk, self.limits.files);
         match used {
             Ok(used) if used.bytes > self.limits.disk || used.is_disk_full => Some(Limit::Disk),

@@ -32,7 +32,7 @@ use rustix::event::PollFlags;
 use serde::{Deserialize, Serialize};
 
 pub use address::{Resolver, SystemResolver, is_public};
-pub use rules::{HostRules, RuleError};
+pub use rules::{HostRuleError, HostRules};
 
 use connection::{Connection, ProxyShared};
 use socket::{ShutdownSignal, Waiter};

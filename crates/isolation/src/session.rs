@@ -12,7 +12,7 @@ use std::time::Instant;
 use crate::cell::{
     Command, ControlChannel, ExecError, Exit, PipedCommand, Pty, PtyControl, Sink, Size, Status, Stream,
 };
-use crate::frames::{Body, Frame, Run};
+use crate::frames::{Body, Frame, StartFrame};
 use crate::limit_watch::{LimitWatch, TimeLimit};
 use crate::policy::{Limit, Policy};
 use crate::stderr_tail::StderrTail;
@@ -101,8 +101,8 @@ impl ControlSession {
         drop(routes);
         let watch = LimitWatch::new(&self.policy, time_limit);
         let route = Route { session: Arc::clone(self), id, frames, watch };
-        let run = Run { command: command.clone(), terminal };
-        self.send(id, Body::Run(run)).map_err(|e| {
+        let start = StartFrame { command: command.clone(), terminal };
+        self.send(id, Body::Start(start)).map_err(|e| {
             let too_long = e.kind() == io::ErrorKind::InvalidInput;
             if too_long { not_started(command, e.to_string()) } else { ExecError::Gone }
         })?;
@@ -169,10 +169,10 @@ impl ControlSession {
         let route = self.run(command, Some(size), TimeLimit::Unlimited)?;
         route.wait_for_start(command)?;
         let (session, id, watch) = (Arc::clone(self), route.id, Arc::clone(&route.watch));
-        let control = Terminal { session: Arc::clone(&session), id, watch };
+        let control = SessionPty { session: Arc::clone(&session), id, watch };
         Ok(Pty {
-            output: Box::new(Output::of(route)),
-            input: Box::new(Input { session, id }),
+            output: Box::new(CommandOutput::of(route)),
+            input: Box::new(CommandInput { session, id }),
             control: Box::new(control),
         })
     }
@@ -184,12 +184,12 @@ impl ControlSession {
         let route = self.run(command, None, TimeLimit::Unlimited)?;
         route.wait_for_start(command)?;
         let (session, id) = (Arc::clone(self), route.id);
-        let output = Output::of(route);
+        let output = CommandOutput::of(route);
         let stderr = Arc::clone(&output.stderr);
         let stderr_tail = move || stderr.lock().unwrap_or_else(PoisonError::into_inner).text();
         Ok(PipedCommand {
             output: Box::new(output),
-            input: Box::new(Input { session, id }),
+            input: Box::new(CommandInput { session, id }),
             stderr_tail: Arc::new(stderr_tail),
         })
     }
@@ -224,7 +224,7 @@ fn not_started(command: &Command, reason: String) -> ExecError {
     ExecError::NotStarted { program: command.argv.first().cloned().unwrap_or_default(), reason }
 }
 
-struct Output {
+struct CommandOutput {
     route: Route,
     bytes: Vec<u8>,
     at: usize,
@@ -232,7 +232,7 @@ struct Output {
     stderr: Arc<Mutex<StderrTail>>,
 }
 
-impl Output {
+impl CommandOutput {
     fn of(route: Route) -> Self {
         Self { route, bytes: Vec::new(), at: 0, stderr: Arc::default() }
     }
@@ -242,7 +242,7 @@ impl Output {
     }
 }
 
-impl Read for Output {
+impl Read for CommandOutput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.at == self.bytes.len() {
             match self.route.frames.recv() {
@@ -266,12 +266,12 @@ impl Read for Output {
     }
 }
 
-struct Input {
+struct CommandInput {
     session: Arc<ControlSession>,
     id: u32,
 }
 
-impl Write for Input {
+impl Write for CommandInput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = bytes.len().min(INPUT_CHUNK);
         self.session.send(self.id, Body::Input(bytes[..count].to_vec()))?;
@@ -283,13 +283,13 @@ impl Write for Input {
     }
 }
 
-struct Terminal {
+struct SessionPty {
     session: Arc<ControlSession>,
     id: u32,
     watch: Arc<LimitWatch>,
 }
 
-impl PtyControl for Terminal {
+impl PtyControl for SessionPty {
     fn resize(&self, size: Size) -> io::Result<()> {
         self.session.send(self.id, Body::Resize(size))
     }

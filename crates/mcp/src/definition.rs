@@ -147,7 +147,7 @@ mod tests {
 
     fn names(tools: &[&str]) -> Vec<String> {
         let raw = tools.iter().map(|tool| raw(tool, json!({}))).collect();
-        define_tools("notes", raw).into_iter().map(|define_tools| define_tools.name).collect()
+        define_tools("notes", raw).into_iter().map(|tool| tool.name).collect()
     }
 
     #[test]
@@ -211,10 +211,10 @@ mod tests {
     #[test]
     fn descriptions_are_bounded_and_name_their_server() {
         let raw = RawTool { description: "x".repeat(5_000), ..raw("find", json!({})) };
-        let define_tools = define_tools("notes", vec![raw]).remove(0);
-        assert!(define_tools.description.starts_with("(by the server notes) xxx"));
-        assert!(define_tools.description.len() < MAX_DESCRIPTION + 40);
-        assert_eq!(define_tools.input, json!({ "type": "object" }));
+        let tool = define_tools("notes", vec![raw]).remove(0);
+        assert!(tool.description.starts_with("(by the server notes) xxx"));
+        assert!(tool.description.len() < MAX_DESCRIPTION + 40);
+        assert_eq!(tool.input, json!({ "type": "object" }));
     }
 
     #[test]

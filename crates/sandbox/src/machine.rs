@@ -24,7 +24,7 @@ use crate::api::{self, Shell};
 use crate::open_computer::{OpenComputer, not_started};
 use crate::registry::Registry;
 use crate::supervision::Application;
-use agent_host::agent_services::{AgentServices, MachineServices, Services};
+use agent_host::agent_services::{AgentServices, LocalServices, ServicesConfig};
 use computer::error::ComputerError;
 
 /// Why a machine does not start.
@@ -49,12 +49,12 @@ pub struct MachineConfig {
     /// `[models]`: what differs from the built-in catalog.
     pub models: Option<toml::Table>,
     /// `[web.search]` and `[telemetry]`.
-    pub services: Services,
+    pub services: ServicesConfig,
     /// `[mcp]`: servers of tools.
     pub mcp: Option<toml::Table>,
     /// `[rules]`: what agents may do, before the built-in rules.
     pub rules: Option<toml::Table>,
-    pub outside: MachineServices,
+    pub local_services: LocalServices,
 }
 
 impl MachineConfig {
@@ -66,10 +66,10 @@ impl MachineConfig {
             server,
             idle_close: Some(Self::IDLE_CLOSE),
             models: None,
-            services: Services::default(),
+            services: ServicesConfig::default(),
             mcp: None,
             rules: None,
-            outside: MachineServices::default(),
+            local_services: LocalServices::default(),
         }
     }
 }
@@ -94,12 +94,13 @@ impl Machine {
         assets: Arc<dyn Assets>,
         version: &'static str,
     ) -> Result<Self, MachineError> {
-        let MachineConfig { server, idle_close, models, services, mcp, rules, outside } = config;
+        let MachineConfig { server, idle_close, models, services, mcp, rules, local_services } = config;
         let data = server.data.clone();
         let server = Server::bind(server, clock).await?;
         let vault = server.state().vault.clone();
-        let minds = AgentServices { outside: outside.clone(), ..AgentServices::new(models.as_ref())? };
-        let minds = minds.with_services(services)?.with_tools(mcp.as_ref())?;
+        let minds =
+            AgentServices { local_services: local_services.clone(), ..AgentServices::new(models.as_ref())? };
+        let minds = minds.with_services(services)?.with_mcp(mcp.as_ref())?;
         let minds = minds.with_rules(rules.as_ref())?.with_keys(crate::keys_of_each(&vault));
         let application = Application::start().await.map_err(not_started)?;
         let registry = Arc::new(Registry::new(&data, minds, application));

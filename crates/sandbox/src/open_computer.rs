@@ -146,7 +146,7 @@ impl OpenComputer {
             Box::new(entered.enter(PartKind::Command, op.to_string()))
         })));
         let entered = parts.clone();
-        let tools = services.tools(
+        let tools = services.mcp_tools(
             &computer,
             Arc::new(move |name| Box::new(entered.enter(PartKind::McpServer, name.to_owned()))),
         );
@@ -168,7 +168,7 @@ impl OpenComputer {
             closing,
         });
         parts::start_all(&shared);
-        let (services, local) = (services.services(&user), services.outside.local.clone());
+        let (services, local) = (services.services(&user), services.local_services.local.clone());
         Ok(Self(Arc::new(Opened { shared, terminals, services, local })))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_host::agent_services::KeysOf;
+use agent_host::agent_services::UserKeys;
 use hypervisor::vault::{KeyReader, Vault};
 use models::{ApiKey, ApiKeys};
 use shared_types::UserId;
@@ -17,13 +17,13 @@ impl ApiKeys for FromVault {
 }
 
 /// The keys that a vault has for each user.
-pub fn keys_of_each(vault: &Vault) -> KeysOf {
+pub fn keys_of_each(vault: &Vault) -> UserKeys {
     let vault = vault.clone();
     Arc::new(move |user| Arc::new(FromVault(vault.reader(user))))
 }
 
 /// One user's keys, for every computer.
-pub fn keys_of_one(vault: &Vault, user: UserId) -> KeysOf {
+pub fn keys_of_one(vault: &Vault, user: UserId) -> UserKeys {
     let vault = vault.clone();
     Arc::new(move |_| Arc::new(FromVault(vault.reader(&user))))
 }

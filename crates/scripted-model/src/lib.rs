@@ -97,6 +97,6 @@ mod step_choice;
 mod wire;
 
 pub use recording::{RecordedRequest, RequestOutcome};
-pub use script::{Agent, Call, Fault, Script, ScriptError, Step, Usage};
+pub use script::{Agent, Call, Fault, Script, ScriptError, ScriptedTurn, Usage};
 pub use server::{ScriptedServer, ServerOptions};
 pub use wire::{ACCESS_KEY, Wire};

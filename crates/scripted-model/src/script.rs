@@ -38,13 +38,13 @@ pub struct Agent {
     /// Text that the first message must contain.
     pub when: Option<String>,
     #[serde(rename = "step", default)]
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptedTurn>,
 }
 
 /// One assistant turn.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Step {
+pub struct ScriptedTurn {
     pub text: String,
     pub calls: Vec<Call>,
     pub usage: Option<Usage>,
@@ -127,7 +127,7 @@ impl Agent {
     }
 }
 
-impl Step {
+impl ScriptedTurn {
     /// Rejects keys that do not make sense together.
     fn problem(&self) -> Option<&'static str> {
         match self.fault {

@@ -3,7 +3,7 @@
 
 use crate::{
     conversation::Conversation,
-    script::{Agent, Script, Step},
+    script::{Agent, Script, ScriptedTurn},
 };
 
 /// The step to play.
@@ -11,7 +11,7 @@ use crate::{
 pub(crate) struct ChosenStep<'a> {
     pub(crate) id: StepId,
     pub(crate) agent: &'a Agent,
-    pub(crate) step: &'a Step,
+    pub(crate) step: &'a ScriptedTurn,
 }
 
 /// The position of a step: the indexes of its script, agent and step.

@@ -1,14 +1,14 @@
-//! Why nothing came from the web, in a sentence for the agent or the person.
+//! Why a request to the web failed, in a sentence for the agent or the person.
 
 use thiserror::Error;
 
-/// Why a page or a search brought nothing.
+/// Why a page or a search failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FetchError {
-    /// No request was sent, so every word of the reason is ours.
+    /// No request was sent, so the text is entirely ours.
     #[error("{0}")]
     NotSent(String),
-    /// A request was sent, so the reason may quote the server.
+    /// A request was sent, so the text may quote the server.
     #[error("{0}")]
     Failed(String),
 }
@@ -16,4 +16,4 @@ pub enum FetchError {
 /// Why web access cannot be set up.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct SetUpError(pub(crate) String);
+pub struct SetupError(pub(crate) String);

@@ -1,11 +1,10 @@
-//! A page of HTML as Markdown, whatever it was made to be.
+//! Converts untrusted HTML to Markdown.
 //!
-//! A few bytes of a page can stand for elements without end, and a few elements for text without end. So it is taken apart
-//! piece by piece, within a number of parts and a time, and is written down without a call inside a call, until there are
-//! more words than anybody is shown.
+//! A small page can expand to a huge tree or text, so parsing is limited in nodes and time, and the output in bytes;
+//! the tree is walked without recursion.
 
+mod markdown_writer;
 mod tree;
-mod writing;
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -13,55 +12,56 @@ use std::time::{Duration, Instant};
 use markup5ever_rcdom::{Handle, NodeData};
 use tokio::sync::OwnedSemaphorePermit;
 
-use writing::{Closing, Writing};
+use markdown_writer::{MarkdownWriter, OpenElement};
 
-/// How long a page may take to be taken apart.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long parsing a page may take.
+const PARSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The words of a page, without what only a browser needs. The place is taken until that is done, whoever waits for it.
-pub(super) async fn markdown(html: String, place: OwnedSemaphorePermit) -> Result<String, String> {
-    let reading = tokio::task::spawn_blocking(move || {
-        let _place = place;
-        in_markdown(&html)
+/// The text of a page, without scripts and styles. The permit is held until the conversion ends, even if the caller
+/// is gone.
+pub(super) async fn to_markdown(html: String, permit: OwnedSemaphorePermit) -> Result<String, String> {
+    let conversion = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        convert(&html)
     });
-    reading.await.unwrap_or_else(|_| Err("the page cannot be read".into()))
+    conversion.await.unwrap_or_else(|_| Err("the page cannot be read".into()))
 }
 
-/// What is left to do.
-enum Step {
+/// A node to visit, or an element to close.
+enum PendingNode {
     Open(Handle),
-    Close(Closing),
+    Close(OpenElement),
 }
 
-fn in_markdown(html: &str) -> Result<String, String> {
-    let tree = tree::tree(html, Instant::now() + PATIENCE)?;
-    let mut page = Writing::default();
-    // The root takes everything with it when it goes, so it stays to the end.
-    let mut left = vec![Step::Open(Rc::clone(&tree))];
-    while let Some(step) = left.pop()
+fn convert(html: &str) -> Result<String, String> {
+    let tree = tree::parse_html(html, Instant::now() + PARSE_TIMEOUT)?;
+    let mut page = MarkdownWriter::default();
+    // Dropping the root drops the whole tree, so it is kept to the end.
+    let mut pending = vec![PendingNode::Open(Rc::clone(&tree))];
+    while let Some(next) = pending.pop()
         && !page.is_full()
     {
-        let node = match step {
-            Step::Close(closing) => {
-                page.close(closing);
+        let node = match next {
+            PendingNode::Close(element) => {
+                page.close(element);
                 continue;
             }
-            Step::Open(node) => node,
+            PendingNode::Open(node) => node,
         };
         match &node.data {
             NodeData::Text { contents } => page.text(&contents.borrow()),
             NodeData::Element { name, attrs, .. } => {
-                let Some(closing) = page.open(&name.local, &attrs.borrow()) else { continue };
-                left.push(Step::Close(closing));
+                let Some(element) = page.open(&name.local, &attrs.borrow()) else { continue };
+                pending.push(PendingNode::Close(element));
             }
             NodeData::Document
             | NodeData::Doctype { .. }
             | NodeData::Comment { .. }
             | NodeData::ProcessingInstruction { .. } => {}
         }
-        left.extend(node.children.borrow().iter().rev().cloned().map(Step::Open));
+        pending.extend(node.children.borrow().iter().rev().cloned().map(PendingNode::Open));
     }
-    Ok(page.words())
+    Ok(page.finish())
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_page_says_is_kept_and_what_a_browser_needs_is_not() {
+    fn text_is_kept_and_scripts_and_styles_are_dropped() {
         let cases = [
             ("<p>a<br>b <b>c</b> <i> d </i>e</p><p>f</p>", "a\nb **c** *d* e\n\nf"),
             ("<head><title>T</title><style>x{}</style></head><h2>Two</h2>x", "T\n\n## Two\n\nx"),
@@ -87,38 +87,38 @@ mod tests {
             ("", ""),
         ];
         for (html, markdown) in cases {
-            assert_eq!(in_markdown(html).unwrap(), markdown, "{html}");
+            assert_eq!(convert(html).unwrap(), markdown, "{html}");
         }
     }
 
     #[test]
-    fn no_page_is_too_deep() {
+    fn deep_nesting_is_converted() {
         for open in ["<span a=\"</x>\">", "<blockquote>", "<ul><li>", "<pre>", "<b>"] {
             let deep = format!("{}x", open.repeat(5_000));
-            assert!(in_markdown(&deep).unwrap().contains('x'), "{open}");
+            assert!(convert(&deep).unwrap().contains('x'), "{open}");
         }
     }
 
     #[test]
-    fn a_page_that_stands_for_more_than_it_holds_is_refused() {
+    fn a_page_that_expands_too_much_is_refused() {
         let many = |each: &dyn Fn(usize) -> String| (0..2_000).map(each).collect::<String>();
-        // Each paragraph begins with all that was begun and not ended before it.
+        // Each paragraph repeats all formatting elements that are still open.
         let again = format!("<p>{}{}", many(&|n| format!("<b a={n}>")), "<p>x".repeat(2_000));
         let attributes = format!("<p><b {}>{}", many(&|n| format!("a{n} ")), "<p>x".repeat(2_000));
         for page in ["<b>".repeat(300_000), "<!>".repeat(300_000), again, attributes] {
-            assert_eq!(in_markdown(&page).unwrap_err(), tree::TOO_MANY);
+            assert_eq!(convert(&page).unwrap_err(), tree::TOO_MANY);
         }
     }
 
     #[test]
     fn a_page_that_takes_too_long_is_refused() {
         let until = Instant::now() + Duration::from_millis(200);
-        let refused = tree::tree(&"<div>".repeat(100_000), until).map(|_| ()).unwrap_err();
+        let refused = tree::parse_html(&"<div>".repeat(100_000), until).map(|_| ()).unwrap_err();
         assert_eq!(refused, tree::TOO_SLOW);
     }
 
     #[test]
-    fn no_more_is_written_than_anybody_is_shown() {
+    fn the_output_is_limited() {
         let long = "x".repeat(1 << 20);
         let pages = [
             format!("<p>{long}"),
@@ -127,7 +127,7 @@ mod tests {
             format!("<p><a href='{long}'>{}", "<p>x".repeat(50_000)),
         ];
         for page in pages {
-            assert!(in_markdown(&page).unwrap().len() <= writing::MOST);
+            assert!(convert(&page).unwrap().len() <= markdown_writer::MAX_OUTPUT_BYTES);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Searching the web through a provider that the machine's owner named (`[web.search]`).
+//! Searches the web through the provider that the machine's owner configured (`[web.search]`).
 //!
-//! The owner vouches for the address, so it may be one of a private network; nobody else can choose it. A key comes from
-//! the vault anew for each request and goes into a header, nowhere else.
+//! The owner configures the address, so it may be private. A key is read from the vault for each request and sent in
+//! a header, nowhere else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,27 +13,27 @@ use tokio::sync::Semaphore;
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::{AT_ONCE, FetchError, SetUpError, USER_AGENT, place, prepare_tls};
+use super::{FetchError, MAX_CONCURRENT, SetupError, USER_AGENT, acquire_permit, prepare_tls};
 
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Bytes of an answer.
-const LONGEST: usize = 2 << 20;
-/// Results that an agent is told of, and how much of each.
-const HITS: usize = 10;
-const ADDRESS: usize = 2_000;
-const TITLE: usize = 200;
-const TEXT: usize = 600;
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// Larger responses are refused.
+const MAX_RESPONSE_BYTES: usize = 2 << 20;
+/// Results that an agent receives, and the lengths of their fields.
+const MAX_HITS: usize = 10;
+const MAX_URL_CHARS: usize = 2_000;
+const MAX_TITLE_CHARS: usize = 200;
+const MAX_TEXT_CHARS: usize = 600;
 
 /// `[web.search]` of `choir.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchConfig {
     pub kind: SearchKind,
-    /// Where it listens, if not where the provider does; a SearXNG of one's own has to be named.
+    /// The address, if it is not the default of the provider; required for SearXNG, which has none.
     pub base_url: Option<Url>,
 }
 
-/// Whose protocol is spoken.
+/// The provider, which determines the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchKind {
@@ -43,7 +43,7 @@ pub enum SearchKind {
 }
 
 impl SearchKind {
-    /// Under which name the vault has its key.
+    /// Also the name of its key in the vault.
     pub fn name(self) -> &'static str {
         match self {
             Self::Searxng => "searxng",
@@ -52,7 +52,7 @@ impl SearchKind {
         }
     }
 
-    fn home(self) -> Option<&'static str> {
+    fn default_base_url(self) -> Option<&'static str> {
         match self {
             Self::Searxng => None,
             Self::Brave => Some("https://api.search.brave.com"),
@@ -67,8 +67,8 @@ impl SearchKind {
         }
     }
 
-    /// What stands before the key in its header.
-    fn before_key(self) -> &'static str {
+    /// The text before the key in its header.
+    fn key_prefix(self) -> &'static str {
         match self {
             Self::Searxng | Self::Brave => "",
             Self::Tavily => "Bearer ",
@@ -83,13 +83,13 @@ impl SearchKind {
     }
 }
 
-/// A provider of searches.
+/// A configured search provider.
 #[derive(Debug, Clone)]
 pub struct Search {
     kind: SearchKind,
     url: Url,
     client: Client,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 /// A page that a search found.
@@ -101,32 +101,32 @@ pub struct SearchHit {
 }
 
 #[derive(Deserialize)]
-struct Found {
+struct RawHit {
     title: Option<String>,
     url: String,
-    /// What Brave calls it.
+    /// The snippet from Brave.
     description: Option<String>,
-    /// What the others call it.
+    /// The snippet from the others.
     content: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct List {
-    results: Vec<Found>,
+struct RawHits {
+    results: Vec<RawHit>,
 }
 
 #[derive(Deserialize)]
 struct BraveAnswer {
-    /// Absent where nothing was found.
-    web: Option<List>,
+    /// Absent if nothing was found.
+    web: Option<RawHits>,
 }
 
 impl Search {
-    pub fn new(config: &SearchConfig) -> Result<Self, SetUpError> {
-        let wrong = |why: String| SetUpError(format!("[web.search]: {why}"));
+    pub fn new(config: &SearchConfig) -> Result<Self, SetupError> {
+        let wrong = |reason: String| SetupError(format!("[web.search]: {reason}"));
         let kind = config.kind;
-        let base = config.base_url.as_ref().map(Url::as_str).or(kind.home());
-        let base = base.ok_or_else(|| wrong("base_url is missing: where does it listen?".into()))?;
+        let base = config.base_url.as_ref().map(Url::as_str).or(kind.default_base_url());
+        let base = base.ok_or_else(|| wrong("base_url is missing".into()))?;
         let url = format!("{}/{}", base.trim_end_matches('/'), kind.path());
         let url = Url::parse(&url).map_err(|e| wrong(format!("{url}: {e}")))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -138,20 +138,20 @@ impl Search {
             .redirect(redirect::Policy::none())
             .no_proxy()
             .user_agent(USER_AGENT)
-            .timeout(PATIENCE)
+            .timeout(TIMEOUT)
             .build()
             .map_err(|e| wrong(e.to_string()))?;
-        Ok(Self { kind, url, client, places: Arc::new(Semaphore::new(AT_ONCE)) })
+        Ok(Self { kind, url, client, permits: Arc::new(Semaphore::new(MAX_CONCURRENT)) })
     }
 
-    /// Searches, with the key of a user where the provider needs one.
-    pub async fn find(&self, words: String, key: Option<&str>) -> Result<Vec<SearchHit>, FetchError> {
-        let _place = place(&self.places).await?;
+    /// Searches, with the user's key if the provider needs one.
+    pub async fn search(&self, query: String, key: Option<&str>) -> Result<Vec<SearchHit>, FetchError> {
+        let _permit = acquire_permit(&self.permits).await?;
         let key = self.key(key).map_err(FetchError::NotSent)?;
-        self.ask(&words, key).await.map_err(FetchError::Failed)
+        self.send(&query, key).await.map_err(FetchError::Failed)
     }
 
-    /// Under which name the vault has its key.
+    /// The name of its key in the vault.
     pub fn key_name(&self) -> &'static str {
         self.kind.name()
     }
@@ -168,19 +168,19 @@ impl Search {
             ));
         }
         let header = |key: &str| {
-            let text = Zeroizing::new(format!("{}{}", self.kind.before_key(), key.trim()));
+            let text = Zeroizing::new(format!("{}{}", self.kind.key_prefix(), key.trim()));
             let mut header = HeaderValue::from_str(&text)
-                .map_err(|_| format!("the key for {name} holds characters that no key has"))?;
+                .map_err(|_| format!("the key for {name} contains invalid characters"))?;
             header.set_sensitive(true);
             Ok(header)
         };
         key.map(header).transpose()
     }
 
-    async fn ask(&self, words: &str, key: Option<HeaderValue>) -> Result<Vec<SearchHit>, String> {
+    async fn send(&self, query: &str, key: Option<HeaderValue>) -> Result<Vec<SearchHit>, String> {
         let name = self.kind.name();
-        let request = self.request(words, key).header(ACCEPT, "application/json");
-        let cannot = |e: reqwest::Error| format!("{name} cannot be asked: {}", e.without_url());
+        let request = self.request(query, key).header(ACCEPT, "application/json");
+        let cannot = |e: reqwest::Error| format!("cannot reach {name}: {}", e.without_url());
         let response = request.send().await.map_err(cannot)?;
         if !response.status().is_success() {
             return Err(refused(name, &response));
@@ -188,7 +188,7 @@ impl Search {
         hits(self.kind, &body(name, response).await?)
     }
 
-    /// Where the provider listens.
+    /// The address of the provider.
     pub fn base_url(&self) -> Url {
         let mut base = self.url.clone();
         if let Some(path) = self.url.path().strip_suffix(self.kind.path()) {
@@ -197,20 +197,20 @@ impl Search {
         base
     }
 
-    fn request(&self, words: &str, key: Option<HeaderValue>) -> RequestBuilder {
+    fn request(&self, query: &str, key: Option<HeaderValue>) -> RequestBuilder {
         let mut url = self.url.clone();
         match self.kind {
             SearchKind::Searxng => {
-                url.query_pairs_mut().append_pair("q", words).append_pair("format", "json");
+                url.query_pairs_mut().append_pair("q", query).append_pair("format", "json");
                 self.client.get(url)
             }
             SearchKind::Brave => {
-                url.query_pairs_mut().append_pair("q", words).append_pair("count", &HITS.to_string());
+                url.query_pairs_mut().append_pair("q", query).append_pair("count", &MAX_HITS.to_string());
                 let request = self.client.get(url);
                 key.into_iter().fold(request, |request, key| request.header("x-subscription-token", key))
             }
             SearchKind::Tavily => {
-                let body = serde_json::json!({ "query": words, "max_results": HITS }).to_string();
+                let body = serde_json::json!({ "query": query, "max_results": MAX_HITS }).to_string();
                 let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
                 key.into_iter().fold(request, |request, key| request.header(AUTHORIZATION, key))
             }
@@ -223,24 +223,24 @@ fn refused(name: &str, response: &Response) -> String {
     match response.status() {
         StatusCode::UNAUTHORIZED => format!("{name} does not accept the key"),
         StatusCode::FORBIDDEN if name == SearchKind::Searxng.name() => {
-            "searxng refuses: its settings must allow the format json".into()
+            "searxng refused: its settings must allow the format json".into()
         }
         StatusCode::FORBIDDEN => format!("{name} does not allow this with the key"),
         StatusCode::TOO_MANY_REQUESTS => match wait.and_then(|wait| wait.parse::<u64>().ok()) {
-            Some(seconds) => format!("{name} was asked too often; it answers again in {seconds} seconds"),
-            None => format!("{name} was asked too often; try again later"),
+            Some(seconds) => format!("{name} has received too many requests; try again in {seconds} seconds"),
+            None => format!("{name} has received too many requests; try again later"),
         },
-        status => format!("{name} answers {status}"),
+        status => format!("{name} returned {status}"),
     }
 }
 
 async fn body(name: &str, mut response: Response) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let broke = |e: reqwest::Error| format!("{name} broke off: {}", e.without_url());
+    let broke = |e: reqwest::Error| format!("{name} closed the connection early: {}", e.without_url());
     while let Some(piece) = response.chunk().await.map_err(broke)? {
         bytes.extend_from_slice(&piece);
-        if bytes.len() > LONGEST {
-            return Err(format!("{name} answered more than {LONGEST} bytes"));
+        if bytes.len() > MAX_RESPONSE_BYTES {
+            return Err(format!("the response of {name} is larger than {MAX_RESPONSE_BYTES} bytes"));
         }
     }
     Ok(bytes)
@@ -251,39 +251,39 @@ fn hits(kind: SearchKind, bytes: &[u8]) -> Result<Vec<SearchHit>, String> {
         SearchKind::Brave => serde_json::from_slice(bytes).map(|answer: BraveAnswer| answer.web),
         SearchKind::Searxng | SearchKind::Tavily => serde_json::from_slice(bytes).map(Some),
     };
-    let list: Option<List> =
-        list.map_err(|_| format!("{} answered something that is no list of results", kind.name()))?;
+    let list: Option<RawHits> =
+        list.map_err(|_| format!("the response of {} is not a list of results", kind.name()))?;
     let found = list.into_iter().flat_map(|list| list.results);
-    // An agent may follow what is found, so it is an address of the web or nothing.
+    // An agent may open a result, so anything but a web address is dropped.
     let page = |text: &str| {
         let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
-        (url.as_str().len() <= ADDRESS).then(|| url.to_string())
+        (url.as_str().len() <= MAX_URL_CHARS).then(|| url.to_string())
     };
-    let hit = |found: Found| {
+    let hit = |found: RawHit| {
         Some(SearchHit {
             url: page(&found.url)?,
-            title: plain(&found.title.unwrap_or_default(), TITLE),
-            text: plain(&found.description.or(found.content).unwrap_or_default(), TEXT),
+            title: plain(&found.title.unwrap_or_default(), MAX_TITLE_CHARS),
+            text: plain(&found.description.or(found.content).unwrap_or_default(), MAX_TEXT_CHARS),
         })
     };
-    Ok(found.filter_map(hit).take(HITS).collect())
+    Ok(found.filter_map(hit).take(MAX_HITS).collect())
 }
 
-/// Words without marks of HTML and line ends, so that one result cannot look like two.
-fn plain(text: &str, most: usize) -> String {
-    let mut words = String::new();
-    let mut is_mark = false;
+/// Plain text on one line, so that a result cannot imitate another.
+fn plain(text: &str, limit: usize) -> String {
+    let mut plain_text = String::new();
+    let mut is_tag = false;
     for c in text.chars() {
         match c {
-            '<' => is_mark = true,
-            '>' if is_mark => is_mark = false,
-            _ if is_mark => {}
-            c if c.is_control() => words.push(' '),
-            c => words.push(c),
+            '<' => is_tag = true,
+            '>' if is_tag => is_tag = false,
+            _ if is_tag => {}
+            c if c.is_control() => plain_text.push(' '),
+            c => plain_text.push(c),
         }
     }
-    words.truncate(words.floor_char_boundary(most));
-    words.trim().to_owned()
+    plain_text.truncate(plain_text.floor_char_boundary(limit));
+    plain_text.trim().to_owned()
 }
 
 #[cfg(test)]

@@ -195,7 +195,7 @@ impl Job {
         if !parsed.takes_time() {
             return Ok(Ok(None));
         }
-        let context = self.port().standing(self.id()).await?;
+        let context = self.port().run_context(self.id()).await?;
         let Some(budget_check) = self.budget_check(call.task, &context) else { return Ok(Ok(None)) };
         Ok(budget_check.out_of_time().map_or(Ok(budget_check.time_left()), Err))
     }
@@ -205,7 +205,7 @@ impl Job {
         if self.history.is_open(call.op) {
             return Ok(Verdict::Allow);
         }
-        let context = self.port().standing(self.id()).await?;
+        let context = self.port().run_context(self.id()).await?;
         let (taint, role) = (self.taint(call.task), self.actor(call.task));
         let judged = JudgedCall {
             role: role.as_str(),
@@ -248,7 +248,7 @@ impl Job {
 
     /// Which files an agent may read without asking the person. Searches and commands do not show it other files either.
     pub(super) async fn read_policy(&self, task: TaskId) -> Result<ReadPolicy, PortError> {
-        let grants = self.port().standing(self.id()).await?.grants;
+        let grants = self.port().run_context(self.id()).await?.grants;
         let (rules, run) = (Arc::clone(&self.environment.rules), Some(self.id()));
         let (taint, role) = (self.taint(task), self.actor(task));
         Ok(ReadPolicy::of_one(&self.environment.rules, move |path| {

@@ -169,7 +169,7 @@ impl Job {
 
     /// Which addresses redirects may lead an agent to.
     async fn may_fetch(&self, task: TaskId) -> Result<MayFetch, PortError> {
-        let grants = self.port().standing(self.id()).await?.grants;
+        let grants = self.port().run_context(self.id()).await?.grants;
         let (rules, run) = (Arc::clone(&self.environment.rules), Some(self.id()));
         let (taint, role) = (self.taint(task), self.actor(task));
         Ok(Arc::new(move |url| {

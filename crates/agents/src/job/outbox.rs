@@ -17,7 +17,7 @@ const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 impl Job {
     /// Until when a call must wait in the outbox; `None` if it has started already or the outbox is switched off.
     pub(super) async fn outbox_deadline(&self, call: OpId) -> Result<Option<Timestamp>, PortError> {
-        let wait = self.port().standing(self.id()).await?.outbox.min(MAX_WAIT);
+        let wait = self.port().run_context(self.id()).await?.outbox.min(MAX_WAIT);
         if wait.is_zero() || self.history.is_open(call) {
             return Ok(None);
         }

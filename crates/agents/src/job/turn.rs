@@ -76,7 +76,7 @@ impl Job {
         meter: &UsageMeter,
         reservation: &mut Option<UsageReservation>,
     ) -> Result<TurnResult, PortError> {
-        let context = self.port().standing(self.id()).await?;
+        let context = self.port().run_context(self.id()).await?;
         let role = self.history.tasks.get(&task).and_then(|task| roles::named(&task.role));
         let Some(role) = role else {
             let error = ModelError::new("", ErrorClass::Unusable, "there is no such role any more");
@@ -98,7 +98,7 @@ impl Job {
             let worst_case = self.environment.gateway.worst_case(&chosen, &request);
             // Reserve first, then check: a turn that ends in between is counted twice rather than not at all.
             let reservation = reservation.insert(UsageReservation::new(self, &worst_case));
-            let context = self.port().standing(self.id()).await?;
+            let context = self.port().run_context(self.id()).await?;
             if let Some(why) = self.exceeded_budget(task, &context, reservation, &worst_case) {
                 return Ok(TurnResult::OverBudget(why));
             }
@@ -224,8 +224,8 @@ impl Job {
     fn listener(&self, task: TaskId) -> DeltaListener {
         let (environment, run) = (Arc::clone(&self.environment), self.id());
         Arc::new(move |delta| match delta {
-            Delta::Text(text) if !text.is_empty() => environment.port.say(run, task, &text),
-            Delta::Restart => environment.port.say(run, task, ""),
+            Delta::Text(text) if !text.is_empty() => environment.port.stream_text(run, task, &text),
+            Delta::Restart => environment.port.stream_text(run, task, ""),
             Delta::Text(_) | Delta::Thought(_) | Delta::Call { .. } | Delta::Input(_) => {}
         })
     }

@@ -1,4 +1,4 @@
-//! A swap that is cut off after any number of steps, and the computer that is there afterwards.
+//! A swap that is interrupted after any number of steps, and the resulting computer.
 
 use std::collections::BTreeMap;
 
@@ -58,62 +58,69 @@ fn swapped() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_swap_cut_off_after_any_step_is_completed() {
-    let mut cut = 0;
+fn a_swap_interrupted_after_any_step_is_completed() {
+    let mut interrupted_after = 0;
     loop {
-        let place = tempfile::tempdir().unwrap();
-        let dir = place.path();
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path();
         old(dir);
         new(dir, NEW);
         commit(dir).unwrap();
         let all = steps(dir).unwrap();
-        all.iter().take(cut).for_each(|step| step.take().unwrap());
+        all.iter().take(interrupted_after).for_each(|step| step.execute().unwrap());
         let state = fs::read_to_string(dir.join("state.sqlite")).ok();
         let blob = dir.join("blobs/aa/one").exists();
-        assert!(state.as_deref() != Some("old") || blob, "the old log never has the new contents, cut {cut}");
+        assert!(
+            state.as_deref() != Some("old") || blob,
+            "the old log never has the new contents, interrupted_after {interrupted_after}"
+        );
         assert!(
             state.as_deref() != Some("new") || !blob,
-            "the new log never has the old contents, cut {cut}"
+            "the new log never has the old contents, interrupted_after {interrupted_after}"
         );
 
         let ended = finish_interrupted(dir).unwrap();
-        let expected = if cut + 2 > all.len() { Interrupted::None } else { Interrupted::Completed };
-        assert_eq!(ended, expected, "cut {cut} of {}", all.len());
-        assert_eq!(listing(dir), swapped(), "cut {cut}");
-        assert_eq!(finish_interrupted(dir).unwrap(), Interrupted::None);
-        if cut == all.len() {
-            assert!(cut > 10);
+        let expected = if interrupted_after + 2 > all.len() {
+            InterruptedImport::None
+        } else {
+            InterruptedImport::Completed
+        };
+        assert_eq!(ended, expected, "interrupted_after {interrupted_after} of {}", all.len());
+        assert_eq!(listing(dir), swapped(), "interrupted_after {interrupted_after}");
+        assert_eq!(finish_interrupted(dir).unwrap(), InterruptedImport::None);
+        if interrupted_after == all.len() {
+            assert!(interrupted_after > 10);
             break;
         }
-        cut += 1;
+        interrupted_after += 1;
     }
 }
 
 #[test]
 fn a_computer_without_a_log_or_blobs_is_swapped_too() {
-    let place = tempfile::tempdir().unwrap();
-    new(place.path(), READY);
-    assert_eq!(finish_interrupted(place.path()).unwrap(), Interrupted::Completed);
-    assert_eq!(listing(place.path()), only(&[("state.sqlite", "new"), ("blobs/bb/two", "new")]));
+    let folder = tempfile::tempdir().unwrap();
+    new(folder.path(), READY);
+    assert_eq!(finish_interrupted(folder.path()).unwrap(), InterruptedImport::Completed);
+    assert_eq!(listing(folder.path()), only(&[("state.sqlite", "new"), ("blobs/bb/two", "new")]));
 }
 
 #[test]
-fn a_log_that_was_not_complete_is_thrown_away() {
-    let place = tempfile::tempdir().unwrap();
-    old(place.path());
-    let before = listing(place.path());
-    new(place.path(), NEW);
-    assert_eq!(finish_interrupted(place.path()).unwrap(), Interrupted::RolledBack);
-    assert_eq!(listing(place.path()), before);
+fn an_incomplete_log_is_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    old(folder.path());
+    let before = listing(folder.path());
+    new(folder.path(), NEW);
+    assert_eq!(finish_interrupted(folder.path()).unwrap(), InterruptedImport::RolledBack);
+    assert_eq!(listing(folder.path()), before);
 }
 
 #[test]
-fn nothing_is_touched_while_somebody_holds_the_log() {
-    let place = tempfile::tempdir().unwrap();
-    assert_eq!(finish_interrupted(&place.path().join("nowhere")).unwrap(), Interrupted::None);
-    new(place.path(), READY);
-    let _lock = LogLock::take(place.path()).unwrap();
-    let before = listing(place.path());
-    assert!(matches!(finish_interrupted(place.path()), Err(ImportError::Open(_))));
-    assert_eq!(listing(place.path()), before);
+fn nothing_is_touched_while_another_process_holds_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(finish_interrupted(&folder.path().join("nowhere")).unwrap(), InterruptedImport::None);
+    new(folder.path(), READY);
+    let _lock = LogLock::take(folder.path()).unwrap();
+    let before = listing(folder.path());
+    assert!(matches!(finish_interrupted(folder.path()), Err(ImportError::Open(_))));
+    assert_eq!(listing(folder.path()), before);
 }

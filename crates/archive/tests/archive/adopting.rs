@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use archive::{ImportError, Interrupted, adopt, finish_interrupted};
+use archive::{ImportError, InterruptedImport, adopt, finish_interrupted};
 use event_log::conformance::sample;
 use event_log::writer::ChangeRequest;
 use event_log::{ContentError, EventLog, SqliteLog};
@@ -11,25 +11,25 @@ use kernel::{Action, Base, Choice, Resolutions};
 use shared_types::payload::UnknownPayload;
 use shared_types::{ContentHash, Event, EventName, Payload, Seq};
 
-use crate::computer::{Computer, large, listing, lived_in, node, path, user, verify};
-use crate::repack::Parts;
+use crate::computer::{Computer, large, listing, node, path, user, verify, with_history};
+use crate::repack::Entries;
 
-fn quietly(archive: &[u8], state_dir: &Path) -> Result<(), ImportError> {
+fn adopt_silently(archive: &[u8], state_dir: &Path) -> Result<(), ImportError> {
     adopt(&verify(archive).unwrap(), state_dir, user("bob"), &|_, _| {})
 }
 
 #[test]
 fn the_adopted_computer_is_the_exported_one() {
-    let place = tempfile::tempdir().unwrap();
-    let ada = lived_in(&place.path().join("ada"));
+    let folder = tempfile::tempdir().unwrap();
+    let ada = with_history(&folder.path().join("ada"));
     let (archive, manifest) = ada.export();
 
-    let dir = place.path().join("bob/.choir");
+    let dir = folder.path().join("bob/.choir");
     fs::create_dir_all(&dir).unwrap();
     Computer::new(&dir, "bob").close();
     fs::write(dir.join("views.sqlite"), "of the old computer").unwrap();
     fs::write(dir.join("views.sqlite-wal"), "of the old computer").unwrap();
-    quietly(&archive, &dir).unwrap();
+    adopt_silently(&archive, &dir).unwrap();
 
     let names: Vec<String> = listing(&dir).into_keys().filter(|name| !name.starts_with("blobs/")).collect();
     assert_eq!(names, ["lock", "state.sqlite", "tmp/"]);
@@ -49,8 +49,8 @@ fn the_adopted_computer_is_the_exported_one() {
     let target = sample::read(&*ada.log, Seq(2))[0].op;
     let (undo, write) = (sample::op(), sample::op());
     for computer in [&ada, &bob] {
-        computer.submit(undo, ChangeRequest::Undo { target, resolutions: go_through() }).unwrap();
-        computer.keep(b"new");
+        computer.submit(undo, ChangeRequest::Undo { target, resolutions: accept_conflicts() }).unwrap();
+        computer.store_bytes(b"new");
         let action = Action::WriteFile { path: path("new"), node: node(b"new"), base: Base::Any };
         computer.submit(write, ChangeRequest::Do(action)).unwrap();
     }
@@ -58,15 +58,15 @@ fn the_adopted_computer_is_the_exported_one() {
     assert_eq!(bob.export().1.contents, ada.export().1.contents);
 }
 
-fn go_through() -> Resolutions {
+fn accept_conflicts() -> Resolutions {
     Resolutions { others: Some(Choice::Take), ..Default::default() }
 }
 
 #[test]
-fn what_this_version_does_not_know_survives_byte_for_byte() {
-    let place = tempfile::tempdir().unwrap();
-    let ada = Computer::new(&place.path().join("ada"), "ada");
-    ada.keep(b"named by the unknown");
+fn unknown_events_and_fields_survive_byte_for_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let ada = Computer::new(&folder.path().join("ada"), "ada");
+    ada.store_bytes(b"named by the unknown");
     let hash = ContentHash::of(b"named by the unknown");
     let unknown = Event {
         payload: Payload::Unknown(UnknownPayload {
@@ -80,55 +80,58 @@ fn what_this_version_does_not_know_survives_byte_for_byte() {
     append.events = vec![unknown];
     sample::append_one(&*ada.log, append).unwrap();
     ada.close();
-    let ada = Computer::open(&place.path().join("ada"));
+    let ada = Computer::open(&folder.path().join("ada"));
     let (archive, _) = ada.export();
 
     // A field that a known type does not have yet, in a log that newer software wrote.
-    let mut parts = Parts::of(&archive);
-    parts.edit_events(|events| {
+    let mut entries = Entries::of(&archive);
+    entries.edit_events(|events| {
         events[0].payload = events[0].payload.replace('{', r#"{"later":[1, 2],"#).into();
     });
-    let archive = parts.pack();
+    let archive = entries.pack();
 
-    let dir = place.path().join("bob");
-    quietly(&archive, &dir).unwrap();
+    let dir = folder.path().join("bob");
+    adopt_silently(&archive, &dir).unwrap();
     let bob = Computer::open(&dir);
-    assert_eq!(sample::read_checked(&*bob.log), parts.events());
+    assert_eq!(sample::read_checked(&*bob.log), entries.events());
     assert!(bob.contents().contains_key(&hash), "contents that only the unknown names come along");
-    assert_eq!(Parts::of(&bob.export().0).get(crate::repack::EVENTS), parts.get(crate::repack::EVENTS));
+    assert_eq!(Entries::of(&bob.export().0).get(crate::repack::EVENTS), entries.get(crate::repack::EVENTS));
 }
 
 #[test]
-fn a_computer_that_is_not_empty_keeps_what_it_has() {
-    let place = tempfile::tempdir().unwrap();
-    let (archive, _) = lived_in(&place.path().join("ada")).export();
-    let dir = place.path().join("bob");
+fn a_computer_that_is_not_empty_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, _) = with_history(&folder.path().join("ada")).export();
+    let dir = folder.path().join("bob");
     let bob = Computer::new(&dir, "bob");
     bob.write("mine", b"mine");
     bob.close();
     let before = listing(&dir);
-    assert!(matches!(quietly(&archive, &dir), Err(ImportError::NotEmpty(Seq(2)))));
+    assert!(matches!(adopt_silently(&archive, &dir), Err(ImportError::NotEmpty(Seq(2)))));
     assert_eq!(listing(&dir), before);
 }
 
 #[test]
-fn a_log_that_somebody_holds_is_left_alone() {
-    let place = tempfile::tempdir().unwrap();
-    let (archive, _) = Computer::new(&place.path().join("ada"), "ada").export();
-    let dir = place.path().join("bob");
+fn a_log_that_another_process_holds_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, _) = Computer::new(&folder.path().join("ada"), "ada").export();
+    let dir = folder.path().join("bob");
     let bob = Computer::new(&dir, "bob");
-    assert!(matches!(quietly(&archive, &dir), Err(ImportError::Open(event_log::OpenError::Locked { .. }))));
+    assert!(matches!(
+        adopt_silently(&archive, &dir),
+        Err(ImportError::Open(event_log::OpenError::Locked { .. }))
+    ));
     bob.close();
-    quietly(&archive, &dir).unwrap();
+    adopt_silently(&archive, &dir).unwrap();
 }
 
 #[test]
 fn an_archive_that_changes_after_it_was_verified_is_refused_and_leaves_nothing_behind() {
-    let place = tempfile::tempdir().unwrap();
-    let (archive, _) = lived_in(&place.path().join("ada")).export();
-    let dir = place.path().join("bob");
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, _) = with_history(&folder.path().join("ada")).export();
+    let dir = folder.path().join("bob");
     Computer::new(&dir, "bob").close();
-    let file = place.path().join("ada.zip");
+    let file = folder.path().join("ada.zip");
     let size = archive.len();
     for at in (40..size).step_by(size / 40) {
         fs::write(&file, &archive).unwrap();
@@ -159,16 +162,16 @@ fn an_archive_that_changes_after_it_was_verified_is_refused_and_leaves_nothing_b
 /// The folders of a swap by hand, with real logs, cut off between any two renames.
 #[test]
 fn a_swap_that_was_cut_off_is_ended_with_the_next_opening() {
-    let place = tempfile::tempdir().unwrap();
-    let ada = lived_in(&place.path().join("ada"));
+    let folder = tempfile::tempdir().unwrap();
+    let ada = with_history(&folder.path().join("ada"));
     let (archive, manifest) = ada.export();
     for cut in 0..=5 {
-        let dir = place.path().join(format!("bob-{cut}"));
+        let dir = folder.path().join(format!("bob-{cut}"));
         let bob = Computer::new(&dir, "bob");
-        bob.keep(&large()[..100_000]);
+        bob.store_bytes(&large()[..100_000]);
         bob.close();
         let ready = dir.join("import-ready");
-        quietly(&archive, &ready).unwrap();
+        adopt_silently(&archive, &ready).unwrap();
         fs::create_dir(dir.join("import-old")).unwrap();
         let renames = [
             ("state.sqlite", "import-old/state.sqlite"),
@@ -182,24 +185,24 @@ fn a_swap_that_was_cut_off_is_ended_with_the_next_opening() {
         if cut == 5 {
             fs::remove_dir_all(dir.join("import-old")).unwrap();
         }
-        assert_eq!(finish_interrupted(&dir).unwrap(), Interrupted::Completed);
+        assert_eq!(finish_interrupted(&dir).unwrap(), InterruptedImport::Completed);
         let bob = Computer::open(&dir);
         assert_eq!((bob.root(), bob.contents()), (manifest.root, ada.contents()), "cut {cut}");
         assert!(!dir.join("import-old").exists() && !dir.join("import-ready").exists());
-        assert_eq!(finish_interrupted(&dir).unwrap(), Interrupted::None);
+        assert_eq!(finish_interrupted(&dir).unwrap(), InterruptedImport::None);
     }
 }
 
 #[test]
 fn a_log_that_was_half_built_is_thrown_away() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("bob");
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("bob");
     let bob = Computer::new(&dir, "bob");
     let root = bob.root();
     bob.close();
     let before = listing(&dir);
     drop(SqliteLog::create(&dir.join("import-new"), user("bob")).unwrap());
-    assert_eq!(finish_interrupted(&dir).unwrap(), Interrupted::RolledBack);
+    assert_eq!(finish_interrupted(&dir).unwrap(), InterruptedImport::RolledBack);
     assert_eq!(listing(&dir), before);
     assert_eq!(Computer::open(&dir).root(), root);
 }

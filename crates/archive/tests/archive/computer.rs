@@ -39,7 +39,7 @@ pub(crate) struct Computer {
 }
 
 impl Computer {
-    /// A new one, with the one event that its making writes.
+    /// A new computer, with the event that records its creation.
     pub(crate) fn new(state_dir: &Path, name: &str) -> Self {
         let computer = Self::over(SqliteLog::create(state_dir, user(name)).unwrap());
         computer.run(Action::CreateUser { name: name.into() });
@@ -74,15 +74,15 @@ impl Computer {
         op
     }
 
-    /// Takes bytes in, however many.
-    pub(crate) fn keep(&self, bytes: &[u8]) {
+    /// Stores bytes of any length.
+    pub(crate) fn store_bytes(&self, bytes: &[u8]) {
         if let Some(inline) = self.log.stage(&mut &*bytes).unwrap().into_inline() {
             self.log.store(vec![inline]).unwrap();
         }
     }
 
     pub(crate) fn write(&self, at: &str, bytes: &[u8]) -> OpId {
-        self.keep(bytes);
+        self.store_bytes(bytes);
         self.run(Action::WriteFile { path: path(at), node: node(bytes), base: Base::Any })
     }
 
@@ -124,9 +124,9 @@ pub(crate) fn verify(archive: &[u8]) -> Result<Verified, ImportError> {
     Archive::verify(archive.to_vec(), Limits::default(), &|_, _| {})
 }
 
-/// A computer in which most of what can happen has happened: small and large files, an empty one, a link, a batch, an
-/// undo, a message, a setting, a purge.
-pub(crate) fn lived_in(state_dir: &Path) -> Computer {
+/// A computer with most kinds of history: small and large files, an empty one, a link, a batch, an undo, a message, a
+/// setting, a purge.
+pub(crate) fn with_history(state_dir: &Path) -> Computer {
     let computer = Computer::new(state_dir, "ada");
     computer.write("notes/today.md", b"first\n");
     let second = computer.write("notes/today.md", b"second\n");
@@ -142,7 +142,7 @@ pub(crate) fn lived_in(state_dir: &Path) -> Computer {
     computer.run(Action::SetSetting { key: "theme".into(), value: serde_json::json!({"dark": true}) });
     let files = (0..700).map(|n| {
         let bytes = format!("file {n}").into_bytes();
-        computer.keep(&bytes);
+        computer.store_bytes(&bytes);
         (path(&format!("many/{n}")), node(&bytes))
     });
     let origin = shared_types::payload::system::SystemImport {

@@ -1,4 +1,4 @@
-//! Every kind of damage and deceit is refused by its name, and leaves nothing behind.
+//! Every kind of damage and forgery is refused with its own error, and leaves nothing behind.
 
 use std::path::Path;
 
@@ -7,33 +7,33 @@ use shared_types::payload::file::FileNode;
 use shared_types::{ChainHash, ContentHash, RootHash, Seq};
 use zip::CompressionMethod::{Deflated, Stored};
 
-use crate::computer::{Computer, large, listing, lived_in, user};
-use crate::repack::{EVENTS, MANIFEST, Parts, with};
+use crate::computer::{Computer, large, listing, user, with_history};
+use crate::repack::{EVENTS, Entries, MANIFEST, with};
 
 fn import(archive: Vec<u8>, state_dir: &Path, limits: Limits) -> Result<(), ImportError> {
     adopt(&Archive::verify(archive, limits, &|_, _| {})?, state_dir, user("bob"), &|_, _| {})
 }
 
-/// Archives of one computer, and another that must stay as it is.
-struct Bench {
-    place: tempfile::TempDir,
+/// Archives of one computer, and another computer that must not change.
+struct Fixture {
+    folder: tempfile::TempDir,
     archive: Vec<u8>,
 }
 
-impl Bench {
+impl Fixture {
     fn new() -> Self {
-        let place = tempfile::tempdir().unwrap();
-        let (archive, _) = lived_in(&place.path().join("ada")).export();
-        Computer::new(&place.path().join("bob"), "bob").close();
-        Self { place, archive }
+        let folder = tempfile::tempdir().unwrap();
+        let (archive, _) = with_history(&folder.path().join("ada")).export();
+        Computer::new(&folder.path().join("bob"), "bob").close();
+        Self { folder, archive }
     }
 
-    fn parts(&self) -> Parts {
-        Parts::of(&self.archive)
+    fn entries(&self) -> Entries {
+        Entries::of(&self.archive)
     }
 
     fn refused_with(&self, archive: Vec<u8>, limits: Limits) -> ImportError {
-        let dir = self.place.path().join("bob");
+        let dir = self.folder.path().join("bob");
         let before = listing(&dir);
         let refused = import(archive, &dir, limits).expect_err("it must be refused");
         assert_eq!(listing(&dir), before, "{refused}");
@@ -44,11 +44,11 @@ impl Bench {
         self.refused_with(archive, Limits::default())
     }
 
-    /// What the edited archive is refused with.
-    fn edited(&self, edit: impl FnOnce(&mut Parts)) -> ImportError {
-        let mut parts = self.parts();
-        edit(&mut parts);
-        self.refused(parts.pack())
+    /// The error with which the edited archive is refused.
+    fn edited(&self, edit: impl FnOnce(&mut Entries)) -> ImportError {
+        let mut entries = self.entries();
+        edit(&mut entries);
+        self.refused(entries.pack())
     }
 }
 
@@ -66,31 +66,31 @@ macro_rules! assert_refused {
 
 #[test]
 fn a_repacked_archive_is_as_good_as_the_first() {
-    let bench = Bench::new();
-    import(bench.parts().pack(), &bench.place.path().join("new"), Limits::default()).unwrap();
-    let stored = bench.parts().pack_with(|_, _| Stored);
-    import(stored, &bench.place.path().join("another"), Limits::default()).unwrap();
-    let mut turned = bench.parts();
+    let fixture = Fixture::new();
+    import(fixture.entries().pack(), &fixture.folder.path().join("new"), Limits::default()).unwrap();
+    let stored = fixture.entries().pack_with(|_, _| Stored);
+    import(stored, &fixture.folder.path().join("another"), Limits::default()).unwrap();
+    let mut turned = fixture.entries();
     turned.0.reverse();
-    import(turned.pack(), &bench.place.path().join("third"), Limits::default()).unwrap();
+    import(turned.pack(), &fixture.folder.path().join("third"), Limits::default()).unwrap();
 }
 
 #[test]
-fn what_is_no_archive_is_refused() {
-    let bench = Bench::new();
-    assert_refused!(bench.refused(Vec::new()), ImportError::Zip(_));
-    assert_refused!(bench.refused(b"PK\x05\x06 but no more".to_vec()), ImportError::Zip(_));
-    assert_refused!(bench.refused(vec![0; 100_000]), ImportError::Zip(_));
-    assert_refused!(bench.refused(Parts(Vec::new()).pack()), ImportError::NoEntry(MANIFEST));
-    let length = bench.archive.len();
+fn a_file_that_is_not_an_archive_is_refused() {
+    let fixture = Fixture::new();
+    assert_refused!(fixture.refused(Vec::new()), ImportError::Zip(_));
+    assert_refused!(fixture.refused(b"PK\x05\x06 but no more".to_vec()), ImportError::Zip(_));
+    assert_refused!(fixture.refused(vec![0; 100_000]), ImportError::Zip(_));
+    assert_refused!(fixture.refused(Entries(Vec::new()).pack()), ImportError::NoEntry(MANIFEST));
+    let length = fixture.archive.len();
     for keep in (0..length).step_by(length / 50) {
-        bench.refused(bench.archive[..keep].to_vec());
+        fixture.refused(fixture.archive[..keep].to_vec());
     }
 }
 
 #[test]
 fn only_the_entries_of_an_archive_may_be_in_it() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let name = content_name(b"first\n");
     for stray in [
         "readme.txt",
@@ -104,51 +104,51 @@ fn only_the_entries_of_an_archive_may_be_in_it() {
         &name.to_uppercase(),
         &name.replacen("contents/", "contents//", 1),
     ] {
-        let error = bench.edited(|parts| parts.0.push((stray.into(), Vec::new())));
+        let error = fixture.edited(|entries| entries.0.push((stray.into(), Vec::new())));
         assert_refused!(error, ImportError::Entry { name, fault: EntryFault::Name } if name == stray);
     }
     for gone in [EVENTS, MANIFEST] {
-        assert_refused!(bench.edited(|p| p.remove(gone)), ImportError::NoEntry(name) if *name == gone);
+        assert_refused!(fixture.edited(|p| p.remove(gone)), ImportError::NoEntry(name) if *name == gone);
     }
     let wrong_folder = format!("contents/00/{}", &name[12..]);
     let error =
-        bench.edited(|p| p.0.iter_mut().filter(|e| e.0 == name).for_each(|e| e.0 = wrong_folder.clone()));
+        fixture.edited(|p| p.0.iter_mut().filter(|e| e.0 == name).for_each(|e| e.0 = wrong_folder.clone()));
     assert_refused!(error, ImportError::Entry { fault: EntryFault::Name, .. });
 }
 
 #[test]
 fn entries_of_the_wrong_kind_are_refused() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let (first, second) = (content_name(b"first\n"), content_name(b"second\n"));
     // Two names of the same length: in the bytes of the zip one becomes the other.
-    let mut twice = bench.archive.clone();
+    let mut twice = fixture.archive.clone();
     let places: Vec<usize> =
         (0..twice.len() - second.len()).filter(|at| twice[*at..].starts_with(second.as_bytes())).collect();
     for at in places {
         twice[at..at + first.len()].copy_from_slice(first.as_bytes());
     }
-    assert_refused!(bench.refused(twice), ImportError::Duplicate);
+    assert_refused!(fixture.refused(twice), ImportError::Duplicate);
 
-    let deflated = bench.parts().pack_with(|_, _| Deflated);
-    assert_refused!(bench.refused(deflated), ImportError::Entry { fault: EntryFault::Deflated, .. });
+    let deflated = fixture.entries().pack_with(|_, _| Deflated);
+    assert_refused!(fixture.refused(deflated), ImportError::Entry { fault: EntryFault::Deflated, .. });
 
-    let at = find_directory(&bench.archive);
+    let at = find_directory(&fixture.archive);
     let with_flags = |offset: usize, byte: u8| {
-        let mut bytes = bench.archive.clone();
+        let mut bytes = fixture.archive.clone();
         bytes[at + offset] |= byte;
-        bench.refused(bytes)
+        fixture.refused(bytes)
     };
     assert_refused!(with_flags(8, 1), ImportError::Entry { fault: EntryFault::Encrypted, .. });
     assert_refused!(with_flags(10, 0x40), ImportError::Entry { fault: EntryFault::Method, .. });
     assert_refused!(with_flags(41, 0x20), ImportError::Entry { fault: EntryFault::Kind, .. });
-    let mut commented = bench.archive.clone();
+    let mut commented = fixture.archive.clone();
     let end = commented.len();
     commented[end - 2] = 4;
     commented.extend(b"more");
-    assert_refused!(bench.refused(commented), ImportError::Stray(_));
+    assert_refused!(fixture.refused(commented), ImportError::Stray(_));
     let mut before = b"#!/bin/sh\n".to_vec();
-    before.extend(&bench.archive);
-    assert_refused!(bench.refused(before), ImportError::Zip(_));
+    before.extend(&fixture.archive);
+    assert_refused!(fixture.refused(before), ImportError::Zip(_));
 }
 
 /// Where the zip's directory begins.
@@ -158,11 +158,11 @@ fn find_directory(archive: &[u8]) -> usize {
 
 #[test]
 fn a_manifest_that_says_something_else_is_refused() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let hash = ContentHash::of(b"never seen");
-    let edited = |edit: &dyn Fn(&mut archive::Manifest)| bench.edited(|p| p.edit_manifest(edit));
-    assert_refused!(bench.edited(|p| *p.get(MANIFEST) = b"{".to_vec()), ImportError::Manifest { .. });
-    assert_refused!(bench.edited(|p| *p.get(MANIFEST) = Vec::new()), ImportError::Manifest { .. });
+    let edited = |edit: &dyn Fn(&mut archive::Manifest)| fixture.edited(|p| p.edit_manifest(edit));
+    assert_refused!(fixture.edited(|p| *p.get(MANIFEST) = b"{".to_vec()), ImportError::Manifest { .. });
+    assert_refused!(fixture.edited(|p| *p.get(MANIFEST) = Vec::new()), ImportError::Manifest { .. });
     assert_refused!(edited(&|m| m.format = "tar".into()), ImportError::Manifest { .. });
     assert_refused!(edited(&|m| m.version = 3), ImportError::Version { found: 3, known: 2 });
     assert_refused!(edited(&|m| m.seq = m.seq.next()), ImportError::End { .. });
@@ -177,7 +177,7 @@ fn a_manifest_that_says_something_else_is_refused() {
     let here = ContentHash::of(b"first\n");
     assert_refused!(edited(&|m| m.missing = vec![here]), ImportError::NotAbsent(found) if *found == here);
     assert_refused!(edited(&|m| m.purged.clear()), ImportError::NoContent { .. });
-    let unknown = bench.edited(|p| {
+    let unknown = fixture.edited(|p| {
         let text = String::from_utf8(p.get(MANIFEST).clone()).unwrap();
         *p.get(MANIFEST) = text.replacen('{', "{\"more\":1,", 1).into_bytes();
     });
@@ -186,45 +186,45 @@ fn a_manifest_that_says_something_else_is_refused() {
 
 #[test]
 fn contents_that_are_wrong_missing_or_unasked_for_are_refused() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let name = content_name(b"first\n");
-    let swapped = bench.edited(|p| *p.get(&name) = b"f1rst\n".to_vec());
+    let swapped = fixture.edited(|p| *p.get(&name) = b"f1rst\n".to_vec());
     assert_refused!(swapped, ImportError::WrongContent(hash) if *hash == ContentHash::of(b"first\n"));
-    let blob = bench.edited(|p| p.get(&content_name(&large()))[100_000] ^= 1);
+    let blob = fixture.edited(|p| p.get(&content_name(&large()))[100_000] ^= 1);
     assert_refused!(blob, ImportError::WrongContent(hash) if *hash == ContentHash::of(&large()));
-    let gone = bench.edited(|p| {
+    let gone = fixture.edited(|p| {
         p.remove(&name);
-        p.settle_sums();
+        p.update_totals();
     });
     assert_refused!(gone, ImportError::NoContent { seq: Seq(2), .. });
-    let more = bench.edited(|p| {
+    let more = fixture.edited(|p| {
         p.0.push((content_name(b"more"), b"more".to_vec()));
-        p.settle_sums();
+        p.update_totals();
     });
     assert_refused!(more, ImportError::Unnamed(hash) if *hash == ContentHash::of(b"more"));
 
     // A list that is declared absent cannot be replayed.
-    let mut parts = bench.parts();
-    let batch = parts.events().into_iter().find(|event| event.name == "file.batch").unwrap();
+    let mut entries = fixture.entries();
+    let batch = entries.events().into_iter().find(|event| event.name == "file.batch").unwrap();
     let list: serde_json::Value = serde_json::from_str(&batch.payload).unwrap();
     let list = ContentHash::parse(list["list"]["hash"].as_str().unwrap()).unwrap();
     let digits = list.to_string();
-    parts.remove(&format!("contents/{}/{digits}", &digits[..2]));
-    parts.settle_sums();
-    parts.edit_manifest(|m| m.missing = vec![list]);
-    assert_refused!(bench.refused(parts.pack()), ImportError::NoList { hash, .. } if *hash == list);
+    entries.remove(&format!("contents/{}/{digits}", &digits[..2]));
+    entries.update_totals();
+    entries.edit_manifest(|m| m.missing = vec![list]);
+    assert_refused!(fixture.refused(entries.pack()), ImportError::NoList { hash, .. } if *hash == list);
 }
 
 #[test]
 fn events_that_do_not_follow_each_other_are_refused() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let lines = |edit: &dyn Fn(&mut Vec<String>)| {
-        bench.edited(|p| {
+        fixture.edited(|p| {
             let text = String::from_utf8(p.get(EVENTS).clone()).unwrap();
             let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
             edit(&mut lines);
             *p.get(EVENTS) = lines.iter().flat_map(|line| [line, "\n"].concat().into_bytes()).collect();
-            p.settle_sums();
+            p.update_totals();
         })
     };
     assert_refused!(lines(&|l| l[1] = l[1].replace("today", "toDay")), ImportError::Unlinked { seq: Seq(2) });
@@ -236,23 +236,23 @@ fn events_that_do_not_follow_each_other_are_refused() {
     assert_refused!(lines(&|l| l[1].clear()), ImportError::Line { line: 2, .. });
     assert_refused!(lines(&|l| l[1].insert(0, ' ')), ImportError::Line { line: 2, .. });
     assert_refused!(lines(&|l| l[1].insert_str(1, "\"extra\":1,")), ImportError::Line { line: 2, .. });
-    let cut = bench.edited(|p| {
+    let cut = fixture.edited(|p| {
         p.get(EVENTS).pop();
-        p.settle_sums();
+        p.update_totals();
     });
     assert_refused!(cut, ImportError::Line { .. });
-    let not_text = bench.edited(|p| {
+    let not_text = fixture.edited(|p| {
         p.get(EVENTS)[40] = 0xff;
-        p.settle_sums();
+        p.update_totals();
     });
     assert_refused!(not_text, ImportError::Line { line: 1, .. });
 }
 
 #[test]
 fn a_well_linked_log_that_no_kernel_wrote_is_refused() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let forged = |name: &'static str, payload: String| {
-        bench.edited(|p| p.edit_events(|events| events[1] = with(&events[1], name, payload.clone())))
+        fixture.edited(|p| p.edit_events(|events| events[1] = with(&events[1], name, payload.clone())))
     };
     assert_refused!(forged("file.write", "{}".into()), ImportError::Undecodable { seq: Seq(2), .. });
     assert_refused!(forged("setting.set", r#"{"key":"a","value":1}"#.into()), ImportError::Root { .. });
@@ -267,19 +267,19 @@ fn a_well_linked_log_that_no_kernel_wrote_is_refused() {
 
 #[test]
 fn sizes_that_lie_and_bombs_are_refused() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     // The size in the zip's directory, of the first entry: the events.
-    let at = find_directory(&bench.archive);
-    let mut lying = bench.archive.clone();
+    let at = find_directory(&fixture.archive);
+    let mut lying = fixture.archive.clone();
     lying[at + 24] ^= 1;
-    assert_refused!(bench.refused(lying), ImportError::Sum { .. } | ImportError::Zip(_));
+    assert_refused!(fixture.refused(lying), ImportError::Sum { .. } | ImportError::Zip(_));
 
-    let bomb = bench.edited(|p| {
+    let bomb = fixture.edited(|p| {
         *p.get(EVENTS) = vec![b' '; 200 << 20];
-        p.settle_sums();
+        p.update_totals();
     });
     assert_refused!(bomb, ImportError::TooLarge { .. });
-    let tight = |limits: Limits| bench.refused_with(bench.archive.clone(), limits);
+    let tight = |limits: Limits| fixture.refused_with(fixture.archive.clone(), limits);
     let limits = Limits::default();
     assert_refused!(tight(Limits { line: 200, ..limits }), ImportError::TooLarge { what, .. } if what.contains("line 1 "));
     assert_refused!(tight(Limits { list: 1000, ..limits }), ImportError::TooLarge { what, .. } if what.contains("list"));
@@ -290,31 +290,31 @@ fn sizes_that_lie_and_bombs_are_refused() {
 
 #[test]
 fn an_archive_of_before_another_view_is_taken_for_its_chain_and_contents() {
-    let bench = Bench::new();
-    let mut parts = bench.parts();
-    parts.edit_manifest(|m| (m.view, m.root) = (m.view - 1, RootHash([1; 32])));
-    let mut verified = Archive::verify(parts.pack(), Limits::default(), &|_, _| {}).unwrap();
+    let fixture = Fixture::new();
+    let mut entries = fixture.entries();
+    entries.edit_manifest(|m| (m.view, m.root) = (m.view - 1, RootHash([1; 32])));
+    let mut verified = Archive::verify(entries.pack(), Limits::default(), &|_, _| {}).unwrap();
     assert_eq!(verified.manifest().root, RootHash([1; 32]));
-    parts.edit_manifest(|m| m.hash = ChainHash([1; 32]));
-    assert_refused!(bench.refused(parts.pack()), ImportError::Head { .. });
+    entries.edit_manifest(|m| m.hash = ChainHash([1; 32]));
+    assert_refused!(fixture.refused(entries.pack()), ImportError::Head { .. });
     // The first archives do not name a view at all.
-    let mut parts = bench.parts();
-    let mut manifest: serde_json::Value = serde_json::from_slice(parts.get(MANIFEST)).unwrap();
+    let mut entries = fixture.entries();
+    let mut manifest: serde_json::Value = serde_json::from_slice(entries.get(MANIFEST)).unwrap();
     manifest["version"] = 1.into();
     manifest.as_object_mut().unwrap().remove("view");
-    *parts.get(MANIFEST) = serde_json::to_vec(&manifest).unwrap();
-    verified = Archive::verify(parts.pack(), Limits::default(), &|_, _| {}).unwrap();
+    *entries.get(MANIFEST) = serde_json::to_vec(&manifest).unwrap();
+    verified = Archive::verify(entries.pack(), Limits::default(), &|_, _| {}).unwrap();
     assert_eq!((verified.manifest().version, verified.manifest().view), (1, 1));
 }
 
 #[test]
 fn any_flipped_byte_is_refused_or_changes_nothing() {
-    let bench = Bench::new();
-    let verified = Archive::verify(bench.archive.clone(), Limits::default(), &|_, _| {}).unwrap();
+    let fixture = Fixture::new();
+    let verified = Archive::verify(fixture.archive.clone(), Limits::default(), &|_, _| {}).unwrap();
     let (hash, root) = (verified.manifest().hash, verified.manifest().root);
-    let step = bench.archive.len() / 1500;
-    for at in (0..bench.archive.len()).step_by(step) {
-        let mut bytes = bench.archive.clone();
+    let step = fixture.archive.len() / 1500;
+    for at in (0..fixture.archive.len()).step_by(step) {
+        let mut bytes = fixture.archive.clone();
         bytes[at] ^= 0x10;
         if let Ok(verified) = Archive::verify(bytes, Limits::default(), &|_, _| {}) {
             assert_eq!((verified.manifest().hash, verified.manifest().root), (hash, root), "byte {at}");

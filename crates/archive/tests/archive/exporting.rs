@@ -1,4 +1,4 @@
-//! What is in an archive, and what writing one takes.
+//! What an archive contains, and how an export behaves.
 
 use std::io::{self, Read, Write};
 
@@ -9,32 +9,32 @@ use kernel::{Action, Base};
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, EffectId, Seq};
 
-use crate::computer::{Computer, NOW, large, lived_in, node, path, user, verify};
-use crate::repack::{EVENTS, MANIFEST, Parts};
+use crate::computer::{Computer, NOW, large, node, path, user, verify, with_history};
+use crate::repack::{EVENTS, Entries, MANIFEST};
 
 #[test]
 fn an_archive_holds_events_contents_and_a_manifest_and_nothing_else() {
-    let place = tempfile::tempdir().unwrap();
-    let computer = lived_in(place.path());
+    let folder = tempfile::tempdir().unwrap();
+    let computer = with_history(folder.path());
     let (bytes, manifest) = computer.export();
-    let mut parts = Parts::of(&bytes);
-    assert_eq!(parts.0.first().unwrap().0, EVENTS);
-    assert_eq!(parts.0.last().unwrap().0, MANIFEST);
+    let mut entries = Entries::of(&bytes);
+    assert_eq!(entries.0.first().unwrap().0, EVENTS);
+    assert_eq!(entries.0.last().unwrap().0, MANIFEST);
     assert!(
-        parts
+        entries
             .0
             .iter()
             .all(|(name, _)| [EVENTS, MANIFEST].contains(&&**name) || name.starts_with("contents/"))
     );
-    assert_eq!(parts.manifest(), manifest);
+    assert_eq!(entries.manifest(), manifest);
 
     assert_eq!(manifest.format, Manifest::FORMAT);
     assert_eq!((manifest.user, manifest.created), (user("ada"), NOW));
     assert_eq!((manifest.seq, manifest.hash), (computer.head(), computer.log_head().hash));
     assert_eq!(manifest.root, computer.root());
-    assert_eq!(manifest.events.sha256, ContentHash::of(parts.get(EVENTS)));
-    assert_eq!(manifest.events.size, parts.get(EVENTS).len() as u64);
-    assert_eq!(manifest.contents.count, parts.0.len() as u64 - 2);
+    assert_eq!(manifest.events.sha256, ContentHash::of(entries.get(EVENTS)));
+    assert_eq!(manifest.events.size, entries.get(EVENTS).len() as u64);
+    assert_eq!(manifest.contents.count, entries.0.len() as u64 - 2);
     assert_eq!(manifest.purged, [ContentHash::of(b"a pasted secret")]);
     assert!(manifest.missing.is_empty());
     verify(&bytes).unwrap();
@@ -42,15 +42,15 @@ fn an_archive_holds_events_contents_and_a_manifest_and_nothing_else() {
 
 #[test]
 fn the_same_computer_gives_the_same_bytes() {
-    let place = tempfile::tempdir().unwrap();
-    let computer = lived_in(place.path());
+    let folder = tempfile::tempdir().unwrap();
+    let computer = with_history(folder.path());
     assert_eq!(computer.export().0, computer.export().0);
 }
 
 #[test]
-fn an_older_seq_is_exported_without_what_came_later() {
-    let place = tempfile::tempdir().unwrap();
-    let computer = lived_in(place.path());
+fn an_export_of_an_older_seq_omits_later_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let computer = with_history(folder.path());
     for at in [Seq(0), Seq(1), Seq(2), Seq(4)] {
         let mut out = Vec::new();
         let manifest = export(&*computer.log, at, NOW, &mut out, &|_, _| {}).unwrap();
@@ -65,15 +65,15 @@ fn an_older_seq_is_exported_without_what_came_later() {
 }
 
 #[test]
-fn bytes_that_are_to_be_purged_stay_behind() {
-    let place = tempfile::tempdir().unwrap();
-    let computer = Computer::new(place.path(), "ada");
+fn contents_with_a_pending_purge_are_omitted() {
+    let folder = tempfile::tempdir().unwrap();
+    let computer = Computer::new(folder.path(), "ada");
     computer.write("secret", b"a pasted secret");
     computer.write("kept", b"kept");
     let hash = ContentHash::of(b"a pasted secret");
     let effect = EffectId::from_bytes([9; 16]);
     computer.run(Action::RequestPurge { effect, hashes: vec![hash], reason: "pasted".into() });
-    assert!(computer.contents().contains_key(&hash), "the purge is still owed");
+    assert!(computer.contents().contains_key(&hash), "the purge is still pending");
     for at in [computer.head(), Seq(3)] {
         let mut out = Vec::new();
         let manifest = export(&*computer.log, at, NOW, &mut out, &|_, _| {}).unwrap();
@@ -83,21 +83,21 @@ fn bytes_that_are_to_be_purged_stay_behind() {
 }
 
 #[test]
-fn unnamed_contents_stay_behind() {
-    let place = tempfile::tempdir().unwrap();
-    let computer = Computer::new(place.path(), "ada");
-    computer.keep(b"nobody names this");
+fn contents_without_a_reference_are_omitted() {
+    let folder = tempfile::tempdir().unwrap();
+    let computer = Computer::new(folder.path(), "ada");
+    computer.store_bytes(b"no event refers to this");
     computer.write("a", b"named");
     assert_eq!(computer.export().1.contents.count, 1);
 }
 
-/// Counts what goes through it and fails after so much.
-struct Narrow {
+/// Records the largest write, and fails after `left` bytes.
+struct LimitedWriter {
     left: usize,
     largest: usize,
 }
 
-impl Write for Narrow {
+impl Write for LimitedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.largest = self.largest.max(bytes.len());
         self.left = self.left.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
@@ -110,20 +110,21 @@ impl Write for Narrow {
 }
 
 #[test]
-fn a_full_disk_is_an_error_wherever_it_comes() {
-    let place = tempfile::tempdir().unwrap();
-    let computer = lived_in(place.path());
+fn a_full_disk_at_any_point_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let computer = with_history(folder.path());
     let size = computer.export().0.len();
     for left in (0..size).step_by(size / 97) {
-        let refused = export(&*computer.log, computer.head(), NOW, Narrow { left, largest: 0 }, &|_, _| {});
+        let refused =
+            export(&*computer.log, computer.head(), NOW, LimitedWriter { left, largest: 0 }, &|_, _| {});
         assert!(matches!(refused, Err(ExportError::Write(_) | ExportError::Zip(_))), "{left} of {size}");
     }
 }
 
 #[test]
-fn many_contents_go_out_and_in_as_a_stream() {
-    let place = tempfile::tempdir().unwrap();
-    let computer = Computer::new(&place.path().join("ada"), "ada");
+fn many_contents_are_exported_and_imported_as_a_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let computer = Computer::new(&folder.path().join("ada"), "ada");
     let count = 5_000_u32;
     let contents: Vec<Vec<u8>> = (0..count).map(|n| format!("content {n}").repeat(20).into_bytes()).collect();
     for group in contents.chunks(500) {
@@ -141,21 +142,21 @@ fn many_contents_go_out_and_in_as_a_stream() {
     };
     computer.run(Action::ImportFiles { origin, files: files.collect() });
 
-    // No piece that is written is anywhere near the whole, and progress reaches its end.
-    let mut narrow = Narrow { left: usize::MAX, largest: 0 };
+    // No single write is anywhere near the whole, and progress reaches its end.
+    let mut writer = LimitedWriter { left: usize::MAX, largest: 0 };
     let last = std::cell::Cell::new((0, 1));
     let manifest =
-        export(&*computer.log, computer.head(), NOW, &mut narrow, &|done, total| last.set((done, total)));
+        export(&*computer.log, computer.head(), NOW, &mut writer, &|done, total| last.set((done, total)));
     assert_eq!(manifest.unwrap().contents.count, u64::from(count) + 2);
-    assert!(narrow.largest <= 256 * 1024, "{}", narrow.largest);
+    assert!(writer.largest <= 256 * 1024, "{}", writer.largest);
     assert_eq!(last.get().0, last.get().1);
 
-    let file = place.path().join("ada.zip");
+    let file = folder.path().join("ada.zip");
     let out = io::BufWriter::new(std::fs::File::create(&file).unwrap());
     export(&*computer.log, computer.head(), NOW, out, &|_, _| {}).unwrap();
     let verified =
         Archive::verify(std::fs::File::open(&file).unwrap(), Limits::default(), &|_, _| {}).unwrap();
-    let other = place.path().join("bob");
+    let other = folder.path().join("bob");
     archive::adopt(&verified, &other, user("bob"), &|_, _| {}).unwrap();
     let adopted = Computer::open(&other);
     assert_eq!((adopted.log_head(), adopted.contents()), (computer.log_head(), computer.contents()));
@@ -178,18 +179,18 @@ fn more_contents_than_a_plain_zip_can_list_are_listed() {
 #[test]
 #[ignore = "writes 10 GB"]
 fn a_content_of_more_than_four_gigabytes_goes_out_and_in() {
-    let place = tempfile::tempdir().unwrap();
-    let computer = Computer::new(&place.path().join("ada"), "ada");
+    let folder = tempfile::tempdir().unwrap();
+    let computer = Computer::new(&folder.path().join("ada"), "ada");
     let staged = computer.log.stage(&mut io::repeat(7).take((4 << 30) + 5)).unwrap();
     let node = FileNode::file(staged.content(), FileNode::DEFAULT_MODE);
     computer.run(Action::WriteFile { path: path("huge"), node, base: Base::Any });
     computer.write("after", b"after the huge one, or before it");
     computer.write("also", &large());
-    let file = place.path().join("ada.zip");
+    let file = folder.path().join("ada.zip");
     export(&*computer.log, computer.head(), NOW, std::fs::File::create(&file).unwrap(), &|_, _| {}).unwrap();
     let source = std::fs::File::open(&file).unwrap();
     let verified = Archive::verify(source, Limits::default(), &|_, _| {}).unwrap();
     assert_eq!(verified.manifest().contents.count, 3);
-    archive::adopt(&verified, &place.path().join("bob"), user("bob"), &|_, _| {}).unwrap();
-    assert_eq!(Computer::open(&place.path().join("bob")).log_head(), computer.log_head());
+    archive::adopt(&verified, &folder.path().join("bob"), user("bob"), &|_, _| {}).unwrap();
+    assert_eq!(Computer::open(&folder.path().join("bob")).log_head(), computer.log_head());
 }

@@ -1,4 +1,4 @@
-//! Archives taken apart and put together otherwise.
+//! Unpacks archives and packs them again with changes.
 
 use std::borrow::Cow;
 use std::io::{Cursor, Read, Write};
@@ -13,9 +13,9 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// The entries of an archive, in order.
 #[derive(Clone)]
-pub(crate) struct Parts(pub(crate) Vec<(String, Vec<u8>)>);
+pub(crate) struct Entries(pub(crate) Vec<(String, Vec<u8>)>);
 
-impl Parts {
+impl Entries {
     pub(crate) fn of(archive: &[u8]) -> Self {
         let mut zip = ZipArchive::new(Cursor::new(archive)).unwrap();
         let read = |index| {
@@ -66,8 +66,8 @@ impl Parts {
         self.set_manifest(&manifest);
     }
 
-    /// Makes the manifest say of the events and contents what they are; chain and root stay as they are.
-    pub(crate) fn settle_sums(&mut self) {
+    /// Makes the hashes, counts and sizes of the manifest match; chain and root stay as they are.
+    pub(crate) fn update_totals(&mut self) {
         let events = self.get(EVENTS).clone();
         let sizes: Vec<u64> = self
             .0
@@ -91,7 +91,7 @@ impl Parts {
             .collect()
     }
 
-    /// Replaces the events by edited ones, linked anew, with a manifest that agrees but for the root.
+    /// Replaces the events by edited ones, with a new hash chain and a manifest that matches except for the root.
     pub(crate) fn edit_events(&mut self, edit: impl FnOnce(&mut Vec<StoredEvent<'static>>)) {
         let mut events = self.events();
         edit(&mut events);
@@ -106,11 +106,11 @@ impl Parts {
         *self.get(EVENTS) = lines;
         let seq = events.last().map(|event| event.seq).unwrap_or_default();
         self.edit_manifest(|manifest| (manifest.hash, manifest.seq) = (previous, seq));
-        self.settle_sums();
+        self.update_totals();
     }
 }
 
-/// An event of another type, or with another payload, in the place of one.
+/// A copy of an event with another type and payload.
 pub(crate) fn with(
     event: &StoredEvent<'static>,
     name: &'static str,

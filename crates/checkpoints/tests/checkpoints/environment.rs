@@ -1,4 +1,4 @@
-//! Nothing that somebody else configured or put in the way decides what our git does.
+//! Configuration and programs of others do not affect our git.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,9 +7,9 @@ use std::process::Command;
 
 use checkpoints::{CheckpointError, CheckpointRepo};
 
-use crate::bench::{Bench, open};
+use crate::fixture::{Fixture, open};
 
-/// Runs one test of this file again as a process of its own, with an environment of the caller's.
+/// Runs one test of this file again in its own process, with a changed environment.
 fn again(test: &str, set: impl FnOnce(&mut Command)) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--include-ignored", "--nocapture"]).env("CHOIR_TEST_INNER", "1");
@@ -30,28 +30,28 @@ fn inner_commit_and_push() {
     if !is_inner() {
         return;
     }
-    let mut bench = Bench::new();
-    let repo = bench.repo.path().to_owned();
-    // What a cell might have left in the repository's own configuration, if it ever got there.
+    let mut fixture = Fixture::new();
+    let repo = fixture.repo.path().to_owned();
+    // Hostile settings in the repository's own configuration.
     fs::write(
         repo.join("config"),
         "[core]\n\tbare = true\n\tfsmonitor = /bin/false\n[alias]\n\trev-parse = !false\n",
     )
     .unwrap();
-    bench.repo = open(bench.dir.path()).unwrap();
+    fixture.repo = open(fixture.dir.path()).unwrap();
     assert!(!fs::read_to_string(repo.join("config")).unwrap().contains("alias"));
-    let node = bench.file("x\n", 0o644);
-    let first = bench.full(vec![("a", node.clone())]);
-    let _ = bench.since(&first.commit, vec![("b", Some(node)), ("a", None)]);
-    bench.repo.backup("one", &first.commit).unwrap();
-    bench.repo.verify().unwrap();
-    let remote = bench.dir.path().join("remote.git");
+    let node = fixture.file("x\n", 0o644);
+    let first = fixture.full(vec![("a", node.clone())]);
+    let _ = fixture.since(&first.id, vec![("b", Some(node)), ("a", None)]);
+    fixture.repo.backup("one", &first.id).unwrap();
+    fixture.repo.verify().unwrap();
+    let remote = fixture.dir.path().join("remote.git");
     fs::create_dir(&remote).unwrap();
     for name in ["objects", "refs"] {
         fs::create_dir(remote.join(name)).unwrap();
     }
     fs::write(remote.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-    bench.repo.push(remote.to_str().unwrap()).unwrap();
+    fixture.repo.push(remote.to_str().unwrap()).unwrap();
     assert_eq!(
         fs::read(remote.join("refs/heads/main")).unwrap(),
         fs::read(repo.join("refs/heads/main")).unwrap()
@@ -119,7 +119,7 @@ fn inner_open_without_git() {
 }
 
 #[test]
-fn a_git_that_a_cell_could_have_written_does_not_count() {
+fn a_git_program_that_a_cell_can_write_is_ignored() {
     let workspace = tempfile::tempdir().unwrap();
     let program = workspace.path().join("git");
     fs::write(&program, "#!/bin/sh\n").unwrap();

@@ -11,7 +11,7 @@ use shared_types::{ContentHash, ContentRef, Event, EventName, FilePath, Payload,
 use zip::CompressionMethod::{Deflated, Stored};
 
 use crate::random::Random;
-use crate::repack::{MANIFEST, Parts};
+use crate::repack::{Entries, MANIFEST};
 use crate::trying;
 
 const TOKENS: &[&str] = &[
@@ -42,7 +42,7 @@ const TOKENS: &[&str] = &[
 struct Base {
     bytes: Vec<u8>,
     manifest: Manifest,
-    parts: Parts,
+    entries: Entries,
 }
 
 pub(crate) struct Archives(Vec<Base>);
@@ -75,13 +75,13 @@ impl Base {
         let mut bytes = Vec::new();
         let created = Timestamp::from_millis(1_763_194_320_000);
         let manifest = export(log, log.head().seq, created, &mut bytes, &|_, _| {}).unwrap();
-        let parts = Parts::of(&bytes);
-        Self { bytes, manifest, parts }
+        let entries = Entries::of(&bytes);
+        Self { bytes, manifest, entries }
     }
 
     /// An archive whose head or root can no longer be another's than this one's.
     fn broken(&self, random: &mut Random) -> Vec<u8> {
-        let mut parts = self.parts.clone();
+        let mut entries = self.entries.clone();
         match random.below(8) {
             0 | 1 => {
                 let mut bytes = self.bytes.clone();
@@ -97,29 +97,29 @@ impl Base {
                 bytes
             }
             3 => lying(self.bytes.clone(), random),
-            4 => renamed(self.bytes.clone(), &self.parts, random),
+            4 => renamed(self.bytes.clone(), &self.entries, random),
             5 => {
-                parts.0.remove(random.below(parts.0.len()));
-                pack(&parts, random)
+                entries.0.remove(random.below(entries.0.len()));
+                pack(&entries, random)
             }
             6 => {
-                random.mutate(parts.get(MANIFEST), TOKENS);
-                pack(&parts, random)
+                random.mutate(entries.get(MANIFEST), TOKENS);
+                pack(&entries, random)
             }
             _ => {
-                let at = random.below(parts.0.len());
-                random.mutate(&mut parts.0[at].1, TOKENS);
-                if parts.0[at].0 != MANIFEST && random.chance(2) {
-                    parts.settle_sums();
+                let at = random.below(entries.0.len());
+                random.mutate(&mut entries.0[at].1, TOKENS);
+                if entries.0[at].0 != MANIFEST && random.chance(2) {
+                    entries.update_totals();
                 }
-                pack(&parts, random)
+                pack(&entries, random)
             }
         }
     }
 
     /// A log that somebody linked anew, with a manifest that fits: another computer, if it is one.
     fn forged(&self, seed: u64, random: &mut Random) -> Result<bool, String> {
-        let mut parts = self.parts.clone();
+        let mut entries = self.entries.clone();
         let odd = |text: &str, random: &mut Random| {
             let mut bytes = text.as_bytes().to_vec();
             random.mutate(&mut bytes, TOKENS);
@@ -127,7 +127,7 @@ impl Base {
                 .ok()
                 .filter(|text| serde_json::from_str::<serde_json::Value>(text).is_ok())
         };
-        parts.edit_events(|events| {
+        entries.edit_events(|events| {
             for _ in 0..=random.below(3) {
                 if events.is_empty() {
                     return;
@@ -148,15 +148,15 @@ impl Base {
                 (1..).zip(events).for_each(|(seq, event)| event.seq = Seq(seq));
             }
         });
-        let bytes = parts.pack();
+        let bytes = entries.pack();
         trying(seed, "forged", &bytes);
         let found = match verify(&bytes) {
             Err(ImportError::Root { found, .. }) => found,
             Err(_) => return Ok(false),
             Ok(verified) => return take_in(&verified).map(|()| true),
         };
-        parts.edit_manifest(|manifest| manifest.root = found);
-        let bytes = parts.pack();
+        entries.edit_manifest(|manifest| manifest.root = found);
+        let bytes = entries.pack();
         trying(seed, "forged-root", &bytes);
         let verified = verify(&bytes).map_err(|e| format!("with its own root it is refused: {e:?}"))?;
         take_in(&verified).map(|()| true)
@@ -191,16 +191,16 @@ fn take_in(verified: &Verified) -> Result<(), String> {
     Ok(())
 }
 
-fn pack(parts: &Parts, random: &mut Random) -> Vec<u8> {
-    let mut parts = parts.clone();
+fn pack(entries: &Entries, random: &mut Random) -> Vec<u8> {
+    let mut entries = entries.clone();
     if random.chance(3) {
-        let (a, b) = (random.below(parts.0.len()), random.below(parts.0.len()));
-        parts.0.swap(a, b);
+        let (a, b) = (random.below(entries.0.len()), random.below(entries.0.len()));
+        entries.0.swap(a, b);
     }
     match random.below(3) {
-        0 => parts.pack_with(|_, _| Stored),
-        1 => parts.pack_with(|_, _| Deflated),
-        _ => parts.pack(),
+        0 => entries.pack_with(|_, _| Stored),
+        1 => entries.pack_with(|_, _| Deflated),
+        _ => entries.pack(),
     }
 }
 
@@ -222,8 +222,8 @@ fn lying(mut bytes: Vec<u8>, random: &mut Random) -> Vec<u8> {
 }
 
 /// One name in the place of another, or one that is spelled otherwise, in some of the headers.
-fn renamed(mut bytes: Vec<u8>, parts: &Parts, random: &mut Random) -> Vec<u8> {
-    let names: Vec<&str> = parts.0.iter().map(|(name, _)| name.as_str()).collect();
+fn renamed(mut bytes: Vec<u8>, entries: &Entries, random: &mut Random) -> Vec<u8> {
+    let names: Vec<&str> = entries.0.iter().map(|(name, _)| name.as_str()).collect();
     let from = *random.pick(&names);
     let mut to = random.pick(&names).as_bytes().to_vec();
     if random.chance(2) {

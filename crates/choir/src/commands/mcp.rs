@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_host::agent_services::AgentServices;
-use agent_host::server_cells::ServerCells;
+use agent_host::mcp_cells::McpServerCells;
 use anyhow::Result;
 use computer::config::Config;
 use computer::error::{ComputerError, ErrorCode};
@@ -18,7 +18,7 @@ use crate::render::{self, Style, line, safe};
 
 pub(crate) fn run(context: &Context, args: &Mcp) -> Result<()> {
     let minds = chosen(services::of_this_machine()?, args.name.as_deref())?;
-    if minds.tools.servers.is_empty() {
+    if minds.mcp_settings.servers.is_empty() {
         if !context.style.is_json() {
             line("no MCP servers yet; add one to choir.toml in the data folder:");
             line("  [mcp.notes]\n  command = [\"npx\", \"-y\", \"some-server\"]\n  network = \"open\"");
@@ -44,7 +44,7 @@ pub(crate) fn run(context: &Context, args: &Mcp) -> Result<()> {
 /// One server, or all.
 fn chosen(minds: AgentServices, name: Option<&str>) -> Result<AgentServices> {
     let Some(name) = name else { return Ok(minds) };
-    let mut servers = (*minds.tools).clone();
+    let mut servers = (*minds.mcp_settings).clone();
     let names: Vec<String> = servers.servers.keys().cloned().collect();
     servers.servers.retain(|server, _| server == name);
     if servers.servers.is_empty() {
@@ -52,7 +52,7 @@ fn chosen(minds: AgentServices, name: Option<&str>) -> Result<AgentServices> {
         let message = format!("there is no MCP server {name:?} in choir.toml; there are: {there}");
         return Err(ComputerError::new(ErrorCode::NotFound, message).into());
     }
-    Ok(AgentServices { tools: Arc::new(servers), ..minds })
+    Ok(AgentServices { mcp_settings: Arc::new(servers), ..minds })
 }
 
 /// Starts the servers in cells of this process, independent of the process that holds the computer.
@@ -60,7 +60,7 @@ fn reached(context: &Context, minds: &AgentServices) -> Result<Vec<ToolServerLin
     let scratch = tempfile::tempdir()?;
     let launch = cells(context, minds, scratch.path())?;
     // The computer's own cache of tool lists is not touched.
-    let tools = minds.tools_in(&ComputerPaths::at(scratch.path()), &UserId::owner(), Arc::new(launch));
+    let tools = minds.mcp_tools_with(&ComputerPaths::at(scratch.path()), &UserId::owner(), Arc::new(launch));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let lines = runtime.block_on(async {
         tools.reach_all().await;
@@ -74,12 +74,12 @@ fn reached(context: &Context, minds: &AgentServices) -> Result<Vec<ToolServerLin
 }
 
 /// Cells with the computer's settings, in a folder of this process.
-pub(super) fn cells(context: &Context, minds: &AgentServices, scratch: &Path) -> Result<ServerCells> {
+pub(super) fn cells(context: &Context, minds: &AgentServices, scratch: &Path) -> Result<McpServerCells> {
     let place = context.place().unwrap_or_else(|_| ComputerPaths::at(scratch));
     let cells = Config::load(&place.state)?.cells;
     let backend = cells.backend(&place.state);
     let (owner, folders) = (UserId::owner().to_string(), scratch.join("cells"));
-    Ok(ServerCells::new(cells, backend, &place, owner, folders, &minds.rules))
+    Ok(McpServerCells::new(cells, backend, &place, owner, folders, &minds.rules))
 }
 
 fn show(style: Style, server: &ToolServerLine, in_full: bool) {

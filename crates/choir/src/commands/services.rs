@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::models::Catalog;
-use agent_host::agent_services::{AgentServices, MachineServices};
+use agent_host::agent_services::{AgentServices, LocalServices};
 use agent_host::web::PublicPages;
 use anyhow::Result;
 use computer::protocol::{RunAnswer, RunRequest};
@@ -31,8 +31,8 @@ pub(super) fn of_this_machine() -> Result<AgentServices> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into))?;
     let config = machine_config(data.clone(), &CommandLineSettings::default())?;
     let minds = AgentServices::new(config.models.as_ref())?;
-    let minds = AgentServices { outside: outside(&data, &minds.catalog)?, ..minds };
-    let minds = minds.with_services(&config.services)?.with_tools(config.mcp.as_ref())?;
+    let minds = AgentServices { local_services: local_services(&data, &minds.catalog)?, ..minds };
+    let minds = minds.with_services(&config.services)?.with_mcp(config.mcp.as_ref())?;
     let minds = minds.with_rules(config.rules.as_ref())?;
     if !data.join("hypervisor.sqlite").exists() {
         return Ok(minds);
@@ -42,8 +42,8 @@ pub(super) fn of_this_machine() -> Result<AgentServices> {
 }
 
 /// The local model and the web.
-pub(super) fn outside(data: &Path, catalog: &Catalog) -> Result<MachineServices> {
-    Ok(MachineServices {
+pub(super) fn local_services(data: &Path, catalog: &Catalog) -> Result<LocalServices> {
+    Ok(LocalServices {
         local: Some(Arc::new(MachineModel::new(data, catalog))),
         web: Some(Arc::new(PublicPages(PublicWeb::new()?))),
     })
@@ -51,12 +51,12 @@ pub(super) fn outside(data: &Path, catalog: &Catalog) -> Result<MachineServices>
 
 /// Before a run starts: offers the local model if no other can be used, and prints its speed if it will be used.
 pub(super) fn announce_model(context: &Context, minds: &AgentServices, wanted: Option<&str>) -> Result<()> {
-    let (false, Some(local)) = (context.style.is_json(), &minds.outside.local) else { return Ok(()) };
+    let (false, Some(local)) = (context.style.is_json(), &minds.local_services.local) else { return Ok(()) };
     let wanted = match wanted {
         Some(of_run) => Some(of_run.to_owned()),
         None => conductor_model(context)?,
     };
-    let choose = || minds.for_a_run(&UserId::owner(), wanted.as_deref());
+    let choose = || minds.choose_model(&UserId::owner(), wanted.as_deref());
     // A model that is not in the catalog is a mistake that no download fixes.
     let is_known = wanted.as_deref().is_none_or(|name| minds.catalog.models.contains_key(name));
     if is_known && choose().is_err() {

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Up) -> Result<()> {
     };
     let mut config = machine_config(data_folder(args.data.data.clone())?, &said)?;
     let catalog = AgentServices::new(config.models.as_ref())?.catalog;
-    config.outside = services::outside(&config.server.data, &catalog)?;
+    config.local_services = services::local_services(&config.server.data, &catalog)?;
     let browser = !args.no_browser && std::io::stdout().is_terminal();
     let data = config.server.data.clone();
     let ready = move |link: &str| {

@@ -78,7 +78,7 @@ fn an_address_or_a_key_that_is_none_is_named() {
         ("[web.search]\nkind = \"searxng\"\n", "web search", "base_url is missing"),
         ("[telemetry]\notlp = \"ftp://127.0.0.1\"\n", "telemetry", "neither http nor https"),
         ("[mcp.far]\nurl = \"example\"\n", "server", "[mcp.far] `url`"),
-        ("[mcp.far]\nurl = \"https://a\"\nkey = \"zai\"\n", "mcp", "which no server is given"),
+        ("[mcp.far]\nurl = \"https://a\"\nkey = \"zai\"\n", "mcp", "which is never given to a server"),
         ("[telemetry]\notlp = \"nowhere\"\n", "server", "otlp"),
     ] {
         let said = Machine::with(config).doctor().exits(1);

@@ -18,7 +18,7 @@ use super::{Caller, Computer, Progress};
 use crate::error::{ComputerError, ErrorCode};
 use crate::ids;
 use crate::protocol::Done;
-use checkpoints::{Changes, CheckpointError, CheckpointRepo, CommitId, CommitRequest};
+use checkpoints::{CheckpointError, CheckpointRepo, CommitFiles, CommitId, CommitRequest};
 
 /// An automatic checkpoint that could not be made is tried again after this time.
 const RETRY: Duration = Duration::from_secs(60);
@@ -151,25 +151,26 @@ impl Computer {
         };
         let mut contents = |hash: &ContentHash| self.log.content(hash);
         progress("checkpointing", 0, 1);
-        let incremental =
-            since.map(|changes| repo.commit(&request(parent, Changes::Since(changes)), &mut contents));
+        let incremental = since.map(|changes| {
+            repo.commit(&request(parent, CommitFiles::ChangedSinceParent(changes)), &mut contents)
+        });
         let made = match incremental {
             Some(Err(CheckpointError::NeedsFull)) | None => {
-                repo.commit(&request(None, Changes::Full(self.files_at(seq)?)), &mut contents)?
+                repo.commit(&request(None, CommitFiles::All(self.files_at(seq)?)), &mut contents)?
             }
             Some(made) => made?,
         };
         progress("checkpointing", 1, 1);
         let mut notes = Vec::new();
-        if !made.left_out.is_empty() {
+        if !made.omitted.is_empty() {
             notes.push(format!(
                 "{} files are not in the checkpoint: their bytes are gone",
-                made.left_out.len()
+                made.omitted.len()
             ));
         }
         notes.extend(self.push(&repo));
         // After a crash this is the commit that was made before it, which may hold an older moment.
-        Ok((made.commit, made.seq, notes))
+        Ok((made.id, made.seq, notes))
     }
 
     fn checkpoint_repo(&self) -> Result<CheckpointRepo, CheckpointError> {

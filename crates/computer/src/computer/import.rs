@@ -10,7 +10,7 @@ use shared_types::{FilePath, Taint};
 use super::{Caller, Computer, Progress};
 use crate::error::{ComputerError, ErrorCode, of_anyhow};
 use crate::protocol::Done;
-use archive::{Archive, ImportError, Limits, Plan, plan_import, stage_contents};
+use archive::{Archive, ImportError, ImportPlan, Limits, plan_import, stage_contents};
 
 impl Computer {
     /// Checks the whole archive, then brings its files in. Anything that does not verify changes nothing.
@@ -25,7 +25,7 @@ impl Computer {
             .map_err(|e| ComputerError::new(ErrorCode::NotFound, format!("{}: {e}", file.display())))?;
         let verifying = |done, total| progress("verifying", done, total);
         let verified = Archive::verify(source, Limits::default(), &verifying).map_err(refused)?;
-        let Plan { origin, files, left_out } = plan_import(&verified, into).map_err(refused)?;
+        let ImportPlan { import_event, files, omitted } = plan_import(&verified, into).map_err(refused)?;
         // Paths that are taken are found before a single byte is brought in.
         let taken = {
             let files = files.clone();
@@ -41,9 +41,9 @@ impl Computer {
         stage_contents(&verified, &**self.log(), &|done, total| progress("importing", done, total))
             .map_err(refused)?;
         let caller = caller.clone().with_taint(vec![Taint::IMPORT]);
-        let action = Action::ImportFiles { origin, files };
+        let action = Action::ImportFiles { origin: import_event, files };
         let mut done = self.change(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit, progress)?;
-        done.notes.extend(left_out.iter().map(|path| format!("{path} stayed behind: its bytes were purged")));
+        done.notes.extend(omitted.iter().map(|path| format!("{path} stayed behind: its bytes were purged")));
         Ok(done)
     }
 }

@@ -10,9 +10,9 @@ use rustix::process::chdir;
 use serde_json::{Value, json};
 
 use super::{ContainerPlan, program};
-use crate::jail::host::room;
+use crate::jail::host::tmpfs_limit;
 use crate::jail::root::{attach, etc, folder, inside, memory, names, programs};
-use crate::launch_report::{SetupError, at};
+use crate::launch_report::{SetupError, step_failed};
 use crate::policy::{Access, HOME, Image, Limits, Mount, Policy};
 use crate::sys::{self, Bind};
 
@@ -50,22 +50,23 @@ const PERIOD: u64 = 100_000;
 pub(super) fn build(plan: &ContainerPlan, owners: Option<BorrowedFd<'_>>) -> Result<(), SetupError> {
     let (policy, bundle) = (&plan.jail_plan.policy, &plan.bundle);
     let unshared = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", unshared).map_err(at("keep mounts apart"))?;
+    mount_change("/", unshared).map_err(step_failed("make mounts private"))?;
     memory(bundle, "mode=755,size=512m,nr_inodes=16k", MountFlags::NOSUID | MountFlags::NODEV)?;
-    chdir(bundle).map_err(at("enter the bundle"))?;
+    chdir(bundle).map_err(step_failed("enter the bundle"))?;
     folder("image")?;
     match &policy.image {
         Image::Host { .. } => host_root(bundle, policy)?,
         Image::Rootfs(base) => image_root(bundle, base, policy)?,
-        Image::OciLayout(_) => return Err(at("take the image")("it was not unpacked")),
+        Image::OciLayout(_) => return Err(step_failed("mount the image")("it was not unpacked")),
     }
     for (index, given) in policy.mounts.iter().enumerate() {
         attach(&Mount { target: mounted(Path::new("/"), index), ..given.clone() }, index, owners)?;
     }
-    let arguments = program::show(Path::new("program"))?;
+    let arguments = program::mount_program(Path::new("program"))?;
     make_read_only("program")?;
-    let config = serde_json::to_vec(&config(plan, &arguments)).map_err(at("write the configuration"))?;
-    fs::write("config.json", config).map_err(at("write the configuration"))
+    let config =
+        serde_json::to_vec(&config(plan, &arguments)).map_err(step_failed("write the configuration"))?;
+    fs::write("config.json", config).map_err(step_failed("write the configuration"))
 }
 
 /// Where a folder of the policy is mounted for the runtime.
@@ -75,11 +76,11 @@ fn mounted(bundle: &Path, index: usize) -> PathBuf {
 
 /// A root file system with this machine's programs.
 fn host_root(bundle: &Path, policy: &Policy) -> Result<(), SetupError> {
-    chdir("image").map_err(at("enter the image"))?;
+    chdir("image").map_err(step_failed("enter the image"))?;
     programs(&policy.image)?;
     mount_points(policy)?;
     etc()?;
-    chdir(bundle).map_err(at("enter the bundle"))?;
+    chdir(bundle).map_err(step_failed("enter the bundle"))?;
     make_read_only("image")
 }
 
@@ -89,19 +90,19 @@ fn make_read_only(path: &str) -> Result<(), SetupError> {
     let path = Path::new(path);
     let bind =
         Bind { source: path, target: path, read_only: true, devices: false, recursive: true, owners: None };
-    sys::bind(bind).map_err(at(format!("close the bundle's {}", path.display())))
+    sys::bind(bind).map_err(step_failed(format!("make the bundle's {} read-only", path.display())))
 }
 
 /// A root file system from an image: an overlay of the mount points we need over the image's folder, all read-only.
 fn image_root(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), SetupError> {
     folder("mount_points")?;
     folder("base")?;
-    chdir("mount_points").map_err(at("enter the image"))?;
+    chdir("mount_points").map_err(step_failed("enter the image"))?;
     mount_points(policy)?;
     names()?;
     // An image could use this file to load code into the cell init before its isolation is complete.
-    fs::write("etc/ld.so.preload", "").map_err(at("write /etc"))?;
-    chdir(bundle).map_err(at("enter the bundle"))?;
+    fs::write("etc/ld.so.preload", "").map_err(step_failed("write /etc"))?;
+    chdir(bundle).map_err(step_failed("enter the bundle"))?;
     let bind = Bind {
         source: base,
         target: Path::new("base"),
@@ -110,10 +111,10 @@ fn image_root(bundle: &Path, base: &Path, policy: &Policy) -> Result<(), SetupEr
         recursive: false,
         owners: None,
     };
-    sys::bind(bind).map_err(at(format!("show {}", base.display())))?;
+    sys::bind(bind).map_err(step_failed(format!("mount {}", base.display())))?;
     let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
     mount("overlay", "image", "overlay", flags, c"lowerdir=mount_points:base")
-        .map_err(at("lay out the image"))
+        .map_err(step_failed("lay out the image"))
 }
 
 /// Creates the mount points. In an image they could be symbolic links that lead elsewhere.
@@ -186,7 +187,7 @@ fn mounts(plan: &ContainerPlan, user: u32) -> Vec<Value> {
         (true, true) => &["rbind", "nosuid", "nodev", "ro"],
     };
     let bind = |source: PathBuf, target: &Path, is_read_only| json!({ "type": "bind", "source": source, "destination": target, "options": flags(is_read_only) });
-    let size = format!("size={}", room(&policy.limits, &plan.jail_plan.groups));
+    let size = format!("size={}", tmpfs_limit(&policy.limits, &plan.jail_plan.groups));
     let count = format!("nr_inodes={}", policy.limits.files);
     let (uid, gid) = (format!("uid={user}"), format!("gid={user}"));
     let shared = ["nosuid", "nodev", "mode=1777", &size, &count];

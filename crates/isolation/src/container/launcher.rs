@@ -20,7 +20,7 @@ use crate::jail::identity;
 use crate::jail::launcher::{INIT_FAILED, receive, report};
 use crate::jail::monitor::LimitMonitor;
 use crate::jail::root::memory;
-use crate::launch_report::{SetupError, at};
+use crate::launch_report::{SetupError, step_failed};
 use crate::policy::Limit;
 use crate::sys;
 
@@ -49,14 +49,14 @@ enum ContainerEnd {
 }
 
 fn run() -> Result<(ContainerEnd, Usage), SetupError> {
-    let control = sys::place_control().map_err(at("take the control channel"))?;
+    let control = sys::place_control().map_err(step_failed("open the control channel"))?;
     let plan: ContainerPlan = receive(&control)?;
     // Ignore Ctrl-C at the host's terminal, because the launcher must clean up first.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     // Processes that the runtime leaves behind become children of this process, which ends them.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(at("adopt orphaned processes"))?;
+        .map_err(step_failed("adopt orphaned processes"))?;
     let owner_mapping = identity::owner_mapping(plan.jail_plan.outside)?;
     if owner_mapping.is_some() {
         // Reap the helper process, so that the runtime is this process's only child.
@@ -70,7 +70,7 @@ fn run() -> Result<(ContainerEnd, Usage), SetupError> {
     end_all();
     let usage = CreatedGroups(&plan.jail_plan.groups).usage();
     plan.group_paths.remove();
-    started.map(|(ended, met)| (ended, Usage { met, ..usage }))
+    started.map(|(ended, exceeded)| (ended, Usage { exceeded, ..usage }))
 }
 
 /// Enters a mount namespace, which vanishes with this process, and an IPC namespace that the container shares, so
@@ -79,16 +79,16 @@ fn run() -> Result<(ContainerEnd, Usage), SetupError> {
 fn enter_namespaces(plan: &ContainerPlan) -> Result<(), SetupError> {
     const LAUNCHER_NAMESPACES: UnshareFlags = UnshareFlags::NEWNS.union(UnshareFlags::NEWIPC);
     if plan.jail_plan.outside.is_some() {
-        return sys::unshare(LAUNCHER_NAMESPACES).map_err(at("leave the host's mounts"));
+        return sys::unshare(LAUNCHER_NAMESPACES).map_err(step_failed("enter a new mount namespace"));
     }
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    sys::unshare(UnshareFlags::NEWUSER | LAUNCHER_NAMESPACES).map_err(at("enter new namespaces"))?;
+    sys::unshare(UnshareFlags::NEWUSER | LAUNCHER_NAMESPACES).map_err(step_failed("enter new namespaces"))?;
     identity::map(0, uid.as_raw(), gid.as_raw())
 }
 
 fn start(plan: &ContainerPlan) -> Result<Child, SetupError> {
     let bundle = &plan.bundle;
-    let errors = File::create(STDERR_FILE).map_err(at("create the runtime's error file"))?;
+    let errors = File::create(STDERR_FILE).map_err(step_failed("create the runtime's error file"))?;
     let groups = if plan.group_paths.are_ours { Some(cgroup::make(&plan.jail_plan.groups)?) } else { None };
     let mut runtime = Command::new(&plan.runtime.path);
     if plan.runtime.is_crun() && plan.group_paths.path.is_none() {
@@ -114,7 +114,7 @@ fn start(plan: &ContainerPlan) -> Result<Child, SetupError> {
         .stdin(Stdio::null())
         .stderr(errors);
     groups.as_ref().map_or(Ok(()), CreatedGroups::enter)?;
-    let started = runtime.spawn().map_err(at("start the runtime"));
+    let started = runtime.spawn().map_err(step_failed("start the runtime"));
     groups.as_ref().map_or(Ok(()), CreatedGroups::leave)?;
     started
 }
@@ -136,29 +136,29 @@ fn supervise(
     mut runtime: Child,
     monitor: LimitMonitor,
 ) -> Result<(ContainerEnd, Option<Limit>), SetupError> {
-    let mut watch = ContainerWatch { control, monitor, is_ending: false, met: None };
-    let pid = to_pid(runtime.id()).ok_or_else(|| at("watch the runtime")("it has no pid"))?;
+    let mut watch = ContainerWatch { control, monitor, is_ending: false, exceeded: None };
+    let pid = to_pid(runtime.id()).ok_or_else(|| step_failed("watch the runtime")("it has no pid"))?;
     watch.wait_for(pid, pid, &|| end_children(pid))?;
-    let status = runtime.wait().map_err(at("wait for the runtime"))?;
+    let status = runtime.wait().map_err(step_failed("wait for the runtime"))?;
     if !status.success() {
-        let failed = ContainerEnd::Failed(at("run the container")(stderr_line(status)));
-        return Ok((if watch.is_ending { ContainerEnd::Ended } else { failed }, watch.met));
+        let failed = ContainerEnd::Failed(step_failed("run the container")(stderr_line(status)));
+        return Ok((if watch.is_ending { ContainerEnd::Ended } else { failed }, watch.exceeded));
     }
     // The runtime has exited, so the init has become a child of this process.
-    let init = fs::read_to_string(INIT_PID_FILE).map_err(at("find the init process"))?;
+    let init = fs::read_to_string(INIT_PID_FILE).map_err(step_failed("find the init process"))?;
     let init = init.trim().parse().ok().and_then(to_pid);
-    let init = init.ok_or_else(|| at("find the init process")("it has no pid"))?;
+    let init = init.ok_or_else(|| step_failed("find the init process")("it has no pid"))?;
     watch.wait_for(init, rustix::process::getpid(), &|| end(init))?;
-    let status = waitpid(Some(init), WaitOptions::empty()).map_err(at("wait for the container"))?;
+    let status = waitpid(Some(init), WaitOptions::empty()).map_err(step_failed("wait for the container"))?;
     let code = status.and_then(|(_, status)| status.exit_status());
     let ended = match code {
         Some(INIT_FAILED) => ContainerEnd::Reported,
-        Some(code) if code != 0 && !watch.is_ending => {
-            ContainerEnd::Failed(at("run the container")(format!("its init process ended with {code}")))
-        }
+        Some(code) if code != 0 && !watch.is_ending => ContainerEnd::Failed(
+            step_failed("run the container")(format!("its init process ended with {code}")),
+        ),
         Some(_) | None => ContainerEnd::Ended,
     };
-    Ok((ended, watch.met))
+    Ok((ended, watch.exceeded))
 }
 
 fn end(process: Pid) {
@@ -175,14 +175,14 @@ struct ContainerWatch<'a> {
     monitor: LimitMonitor,
     /// The host went away, or a limit was exceeded.
     is_ending: bool,
-    met: Option<Limit>,
+    exceeded: Option<Limit>,
 }
 
 impl ContainerWatch<'_> {
     /// Waits for a process to end, and kills it if the container must end. The container's processes are descendants
     /// of `starter`.
     fn wait_for(&mut self, process: Pid, starter: Pid, end: &dyn Fn()) -> Result<(), SetupError> {
-        let watched = pidfd_open(process, PidfdFlags::empty()).map_err(at("watch the container"))?;
+        let watched = pidfd_open(process, PidfdFlags::empty()).map_err(step_failed("watch the container"))?;
         loop {
             // Nothing is read here; only a hang-up of the host wakes it.
             let mut fds =
@@ -197,13 +197,13 @@ impl ContainerWatch<'_> {
             };
             match polled {
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(at("watch the container")(errno)),
+                Err(errno) => return Err(step_failed("watch the container")(errno)),
             }
             if !fds[0].revents().is_empty() {
                 return Ok(());
             }
-            self.met = self.met.or_else(|| self.monitor.met(Some(starter)));
-            self.is_ending |= !fds[1].revents().is_empty() || self.met.is_some();
+            self.exceeded = self.exceeded.or_else(|| self.monitor.exceeded(Some(starter)));
+            self.is_ending |= !fds[1].revents().is_empty() || self.exceeded.is_some();
         }
     }
 }

@@ -10,61 +10,66 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::jail::root::folder;
-use crate::launch_report::{SetupError, at};
+use crate::launch_report::{SetupError, step_failed};
 use crate::sys::{self, Bind};
 
 /// The program's folder inside the container.
 pub(super) const FOLDER: &str = "/.choir";
 
 /// Mounts this program with its libraries below `into`; returns its command line inside the container.
-pub(super) fn show(into: &Path) -> Result<Vec<String>, SetupError> {
+pub(super) fn mount_program(into: &Path) -> Result<Vec<String>, SetupError> {
     folder(into.join("lib"))?;
-    show_self(&into.join("cell"))?;
-    let maps = fs::read_to_string("/proc/self/maps").map_err(at("list our libraries"))?;
+    mount_self(&into.join("cell"))?;
+    let maps = fs::read_to_string("/proc/self/maps").map_err(step_failed("list our libraries"))?;
     let mut arguments = Vec::new();
     for library in libraries(&maps) {
         let Some(name) = library.file_name().and_then(|name| name.to_str()) else { continue };
         if name.starts_with("ld-") || name.starts_with("ld.so") {
-            show_file(&library, &into.join("ld.so"))?;
-            arguments = ["/ld.so", "--library-path", "/lib"].map(group_paths).to_vec();
+            mount_file(&library, &into.join("ld.so"))?;
+            arguments = ["/ld.so", "--library-path", "/lib"].map(in_container).to_vec();
         }
-        show_file(&library, &into.join("lib").join(name))?;
+        mount_file(&library, &into.join("lib").join(name))?;
         for alias in aliases(name) {
-            symlink(name, into.join("lib").join(alias)).map_err(at("name a library"))?;
+            symlink(name, into.join("lib").join(alias)).map_err(step_failed("link a library"))?;
         }
     }
-    arguments.extend([group_paths("/cell"), crate::INIT.to_owned()]);
+    arguments.extend([in_container("/cell"), crate::INIT.to_owned()]);
     Ok(arguments)
 }
 
-/// Re-executes this program as [`show`] set it up, with another argument. Returns only on failure.
-pub(super) fn start_anew(argument: &str) -> SetupError {
+/// Re-executes this program as [`mount_program`] set it up, with another argument. Returns only on failure.
+pub(super) fn reexecute(argument: &str) -> SetupError {
     // If it was started through a loader, only the command line tells how.
     let line = fs::read("/proc/self/cmdline").unwrap_or_default();
     let mut words = line.split(|byte| *byte == 0).map(OsStr::from_bytes);
     let mut program = Command::new(words.next().unwrap_or_default());
     let kept = words.take_while(|word| *word != crate::INIT);
-    at("restart the cell init")(program.args(kept).arg(argument).exec())
+    step_failed("restart the cell init")(program.args(kept).arg(argument).exec())
 }
 
-fn group_paths(part: &str) -> String {
-    if part.starts_with('/') { format!("{FOLDER}{part}") } else { part.to_owned() }
+/// A path argument as the program sees it inside the container.
+fn in_container(argument: &str) -> String {
+    if argument.starts_with('/') { format!("{FOLDER}{argument}") } else { argument.to_owned() }
 }
 
 /// Mounts the running program, or copies it if its file was replaced.
-fn show_self(target: &Path) -> Result<(), SetupError> {
-    let (running, step) = (Path::new("/proc/self/exe"), "show our program");
-    let now = fs::metadata(running).map_err(at(step))?;
-    let path = fs::read_link(running).map_err(at(step))?;
+fn mount_self(target: &Path) -> Result<(), SetupError> {
+    let (running, step) = (Path::new("/proc/self/exe"), "mount our program");
+    let now = fs::metadata(running).map_err(step_failed(step))?;
+    let path = fs::read_link(running).map_err(step_failed(step))?;
     let is_same = fs::metadata(&path).is_ok_and(|file| (file.dev(), file.ino()) == (now.dev(), now.ino()));
-    if is_same { show_file(&path, target) } else { fs::copy(running, target).map(drop).map_err(at(step)) }
+    if is_same {
+        mount_file(&path, target)
+    } else {
+        fs::copy(running, target).map(drop).map_err(step_failed(step))
+    }
 }
 
-fn show_file(source: &Path, target: &Path) -> Result<(), SetupError> {
-    let step = format!("show our program's {}", source.display());
-    fs::File::create(target).map_err(at(step.as_str()))?;
+fn mount_file(source: &Path, target: &Path) -> Result<(), SetupError> {
+    let step = format!("mount our program's {}", source.display());
+    fs::File::create(target).map_err(step_failed(step.as_str()))?;
     let bind = Bind { source, target, read_only: true, devices: false, recursive: false, owners: None };
-    sys::bind(bind).map_err(at(step))
+    sys::bind(bind).map_err(step_failed(step))
 }
 
 /// The shared libraries that a process has mapped, including its loader.

@@ -14,7 +14,7 @@ use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::cell::Size;
-use crate::frames::Run;
+use crate::frames::StartFrame;
 
 /// Bytes per read.
 const CHUNK: usize = 64 << 10;
@@ -41,8 +41,8 @@ pub(super) struct Child {
 }
 
 impl Child {
-    pub(super) fn start(run: Run, environment: &[(String, String)]) -> io::Result<Self> {
-        let Run { command, terminal } = run;
+    pub(super) fn start(start: StartFrame, environment: &[(String, String)]) -> io::Result<Self> {
+        let StartFrame { command, terminal } = start;
         let (program, arguments) = command
             .argv
             .split_first()

@@ -10,7 +10,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::JailPlan;
 use super::syscalls;
-use crate::launch_report::{SetupError, at};
+use crate::launch_report::{SetupError, step_failed};
 use crate::policy::{Access, HOME, Policy};
 
 /// Folders that are writable in every cell, in addition to the policy's.
@@ -25,11 +25,12 @@ pub(crate) fn confine(plan: &JailPlan) -> Result<(), SetupError> {
     let policy = &plan.policy;
     rlimits(plan)?;
     bound_user()?;
-    rustix::thread::set_no_new_privs(true).map_err(at("give up new privileges"))?;
+    rustix::thread::set_no_new_privs(true).map_err(step_failed("disable new privileges"))?;
     landlock(policy)?;
     // Commands run as the same user, so close the cell init's memory to them.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("close the cell init's memory"))?;
-    syscalls::apply(plan.groups.memory).map_err(at("apply the list of system calls"))
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(step_failed("close the cell init's memory"))?;
+    syscalls::apply(plan.groups.memory).map_err(step_failed("apply the list of system calls"))
 }
 
 /// Limits what the cell's user can use and do. Calling it twice is harmless.
@@ -60,7 +61,7 @@ fn rlimits(plan: &JailPlan) -> Result<(), SetupError> {
             continue;
         }
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
-        setrlimit(resource, limit).map_err(at(format!("set the limit {resource:?}")))?;
+        setrlimit(resource, limit).map_err(step_failed(format!("set the limit {resource:?}")))?;
     }
     Ok(())
 }
@@ -85,7 +86,7 @@ fn bound_user_resources() {
 }
 
 fn capabilities() -> Result<(), SetupError> {
-    let step = "give up capabilities";
+    let step = "drop capabilities";
     for bit in 0..=63u32 {
         // Stop after the last capability that this kernel knows.
         let known = CapabilitySet::from_bits_retain(1 << bit);
@@ -96,30 +97,30 @@ fn capabilities() -> Result<(), SetupError> {
     let none = CapabilitySet::empty();
     let _ = rustix::thread::clear_ambient_capability_set();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
-    rustix::thread::set_capabilities(None, sets).map_err(at(step))
+    rustix::thread::set_capabilities(None, sets).map_err(step_failed(step))
 }
 
 fn landlock(policy: &Policy) -> Result<(), SetupError> {
     let step = "apply landlock";
     let abi = ABI::V6;
     let (all, read) = (AccessFs::from_all(abi), AccessFs::from_read(abi));
-    let root = PathFd::new("/").map_err(at(step))?;
+    let root = PathFd::new("/").map_err(step_failed(step))?;
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)
         .and_then(|rules| rules.scope(Scope::from_all(abi)))
         .and_then(Ruleset::create)
         .and_then(|rules| rules.add_rule(PathBeneath::new(root, read)))
-        .map_err(at(step))?;
+        .map_err(step_failed(step))?;
     let given = policy.mounts.iter().filter(|mount| mount.access != Access::ReadOnly);
     let writable = WRITABLE.iter().map(std::path::Path::new).chain(given.map(|mount| mount.target.as_path()));
     for path in writable {
         let Ok(fd) = PathFd::new(path) else { continue };
-        rules = rules.add_rule(PathBeneath::new(fd, all)).map_err(at(step))?;
+        rules = rules.add_rule(PathBeneath::new(fd, all)).map_err(step_failed(step))?;
     }
-    let applied = rules.restrict_self().map_err(at(step))?;
+    let applied = rules.restrict_self().map_err(step_failed(step))?;
     if applied.ruleset == RulesetStatus::NotEnforced {
-        return Err(at(step)("this kernel has no landlock"));
+        return Err(step_failed(step)("this kernel has no landlock"));
     }
     Ok(())
 }

@@ -47,9 +47,13 @@ impl Jail {
     fn shared_setup(&self, policy: &Policy) -> SharedSetup {
         let limits = &policy.limits;
         let groups = self.hierarchy().groups(&unique_name(), limits);
-        let room = room(limits, &groups);
-        let base =
-            RootSpec { image: policy.image.clone(), outside: outside(policy), room, files: limits.files };
+        let tmpfs_limit = tmpfs_limit(limits, &groups);
+        let base = RootSpec {
+            image: policy.image.clone(),
+            outside: outside(policy),
+            tmpfs_limit,
+            files: limits.files,
+        };
         SharedSetup { groups, base }
     }
 
@@ -75,7 +79,7 @@ fn outside(policy: &Policy) -> Option<u32> {
 
 /// The maximum bytes of an in-memory folder. Temporary files count as memory, and together they never exceed the
 /// limit.
-pub(crate) fn room(limits: &Limits, groups: &Groups) -> u64 {
+pub(crate) fn tmpfs_limit(limits: &Limits, groups: &Groups) -> u64 {
     limits.memory / if groups.memory { 2 } else { 4 }
 }
 

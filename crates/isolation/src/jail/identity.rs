@@ -8,7 +8,7 @@ use rustix::process::{DumpableBehavior, Gid, Signal, Uid, kill_process, set_dump
 use rustix::thread::{UnshareFlags, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use super::JailPlan;
-use crate::launch_report::{SetupError, at};
+use crate::launch_report::{SetupError, step_failed};
 use crate::policy::UID;
 use crate::sys;
 
@@ -32,13 +32,13 @@ pub(crate) fn uid_of(owner: &str) -> u32 {
 pub(crate) fn owner_mapping(outside: Option<u32>) -> Result<Option<OwnedFd>, SetupError> {
     let step = "map the owners of files";
     let Some(outside) = outside else { return Ok(None) };
-    let child = sys::hold_user_namespace().map_err(at(step))?;
+    let child = sys::hold_user_namespace().map_err(step_failed(step))?;
     let pid = child.as_raw_nonzero();
     let map = format!("0 {outside} 1");
     let opened = fs::write(format!("/proc/{pid}/uid_map"), &map)
         .and_then(|()| fs::write(format!("/proc/{pid}/gid_map"), &map))
         .and_then(|()| fs::File::open(format!("/proc/{pid}/ns/user")))
-        .map_err(at(step));
+        .map_err(step_failed(step));
     // Not waited for: it is reaped together with the launcher.
     let _ = kill_process(child, Signal::KILL);
     opened.map(|file| Some(OwnedFd::from(file)))
@@ -48,19 +48,19 @@ pub(crate) fn owner_mapping(outside: Option<u32>) -> Result<Option<OwnedFd>, Set
 /// to build the rest.
 pub(super) fn enter_namespaces(outside: Option<u32>) -> Result<(), SetupError> {
     if outside.is_some() {
-        return sys::unshare(CELL_NAMESPACES).map_err(at("enter new namespaces"));
+        return sys::unshare(CELL_NAMESPACES).map_err(step_failed("enter new namespaces"));
     }
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    sys::unshare(CELL_NAMESPACES | UnshareFlags::NEWUSER).map_err(at("enter new namespaces"))?;
+    sys::unshare(CELL_NAMESPACES | UnshareFlags::NEWUSER).map_err(step_failed("enter new namespaces"))?;
     map(UID, uid.as_raw(), gid.as_raw())
 }
 
 /// Maps one user: `inside` in the namespace, `uid` and `gid` outside.
 pub(crate) fn map(inside: u32, uid: u32, gid: u32) -> Result<(), SetupError> {
     let step = "map the user";
-    fs::write("/proc/self/setgroups", "deny").map_err(at(step))?;
-    fs::write("/proc/self/uid_map", format!("{inside} {uid} 1")).map_err(at(step))?;
-    fs::write("/proc/self/gid_map", format!("{inside} {gid} 1")).map_err(at(step))
+    fs::write("/proc/self/setgroups", "deny").map_err(step_failed(step))?;
+    fs::write("/proc/self/uid_map", format!("{inside} {uid} 1")).map_err(step_failed(step))?;
+    fs::write("/proc/self/gid_map", format!("{inside} {gid} 1")).map_err(step_failed(step))
 }
 
 /// Drops root for good.
@@ -68,12 +68,12 @@ pub(super) fn drop_root(plan: &JailPlan) -> Result<(), SetupError> {
     let step = "become an unprivileged user";
     let Some(outside) = plan.outside else { return Ok(()) };
     let (uid, gid) = (Uid::from_raw(outside), Gid::from_raw(outside));
-    set_thread_groups(&[]).map_err(at(step))?;
-    set_thread_res_gid(gid, gid, gid).map_err(at(step))?;
-    set_thread_res_uid(uid, uid, uid).map_err(at(step))?;
+    set_thread_groups(&[]).map_err(step_failed(step))?;
+    set_thread_res_gid(gid, gid, gid).map_err(step_failed(step))?;
+    set_thread_res_uid(uid, uid, uid).map_err(step_failed(step))?;
     // The kernel closes a process's /proc files when it changes user; make them accessible again.
-    set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(at(step))?;
-    sys::unshare(UnshareFlags::NEWUSER).map_err(at("enter a new user namespace"))?;
+    set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(step_failed(step))?;
+    sys::unshare(UnshareFlags::NEWUSER).map_err(step_failed("enter a new user namespace"))?;
     map(UID, outside, outside)
 }
 

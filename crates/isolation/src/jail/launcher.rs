@@ -24,7 +24,7 @@ use crate::cell::Usage;
 use crate::cgroup::{self, CreatedGroups};
 use crate::frames::{Body, Frame};
 use crate::init;
-use crate::launch_report::{LaunchReport, SetupError, at};
+use crate::launch_report::{LaunchReport, SetupError, step_failed};
 use crate::policy::Limit;
 use crate::sys::{self, Forked};
 
@@ -46,8 +46,9 @@ pub(crate) fn report(ended: Result<crate::cell::Usage, SetupError>) -> i32 {
 }
 
 fn run() -> Result<Usage, SetupError> {
-    sys::close_inherited().map_err(at("close what the host left open"))?;
-    let control = rustix::stdio::stdin().try_clone_to_owned().map_err(at("take the control channel"))?;
+    sys::close_inherited().map_err(step_failed("close inherited files"))?;
+    let control =
+        rustix::stdio::stdin().try_clone_to_owned().map_err(step_failed("open the control channel"))?;
     // Ignore Ctrl-C at the host's terminal, because the launcher must clean up first.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
@@ -57,7 +58,7 @@ fn run() -> Result<Usage, SetupError> {
     let ended = run_init(&setup, &groups, owner_mapping, control);
     let usage = groups.usage();
     groups.remove();
-    ended.map(|met| Usage { met, ..usage })
+    ended.map(|exceeded| Usage { exceeded, ..usage })
 }
 
 /// Starts the init, forwards the plan to it when it arrives, and supervises it.
@@ -68,8 +69,8 @@ fn run_init(
     control: OwnedFd,
 ) -> Result<Option<Limit>, SetupError> {
     identity::enter_namespaces(setup.base.outside)?;
-    let (plan_in, plan_out) = pipe_with(PipeFlags::CLOEXEC).map_err(at("make a pipe"))?;
-    let init = match sys::fork().map_err(at("start the init process"))? {
+    let (plan_in, plan_out) = pipe_with(PipeFlags::CLOEXEC).map_err(step_failed("make a pipe"))?;
+    let init = match sys::fork().map_err(step_failed("start the init process"))? {
         Forked::Parent(init) => init,
         Forked::Child => {
             drop(plan_out);
@@ -77,12 +78,13 @@ fn run_init(
         }
     };
     drop((owner_mapping, plan_in));
-    let watch = pidfd_open(init, PidfdFlags::empty()).map_err(at("watch the init process"))?;
+    let watch = pidfd_open(init, PidfdFlags::empty()).map_err(step_failed("watch the init process"))?;
     let ended =
         forward_plan(&control, &watch, plan_out).and_then(|monitor| supervise(&control, &watch, monitor));
     // When the init ends, the kernel kills the rest.
     let _ = pidfd_send_signal(&watch, Signal::KILL);
-    let status = waitpid(Some(init), WaitOptions::empty()).map_err(at("wait for the init process"))?;
+    let status =
+        waitpid(Some(init), WaitOptions::empty()).map_err(step_failed("wait for the init process"))?;
     match status.and_then(|(_, status)| status.exit_status()) {
         // The init has already reported its failure.
         Some(INIT_FAILED) => sys::exit_now(1),
@@ -95,28 +97,28 @@ fn forward_plan(control: &OwnedFd, init: &OwnedFd, plan_out: OwnedFd) -> Result<
     let mut fds = [PollFd::new(init, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
     while let Err(errno) = poll(&mut fds, None) {
         if errno != Errno::INTR {
-            return Err(at("wait for the plan")(errno));
+            return Err(step_failed("wait for the plan")(errno));
         }
     }
     if !fds[0].revents().is_empty() {
-        return Err(at("prepare the cell")("the init process ended"));
+        return Err(step_failed("prepare the cell")("the init process ended"));
     }
     let json = receive_bytes(control)?;
-    File::from(plan_out).write_all(&json).map_err(at("forward the plan"))?;
-    let plan: JailPlan = serde_json::from_slice(&json).map_err(at("read the plan"))?;
+    File::from(plan_out).write_all(&json).map_err(step_failed("forward the plan"))?;
+    let plan: JailPlan = serde_json::from_slice(&json).map_err(step_failed("read the plan"))?;
     Ok(LimitMonitor::new(&plan))
 }
 
 pub(crate) fn receive<T: DeserializeOwned>(control: &OwnedFd) -> Result<T, SetupError> {
-    serde_json::from_slice(&receive_bytes(control)?).map_err(at("read the plan"))
+    serde_json::from_slice(&receive_bytes(control)?).map_err(step_failed("read the plan"))
 }
 
 fn receive_bytes(control: &OwnedFd) -> Result<Vec<u8>, SetupError> {
     let step = "read the plan";
-    let mut stream = File::from(control.try_clone().map_err(at(step))?);
-    match Frame::receive(&mut stream).map_err(at(step))? {
+    let mut stream = File::from(control.try_clone().map_err(step_failed(step))?);
+    match Frame::receive(&mut stream).map_err(step_failed(step))? {
         Some(Frame { body: Body::Launch(json), .. }) => Ok(json),
-        Some(_) | None => Err(at(step)("the host sent none")),
+        Some(_) | None => Err(step_failed(step)("the host sent none")),
     }
 }
 
@@ -133,12 +135,12 @@ fn supervise(
         let pause = Timespec::try_from(monitor.until_next_check()).ok();
         match poll(&mut fds, pause.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(at("watch the cell")(errno)),
+            Err(errno) => return Err(step_failed("watch the cell")(errno)),
         }
         if fds.iter().any(|fd| !fd.revents().is_empty()) {
             return Ok(None);
         }
-        if let Some(limit) = monitor.met(None) {
+        if let Some(limit) = monitor.exceeded(None) {
             return Ok(Some(limit));
         }
     }
@@ -170,12 +172,13 @@ fn init_main(
 /// The steps that are the same for every cell, done before the plan arrives.
 fn prepare_common(setup: &SharedSetup, groups: &CreatedGroups<'_>) -> Result<(), SetupError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(at("tie to the launcher"))?;
+        .map_err(step_failed("set the parent death signal"))?;
     groups.enter()?;
     // After joining the group, so that the group appears as the root of the cgroup namespace.
-    sys::unshare(UnshareFlags::NEWCGROUP | UnshareFlags::NEWNS).map_err(at("leave the host's mounts"))?;
-    rustix::system::sethostname(b"cell").map_err(at("set the host name"))?;
-    sys::loopback_up().map_err(at("turn the loopback on"))?;
+    sys::unshare(UnshareFlags::NEWCGROUP | UnshareFlags::NEWNS)
+        .map_err(step_failed("enter a new mount namespace"))?;
+    rustix::system::sethostname(b"cell").map_err(step_failed("set the host name"))?;
+    sys::loopback_up().map_err(step_failed("enable the loopback interface"))?;
     root::build(&setup.base)
 }
 
@@ -186,8 +189,8 @@ fn apply_plan(
     plan: OwnedFd,
 ) -> Result<Vec<(String, String)>, SetupError> {
     let mut json = Vec::new();
-    File::from(plan).read_to_end(&mut json).map_err(at("read the plan"))?;
-    let plan: &JailPlan = &serde_json::from_slice(&json).map_err(at("read the plan"))?;
+    File::from(plan).read_to_end(&mut json).map_err(step_failed("read the plan"))?;
+    let plan: &JailPlan = &serde_json::from_slice(&json).map_err(step_failed("read the plan"))?;
     let listener = if plan.policy.network.is_none() { None } else { Some(bind_proxy_listener()?) };
     root::enter(&plan.policy.mounts, owner_mapping)?;
     if let Some(listener) = listener {
@@ -196,24 +199,24 @@ fn apply_plan(
     identity::drop_root(plan)?;
     // Changing the user resets the parent death signal, so set it again.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(at("tie to the launcher"))?;
+        .map_err(step_failed("set the parent death signal"))?;
     confine::confine(plan)?;
     let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())
-        .map_err(at("open /dev/null"))?;
+        .map_err(step_failed("open /dev/null"))?;
     // Only the launcher keeps the report's pipe; an open copy here would keep the host waiting.
-    rustix::stdio::dup2_stdin(&null).map_err(at("close standard input"))?;
-    rustix::stdio::dup2_stdout(&null).map_err(at("close standard output"))?;
-    rustix::stdio::dup2_stderr(&null).map_err(at("close standard error"))?;
+    rustix::stdio::dup2_stdin(&null).map_err(step_failed("close standard input"))?;
+    rustix::stdio::dup2_stdout(&null).map_err(step_failed("close standard output"))?;
+    rustix::stdio::dup2_stderr(&null).map_err(step_failed("close standard error"))?;
     Ok(plan.policy.environment.clone().into_iter().collect())
 }
 
 /// Binds the proxy's socket in the cell's network; the host accepts on it.
 pub(crate) fn bind_proxy_listener() -> Result<OwnedFd, SetupError> {
     let step = "listen for the proxy";
-    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).map_err(at(step))?;
-    set_socket_reuseaddr(&listener, true).map_err(at(step))?;
-    bind(&listener, &PROXY).map_err(at(step))?;
-    listen(&listener, 128).map_err(at(step))?;
+    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).map_err(step_failed(step))?;
+    set_socket_reuseaddr(&listener, true).map_err(step_failed(step))?;
+    bind(&listener, &PROXY).map_err(step_failed(step))?;
+    listen(&listener, 128).map_err(step_failed(step))?;
     Ok(listener)
 }
 
@@ -223,5 +226,5 @@ pub(crate) fn send_listener(control: &OwnedFd, listener: &OwnedFd) -> Result<(),
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(&fds));
     let sent = sendmsg(control, &[io::IoSlice::new(b"!")], &mut ancillary, SendFlags::empty());
-    sent.map(drop).map_err(at("hand the proxy's socket to the host"))
+    sent.map(drop).map_err(step_failed("send the proxy's socket to the host"))
 }

@@ -50,7 +50,7 @@ impl LimitMonitor {
 
     /// The limit that the cell's processes have exceeded. `starter` is the parent of the cell's first process, if not
     /// this process.
-    pub(crate) fn met(&mut self, starter: Option<Pid>) -> Option<Limit> {
+    pub(crate) fn exceeded(&mut self, starter: Option<Pid>) -> Option<Limit> {
         if Instant::now() < self.next_check {
             return None;
         }
@@ -62,13 +62,13 @@ impl LimitMonitor {
         // Other processes may have used the space, but they do not hide their descriptors.
         let hidden = deleted.are_some_hidden
             && self.layers.iter().any(|(upper, was)| was.saturating_sub(free_bytes(upper)) > self.disk);
-        let met = if deleted.bytes > self.disk || hidden {
+        let exceeded = if deleted.bytes > self.disk || hidden {
             Some(Limit::Disk)
         } else {
             self.memory.filter(|most| memory(&processes, *most) > *most).map(|_| Limit::Memory)
         };
         self.next_check = Instant::now() + (before.elapsed() * 50).clamp(MIN_INTERVAL, MAX_INTERVAL);
-        met
+        exceeded
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 
 use super::RootSpec;
-use crate::launch_report::{SetupError, at};
+use crate::launch_report::{SetupError, step_failed};
 use crate::policy::{Access, HOME, Image, Mount, UID};
 use crate::sys::{self, Bind};
 
@@ -38,16 +38,16 @@ const BUILT_AT: &str = "/proc";
 /// visible.
 pub(super) fn build(base: &RootSpec) -> Result<(), SetupError> {
     let unshared = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", unshared).map_err(at("keep mounts apart"))?;
+    mount_change("/", unshared).map_err(step_failed("make mounts private"))?;
     let root = Path::new(BUILT_AT);
     memory(root, "mode=755,size=1m,nr_inodes=4k", MountFlags::NOSUID | MountFlags::NODEV)?;
-    rustix::process::chdir(root).map_err(at("enter the new root"))?;
+    rustix::process::chdir(root).map_err(step_failed("enter the new root"))?;
     programs(&base.image)?;
     devices()?;
     folder("proc")?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("proc", "proc", "proc", flags, None).map_err(at("mount /proc"))?;
-    let bounds = format!("size={},nr_inodes={}", base.room, base.files);
+    mount("proc", "proc", "proc", flags, None).map_err(step_failed("mount /proc"))?;
+    let bounds = format!("size={},nr_inodes={}", base.tmpfs_limit, base.files);
     let options = format!("mode=1777,{bounds}");
     for path in ["tmp", "dev/shm"] {
         folder(path)?;
@@ -56,7 +56,7 @@ pub(super) fn build(base: &RootSpec) -> Result<(), SetupError> {
     for path in ["run", "var/tmp", "sys", "mnt"] {
         folder(path)?;
     }
-    fs::set_permissions("var/tmp", Permissions::from_mode(0o1777)).map_err(at("open /var/tmp"))?;
+    fs::set_permissions("var/tmp", Permissions::from_mode(0o1777)).map_err(step_failed("open /var/tmp"))?;
     let owner = base.outside.unwrap_or(UID);
     let options = format!("mode=700,uid={owner},gid={owner},{bounds}");
     let home = inside(Path::new(HOME))?;
@@ -70,28 +70,28 @@ pub(super) fn enter(mounts: &[Mount], owners: Option<BorrowedFd<'_>>) -> Result<
     for (index, given) in mounts.iter().enumerate() {
         attach(given, index, owners)?;
     }
-    rustix::process::pivot_root(".", ".").map_err(at("enter the new root"))?;
-    unmount(".", UnmountFlags::DETACH).map_err(at("leave the old root"))?;
-    rustix::process::chdir("/").map_err(at("enter the new root"))?;
+    rustix::process::pivot_root(".", ".").map_err(step_failed("enter the new root"))?;
+    unmount(".", UnmountFlags::DETACH).map_err(step_failed("leave the old root"))?;
+    rustix::process::chdir("/").map_err(step_failed("enter the new root"))?;
     // Make the new root read-only.
     rustix::mount::mount_remount(
         "/",
         MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV,
         "",
     )
-    .map_err(at("close the new root"))
+    .map_err(step_failed("make the new root read-only"))
 }
 
 /// Mounts a tmpfs.
 pub(crate) fn memory(path: &Path, options: &str, flags: MountFlags) -> Result<(), SetupError> {
-    let options = std::ffi::CString::new(options).map_err(at("mount memory"))?;
+    let options = std::ffi::CString::new(options).map_err(step_failed("mount memory"))?;
     mount("tmpfs", path, "tmpfs", flags, options.as_c_str())
-        .map_err(at(format!("mount memory at {}", path.display())))
+        .map_err(step_failed(format!("mount memory at {}", path.display())))
 }
 
 pub(crate) fn folder(path: impl AsRef<Path>) -> Result<(), SetupError> {
     let path = path.as_ref();
-    fs::create_dir_all(path).map_err(at(format!("make the folder {}", path.display())))
+    fs::create_dir_all(path).map_err(step_failed(format!("make the folder {}", path.display())))
 }
 
 /// A path in the cell, relative to its root. It must not contain `..`.
@@ -101,14 +101,14 @@ pub(crate) fn inside(path: &Path) -> Result<PathBuf, SetupError> {
         .filter(|part| *part != Component::RootDir)
         .map(|part| matches!(part, Component::Normal(_)).then_some(part))
         .collect();
-    plain
-        .filter(|plain| path.is_absolute() && plain.components().next().is_some())
-        .ok_or_else(|| at("place a mount")(format!("{} is no place inside", path.display())))
+    plain.filter(|plain| path.is_absolute() && plain.components().next().is_some()).ok_or_else(|| {
+        step_failed("check a mount")(format!("{} is not a valid mount target", path.display()))
+    })
 }
 
 fn read_only(source: &Path, target: &Path) -> Result<(), SetupError> {
     let bind = Bind { source, target, read_only: true, devices: false, recursive: true, owners: None };
-    sys::bind(bind).map_err(at(format!("show {}", source.display())))
+    sys::bind(bind).map_err(step_failed(format!("mount {}", source.display())))
 }
 
 /// Mounts programs and libraries read-only.
@@ -117,15 +117,15 @@ pub(crate) fn programs(image: &Image) -> Result<(), SetupError> {
         Image::Host { tools } => (Path::new("/"), tools),
         Image::Rootfs(base) => (base, &[]),
         Image::OciLayout(_) => {
-            return Err(at("take the image")("an image in the OCI layout needs a container"));
+            return Err(step_failed("mount the image")("an image in the OCI layout needs a container"));
         }
     };
     for name in SYSTEM {
         let source = base.join(name);
         match fs::symlink_metadata(&source) {
             Ok(found) if found.is_symlink() => {
-                let target = fs::read_link(&source).map_err(at("read a link"))?;
-                symlink(target, name).map_err(at(format!("make the link {name}")))?;
+                let target = fs::read_link(&source).map_err(step_failed("read a link"))?;
+                symlink(target, name).map_err(step_failed(format!("make the link {name}")))?;
             }
             Ok(found) if found.is_dir() => {
                 folder(name)?;
@@ -135,8 +135,8 @@ pub(crate) fn programs(image: &Image) -> Result<(), SetupError> {
         }
     }
     for tool in tools {
-        let source =
-            fs::canonicalize(tool).map_err(at(format!("find the tool folder {}", tool.display())))?;
+        let source = fs::canonicalize(tool)
+            .map_err(step_failed(format!("find the tool folder {}", tool.display())))?;
         let target = inside(tool)?;
         folder(&target)?;
         read_only(&source, &target)?;
@@ -148,7 +148,7 @@ fn devices() -> Result<(), SetupError> {
     folder("dev")?;
     for name in DEVICES {
         let (source, target) = (Path::new("/dev").join(name), Path::new("dev").join(name));
-        fs::File::create(&target).map_err(at("make a device's place"))?;
+        fs::File::create(&target).map_err(step_failed("create a device file"))?;
         let bind = Bind {
             source: &source,
             target: &target,
@@ -157,12 +157,12 @@ fn devices() -> Result<(), SetupError> {
             recursive: false,
             owners: None,
         };
-        sys::bind(bind).map_err(at(format!("show /dev/{name}")))?;
+        sys::bind(bind).map_err(step_failed(format!("mount /dev/{name}")))?;
     }
     folder("dev/pts")?;
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     mount("devpts", "dev/pts", "devpts", flags, c"newinstance,ptmxmode=0666,mode=620")
-        .map_err(at("mount terminals"))?;
+        .map_err(step_failed("mount terminals"))?;
     let links = [
         ("pts/ptmx", "dev/ptmx"),
         ("/proc/self/fd", "dev/fd"),
@@ -173,7 +173,7 @@ fn devices() -> Result<(), SetupError> {
     links
         .into_iter()
         .try_for_each(|(target, link)| symlink(target, link))
-        .map_err(at("make links to devices"))
+        .map_err(step_failed("make links to devices"))
 }
 
 /// Creates an `/etc` with the cell's user and certificates, and nothing about the host.
@@ -186,7 +186,7 @@ pub(crate) fn etc() -> Result<(), SetupError> {
             folder(&target)?;
             read_only(&source, &target)?;
         } else {
-            fs::copy(&source, &target).map_err(at(format!("copy {}", source.display())))?;
+            fs::copy(&source, &target).map_err(step_failed(format!("copy {}", source.display())))?;
         }
     }
     Ok(())
@@ -195,10 +195,11 @@ pub(crate) fn etc() -> Result<(), SetupError> {
 /// Writes the files that describe the cell's user and host name.
 pub(crate) fn names() -> Result<(), SetupError> {
     folder("etc")?;
-    let nobody = 65534;
-    let passwd =
-        format!("choir:x:{UID}:{UID}::{HOME}:/bin/bash\nnobody:x:{nobody}:{nobody}::/:/usr/sbin/nologin\n");
-    let group = format!("choir:x:{UID}:\nnogroup:x:{nobody}:\n");
+    let overflow_id = 65534;
+    let passwd = format!(
+        "choir:x:{UID}:{UID}::{HOME}:/bin/bash\nnobody:x:{overflow_id}:{overflow_id}::/:/usr/sbin/nologin\n"
+    );
+    let group = format!("choir:x:{UID}:\nnogroup:x:{overflow_id}:\n");
     let files = [
         ("passwd", passwd.as_str()),
         ("group", &group),
@@ -208,7 +209,7 @@ pub(crate) fn names() -> Result<(), SetupError> {
         ("resolv.conf", ""),
     ];
     for (name, text) in files {
-        fs::write(Path::new("etc").join(name), text).map_err(at("write /etc"))?;
+        fs::write(Path::new("etc").join(name), text).map_err(step_failed("write /etc"))?;
     }
     Ok(())
 }
@@ -225,7 +226,7 @@ pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>
                 let retry = e.raw_os_error() == Some(Errno::INVAL.raw_os_error()) && owners.is_none();
                 if retry { sys::bind(Bind { recursive: true, ..one }) } else { Err(e) }
             })
-            .map_err(at(format!("show {}", given.source.display())))
+            .map_err(step_failed(format!("mount {}", given.source.display())))
     };
     match &given.access {
         Access::ReadOnly => bind(&target, true)?,
@@ -236,8 +237,8 @@ pub(crate) fn attach(given: &Mount, index: usize, owners: Option<BorrowedFd<'_>>
             bind(&lower, true)?;
             layer(&lower, upper, work, &target)?;
             // The overlay keeps using the mount after its path is gone.
-            unmount(&lower, UnmountFlags::DETACH).map_err(at("hide the lower folder"))?;
-            fs::remove_dir(&lower).map_err(at("hide the lower folder"))?;
+            unmount(&lower, UnmountFlags::DETACH).map_err(step_failed("hide the lower folder"))?;
+            fs::remove_dir(&lower).map_err(step_failed("hide the lower folder"))?;
         }
     }
     // In a layer, `host::prepare_layer` has hidden these names by whiteouts.
@@ -259,23 +260,24 @@ fn cover(folder: &Path, covered: &[PathBuf]) -> Result<(), SetupError> {
         return Ok(());
     }
     let empty = Path::new(".covered");
-    fs::write(empty, "").map_err(at("make a cover"))?;
-    fs::set_permissions(empty, Permissions::from_mode(0o000)).map_err(at("make a cover"))?;
+    fs::write(empty, "").map_err(step_failed("create the cover file"))?;
+    fs::set_permissions(empty, Permissions::from_mode(0o000))
+        .map_err(step_failed("create the cover file"))?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = rustix::fs::open(folder, flags, Mode::empty()).map_err(at("find what is covered"))?;
+    let root = rustix::fs::open(folder, flags, Mode::empty())
+        .map_err(step_failed("open the folder of covered files"))?;
     for path in covered {
         let (flags, how) = (OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, ResolveFlags::BENEATH);
         let found = openat2(&root, path, flags, Mode::empty(), how | ResolveFlags::NO_SYMLINKS);
         match found {
-            Ok(file) => {
-                sys::bind_over(empty, file.as_fd()).map_err(at(format!("cover {}", path.display())))?
-            }
+            Ok(file) => sys::bind_over(empty, file.as_fd())
+                .map_err(step_failed(format!("cover {}", path.display())))?,
             // Removed, or replaced by a symbolic link, since the list was made.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
-            Err(e) => return Err(at(format!("cover {}", path.display()))(e)),
+            Err(e) => return Err(step_failed(format!("cover {}", path.display()))(e)),
         }
     }
-    fs::remove_file(empty).map_err(at("make a cover"))
+    fs::remove_file(empty).map_err(step_failed("create the cover file"))
 }
 
 /// Mounts an overlay. Options are set one by one, so that no character in a path has a special meaning.
@@ -285,7 +287,7 @@ fn layer(lower: &Path, upper: &Path, work: &Path, target: &Path) -> Result<(), S
         fsconfig_set_string, fsmount, fsopen, move_mount,
     };
     use std::os::fd::AsFd;
-    let step = || at("lay the workspace's layer");
+    let step = || step_failed("mount the workspace overlay");
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(step())?;
     let context = context.as_fd();
     // A colon would separate several lower folders; this relative path has none.

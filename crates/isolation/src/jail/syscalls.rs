@@ -31,7 +31,7 @@ pub(super) fn apply(bounded: bool) -> Result<(), Box<dyn std::error::Error>> {
     apply_filter(&refuse)?;
     let pretended = SeccompAction::Errno(0);
     let pretend: BpfProgram =
-        SeccompFilter::new(pretences()?, SeccompAction::Allow, pretended, arch)?.try_into()?;
+        SeccompFilter::new(faked_calls()?, SeccompAction::Allow, pretended, arch)?.try_into()?;
     apply_filter(&pretend)?;
     Ok(())
 }
@@ -107,7 +107,7 @@ fn arch_number(arch: TargetArch) -> u32 {
 /// the only value at which the kernel runs no crash handler of the host. And no process may make itself undumpable:
 /// the monitor, which may run as the same user, must be able to see its open files. Other processes in the cell
 /// cannot inspect it anyway.
-fn pretences() -> Result<Rules, seccompiler::BackendError> {
+fn faked_calls() -> Result<Rules, seccompiler::BackendError> {
     let core = |argument: u8| number(argument, SeccompCmpOp::Eq, u64::from(c::RLIMIT_CORE));
     let given = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
     let mut rules = Rules::from([(c::SYS_prlimit64, vec![SeccompRule::new(vec![core(1)?, given])?])]);

@@ -17,7 +17,7 @@ pub(super) fn relay(client: &ProxySocket, host: &ProxySocket, early: &[u8]) -> i
     let mut downstream = Direction::new(host, client, &[]);
     loop {
         let touch = upstream.step()? | downstream.step()?;
-        if upstream.stage == Stage::Over && downstream.stage == Stage::Over {
+        if upstream.state == DirectionState::Over && downstream.state == DirectionState::Over {
             return Ok(());
         }
         if touch {
@@ -30,7 +30,7 @@ pub(super) fn relay(client: &ProxySocket, host: &ProxySocket, early: &[u8]) -> i
 }
 
 #[derive(PartialEq, Eq)]
-enum Stage {
+enum DirectionState {
     Open,
     /// The source has ended, but its last bytes are not written yet.
     Ended,
@@ -43,27 +43,27 @@ struct Direction<'a> {
     to: &'a ProxySocket,
     buffer: Vec<u8>,
     filled: Range<usize>,
-    stage: Stage,
+    state: DirectionState,
 }
 
 impl<'a> Direction<'a> {
     fn new(from: &'a ProxySocket, to: &'a ProxySocket, early: &[u8]) -> Self {
         let mut buffer = vec![0; BUFFER.max(early.len())];
         buffer[..early.len()].copy_from_slice(early);
-        Self { from, to, buffer, filled: 0..early.len(), stage: Stage::Open }
+        Self { from, to, buffer, filled: 0..early.len(), state: DirectionState::Open }
     }
 
     /// Copies what can be copied without blocking; returns true if anything moved.
     fn step(&mut self) -> io::Result<bool> {
         let mut touch = false;
         if self.filled.is_empty()
-            && self.stage == Stage::Open
+            && self.state == DirectionState::Open
             && let Some(count) = unless_would_block(self.from.try_read(&mut self.buffer))?
         {
             touch = true;
             self.filled = 0..count;
             if count == 0 {
-                self.stage = Stage::Ended;
+                self.state = DirectionState::Ended;
             }
         }
         if !self.filled.is_empty()
@@ -72,9 +72,9 @@ impl<'a> Direction<'a> {
             touch = true;
             self.filled.start += count;
         }
-        if self.filled.is_empty() && self.stage == Stage::Ended {
+        if self.filled.is_empty() && self.state == DirectionState::Ended {
             self.to.shutdown(Shutdown::Write);
-            self.stage = Stage::Over;
+            self.state = DirectionState::Over;
         }
         Ok(touch)
     }
@@ -82,7 +82,7 @@ impl<'a> Direction<'a> {
     fn waits_for(&self) -> Option<(std::os::fd::BorrowedFd<'a>, PollFlags)> {
         if !self.filled.is_empty() {
             Some((self.to.fd(), PollFlags::OUT))
-        } else if self.stage == Stage::Open {
+        } else if self.state == DirectionState::Open {
             Some((self.from.fd(), PollFlags::IN))
         } else {
             None

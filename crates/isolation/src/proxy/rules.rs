@@ -18,18 +18,18 @@ pub struct HostRules(Allowed);
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Allowed {
     Nothing,
-    Listed(Vec<Rule>),
+    Listed(Vec<HostRule>),
     Everything,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Rule {
-    hosts: Hosts,
+struct HostRule {
+    hosts: HostPattern,
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Hosts {
+enum HostPattern {
     One(Host),
     /// All subdomains, but not the domain itself.
     Below(String),
@@ -38,17 +38,17 @@ enum Hosts {
 /// An invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{entry:?} is not a host: {reason}")]
-pub struct RuleError {
+pub struct HostRuleError {
     entry: String,
     reason: &'static str,
 }
 
 impl HostRules {
-    pub fn of(network: &Network) -> Result<Self, RuleError> {
+    pub fn of(network: &Network) -> Result<Self, HostRuleError> {
         Ok(Self(match network {
             Network::None => Allowed::Nothing,
             Network::Allow(entries) => {
-                Allowed::Listed(entries.iter().map(|entry| Rule::parse(entry)).collect::<Result<_, _>>()?)
+                Allowed::Listed(entries.iter().map(|entry| HostRule::parse(entry)).collect::<Result<_, _>>()?)
             }
             Network::Open => Allowed::Everything,
         }))
@@ -78,7 +78,7 @@ impl HostRules {
     }
 }
 
-impl Hosts {
+impl HostPattern {
     fn has(&self, host: &Host) -> bool {
         match (self, host) {
             (Self::One(one), host) => one == host,
@@ -90,16 +90,16 @@ impl Hosts {
     }
 }
 
-impl Rule {
-    fn parse(entry: &str) -> Result<Self, RuleError> {
-        let wrong = |reason| RuleError { entry: entry.to_owned(), reason };
+impl HostRule {
+    fn parse(entry: &str) -> Result<Self, HostRuleError> {
+        let wrong = |reason| HostRuleError { entry: entry.to_owned(), reason };
         let text = entry.trim();
         if text.contains("://") || text.contains('/') {
             return Err(wrong("write only the host name, without a scheme or a path"));
         }
         if let Ok(address) = text.parse::<Ipv6Addr>() {
             return Ok(Self {
-                hosts: Hosts::One(Host::Address(IpAddr::V6(address).to_canonical())),
+                hosts: HostPattern::One(Host::Address(IpAddr::V6(address).to_canonical())),
                 port: None,
             });
         }
@@ -110,9 +110,9 @@ impl Rule {
             return Err(wrong("a star is allowed only at the beginning, as in *.example.org"));
         }
         let hosts = match (Host::parse(name), below) {
-            (Some(Host::Name(name)), true) => Hosts::Below(name),
+            (Some(Host::Name(name)), true) => HostPattern::Below(name),
             (Some(Host::Address(_)), true) => return Err(wrong("an address has no subdomains")),
-            (Some(host), false) => Hosts::One(host),
+            (Some(host), false) => HostPattern::One(host),
             (None, _) => return Err(wrong("the name is not valid")),
         };
         Ok(Self { hosts, port })

@@ -17,7 +17,7 @@ const LAUNCHER: &str = "CHOIR_ATTACKS_LAUNCHER";
 const FIXTURES: &str = "CHOIR_ATTACKS";
 /// Selects attacks by part of their names, while working on one.
 const ONLY: &str = "CHOIR_ATTACKS_ONLY";
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED_UID: u32 = 65534;
 
 fn launcher() -> PathBuf {
     std::env::var_os(LAUNCHER).map_or_else(|| env!("CARGO_BIN_EXE_choir-cell").into(), PathBuf::from)
@@ -109,15 +109,16 @@ fn as_an_ordinary_user(test: &str) {
     for entry in std::fs::read_dir(fixtures()).unwrap().map(Result::unwrap) {
         copied(&format!("attacks/{}", entry.file_name().to_string_lossy()), entry.path());
     }
-    std::os::unix::fs::chown(folder.path().join("tmp"), Some(NOBODY), Some(NOBODY)).unwrap();
+    std::os::unix::fs::chown(folder.path().join("tmp"), Some(UNPRIVILEGED_UID), Some(UNPRIVILEGED_UID))
+        .unwrap();
     let ran = Command::new(suite)
         .args(["--exact", test, "--nocapture"])
         .env(LAUNCHER, cell)
         .env(FIXTURES, folder.path().join("attacks"))
         .env("TMPDIR", folder.path().join("tmp"))
         .current_dir("/")
-        .uid(NOBODY)
-        .gid(NOBODY)
+        .uid(UNPRIVILEGED_UID)
+        .gid(UNPRIVILEGED_UID)
         .output()
         .unwrap();
     let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));

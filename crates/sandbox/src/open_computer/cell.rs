@@ -59,7 +59,7 @@ fn no_cell(error: isolation::StartError) -> ComputerError {
         failure.code = ErrorCode::Refused;
     }
     if !says_so {
-        failure.message.push_str(". Nothing is run without protection.");
+        failure.message.push_str(". Commands never run without isolation.");
     }
     failure.message.push_str(" `choir doctor` says what this machine can do.");
     failure

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::machine::MachineConfig;
-use agent_host::agent_services::Services;
+use agent_host::agent_services::ServicesConfig;
 use agent_host::telemetry::TelemetryConfig;
 use computer::config::{Origin, Shown};
 use computer::error::{ComputerError, ErrorCode};
@@ -95,7 +95,7 @@ struct Certificate {
 pub fn machine_config(data: PathBuf, said: &CommandLineSettings) -> Result<MachineConfig, ComputerError> {
     let (file, path) = read(&data)?;
     let config = file.server.resolve(&path, data, said)?;
-    let services = Services { search: file.web.search, telemetry: file.telemetry };
+    let services = ServicesConfig { search: file.web.search, telemetry: file.telemetry };
     Ok(MachineConfig { models: file.models, services, mcp: file.mcp, rules: file.rules, ..config })
 }
 

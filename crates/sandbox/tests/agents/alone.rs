@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use agent_host::agent_services::{AgentServices, LocalModelHost, MachineServices};
+use agent_host::agent_services::{AgentServices, LocalModelHost, LocalServices};
 use computer::error::ComputerError;
 use models::{ApiKey, LocalModel, LocalModelEndpoint, LocalModelStatus, ModelError};
 use scripted_model::Wire;
@@ -108,8 +108,8 @@ fn the_model_of_the_machine_works_for_one_agent_until_that_one_is_done() {
     let scenario: Scenario = toml::from_str(TWO_AT_ONCE).unwrap();
     let stage = Stage::new(&scenario, Wire::OpenAi);
     let (url, key) = stage.address();
-    let outside = MachineServices { local: Some(Arc::new(Here { url, key })), web: None };
-    let minds = AgentServices { outside, ..AgentServices::new(None).unwrap() };
+    let local_services = LocalServices { local: Some(Arc::new(Here { url, key })), web: None };
+    let minds = AgentServices { local_services, ..AgentServices::new(None).unwrap() };
     stage.carry_on_with(stage.prepare(), &minds).unwrap();
 
     let computer = computer::session::take(&stage.place()).unwrap();

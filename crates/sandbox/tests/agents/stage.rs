@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent_host::agent_services::{AgentServices, MachineServices};
+use agent_host::agent_services::{AgentServices, LocalServices};
 use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
 use computer::Computer;
 use computer::paths::ComputerPaths;
@@ -186,10 +186,10 @@ impl<'a> Stage<'a> {
         let web: Arc<dyn Web> = Arc::new(Pages(self.scenario.pages.clone()));
         let minds = AgentServices {
             keys: Arc::new(move |_| Arc::new(Key(key.clone()))),
-            outside: MachineServices { local: None, web: Some(web) },
+            local_services: LocalServices { local: None, web: Some(web) },
             ..AgentServices::new(Some(&table)).unwrap()
         };
-        minds.with_tools(Some(&self.scenario.servers())).unwrap()
+        minds.with_mcp(Some(&self.scenario.servers())).unwrap()
     }
 
     /// A computer with the files of the scenario, on which nothing has happened yet.

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use agent_host::agent_services::{AgentServices, Services};
+use agent_host::agent_services::{AgentServices, ServicesConfig};
 use agent_host::telemetry::TelemetryConfig;
 use scripted_model::Wire;
 use serde_json::Value;
@@ -48,7 +48,8 @@ fn play(name: &str, is_on: bool, contents: bool) -> Vec<BTreeMap<String, String>
     let scenario = Scenario::all().into_iter().find(|scenario| scenario.name == name).unwrap();
     let stage = Stage::new(&scenario, Wire::Anthropic);
     let telemetry = is_on.then(|| TelemetryConfig { otlp: url.parse().unwrap(), contents });
-    let minds: AgentServices = stage.minds().with_services(&Services { search: None, telemetry }).unwrap();
+    let minds: AgentServices =
+        stage.minds().with_services(&ServicesConfig { search: None, telemetry }).unwrap();
     let end = stage.carry_on_with(stage.prepare(), &minds).unwrap();
     stage.judge(&end).unwrap();
     let kept = kept.lock().unwrap();

@@ -192,7 +192,10 @@ async fn without_cells_nothing_runs_and_everybody_is_told_why() {
     let refused = house.post("/api/v1/terminals", json!({ "columns": 80, "rows": 24 })).await;
     assert_eq!((refused.status.as_u16(), refused.code()), (422, "refused"));
     let detail = refused.json["detail"].as_str().unwrap();
-    assert!(detail.contains("launcher") && detail.contains("Nothing is run without protection"), "{detail}");
+    assert!(
+        detail.contains("launcher") && detail.contains("Commands never run without isolation"),
+        "{detail}"
+    );
     assert_eq!(house.get("/api/v1/terminals").await.json, json!([]));
     let op = start(&house, "touch made", false).await;
     let failed = until(&house, op, "failed").await;

@@ -63,7 +63,7 @@ impl LocalModelHost for Keeper {
 async fn the_download_is_declined_and_had_after_all() {
     let keeper = Arc::new(Keeper(Mutex::new(LocalModelStatus::Absent { bytes: BYTES })));
     let local = Arc::clone(&keeper);
-    let house = House::with(|config| config.outside.local = Some(local)).await;
+    let house = House::with(|config| config.local_services.local = Some(local)).await;
     let listed = async || house.get("/api/v1/models").await.json["local"].clone();
     let before = listed().await;
     assert_eq!(

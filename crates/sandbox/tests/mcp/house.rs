@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agent_host::agent_services::AgentServices;
+use agent_host::mcp_cells::McpServerCells;
 use agent_host::mcp_tools::McpTools;
-use agent_host::server_cells::ServerCells;
 use agents::roles::Role;
 use agents::toolbox::{ExternalTool, ExternalToolResult, ToolOffer, Toolbox};
 use computer::cells::CellSettings;
@@ -83,12 +83,12 @@ fn open(folder: &TempDir, settings: &str) -> McpTools {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
     let fixtures = std::fs::canonicalize(fixtures).unwrap();
     let table: toml::Table = settings.replace("{fixtures}", fixtures.to_str().unwrap()).parse().unwrap();
-    let minds = AgentServices::new(None).unwrap().with_tools(table["mcp"].as_table()).unwrap();
+    let minds = AgentServices::new(None).unwrap().with_mcp(table["mcp"].as_table()).unwrap();
     let minds = AgentServices { keys: Arc::new(|_| Arc::new(OneKey)), ..minds };
     let place = ComputerPaths::at(folder.path());
     let cells = CellSettings::default();
     let backend = cells.backend(&place.state);
     let folders = place.state.join("cells");
-    let launch = ServerCells::new(cells, backend, &place, "ada".into(), folders, &minds.rules);
-    minds.tools_in(&place, &UserId::parse("ada").unwrap(), Arc::new(launch))
+    let launch = McpServerCells::new(cells, backend, &place, "ada".into(), folders, &minds.rules);
+    minds.mcp_tools_with(&place, &UserId::parse("ada").unwrap(), Arc::new(launch))
 }

@@ -77,7 +77,7 @@ async fn a_secret_reaches_its_program_and_does_not_come_back() {
 fn the_key_of_a_provider_of_models_is_given_to_no_server() {
     let load = |models: &str, mcp: &str| {
         let (models, mcp): (toml::Table, toml::Table) = (models.parse().unwrap(), mcp.parse().unwrap());
-        AgentServices::new(Some(&models)).unwrap().with_tools(mcp["mcp"].as_table()).map(drop)
+        AgentServices::new(Some(&models)).unwrap().with_mcp(mcp["mcp"].as_table()).map(drop)
     };
     let program =
         |key: &str| format!("[mcp.x]\ncommand = [\"x\"]\nsecrets = {{ A = \"x\", B = \"{key}\" }}\n");
@@ -87,7 +87,7 @@ fn the_key_of_a_provider_of_models_is_given_to_no_server() {
         for server in [program(key), address(key)] {
             let error = load(models, &server).unwrap_err();
             assert_eq!(error.code, ErrorCode::BadRequest);
-            let named = format!("[mcp.x] \"{key}\" is the key of a provider of models");
+            let named = format!("[mcp.x] \"{key}\" is the key of a model provider");
             assert!(error.message.starts_with(&named), "{}", error.message);
             assert!(error.message.contains(&format!("choir keys set x-{key}")), "{}", error.message);
         }

@@ -112,7 +112,7 @@ fn the_objective_chooses_among_several_scripts_and_workers_are_found_by_their_te
     let scripts = vec![read("solar.toml"), read("tea.toml")];
     let server = ServerOptions { scripts, ..ServerOptions::default() }.serve().unwrap();
     let conductor = "You are the Conductor.";
-    assert_eq!(text(&server, conductor, "All about solar power"), "I will have somebody look.");
+    assert_eq!(text(&server, conductor, "All about solar power"), "I will delegate this.");
     assert_eq!(text(&server, conductor, "How long for tea?"), "Three minutes.");
     assert_eq!(text(&server, "You are the Researcher.", "How do panels work?"), "I will look.");
     assert_eq!(send(&server, WIRE, &body(WIRE, conductor, &[TestMessage::User("coffee")])).status, 400);

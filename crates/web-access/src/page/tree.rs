@@ -1,7 +1,7 @@
-//! The elements of a page, as long as they are not too many.
+//! Parses HTML into a tree with a limited number of nodes.
 //!
-//! A page may name an element once that every later paragraph begins with again, so what it comes to is counted where it
-//! is made, and not in its bytes.
+//! Unclosed formatting elements are repeated in every later paragraph, so nodes are counted when they are created and
+//! not estimated from the bytes.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,17 +12,17 @@ use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::{Attribute, ExpandedName, ParseOpts, QualName, parse_document};
 use markup5ever_rcdom::{Handle, RcDom};
 
-/// Elements, attributes and comments of a page.
-const PARTS: usize = 250_000;
+/// Limit for elements, attributes and comments together.
+const MAX_NODES: usize = 250_000;
 pub(super) const TOO_MANY: &str = "the page has too many elements";
-pub(super) const TOO_SLOW: &str = "the page takes too long to be read";
+pub(super) const TOO_SLOW: &str = "the page takes too long to parse";
 
-/// The elements of a page. No piece of it ends more than one of them, or one attribute, so that no piece takes long.
-pub(super) fn tree(html: &str, until: Instant) -> Result<Handle, String> {
-    let mut parser = parse_document(Counted::default(), ParseOpts::default());
+/// Parses HTML in small pieces, each of which ends at most one token, so that the limits are checked often.
+pub(super) fn parse_html(html: &str, until: Instant) -> Result<Handle, String> {
+    let mut parser = parse_document(CountingSink::default(), ParseOpts::default());
     for piece in html.split_inclusive(|c: char| !c.is_alphanumeric()) {
         parser.process(StrTendril::from_slice(piece));
-        if parser.tokenizer.sink.sink.parts.get() > PARTS {
+        if parser.tokenizer.sink.sink.nodes.get() > MAX_NODES {
             return Err(TOO_MANY.into());
         }
         if Instant::now() > until {
@@ -32,20 +32,20 @@ pub(super) fn tree(html: &str, until: Instant) -> Result<Handle, String> {
     Ok(parser.finish())
 }
 
-/// A tree that knows how much was made for it.
+/// Builds the tree and counts the nodes that are created.
 #[derive(Default)]
-struct Counted {
+struct CountingSink {
     tree: RcDom,
-    parts: Cell<usize>,
+    nodes: Cell<usize>,
 }
 
-impl Counted {
-    fn count(&self, parts: usize) {
-        self.parts.set(self.parts.get().saturating_add(parts));
+impl CountingSink {
+    fn count(&self, nodes: usize) {
+        self.nodes.set(self.nodes.get().saturating_add(nodes));
     }
 }
 
-impl TreeSink for Counted {
+impl TreeSink for CountingSink {
     type Handle = Handle;
     type Output = Handle;
     type ElemName<'a> = ExpandedName<'a>;
@@ -54,7 +54,7 @@ impl TreeSink for Counted {
         self.tree.document
     }
 
-    /// No page is without errors.
+    /// Most pages have errors; ignore them.
     fn parse_error(&self, _: Cow<'static, str>) {}
 
     fn get_document(&self) -> Handle {

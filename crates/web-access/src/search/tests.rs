@@ -1,4 +1,4 @@
-//! Searches against a server on this machine that speaks as the providers do.
+//! Searches with a local server that speaks the protocols of the providers.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, channel};
 
 use super::*;
 
-const KEY: &str = "key-that-nobody-may-see";
+const KEY: &str = "key-that-must-stay-secret";
 
-/// Answers once, and tells what it was asked.
+/// Answers once, and reports the request that it received.
 fn serve(answer: String) -> (Url, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
-    let (sender, asked) = channel();
+    let (sender, request_text) = channel();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut request = [0; 8192];
@@ -33,28 +33,28 @@ fn serve(answer: String) -> (Url, Receiver<String>) {
         let _ = sender.send(text);
         let _ = stream.write_all(answer.as_bytes());
     });
-    (url, asked)
+    (url, request_text)
 }
 
 fn http(head: &str, body: &str) -> String {
     format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
 }
 
-async fn find(kind: SearchKind, answer: String) -> (Result<Vec<SearchHit>, String>, String) {
-    let (url, asked) = serve(answer);
+async fn search_with(kind: SearchKind, answer: String) -> (Result<Vec<SearchHit>, String>, String) {
+    let (url, request_text) = serve(answer);
     let search = Search::new(&SearchConfig { kind, base_url: Some(url) }).unwrap();
-    let found = search.find("oolong & tea".into(), Some(KEY)).await;
+    let found = search.search("oolong & tea".into(), Some(KEY)).await;
     let theirs = |error: FetchError| match error {
-        FetchError::Failed(why) => why,
-        FetchError::NotSent(why) => panic!("nobody was asked: {why}"),
+        FetchError::Failed(reason) => reason,
+        FetchError::NotSent(reason) => panic!("no request was sent: {reason}"),
     };
-    (found.map_err(theirs), asked.recv().unwrap())
+    (found.map_err(theirs), request_text.recv().unwrap())
 }
 
 const KINDS: [SearchKind; 3] = [SearchKind::Searxng, SearchKind::Brave, SearchKind::Tavily];
 
 #[tokio::test]
-async fn each_provider_is_asked_and_read_in_its_own_words() {
+async fn each_provider_uses_its_own_protocol() {
     let results = r#"{"query":"oolong","number_of_results":0,"results":[{"url":"https://tea.example/oolong","title":"Oolong","content":"A tea.","engine":"x","score":1.5},{"url":"javascript:evil()","title":"x","content":"y"}]}"#;
     let brave = r#"{"type":"search","query":{"original":"oolong"},"web":{"type":"search","results":[{"title":"Oolong","url":"https://tea.example/oolong","description":"A <strong>tea</strong>."},{"title":"x","url":"file:///etc/passwd"}]}}"#;
     let expected =
@@ -69,52 +69,56 @@ async fn each_provider_is_asked_and_read_in_its_own_words() {
         ),
         (SearchKind::Tavily, results, "POST /search HTTP/1.1", Some(format!("authorization: Bearer {KEY}"))),
     ] {
-        let (found, asked) = find(kind, http("200 OK\r\nContent-Type: application/json", answer)).await;
+        let (found, request_text) =
+            search_with(kind, http("200 OK\r\nContent-Type: application/json", answer)).await;
         assert_eq!(found.unwrap(), std::slice::from_ref(&expected), "{kind:?}");
-        assert!(asked.starts_with(line), "{asked}");
-        assert_eq!(asked.contains(KEY), with_key.is_some());
-        assert!(with_key.is_none_or(|header| asked.contains(&header)), "{asked}");
+        assert!(request_text.starts_with(line), "{request_text}");
+        assert_eq!(request_text.contains(KEY), with_key.is_some());
+        assert!(with_key.is_none_or(|header| request_text.contains(&header)), "{request_text}");
         if kind == SearchKind::Tavily {
-            assert!(asked.ends_with(r#"{"max_results":10,"query":"oolong & tea"}"#), "{asked}");
+            assert!(request_text.ends_with(r#"{"max_results":10,"query":"oolong & tea"}"#), "{request_text}");
         }
     }
     let nothing = http("200 OK", r#"{"type":"search","query":{}}"#);
-    assert_eq!(find(SearchKind::Brave, nothing).await.0, Ok(Vec::new()));
+    assert_eq!(search_with(SearchKind::Brave, nothing).await.0, Ok(Vec::new()));
 }
 
 #[tokio::test]
-async fn what_a_provider_refuses_is_said_without_the_key() {
+async fn errors_never_contain_the_key() {
     for kind in KINDS {
         for (answer, part) in [
             (http("401 Unauthorized", KEY), "does not accept the key"),
             (http("429 Too Many Requests\r\nRetry-After: 7", ""), "in 7 seconds"),
             (http("429 Too Many Requests", ""), "try again later"),
-            (http("500 Internal Server Error", KEY), "answers 500"),
-            (http("302 Found\r\nLocation: http://127.0.0.1:9/", ""), "answers 302"),
-            (http("200 OK", "<html>hello"), "no list of results"),
-            (http("200 OK", r#"{"results": 3, "web": 4}"#), "no list of results"),
-            (http("200 OK", &" ".repeat(LONGEST + 1)), "more than"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{".to_owned(), "broke off"),
+            (http("500 Internal Server Error", KEY), "returned 500"),
+            (http("302 Found\r\nLocation: http://127.0.0.1:9/", ""), "returned 302"),
+            (http("200 OK", "<html>hello"), "is not a list of results"),
+            (http("200 OK", r#"{"results": 3, "web": 4}"#), "is not a list of results"),
+            (http("200 OK", &" ".repeat(MAX_RESPONSE_BYTES + 1)), "is larger than"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{".to_owned(), "closed the connection early"),
         ] {
-            let refused = find(kind, answer).await.0.unwrap_err();
+            let refused = search_with(kind, answer).await.0.unwrap_err();
             assert!(refused.contains(part) && !refused.contains(KEY), "{kind:?}: {refused}");
         }
     }
-    let (refused, _) = find(SearchKind::Searxng, http("403 Forbidden", "")).await;
+    let (refused, _) = search_with(SearchKind::Searxng, http("403 Forbidden", "")).await;
     assert!(refused.unwrap_err().contains("format json"));
 }
 
 #[tokio::test]
-async fn without_a_key_nobody_is_asked() {
+async fn without_a_key_no_request_is_sent() {
     let search = Search::new(&SearchConfig { kind: SearchKind::Brave, base_url: None }).unwrap();
-    let refused = search.find("tea".into(), None).await.unwrap_err();
-    assert!(matches!(&refused, FetchError::NotSent(why) if why.contains("no key for brave")), "{refused:?}");
+    let refused = search.search("tea".into(), None).await.unwrap_err();
+    assert!(
+        matches!(&refused, FetchError::NotSent(reason) if reason.contains("no key for brave")),
+        "{refused:?}"
+    );
     let nowhere = Search::new(&SearchConfig { kind: SearchKind::Searxng, base_url: None }).unwrap_err();
     assert!(nowhere.to_string().contains("base_url"), "{nowhere}");
 }
 
 #[test]
-fn a_provider_says_where_it_listens_and_whether_it_needs_a_key() {
+fn a_provider_knows_its_address_and_whether_it_needs_a_key() {
     let search = |kind, base: Option<&str>| {
         let base_url = base.map(|base| Url::parse(base).unwrap());
         Search::new(&SearchConfig { kind, base_url }).unwrap()

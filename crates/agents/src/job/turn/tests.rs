@@ -40,7 +40,7 @@ impl ComputerPort for FinishedRunPort {
         Box::pin(async { Ok(Some(Seq(9))) })
     }
 
-    fn keep(&self, _: Vec<u8>) -> Answer<'_, ContentRef> {
+    fn store_content(&self, _: Vec<u8>) -> Answer<'_, ContentRef> {
         refused()
     }
 
@@ -56,7 +56,7 @@ impl ComputerPort for FinishedRunPort {
         refused()
     }
 
-    fn standing(&self, _: RunId) -> Answer<'_, RunContext> {
+    fn run_context(&self, _: RunId) -> Answer<'_, RunContext> {
         refused()
     }
 
@@ -82,7 +82,7 @@ impl ComputerPort for FinishedRunPort {
 
     fn stop(&self, _: OpId) {}
 
-    fn say(&self, _: RunId, _: TaskId, _: &str) {}
+    fn stream_text(&self, _: RunId, _: TaskId, _: &str) {}
 }
 
 struct NoKeys;

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use agent_host::agent_services::AgentServices;
+use agent_host::mcp_cells::McpServerCells;
 use agent_host::mcp_tools::{Endpoint, ServerSettings};
-use agent_host::server_cells::ServerCells;
 use agent_host::telemetry::Telemetry;
 use anyhow::Result;
 use hypervisor::vault::KeyReader;
@@ -56,11 +56,11 @@ fn servers(context: &Context, config: &MachineConfig, keys: &OwnerKeys) -> Vec<F
         Err(e) => return vec![bad("models", e.message)],
     };
     let minds = match minds {
-        Ok(minds) => minds.with_tools(config.mcp.as_ref()),
+        Ok(minds) => minds.with_mcp(config.mcp.as_ref()),
         Err(e) => return vec![bad("rules", e.message)],
     };
     let minds = match minds {
-        Ok(minds) if minds.tools.servers.is_empty() => return Vec::new(),
+        Ok(minds) if minds.mcp_settings.servers.is_empty() => return Vec::new(),
         Ok(minds) => minds,
         Err(e) => return vec![bad("mcp", e.message)],
     };
@@ -71,16 +71,16 @@ fn servers(context: &Context, config: &MachineConfig, keys: &OwnerKeys) -> Vec<F
 fn check_servers(context: &Context, minds: &AgentServices, keys: &OwnerKeys) -> Result<Vec<Finding>> {
     let scratch = tempfile::tempdir()?;
     let cells = mcp::cells(context, minds, scratch.path())?;
-    let all = minds.tools.servers.iter();
+    let all = minds.mcp_settings.servers.iter();
     Ok(all.flat_map(|(name, settings)| server(&cells, name, settings, keys)).collect())
 }
 
 /// All problems of a server, or one finding that it is fine.
-fn server(cells: &ServerCells, name: &str, settings: &ServerSettings, keys: &OwnerKeys) -> Vec<Finding> {
+fn server(cells: &McpServerCells, name: &str, settings: &ServerSettings, keys: &OwnerKeys) -> Vec<Finding> {
     let (about, program) = match &settings.endpoint {
         Endpoint::Program(program) => {
             let wanted = program.argv.first().map(String::as_str).unwrap_or_default();
-            let problem = match cells.finds(name, program) {
+            let problem = match cells.has_program(name, program) {
                 Ok(true) => None,
                 Ok(false) => Some(format!(
                     "{wanted} is not found in its cell; install it for the whole machine, or name its folder under \

@@ -148,16 +148,17 @@ fn check_tools(tools: Option<&Value>) -> Result<HashSet<&str>, String> {
     let mut names = HashSet::new();
     let Some(tools) = tools else { return Ok(names) };
     for (at, tool) in tools.as_array().ok_or("tools: Input should be a valid array")?.iter().enumerate() {
-        let place = format!("tools.{at}.custom");
-        let name = tool.get("name").and_then(Value::as_str).ok_or(format!("{place}.name: Field required"))?;
+        let field_path = format!("tools.{at}.custom");
+        let name =
+            tool.get("name").and_then(Value::as_str).ok_or(format!("{field_path}.name: Field required"))?;
         if !is_tool_name(name, 128) {
-            return Err(format!("{place}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"));
+            return Err(format!("{field_path}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"));
         }
-        let schema = tool.get("input_schema").ok_or(format!("{place}.input_schema: Field required"))?;
+        let schema = tool.get("input_schema").ok_or(format!("{field_path}.input_schema: Field required"))?;
         match schema.get("type").and_then(Value::as_str) {
             Some("object") => {}
-            Some(_) => return Err(format!("{place}.input_schema.type: Input should be 'object'")),
-            None => return Err(format!("{place}.input_schema.type: Field required")),
+            Some(_) => return Err(format!("{field_path}.input_schema.type: Input should be 'object'")),
+            None => return Err(format!("{field_path}.input_schema.type: Field required")),
         }
         if !names.insert(name) {
             return Err("tools: Tool names must be unique.".into());

@@ -85,20 +85,20 @@ impl Reader<'_> {
         let first_other = blocks.iter().position(|block| !is_result(block)).unwrap_or(blocks.len());
         let mut answered: Vec<&str> = Vec::new();
         for (index, block) in blocks.iter().enumerate() {
-            let place = format!("messages.{at}.content.{index}");
+            let field_path = format!("messages.{at}.content.{index}");
             if !is_result(block) {
                 continue;
             }
-            let id = field(block, "tool_use_id", &format!("{place}.tool_result"))?;
+            let id = field(block, "tool_use_id", &format!("{field_path}.tool_result"))?;
             if !self.open.iter().any(|open| open == id) {
                 return Err(format!(
-                    "{place}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` \
+                    "{field_path}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` \
                      block must have a corresponding `tool_use` block in the previous message."
                 ));
             }
             if answered.contains(&id) {
                 return Err(format!(
-                    "{place}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
+                    "{field_path}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
                 ));
             }
             // Only results at the start of the message count, as in the real service.
@@ -114,22 +114,22 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn user_block(&mut self, block: &Value, place: &str) -> Result<(), String> {
+    fn user_block(&mut self, block: &Value, field_path: &str) -> Result<(), String> {
         match block.get("type").and_then(Value::as_str) {
             Some("text") => {
                 let cites =
                     block.get("citations").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
                 if cites && self.version == Version::Of2026 {
-                    return Err(format!("{place}.text.citations: Extra inputs are not permitted"));
+                    return Err(format!("{field_path}.text.citations: Extra inputs are not permitted"));
                 }
-                self.conversation.add_user_text(block_text(block, place)?);
+                self.conversation.add_user_text(block_text(block, field_path)?);
             }
-            Some("tool_result") => self.conversation.add_user_text(&result(block, place)?),
+            Some("tool_result") => self.conversation.add_user_text(&result(block, field_path)?),
             Some("image" | "document") => self.conversation.add_user_text(""),
             Some("tool_use") => {
-                return Err(format!("{place}: `tool_use` blocks can only be in `assistant` messages"));
+                return Err(format!("{field_path}: `tool_use` blocks can only be in `assistant` messages"));
             }
-            _ => return Err(unknown_tag(block, place)),
+            _ => return Err(unknown_tag(block, field_path)),
         }
         Ok(())
     }
@@ -137,33 +137,34 @@ impl Reader<'_> {
     fn assistant(&mut self, at: usize, blocks: &[Value]) -> Result<(), String> {
         self.check_all_answered(at)?;
         for (index, block) in blocks.iter().enumerate() {
-            let place = format!("messages.{at}.content.{index}");
+            let field_path = format!("messages.{at}.content.{index}");
             match block.get("type").and_then(Value::as_str) {
-                Some("text") => self.conversation.add_assistant_text(block_text(block, &place)?),
+                Some("text") => self.conversation.add_assistant_text(block_text(block, &field_path)?),
                 Some("thinking" | "redacted_thinking") => self.conversation.add_assistant_text(""),
-                Some("tool_use") => self.call(block, &place)?,
+                Some("tool_use") => self.call(block, &field_path)?,
                 Some("tool_result") => {
-                    return Err(format!("{place}: `tool_result` blocks can only be in `user` messages"));
+                    return Err(format!("{field_path}: `tool_result` blocks can only be in `user` messages"));
                 }
-                _ => return Err(unknown_tag(block, &place)),
+                _ => return Err(unknown_tag(block, &field_path)),
             }
         }
         Ok(())
     }
 
-    fn call(&mut self, block: &Value, place: &str) -> Result<(), String> {
-        let id = field(block, "id", &format!("{place}.tool_use"))?;
+    fn call(&mut self, block: &Value, field_path: &str) -> Result<(), String> {
+        let id = field(block, "id", &format!("{field_path}.tool_use"))?;
         if !is_tool_name(id, usize::MAX) {
-            return Err(format!("{place}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"));
+            return Err(format!("{field_path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"));
         }
-        if !is_tool_name(field(block, "name", &format!("{place}.tool_use"))?, 200) {
+        if !is_tool_name(field(block, "name", &format!("{field_path}.tool_use"))?, 200) {
             return Err(format!(
-                "{place}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{{1,200}}$'"
+                "{field_path}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{{1,200}}$'"
             ));
         }
-        let input = block.get("input").ok_or_else(|| format!("{place}.tool_use.input: Field required"))?;
+        let input =
+            block.get("input").ok_or_else(|| format!("{field_path}.tool_use.input: Field required"))?;
         if !input.is_object() {
-            return Err(format!("{place}.tool_use.input: Input should be a valid dictionary"));
+            return Err(format!("{field_path}.tool_use.input: Input should be a valid dictionary"));
         }
         if !self.known.insert(id.into()) {
             return Err("messages: `tool_use` ids must be unique".into());
@@ -187,19 +188,19 @@ impl Reader<'_> {
     }
 }
 
-fn field<'a>(block: &'a Value, name: &str, place: &str) -> Result<&'a str, String> {
-    block.get(name).and_then(Value::as_str).ok_or_else(|| format!("{place}.{name}: Field required"))
+fn field<'a>(block: &'a Value, name: &str, field_path: &str) -> Result<&'a str, String> {
+    block.get(name).and_then(Value::as_str).ok_or_else(|| format!("{field_path}.{name}: Field required"))
 }
 
-fn unknown_tag(block: &Value, place: &str) -> String {
+fn unknown_tag(block: &Value, field_path: &str) -> String {
     let tag = block.get("type").and_then(Value::as_str).unwrap_or_default();
-    format!("{place}: Input tag '{tag}' found using 'type' does not match any of the expected tags")
+    format!("{field_path}: Input tag '{tag}' found using 'type' does not match any of the expected tags")
 }
 
-fn block_text<'a>(block: &'a Value, place: &str) -> Result<&'a str, String> {
-    match field(block, "text", &format!("{place}.text"))? {
+fn block_text<'a>(block: &'a Value, field_path: &str) -> Result<&'a str, String> {
+    match field(block, "text", &format!("{field_path}.text"))? {
         "" if block.get("cache_control").is_some() => {
-            Err(format!("{place}.text: cache_control cannot be set for empty text blocks"))
+            Err(format!("{field_path}.text: cache_control cannot be set for empty text blocks"))
         }
         "" => Err("messages: text content blocks must be non-empty".into()),
         text if text.trim().is_empty() => {
@@ -210,25 +211,25 @@ fn block_text<'a>(block: &'a Value, place: &str) -> Result<&'a str, String> {
 }
 
 /// The content of a tool result: nothing, a text, or blocks.
-fn result(block: &Value, place: &str) -> Result<String, String> {
+fn result(block: &Value, field_path: &str) -> Result<String, String> {
     match block.get("content") {
         None => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
         Some(Value::Array(blocks)) => {
             let mut texts = Vec::new();
             for (index, block) in blocks.iter().enumerate() {
-                let place = format!("{place}.tool_result.content.{index}");
+                let field_path = format!("{field_path}.tool_result.content.{index}");
                 match block.get("type").and_then(Value::as_str) {
-                    Some("text") => match field(block, "text", &format!("{place}.text"))? {
+                    Some("text") => match field(block, "text", &format!("{field_path}.text"))? {
                         "" => return Err("messages: text content blocks must be non-empty".into()),
                         text => texts.push(text),
                     },
                     Some("image" | "document" | "search_result") => {}
-                    _ => return Err(unknown_tag(block, &place)),
+                    _ => return Err(unknown_tag(block, &field_path)),
                 }
             }
             Ok(texts.join("\n"))
         }
-        Some(_) => Err(format!("{place}.tool_result.content: Input should be a valid array")),
+        Some(_) => Err(format!("{field_path}.tool_result.content: Input should be a valid array")),
     }
 }

@@ -98,37 +98,37 @@ pub(super) fn read(body: &[u8]) -> Result<Conversation, InvalidRequest> {
 }
 
 /// A required, non-empty array.
-pub(super) fn list<'a>(value: Option<&'a Value>, place: &str) -> Result<&'a [Value], InvalidRequest> {
-    let value = value.ok_or_else(|| missing(place))?;
-    let items = value.as_array().ok_or_else(|| wrong_type(place, "an array of objects", value))?;
+pub(super) fn list<'a>(value: Option<&'a Value>, field_path: &str) -> Result<&'a [Value], InvalidRequest> {
+    let value = value.ok_or_else(|| missing(field_path))?;
+    let items = value.as_array().ok_or_else(|| wrong_type(field_path, "an array of objects", value))?;
     if items.is_empty() {
         let message = format!(
-            "Invalid '{place}': empty array. Expected an array with minimum length 1, but got an empty array instead."
+            "Invalid '{field_path}': empty array. Expected an array with minimum length 1, but got an empty array instead."
         );
-        return Err(invalid(message, place, Some("empty_array")));
+        return Err(invalid(message, field_path, Some("empty_array")));
     }
     Ok(items)
 }
 
 /// A required string.
-pub(super) fn text<'a>(value: Option<&'a Value>, place: &str) -> Result<&'a str, InvalidRequest> {
-    let value = value.ok_or_else(|| missing(place))?;
-    value.as_str().ok_or_else(|| wrong_type(place, "a string", value))
+pub(super) fn text<'a>(value: Option<&'a Value>, field_path: &str) -> Result<&'a str, InvalidRequest> {
+    let value = value.ok_or_else(|| missing(field_path))?;
+    value.as_str().ok_or_else(|| wrong_type(field_path, "a string", value))
 }
 
 pub(super) fn invalid(message: String, param: &str, code: Option<&'static str>) -> InvalidRequest {
     InvalidRequest { message, param: Some(param.into()), code }
 }
 
-fn missing(place: &str) -> InvalidRequest {
-    let message = format!("Missing required parameter: '{place}'.");
-    invalid(message, place, Some("missing_required_parameter"))
+fn missing(field_path: &str) -> InvalidRequest {
+    let message = format!("Missing required parameter: '{field_path}'.");
+    invalid(message, field_path, Some("missing_required_parameter"))
 }
 
-pub(super) fn wrong_type(place: &str, expected: &str, value: &Value) -> InvalidRequest {
+pub(super) fn wrong_type(field_path: &str, expected: &str, value: &Value) -> InvalidRequest {
     let message =
-        format!("Invalid type for '{place}': expected {expected}, but got {} instead.", kind(value));
-    invalid(message, place, Some("invalid_type"))
+        format!("Invalid type for '{field_path}': expected {expected}, but got {} instead.", kind(value));
+    invalid(message, field_path, Some("invalid_type"))
 }
 
 fn check_tools(tools: Option<&Value>) -> Result<Vec<&str>, InvalidRequest> {
@@ -137,12 +137,12 @@ fn check_tools(tools: Option<&Value>) -> Result<Vec<&str>, InvalidRequest> {
         return Ok(names);
     }
     for (at, tool) in list(tools, "tools")?.iter().enumerate() {
-        let place = format!("tools[{at}]");
-        if text(tool.get("type"), &format!("{place}.type"))? != "function" {
+        let field_path = format!("tools[{at}]");
+        if text(tool.get("type"), &format!("{field_path}.type"))? != "function" {
             let message = "Invalid value: Supported values are: 'function' and 'custom'.".to_owned();
-            return Err(invalid(message, &format!("{place}.type"), Some("invalid_value")));
+            return Err(invalid(message, &format!("{field_path}.type"), Some("invalid_value")));
         }
-        let name_place = format!("{place}.function.name");
+        let name_place = format!("{field_path}.function.name");
         let name = text(tool.get("function").and_then(|function| function.get("name")), &name_place)?;
         if !is_tool_name(name, 64) {
             let message = format!(
@@ -158,7 +158,7 @@ fn check_tools(tools: Option<&Value>) -> Result<Vec<&str>, InvalidRequest> {
                 "Invalid schema for function '{name}': schema must be a JSON Schema of 'type: \"object\"', got \
                  'type: \"None\"'."
             );
-            let param = format!("{place}.function.parameters");
+            let param = format!("{field_path}.function.parameters");
             return Err(invalid(message, &param, Some("invalid_function_parameters")));
         }
         names.push(name);

@@ -1,5 +1,5 @@
-//! Programs that serve tools, each in a cell of its own for as long as it is spoken with. They see nothing of the person's
-//! files unless that was said, never what an agent may not read, and change nothing.
+//! Runs the programs of MCP servers, each in its own cell while it is connected. A program sees the workspace only if
+//! configured, read-only, and never files that an agent may not read.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -16,28 +16,28 @@ use mcp::{Launch, LaunchedProgram, Program, Secrets};
 use tempfile::TempDir;
 
 /// See the module.
-pub struct ServerCells {
+pub struct McpServerCells {
     settings: CellSettings,
     backend: Arc<dyn Backend>,
     workspace: PathBuf,
     owner: String,
     read_policy: ReadPolicy,
     guarded: Arc<GuardedFiles>,
-    /// Where each cell has a folder of its own.
+    /// Where each cell gets its own folder.
     folders: PathBuf,
     on_start: Option<OnStart>,
 }
 
-/// Called with the name of a server when its program starts; what it returns is dropped when the program ends.
+/// Called with the name of a server when its program starts; the returned value is dropped when the program ends.
 pub type OnStart = Arc<dyn Fn(&str) -> Box<dyn Send + Sync> + Send + Sync>;
 
-impl std::fmt::Debug for ServerCells {
+impl std::fmt::Debug for McpServerCells {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("ServerCells").field(&self.workspace).finish()
+        f.debug_tuple("McpServerCells").field(&self.workspace).finish()
     }
 }
 
-impl ServerCells {
+impl McpServerCells {
     pub fn new(
         settings: CellSettings,
         backend: Arc<dyn Backend>,
@@ -51,28 +51,28 @@ impl ServerCells {
         Self { settings, backend, workspace, owner, read_policy, guarded, folders, on_start: None }
     }
 
-    /// The same, with a function that is called when a program starts.
+    /// Adds a function that is called when a program starts.
     #[must_use]
     pub fn with_on_start(self, on_start: OnStart) -> Self {
         Self { on_start: Some(on_start), ..self }
     }
 
-    /// The folder a program starts in, the person's files or nothing at all; and whether it is as it was then.
-    fn workspace(&self, program: &Program, scratch: &Path) -> io::Result<(Mount, Check)> {
+    /// The workspace mount of a program, and a check whether its guarded files are still the same.
+    fn workspace(&self, program: &Program, scratch: &Path) -> io::Result<(Mount, UnchangedCheck)> {
         if !program.workspace {
             let nothing = scratch.join("nothing");
             std::fs::create_dir(&nothing)?;
             return Ok((Mount::workspace(nothing, Access::ReadOnly), Arc::new(|| true)));
         }
         let covers = CoveredFiles::of(&self.guarded, &self.read_policy)?;
-        let shown = mount(self.workspace.clone(), Access::ReadOnly, covers.paths());
+        let workspace = mount(self.workspace.clone(), Access::ReadOnly, covers.paths());
         let (guarded, read_policy) = (Arc::clone(&self.guarded), self.read_policy.clone());
         let is_same = move || CoveredFiles::of(&guarded, &read_policy).is_ok_and(|now| now == covers);
-        Ok((shown, Arc::new(is_same)))
+        Ok((workspace, Arc::new(is_same)))
     }
 
-    /// Starts the cell of a server, with nothing in it yet. It ends with the guard.
-    fn start(&self, name: &str, program: &Program) -> io::Result<(Ends, Check)> {
+    /// Starts the cell of a server, without its program. Dropping the guard ends the cell.
+    fn start(&self, name: &str, program: &Program) -> io::Result<(McpCellGuard, UnchangedCheck)> {
         std::fs::create_dir_all(&self.folders)?;
         let scratch = tempfile::Builder::new().prefix(&format!("mcp-{name}-")).tempdir_in(&self.folders)?;
         let rest = scratch.path().join("cell");
@@ -81,35 +81,35 @@ impl ServerCells {
         let policy = policy(&self.settings, &self.owner, workspace, program);
         let rules = HostRules::of(&policy.network).map_err(io::Error::other)?;
         let cell = self.backend.start(&policy, &rest).map_err(io::Error::other)?;
-        // From here on it is ended, whatever fails.
-        let mut guard = Ends { cell, proxy: None, scratch: Some(scratch) };
-        let asked = name.to_owned();
-        let tell = move |request: isolation::proxy::ProxiedRequest| {
-            tracing::debug!(server = asked, host = request.host, verdict = ?request.verdict, "an MCP server's request");
+        // From here on the guard ends the cell, even if a later step fails.
+        let mut guard = McpCellGuard { cell, proxy: None, scratch: Some(scratch) };
+        let server = name.to_owned();
+        let log_request = move |request: isolation::proxy::ProxiedRequest| {
+            tracing::debug!(server, host = request.host, verdict = ?request.verdict, "an MCP server's request");
         };
         guard.proxy =
-            guard.cell.take_listener().map(|inside| Proxy::serve(inside, rules, tell)).transpose()?;
+            guard.cell.take_listener().map(|inside| Proxy::serve(inside, rules, log_request)).transpose()?;
         Ok((guard, is_confined))
     }
 
-    /// Whether the program of a server is there in its cell. Nothing of it is run.
-    pub fn finds(&self, name: &str, program: &Program) -> io::Result<bool> {
+    /// Whether the program of a server exists in its cell. It is not run.
+    pub fn has_program(&self, name: &str, program: &Program) -> io::Result<bool> {
         let offline = Program { network: mcp::NetworkScope::Nothing, ..program.clone() };
         let (guard, _) = self.start(name, &offline)?;
         let wanted = program.argv.first().cloned().unwrap_or_default();
-        let look = Command::new(["/bin/sh".into(), "-c".into(), "command -v -- \"$0\"".into(), wanted]);
-        let looked = guard.cell.exec(&look, &mut |_, _| ()).map_err(io::Error::other)?;
-        Ok(looked.status == Status::Exited(0))
+        let lookup = Command::new(["/bin/sh".into(), "-c".into(), "command -v -- \"$0\"".into(), wanted]);
+        let found = guard.cell.exec(&lookup, &mut |_, _| ()).map_err(io::Error::other)?;
+        Ok(found.status == Status::Exited(0))
     }
 }
 
-/// What every agent may read by the rules.
+/// The files that every agent may read by the rules.
 fn every_agent(rules: &Arc<AgentRules>) -> ReadPolicy {
     let rules = Arc::clone(rules);
     ReadPolicy::of_every_agent(move |path| rules.may_everyone_read(path))
 }
 
-/// The policy of a program that serves tools: it is given what its owner says, and the machine's programs.
+/// The policy of an MCP server's program: its configured access, and the machine's programs.
 fn policy(settings: &CellSettings, owner: &str, workspace: Mount, program: &Program) -> Policy {
     let network = match &program.network {
         mcp::NetworkScope::Nothing => Network::None,
@@ -130,9 +130,9 @@ fn policy(settings: &CellSettings, owner: &str, workspace: Mount, program: &Prog
     policy
 }
 
-type Check = Arc<dyn Fn() -> bool + Send + Sync>;
+type UnchangedCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
-impl Launch for ServerCells {
+impl Launch for McpServerCells {
     fn launch(&self, name: &str, program: &Program, secrets: Secrets) -> io::Result<LaunchedProgram> {
         let (guard, is_confined) = self.start(name, program)?;
         let mut command = Command::new(program.argv.clone());
@@ -145,37 +145,37 @@ impl Launch for ServerCells {
     }
 }
 
-/// Both directions as one stream that can be waited for.
+/// Joins both directions into one stream that can be polled.
 fn join(
     mut output: Box<dyn io::Read + Send>,
     mut input: Box<dyn io::Write + Send>,
 ) -> io::Result<UnixStream> {
     let (theirs, ours) = UnixStream::pair()?;
-    let (mut said, mut heard) = (ours.try_clone()?, ours);
+    let (mut output_end, mut input_end) = (ours.try_clone()?, ours);
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
     thread("mcp output").spawn(move || {
-        let _ = io::copy(&mut output, &mut said);
-        // Whoever listens is told that nothing more comes.
-        let _ = said.shutdown(std::net::Shutdown::Both);
+        let _ = io::copy(&mut output, &mut output_end);
+        // Signals the end of the output to the reader.
+        let _ = output_end.shutdown(std::net::Shutdown::Both);
     })?;
-    thread("mcp input").spawn(move || io::copy(&mut heard, &mut input))?;
+    thread("mcp input").spawn(move || io::copy(&mut input_end, &mut input))?;
     Ok(theirs)
 }
 
-/// Ends a program with everything that it left.
-struct Ends {
+/// Ends the cell of a program and removes its folder when dropped.
+struct McpCellGuard {
     cell: Arc<dyn Cell>,
     proxy: Option<Proxy>,
     scratch: Option<TempDir>,
 }
 
-impl Drop for Ends {
+impl Drop for McpCellGuard {
     fn drop(&mut self) {
         self.cell.stop();
         self.proxy = None;
         let Some(scratch) = self.scratch.take().map(TempDir::keep) else { return };
         if let Err(error) = isolation::layer::remove(&scratch) {
-            tracing::warn!(%error, "what the cell of an MCP server left could not be removed");
+            tracing::warn!(%error, "the folder of an MCP server's cell could not be removed");
         }
     }
 }

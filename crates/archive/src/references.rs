@@ -1,8 +1,8 @@
-//! Which contents events name.
+//! Which contents an event refers to.
 //!
-//! A content belongs into an archive if its 64 digits stand anywhere in an event or in the list of a batch, whether or
-//! not this version understands the event: that is the rule by which the log keeps it. Of the events that are
-//! understood it is also known which contents they cannot do without; those must be there or declared absent.
+//! A content belongs in an archive if its 64 digits appear anywhere in an event or in the list of a batch, even if
+//! this version does not understand the event: the log keeps contents by the same rule. Events that this version
+//! understands also say which contents they require; those must be in the archive or declared absent.
 
 use shared_types::payload::file::{FileChange, FileEvent, FileNode};
 use shared_types::payload::llm::LlmEvent;
@@ -13,13 +13,13 @@ use shared_types::payload::task::TaskEvent;
 use shared_types::payload::tool::ToolEvent;
 use shared_types::{ContentHash, ContentRef, Event, Payload, StoredEvent};
 
-/// The type whose payload names lists of further names.
-pub(super) fn names_lists(event: &StoredEvent<'_>) -> bool {
+/// Whether the contents that this event names are lists of further contents.
+pub(super) fn refers_to_lists(event: &StoredEvent<'_>) -> bool {
     event.name == "file.batch"
 }
 
-/// Visits the contents that an event, understood and with its list attached, is about.
-pub(super) fn each_needed(event: &Event, visit: &mut dyn FnMut(ContentHash)) {
+/// Visits the contents that a decoded event, with its list attached, requires.
+pub(super) fn each_required_content(event: &Event, visit: &mut dyn FnMut(ContentHash)) {
     let mut content = |found: &ContentRef| visit(found.hash);
     match &event.payload {
         Payload::File(FileEvent::Batch(batch)) => {

@@ -1,5 +1,5 @@
-//! One commit as a stream into `git fast-import`. Blobs come first and the commit after them, so that a file whose
-//! bytes turn out bad halfway is padded, never named, and costs nobody else their checkpoint.
+//! Writes one commit through `git fast-import`. Blobs are sent before the commit, so a file that turns out damaged is
+//! padded, omitted from the commit, and does not affect the other files.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Read, Write};
@@ -9,8 +9,11 @@ use event_log::ContentError;
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, ContentRef, FilePath};
 
-use super::git::{Git, Output, Running};
-use super::{BRANCH, Changes, CheckpointError, Commit, CommitId, CommitRequest, Contents, LeftOut, Why};
+use super::git::{Git, GitProcess, StdoutMode};
+use super::{
+    BRANCH, CheckpointError, Commit, CommitFiles, CommitId, CommitRequest, ContentSource, OmissionReason,
+    OmittedFile,
+};
 use super::{name, store};
 
 const ACTION: &str = "write a checkpoint";
@@ -21,11 +24,11 @@ pub(super) fn write(
     git: &Git,
     head: Option<&CommitId>,
     request: &CommitRequest<'_>,
-    contents: &mut Contents<'_>,
+    contents: &mut ContentSource<'_>,
 ) -> Result<Commit, CheckpointError> {
-    let plan = Plan::of(git, head, &request.changes)?;
-    // What git can hold is decided by `name`. Its own protection for other file systems is for checking out, which
-    // never happens here, and would refuse the whole commit.
+    let plan = CommitPlan::of(git, head, &request.changes)?;
+    // `name` decides what git can store. Git's own protection for other file systems concerns checkouts, which never
+    // happen here, and would refuse the whole commit.
     let command = git.command(&[
         "-c",
         "core.protectHFS=false",
@@ -36,41 +39,41 @@ pub(super) fn write(
         "--done",
         "--date-format=raw",
     ]);
-    let mut running = Running::start(ACTION, command, Output::Collected)?;
-    let stdin = running.take_stdin().ok_or_else(|| CheckpointError::Io {
+    let mut process = GitProcess::start(ACTION, command, StdoutMode::Collected)?;
+    let stdin = process.take_stdin().ok_or_else(|| CheckpointError::Io {
         action: ACTION,
         source: io::Error::from(io::ErrorKind::BrokenPipe),
     })?;
-    let mut stream = Stream {
+    let mut stream = ImportStream {
         out: BufWriter::with_capacity(CHUNK, stdin),
         contents,
         marks: HashMap::new(),
-        left_out: Vec::new(),
+        omitted: Vec::new(),
     };
-    let (left_out, id) = match stream.send(head, request, plan) {
+    let (omitted, id) = match stream.send(head, request, plan) {
         Ok(()) => {
-            let left_out = std::mem::take(&mut stream.left_out);
+            let omitted = std::mem::take(&mut stream.omitted);
             drop(stream);
-            let finished = running.finish(ACTION)?;
-            if !finished.success() {
+            let output = process.finish(ACTION)?;
+            if !output.success() {
                 store::remove_crash_reports(git.dir());
-                return Err(finished.failure(ACTION));
+                return Err(output.failure(ACTION));
             }
-            (left_out, String::from_utf8_lossy(&finished.stdout).trim().to_owned())
+            (omitted, String::from_utf8_lossy(&output.stdout).trim().to_owned())
         }
-        // Git went away before it had read everything: its own words say why.
-        Err(Failure::Pipe(source)) => {
+        // Git ended before it had read everything: its standard error says why.
+        Err(StreamError::Pipe(source)) => {
             drop(stream);
-            let finished = running.finish(ACTION)?;
+            let output = process.finish(ACTION)?;
             store::remove_crash_reports(git.dir());
-            return Err(if finished.success() {
+            return Err(if output.success() {
                 CheckpointError::Io { action: ACTION, source }
             } else {
-                finished.failure(ACTION)
+                output.failure(ACTION)
             });
         }
-        Err(Failure::Content { path, source }) => {
-            drop(running);
+        Err(StreamError::Content { path, source }) => {
+            drop(process);
             drop(stream);
             store::remove_crash_reports(git.dir());
             return Err(CheckpointError::Content { path, source });
@@ -78,32 +81,32 @@ pub(super) fn write(
     };
     let id = CommitId::parse(&id).map_err(|e| CheckpointError::Git {
         action: ACTION,
-        status: "no commit was named".into(),
+        status: "it printed no commit".into(),
         stderr: e.to_string(),
     })?;
-    Ok(Commit { commit: id, seq: request.seq, left_out })
+    Ok(Commit { id, seq: request.seq, omitted })
 }
 
-/// What the commit does to the tree before it, for paths that git can hold.
-struct Plan<'a> {
+/// The changes of the commit, restricted to paths that git can store.
+struct CommitPlan<'a> {
     start_empty: bool,
-    gone: Vec<&'a FilePath>,
+    deleted: Vec<&'a FilePath>,
     files: Vec<(&'a FilePath, ContentRef, u16)>,
     links: Vec<(&'a FilePath, &'a str)>,
 }
 
-impl<'a> Plan<'a> {
-    fn of(git: &Git, head: Option<&CommitId>, changes: &'a Changes) -> Result<Self, CheckpointError> {
-        let mut plan = Self { start_empty: false, gone: Vec::new(), files: Vec::new(), links: Vec::new() };
+impl<'a> CommitPlan<'a> {
+    fn of(git: &Git, head: Option<&CommitId>, changes: &'a CommitFiles) -> Result<Self, CheckpointError> {
+        let mut plan = Self { start_empty: false, deleted: Vec::new(), files: Vec::new(), links: Vec::new() };
         match changes {
-            Changes::Full(nodes) => {
+            CommitFiles::All(nodes) => {
                 plan.start_empty = true;
                 for (path, node) in nodes {
                     plan.add(path, Some(node));
                 }
-                plan.gone.clear();
+                plan.deleted.clear();
             }
-            Changes::Since(changes) => {
+            CommitFiles::ChangedSinceParent(changes) => {
                 for (path, node) in changes {
                     plan.add(path, node.as_ref());
                 }
@@ -114,71 +117,79 @@ impl<'a> Plan<'a> {
     }
 
     fn add(&mut self, path: &'a FilePath, node: Option<&'a FileNode>) {
-        if !name::git_holds(path) {
+        if !name::is_storable(path) {
             return;
         }
         match node {
             Some(FileNode::File { hash, size, mode }) => {
                 self.files.push((path, ContentRef { hash: *hash, size: *size }, *mode));
             }
-            Some(FileNode::Symlink { target }) if name::git_holds_link(path) => {
+            Some(FileNode::Symlink { target }) if name::is_storable_link(path) => {
                 self.links.push((path, target))
             }
-            Some(FileNode::Symlink { .. } | FileNode::Folder) | None => self.gone.push(path),
+            Some(FileNode::Symlink { .. } | FileNode::Folder) | None => self.deleted.push(path),
         }
     }
 
-    /// To git, deleting a folder deletes all that is in it; in the log a folder's node can go while its files stay.
-    /// So only those paths are deleted at which the commit before has a file or a link.
+    /// In git, deleting a folder deletes all that is in it; in the log, a folder's node can be removed while its
+    /// files stay. So only paths are deleted at which the parent commit has a file or a link.
     fn delete_only_files(&mut self, git: &Git, head: Option<&CommitId>) -> Result<(), CheckpointError> {
-        let Some(head) = head.filter(|_| !self.gone.is_empty()) else { return Ok(()) };
-        let asked = self.gone.iter().map(|path| path.as_str().as_bytes()).collect::<HashSet<_>>();
-        let mut there = HashSet::new();
+        let Some(head) = head.filter(|_| !self.deleted.is_empty()) else { return Ok(()) };
+        let wanted = self.deleted.iter().map(|path| path.as_str().as_bytes()).collect::<HashSet<_>>();
+        let mut existing = HashSet::new();
         git.each_entry(head, &mut |_, _, path| {
-            if let Some(path) = asked.get(path) {
-                there.insert(*path);
+            if let Some(path) = wanted.get(path) {
+                existing.insert(*path);
             }
         })?;
-        self.gone.retain(|path| there.contains(path.as_str().as_bytes()));
+        self.deleted.retain(|path| existing.contains(path.as_str().as_bytes()));
         Ok(())
     }
 }
 
 /// Why the stream ended early.
-enum Failure {
+enum StreamError {
     Pipe(io::Error),
     Content { path: FilePath, source: ContentError },
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for StreamError {
     fn from(error: io::Error) -> Self {
         Self::Pipe(error)
     }
 }
 
-struct Stream<'a, 'c> {
-    out: BufWriter<ChildStdin>,
-    contents: &'a mut Contents<'c>,
-    /// Every content is sent once, whatever the number of files that have it.
-    marks: HashMap<ContentHash, Result<usize, Why>>,
-    left_out: Vec<LeftOut>,
+/// What became of a content that a file needs.
+#[derive(Clone, Copy)]
+enum BlobOutcome {
+    /// The mark under which the commit refers to it.
+    Sent(usize),
+    Omitted(OmissionReason),
 }
 
-impl Stream<'_, '_> {
+struct ImportStream<'a, 'c> {
+    out: BufWriter<ChildStdin>,
+    contents: &'a mut ContentSource<'c>,
+    /// Every content is sent once, even if several files have it.
+    marks: HashMap<ContentHash, BlobOutcome>,
+    omitted: Vec<OmittedFile>,
+}
+
+impl ImportStream<'_, '_> {
     fn send(
         &mut self,
         head: Option<&CommitId>,
         request: &CommitRequest<'_>,
-        mut plan: Plan<'_>,
-    ) -> Result<(), Failure> {
+        mut plan: CommitPlan<'_>,
+    ) -> Result<(), StreamError> {
         let mut marked = Vec::with_capacity(plan.files.len());
         for (path, content, mode) in plan.files {
             match self.blob(path, content)? {
-                Ok(mark) => marked.push((path, mark, mode)),
-                Err(why) => {
-                    self.left_out.push(LeftOut { path: path.clone(), why });
-                    // An older content must not stand for the one that is not there, nor anything below the path.
-                    plan.gone.push(path);
+                BlobOutcome::Sent(mark) => marked.push((path, mark, mode)),
+                BlobOutcome::Omitted(reason) => {
+                    self.omitted.push(OmittedFile { path: path.clone(), reason });
+                    // The parent's version must not stay in place of the omitted one, nor anything below the path.
+                    plan.deleted.push(path);
                 }
             }
         }
@@ -192,8 +203,8 @@ impl Stream<'_, '_> {
         if plan.start_empty {
             writeln!(out, "deleteall")?;
         }
-        // Deletions first: what was a file may be a folder now.
-        for path in plan.gone {
+        // Deletions come first: a former file may now be a folder.
+        for path in plan.deleted {
             line(out, "D", path)?;
         }
         for (path, mark, mode) in marked {
@@ -209,12 +220,12 @@ impl Stream<'_, '_> {
         Ok(())
     }
 
-    /// Sends a content if it was not sent before, and gives its mark.
-    fn blob(&mut self, path: &FilePath, content: ContentRef) -> Result<Result<usize, Why>, Failure> {
+    /// Sends a content unless it was sent before.
+    fn blob(&mut self, path: &FilePath, content: ContentRef) -> Result<BlobOutcome, StreamError> {
         if let Some(known) = self.marks.get(&content.hash) {
             return Ok(*known);
         }
-        let failed = |source| Failure::Content { path: path.clone(), source };
+        let failed = |source| StreamError::Content { path: path.clone(), source };
         let sent = match (self.contents)(&content.hash) {
             Ok(mut reader) => {
                 let mark = self.marks.len() + 1;
@@ -222,11 +233,11 @@ impl Stream<'_, '_> {
                 let sent = copy_exactly(&mut self.out, &mut *reader, content.size)?;
                 writeln!(self.out)?;
                 match sent {
-                    Ok(()) => Ok(mark),
-                    Err(error) => Err(why_left_out(error).map_err(failed)?),
+                    Ok(()) => BlobOutcome::Sent(mark),
+                    Err(error) => BlobOutcome::Omitted(omission_reason(error).map_err(failed)?),
                 }
             }
-            Err(error) => Err(why_left_out(error).map_err(failed)?),
+            Err(error) => BlobOutcome::Omitted(omission_reason(error).map_err(failed)?),
         };
         self.marks.insert(content.hash, sent);
         Ok(sent)
@@ -239,18 +250,17 @@ fn line(out: &mut impl Write, command: &str, path: &FilePath) -> io::Result<()> 
     writeln!(out)
 }
 
-/// A content that is gone or bad costs one file; storage that fails costs the checkpoint, which is tried again.
-fn why_left_out(error: ContentError) -> Result<Why, ContentError> {
+/// A missing or damaged content omits one file; a storage error fails the whole checkpoint, which is retried.
+fn omission_reason(error: ContentError) -> Result<OmissionReason, ContentError> {
     match error {
-        ContentError::Purged(_) => Ok(Why::Purged),
-        ContentError::Missing(_) => Ok(Why::Missing),
-        ContentError::Damaged(_) => Ok(Why::Damaged),
+        ContentError::Purged(_) => Ok(OmissionReason::Purged),
+        ContentError::Missing(_) => Ok(OmissionReason::Missing),
+        ContentError::Damaged(_) => Ok(OmissionReason::Damaged),
         ContentError::Storage(_) => Err(error),
     }
 }
 
-/// Writes exactly `size` bytes, with zeros for those that do not come. The inner result is about the reader, the
-/// outer one about the writer.
+/// Writes exactly `size` bytes, padded with zeros. The inner result is the reader's, the outer one the writer's.
 fn copy_exactly(
     out: &mut impl Write,
     reader: &mut dyn Read,
@@ -260,7 +270,7 @@ fn copy_exactly(
     let mut left = size;
     let short = || ContentError::Damaged(ContentHash::default());
     let problem = loop {
-        // One byte more than promised is asked for, so that the reader gets to see its own end.
+        // Ask for one byte more than promised, so that the reader reaches and checks its own end.
         let wanted = usize::try_from(left.saturating_add(1)).unwrap_or(CHUNK).min(CHUNK);
         match reader.read(&mut chunk[..wanted]) {
             Ok(0) if left == 0 => return Ok(Ok(())),
@@ -274,7 +284,7 @@ fn copy_exactly(
             Err(error) => break ContentError::from_read(error),
         }
     };
-    // A failing storage ends the stream anyway.
+    // After a storage error the stream is abandoned anyway.
     if !matches!(problem, ContentError::Storage(_)) {
         io::copy(&mut io::repeat(0).take(left), out)?;
     }

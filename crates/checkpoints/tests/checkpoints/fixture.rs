@@ -6,14 +6,14 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use checkpoints::{Changes, CheckpointError, CheckpointRepo, Commit, CommitId, CommitRequest};
+use checkpoints::{CheckpointError, CheckpointRepo, Commit, CommitFiles, CommitId, CommitRequest};
 use event_log::ContentError;
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, ContentRef, EffectId, FilePath, Seq, Timestamp, UserId};
 use tempfile::TempDir;
 
-/// A computer's folders, a repository, and contents as a log would give them.
-pub(crate) struct Bench {
+/// A computer's folders, a repository, and contents by their hashes in place of a log.
+pub(crate) struct Fixture {
     pub(crate) dir: TempDir,
     pub(crate) repo: CheckpointRepo,
     pub(crate) contents: HashMap<ContentHash, Vec<u8>>,
@@ -21,7 +21,7 @@ pub(crate) struct Bench {
     pub(crate) next: u8,
 }
 
-impl Bench {
+impl Fixture {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         for name in [".choir", "workspace"] {
@@ -41,7 +41,7 @@ impl Bench {
         &self,
         effect: u8,
         parent: Option<CommitId>,
-        changes: Changes,
+        changes: CommitFiles,
     ) -> Result<Commit, CheckpointError> {
         let request = CommitRequest {
             effect: EffectId::from_bytes([effect; 16]),
@@ -64,16 +64,16 @@ impl Bench {
     pub(crate) fn full(&mut self, files: Vec<(&str, FileNode)>) -> Commit {
         self.next += 1;
         let files = files.into_iter().map(|(name, node)| (path(name), node)).collect();
-        self.commit_as(self.next, None, Changes::Full(files)).unwrap()
+        self.commit_as(self.next, None, CommitFiles::All(files)).unwrap()
     }
 
     pub(crate) fn since(&mut self, parent: &CommitId, changes: Vec<(&str, Option<FileNode>)>) -> Commit {
         self.next += 1;
         let changes = changes.into_iter().map(|(name, node)| (path(name), node)).collect();
-        self.commit_as(self.next, Some(parent.clone()), Changes::Since(changes)).unwrap()
+        self.commit_as(self.next, Some(parent.clone()), CommitFiles::ChangedSinceParent(changes)).unwrap()
     }
 
-    /// Every file of a commit: its mode and its bytes, read with a git that is not ours to configure.
+    /// Every file of a commit with its mode and bytes, read by a git without our configuration.
     pub(crate) fn read(&self, commit: &CommitId) -> BTreeMap<String, (u32, Vec<u8>)> {
         let entries = self.repo.tree(commit).unwrap();
         let bytes = |blob: &str| git(self.repo.path(), &["cat-file", "blob", blob]);

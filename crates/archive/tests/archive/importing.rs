@@ -1,4 +1,4 @@
-//! Files of an archive arrive in a computer that has a life of its own.
+//! Files of an archive are imported into a computer that has its own history.
 
 use archive::{plan_import, stage_contents};
 use event_log::conformance::sample;
@@ -8,30 +8,30 @@ use kernel::{Action, Rejection};
 use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, Seq};
 
-use crate::computer::{Computer, large, lived_in, node, path, user, verify};
+use crate::computer::{Computer, large, node, path, user, verify, with_history};
 
 #[test]
-fn files_arrive_below_a_folder_as_one_operation_that_can_be_undone() {
-    let place = tempfile::tempdir().unwrap();
-    let (archive, manifest) = lived_in(&place.path().join("ada")).export();
+fn files_are_imported_below_a_folder_as_one_operation_that_can_be_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, manifest) = with_history(&folder.path().join("ada")).export();
     let verified = verify(&archive).unwrap();
-    let bob = Computer::new(&place.path().join("bob"), "bob");
+    let bob = Computer::new(&folder.path().join("bob"), "bob");
     bob.write("mine", b"first\n");
     let before = bob.root();
 
     let plan = plan_import(&verified, Some(&path("from/ada"))).unwrap();
-    assert_eq!(plan.left_out, [path("secret.txt")], "its bytes were purged");
-    assert_eq!((&plan.origin.user, plan.origin.seq), (&user("ada"), manifest.seq));
-    assert_eq!((plan.origin.hash, plan.origin.files), (manifest.hash, plan.files.len() as u64));
+    assert_eq!(plan.omitted, [path("secret.txt")], "its bytes were purged");
+    assert_eq!((&plan.import_event.user, plan.import_event.seq), (&user("ada"), manifest.seq));
+    assert_eq!((plan.import_event.hash, plan.import_event.files), (manifest.hash, plan.files.len() as u64));
     assert_eq!(plan.files.len(), 704);
 
     let reached = std::cell::Cell::new((0, 0));
     let staged = stage_contents(&verified, &*bob.log, &|done, total| reached.set((done, total))).unwrap();
     assert_eq!(reached.get(), (staged, staged));
-    assert_eq!(stage_contents(&verified, &*bob.log, &|_, _| {}).unwrap(), 0, "nothing is taken in twice");
+    assert_eq!(stage_contents(&verified, &*bob.log, &|_, _| {}).unwrap(), 0, "nothing is copied twice");
 
     let op = sample::op();
-    let action = Action::ImportFiles { origin: plan.origin, files: plan.files };
+    let action = Action::ImportFiles { origin: plan.import_event, files: plan.files };
     bob.submit(op, ChangeRequest::Do(action)).unwrap();
     let view = event_log::replay::view_from_nothing(&*bob.log, bob.head()).unwrap();
     assert_eq!(view.files.get(&path("from/ada/large.bin")), Some(&node(&large())));
@@ -48,30 +48,30 @@ fn files_arrive_below_a_folder_as_one_operation_that_can_be_undone() {
 }
 
 #[test]
-fn paths_that_are_taken_are_refused_and_the_computer_stays() {
-    let place = tempfile::tempdir().unwrap();
-    let (archive, _) = lived_in(&place.path().join("ada")).export();
+fn existing_paths_are_refused_and_the_computer_is_unchanged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, _) = with_history(&folder.path().join("ada")).export();
     let verified = verify(&archive).unwrap();
-    let bob = Computer::new(&place.path().join("bob"), "bob");
+    let bob = Computer::new(&folder.path().join("bob"), "bob");
     bob.write("large.bin", b"mine");
     let head = bob.head();
     stage_contents(&verified, &*bob.log, &|_, _| {}).unwrap();
     let plan = plan_import(&verified, None).unwrap();
-    let action = Action::ImportFiles { origin: plan.origin, files: plan.files };
+    let action = Action::ImportFiles { origin: plan.import_event, files: plan.files };
     let refused = bob.submit(sample::op(), ChangeRequest::Do(action));
     assert!(
         matches!(refused, Err(SubmitError::Rejected(Rejection::Taken { paths })) if paths == [path("large.bin")])
     );
     assert_eq!(bob.head(), head);
     bob.close();
-    let bob = Computer::open(&place.path().join("bob"));
-    assert!(bob.log.collect().unwrap().0 > 600, "what was staged in vain can be collected");
+    let bob = Computer::open(&folder.path().join("bob"));
+    assert!(bob.log.collect().unwrap().0 > 600, "unused staged contents can be collected");
 }
 
 #[test]
-fn a_path_that_would_become_too_long_is_named() {
-    let place = tempfile::tempdir().unwrap();
-    let ada = Computer::new(&place.path().join("ada"), "ada");
+fn the_error_names_a_path_that_would_become_too_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let ada = Computer::new(&folder.path().join("ada"), "ada");
     let long = vec!["x".repeat(250); 12].join("/");
     ada.write(&long, b"deep");
     let verified = verify(&ada.export().0).unwrap();
