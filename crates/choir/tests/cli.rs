@@ -35,6 +35,8 @@ mod links;
 mod machine;
 #[path = "cli/models.rs"]
 mod models;
+#[path = "cli/older_version.rs"]
+mod older_version;
 #[path = "cli/outside.rs"]
 mod outside;
 #[path = "cli/process.rs"]

@@ -250,17 +250,8 @@ fn left_over(house: &House, user: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_that_does_not_read_holds_up_nobody() {
     let house = House::new().await;
-    let terminal = start_of_kind(&house, &house.owners(), "cell").await;
     let mut screen = tab(&house, "").await;
-    screen.attach(terminal, 0).await;
-    screen.type_in(terminal, "stty raw -echo; echo deaf-$((6*7)); sleep 99999\n").await;
-    screen.output_until(terminal, "deaf-42").await;
-    let flood = "x".repeat(200 << 10);
-    for _ in 0..12 {
-        screen.type_in(terminal, &flood).await;
-    }
-    let refused = screen.until("refused").await;
-    assert!(refused["detail"].as_str().unwrap().contains("does not read"), "{refused}");
+    let terminal = deaf_terminal(&house, &mut screen).await;
     // More than there are threads that serve.
     let mut tabs = Vec::new();
     for _ in 0..32 {
@@ -274,8 +265,27 @@ async fn a_terminal_that_does_not_read_holds_up_nobody() {
     second.attach(other, 0).await;
     second.type_in(other, "echo alive-$((6*7))\n").await;
     second.output_until(other, "alive-42").await;
-    // It can still be ended, and the server stops in order.
+    // It can still be ended.
     let path = format!("/api/v1/terminals/{terminal}");
     assert_eq!(house.send(&house.owners(), Method::DELETE, &path, Sent::Nothing).await.status, 204);
     screen.until("terminal_ended").await;
+    // The server stops in order beside one that does not read.
+    deaf_terminal(&house, &mut screen).await;
+    drop((screen, second, tabs));
+    house.restarted().await;
+}
+
+/// A terminal whose program never reads, with more typed into it than its buffers hold.
+async fn deaf_terminal(house: &House, screen: &mut Tab) -> TerminalId {
+    let terminal = start_of_kind(house, &house.owners(), "cell").await;
+    screen.attach(terminal, 0).await;
+    screen.type_in(terminal, "stty raw -echo; echo deaf-$((6*7)); sleep 99999\n").await;
+    screen.output_until(terminal, "deaf-42").await;
+    let flood = "x".repeat(200 << 10);
+    for _ in 0..12 {
+        screen.type_in(terminal, &flood).await;
+    }
+    let refused = screen.until("refused").await;
+    assert!(refused["detail"].as_str().unwrap().contains("does not read"), "{refused}");
+    terminal
 }
